@@ -6,6 +6,7 @@ import numpy as np
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.sparse.csr import Csr
+from lstmsim.sparse.products import number_type
 from lstmsim.sparse.ranges import spans
 
 __all__ = ["sparse_product"]
@@ -27,8 +28,7 @@ def sparse_product(left: Csr, right: Csr) -> Csr:
     """
     if left.columns != right.rows:
         raise InputError(Mistake("right matrix", f"must have {left.columns} rows, got {right.rows}"))
-    kind = np.result_type(left.values, right.values)
-    kind = np.dtype(np.int64) if kind.kind in "iu" else kind
+    kind = number_type(left.values, right.values)
     # each entry of A meets a whole row of B
     met = right.lengths[left.cols]
     of_right = spans(right.row_ptr[left.cols], met)

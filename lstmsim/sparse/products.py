@@ -1,4 +1,4 @@
-"""Dense operands of sparse products that are drawn by a seed, and how far a result is from a plain product."""
+"""The type of products, dense operands that are drawn by a seed, and how far a result is from a plain product."""
 
 from __future__ import annotations
 
@@ -9,12 +9,22 @@ from numpy.typing import NDArray
 
 from lstmsim.sparse.csr import Csr
 
-__all__ = ["Values", "drawn_operands", "largest_error", "result_shape"]
+__all__ = ["Values", "drawn_operands", "largest_error", "number_type", "result_shape"]
 
 Values = NDArray[Any]
 
 #: Products that are held at once.
 _AT_ONCE = 1 << 23
+
+
+def number_type(*operands: Values) -> np.dtype[Any]:
+    """The type in which products are computed: 64 bits for whole numbers, else the smallest with all operands.
+
+    >>> number_type(np.zeros(1, np.float32), np.zeros(1, np.float32)), number_type(np.zeros(1, np.int8))
+    (dtype('float32'), dtype('int64'))
+    """
+    kind = np.result_type(*operands)
+    return np.dtype(np.int64) if kind.kind in "iu" else kind
 
 
 def drawn_operands(kernel: str, matrix: Csr, columns: int, seed: int) -> tuple[NDArray[Any], ...]:

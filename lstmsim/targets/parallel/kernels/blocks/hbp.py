@@ -14,11 +14,11 @@ from lstmsim.records import record
 from lstmsim.sparse.csr import Csr
 from lstmsim.sparse.hashes import HASHES
 from lstmsim.sparse.hbp import Hashed, Hbp, hashed
+from lstmsim.sparse.products import number_type
 from lstmsim.targets.parallel.device import Device
 from lstmsim.targets.parallel.kernel import Kernel, KernelShape, Memory, Run
 from lstmsim.targets.parallel.kernels.blocks.division import Division, division
 from lstmsim.targets.parallel.kernels.blocks.groups import Walk, walked
-from lstmsim.targets.parallel.kernels.csr.ordered import number_type
 from lstmsim.targets.parallel.kernels.csr.rows import addressable, allocated
 from lstmsim.targets.parallel.kernels.dense.sums import summing_kernel, zeroing_kernel
 from lstmsim.targets.parallel.kernels.made import Made

@@ -8,23 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["add_in_order", "number_type", "tree"]
+__all__ = ["add_in_order", "tree"]
 
 Values = NDArray[Any]
 Ints = NDArray[np.int64]
 #: With fewer sums than this still going on, each is finished on its own.
 _FEW = 24
 _AT_ONCE = 1 << 14
-
-
-def number_type(*operands: Values) -> np.dtype[Any]:
-    """The type in which lanes compute: of 64 bits for whole numbers, else the smallest that has all of the operands.
-
-    >>> number_type(np.zeros(1, np.float32), np.zeros(1, np.float32)), number_type(np.zeros(1, np.int8))
-    (dtype('float32'), dtype('int64'))
-    """
-    kind = np.result_type(*operands)
-    return np.dtype(np.int64) if kind.kind in "iu" else kind
 
 
 def add_in_order(sums: Values, first: Ints, term: Callable[[Ints], Values]) -> None:

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.sparse.csr import Csr
-from lstmsim.targets.parallel.kernels.csr.ordered import number_type, tree
+from lstmsim.sparse.products import number_type
+from lstmsim.targets.parallel.kernels.csr.ordered import tree
 from lstmsim.targets.parallel.kernels.csr.rows import Dealt
 from lstmsim.targets.parallel.writing.streams import Grid, Result, Warps, later
 

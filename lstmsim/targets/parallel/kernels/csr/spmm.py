@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.sparse.csr import Csr, transposed
+from lstmsim.sparse.products import number_type
 from lstmsim.sparse.ranges import firsts
 from lstmsim.sparse.statistics import lockstep_waste
 from lstmsim.targets.parallel.device import Device
 from lstmsim.targets.parallel.kernel import Kernel, KernelShape, Run
-from lstmsim.targets.parallel.kernels.csr.ordered import add_in_order, number_type
+from lstmsim.targets.parallel.kernels.csr.ordered import add_in_order
 from lstmsim.targets.parallel.kernels.csr.rows import RowsMade, addressable, default_vector
 from lstmsim.targets.parallel.kernels.csr.segments import written
 from lstmsim.targets.parallel.kernels.csr.spmm_plan import SpmmOptions, SpmmPlan, spmm_plan

@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 from lstmsim.errors import InputError, Mistake
 from lstmsim.records import record
 from lstmsim.sparse.csr import Csr
+from lstmsim.sparse.products import number_type
 from lstmsim.sparse.ranges import firsts
 from lstmsim.sparse.statistics import lockstep_waste
 from lstmsim.targets.parallel.device import Device
 from lstmsim.targets.parallel.kernel import KernelShape, Memory, Run
-from lstmsim.targets.parallel.kernels.csr.ordered import add_in_order, number_type, tree
+from lstmsim.targets.parallel.kernels.csr.ordered import add_in_order, tree
 from lstmsim.targets.parallel.kernels.csr.rows import (
     DISPATCHES,
     ORDERS,

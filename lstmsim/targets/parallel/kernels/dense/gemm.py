@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.errors import InputError, Mistake
+from lstmsim.sparse.products import number_type
 from lstmsim.targets.parallel.device import Device
 from lstmsim.targets.parallel.kernel import KernelShape, Memory, Run
-from lstmsim.targets.parallel.kernels.csr.ordered import number_type
 from lstmsim.targets.parallel.kernels.csr.rows import addressable
 from lstmsim.targets.parallel.kernels.dense.gemm_text import Gemm
 from lstmsim.targets.parallel.kernels.dense.phases import Phase, phase_kernel

@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.errors import InputError, Mistake
+from lstmsim.sparse.products import number_type
 from lstmsim.targets.parallel.device import Device
 from lstmsim.targets.parallel.kernel import KernelShape, Memory, Run
-from lstmsim.targets.parallel.kernels.csr.ordered import number_type, tree
+from lstmsim.targets.parallel.kernels.csr.ordered import tree
 from lstmsim.targets.parallel.kernels.csr.rows import addressable, default_vector
 from lstmsim.targets.parallel.kernels.dense.phases import phase_kernel
 from lstmsim.targets.parallel.kernels.dense.sections import Sections, columns_of_rows
