@@ -78,7 +78,9 @@ def test_onnx_reference(name: str, shape: tuple[int, int, int]) -> None:
     stimulus = random_stimulus(network.model, steps, seed=1)
     model, arrays = onnx_model(network, steps)
     feeds = {"x": stimulus.x[:, None, :].astype(np.float32), **arrays}
-    y = reference.ReferenceEvaluator(model).run(None, feeds)[0]
+    # its product of a row and a column now and then sets the flag of invalid numbers, although none is in the result
+    with np.errstate(invalid="ignore"):
+        y = reference.ReferenceEvaluator(model).run(None, feeds)[0]
     np.testing.assert_allclose(golden(network, stimulus), y[:, 0, 0], atol=2e-6)
 
 
