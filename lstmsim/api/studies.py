@@ -65,13 +65,15 @@ def accuracy(
     """
     from lstmsim.applications.accuracy_cases import accuracy_cases, words_of
     from lstmsim.applications.accuracy_study import AccuracyReport, studies, with_bits
+    from lstmsim.targets.registry import target_of
 
     refuse(wrong_whole("random_weights", random_weights, 0), wrong_wholes("bits", bits))
     loaded = load_scenario(scenario, overrides)
     precisions = [loaded.precision, *(with_bits(loaded.precision, each) for each in bits)]
     cases = accuracy_cases(loaded, random_weights)
     given, *others = studies(cases, precisions, words_of(loaded), progress)
-    return AccuracyReport(loaded.name, given, dict(zip(bits, others, strict=True)))
+    other = target_of(loaded.chip.kind).other_numbers
+    return AccuracyReport(loaded.name, given, dict(zip(bits, others, strict=True)), other)
 
 
 def compare(

@@ -113,11 +113,13 @@ class AccuracyReport(Table, forms="lstmsim.applications.accuracy_text"):
     scenario: its name.
     given: measurements at the scenario's own precision.
     by_bits: width of weights and vectors in bits to measurements; empty if no widths were asked for.
+    other_numbers: a sentence without a full stop where the scenario's chip does not compute in this fixed point.
     """
 
     scenario: str
     given: Study
     by_bits: Mapping[int, Study]
+    other_numbers: str = ""
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,7 +30,10 @@ def accuracy_text(report: AccuracyReport, steps: bool = False) -> str:
     steps: whether each job gets a table of its steps.
     """
     study = report.given
-    lines = [f"ACCURACY of {report.scenario}: fixed point against float64", *_precision_lines(study.precision), ""]
+    lines = [f"ACCURACY of {report.scenario}: fixed point against float64", *_precision_lines(study.precision)]
+    if report.other_numbers:
+        lines.append(f"of the networks alone: {report.other_numbers}")
+    lines.append("")
     lines += _jobs_table(study.jobs)
     if len(study.jobs) > _JOB_LIMIT:
         lines.append(f"... and {len(study.jobs) - _JOB_LIMIT} more jobs; --json has all")
@@ -150,6 +153,7 @@ def accuracy_json(report: AccuracyReport) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
         "scenario": report.scenario,
+        "other_numbers": report.other_numbers,
         **_study_json(report.given, steps=True),
         "bits": [{"bits": bits, **_study_json(study, steps=False)} for bits, study in report.by_bits.items()],
     }

@@ -11,6 +11,7 @@ __all__ = ["answer"]
 
 #: A share that is shown as 100.0 %.
 _WHOLE = 0.9995
+_USEFUL = "While the {array} issues, {useful} of its multipliers do useful work; the others are padding or unmapped"
 
 
 def answer(explanation: Explanation) -> list[str]:
@@ -23,8 +24,8 @@ def answer(explanation: Explanation) -> list[str]:
         sentences.append(beside)
     if explanation.array_useful < _WHOLE:
         useful = f"{100 * explanation.array_useful:.1f} %"
-        text = f"While the {explanation.array} issues, {useful} of its multipliers do useful work"
-        sentences.append(f"{text}; the others are padding or unmapped.")
+        own = explanation.words.get("padding", Words()).useful or _USEFUL
+        sentences.append(own.format(array=explanation.array, useful=useful) + ".")
     if explanation.handovers:
         times = "once" if explanation.handovers == 1 else f"{explanation.handovers:,} times"
         sentences.append(f"On its way the chain waits {times} for a job to end, so that the next one gets its thread.")
@@ -125,6 +126,12 @@ def _beside(explanation: Explanation) -> str:
     on_path = sum(each.cycles for each in explanation.shares if each.array and each.kind in ("busy", "turn"))
     if explanation.cores != 1 or explanation.array_cycles == on_path:
         return ""
+    if explanation.ways > 1:
+        share = 100 * explanation.array_cycles / (explanation.makespan_cycles * explanation.ways)
+        return (
+            f"The {explanation.ways} {explanation.units} issue in {explanation.array_cycles:,} cycles together "
+            f"({share:.1f} % of the cycles of all), of which {on_path:,} are on this path; the others run beside it."
+        )
     return (
         f"The {explanation.array} issues in {explanation.array_cycles:,} cycles "
         f"({_share(explanation.array_cycles, explanation)}), of which "

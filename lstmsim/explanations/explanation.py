@@ -15,7 +15,7 @@ from lstmsim.explanations.what_if import WhatIf, what_if
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
 from lstmsim.results import Table
-from lstmsim.workload.scenario import MainUnit, Scenario, Words
+from lstmsim.workload.scenario import CoreFigures, MainUnit, Scenario, Words
 
 __all__ = ["MAX_STEPS", "Explanation", "explain"]
 
@@ -46,6 +46,8 @@ class Explanation(Table, forms="lstmsim.explanations.text"):
     what_if: what other machines would have made of the same jobs.
     slowest: what held the slowest requests up; None where all jobs come in one cycle.
     unit: what people call the main unit of a core, in traces too; a machine may call it otherwise than its Program.
+    units: what people call all main units.
+    ways: of how many equal units a core's main unit consists; `array_cycles` counts each.
     words: words of this machine.
     """
 
@@ -68,6 +70,8 @@ class Explanation(Table, forms="lstmsim.explanations.text"):
     what_if: WhatIf
     slowest: Slowest | None = None
     unit: str = MainUnit().name
+    units: str = MainUnit().bound
+    ways: int = 1
     words: Mapping[str, Words] = field(default_factory=dict)
 
 
@@ -96,19 +100,17 @@ def explain(
     """
     index = TraceIndex(program, trace)
     path = critical_path(program, trace, index)
-    table = PathTable(index, path)
+    makespan, figures = trace.makespan_cycles, scenario.chip.core_figures
+    words = {name: each for core in figures for name, each in core.words.items()}
+    table = PathTable(index, path, words)
     first, last = table.joined()
     heart = slice(*_heart(table, first.tolist()))
-    makespan, figures = trace.makespan_cycles, scenario.chip.core_figures
-    served = trace.task("core") >= 0
+    served = (trace.task("core") >= 0).tolist()
     # a machine may have further tasks behind those of the jobs
-    work = sum(job.macs for job, was in zip(scenario.jobs, served.tolist(), strict=False) if was)
-    peak = makespan * sum(core.peak for core in figures)
-    busy = _busy(program, trace, index)
-    words = {name: each for core in figures for name, each in core.words.items()}
+    work = sum(job.macs for job, was in zip(scenario.jobs, served, strict=False) if was)
+    peak, busy = makespan * sum(core.peak for core in figures), _busy(program, trace, index)
     slow = slowest(scenario.jobs, program, trace, figures[0].unit.name, words)
-    # each of a core's equal units has its share of the multipliers; busy cycles of each count
-    issued = sum(core.peak // core.ways * cycles for core, cycles in zip(figures, busy, strict=True))
+    issued = sum(_multipliers(core) * cycles for core, cycles in zip(figures, busy, strict=True))
     return Explanation(
         scenario=scenario.name,
         chip=scenario.chip.name,
@@ -129,6 +131,8 @@ def explain(
         what_if=what_if(scenario, makespan, len(trace.issues), progress, work, None if slow is None else trace.tasks),
         slowest=slow,
         unit=figures[0].unit.name,
+        units=figures[0].unit.bound,
+        ways=figures[0].ways,
         words=words,
     )
 
@@ -165,3 +169,8 @@ def _heart(table: PathTable, first: list[int]) -> tuple[int, int]:
     # a short way is shown with the one that follows it
     end = min(len(first), begin + _HEART, max(end, begin + _HEART // 2 + 2))
     return begin, end
+
+
+def _multipliers(core: CoreFigures) -> int:
+    """Those of one of a core's equal main units; busy cycles of each count."""
+    return core.peak // core.ways

@@ -159,6 +159,7 @@ class PathTable:
 
     index: the trace.
     path: its critical path.
+    words: of the machine, for the names of cycles.
 
     >>> from lstmsim.engines import run
     >>> from lstmsim.explanations.critical_path import critical_path
@@ -173,8 +174,8 @@ class PathTable:
     [('within a step', 1, 4), ('end', 1, 3)]
     """
 
-    def __init__(self, index: TraceIndex, path: CriticalPath) -> None:
-        self.index, self.path = index, path
+    def __init__(self, index: TraceIndex, path: CriticalPath, words: Mapping[str, Words] | None = None) -> None:
+        self.index, self.path, self.words = index, path, words or {}
         trace, row = index.trace, path.row
         core, unit = trace.issue("core")[row], trace.issue("unit")[row]
         # a memory is no core
@@ -191,13 +192,13 @@ class PathTable:
         """The names of segments (as shares without cycles), and for each segment the place of its name."""
         cores = self.index.program.cores
         width = max(len(each.units) for each in cores) if cores else 1
-        key = (self.path.kind * len(cores) + core) * width + unit
-        keys, inverse = np.unique(key, return_inverse=True)
+        keys, inverse = np.unique((self.path.kind * len(cores) + core) * width + unit, return_inverse=True)
         shares: list[Share] = []
         places = np.zeros(len(keys), dtype=np.int64)
         for number, each in enumerate(keys.tolist()):
             one, at = cores[each // width % len(cores)], each % width
-            share = _named(KINDS[each // width // len(cores)], one.units[at], at == one.accounted and not one.shared)
+            main = at == one.accounted and not one.shared
+            share = _named(KINDS[each // width // len(cores)], one.units[at], main, self.words)
             if share not in shares:
                 shares.append(share)
             places[number] = shares.index(share)
@@ -297,21 +298,20 @@ class PathTable:
         ]
 
 
-def _named(kind: str, unit: Unit, array: bool) -> Share:
+def _named(kind: str, unit: Unit, array: bool, words: Mapping[str, Words]) -> Share:
     if kind in ("busy", "turn"):
         return Share(f"{unit.name} busy" if kind == "busy" else f"turn in {unit.name}", kind, unit.name, array, 0)
     if kind == "latency":
         return Share(f"{unit.pipeline or unit.name} pipeline", kind, unit.name, array, 0)
     names = {"switch": "thread switch", "input": "input", "arrival": "before arrival", "behind": "behind others"}
-    return Share(names[kind], kind, "", False, 0)
+    return Share(words.get(kind, Words()).called or names[kind], kind, "", False, 0)
 
 
 def _sums(place: Numbers, cycles: Numbers, names: int) -> list[int]:
     """Cycles by place, as exact whole numbers."""
     total = np.zeros(names, dtype=np.int64)
     np.add.at(total, place, cycles)
-    sums: list[int] = total.tolist()
-    return sums
+    return [int(each) for each in total]
 
 
 def _any(true: NDArray[np.bool_], first: Numbers, behind: Numbers) -> NDArray[np.bool_]:

@@ -49,11 +49,14 @@ class Target(Entries, ABC):
 
     fidelity: what its cycles agree with exactly, and what is assumed.
     counts: the names in `chip_counts`, each a column of sweeps.
+    other_numbers: a sentence without a full stop on how its numbers are, if it does not compute in the fixed point of
+        scenarios; empty: it does.
     kind, title, chip, core and the other class variables: as in `lstmsim.targets.entries.Entries`.
     """
 
     fidelity: ClassVar[Fidelity]
     counts: ClassVar[tuple[str, ...]] = ()
+    other_numbers: ClassVar[str] = ""
 
     @abstractmethod
     def lower(self, chip: Any, jobs: Sequence[Job], *, templates: bool = False) -> Program:

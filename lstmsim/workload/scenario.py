@@ -46,9 +46,11 @@ class Words:
     next_wait: what the next step of the path waits for, in a column of a table.
     share: what goes on in such a cycle of a request.
     spent: the end of the sentence "they spent 71 % of their time ...".
-    called: the name of such a way off the main unit in outputs.
+    called: the name of such a way off the main unit, or of such cycles of a path, in outputs.
     leg: what such a way off the main unit is, as a table says it. `{unit}` stands for the unit's name.
     way: the same way as the end of the sentence "40 % of the makespan is the way ...".
+    useful: for `padding`, the sentence without a full stop on how many multipliers do useful work while the main unit
+        issues. `{useful}` stands for their share, `{array}` for the unit's name.
     """
 
     meaning: str = ""
@@ -62,6 +64,7 @@ class Words:
     called: str = ""
     leg: str = ""
     way: str = ""
+    useful: str = ""
 
 
 @record

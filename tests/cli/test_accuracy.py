@@ -187,3 +187,14 @@ def test_as_functions(tmp_path: Path) -> None:
     assert [line.split(",")[0] for line in lines] == ["bits", "6", "9"]
     with pytest.raises(lstmsim.InputError, match="nothing to draw"):
         lstmsim.plot_accuracy(lstmsim.accuracy(data, random_weights=3))
+
+
+def test_a_chip_that_does_not_compute_in_fixed_point_is_told_of(tmp_path: Path) -> None:
+    path = tmp_path / "s.json"
+    for chip, said in (
+        ("v100", "a parallel device moves and multiplies words of 32 bits, not fixed point"),
+        (CHIP, ""),
+    ):
+        path.write_text(json.dumps({"chip": chip, "jobs": [SILERO]}))
+        assert report(str(path))["other_numbers"] == said
+        assert ("of the networks alone: " in call("accuracy", str(path)).stdout) == bool(said)

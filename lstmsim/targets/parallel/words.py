@@ -56,6 +56,7 @@ WORDS = {
         next_wait="launch",
         share="a kernel is being launched",
         spent="waiting for kernels to be launched",
+        called="launch",
     ),
     "group to group": Words(
         called="kernel to kernel",
@@ -72,6 +73,8 @@ WORDS = {
         "schedulers issue other instructions than useful multiply-adds, or lanes of these have nothing to do",
         "larger batches would help",
         "lanes that a scheduler's issue does not use for useful multiply-accumulates",
+        useful="Where a scheduler issues, {useful} of its lanes do useful multiply-accumulates; the others go to other "
+        "instructions or have nothing to do",
     ),
     "SM": Words(glossary="streaming multiprocessor: a core with schedulers, lanes, shared memory and an L1"),
     "warp": Words(glossary="lanes (32 or 64) that take each instruction together", behind="SM"),
