@@ -182,7 +182,7 @@ def _report(asked: Asked, about: str, seed: int, baselines: bool | None, ablate:
     """
     kernels, chip, task = asked.kernels, asked.chip, asked.task
     ran = simulated(asked, task)
-    remarks = (*ran.said, *_few_blocks(ran.figures))
+    remarks = (*ran.said, *ran.work.remarks, *_few_blocks(ran.figures))
     if baselines is None:
         baselines = task.matrix.entries * asked.columns <= _MOST_BESIDE
         if not baselines:

@@ -72,12 +72,14 @@ class SparseWork:
     flat, names: the program.
     result: what the schedule computes; None if it computes nothing of its own (a dense baseline).
     own: what the machine keeps for the figures.
+    remarks: sentences on what the parameters mean here.
     """
 
     flat: FlatProgram
     names: FlatNames
     result: NDArray[Any] | None
     own: Any
+    remarks: tuple[str, ...] = ()
 
 
 @record

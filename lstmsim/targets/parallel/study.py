@@ -85,7 +85,7 @@ class Products:
         lowered = program_of_kernels(device, kernels, f"{task.kernel} {task.method}")
         shown = {each.name: getattr(options, each.name) for each in fields(options)}
         own = _Own(made, shown, method.by_rule(task.options), lowered, traffic_of(made.run, kernels))
-        return SparseWork(lowered.flat, lowered.names, made.result, own)
+        return SparseWork(lowered.flat, lowered.names, made.result, own, _remarks(shown, device.warp))
 
     def figures(self, chip: ParallelDevice, task: SparseTask, work: SparseWork, totals: Totals) -> SparseFigures:
         """What the run of a program came to."""
@@ -255,3 +255,16 @@ _MECHANISMS: Mapping[str, tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]]
     ),
     "dense": ({}, ({"split": 1},)),
 }
+
+
+def _remarks(options: Mapping[str, Any], warp: int) -> tuple[str, ...]:
+    """A sentence where a hash has nothing to do, because a block is one group of rows.
+
+    options: parameters of the kernel.
+    warp: lanes of a warp.
+    """
+    if "hash" not in options or options.get("m") != warp:
+        return ()
+    return (
+        f"blocks have m {warp} rows, which is one warp: the order in a block changes nothing, so all hashes are equal",
+    )

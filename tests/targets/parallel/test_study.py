@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from lstmsim import engines
+from lstmsim.api.sparse import run_sparse
 from lstmsim.formats.matrices import weight_matrix
 from lstmsim.sparse.csr import Csr, csr_of_dense
 from lstmsim.sparse.products import drawn_operands, largest_error
@@ -180,3 +181,11 @@ def test_everything_beside_a_product_and_every_ablation_runs(kernel: str, method
         other = replace(task, method=each.method, options=each.options)
         work = PRODUCTS.lower(SIXTEEN, other)
         assert PRODUCTS.figures(SIXTEEN, other, work, engines.totals(work.flat, check=False)).span > 0
+
+
+def test_blocks_of_one_warp_say_that_the_hash_has_nothing_to_do() -> None:
+    for rows, said in ((32, 1), (64, 0)):
+        report = run_sparse(
+            "silero-vad-16k:l0", kernel="spmv", method="hbp", options={"m": rows, "n": 64}, prune=0.9, baselines=False
+        )
+        assert sum("all hashes are equal" in each for each in report.remarks) == said
