@@ -250,7 +250,7 @@ _MECHANISMS: Mapping[str, tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]]
         {"order": "sorted", "dispatch": "demand"},
         (
             *({"order": "plain"}, {"order": "plain", "dispatch": "static"}, {"dispatch": "round"}),
-            *({"dispatch": "snake"}, {"v": 1}, {"lanes": 1}, {"lanes": 4}, {"tile": 8}, {"mode": "indicator"}),
+            *({"dispatch": "snake"}, {"v": 1}, {"lanes": 1}, {"lanes": 4}, {"tile": 8}),
         ),
     ),
     "dense": ({}, ({"split": 1},)),
