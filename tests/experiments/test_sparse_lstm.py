@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -65,6 +66,7 @@ def test_a_sort_groups_best_and_literal_probing_is_dearer_than_it(study: tuple[A
     assert by_hash["linear"].finds < by_hash["sort"].comparisons < by_hash["linear"].probes
 
 
+@pytest.mark.skipif("LSTMSIM_EXAMPLES" not in os.environ, reason="takes seconds: LSTMSIM_EXAMPLES")
 def test_pictures_are_drawn(tmp_path: Path) -> None:
     from experiments.sparse_lstm import pictures
 

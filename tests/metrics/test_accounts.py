@@ -13,7 +13,7 @@ from lstmsim.workload.scenario import Scenario
 from tests.strategies import scenarios
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(scenarios())
 def test_names_follow_the_threads_cycle_by_cycle(scenario: Scenario) -> None:
     result = run(scenario)
@@ -30,7 +30,7 @@ def test_names_follow_the_threads_cycle_by_cycle(scenario: Scenario) -> None:
             assert name == next((each for each in PRIORITY if each in present[cycle]), "idle")
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(scenarios())
 def test_timeline_rows_are_complete_and_never_overlap(scenario: Scenario) -> None:
     result = run(scenario)
@@ -51,7 +51,7 @@ def test_timeline_rows_are_complete_and_never_overlap(scenario: Scenario) -> Non
     assert arrays == [core.contexts for core in result.program.cores]
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(scenarios())
 def test_busy_cycles_of_threads_add_up_to_those_of_the_array(scenario: Scenario) -> None:
     timeline = run(scenario).timeline

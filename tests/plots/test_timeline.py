@@ -98,7 +98,7 @@ def test_a_job_is_named_on_its_work_where_that_fits():
 
 
 @given(timelines())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 def test_windows_keep_every_cycle(timeline):
     for count in (1, 3, 200):
         edges = window_edges(0, timeline.makespan_cycles, count)
@@ -243,7 +243,7 @@ def test_the_legend_lies_outside_and_hides_no_row():
 
 
 @given(timelines())
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=8, deadline=None)
 def test_any_timeline_can_be_drawn(timeline):
     with tempfile.TemporaryDirectory() as folder:
         figure = plot(timeline, Path(folder, "a.png"))

@@ -30,7 +30,9 @@ def of_reference() -> list[dict[str, Any]]:
     if int(os.environ.get("LSTMSIM_EXAMPLES", "60")) > 60:
         return CASES
     smallest = {min((each for each in CASES if each["kind"] == kind), key=issues)["name"] for kind in kinds()}
-    return [case for case in CASES if case["name"] in smallest or issues(case) < SMALL]
+    # a device of 80 SMs has thousands of threads, each of which is a process of the reference engine
+    few = [case for case in CASES if issues(case) < SMALL and case["device"]["preset"] != "v100"]
+    return [case for case in CASES if case["name"] in smallest or case in few]
 
 
 def kinds() -> set[str]:
