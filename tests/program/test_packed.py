@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
 import pytest
 
 from lstmsim.errors import ProgramError
@@ -101,3 +102,30 @@ def test_what_a_packed_body_cannot_have_is_refused(table: str, row: int, column:
     tables[table][row][FLAT_TABLES[table].place(column)] = value
     with pytest.raises(ProgramError, match=re.escape(told)):
         check_rows(flat_program(tables))
+
+
+@pytest.mark.needs_core
+def test_the_core_tells_what_stands_there() -> None:
+    from lstmsim.engines.fast.binding import Machine
+
+    tables = {name: packed(flat_of(program())).table(name).copy() for name in FLAT_TABLES}
+    # in the second iteration gate 0 of the body would be gate 2 of two
+    longer = tables["phases"].copy()
+    longer[0, FLAT_TABLES["phases"].place("repeat")] = 2
+    told = "table phases, row 0: first_gate is 1, and the last gate of its body is 0"
+    with pytest.raises(ProgramError, match=told):
+        Machine(flat_program({**tables, "phases": longer}))
+    # an operation of no issue that waits for nothing
+    quiet = tables["operations"][:1].copy()
+    quiet[0, FLAT_TABLES["operations"].place("count")] = 0
+    quiet[0, FLAT_TABLES["operations"].place("arrives")] = -1
+    word = operation_word(len(tables["operations"]), 0)
+    changed = {
+        "operations": np.concatenate([tables["operations"], quiet]),
+        "words": [[word]],
+        "bodies": [[-1, 1, 0, 1]],
+    }
+    with pytest.raises(
+        ProgramError, match=f"table words, row 0: word is {word}, of an operation of no issue that waits"
+    ):
+        Machine(flat_program({**tables, **changed}))

@@ -26,12 +26,14 @@ struct Quiet {
     std::set<i64> operations;
     std::set<std::pair<i64, i64>> streams;
 
-    void look(const Row& row, const Operation& each, i64 index, i64 needs, PackedShape& shape) {
+    void look(const Row& row, const Operation& each, i64 index, const Word& word, PackedShape& shape) {
         if (!streams.empty() && streams.count({each.member, each.unit})) {
-            row.refuse("word", index, "of an operation behind one of no issue");
+            row.refuse("word", word.word, "of an operation behind one of no issue");
         }
         if (each.count > 0) return;
-        if (needs == 0) row.refuse("word", index, "of an operation of no issue that waits for nothing");
+        if (needs_of_operation(word) == 0) {
+            row.refuse("word", word.word, "of an operation of no issue that waits for nothing");
+        }
         operations.insert(index);
         streams.insert({each.member, each.unit});
         shape.quiet = true;
@@ -73,7 +75,7 @@ PackedShape check_packed(const Program& p, const Row& row, const Body& body) {
         while (shape.units.size() <= each.member) shape.units.push(0);
         shape.units[each.member] = std::max(shape.units[each.member], each.unit + 1);
         if (each.arrives != NONE) shape.last_gate = std::max(shape.last_gate, each.arrives);
-        quiet.look(own, each, index, needs_of_operation(word), shape);
+        quiet.look(own, each, index, word, shape);
         const i64 last = place + needs_of_operation(word);
         if (last > body.first_word + body.words) own.refuse("word", word.word, "and its needs go beyond the body");
         for (; place < last; ++place) {

@@ -133,7 +133,10 @@ class PhaseChecker {
         if (shape.quiet) quiet(row, each);
         looks_.add(row, "body", each.body, shape.units.size());
         for (i64 member = 0; member < shape.units.size(); ++member) needs_unit(member, shape.units[member]);
-        gate(row, "first_gate", shape.last_gate, each);
+        const i64 last = each.first_gate + (each.repeat - 1) * each.gates;
+        if (shape.last_gate >= p.gates.size() - last) {
+            row.refuse("first_gate", each.first_gate, "and the last gate of its body is " + std::to_string(shape.last_gate));
+        }
     }
 
     /// A phase with an operation of no issue is the last one, and does not repeat.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -20,7 +21,7 @@ Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Elements:
+class Elements(ABC):
     """A phase with one element a lane: consecutive elements in a warp, consecutive warps in a block.
 
     shape: what it asks of a multiprocessor.
@@ -42,13 +43,13 @@ class Elements:
         element = stream[:, None] * self.lanes + np.arange(self.lanes)
         return self.text(warps, element, element < self.elements)
 
+    @abstractmethod
     def text(self, warps: Warps, element: Ints, on: Mask) -> list[Result]:
         """What the warps do; returns their stores.
 
         element: shape (n, lanes); the element of each lane.
         on: shape (n, lanes); whether there is one.
         """
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
