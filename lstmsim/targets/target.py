@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from lstmsim.program.trace import Trace
     from lstmsim.targets.array_search import ArraySearch
     from lstmsim.targets.change import Change
+    from lstmsim.targets.gemm import GemmThreads
     from lstmsim.targets.hardware import Hardware
     from lstmsim.targets.sparse import SparseKernels
 
@@ -120,6 +121,10 @@ class Target(Entries, ABC):
 
     def sparse_kernels(self) -> SparseKernels | None:
         """The kernels for sparse matrices; None: the machine runs none."""
+        return None
+
+    def gemm_threads(self) -> GemmThreads | None:
+        """The planner and the executor of threads for a matrix product; None: the machine has none."""
         return None
 
     def beside_cores(self, chip: Any, jobs: Sequence[Job]) -> tuple[str, ...]:

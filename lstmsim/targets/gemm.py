@@ -1,0 +1,319 @@
+"""What a machine answers about threads for a matrix product: plans, what runs, what a run came to.
+
+A product C = A B, with A of m x k and B of k x n, is spread over threads by a `Cut`. A machine's planner chooses one;
+its executor takes any. A machine without such threads has no answer (`Target.gemm_threads` is None).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+from lstmsim.records import hashed_once, record
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from lstmsim.program.program import Program
+    from lstmsim.program.trace import Trace
+
+__all__ = [
+    "CACHES",
+    "CONDITIONS",
+    "RELIEFS",
+    "Candidate",
+    "Counts",
+    "Cut",
+    "Division",
+    "GemmFigures",
+    "GemmPlan",
+    "GemmTask",
+    "GemmThreads",
+    "GemmWork",
+    "Product",
+    "SubBlocks",
+    "SubCandidate",
+]
+
+#: What lies in the caches when a product begins: nothing, or what the same product left there.
+CACHES = ("cold", "warm")
+
+#: How threads that add into the same block of C keep out of each other's way: not, by sub-blocks that they visit in
+#: rotated order, by a buffer of each thread, or by both. `plan`: as the planner says.
+RELIEFS = ("plan", "none", "sub", "buffer", "both")
+
+#: The conditions of a candidate in the order in which they are added up.
+CONDITIONS = ("k_fit", "mn_fit", "padding", "balance", "contention", "traffic")
+
+
+@hashed_once
+@record
+class Product:
+    """C = A B.
+
+    m, n, k: rows of C, columns of C, length of the sums.
+
+    >>> Product(8, 512, 64).macs
+    262144
+    """
+
+    m: int
+    n: int
+    k: int
+
+    @property
+    def macs(self) -> int:
+        """Useful multiply-accumulates."""
+        return self.m * self.n * self.k
+
+
+@hashed_once
+@record
+class Cut:
+    """How a product is cut into one block for each thread.
+
+    kind: `MN` (rows and columns of C), `MK` (rows of C and K), `NK` (columns of C and K).
+    p_m, p_n, p_k: into how many parts rows, columns and K are cut; their product is the number of threads.
+    mb, nb, kb: size of a part; the last one may be smaller, and some threads may have none.
+
+    >>> cut = Cut("MK", 2, 1, 2, 4, 8, 32)
+    >>> cut.threads, cut.place(3), cut.owned(3, Product(7, 8, 50))
+    (4, (1, 0, 1), ((4, 7), (0, 8), (32, 50)))
+    """
+
+    kind: str
+    p_m: int
+    p_n: int
+    p_k: int
+    mb: int
+    nb: int
+    kb: int
+
+    @property
+    def threads(self) -> int:
+        """How many threads it is for."""
+        return self.p_m * self.p_n * self.p_k
+
+    def place(self, thread: int) -> tuple[int, int, int]:
+        """Numbers of a thread's part of the rows, of the columns, and of K; the last is its place in its K-group."""
+        rest, part_k = divmod(thread, self.p_k)
+        return (*divmod(rest, self.p_n), part_k)
+
+    def owned(self, thread: int, product: Product) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int]]:
+        """Rows, columns and K range of a thread, each as (first, end); an end that is not above the first: nothing."""
+        parts = zip(self.place(thread), (self.mb, self.nb, self.kb), (product.m, product.n, product.k), strict=True)
+        rows, columns, ks = ((min(i * size, whole), min((i + 1) * size, whole)) for i, size, whole in parts)
+        return rows, columns, ks
+
+
+@hashed_once
+@record
+class SubBlocks:
+    """How a thread's block of C is cut further.
+
+    sm, sn: rows and columns of a sub-block.
+    s_m, s_n: how many sub-blocks there are along the rows and along the columns of a whole block.
+
+    >>> SubBlocks(12, 32, 3, 2).count
+    6
+    """
+
+    sm: int
+    sn: int
+    s_m: int
+    s_n: int
+
+    @property
+    def count(self) -> int:
+        """How many sub-blocks a whole block has."""
+        return self.s_m * self.s_n
+
+
+@hashed_once
+@record
+class Division:
+    """Everything that an executor needs to know about one product.
+
+    product, cut: the product, and the block of each thread.
+    sub_blocks: how blocks of C are cut further; None: they are not.
+    buffer: whether each thread sums up in a buffer of its own, and adds that into C at the end. Only if `p_k` > 1.
+    packed: whether B was packed before (weights of a recurrent job).
+    """
+
+    product: Product
+    cut: Cut
+    sub_blocks: SubBlocks | None = None
+    buffer: bool = False
+    packed: bool = False
+
+
+@record
+class Candidate:
+    """A cut that was considered.
+
+    cut: the cut.
+    raw, normalised: its conditions by name (`CONDITIONS`), as they are and from 0 to 1 (best).
+    fitness: what they add up to.
+    why_not: which conditions of acceptance it fails; empty: it is accepted.
+    """
+
+    cut: Cut
+    raw: Mapping[str, float]
+    normalised: Mapping[str, float]
+    fitness: float
+    why_not: tuple[str, ...] = ()
+
+
+@record
+class SubCandidate:
+    """Sub-blocks that were considered.
+
+    sub_blocks: the sub-blocks.
+    raw, normalised: their conditions by name: `count`, `padding`, `repack`.
+    fitness: the mean of the normalised ones.
+    """
+
+    sub_blocks: SubBlocks
+    raw: Mapping[str, float]
+    normalised: Mapping[str, float]
+    fitness: float
+
+
+@record
+class GemmPlan:
+    """A plan, with all that led to it.
+
+    product: the product.
+    blocks: `mc`, `nc`, `kc`: the blocks that fit the caches.
+    ranked: the candidates, the best first.
+    chosen: place of the first of them that is accepted.
+    idle: cuts that were dropped, because threads would have had nothing to do.
+    sub_blocks: sub-blocks of the chosen one; None: there are none.
+    sub_ranked: sub-blocks that were considered, the best first.
+    buffer: whether a buffer is recommended.
+    """
+
+    product: Product
+    blocks: Mapping[str, int]
+    ranked: tuple[Candidate, ...]
+    chosen: int
+    idle: tuple[Cut, ...]
+    sub_blocks: SubBlocks | None
+    sub_ranked: tuple[SubCandidate, ...]
+    buffer: bool
+
+    @property
+    def division(self) -> Division:
+        """What the plan tells an executor."""
+        return Division(self.product, self.ranked[self.chosen].cut, self.sub_blocks, self.buffer)
+
+
+@record
+class GemmTask:
+    """A product that is asked for.
+
+    product: the product.
+    threads: on how many cores.
+    caches: one of `CACHES`.
+    settings: parameters of the planner by name; those that are left out have their defaults.
+    """
+
+    product: Product
+    threads: int
+    caches: str = "warm"
+    settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+
+@record
+class Counts:
+    """Traffic of a product, over all cores.
+
+    l1, l1_hit, l2, l2_hit, llc, llc_hit: accesses of lines at each level, and how many found the line.
+    l1_l2, l2_llc: lines that moved between levels, both ways.
+    memory_read, memory_write: lines from and to memory.
+    remote: of them, those of a memory that is not the nearest of the core.
+    transfers: lines that went from core to core because another core had written them.
+    memory: lines from and to each memory.
+    """
+
+    l1: int
+    l1_hit: int
+    l2: int
+    l2_hit: int
+    llc: int
+    llc_hit: int
+    l1_l2: int
+    l2_llc: int
+    memory_read: int
+    memory_write: int
+    remote: int
+    transfers: int
+    memory: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class GemmWork:
+    """A division that is ready to run.
+
+    division: the division.
+    program: the program.
+    counts: its traffic; of the second of two equal products if caches are warm.
+    own: what the machine keeps for the figures.
+    """
+
+    division: Division
+    program: Program
+    counts: Counts
+    own: Any = None
+
+
+@record
+class GemmFigures:
+    """What a run came to.
+
+    makespan: cycles, with the barrier at the end.
+    finish: of each thread, the end of its last step; 0: it has none.
+    waits: cycles of all threads by cause: `contention` (for a piece of C), `barrier`, `memory`.
+    counts: traffic.
+    compute: cycles of arithmetic, packing and adding up, over all steps.
+    buffer_bytes: of all buffers.
+    """
+
+    makespan: int
+    finish: tuple[int, ...]
+    waits: Mapping[str, int]
+    counts: Counts
+    compute: int
+    buffer_bytes: int
+
+
+class GemmThreads(Protocol):
+    """The threads of a machine for matrix products.
+
+    left_out: sentences on what is not modelled.
+    parameters: of the planner, by name with their defaults.
+    meanings: a sentence on each parameter and each condition.
+    """
+
+    left_out: Sequence[str]
+    parameters: Mapping[str, Any]
+    meanings: Mapping[str, str]
+
+    def plan(self, chip: Any, task: GemmTask) -> GemmPlan:
+        """The planner: a plan for the product; `InputError` for settings that are wrong."""
+
+    def division(self, chip: Any, task: GemmTask, cut: Cut, relief: str = "plan") -> Division:
+        """What a cut becomes with the sub-blocks and the buffer that the planner gives it, or with a relief."""
+
+    def mn_cuts(self, chip: Any, task: GemmTask) -> Sequence[Cut]:
+        """Every cut of rows and columns alone; the first one is that of BLIS's rule."""
+
+    def lower(self, chip: Any, task: GemmTask, division: Division) -> GemmWork:
+        """The executor in time: the traffic of a division, and its program."""
+
+    def figures(self, chip: Any, work: GemmWork, trace: Trace) -> GemmFigures:
+        """What the run of a program came to."""
+
+    def computed(self, chip: Any, division: Division, a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+        """The executor in numbers: C of shape (m, n), summed up in the order of the division's steps."""

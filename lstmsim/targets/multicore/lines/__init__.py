@@ -1,0 +1,1 @@
+"""Which lines a step touches, and what the caches make of that."""

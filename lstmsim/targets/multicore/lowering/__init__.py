@@ -1,0 +1,1 @@
+"""How steps become a program, and what its run came to."""
