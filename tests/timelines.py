@@ -67,7 +67,13 @@ def small(memory: bool = False) -> Timeline:
         rows += (Row(1, "memory"),)
         spans += [(4, 5, 60, state["busy"], 1, 0, 1), (4, 70, 90, state["busy"], 0, -1, -1)]
         spans += [(2, 130, 134, state["reload"], 1, 0, 1), (2, 134, 140, state["weights"], 1, 0, 1)]
-        others = (130, 132, "memory"), (132, 134, "barrier"), (134, 137, "dependence"), (137, 140, "start")
+        others = (
+            (130, 132, "memory"),
+            (132, 133, "contention"),
+            (133, 134, "barrier"),
+            (134, 137, "dependence"),
+            (137, 140, "start"),
+        )
         spans += [(1, start, end, state[name], 0, 0, 2) for start, end, name in others]
     return timeline_from(spans, rows, ("lstm-512 #0", "lstm-512 #1"), 140, "column-npu-64k")
 

@@ -106,7 +106,7 @@ def totals_of(program: Program, trace: Trace) -> Totals:
     >>> body = Body((Operation(0, count=3, work=8),))
     >>> program = Program((Core(0, (Unit("array", "coarse"),)),), (Task("t", ((0, (Phase(body, 2),)),), (), (0,)),))
     >>> totals_of(program, run(program)).cycles.tolist()
-    [[6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]]
+    [[6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]]
     """
     cycles = np.array([_core_totals(program, trace, core) for core in range(len(program.cores))], dtype=np.int64)
     issues = np.bincount(trace.issue("core"), weights=trace.issue("count"), minlength=len(program.cores))

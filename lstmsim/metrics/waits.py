@@ -139,7 +139,7 @@ def core_spans(program: Program, trace: Trace, core: int) -> CoreSpans:
     >>> {name: list(zip(each.start.tolist(), each.end.tolist())) for name, each in spans.waits.items()}
     ... # doctest: +NORMALIZE_WHITESPACE
     {'dispatch': [], 'hazard': [(3, 7)], 'input': [], 'backpressure': [], 'reload': [], 'weights': [], 'memory': [],
-     'barrier': [], 'dependence': [], 'start': [], 'ready': [], 'drain': [(8, 11)]}
+     'contention': [], 'barrier': [], 'dependence': [], 'start': [], 'ready': [], 'drain': [(8, 11)]}
     """
     unit = program.cores[core].accounted
     if unit is None:

@@ -9,7 +9,7 @@ from lstmsim.records import record
 __all__ = ["FLAT_TABLES", "FORMAT", "WIDTHS", "FlatTable"]
 
 #: The version of the format. The core reads one version (`flat.hpp`).
-FORMAT = 2
+FORMAT = 3
 
 
 @record

@@ -35,7 +35,7 @@ class Trace:
     halts: what operations had waited for when a pause put them off.
 
     >>> builder = TraceBuilder(tasks=1)
-    >>> until = (0, 3) + (0,) * 8
+    >>> until = (0, 3) + (0,) * 9
     >>> builder.issue(3, 1, 1, (0, 0, 0, 0, 0, 0, 0), until)
     >>> builder.issue(4, 1, 1, (0, 0, 0, 0, 0, 0, 0), until)
     >>> builder.task(0, core=0, context=0, admitted=0, finish=9)

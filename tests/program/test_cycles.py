@@ -50,11 +50,13 @@ def test_records_number_their_names_without_gaps() -> None:
 def test_the_orders_that_files_hold_stay() -> None:
     assert (
         " ".join(CYCLE_NAMES)
-        == "busy switch hazard backpressure input dispatch reload weights memory barrier dependence start drain idle"
+        == "busy switch hazard backpressure input dispatch reload weights memory contention barrier dependence start "
+        "drain idle"
     )
-    assert " ".join(CAUSES) == "dispatch hazard input backpressure reload weights memory barrier dependence start"
+    causes = "dispatch hazard input backpressure reload weights memory contention barrier dependence start"
+    assert " ".join(CAUSES) == causes
     states = "busy switch hazard input backpressure dispatch drain idle ready reload weights"
-    assert " ".join(SPAN_NAMES) == f"{states} memory barrier dependence start"
+    assert " ".join(SPAN_NAMES) == f"{states} memory barrier dependence start contention"
 
 
 def test_every_name_has_its_look_and_all_its_words() -> None:
@@ -111,5 +113,6 @@ def test_machines_name_those_that_not_all_have() -> None:
     column = ColumnNpu("c", 250, (ColumnCore(npe=64, ep=4, vp=16),), memory=Memory(gb_per_s=10.0))
     chips = (column, replace(column, memory=None), load_chip("brainwave-s10"), load_chip("v100"))
     known = {name for chip in chips for core in chip.core_figures for name in core.stalls}
-    assert known == {each.name for each in CYCLES if each.of_cores and not each.everywhere}
+    # no machine of this version waits for `contention` yet
+    assert known | {"contention"} == {each.name for each in CYCLES if each.of_cores and not each.everywhere}
     assert [len(chip.core_figures[0].stalls) for chip in chips] == [2, 0, 1, 4]

@@ -7,7 +7,7 @@
 namespace lstmsim::flat {
 
 /// The version of the format. It must be that of lstmsim/program/flat_tables.py.
-constexpr i64 FORMAT = 2;
+constexpr i64 FORMAT = 3;
 
 // A row of each table. The order of the fields is that of the columns; a test compares both.
 struct Head { i64 names, busy, switching, drain, idle, input; };
