@@ -1,0 +1,86 @@
+"""The planner: candidates, their rank, and the first of them that is accepted (section 2 of docs/multicore.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from lstmsim.targets.gemm import Candidate, Cut, GemmPlan, Product
+from lstmsim.targets.multicore.machine import Machine
+from lstmsim.targets.multicore.planning.blocks import blocks_of
+from lstmsim.targets.multicore.planning.conditions import conditions_of, fitness_of, normalised
+from lstmsim.targets.multicore.planning.cuts import blis_cut, is_idle, k_cuts, mn_cuts
+from lstmsim.targets.multicore.planning.second_stage import second_stage
+from lstmsim.targets.multicore.planning.settings import Settings
+
+__all__ = ["plan"]
+
+
+def plan(machine: Machine, product: Product, threads: int, settings: Settings | None = None) -> GemmPlan:
+    """A plan for a product, with all that led to it.
+
+    machine: what it is planned for; that it has as many cores as `threads` is the caller's affair.
+    threads: how many, each on a core of its own.
+    settings: of the planner; None: the defaults.
+
+    >>> from lstmsim.targets.multicore.toy import TOY
+    >>> of = plan(TOY, Product(4, 8, 64), 2)
+    >>> [(each.cut.kind, each.fitness) for each in of.ranked], of.chosen
+    ([('MK', 0.956521739), ('MN', 0.910512552)], 0)
+    """
+    settings = settings or Settings()
+    kept, idle = _kept(machine, product, threads, settings)
+    ranked = _ranked(machine, product, kept, settings)
+    # a cut of rows and columns is always accepted, and one is always there
+    chosen = next(place for place, each in enumerate(ranked) if not each.why_not)
+    stage = second_stage(machine, ranked[chosen].cut)
+    return GemmPlan(
+        product=product,
+        blocks=blocks_of(machine)._asdict(),
+        ranked=ranked,
+        chosen=chosen,
+        idle=idle,
+        sub_blocks=stage.sub_blocks,
+        sub_ranked=stage.ranked,
+        buffer=stage.buffer,
+    )
+
+
+def _kept(
+    machine: Machine, product: Product, threads: int, settings: Settings
+) -> tuple[tuple[Cut, ...], tuple[Cut, ...]]:
+    """The candidates in the order in which they are listed, and those that leave a thread without work."""
+    first = blis_cut(product, threads)
+    others = mn_cuts(product, threads)[1:] if settings.mn == "all" else ()
+    rest = [(cut, is_idle(machine, product, cut)) for cut in (*others, *k_cuts(machine, product, threads))]
+    return (first, *(cut for cut, idle in rest if not idle)), tuple(cut for cut, idle in rest if idle)
+
+
+def _ranked(machine: Machine, product: Product, cuts: tuple[Cut, ...], settings: Settings) -> tuple[Candidate, ...]:
+    weights = settings.weights
+    raw = [conditions_of(machine, product, cut) for cut in cuts]
+    rows = []
+    for cut, own, of in zip(cuts, raw, normalised(raw), strict=True):
+        fitness = fitness_of([of[name] for name in weights], weights.values())
+        rows.append(Candidate(cut, own, of, fitness, tuple(_why_not(machine, cut, own, settings))))
+    return tuple(sorted(rows, key=lambda row: (-row.fitness, row.cut.p_k)))
+
+
+def _why_not(machine: Machine, cut: Cut, raw: Mapping[str, float], settings: Settings) -> Iterator[str]:
+    """The conditions of acceptance that a cut fails."""
+    if cut.kind == "MN":
+        return
+    kc = blocks_of(machine).kc
+    if cut.kb < settings.least_kb * kc:
+        yield f"kb < {_part(settings.least_kb, 'kc')}"
+    if raw["padding"] > settings.most_padding:
+        yield f"padding > {settings.most_padding:g}"
+    if cut.p_k > settings.most_p_k:
+        yield f"p_k > {settings.most_p_k}"
+    if not second_stage(machine, cut).relieves:
+        yield "no relief"
+
+
+def _part(part: float, whole: str) -> str:
+    """A part of a number in words: `kc/4`, `0.3 kc`."""
+    inverse = 1 / part
+    return f"{part:g} {whole}" if inverse != int(inverse) else f"{whole}/{int(inverse)}"
