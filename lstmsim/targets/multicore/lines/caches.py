@@ -1,0 +1,37 @@
+"""The caches of all cores, driven line by line (section 5 of docs/multicore.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.targets.multicore.lines.plain import PlainCaches
+from lstmsim.targets.multicore.lines.types import Array, Runs
+from lstmsim.targets.multicore.machine import Machine
+
+__all__ = ["Caches", "open_caches"]
+
+
+class Caches(Protocol):
+    """All caches of a machine, in the state in which the accesses so far have left them."""
+
+    def drive(self, cores: Sequence[int], runs: Sequence[Runs]) -> NDArray[np.int64]:
+        """Let steps touch their lines; what was counted, shape (steps, len(COLUMNS) + memories).
+
+        cores: of each step its core.
+        runs: of each step what it touches. Steps come one after the other.
+        `ValueError` for a core that is not there, or a run outside the space.
+        """
+
+
+def open_caches(machine: Machine, arrays: Sequence[Array]) -> Caches:
+    """Empty caches for the lines of some arrays.
+
+    machine: whose caches they are.
+    arrays: the whole space, one behind the other.
+    `ValueError` if the arrays do not lie so.
+    """
+    return PlainCaches(machine, arrays)
