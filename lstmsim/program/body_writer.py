@@ -65,18 +65,26 @@ class BodyWriter:
         home.first = len(self._names)
 
     def need(
-        self, home: Home | None, operation: int, delay: int, lag: int = 0, phase: int = NONE, mirrored: bool = False
+        self,
+        home: Home | None,
+        operation: int,
+        delay: int,
+        lag: int = 0,
+        phase: int = NONE,
+        mirrored: bool = False,
+        cause: int = _HAZARD,
     ) -> None:
-        """Let the next operation wait for another one; the wait is a hazard.
+        """Let the next operation wait for another one.
 
         home: from where `operation` counts, in this body or in that of the earlier phase; None: from the body's first.
         operation: the other operation.
         delay, lag, phase, mirrored: as of `lstmsim.program.operations.Dependence`; `NONE`: the same body.
+        cause: number of the wait's name (`lstmsim.program.rows.CAUSE_NUMBERS`).
         """
         needs = self._needs
         if home is not None:
             self._open.append((len(needs) + _OPERATION, home))
-        needs += (operation, delay, _HAZARD, lag if phase == NONE else 0, phase, mirrored, 0)
+        needs += (operation, delay, cause, lag if phase == NONE else 0, phase, mirrored, 0)
 
     def operation(
         self,
