@@ -19,7 +19,7 @@ from multiprocessing import spawn
 from queue import SimpleQueue
 from typing import Any
 
-__all__ = ["CannotStartError", "ProcessExecutor", "WorkerEndedError"]
+__all__ = ["CannotStartError", "ProcessExecutor", "WorkerEndedError", "processors"]
 
 _Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 #: New objects of a worker after which circles among them are sought; Python's own number is 700.
@@ -34,6 +34,15 @@ class WorkerEndedError(Exception):
 
 class CannotStartError(BrokenExecutor):
     """A worker process ended before it could take a call: no call is at fault."""
+
+
+def processors() -> int:
+    """How many processors this process may use.
+
+    >>> processors() > 0
+    True
+    """
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 class ProcessExecutor(Executor):

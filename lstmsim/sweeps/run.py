@@ -17,6 +17,7 @@ from lstmsim.sweeps import pool
 from lstmsim.sweeps.evaluate import Outcome, point_key, row_of
 from lstmsim.sweeps.export import export, keep_objectives, table_names
 from lstmsim.sweeps.prepare import prepare
+from lstmsim.sweeps.processes import processors
 from lstmsim.sweeps.resolve import Resolver, Setup
 from lstmsim.sweeps.spec import shard_numbers
 from lstmsim.sweeps.store import SPELLING, Store
@@ -219,7 +220,7 @@ def _results(setup: Setup, points: Iterable[int], count: int, jobs: int | None, 
     if dask is not None:
         executor, threads = pool.dask_executor(dask)
         return pool.on_executor(setup, points, lambda: executor, threads)
-    workers = min(jobs if jobs is not None else _processors(), count)
+    workers = min(jobs if jobs is not None else processors(), count)
     if workers == 1 or (jobs is None and count <= _FEW_POINTS):
         return pool.inline(setup, points)
 
@@ -230,10 +231,6 @@ def _results(setup: Setup, points: Iterable[int], count: int, jobs: int | None, 
         return pool.process_executor(workers)
 
     return pool.on_executor(setup, points, make, workers)
-
-
-def _processors() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _counted(counts: Progress, outcomes: Sequence[Outcome]) -> Progress:

@@ -300,6 +300,12 @@ class GemmThreads(Protocol):
     parameters: Mapping[str, Any]
     meanings: Mapping[str, str]
 
+    def line_bytes(self, chip: Any) -> int:
+        """Bytes of a line, the unit of `Counts`."""
+
+    def element_bytes(self, chip: Any) -> int:
+        """Bytes of a number of A, B and C."""
+
     def plan(self, chip: Any, task: GemmTask) -> GemmPlan:
         """The planner: a plan for the product; `InputError` for settings that are wrong."""
 

@@ -17,7 +17,7 @@ from lstmsim.errors import InputError, LstmsimError, Mistake
 from lstmsim.formats.files import readable_file, whole_file
 from lstmsim.formats.scenario.scenario_file import checked_scenario, open_scenario
 from lstmsim.sweeps.evaluate import MODEL_VERSION, digest
-from lstmsim.sweeps.processes import CannotStartError, ProcessExecutor, WorkerEndedError
+from lstmsim.sweeps.processes import CannotStartError, ProcessExecutor, WorkerEndedError, processors
 from lstmsim.traffic.load_latency import CDF, Measured, measured
 
 __all__ = ["Asked", "compute", "key_of", "run_point"]
@@ -115,16 +115,12 @@ def compute(
             progress(sum(key in done for key in keys), len(keys))
 
     told()
-    workers = min(len(left), _processors() if jobs is None else jobs)
+    workers = min(len(left), processors() if jobs is None else jobs)
     for key, figures in _inline(left) if workers <= 1 else _on_processes(left, workers):
         store.write(key, figures)
         done[key] = figures
         told()
     return [done[key] for key in keys]
-
-
-def _processors() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _inline(left: Mapping[str, Asked]) -> Iterator[tuple[str, Measured]]:
