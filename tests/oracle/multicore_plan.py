@@ -169,13 +169,13 @@ def second_stage(m: Any, cut: Cut) -> tuple[Sub | None, list[SubRank], bool]:
     if pk == 1:
         return None, [], False
     unit = max(m.nr, m.line // m.element_bytes)
-    subs: list[Sub] = []
+    subs: dict[Sub, None] = {}
     for a in range(1, min(2 * pk, up(mb, m.mr)) + 1):
         for b in range(1, min(2 * pk, up(nb, unit)) + 1):
             sm, sn = up(up(mb, a), m.mr) * m.mr, up(up(nb, b), unit) * unit
             sub = (sm, sn, up(mb, sm), up(nb, sn))
-            if sub[2] * sub[3] >= pk and sub not in subs:
-                subs.append(sub)
+            if sub[2] * sub[3] >= pk:
+                subs[sub] = None
     all_raw = [
         {
             "count": pk / (s_m * s_n),
