@@ -8,6 +8,7 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from lstmsim.targets.gemm import Division
+from lstmsim.targets.multicore.execution.checks import check_division
 from lstmsim.targets.multicore.machine import Machine
 from lstmsim.targets.multicore.planning.blocks import Blocks, blocks_of
 
@@ -45,7 +46,9 @@ def steps_of(machine: Machine, division: Division) -> tuple[tuple[Step, ...], ..
 
     machine: of it only the blocks that fit its caches count.
     division: any cut, also one that no planner would give.
+    `InputError` for a division that leaves out a part of its product.
     """
+    check_division(division)
     blocks = blocks_of(machine)
     cut = division.cut
     threads = [_steps_of_thread(blocks, division, thread) for thread in range(cut.threads)]

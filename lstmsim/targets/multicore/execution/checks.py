@@ -1,0 +1,91 @@
+"""What an executor refuses: divisions that are none, and products that are too long to trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lstmsim.errors import InputError, Mistake
+from lstmsim.targets.gemm import Division
+from lstmsim.targets.multicore.machine import Machine
+from lstmsim.targets.multicore.planning.blocks import blocks_of
+
+__all__ = ["MOST_ACCESSES", "check_division", "check_length", "estimated_accesses"]
+
+#: Most accesses of lines that are traced for one pass of a product: a minute or less with the native caches.
+MOST_ACCESSES = 2_000_000_000
+
+
+def check_division(division: Division) -> None:
+    """`InputError` with every mistake if a division leaves out a part of its product, or has sizes below 1.
+
+    >>> from lstmsim.targets.gemm import Cut, Product
+    >>> check_division(Division(Product(7, 8, 9), Cut("MN", 2, 1, 1, 3, 8, 9)))
+    Traceback (most recent call last):
+    lstmsim.errors.InputError: mb: 2 parts of 3 rows do not hold all 7 rows; at least 4 rows a part are needed
+    """
+    mistakes = list(_mistakes(division))
+    if mistakes:
+        raise InputError(mistakes)
+
+
+def _mistakes(division: Division) -> Iterator[Mistake]:
+    product, cut, sub = division.product, division.cut, division.sub_blocks
+    sizes = {name: getattr(product, name) for name in ("m", "n", "k")}
+    sizes |= {name: getattr(cut, name) for name in ("p_m", "p_n", "p_k", "mb", "nb", "kb")}
+    sizes |= {} if sub is None else {"sm": sub.sm, "sn": sub.sn}
+    small = [name for name, size in sizes.items() if size < 1]
+    yield from (Mistake(name, f"must be at least 1, got {sizes[name]}") for name in small)
+    if small:
+        return
+    for name, parts, size, whole, what in (
+        ("mb", cut.p_m, cut.mb, product.m, "rows"),
+        ("nb", cut.p_n, cut.nb, product.n, "columns"),
+        ("kb", cut.p_k, cut.kb, product.k, "elements of K"),
+    ):
+        if parts * size < whole:
+            least = -(-whole // parts)
+            text = f"{parts} parts of {size} {what} do not hold all {whole} {what}"
+            yield Mistake(name, f"{text}; at least {least} {what} a part are needed")
+
+
+def estimated_accesses(machine: Machine, division: Division) -> int:
+    """About how many accesses of lines one pass of a product has, from its sizes alone.
+
+    machine: its lines, blocks and micro-tiles.
+    division: how the product is cut. Blocks at edges count whole.
+
+    >>> from lstmsim.targets.gemm import Cut, Product
+    >>> from lstmsim.targets.multicore.toy import TOY
+    >>> estimated_accesses(TOY, Division(Product(2, 4, 16), Cut("MN", 1, 1, 1, 2, 4, 16)))
+    32
+    """
+    cut, blocks, size = division.cut, blocks_of(machine), machine.element_bytes
+    rows, columns, depth = cut.mb, cut.nb, min(cut.kb, division.product.k)
+    sub = None if division.buffer and cut.p_k > 1 else division.sub_blocks
+    # each sub-block packs its own rows of A and its own columns of B again
+    times_m, times_n = (1, 1) if sub is None else (-(-rows // sub.sm), -(-columns // sub.sn))
+    tiles = times_m * -(-min(rows, rows if sub is None else sub.sm) // machine.mr)
+    panels = times_n * -(-min(columns, columns if sub is None else sub.sn) // machine.nr)
+    tall, wide = min(rows, machine.mr), min(columns, machine.nr)
+
+    def lines(amount: int) -> int:
+        return -(-amount * size // machine.line)
+
+    kernels = tiles * panels * (lines(depth * tall) + lines(depth * machine.nr))
+    results = rows * panels * lines(wide) * -(-depth // blocks.kc)
+    packing_a = 2 * times_n * rows * lines(depth)
+    packing_b = 0 if division.packed else times_m * (depth * lines(columns) + lines(panels * machine.nr * depth))
+    return cut.threads * (kernels + results + packing_a + packing_b)
+
+
+def check_length(machine: Machine, division: Division) -> None:
+    """`InputError` if a pass of a product has more than about `MOST_ACCESSES` accesses of lines.
+
+    machine, division: as for `estimated_accesses`.
+    """
+    about = estimated_accesses(machine, division)
+    if about > MOST_ACCESSES:
+        product = division.product
+        size = f"{product.m} x {product.n} x {product.k}"
+        text = f"{size} touches about {about:.2g} lines one by one, and at most {MOST_ACCESSES:.2g} are traced"
+        raise InputError(Mistake("product", f"{text}; take a smaller m, n or k: long products grow in proportion"))

@@ -1,0 +1,67 @@
+"""From what a step does and what the caches counted for it to what the clock needs to know."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.targets.gemm import Counts
+from lstmsim.targets.multicore.execution.compute import compute_cycles
+from lstmsim.targets.multicore.execution.steps import Step
+from lstmsim.targets.multicore.lines.types import COLUMNS, TimedStep
+from lstmsim.targets.multicore.machine import Machine
+
+__all__ = ["core_cycles", "counts_of", "timed_steps"]
+
+
+def core_cycles(machine: Machine, compute: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How long each step takes its core, memories aside (section 6.2 of docs/multicore.md); shape (steps,).
+
+    machine: its rates, and whether transfers and computing overlap.
+    compute: cycles of arithmetic; shape (steps,).
+    rows: what the caches counted; shape (steps, len(COLUMNS) + memories).
+    """
+    of = {name: rows[:, place] for place, name in enumerate(COLUMNS)}
+    to_l1 = of["l1_l2"] * machine.l2_cycles_per_line
+    to_l2 = of["l2_llc"] * machine.llc_cycles_per_line
+    lines = of["memory_read"] + of["memory_write"]
+    to_llc = lines * machine.core_memory_cycles_per_line + of["remote"] * machine.remote_cycles_per_line
+    # in the model without overlap transfers follow one another, but not the arithmetic
+    moving = np.maximum(np.maximum(to_l1, to_l2), to_llc) if machine.overlap else to_l1 + to_l2 + to_llc
+    return np.maximum(np.maximum(compute, moving), 1)
+
+
+def timed_steps(
+    machine: Machine, steps: Sequence[Step], rows: NDArray[np.int64], place: tuple[int, ...] = ()
+) -> list[TimedStep]:
+    """Steps of a product as the clock sees them, in the same order.
+
+    machine: the machine.
+    steps: of any threads.
+    rows: what the caches counted for each; shape (steps, len(COLUMNS) + memories).
+    place: layer and direction, of a recurrent job; for people.
+    """
+    compute = np.fromiter((compute_cycles(machine, step) for step in steps), np.int64, len(steps))
+    cycles = core_cycles(machine, compute, rows).tolist()
+    lines = map(tuple, rows[:, len(COLUMNS) :].tolist())
+    return [
+        TimedStep(taken, own, step.after, _work(step), "update" if step.update else "multiply", place)
+        for step, taken, own in zip(steps, cycles, lines, strict=True)
+    ]
+
+
+def _work(step: Step) -> int:
+    """Useful multiply-accumulates of a step."""
+    (m0, m1), (n0, n1), (k0, k1) = step.rows, step.columns, step.ks
+    return (m1 - m0) * (n1 - n0) * (k1 - k0)
+
+
+def counts_of(rows: NDArray[np.int64]) -> Counts:
+    """The traffic of some steps together.
+
+    rows: what the caches counted for each; shape (steps, len(COLUMNS) + memories).
+    """
+    whole = rows.sum(axis=0).tolist()
+    return Counts(*whole[: len(COLUMNS)], memory=tuple(whole[len(COLUMNS) :]))
