@@ -198,6 +198,7 @@ class Job(scenarios.Job, metaclass=_Built):
         tenant: str = "",
         initial: str = "",
         states_of: int | None = None,
+        threads: int | None = None,
     ) -> None: ...
 
     @staticmethod

@@ -144,7 +144,7 @@ def _models(jobs: Sequence[Job]) -> list[Row]:
     """One job of each distinct model, number of steps, batch, core and rate of frames, named after what differs."""
     first: dict[Hashable, Job] = {}
     for job in jobs:
-        first.setdefault((job.model, job.steps, job.batch, job.cores, job.split, job.frame_interval), job)
+        first.setdefault((job.model, job.steps, job.batch, job.cores, job.split, job.threads, job.frame_interval), job)
     alone = [replace(job, arrival=0, after=None, queue_limit=None, patience=None) for job in first.values()]
     parts = [_name_parts(job) for job in alone]
     names = [each[0] for each in parts]
@@ -158,6 +158,7 @@ def _name_parts(job: Job) -> tuple[str, ...]:
     """What tells a job from others, the most telling part first."""
     core = "any core" if job.cores is None else f"core {', '.join(map(str, job.cores))}"
     core += f", {job.split} split" if job.split else ""
+    core = core if job.threads is None else f"{job.threads} threads"
     return job.model.name, f"{job.steps} steps", f"batch {job.batch}", core, f"frames every {job.frame_interval}"
 
 

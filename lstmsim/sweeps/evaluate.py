@@ -35,8 +35,9 @@ MODEL_VERSION = 4
 _MOST_KEPT = 4096
 _NO_FILE = re.compile(r"(no file called '([^']*)')(?:; did you mean '[^']*'\?)?")
 _ENDINGS = (".yaml", ".yml", ".json")
-#: Fields of a job on which no cycle depends: names, and where numbers are from. Its model has a digest of its own.
-_NO_CYCLES = ("name", "model", "inputs", "tenant", "initial", "states_of")
+#: Fields of a job on which no cycle depends: names, and where numbers are from. Its model has a digest of its own, and
+#: threads stand only in keys of jobs that have them.
+_NO_CYCLES = ("name", "model", "inputs", "tenant", "initial", "states_of", "threads")
 _JOB_VALUES = attrgetter(*(each.name for each in fields(Job) if each.name not in _NO_CYCLES))
 
 #: Fields of a chip that are no part of what its cores share: the key has them elsewhere, or no cycle depends on them.
@@ -199,10 +200,15 @@ def point_key(resolver: Resolver, values: Mapping[str, Value]) -> tuple[str, tup
 
 def scenario_key(scenario: Scenario) -> str:
     """Give the key of all that decides the cycles: chip, models and jobs without their names, and the version."""
-    jobs = [[_model_digest(job.model), *_JOB_VALUES(job)] for job in scenario.jobs]
+    jobs = [[_model_digest(job.model), *_JOB_VALUES(job), *_threads(job)] for job in scenario.jobs]
     chip = scenario.chip
     cores = [_core_digest(core) for core in chip.cores]
     return digest([_versions(), chip.kind, chip.frequency_mhz, cores, jobs, *_beside_cores(chip)])
+
+
+def _threads(job: Job) -> list[Any]:
+    """The threads of a job that says how many they are; keys of all other jobs are as they were before."""
+    return [] if job.threads is None else ["threads", job.threads]
 
 
 def _beside_cores(chip: Chip) -> list[Any]:

@@ -143,7 +143,7 @@ class Prepared:
             job = made.jobs[position]
             position += count
             self.target.check(chip, job)
-            each = _per_step(chip.kind, _allowed(chip, job), job.model, job.batch)
+            each = _per_step(chip.kind, _allowed(chip, job), job.model, job.batch, job.members(len(chip.cores)))
             if tally.add("", each, job.steps, count) is not None:
                 return False
         return True
@@ -191,9 +191,9 @@ def _allowed(chip: Chip, job: Job) -> tuple[Any, ...]:
 
 
 @lru_cache(_MOST_KEPT)
-def _per_step(kind: str, cores: tuple[Any, ...], model: Model, batch: int) -> PerStep:
+def _per_step(kind: str, cores: tuple[Any, ...], model: Model, batch: int, members: int) -> PerStep:
     able = [core for core in cores if core.refusal(model) is None]
-    return target_of(kind).per_step(able, model, batch)
+    return target_of(kind).per_step(able, model, batch, members=members)
 
 
 def _model(model: Model, entry: dict[str, Any], change: dict[str, Any]) -> Model | None:

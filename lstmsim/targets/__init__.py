@@ -46,7 +46,7 @@ def refusals(chip: Chip, jobs: Sequence[Job]) -> tuple[Mistake, ...]:
     distinct: dict[Hashable, Job] = {}
     for job in jobs:
         # by identity: comparing models takes long
-        distinct.setdefault((id(job.model), job.cores, job.batch, job.split), job)
+        distinct.setdefault((id(job.model), job.cores, job.batch, job.split, job.threads), job)
     mistakes: list[Mistake] = []
     for job in distinct.values():
         try:

@@ -131,7 +131,7 @@ def _per_step(kinds: Kinds[C], job: Job, bound: Bound[C]) -> PerStep:
     able = [core for _, core in kinds.allowed(job)]
     if not job.together(len(kinds.cores)):
         able = [core for core in able if core.refusal(job.model) is None]
-    return bound(able, job.model, job.batch, job.split, len(job.allowed(len(kinds.cores))))
+    return bound(able, job.model, job.batch, job.split, job.members(len(kinds.cores)))
 
 
 def check_size(kinds: Kinds[C], jobs: Sequence[Job], bound: Bound[C], *, templates: bool = False) -> None:
@@ -145,7 +145,7 @@ def check_size(kinds: Kinds[C], jobs: Sequence[Job], bound: Bound[C], *, templat
     known: dict[Hashable, PerStep] = {}
     for index, job in enumerate(jobs):
         # by identity: jobs are many, their models few, and comparing models would take most of the time
-        key = (id(job.model), job.batch, job.cores, job.split)
+        key = (id(job.model), job.batch, job.cores, job.split, job.threads)
         if key not in known:
             known[key] = _per_step(kinds, job, bound)
         tally = Tally() if templates else tally
@@ -187,7 +187,7 @@ def assemble(
     kinds = kinds_of(cores)
     checked: set[Hashable] = set()
     for job in jobs:
-        one = (id(job.model), job.cores, job.batch, job.split)
+        one = (id(job.model), job.cores, job.batch, job.split, job.threads)
         if one not in checked:
             check(job)
             checked.add(one)
@@ -195,7 +195,7 @@ def assemble(
     known: dict[Hashable, Footprint] = {}
     tasks = []
     for job in jobs:
-        key = (id(job.model), job.steps, job.batch, job.cores, job.split, job.frame_interval > 0)
+        key = (id(job.model), job.steps, job.batch, job.cores, job.split, job.threads, job.frame_interval > 0)
         if key not in known:
             known[key] = footprint(job) if footprint else usual_footprint(kinds, job, parts)
         each = known[key]

@@ -73,6 +73,7 @@ class Entries:
     chip, core: classes of the frozen descriptions.
     together: keys of a core that are judged together; if one of them is wrong, nothing is said about the others.
     batches: whether the inferences of a batch run together; else each inference is a job of its own in comparisons.
+    threads: whether a job may say on how many cores its threads run.
     splits: how a job may run on several cores at once, keys of `lstmsim.workload.scenario.SPLITS`.
     """
 
@@ -82,6 +83,7 @@ class Entries:
     core: ClassVar[type]
     together: ClassVar[frozenset[str]] = frozenset()
     batches: ClassVar[bool] = False
+    threads: ClassVar[bool] = False
     splits: ClassVar[tuple[str, ...]] = ()
 
     def core_of(self, entry: Mapping[str, Any]) -> Any | Fault:
@@ -117,6 +119,14 @@ class Entries:
         """What is wrong with all cores of a chip together, in sentences about the key `cores`."""
         return ()
 
+    def chip_faults(self, entry: Mapping[str, Any], cores: Sequence[Any]) -> Sequence[Fault]:
+        """What is wrong with the numbers of a chip taken together.
+
+        entry: the entry of the chip; each of its own keys is right by itself.
+        cores: the cores of the chip.
+        """
+        return ()
+
     def without_effect(self, entry: Mapping[str, Any]) -> Sequence[Fault]:
         """Faults for keys of a chip's entry that change nothing. The entry may hold mistakes of other kinds."""
         return ()
@@ -129,19 +139,32 @@ class Entries:
         """The chip with memories for weights of `bits` bits. A machine that counts words returns the same chip."""
         return chip
 
-    def job_faults(self, batch: int, split: str | None) -> Sequence[Fault]:
-        """Faults for keys of a job that this machine does not have: batches and splits."""
+    def job_faults(
+        self, batch: int, split: str | None, threads: int | None = None, cores: int | None = None
+    ) -> Sequence[Fault]:
+        """Faults for keys of a job that this machine does not have: batches, splits and threads.
+
+        batch, split, threads: as in `lstmsim.workload.scenario.Job`.
+        cores: how many cores the chip has; None: that is not known.
+        """
         faults = []
         if batch != 1 and not self.batches:
             text = f"a {self.title} runs no batches: leave it out and use `count`, got {batch}"
             faults.append(Fault.at("batch", text))
         if split and not self.splits:
-            faults.append(Fault.at("split", f"a {self.title} runs a job on one core: leave it out"))
+            text = f"a {self.title} spreads a job over threads: leave it out, and say how many they are (`threads`)"
+            alone = f"a {self.title} runs a job on one core: leave it out"
+            faults.append(Fault.at("split", text if self.threads else alone))
+        if threads is not None and not self.threads:
+            text = f"a {self.title} has no number of threads for each job: leave it out, got {threads}"
+            faults.append(Fault.at("threads", text))
+        elif threads is not None and cores is not None and threads > cores:
+            faults.append(Fault.at("threads", f"must be at most the chip's {cores} cores, got {threads}"))
         return tuple(faults)
 
     def check_job(self, cores: Sequence[Any], job: Job) -> None:
-        """`InputError` if the machine has no batches or splits and a job asks for them, or if no core can run it."""
-        faults = self.job_faults(job.batch, job.split)
+        """`InputError` if the machine lacks batches, splits or threads that a job asks for, or no core can run it."""
+        faults = self.job_faults(job.batch, job.split, job.threads, len(cores))
         if faults:
             raise InputError([Mistake(f"job {job.name}: {each.keys[0][0]}", each.sentence) for each in faults])
         check_cores(cores, job)

@@ -64,7 +64,7 @@ class Target(Entries, ABC):
         """Lower jobs to a Program, as `lstmsim.targets.lower`."""
 
     def check(self, chip: Any, job: Job) -> None:
-        """`InputError` if the chip cannot run a job: the machine has no batches or splits, or no core can run it."""
+        """`InputError` if the chip cannot run a job: the machine lacks what it asks for, or no core can run it."""
         self.check_job(chip.cores, job)
 
     @abstractmethod
@@ -77,7 +77,7 @@ class Target(Entries, ABC):
         model: the network.
         batch: how many inferences the job has.
         split: how the job is split, a key of `lstmsim.workload.scenario.SPLITS`; empty if it is not.
-        members: over how many cores the job is split.
+        members: over how many cores the job is split, or its threads are spread.
         """
 
     def structural_model(self) -> StructuralModel | None:

@@ -132,7 +132,8 @@ class Chip(Protocol):
 
 
 #: Keys of a job with their least values.
-_LEAST = (("steps", 1), ("arrival", 0), ("frame_interval", 0), ("batch", 1), ("queue_limit", 0), ("patience", 0))
+_LEAST = dict.fromkeys(("steps", "batch", "threads"), 1)
+_LEAST |= dict.fromkeys(("arrival", "frame_interval", "queue_limit", "patience"), 0)
 
 
 @record
@@ -157,6 +158,8 @@ class Job:
     queue_limit: the job is turned away if so many jobs wait before it when it comes; None for no limit.
     patience: the job is turned away when it has waited more cycles than this; None for no limit.
     tenant: entry of the scenario that the job belongs to, by which requests are counted. No cycle depends on it.
+    threads: on how many cores the job's threads run, one on each, on machines that spread a job over threads; None: on
+        all cores there.
     initial: first values of its states, a file or `zero`; empty: those that the network fixes, else 0. As for `inputs`.
     states_of: position of the job that this job comes `after`, if it begins with that job's last states instead of
         `initial`. No cycle depends on it.
@@ -188,6 +191,7 @@ class Job:
     tenant: str = field(default="", compare=False)
     initial: str = field(default="", compare=False)
     states_of: int | None = field(default=None, compare=False)
+    threads: int | None = None
 
     def __post_init__(self) -> None:
         given: object = self.model
@@ -204,12 +208,10 @@ class Job:
             raise InputError(Mistake(f"job {self.name}: split", text))
         if self.cores is not None and not self.cores:
             raise InputError(Mistake(f"job {self.name}: cores", "must name at least one core"))
-        wrong = [(key, low) for key, low in _LEAST if (value := getattr(self, key)) is not None and value < low]
+        wrong = [key for key, low in _LEAST.items() if (value := getattr(self, key)) is not None and value < low]
         if wrong:
-            texts = [
-                (f"job {self.name}: {key}", f"must be at least {low}, got {getattr(self, key)}") for key, low in wrong
-            ]
-            raise InputError([Mistake(place, text) for place, text in texts])
+            told = {key: f"must be at least {_LEAST[key]}, got {getattr(self, key)}" for key in wrong}
+            raise InputError([Mistake(f"job {self.name}: {key}", text) for key, text in told.items()])
 
     def allowed(self, cores: int) -> tuple[int, ...]:
         """The cores that the job may use on a chip with `cores` cores.
@@ -256,6 +258,10 @@ class Job:
         if members == 1:
             return ""
         return "rows" if self.split == "auto" else self.split
+
+    def members(self, cores: int) -> int:
+        """Over how many cores the job is spread on a chip with `cores` cores, if the machine spreads it at all."""
+        return len(self.allowed(cores)) if self.threads is None else self.threads
 
     @property
     def may_leave(self) -> bool:

@@ -10,6 +10,7 @@ from lstmsim.formats.scenario.chip_keys import core_entry
 from lstmsim.formats.yaml.checks import usable, wrong_keys
 from lstmsim.formats.yaml.document import DataPath, Document
 from lstmsim.formats.yaml.overrides import LABEL
+from lstmsim.keys import keys_of
 from lstmsim.records import record
 from lstmsim.targets.entries import Fault
 from lstmsim.targets.registry import KINDS, target_of
@@ -72,7 +73,16 @@ def read_cores(document: Document, path: DataPath, wrong: list[DataPath]) -> Cor
             return Cores((), known=False)
     for sentence in target.faults_of_all([core for core in cores if core is not None]):
         document.blame((*path, "cores"), sentence)
+    if known and None not in cores:
+        _check_whole(document, path, wrong, Cores(tuple(cores), known, target))
     return Cores(tuple(cores), known, target)
+
+
+def _check_whole(document: Document, path: DataPath, wrong: list[DataPath], cores: Cores) -> None:
+    """Note what is wrong with the numbers of a chip taken together, if each of them is right by itself."""
+    chip, mistaken = document.at(path), wrong_keys(path, wrong)
+    if cores.target is not None and not mistaken & set(keys_of(cores.target.chip)):
+        blame_all(document, path, cores.target.chip_faults(chip, cores.cores))
 
 
 def _machine(chip: Any) -> Target | None:

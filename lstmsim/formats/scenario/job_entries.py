@@ -75,12 +75,12 @@ def check_jobs(
         if total_jobs - count <= MAX_JOBS < total_jobs:
             document.blame((*path, "count" if "count" in data else "arrival"), f"more than {MAX_JOBS} jobs in all")
         # serving keeps tables for each entry, so no two entries are alike
-        alike = None if single else (id(model), named_cores(entry), entry.split, entry.batch)
+        alike = None if single else (id(model), named_cores(entry), entry.split, entry.batch, entry.threads)
         most = _check_steps(document, index, entry, wrong_of[index], steps, all_jobs, alike)
         runnable = [] if model is None else able.cores(path, entry, model)
         if model is None or not runnable or cores.target is None:
             continue
-        members, split = len(named_cores(entry) or cores.cores), entry.split or ""
+        members, split = entry.threads or len(named_cores(entry) or cores.cores), entry.split or ""
         step = cores.target.per_step(runnable, model, entry.batch, split, members)
         exact = partial(steps.total, index, entry, key, count) if steps.known(index) and not single else None
         _blame_size(document, path, tally.add(show(model.name), step, most, count, exact))
@@ -132,7 +132,8 @@ def _check_entry(document: Document, path: DataPath, entry: JobEntry, cores: Cor
         text = f"must hold as many arrivals as there are jobs (count {entry.count}), got {len(entry.arrival)}"
         document.blame((*path, "arrival"), text)
     if cores.target is not None:
-        blame_all(document, path, cores.target.job_faults(entry.batch, entry.split))
+        known = len(cores.cores) if cores.known else None
+        blame_all(document, path, cores.target.job_faults(entry.batch, entry.split, entry.threads, known))
     check_cores(document, path, entry, cores)
 
 
@@ -232,6 +233,7 @@ def job_templates(document: Document, order: ScenarioFile, models: list[Model]) 
             frame_interval=entry.frame_interval,
             cores=named_cores(entry),
             split=entry.split or "",
+            threads=entry.threads,
             batch=entry.batch,
             inputs=frames_path(document, ("jobs", index, "inputs"), entry.inputs),
             initial=initial_file(document, index, entry),

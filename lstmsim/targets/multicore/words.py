@@ -1,0 +1,75 @@
+"""Words of the multi-core CPU: for cycles and losses, with what can help, and for its units."""
+
+from __future__ import annotations
+
+from lstmsim.workload.scenario import MainUnit, Words
+
+__all__ = ["LEFT_OUT", "STALLS", "UNIT", "WORDS"]
+
+#: Names of cycles that not every machine has.
+STALLS = ("memory", "contention", "barrier")
+
+#: The unit of a core is the core itself; what multiplies in it are lanes of its multiply-add units.
+UNIT = MainUnit("core", "cores", "FMA lane")
+
+#: What the simulation does not have, for every job and every product.
+LEFT_OUT = (
+    "left out: TLB, prefetchers as units of their own, sharing of a last-level cache's rate, SMT, changes of the "
+    "clock, write-combining, L1's rate; the planner of threads is a reconstruction: the patent gives no formula"
+)
+
+#: Name of cycles or losses, or word of outputs -> words.
+WORDS = {
+    "busy": Words(
+        "cores pack, multiply, add, or move lines between caches",
+        glossary="a core works at a step: it packs, multiplies, adds, or moves lines between its caches",
+    ),
+    "memory": Words(
+        "threads wait for lines from the memory",
+        "batches, fewer threads for each job, or a faster memory would help",
+        "a core has done a step, and lines that the step asked the memory for are not there",
+        held_by="lines from the memory (memory)",
+        next_wait="lines",
+        share="lines that it asked the memory for are on their way",
+        spent="waiting for the memory",
+    ),
+    "contention": Words(
+        "threads wait for a piece of C that another thread adds to",
+        "fewer parts of K, sub-blocks or buffers would help",
+        "a core waits until another thread has added to the same piece of C and handed it over",
+        held_by="a piece of C (contention)",
+        next_wait="piece of C",
+        share="another thread adds to the piece of C that it would add to",
+        spent="waiting for pieces of C",
+    ),
+    "barrier": Words(
+        "threads wait for others at a barrier",
+        "fewer threads for each job, or larger batches, would help",
+        "a core waits at a barrier until all threads of the job have come there",
+        held_by="others at a barrier (barrier)",
+        next_wait="barrier",
+        share="its threads wait for each other at a barrier",
+        spent="waiting at barriers",
+    ),
+    "drain": Words(
+        "the job's last lines or its last barrier are on their way",
+        glossary="a core has done its last step, and the job's last lines or its last barrier are on their way",
+    ),
+    "idle": Words(
+        "no job is on the core",
+        "more or earlier jobs, or jobs with more threads, would help",
+        "no job is on the core",
+    ),
+    "padding": Words(
+        "cores pack, start micro-kernels, compute activations, or move lines between caches",
+        "larger batches would help, or fewer threads for each job",
+        "FMA lanes of a core that is at work and does no useful multiply-accumulate in them",
+        useful="Where a core is at work, {useful} of its FMA lanes do useful multiply-accumulates; the others wait for "
+        "packing, starts of micro-kernels, activations and lines from caches",
+    ),
+    "core": Words(glossary="a core of the CPU, with vector units, an L1 and an L2 of its own"),
+    "thread": Words(glossary="a share of a job on a core of its own; the job says how many there are", behind="core"),
+    "LLC": Words(glossary="last-level cache, which some neighbouring cores share", behind="thread"),
+    "domain": Words(glossary="cores that are next to the same memory (NUMA domain)", behind="LLC"),
+    "tail": Words(glossary="activations and states of a time step, by each thread for its own units", behind="domain"),
+}
