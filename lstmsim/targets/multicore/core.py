@@ -108,6 +108,4 @@ class CpuCore:
 
     def refusal(self, model: Model) -> str | None:
         """Why this core cannot run the model, in a sentence; None if it can."""
-        from lstmsim.targets.multicore.cells import refusal
-
-        return refusal(model)
+        return "it runs layer after layer only" if model.layer_order == "step" else None
