@@ -14,13 +14,14 @@ from typing import Any
 import numpy as np
 
 from lstmsim import engines
-from lstmsim.errors import LstmsimError
+from lstmsim.errors import InputError, LstmsimError, Mistake
 from lstmsim.targets.gemm import Cut, Division, GemmFigures, GemmPlan, Product, SubBlocks
 from lstmsim.targets.multicore.execution.numbers import computed
 from lstmsim.targets.multicore.lowering.figures import figures_of, lowered
 from lstmsim.targets.multicore.machine import Machine
 from lstmsim.targets.multicore.planning.planner import plan
 from lstmsim.targets.multicore.planning.second_stage import division_of
+from lstmsim.wording import listed
 
 __all__ = ["KINDS", "cut_of", "machine_of", "plan_shown", "result"]
 
@@ -34,7 +35,11 @@ def machine_of(keys: Case) -> Machine:
     """The machine of a case.
 
     keys: by the names of `Machine`, and some more.
+    `InputError` with the names that are missing.
     """
+    missing = [each.name for each in fields(Machine) if each.name not in keys]
+    if missing:
+        raise InputError(Mistake("machine", f"has no {listed(missing)}"))
     values: dict[str, Any] = {each.name: keys[each.name] for each in fields(Machine)}
     values = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
     return Machine(**values)

@@ -114,7 +114,7 @@ def test_a_scenario_that_is_refused_differs(outcome: Callable[[Any], tuple[int, 
 @pytest.mark.parametrize(
     ("keys", "machine"),
     [
-        ({"machine": {}, "kind": "plan"}, "multicore processor"),
+        ({"machine": {}, "kind": "tea"}, "multi-core CPU with cases of this kind"),
         ({"device": {}, "kind": "relief"}, "device with cases of this kind"),
         ({"device": {}, "graph": {}}, "machine that runs a graph of fused operations"),
     ],

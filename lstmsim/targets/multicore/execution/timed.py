@@ -10,27 +10,11 @@ from numpy.typing import NDArray
 from lstmsim.targets.gemm import Counts
 from lstmsim.targets.multicore.execution.compute import compute_cycles
 from lstmsim.targets.multicore.execution.steps import Step
+from lstmsim.targets.multicore.execution.timing import core_cycles
 from lstmsim.targets.multicore.lines.types import COLUMNS, TimedStep
 from lstmsim.targets.multicore.machine import Machine
 
-__all__ = ["core_cycles", "counts_of", "timed_steps"]
-
-
-def core_cycles(machine: Machine, compute: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How long each step takes its core, memories aside (section 6.2 of docs/multicore.md); shape (steps,).
-
-    machine: its rates, and whether transfers and computing overlap.
-    compute: cycles of arithmetic; shape (steps,).
-    rows: what the caches counted; shape (steps, len(COLUMNS) + memories).
-    """
-    of = {name: rows[:, place] for place, name in enumerate(COLUMNS)}
-    to_l1 = of["l1_l2"] * machine.l2_cycles_per_line
-    to_l2 = of["l2_llc"] * machine.llc_cycles_per_line
-    lines = of["memory_read"] + of["memory_write"]
-    to_llc = lines * machine.core_memory_cycles_per_line + of["remote"] * machine.remote_cycles_per_line
-    # in the model without overlap transfers follow one another, but not the arithmetic
-    moving = np.maximum(np.maximum(to_l1, to_l2), to_llc) if machine.overlap else to_l1 + to_l2 + to_llc
-    return np.maximum(np.maximum(compute, moving), 1)
+__all__ = ["counts_of", "timed_steps"]
 
 
 def timed_steps(
@@ -64,4 +48,5 @@ def counts_of(rows: NDArray[np.int64]) -> Counts:
     rows: what the caches counted for each; shape (steps, len(COLUMNS) + memories).
     """
     whole = rows.sum(axis=0).tolist()
-    return Counts(*whole[: len(COLUMNS)], memory=tuple(whole[len(COLUMNS) :]))
+    named = dict(zip(COLUMNS, whole, strict=False))
+    return Counts(**named, memory=tuple(whole[len(COLUMNS) :]))

@@ -1,0 +1,132 @@
+"""The threads of a multi-core CPU for matrix products, as `lstmsim.targets.gemm.GemmThreads` says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Protocol
+
+from lstmsim.errors import InputError, Mistake
+from lstmsim.targets.gemm import CACHES, RELIEFS, Cut, Division, GemmFigures, GemmPlan, GemmTask, GemmWork
+from lstmsim.targets.multicore.execution.numbers import computed
+from lstmsim.targets.multicore.lowering.figures import figures_of, lowered
+from lstmsim.targets.multicore.machine import Machine
+from lstmsim.targets.multicore.planning.cuts import mn_cuts
+from lstmsim.targets.multicore.planning.planner import plan
+from lstmsim.targets.multicore.planning.second_stage import division_of
+from lstmsim.targets.multicore.planning.settings import Settings, settings_of
+from lstmsim.wording import listed, nearest
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from lstmsim.program.trace import Trace
+
+__all__ = ["THREADS", "Threads"]
+
+_MEANINGS = {
+    "k_fit": "the part of kc that a part of K has, 1 at most; more is better",
+    "mn_fit": "the part of mc, of nc, or of both, that a block of C has, 1 at most; more is better",
+    "padding": "work in whole micro-tiles over useful work, against the uncut product; less is better",
+    "balance": "work of the busiest thread over the mean; less is better",
+    "contention": "threads that add into the same block of C; less is better",
+    "traffic": "elements of A, B and C that all threads together bring and take; less is better",
+    "least_kb": "least part of kc that a part of K must have, so that a cut is accepted",
+    "most_padding": "largest padding of a cut that is accepted",
+    "most_p_k": "most threads that may add into the same block of C",
+    "mn": "which cuts of rows and columns alone are candidates: the one of BLIS's rule (blis), or all",
+    "count": "threads that add into the same block of C over its sub-blocks; more is better",
+    "repack": "elements of A and B that a thread packs, again for each sub-block; less is better",
+}
+_LEFT_OUT = (
+    "TLB, prefetchers as units, the bandwidth of a last-level cache that cores share, L1's bandwidth",
+    "two threads on one core, changes of frequency, stores that bypass the caches",
+    "traffic does not depend on time: cores take turns at the caches step by step",
+    "starting the threads, and the time of the planner itself",
+)
+
+
+class _Chip(Protocol):
+    """A chip that has cores and caches."""
+
+    @property
+    def view(self) -> Machine:
+        """Its numbers."""
+
+
+class Threads:
+    """Threads of the cores for matrix products: planner, executor in time and in numbers.
+
+    left_out, parameters, meanings: as `lstmsim.targets.gemm.GemmThreads` says.
+    """
+
+    left_out: Sequence[str] = _LEFT_OUT
+    parameters: Mapping[str, Any] = {each.name: each.default for each in fields(Settings)}
+    meanings: Mapping[str, str] = _MEANINGS
+
+    def line_bytes(self, chip: _Chip) -> int:
+        """Bytes of a line."""
+        return chip.view.line
+
+    def element_bytes(self, chip: _Chip) -> int:
+        """Bytes of a number."""
+        return chip.view.element_bytes
+
+    def plan(self, chip: _Chip, task: GemmTask) -> GemmPlan:
+        """The planner: a plan for the product; `InputError` for sizes, threads and settings that cannot be."""
+        _check(chip.view, task)
+        return plan(chip.view, task.product, task.threads, settings_of(task.settings))
+
+    def division(self, chip: _Chip, task: GemmTask, cut: Cut, relief: str = "plan") -> Division:
+        """What a cut becomes with the planner's sub-blocks and buffer, or with a relief.
+
+        task: of it the product counts.
+        relief: one of `lstmsim.targets.gemm.RELIEFS`; `InputError` for another word.
+        """
+        _check_word("relief", relief, RELIEFS)
+        return division_of(chip.view, task.product, cut, relief)
+
+    def mn_cuts(self, chip: _Chip, task: GemmTask) -> Sequence[Cut]:
+        """Every cut of rows and columns alone; the first one is that of BLIS's rule."""
+        _check(chip.view, task)
+        return mn_cuts(task.product, task.threads)
+
+    def lower(self, chip: _Chip, task: GemmTask, division: Division) -> GemmWork:
+        """The executor in time: the traffic of a division, and its program.
+
+        task: of it the caches count, cold or warm.
+        division: any, whether a planner gives it or not; `InputError` if it leaves out a part of its product, has more
+            threads than there are cores, or touches too many lines to trace them.
+        """
+        _check_word("caches", task.caches, CACHES)
+        return lowered(chip.view, division, task.caches)
+
+    def figures(self, chip: _Chip, work: GemmWork, trace: Trace) -> GemmFigures:
+        """What the run of a program came to."""
+        return figures_of(chip.view, work, trace)
+
+    def computed(self, chip: _Chip, division: Division, a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+        """The executor in numbers: C of shape (m, n), summed up in the order of the division's steps."""
+        return computed(chip.view, division, a, b)
+
+
+def _check(machine: Machine, task: GemmTask) -> None:
+    """`InputError` with every size that is none, and for threads without a core."""
+    product = task.product
+    sizes = {"m": product.m, "n": product.n, "k": product.k, "threads": task.threads}
+    mistakes = [Mistake(name, f"must be at least 1, got {size}") for name, size in sizes.items() if size < 1]
+    if task.threads > machine.cores:
+        text = f"must be at most {machine.cores}, for each takes a core of its own, got {task.threads}"
+        mistakes.append(Mistake("threads", text))
+    if mistakes:
+        raise InputError(mistakes)
+
+
+def _check_word(name: str, word: str, known: Sequence[str]) -> None:
+    if word not in known:
+        hint = nearest(word, known) or f"; expected {listed(known)}"
+        raise InputError(Mistake(name, f"there is no {word!r}{hint}"))
+
+
+#: The threads of every multi-core CPU.
+THREADS = Threads()
