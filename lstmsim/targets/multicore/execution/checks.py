@@ -61,21 +61,25 @@ def estimated_accesses(machine: Machine, division: Division) -> int:
     """
     cut, blocks, size = division.cut, blocks_of(machine), machine.element_bytes
     rows, columns, depth = cut.mb, cut.nb, min(cut.kb, division.product.k)
-    sub = None if division.buffer and cut.p_k > 1 else division.sub_blocks
-    # each sub-block packs its own rows of A and its own columns of B again
-    times_m, times_n = (1, 1) if sub is None else (-(-rows // sub.sm), -(-columns // sub.sn))
-    tiles = times_m * -(-min(rows, rows if sub is None else sub.sm) // machine.mr)
-    panels = times_n * -(-min(columns, columns if sub is None else sub.sn) // machine.nr)
-    tall, wide = min(rows, machine.mr), min(columns, machine.nr)
+    sub = division.sub_blocks
+    high, broad = (rows, columns) if sub is None else (min(rows, sub.sm), min(columns, sub.sn))
 
     def lines(amount: int) -> int:
         return -(-amount * size // machine.line)
 
+    updates = 0
+    if division.buffer and cut.p_k > 1:
+        updates = 2 * rows * -(-columns // broad) * lines(broad)
+        high, broad = rows, columns
+    # each sub-block packs its own rows of A and its own columns of B again
+    times_m, times_n = -(-rows // high), -(-columns // broad)
+    tiles, panels = times_m * -(-high // machine.mr), times_n * -(-broad // machine.nr)
+    tall, wide = min(high, machine.mr), min(broad, machine.nr)
     kernels = tiles * panels * (lines(depth * tall) + lines(depth * machine.nr))
     results = rows * panels * lines(wide) * -(-depth // blocks.kc)
     packing_a = 2 * times_n * rows * lines(depth)
     packing_b = 0 if division.packed else times_m * (depth * lines(columns) + lines(panels * machine.nr * depth))
-    return cut.threads * (kernels + results + packing_a + packing_b)
+    return cut.threads * (kernels + results + packing_a + packing_b + updates)
 
 
 def check_length(machine: Machine, division: Division) -> None:

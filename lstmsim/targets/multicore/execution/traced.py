@@ -27,8 +27,10 @@ Rows = NDArray[np.int64]
 #: Cores and runs of some steps.
 _Batch = tuple[list[int], list[Runs]]
 
-#: Runs of bytes that are held at once; then the caches are driven with them.
+#: Runs of bytes after which the caches are driven with them.
 _HELD = 1 << 20
+#: About most accesses of lines of a walk that is kept for the second of two passes.
+_KEPT = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +107,7 @@ def _passes(machine: Machine, division: Division, times: int) -> Iterator[Rows]:
     steps = in_rounds(steps_of(machine, division))
     caches = open_caches(machine, space.arrays)
     # a short walk is kept for the second time
-    short = estimated_accesses(machine, division) <= _HELD
+    short = estimated_accesses(machine, division) <= _KEPT
     walk = list(_batches(machine, division, places, steps)) if short else None
     for _ in range(times):
         batches = walk or _batches(machine, division, places, steps)
