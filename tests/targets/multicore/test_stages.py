@@ -16,7 +16,7 @@ from lstmsim.targets.multicore.lowering.product import program_of
 from lstmsim.targets.multicore.lowering.stages import Block, cores_of, phases_of, place_of
 from lstmsim.targets.multicore.lowering.waits import step_times, waits_of
 from lstmsim.targets.multicore.machine import Machine
-from tests.targets.multicore.machines import TOY
+from lstmsim.targets.multicore.toy import TOY
 
 
 class Run:

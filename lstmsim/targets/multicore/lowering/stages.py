@@ -9,7 +9,7 @@ itself.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain, zip_longest
+from itertools import chain
 from typing import NamedTuple
 
 from lstmsim.program.body_writer import NONE, BodyWriter
@@ -117,10 +117,20 @@ def phases_of(machine: Machine, blocks: Sequence[Block], first: int = 0) -> tupl
 
 def _in_order(stage: Stage) -> Iterator[tuple[int, int, TimedStep]]:
     """The steps of a stage with their threads and numbers: a step comes behind the one that it waits for."""
-    for number, steps in enumerate(zip_longest(*stage.steps)):
-        for thread, step in enumerate(steps):
-            if step is not None:
-                yield thread, number, step
+    written = [0] * len(stage.steps)
+    left = sum(map(len, stage.steps))
+    while left:
+        before = left
+        for thread, steps in enumerate(stage.steps):
+            number = written[thread]
+            if number < len(steps):
+                after = steps[number].after
+                if after is None or written[after[0]] > after[1]:
+                    yield thread, number, steps[number]
+                    written[thread] += 1
+                    left -= 1
+        if left == before:
+            raise ValueError("steps wait for each other in a circle")
 
 
 class _StageWriter:
