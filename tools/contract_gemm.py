@@ -22,6 +22,7 @@ from lstmsim.targets.multicore.machine import Machine
 from lstmsim.targets.multicore.planning.planner import plan
 from lstmsim.targets.multicore.planning.second_stage import division_of
 from lstmsim.wording import listed
+from tools.contract_gemm_jobs import job_result
 
 __all__ = ["KINDS", "cut_of", "machine_of", "plan_shown", "result"]
 
@@ -155,12 +156,17 @@ def _numbers(case: Case, engine: str) -> dict[str, Any]:
     }
 
 
+def _job(case: Case, engine: str) -> dict[str, Any]:
+    return job_result(machine_of(case["machine"]), case, engine)
+
+
 #: Kind of a case -> what runs it.
 KINDS: Mapping[str, Callable[[Case, str], dict[str, Any]]] = {
     "plan": _plan,
     "run": _run,
     "relief": _relief,
     "numbers": _numbers,
+    "job": _job,
 }
 
 

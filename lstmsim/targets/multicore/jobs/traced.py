@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import zip_longest
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.targets.gemm import GemmPlan
-from lstmsim.targets.multicore.execution.compute import compute_cycles
-from lstmsim.targets.multicore.execution.steps import Step, steps_of
-from lstmsim.targets.multicore.execution.timing import core_cycles
+from lstmsim.targets.multicore.execution.steps import steps_of
+from lstmsim.targets.multicore.execution.timed import core_cycles, timed_steps
+from lstmsim.targets.multicore.execution.traced import in_rounds
 from lstmsim.targets.multicore.jobs.arrays import Pass, Shape, laid_out
 from lstmsim.targets.multicore.jobs.tail import tail_cycles, tail_runs, units_of
 from lstmsim.targets.multicore.lines.caches import Caches, open_caches
@@ -106,27 +105,24 @@ class _Tracer:
     def _step(self, one: Pass, step: int) -> TracedStep:
         threads, frames = self._shape.threads, one.layer == 0
         own: list[list[TimedStep]] = [[] for _ in range(threads)]
-        counts = []
-        for number in range(len(one.divisions)):
-            counted = self._product(one, number, step, own)
-            counts.append(counted)
-        products = Stage(tuple(map(tuple, own)), frames)
+        counts = sum(self._product(one, number, step, own) for number in range(len(one.divisions)))
         tail, after = self._tail(one, step)
-        return TracedStep(products, Stage(tail, frames), np.array([sum(counts), after]))
+        return TracedStep(Stage(tuple(map(tuple, own)), frames), Stage(tail, frames), np.array([counts, after]))
 
     def _product(self, one: Pass, number: int, step: int, own: list[list[TimedStep]]) -> _Counts:
         """Trace a product of a time step, and put its steps behind those that each thread has."""
         machine, division = self._machine, one.divisions[number]
-        places = one.places[number]._replace(a=one.segments(number, step, self._shape.batch, machine.element_bytes))
-        steps = [each for turn in zip_longest(*steps_of(machine, division)) for each in turn if each is not None]
-        runs = [runs_of(machine, division, places, each) for each in steps]
-        compute = [compute_cycles(machine, each) for each in steps]
-        counts, cycles = self._drive([each.thread for each in steps], runs, compute)
-        label, place = " ".join(one.work.products[number].gates), (one.layer, one.direction)
+        segments = one.segments(number, step, self._shape.batch, machine.element_bytes)
+        places = one.places[number]._replace(a=segments)
+        steps = in_rounds(steps_of(machine, division))
+        counts = self._drive(
+            [each.thread for each in steps], [runs_of(machine, division, places, each) for each in steps]
+        )
+        label = " ".join(one.work.products[number].gates)
         before = [len(each) for each in own]
-        for each, lines, length in zip(steps, counts[:, len(COLUMNS) :].tolist(), cycles, strict=True):
-            after = None if each.after is None else (each.after[0], before[each.after[0]] + each.after[1])
-            own[each.thread].append(TimedStep(length, tuple(lines), after, _work(each), label, place))
+        for each, timed in zip(steps, timed_steps(machine, steps, counts, (one.layer, one.direction)), strict=True):
+            after = None if timed.after is None else (timed.after[0], before[timed.after[0]] + timed.after[1])
+            own[each.thread].append(timed._replace(after=after, label=label))
         total: _Counts = counts.sum(axis=0)
         return total
 
@@ -134,21 +130,14 @@ class _Tracer:
         """Trace the tail of a time step: its steps, and the counts over all threads."""
         machine, batch, threads = self._machine, self._shape.batch, self._shape.threads
         units = list(units_of(one.hidden, threads))
-        runs = [tail_runs(machine, one, each, step, batch) for each in units]
-        compute = [tail_cycles(machine, one, end - begin, batch) for begin, end in units]
-        counts, cycles = self._drive(range(len(units)), runs, compute)
-        place = one.layer, one.direction
+        counts = self._drive(range(len(units)), [tail_runs(machine, one, each, step, batch) for each in units])
+        compute = np.array([tail_cycles(machine, one, end - begin, batch) for begin, end in units])
+        cycles = core_cycles(machine, compute, counts).tolist()
         lines = map(tuple, counts[:, len(COLUMNS) :].tolist())
+        place = one.layer, one.direction
         steps = [(TimedStep(*each, label="tail", place=place),) for each in zip(cycles, lines, strict=True)]
         return (*steps, *((),) * (threads - len(units))), counts.sum(axis=0)
 
-    def _drive(self, threads: Sequence[int], runs: Sequence[Runs], compute: Sequence[int]) -> tuple[_Counts, list[int]]:
-        """Let steps touch their lines, one after the other: their counts, and how long each takes its core."""
-        counts = self._caches.drive([self._first + each for each in threads], runs)
-        return counts, core_cycles(self._machine, compute, counts).tolist()
-
-
-def _work(step: Step) -> int:
-    """Useful multiply-accumulates."""
-    (m0, m1), (n0, n1), (k0, k1) = step.rows, step.columns, step.ks
-    return 0 if step.update else (m1 - m0) * (n1 - n0) * (k1 - k0)
+    def _drive(self, threads: Sequence[int], runs: Sequence[Runs]) -> _Counts:
+        """Let steps touch their lines, one after the other."""
+        return self._caches.drive([self._first + each for each in threads], runs)
