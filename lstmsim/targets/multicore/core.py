@@ -11,6 +11,7 @@ from lstmsim.bounds import MAX_LATENCY_CYCLES
 from lstmsim.checked import checked
 from lstmsim.keys import Key, mistakes_of
 from lstmsim.records import hashed_once, record
+from lstmsim.targets.multicore.cells import refusal
 from lstmsim.workload.model import Model
 
 __all__ = ["CpuCore"]
@@ -108,4 +109,4 @@ class CpuCore:
 
     def refusal(self, model: Model) -> str | None:
         """Why this core cannot run the model, in a sentence; None if it can."""
-        return "it runs layer after layer only" if model.layer_order == "step" else None
+        return refusal(model)

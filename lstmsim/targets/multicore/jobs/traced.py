@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from lstmsim.targets.gemm import GemmPlan
 from lstmsim.targets.multicore.execution.steps import steps_of
-from lstmsim.targets.multicore.execution.timed import core_cycles, timed_steps
+from lstmsim.targets.multicore.execution.timed import timed_steps
+from lstmsim.targets.multicore.execution.timing import core_cycles
 from lstmsim.targets.multicore.execution.traced import in_rounds
 from lstmsim.targets.multicore.jobs.arrays import Pass, Shape, laid_out
 from lstmsim.targets.multicore.jobs.tail import tail_cycles, tail_runs, units_of
