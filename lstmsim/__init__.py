@@ -1,8 +1,8 @@
 """lstmsim: a cycle-level simulator of recurrent-network accelerators.
 
 Each command of `lstmsim` is a function here, under the same name (`import` is `import_model`, `list` is `list_known`,
-`load-latency` is `load_latency`, `program` is `run_program`, `sparse` is `run_sparse`), and gives what the command
-prints as a result.
+`load-latency` is `load_latency`, `program` is `run_program`, `sparse` is `run_sparse`, `gemm` is `run_gemm`), and
+gives what the command prints as a result.
 
     simulate, run, trace       one simulation: its report, all of it, what happened cycle by cycle
     explain, serving           why a run is not faster; what serving its jobs came to
@@ -11,6 +11,7 @@ prints as a result.
     serve, saturate            streams of requests; the highest rate that keeps a bound
     load_latency               latency against offered load
     run_sparse                 a product with a sparse matrix: its time, its result, other ways to do the same
+    run_gemm                   threads for a matrix product: planned, its time, its result, other ways to do the same
     fit, energy                what a chip takes of an FPGA; relative energy of its jobs
     accuracy, validate         fixed point against floating point; published figures against simulated ones
     import_model               networks of other frameworks (from_torch, from_keras: of modules in memory)
@@ -41,17 +42,19 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from lstmsim.api.building import Job, Layer, Model, Scenario
     from lstmsim.api.fits import Fits
+    from lstmsim.api.gemm import plot_threads, run_gemm
     from lstmsim.api.importing import import_model
     from lstmsim.api.known import list_known
     from lstmsim.api.loading import load_chip, load_model, load_scenario
     from lstmsim.api.pictures import plot, plot_accuracy, plot_comparison, plot_load_latency, plot_sweep, timeline
+    from lstmsim.api.product_files import save_result
     from lstmsim.api.programs import load_program, run_program, save_program
     from lstmsim.api.run import Run, check_numerics, explain, outputs, run, serving, simulate, trace
     from lstmsim.api.saving import load_trace, save_outputs, save_report, save_trace
     from lstmsim.api.serving.load_latency import load_latency
     from lstmsim.api.serving.saturate import saturate
     from lstmsim.api.serving.stream import serve
-    from lstmsim.api.sparse import plot_blocks, run_sparse, save_result
+    from lstmsim.api.sparse import plot_blocks, run_sparse
     from lstmsim.api.studies import accuracy, compare, energy, fit, merge, search, sweep, validate
     from lstmsim.devices.summary import fit_summary
     from lstmsim.errors import DeadlockError, InputError, LstmsimError
@@ -111,7 +114,9 @@ __all__ = [
     "plot_comparison",
     "plot_load_latency",
     "plot_sweep",
+    "plot_threads",
     "run",
+    "run_gemm",
     "run_program",
     "run_sparse",
     "saturate",
@@ -137,6 +142,10 @@ __version__ = "0.1.0"
 _HOMES = {
     "lstmsim.api.building": ("Job", "Layer", "Model", "Scenario"),
     "lstmsim.api.fits": ("Fits",),
+    "lstmsim.api.gemm": (
+        "plot_threads",
+        "run_gemm",
+    ),
     "lstmsim.api.importing": ("import_model",),
     "lstmsim.api.known": ("list_known",),
     "lstmsim.api.loading": (
@@ -152,6 +161,7 @@ _HOMES = {
         "plot_sweep",
         "timeline",
     ),
+    "lstmsim.api.product_files": ("save_result",),
     "lstmsim.api.programs": (
         "load_program",
         "run_program",
@@ -179,7 +189,6 @@ _HOMES = {
     "lstmsim.api.sparse": (
         "plot_blocks",
         "run_sparse",
-        "save_result",
     ),
     "lstmsim.api.studies": (
         "accuracy",

@@ -55,6 +55,7 @@ BELOW: dict[str, set[str]] = {
         "workload",
         "program",
         "engines",
+        "numerics",
         "sparse",
         "targets",
         "metrics",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from lstmsim.program.flat_names import FlatNames
     from lstmsim.workload.scenario import Chip
 
-__all__ = ["KERNELS", "SparseReport", "SparseRow", "plot_blocks", "run_sparse", "save_result"]
+__all__ = ["KERNELS", "SparseReport", "SparseRow", "plot_blocks", "run_sparse"]
 
 #: The products, with what each one is.
 KERNELS = {
@@ -104,6 +103,11 @@ class SparseReport(Table, forms="lstmsim.api.sparse_text"):
         lengths = self.walked.lengths
         order = (-lengths).argsort(kind="stable")
         return lockstep_waste(lengths, 4), lockstep_waste(lengths[order], 4)
+
+    @property
+    def no_result(self) -> str:
+        """Why there is no result, if there is none."""
+        return f"{self.method} is a baseline: it is timed, and computes nothing here"
 
     @cached_property
     def timeline(self) -> Timeline:
@@ -239,19 +243,6 @@ def _method(chip: Chip, kernel: str, method: str | None, threshold: float | None
         text = f"{kernel} has {listed(methods)}, got {show(method)}{nearest(str(method), methods)}"
         raise InputError(Mistake("method", text))
     return kernels, next(iter(methods)) if method is None else method
-
-
-def save_result(report: SparseReport, path: Path) -> None:
-    """Write what the lanes computed as a NumPy file (`.npy`); of `sddmm` one number for each entry of the matrix.
-
-    `InputError` for a method that computes nothing of its own.
-    """
-    from lstmsim.formats.matrices import write_array
-
-    if report.result is None:
-        text = f"{report.method} is a baseline: it is timed, and computes nothing here"
-        raise InputError(Mistake(f"result {os.fspath(path)}", text))
-    write_array(path, report.result)
 
 
 def plot_blocks(report: SparseReport, path: Path | None = None) -> Picture:

@@ -27,6 +27,7 @@ COMMANDS = {
     "load-latency": "lstmsim.cli.load_latency",
     "fit": "lstmsim.cli.fit",
     "sparse": "lstmsim.cli.sparse",
+    "gemm": "lstmsim.cli.gemm",
     "search": "lstmsim.cli.search",
     "sweep": "lstmsim.cli.sweep",
     "merge": "lstmsim.cli.merge",

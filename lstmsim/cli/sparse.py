@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from lstmsim.cli.options import engine_option
-from lstmsim.cli.outputs import check_outputs, check_suffix, remark, status, write_json
-from lstmsim.errors import InputError, Mistake
-
-if TYPE_CHECKING:
-    from lstmsim.api.sparse import SparseReport
+from lstmsim.cli.outputs import status
+from lstmsim.cli.product_outputs import OUTPUTS, check_product_outputs, product_options, write_product_outputs
 
 __all__ = ["command"]
 
@@ -76,25 +72,8 @@ __all__ = ["command"]
 )
 @click.option("--ablate", is_flag=True, help="Simulate the product with each mechanism off in turn.")
 @engine_option
-@click.option("--output", "output_path", metavar="FILE", help="Write the result as .npy.")
-@click.option("--timeline", "picture", metavar="FILE", help="Draw the blocks of each core over time: .png, .svg, .pdf.")
-@click.option(
-    "--trace",
-    "trace_path",
-    metavar="FILE",
-    help="Write what happened: .json, .json.gz, .pftrace (Perfetto), .csv, .csv.gz, .kanata, .fst or .vcd.",
-)
-@click.option("--trace-window", metavar="A:B", help="Only cycles A to B, B left out, in the trace.")
-@click.option("--json", "json_path", metavar="FILE", help="Write everything as JSON; - is standard output.")
-def command(
-    matrix: str,
-    output_path: str | None,
-    picture: str | None,
-    trace_path: str | None,
-    trace_window: str | None,
-    json_path: str | None,
-    **arguments: Any,
-) -> None:
+@product_options("the blocks of each core over time")
+def command(matrix: str, **arguments: Any) -> None:
     """Simulate a product with the sparse matrix MATRIX, and compute its result as the simulated lanes do.
 
     MATRIX is a file (.mtx, .smtx, each also .gz), or the weights of a layer by name, like resemblyzer:l1: a row for
@@ -105,71 +84,10 @@ def command(
     lstmsim sparse layer.mtx --kernel spmv --method hbp --set m=256 --set n=1024 --ablate
     lstmsim sparse layer.mtx --side transposed --columns 16 --trace run.json
     """
-    outputs = {"--output": output_path, "--timeline": picture, "--trace": trace_path, "--json": json_path}
-    view = _check(outputs, trace_window, (matrix, matrix.rpartition(":")[0], arguments["chip"]))
-    from lstmsim.api.sparse import run_sparse, save_result
+    outputs = {name: arguments.pop(name) for name in OUTPUTS}
+    view = check_product_outputs(outputs, (matrix, matrix.rpartition(":")[0], arguments["chip"]))
+    from lstmsim.api.sparse import plot_blocks, run_sparse
 
     with status("simulating"):
         report = run_sparse(matrix, **arguments)
-    if output_path is not None:
-        save_result(report, output_path)
-    if picture is not None:
-        from lstmsim.api.sparse import plot_blocks
-
-        plot_blocks(report, picture)
-    if trace_path is not None:
-        _trace(report, trace_path, trace_window)
-    if json_path is not None:
-        write_json(json_path, report.to_dict())
-    if json_path != "-":
-        click.echo(report.to_text())
-    for path in (output_path, picture, trace_path, view, None if json_path == "-" else json_path):
-        if path is not None:
-            remark(f"wrote {path}")
-
-
-def _check(outputs: Mapping[str, str | None], window: str | None, inputs: Iterable[str]) -> str | None:
-    """Refuse outputs that cannot be written; give the view that will be written beside a trace, if there will be one.
-
-    outputs: files by their options.
-    window: of the trace.
-    inputs: names that may be files.
-    """
-    check_suffix("--output", outputs["--output"], (".npy",))
-    if outputs["--timeline"] is not None:
-        from lstmsim.plots.figures import SUFFIXES
-
-        check_suffix("--timeline", outputs["--timeline"], SUFFIXES)
-    view = None
-    path = outputs["--trace"]
-    if path is not None:
-        from lstmsim.formats import traces
-
-        check_suffix("--trace", path, traces.SUFFIXES)
-        view = traces.view_beside(path)
-    elif window is not None:
-        raise InputError(Mistake("--trace-window", "only with --trace"))
-    if window is not None:
-        from lstmsim.formats.traces.window import parse_window
-
-        parse_window(window)
-    new = view if view is not None and not _is_file(view) else None
-    check_outputs({**outputs, "--trace's view": new}, inputs=[each for each in inputs if _is_file(each)])
-    return new
-
-
-def _trace(report: SparseReport, path: str, window: str | None) -> None:
-    """Write what happened, or a window of it."""
-    from lstmsim.formats import traces
-    from lstmsim.formats.traces.window import parse_window
-    from lstmsim.formats.traces.window import window as cut
-
-    with status(f"writing {path}"):
-        timeline = report.timeline
-        traces.save_trace(timeline if window is None else cut(timeline, *parse_window(window)), path)
-
-
-def _is_file(name: str) -> bool:
-    import os
-
-    return "\0" not in name and os.path.isfile(name)
+    write_product_outputs(report, outputs, lambda path: plot_blocks(report, path), view)

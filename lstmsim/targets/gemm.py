@@ -53,9 +53,6 @@ class Product:
     """C = A B.
 
     m, n, k: rows of C, columns of C, length of the sums.
-
-    >>> Product(8, 512, 64).macs
-    262144
     """
 
     m: int
@@ -114,9 +111,6 @@ class SubBlocks:
 
     sm, sn: rows and columns of a sub-block.
     s_m, s_n: how many sub-blocks there are along the rows and along the columns of a whole block.
-
-    >>> SubBlocks(12, 32, 3, 2).count
-    6
     """
 
     sm: int

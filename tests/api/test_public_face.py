@@ -30,7 +30,8 @@ PLAIN: dict[str, Any] = {"chip": "column-npu-16k", "jobs": [{"model": "lstm-256"
 SWEEP = {"scenario": PLAIN, "axes": {"ep": {"path": "chip.cores.0.ep", "values": [8, 16, 32]}}}
 
 #: The function of each command whose name is not the command's with `_` for `-`.
-NAMES = {"import": "import_model", "list": "list_known", "program": "run_program", "sparse": "run_sparse"}
+NAMES = {"import": "import_model", "list": "list_known", "program": "run_program"}
+NAMES |= {"sparse": "run_sparse", "gemm": "run_gemm"}
 
 
 def function_of(command: str) -> str:
@@ -95,6 +96,11 @@ def run_sparse() -> None:
     result = lstmsim.run_sparse("silero-vad-16k:l0", "spmv", prune=0.95, chip="edge", ablate=True)
     arguments = ("--kernel", "spmv", "--prune", "0.95", "--chip", "edge", "--ablate")
     same(result.to_dict(), "sparse", "silero-vad-16k:l0", *arguments)
+
+
+def run_gemm() -> None:
+    result = lstmsim.run_gemm(8, 64, 512, threads=8, ablate=True, settings={"traffic": 4})
+    same(result.to_dict(), "gemm", "8", "64", "512", "--threads", "8", "--ablate", "--set", "traffic=4")
 
 
 def search() -> None:
@@ -165,7 +171,7 @@ CASES: dict[str, Callable[[], None]] = {
     each.__name__: each
     for each in (
         *(simulate, compare, validate, accuracy, serve, saturate, load_latency, fit, search, sweep, merge, timeline),
-        *(run_sparse, run_program, import_model, list_known),
+        *(run_sparse, run_gemm, run_program, import_model, list_known),
     )
 }
 

@@ -55,6 +55,7 @@ RESULTS: dict[str, tuple[Callable[[], Any], int | None]] = {
         lambda: lstmsim.run_sparse("silero-vad-16k:l0", "spmv", prune=0.95, chip="edge", baselines=False),
         1,
     ),
+    "GemmReport": (lambda: lstmsim.run_gemm(8, 64, 64, threads=4), -1),
     "SearchResult": (lambda: lstmsim.search(PLAIN, 4096), -1),
     "SweepResult": (lambda: lstmsim.sweep(SWEEP, "sweep", jobs=1), 2),
     "Merged": (lambda: lstmsim.merge("all.sqlite", lstmsim.sweep(SWEEP, "shards", jobs=1, shard=(1, 2)).path), 1),

@@ -41,6 +41,7 @@ OUTPUTS = {
     "load-latency": {"--csv": ".csv", "--json": ".json", "--plot": ".svg"},
     "fit": {"--json": ".json"},
     "sparse": {"--json": ".json", "--output": ".npy", "--timeline": ".png", "--trace": ".csv"},
+    "gemm": {"--json": ".json", "--output": ".npy", "--timeline": ".png", "--trace": ".csv"},
     "search": {"--json": ".json"},
     "sweep": {"--plot": ".svg"},
     "merge": {"--plot": ".svg"},
@@ -65,6 +66,7 @@ OTHERS = {
         "--policies",
     ),
     *("--kernel", "--method", "--side", "--chip-set", "--prune-by"),
+    *("--model", "--product", "--caches", "--relief"),
     *("--placements", "--loads", "--dask", "--shard", "--cores", "--name", "--licence"),
     *("--plot-kind", "--plot-objectives", "--objectives", "--heads", "--percentile"),
 }
@@ -74,6 +76,7 @@ ARGUMENTS = {
     "saturate": ("s.json", "--bound-ms", "1"),
     "fit": ("s.json", "--device", "data/device.json"),
     "sparse": ("data/matrix.mtx", "--chip", "data/chip.json"),
+    "gemm": ("--model", "data/model.json", "--chip", "data/chip.json"),
     "search": ("s.json", "--npe", "4096"),
     "sweep": ("sweep.json", "--out", "kept"),
     "merge": ("out.sqlite", "data/shard.sqlite"),
@@ -90,6 +93,7 @@ SCENARIO = (
 INPUTS = dict.fromkeys(OUTPUTS, SCENARIO) | {
     "fit": (*SCENARIO, "data/device.json"),
     "sparse": ("data/matrix.mtx", "data/chip.json"),
+    "gemm": ("data/model.json", "data/chip.json"),
     "sweep": ("sweep.json", *SCENARIO, "data/other.csv"),
     "merge": ("data/shard.sqlite",),
     "timeline": ("data/trace.csv",),

@@ -1,0 +1,229 @@
+"""Threads for a matrix product on a multi-core chip: planned, simulated, computed, and compared with other cuts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from lstmsim import engines
+from lstmsim.api.arguments import refuse, wrong_whole
+from lstmsim.api.gemm_asked import asked_for, check_word, shape_asked
+from lstmsim.api.gemm_beside import Beside, beside_plan
+from lstmsim.api.gemm_numbers import Computed, computed
+from lstmsim.api.gemm_runs import Asked, Progress, cut_text, work_of
+from lstmsim.api.gemm_shapes import Shape
+from lstmsim.api.loading import Path
+from lstmsim.api.run import check_engine, refuse_long_trace
+from lstmsim.metrics.spans import build_timeline
+from lstmsim.program.program import Program
+from lstmsim.results import Table
+from lstmsim.targets.gemm import CACHES, RELIEFS, Division, GemmFigures, GemmPlan, GemmTask, Product
+
+if TYPE_CHECKING:
+    from lstmsim.metrics.timeline import Timeline
+    from lstmsim.plots.figures import Picture
+    from lstmsim.workload.model import Model
+    from lstmsim.workload.scenario import Chip
+
+__all__ = ["GemmReport", "plot_threads", "run_gemm"]
+
+
+@dataclass(frozen=True, eq=False)
+class GemmReport(Table, forms="lstmsim.api.gemm_text"):
+    """A matrix product on several cores that was planned and simulated.
+
+    source: where the sizes are from; empty: they were given.
+    task: the product, its threads, the state of the caches, and the parameters of the planner that were given.
+    chip, engine: the chip, and the engine that ran.
+    relief: how threads that add into the same block keep out of each other's way, of `lstmsim.targets.gemm.RELIEFS`.
+    settings: all parameters of the planner.
+    plan: the plan, with all that led to it.
+    beside: the run of the plan's cut under the relief, and of other divisions of the product.
+    computed: what the threads computed; None: it was left out.
+    seed: of the operands.
+    line_bytes: bytes of a line.
+    left_out: sentences on what is not modelled.
+    meanings: a sentence on each parameter and each condition.
+    program: the program that ran.
+    remarks: further sentences.
+    """
+
+    source: str
+    task: GemmTask
+    chip: Chip
+    engine: str
+    relief: str
+    settings: Mapping[str, Any]
+    plan: GemmPlan
+    beside: Beside
+    computed: Computed | None
+    seed: int
+    line_bytes: int
+    left_out: tuple[str, ...]
+    meanings: Mapping[str, str]
+    program: Program
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def product(self) -> Product:
+        """M, N and K."""
+        return self.task.product
+
+    @property
+    def threads(self) -> int:
+        """On how many cores it runs."""
+        return self.task.threads
+
+    @property
+    def caches(self) -> str:
+        """What lay in the caches, of `lstmsim.targets.gemm.CACHES`."""
+        return self.task.caches
+
+    @property
+    def division(self) -> Division:
+        """What ran: the plan's cut under the relief."""
+        return self.beside.ran.division
+
+    @property
+    def figures(self) -> GemmFigures:
+        """What the run came to."""
+        return self.beside.ran.figures[self.caches]
+
+    @property
+    def other_caches(self) -> str:
+        """The other state of the caches, which is simulated too."""
+        return next(each for each in CACHES if each != self.caches)
+
+    @property
+    def planned_cycles(self) -> int:
+        """The makespan of the plan, also where another relief was asked for."""
+        return self.beside.planned.cycles(self.caches)
+
+    @property
+    def peak(self) -> int:
+        """Multiply-accumulates that the cores of the threads can do in a cycle."""
+        return sum(each.peak for each in self.chip.core_figures[: self.threads])
+
+    @property
+    def utilization(self) -> float:
+        """Useful multiply-accumulates over those that the cores of the threads could have done."""
+        return self.product.macs / (self.peak * self.figures.makespan)
+
+    @property
+    def result(self) -> Any:
+        """C as the threads computed it, of shape (m, n); None: it was left out."""
+        return None if self.computed is None else self.computed.result
+
+    @property
+    def no_result(self) -> str:
+        """Why there is no result, if there is none."""
+        return "the product is large, and its numbers were left out: ask for numbers"
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        """What happened cycle by cycle, for pictures and trace files; the product runs once more for it.
+
+        `InputError` if there are too many operations.
+        """
+        bodies = (phase.body for task in self.program.tasks for _, phases in task.variants for phase in phases)
+        refuse_long_trace(sum(len(each.operations) for each in bodies))
+        trace = engines.run(self.program, self.engine, check=False)
+        unit = self.chip.core_figures[0].unit.name
+        names = [task.name for task in self.program.tasks]
+        return build_timeline(self.program, trace, names, self.chip.name, self.chip.frequency_mhz, unit)
+
+
+def run_gemm(
+    m: int | None = None,
+    n: int | None = None,
+    k: int | None = None,
+    *,
+    model: Path | Model | None = None,
+    product: str = "step",
+    layer: int = 0,
+    batch: int = 1,
+    steps: int | None = None,
+    part: int | None = None,
+    threads: int | None = None,
+    chip: Path | Chip = "epyc-7742",
+    chip_overrides: Sequence[str] = (),
+    caches: str = "warm",
+    relief: str = "plan",
+    settings: Sequence[str] | Mapping[str, Any] = (),
+    baselines: bool | None = None,
+    ablate: bool = False,
+    numbers: bool | None = None,
+    seed: int = 0,
+    engine: str = "fast",
+    progress: Progress | None = None,
+) -> GemmReport:
+    """Plan threads for C = A B, simulate the plan and other cuts, and compute C in the order of the simulated steps.
+
+    m, n, k: rows of C, columns of C, length of the sums.
+    model: a model instead of sizes: a name, a file or a `Model`. product: which one of its layer, a key of
+        `lstmsim.api.gemm_shapes.PRODUCTS`. layer, batch, steps, part: as in `lstmsim.api.gemm_shapes.shape_of_layer`.
+    threads: on how many cores; None: on all of the chip.
+    chip: a preset's name, a chip's file, or a chip. chip_overrides: texts like `"frequency_mhz=2000"`.
+    caches: what lies in the caches, of `lstmsim.targets.gemm.CACHES`; both states are simulated.
+    relief: instead of the plan's, one of `lstmsim.targets.gemm.RELIEFS`.
+    settings: parameters of the planner, as texts like `"contention=4"` or a mapping.
+    baselines: whether the other candidates and all M/N pairs are simulated; None: if the product is not too large.
+    ablate: whether the plan's cut is simulated under each relief.
+    numbers: whether C is computed and compared with numpy; None: if the product is not too large.
+    seed: of the operands.
+    engine: a key of `lstmsim.engines.ENGINES`.
+    progress: is called with divisions simulated and in all.
+
+    `InputError` for sizes, threads or settings that are wrong, and for a chip that has no threads for products.
+
+    >>> report = run_gemm(8, 64, 64, threads=4, baselines=False)
+    >>> report.figures.makespan > 0, report.computed.integers_equal
+    (True, True)
+    """
+    check_engine(engine)
+    check_word("relief", relief, RELIEFS)
+    refuse(wrong_whole("seed", seed, 0))
+    layer_of = {"product": product, "layer": layer, "batch": batch, "steps": steps, "part": part}
+    shape = shape_asked((m, n, k), model, layer_of)
+    asked = asked_for(shape.product, threads, chip, chip_overrides, caches, settings, engine)
+    plan = asked.threads.plan(asked.chip, asked.task)
+    beside = beside_plan(asked, plan, relief, baselines, ablate, progress)
+    return _report(asked, shape, plan, beside, relief, computed(asked, beside.ran.division, numbers, seed), seed)
+
+
+def _report(
+    asked: Asked, shape: Shape, plan: GemmPlan, beside: Beside, relief: str, done: Computed | None, seed: int
+) -> GemmReport:
+    machine = asked.threads
+    return GemmReport(
+        source=shape.source,
+        task=asked.task,
+        chip=asked.chip,
+        engine=engines.running(asked.engine),
+        relief=relief,
+        settings={**machine.parameters, **asked.task.settings},
+        plan=plan,
+        beside=beside,
+        computed=done,
+        seed=seed,
+        line_bytes=machine.line_bytes(asked.chip),
+        left_out=tuple(machine.left_out),
+        meanings=machine.meanings,
+        program=work_of(asked, beside.ran.division, asked.task.caches).program,
+        remarks=(*shape.remarks, *beside.remarks),
+    )
+
+
+def plot_threads(report: GemmReport, path: Path | None = None) -> Picture:
+    """Draw what each thread does over time: compute, wait for C, for the memory, for the others.
+
+    path: the picture's file (.png, .svg or .pdf); None: no file.
+    """
+    from lstmsim.plots import threads as plots
+
+    sizes = f"{report.product.m:,} x {report.product.n:,} x {report.product.k:,} (M x N x K)"
+    cycles = f"{report.caches} caches: {report.figures.makespan:,} cycles"
+    title = f"{sizes} by {cut_text(report.division.cut)} on {report.chip.name}, {cycles}"
+    return plots.plot(report.timeline, report.figures.finish, path, title=title)

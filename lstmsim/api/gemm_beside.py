@@ -1,0 +1,122 @@
+"""What stands beside a plan: the other candidates, all pairs of M/N threads, and the plan's cut under each relief."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from lstmsim.api.gemm_runs import Asked, GemmRow, Progress, cut_text, simulated
+from lstmsim.targets.gemm import RELIEFS, Cut, Division, GemmFigures, GemmPlan
+
+__all__ = ["Beside", "beside_plan"]
+
+#: Most accesses to lines of all divisions beside a plan that are simulated without being asked for.
+_MOST_ACCESSES = 1 << 29
+
+_Ready = Mapping[Division, Mapping[str, GemmFigures]]
+
+
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """Divisions of one product that were simulated, each with its own sub-blocks and buffer.
+
+    ran: the plan's cut as it was asked for.
+    planned: the plan; the same as `ran` unless another relief was asked for.
+    candidates: in the order of rank; None: it was left out.
+    pairs: cuts of rows and columns alone, the first one by BLIS's rule.
+    pairs_known: how many of these there are.
+    ablations: the plan's cut under each relief.
+    remarks: what was left out, in sentences.
+    """
+
+    ran: GemmRow
+    planned: GemmRow
+    candidates: tuple[GemmRow | None, ...]
+    pairs: tuple[GemmRow, ...]
+    pairs_known: int
+    ablations: tuple[GemmRow, ...]
+    remarks: tuple[str, ...]
+
+    @property
+    def blis(self) -> GemmRow | None:
+        """The pair by BLIS's rule; None: nothing stands beside the plan."""
+        return self.pairs[0] if self.pairs else None
+
+    def best_pair(self, caches: str) -> GemmRow | None:
+        """The fastest pair, the first of equals; None: not all were simulated."""
+        if len(self.pairs) < self.pairs_known:
+            return None
+        return min(self.pairs, key=lambda each: each.cycles(caches))
+
+    def best_candidate(self, caches: str) -> GemmRow | None:
+        """The fastest candidate, of equals the first in rank; None: not all were simulated."""
+        rows = [each for each in self.candidates if each is not None]
+        return min(rows, key=lambda each: each.cycles(caches)) if len(rows) == len(self.candidates) else None
+
+    def regret(self, caches: str) -> float | None:
+        """How much longer than the fastest candidate the plan takes, relative to that; None: not all are known."""
+        best = self.best_candidate(caches)
+        return None if best is None else self.planned.cycles(caches) / best.cycles(caches) - 1
+
+
+def beside_plan(
+    asked: Asked, plan: GemmPlan, relief: str, wanted: bool | None, ablate: bool, progress: Progress | None = None
+) -> Beside:
+    """Simulate a plan, and what stands beside it.
+
+    relief: of the plan's cut, one of `lstmsim.targets.gemm.RELIEFS`.
+    wanted: whether candidates and pairs are simulated; None: if there is not too much to do.
+    ablate: whether the plan's cut is simulated under each relief.
+    progress: is called with divisions done and in all.
+    """
+    cut = plan.division.cut
+
+    def divided(cut: Cut, relief: str = "plan") -> Division:
+        return asked.threads.division(asked.chip, asked.task, cut, relief)
+
+    ran, planned = divided(cut, relief), divided(cut)
+    pairs = [divided(each) for each in asked.threads.mn_cuts(asked.chip, asked.task)]
+    candidates = [divided(each.cut) for each in plan.ranked]
+    reliefs = {each: divided(cut, each) for each in RELIEFS[1:]} if ablate and cut.p_k > 1 else {}
+    first = [ran, planned, *reliefs.values(), *([] if wanted is False else pairs[:1])]
+    others = [each for each in dict.fromkeys([*candidates, *pairs]) if each not in first]
+    count = len(dict.fromkeys(first)) + (0 if wanted is False else len(others))
+    ready = dict(simulated(asked, first, _counting(progress, 0, count)))
+    accesses = sum(each.counts.l1 for each in ready[planned].values()) * len(others)
+    all_of_them = accesses <= _MOST_ACCESSES if wanted is None else wanted
+    if all_of_them:
+        ready |= simulated(asked, others, _counting(progress, len(ready), count))
+    kept = pairs if all_of_them else pairs[: 0 if wanted is False else 1]
+    return Beside(
+        ran=GemmRow("this run", ran, ready[ran]),
+        planned=GemmRow("the plan", planned, ready[planned]),
+        candidates=tuple(_row(each, ready) for each in candidates),
+        pairs=tuple(GemmRow(cut_text(each.cut), each, ready[each]) for each in kept),
+        pairs_known=len(pairs),
+        ablations=tuple(GemmRow(name, each, ready[each]) for name, each in reliefs.items()),
+        remarks=_remarks(plan, relief, wanted, ablate, all_of_them),
+    )
+
+
+def _row(division: Division, ready: _Ready) -> GemmRow | None:
+    return GemmRow(cut_text(division.cut), division, ready[division]) if division in ready else None
+
+
+def _counting(progress: Progress | None, before: int, count: int) -> Progress | None:
+    """Progress of a part of all divisions: so many were done before it."""
+    if progress is None:
+        return None
+    told: Callable[[int, int], None] = progress
+    return lambda done, _: told(before + done, count)
+
+
+def _remarks(plan: GemmPlan, relief: str, wanted: bool | None, ablate: bool, all_of_them: bool) -> tuple[str, ...]:
+    said = []
+    if wanted is None and not all_of_them:
+        said.append(
+            "the other candidates and M/N pairs are left out, because simulating them would take minutes: ask for "
+            "baselines"
+        )
+    if plan.division.cut.p_k == 1 and (relief != "plan" or ablate):
+        said.append("no threads share a block of C in this plan, so all reliefs are the same: there is none to compare")
+    return tuple(said)

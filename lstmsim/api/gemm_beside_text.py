@@ -1,0 +1,105 @@
+"""What stands beside a planned matrix product as text: M/N threads, the best candidate, reliefs."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING
+
+from lstmsim.api.gemm_plan_text import relief_text, wrapped
+from lstmsim.api.gemm_runs import GemmRow, cut_text
+from lstmsim.metrics.tables import table
+
+if TYPE_CHECKING:
+    from lstmsim.api.gemm import GemmReport
+
+__all__ = ["ablation_text", "beside_text"]
+
+_WIDTH = 100
+_BLIS = "M/N by BLIS's rule"
+_BEST = "the best M/N pair"
+
+
+def beside_text(report: GemmReport) -> list[str]:
+    """The plan beside M/N threads and the best candidate, with both states of the caches; empty: nothing is beside."""
+    if report.beside.blis is None:
+        return []
+    states = (report.caches, report.other_caches)
+    rows = [["beside the plan", "cut", *(head for each in states for head in (f"{each}: cycles", "/ plan"))]]
+    rows += [_row(name, each, report, states) for name, each in _named(report, states)]
+    lines = table(rows, left=[0, 1])
+    for each in states:
+        lines += wrapped(f"{each} caches", "; ".join(_sentences(report, each)))
+    return ["\n".join(lines)]
+
+
+def _named(report: GemmReport, states: tuple[str, ...]) -> list[tuple[str, GemmRow]]:
+    """Rows by their names; the best ones of both states, if they are not the same."""
+    beside = report.beside
+    named = [("the plan", beside.planned)]
+    if report.relief != "plan":
+        named.append((f"this run, relief {report.relief}", beside.ran))
+    if beside.blis is not None:
+        named.append((_BLIS, beside.blis))
+    for name, best in ((_BEST, beside.best_pair), ("best candidate", beside.best_candidate)):
+        rows = {state: row for state in states if (row := best(state)) is not None}
+        one = len({row.division for row in rows.values()}) == 1
+        named += [(name if one else f"{name}, {state}", row) for state, row in [*rows.items()][: 1 if one else None]]
+    return named
+
+
+def _row(name: str, row: GemmRow, report: GemmReport, states: tuple[str, ...]) -> list[str]:
+    cells = []
+    for each in states:
+        cycles = row.cycles(each)
+        cells += [f"{cycles:,}", f"{cycles / report.beside.planned.cycles(each):.3f}"]
+    return [name, cut_text(row.cut), *cells]
+
+
+def _sentences(report: GemmReport, caches: str) -> list[str]:
+    beside, cycles = report.beside, report.beside.planned.cycles(caches)
+    blis, pair, best = beside.blis, beside.best_pair(caches), beside.best_candidate(caches)
+    told = [] if blis is None else [_against(beside.planned, blis, _BLIS, caches)]
+    if pair is not None:
+        count = beside.pairs_known
+        told.append(_against(beside.planned, pair, _BEST if count == 1 else f"{_BEST} (of {count})", caches))
+    # what speaks against the plan stands first
+    told.sort(key=lambda each: "loses" not in each)
+    if best is not None:
+        regret = f"{100 * (cycles / best.cycles(caches) - 1):.1f} %"
+        told.append(
+            f"regret {regret}: the plan takes so much longer than the best of its {len(beside.candidates)} "
+            f"candidates, {cut_text(best.cut)}"
+        )
+    return told
+
+
+def _against(planned: GemmRow, row: GemmRow, name: str, caches: str) -> str:
+    """How fast the plan is against another division."""
+    if row.division == planned.division:
+        return f"the plan is {name}, {cut_text(row.cut)}"
+    mine, other = planned.cycles(caches), row.cycles(caches)
+    if mine > other:
+        return f"the plan loses to {name}, {cut_text(row.cut)}: it takes {mine / other:.3f} times as long"
+    if mine == other:
+        return f"the plan takes as long as {name}, {cut_text(row.cut)}"
+    return f"the plan is {other / mine:.3f} times as fast as {name}, {cut_text(row.cut)}"
+
+
+def ablation_text(report: GemmReport) -> list[str]:
+    """The plan's cut under each relief; empty: it was not asked for, or there is nothing to compare."""
+    given = report.beside.ablations
+    if not given:
+        return []
+    states = (report.caches, report.other_caches)
+    heads = [f"{report.caches}: cycles", "/ none", "waits for C", "buffers", f"{report.other_caches}: cycles", "/ none"]
+    rows = [[f"relief, {cut_text(given[0].cut)}", *heads]]
+    for each in given:
+        figures = each.figures[report.caches]
+        cycles = [[f"{each.cycles(s):,}", f"{each.cycles(s) / given[0].cycles(s):.3f}"] for s in states]
+        middle = [f"{figures.waits.get('contention', 0):,}", f"{figures.buffer_bytes:,}"]
+        rows.append([each.name, *cycles[0], *middle, *cycles[1]])
+    same = [each.name for each in given if each.division == report.beside.planned.division]
+    told = f"none: a lock round the whole block while it is computed, so it is no fair baseline; the plan is {same[0]}"
+    if not same:
+        told = f"none of these is the plan, which has {relief_text(report.beside.planned.division)}"
+    return ["\n".join([*table(rows, left=[0]), *textwrap.wrap(told, _WIDTH)])]

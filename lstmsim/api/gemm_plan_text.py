@@ -1,0 +1,115 @@
+"""The plan of a threaded matrix product as text: what is planned, and why."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING
+
+from lstmsim.api.gemm_runs import cut_text
+from lstmsim.metrics.tables import table
+from lstmsim.targets.gemm import CONDITIONS, Cut, Division, SubBlocks
+
+if TYPE_CHECKING:
+    from lstmsim.api.gemm import GemmReport
+
+__all__ = ["RECONSTRUCTION", "plan_text", "relief_text", "wrapped"]
+
+RECONSTRUCTION = (
+    "the planner is a reconstruction: the patent on threads along K says which quantities are weighed and ranked, and "
+    "gives no formula, weight or limit"
+)
+_WIDTH = 100
+#: Sub-blocks in the text; the others are counted.
+_MOST_SUB_BLOCKS = 3
+_KINDS = {"MN": "rows and columns of C", "MK": "rows of C and K", "NK": "columns of C and K"}
+
+
+def wrapped(name: str, text: str) -> list[str]:
+    """A name and the text behind it, in lines."""
+    return textwrap.wrap(f"{name:<13}{text}", _WIDTH, subsequent_indent=" " * 13, break_on_hyphens=False)
+
+
+def plan_text(report: GemmReport) -> str:
+    """What is planned, the candidates with their conditions, what was dropped."""
+    parts = [_plan(report), _candidates(report), _conditions(report)]
+    idle = ", ".join(cut_text(each) for each in report.plan.idle)
+    parts.append("\n".join(wrapped("idle cuts", f"{idle}: threads would have nothing to do" if idle else "none")))
+    return "\n\n".join(parts)
+
+
+def _plan(report: GemmReport) -> str:
+    plan = report.plan
+    cut, chosen = plan.division.cut, plan.ranked[plan.chosen]
+    parts = f"{cut_text(cut)} (p_m x p_n x p_k: {_KINDS.get(cut.kind, cut.kind)} are cut)"
+    told = f"{parts}, blocks of {_size(cut)}; rank {plan.chosen} of {len(plan.ranked)} candidates, fitness "
+    told += f"{chosen.fitness:.6f}"
+    if plan.chosen:
+        told += f": {'the one' if plan.chosen == 1 else f'the {plan.chosen}'} before it not accepted"
+    lines = wrapped("plan", told)
+    if cut.p_k > 1:
+        lines += wrapped("", f"{cut.p_k} threads add into each block of C: {relief_text(plan.division)}")
+        rest = [
+            f"{_sub_blocks(each.sub_blocks)} {each.fitness:.4f}" for each in plan.sub_ranked[1 : 1 + _MOST_SUB_BLOCKS]
+        ]
+        more = len(plan.sub_ranked) - 1 - len(rest)
+        if rest:
+            lines += wrapped("", f"next best sub-blocks: {', '.join(rest)}" + (f" and {more} more" if more > 0 else ""))
+    if report.relief != "plan":
+        lines += wrapped("", f"what runs, by relief {report.relief}: {relief_text(report.division)}")
+    blocks = ", ".join(f"{name} {size:,}" for name, size in plan.blocks.items())
+    lines += wrapped("", f"blocks that fit the caches: {blocks}")
+    changed = ", ".join(f"{name} {report.settings[name]}" for name in report.task.settings)
+    return "\n".join([*lines, *wrapped("planner", RECONSTRUCTION + (f"; changed: {changed}" if changed else ""))])
+
+
+def _size(cut: Cut) -> str:
+    return f"{cut.mb:,} x {cut.nb:,} x {cut.kb:,} (m x n x k)"
+
+
+def _sub_blocks(each: SubBlocks) -> str:
+    return f"{each.s_m} x {each.s_n} of {each.sm} x {each.sn}"
+
+
+def relief_text(division: Division) -> str:
+    """How threads that add into the same block keep out of each other's way, in words."""
+    if division.cut.p_k == 1:
+        return "no two threads add into the same block"
+    buffer = "each in a buffer of its own, added into C at the end" if division.buffer else "no buffers"
+    if division.sub_blocks is None:
+        return f"no sub-blocks; {buffer}"
+    return f"sub-blocks {_sub_blocks(division.sub_blocks)}, visited in rotated order; {buffer}"
+
+
+def _candidates(report: GemmReport) -> str:
+    plan, rows = report.plan, [["rank", "cut", "mb x nb x kb", "fitness", "cycles", "/ plan", ""]]
+    base = report.planned_cycles
+    for rank, (of, ran) in enumerate(zip(plan.ranked, report.beside.candidates, strict=True)):
+        cycles = None if ran is None else ran.cycles(report.caches)
+        verdict = f"rejected: {', '.join(of.why_not)}" if of.why_not else "accepted" if rank > plan.chosen else "chosen"
+        size = f"{of.cut.mb} x {of.cut.nb} x {of.cut.kb}"
+        numbers = ["-", "-"] if cycles is None else [f"{cycles:,}", f"{cycles / base:.3f}"]
+        rows.append([str(rank), cut_text(of.cut), size, f"{of.fitness:.6f}", *numbers, verdict])
+    return "\n".join(table(rows, left=[1, 2, 6]))
+
+
+def _conditions(report: GemmReport) -> str:
+    rows = [["raw (normalised)", *CONDITIONS]]
+    for of in report.plan.ranked:
+        cells = (f"{_short(of.raw[name])} ({of.normalised[name]:.2f})" for name in CONDITIONS)
+        rows.append([cut_text(of.cut), *cells])
+    rows.append(["weight", *(f"{report.settings[name]:g}" for name in CONDITIONS)])
+    told = [line for name in CONDITIONS for line in wrapped(name, report.meanings.get(name, ""))]
+    about = wrapped("normalised", "1 is the best of the candidates, others their ratio to it")
+    return "\n".join([*table(rows, left=[0]), *told, *about])
+
+
+def _short(value: float) -> str:
+    """A number of few letters.
+
+    >>> _short(0.0442), _short(16.0), _short(4260000.0)
+    ('0.044', '16', '4.26M')
+    """
+    for letter, size in {"G": 1e9, "M": 1e6, "k": 1e3}.items():
+        if value >= 10 * size or (value >= size and letter != "k"):
+            return f"{value / size:.3g}{letter}"
+    return f"{value:.4g}" if value >= 1 else f"{value:.2g}"

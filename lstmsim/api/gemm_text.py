@@ -1,0 +1,123 @@
+"""A threaded matrix product in the forms that people and scripts read: text, plain data, a table."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+from lstmsim.api.gemm import GemmReport
+from lstmsim.api.gemm_beside_text import ablation_text, beside_text
+from lstmsim.api.gemm_json import gemm_json, row_json
+from lstmsim.api.gemm_plan_text import plan_text, wrapped
+from lstmsim.metrics.figures_text import percent, three_digits
+from lstmsim.metrics.tables import table
+from lstmsim.results import Forms
+from lstmsim.units import cycles_to_us
+
+__all__ = ["FORMS", "gemm_text"]
+
+_WIDTH = 100
+
+
+def gemm_text(report: GemmReport) -> str:
+    """Give a product as text, without a final newline."""
+    parts = [_what(report), plan_text(report), _time(report), _traffic(report)]
+    parts += [*beside_text(report), *ablation_text(report), _result(report)]
+    parts.append("\n".join(wrapped("not modelled", "; ".join(report.left_out))))
+    parts += ["\n".join(textwrap.wrap(each, _WIDTH)) for each in report.remarks]
+    return "\n\n".join(parts)
+
+
+def _what(report: GemmReport) -> str:
+    m, n, k = report.product.m, report.product.n, report.product.k
+    size = f"C ({m:,} x {n:,}) = A ({m:,} x {k:,}) B ({k:,} x {n:,}), {report.product.macs:,} multiply-accumulates"
+    cores = f"{report.threads:,} threads, one on each of {len(report.chip.cores):,} cores at"
+    chip = f"{report.chip.name}, {cores} {report.chip.frequency_mhz:g} MHz; caches {report.caches}, engine "
+    source = wrapped("", report.source) if report.source else []
+    return "\n".join([*wrapped("product", size), *source, *wrapped("chip", chip + report.engine)])
+
+
+def _time(report: GemmReport) -> str:
+    figures, mhz = report.figures, report.chip.frequency_mhz
+    us = three_digits(cycles_to_us(figures.makespan, mhz))
+    share = percent(report.utilization, 1)
+    told = f"{figures.makespan:,} cycles, {us} us with the barrier at the end; {share} of the {report.peak:,} "
+    told += f"multiply-accumulates that {_count(report.threads, 'core')} can do in a cycle"
+    if report.relief != "plan":
+        told += f" (relief {report.relief}, as asked for; the plan takes {report.planned_cycles:,} cycles)"
+    lines = wrapped("time", told)
+    ends = [each for each in figures.finish if each]
+    mean = sum(ends) / len(ends)
+    told = f"they end from cycle {min(ends):,} to {max(ends):,}, on average at {mean:,.0f}; imbalance "
+    told += f"{max(ends) / mean:.3f} (the last end over the average)"
+    empty = report.threads - len(ends)
+    if empty:
+        told += f"; {_count(empty, 'thread has', 'threads have')} nothing to do"
+    lines += wrapped("threads", told)
+    waits = ", ".join(f"{_WAITS.get(name, name)} {cycles:,}" for name, cycles in figures.waits.items())
+    told = f"cycles of all threads: {waits}; in all steps {figures.compute:,} cycles of arithmetic, packing and adding"
+    return "\n".join([*lines, *wrapped("waits", told)])
+
+
+#: Causes of waits in words.
+_WAITS = {"contention": "for a piece of C that another thread adds into (contention)", "memory": "for memory"}
+
+
+def _count(number: int, one: str, more: str = "") -> str:
+    return f"{number:,} {one if number == 1 else more or one + 's'}"
+
+
+def _traffic(report: GemmReport) -> str:
+    counts, line = report.figures.counts, report.line_bytes
+    rows = [["lines", "accesses", "hits", "hit rate"]]
+    for name, level, hits in (
+        ("L1", counts.l1, counts.l1_hit),
+        ("L2", counts.l2, counts.l2_hit),
+        ("last level", counts.llc, counts.llc_hit),
+    ):
+        rows.append([name, f"{level:,}", f"{hits:,}", percent(hits, level, "-")])
+    moved = [["lines moved", "lines", "bytes", ""]]
+    named = {
+        "L1 - L2": (counts.l1_l2, "both ways"),
+        "L2 - last level": (counts.l2_llc, "both ways"),
+        "memory, read": (counts.memory_read, ""),
+        "memory, written": (counts.memory_write, ""),
+        "remote": (counts.remote, "of the lines of memory, those of another domain than the core's"),
+        "transfers": (counts.transfers, "from core to core, because another core had written them"),
+    }
+    moved += [[name, f"{count:,}", f"{line * count:,}", what] for name, (count, what) in named.items()]
+    if len(counts.memory) > 1:
+        by_memory = ", ".join(f"{lines:,}" for lines in counts.memory)
+        after = [*wrapped("memories", f"lines of each, read and written: {by_memory}")]
+    else:
+        after = []
+    own = report.figures.buffer_bytes
+    after += wrapped("buffers", f"{own:,} bytes, of all threads together" if own else "none")
+    return "\n".join([*table(rows, left=[0]), "", *table(moved, left=[0, 3]), *after])
+
+
+def _result(report: GemmReport) -> str:
+    done = report.computed
+    if done is None:
+        return "\n".join(wrapped("result", report.no_result))
+    shape = " x ".join(map(str, done.result.shape))
+    equal = "equal to numpy's in every number" if done.integers_equal else "NOT equal to numpy's: please report it"
+    told = f"{shape}, summed up in the order of the simulated steps; of integers {equal}; of {done.kind} the largest "
+    told += f"difference from 64-bit products is {done.error:.2g}, relative to the sum of their sizes (operands drawn "
+    return "\n".join(wrapped("result", f"{told}with seed {report.seed})"))
+
+
+def _records(report: GemmReport) -> Iterator[dict[str, Any]]:
+    """A row for each division that was simulated: the run, the candidates, the pairs, the reliefs."""
+    beside = report.beside
+    yield {"what": "run", **row_json(beside.ran, report)}
+    for rank, (of, each) in enumerate(zip(report.plan.ranked, beside.candidates, strict=True)):
+        about = {"what": "candidate", "rank": rank, "fitness": of.fitness, "why_not": "; ".join(of.why_not)}
+        if each is not None:
+            yield {**about, **row_json(each, report)}
+    for kind, rows in {"pair": beside.pairs, "relief": beside.ablations}.items():
+        yield from ({"what": kind, **row_json(each, report)} for each in rows)
+
+
+FORMS = Forms(gemm_json, gemm_text, _records)

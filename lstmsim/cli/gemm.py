@@ -1,0 +1,120 @@
+"""`lstmsim gemm`."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import click
+
+from lstmsim.cli.options import engine_option
+from lstmsim.cli.outputs import progress
+from lstmsim.cli.product_outputs import OUTPUTS, check_product_outputs, product_options, write_product_outputs
+
+__all__ = ["command"]
+
+_NUMBER = re.compile(r"[+-]?\d{1,300}", re.ASCII)
+
+
+class _Sizes(click.Command):
+    """A command whose arguments may be negative numbers, which get a sentence of their own and are no options."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        # a space before it keeps the parser from reading `-5` as an option
+        return super().parse_args(ctx, [f" {each}" if re.fullmatch(r"-[\d.]\S*", each) else each for each in args])
+
+
+def _size(text: str) -> object:
+    """A size as a number if it is one, else as it was written."""
+    word = text.strip()
+    return int(word) if _NUMBER.fullmatch(word) else word
+
+
+@click.command(cls=_Sizes, name="gemm", short_help="Threads for a matrix product on a multi-core chip.")
+@click.argument("sizes", nargs=-1, metavar="[M N K]")
+@click.option("--model", metavar="MODEL", help="In place of M N K: a model's name or file, whose layer is computed.")
+@click.option(
+    "--product",
+    default="step",
+    show_default=True,
+    metavar="NAME",
+    help="Of the layer. step: one time step. projection: the inputs of all time steps. gradient: of the weights.",
+)
+@click.option("--layer", type=click.IntRange(min=0), default=0, show_default=True, help="Number of the layer.")
+@click.option("--batch", type=click.IntRange(min=1), default=1, show_default=True, help="Inferences at once.")
+@click.option("--steps", type=click.IntRange(min=1), help="Time steps of a projection or gradient.")
+@click.option(
+    "--part",
+    type=click.IntRange(min=0),
+    help="Which product, where gates read different vectors; default: the largest one.",
+)
+@click.option("--threads", type=int, metavar="P", help="On how many cores; default: all of the chip.")
+@click.option(
+    "--chip", default="epyc-7742", show_default=True, metavar="CHIP", help="A preset's name or a chip's file."
+)
+@click.option(
+    "--chip-set",
+    "chip_overrides",
+    metavar="PATH=VALUE",
+    multiple=True,
+    help="Change a value of the chip, like frequency_mhz=2000; repeatable.",
+)
+@click.option(
+    "--caches",
+    default="warm",
+    show_default=True,
+    metavar="STATE",
+    help="cold: empty at the start. warm: as the same product left them. Both are simulated; this one is told in full.",
+)
+@click.option(
+    "--relief",
+    default="plan",
+    show_default=True,
+    metavar="NAME",
+    help="How threads that add into the same block of C keep out of each other's way: plan, none, sub, buffer or both.",
+)
+@click.option(
+    "--set",
+    "settings",
+    metavar="NAME=VALUE",
+    multiple=True,
+    help="A parameter of the planner, like contention=4 or mn=all; repeatable.",
+)
+@click.option(
+    "--baselines/--no-baselines",
+    "baselines",
+    default=None,
+    help="Simulate the other candidates and all M/N pairs; default: if the product is not too large.",
+)
+@click.option("--ablate", is_flag=True, help="Simulate the plan's cut under each relief.")
+@click.option(
+    "--numbers/--no-numbers",
+    "numbers",
+    default=None,
+    help="Compute C in the order of the steps and compare with numpy; default: if the product is not too large.",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the numbers of A and B.")
+@engine_option
+@product_options("what each thread does over time")
+def command(sizes: tuple[str, ...], **arguments: Any) -> None:
+    """Plan threads for the product C = A B with A of M x K and B of K x N, and simulate the plan and other ways.
+
+    Threads share the rows and columns of C, or also the sums along K. Beside the plan stand M/N threads by BLIS's
+    rule, the best M/N pair, and the best of all candidates.
+
+    \b
+    lstmsim gemm 8 512 512 --threads 64
+    lstmsim gemm 64 32 8192 --threads 16 --ablate --timeline threads.png
+    lstmsim gemm --model lstm-512 --product gradient --batch 4 --steps 100 --chip xeon-gold-5122
+    """
+    outputs = {name: arguments.pop(name) for name in OUTPUTS}
+    view = check_product_outputs(outputs, (arguments["chip"], arguments["model"] or ""))
+    if len(sizes) not in (0, 3):
+        raise click.UsageError(f"expected M, N and K, or --model; got {len(sizes)} sizes: {' '.join(sizes)}")
+    from lstmsim.api.gemm import plot_threads, run_gemm
+
+    if outputs["output"] is not None:
+        arguments["numbers"] = True
+    with progress("simulating") as show:
+        report = run_gemm(*map(_size, sizes), **arguments, progress=show)  # type: ignore[arg-type]
+    write_product_outputs(report, outputs, lambda path: plot_threads(report, path), view)

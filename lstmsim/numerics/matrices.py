@@ -1,0 +1,69 @@
+"""Dense matrices that are drawn by a seed, and how far their product is from one that numpy computes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Matrix", "digest", "drawn_matrices", "largest_error", "same_integers"]
+
+Matrix = NDArray[Any]
+
+#: Drawn integers are from -8 to 8: a sum of so many of their products as memory could hold is exact in 53 bits.
+_MOST = 8
+
+
+def drawn_matrices(m: int, n: int, k: int, kind: str, seed: int) -> tuple[Matrix, Matrix]:
+    """Draw A of shape (m, k) and B of shape (k, n).
+
+    kind: numpy's name of the numbers' type. Floating point is from the normal distribution, whole numbers are from -8
+        to 8.
+    seed: fixes all numbers.
+
+    >>> a, b = drawn_matrices(2, 3, 4, "int64", 0)
+    >>> a.shape, b.shape, int(abs(b).max()) <= 8
+    ((2, 4), (4, 3), True)
+    """
+    draw = np.random.default_rng([seed, 17])
+    shapes = ((m, k), (k, n))
+    if np.dtype(kind).kind == "i":
+        left, right = (draw.integers(-_MOST, _MOST, shape, kind, endpoint=True) for shape in shapes)
+    else:
+        left, right = (draw.standard_normal(shape).astype(kind) for shape in shapes)
+    return left, right
+
+
+def same_integers(a: Matrix, b: Matrix, c: Matrix) -> bool:
+    """Whether C is exactly A B, for drawn integers.
+
+    >>> a, b = drawn_matrices(2, 3, 4, "int64", 0)
+    >>> same_integers(a, b, a @ b), same_integers(a, b, a @ b + 1)
+    (True, False)
+    """
+    # whole numbers have no fast product in numpy; in floating point these are exact
+    return bool(np.array_equal(a.astype(np.float64) @ b.astype(np.float64), c))
+
+
+def largest_error(a: Matrix, b: Matrix, c: Matrix) -> float:
+    """The largest difference of C from A B in 64-bit floating point, relative to the sum of the products' sizes.
+
+    >>> a, b = drawn_matrices(2, 3, 4, "float32", 0)
+    >>> largest_error(a, b, a @ b) < 1e-6
+    True
+    """
+    left, right = a.astype(np.float64), b.astype(np.float64)
+    sizes = np.abs(left) @ np.abs(right)
+    return float((np.abs(c - left @ right) / np.where(sizes > 0, sizes, 1.0)).max(initial=0))
+
+
+def digest(matrix: Matrix) -> str:
+    """The SHA-256 of the bytes of a matrix, row by row: two results are the same bit by bit if it is the same.
+
+    >>> digest(np.zeros((1, 2), np.float32))[:8]
+    'af5570f5'
+    """
+    from hashlib import sha256
+
+    return sha256(np.ascontiguousarray(matrix).tobytes()).hexdigest()
