@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from lstmsim.records import hashed_once, record
-from lstmsim.targets.gemm import Division, GemmPlan, Product
+from lstmsim.targets.gemm import Division, GemmPlan
 from lstmsim.targets.multicore.cells import CellWork, cell_work
 from lstmsim.targets.multicore.lines.space import Matrix, Places, Segment, Space, operands
 from lstmsim.targets.multicore.lines.types import Array
@@ -15,7 +15,7 @@ from lstmsim.targets.multicore.machine import Machine
 from lstmsim.targets.multicore.planning.planner import plan
 from lstmsim.workload.model import Layer
 
-__all__ = ["JobSpace", "Pass", "Shape", "Vectors", "laid_out", "plan_of"]
+__all__ = ["JobSpace", "Pass", "Shape", "Vectors", "divisions_of", "laid_out", "plans_of"]
 
 
 @hashed_once
@@ -94,9 +94,20 @@ class JobSpace(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def plan_of(machine: Machine, product: Product, threads: int) -> GemmPlan:
-    """The plan of a product of a cell: as for a product alone."""
-    return plan(machine, product, threads)
+def plans_of(machine: Machine, layer: Layer, batch: int, threads: int) -> tuple[GemmPlan, ...]:
+    """The plans of the products of a layer's time step, each as for a product alone.
+
+    machine: where it runs.
+    layer: the layer.
+    batch, threads: how many sequences; on how many cores.
+    """
+    products = cell_work(layer.cell).products
+    return tuple(plan(machine, each.product(layer.hidden, layer.input, batch), threads) for each in products)
+
+
+def divisions_of(machine: Machine, layer: Layer, batch: int, threads: int) -> tuple[Division, ...]:
+    """What the plans of a layer tell the executor; its weights have been packed before. Arguments as of `plans_of`."""
+    return tuple(replace(each.division, packed=True) for each in plans_of(machine, layer, batch, threads))
 
 
 def laid_out(machine: Machine, shape: Shape, first: int) -> JobSpace:
@@ -127,9 +138,7 @@ def _pass(
     h = space.add("h", (shape.steps + 1) * block, shared=True).first
     before, after = Vectors(h, layer.hidden), Vectors(h + block, layer.hidden)
     states = [Matrix(space.add(name, block, shared=True).first, layer.hidden * size) for name in work.states]
-    products = [each.product(layer.hidden, layer.input, batch) for each in work.products]
-    plans = [plan_of(machine, each, shape.threads) for each in products]
-    divisions = [replace(each.division, packed=True) for each in plans]
+    divisions = divisions_of(machine, layer, batch, shape.threads)
     places = [operands(space, machine, each, job=True, first=first) for each in divisions]
     return Pass(
         layer=number,
@@ -142,7 +151,7 @@ def _pass(
         h_read=after if backward else before,
         h_written=before if backward else after,
         states=tuple(states),
-        plans=tuple(plans),
-        divisions=tuple(divisions),
+        plans=plans_of(machine, layer, batch, shape.threads),
+        divisions=divisions,
         places=tuple(places),
     )

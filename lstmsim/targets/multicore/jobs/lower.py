@@ -1,0 +1,92 @@
+"""Jobs on a multi-core CPU as a Program: which places they may take, and what they do there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from lstmsim.program.program import Core, Program
+from lstmsim.targets.assembly import Footprint, Parts, assemble
+from lstmsim.targets.multicore.chip import CpuCore, MulticoreCpu
+from lstmsim.targets.multicore.entries import MulticoreEntries
+from lstmsim.targets.multicore.execution.checks import check_length
+from lstmsim.targets.multicore.jobs.arrays import Shape, divisions_of
+from lstmsim.targets.multicore.jobs.program import job_phases, places_for, twin
+from lstmsim.targets.multicore.lowering.stages import cores_of, place_of
+from lstmsim.targets.multicore.machine import Machine
+from lstmsim.targets.multicore.sizes import operations_per_step
+from lstmsim.targets.sizes import PerStep
+from lstmsim.workload.model import Model
+from lstmsim.workload.scenario import Job
+
+__all__ = ["kinds_of_cores", "lower"]
+
+
+def shape_of(machine: Machine, job: Job) -> Shape:
+    """All of a job on which its traffic depends."""
+    return Shape(job.model.layers, job.steps, job.batch, job.members(machine.cores))
+
+
+def kinds_of_cores(machine: Machine, threads: Sequence[int]) -> tuple[int, ...]:
+    """A number for each core; jobs that begin on cores of one number have the same traffic.
+
+    machine: whose cores they are.
+    threads: how many threads jobs have.
+
+    >>> from dataclasses import replace
+    >>> from lstmsim.targets.multicore.toy import TOY
+    >>> kinds_of_cores(replace(TOY, cores=6, cores_per_llc=2, cores_per_domain=4), [2])
+    (0, 1, 0, 1, 2, 1)
+    """
+    numbers: dict[tuple[int, ...], int] = {}
+    own = [{first: twin(machine, first, each) for first in places_for(machine, each)} for each in sorted(set(threads))]
+    return tuple(
+        numbers.setdefault(tuple(twins.get(core, -1) for twins in own), len(numbers)) for core in range(machine.cores)
+    )
+
+
+def lower(chip: MulticoreCpu, jobs: Sequence[Job], templates: bool = False) -> Program:
+    """Lower jobs to a Program; arguments and errors are those of `lstmsim.targets.lower`.
+
+    >>> from lstmsim.engines import run
+    >>> from lstmsim.workload.cells import cell
+    >>> from lstmsim.workload.model import Layer
+    >>> job = Job("a", Model("m", (Layer(cell("lstm"), 64, 64),)), steps=2, threads=2)
+    >>> program = lower(MulticoreCpu("c", 2250, (CpuCore(),) * 4), [job])
+    >>> program.tasks[0].places
+    ((0, 1, 4, 4), (2, 3, 4, 4))
+    """
+    machine = chip.view
+    kinds = kinds_of_cores(machine, [job.members(machine.cores) for job in jobs])
+
+    def check(job: Job) -> None:
+        MulticoreEntries().check(chip, job)
+        _check_length(machine, job)
+
+    def per_step(cores: Sequence[CpuCore], model: Model, batch: int = 1, split: str = "", members: int = 1) -> PerStep:
+        return operations_per_step(machine, model, batch, members)
+
+    parts: Parts[CpuCore] = Parts(per_step, lambda job, _: (), lambda _: (), _core)
+    footprint = partial(_footprint, machine, kinds)
+    return assemble(chip.cores, jobs, check, parts, footprint, lambda: cores_of(machine, kinds), templates=templates)
+
+
+def _core(kind: int, core: CpuCore) -> Core:
+    raise AssertionError("cores of a CPU are made together, with its memories")
+
+
+def _footprint(machine: Machine, kinds: Sequence[int], job: Job) -> Footprint:
+    """The places of a job, and its phases on each kind of them."""
+    shape = shape_of(machine, job)
+    firsts = places_for(machine, shape.threads)
+    twins = {kinds[first]: twin(machine, first, shape.threads) for first in firsts}
+    variants = tuple((kind, job_phases(machine, shape, first)) for kind, first in twins.items())
+    partners = tuple(place_of(machine, first, shape.threads)[1:] for first in firsts)
+    return Footprint(variants, (), firsts, partners)
+
+
+def _check_length(machine: Machine, job: Job) -> None:
+    """`InputError` if a product of a job is too long to be traced."""
+    for layer in job.model.layers:
+        for division in divisions_of(machine, layer, job.batch, job.members(machine.cores)):
+            check_length(machine, division)
