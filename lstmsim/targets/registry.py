@@ -15,6 +15,7 @@ KINDS = {
     "column-npu": "lstmsim.targets.column.target",
     "row-npu": "lstmsim.targets.row.target",
     "parallel-device": "lstmsim.targets.parallel.target",
+    "multicore": "lstmsim.targets.multicore.target",
 }
 
 

@@ -31,6 +31,10 @@ SOURCES = (
     "PMC10448217",
     "ASPLOS",
     "Xavier",
+    "kerncraft",
+    "flame/blis",
+    "AnandTech",
+    "data sheet",
 )
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from lstmsim.bounds import MAX_LATENCY_CYCLES
 from lstmsim.checked import checked
 from lstmsim.errors import InputError, Mistake
-from lstmsim.keys import Key
+from lstmsim.keys import Key, keys_of
 from lstmsim.records import record
 from lstmsim.targets.entries import Clock, check_description
 from lstmsim.targets.multicore.core import CpuCore
@@ -18,7 +18,7 @@ from lstmsim.targets.multicore.machine import Machine
 from lstmsim.targets.multicore.words import LEFT_OUT, STALLS, UNIT, WORDS
 from lstmsim.workload.scenario import CoreFigures, Job
 
-__all__ = ["MAX_CPU_CORES", "MAX_LINES", "CpuCore", "MulticoreCpu", "joint_mistakes"]
+__all__ = ["MAX_CPU_CORES", "MAX_LINES", "CpuCore", "MulticoreCpu", "faults_of_cores", "joint_mistakes", "machine_of"]
 
 #: Most cores of a CPU: the largest have some hundred. A program has a thread of each memory for each core of a job.
 MAX_CPU_CORES = 256
@@ -117,9 +117,7 @@ class MulticoreCpu:
     @cached_property
     def view(self) -> Machine:
         """The flat view of it that planner, executor and caches are written for; cores are all like the first one."""
-        core = self.cores[0]
-        own = {each.name: getattr(self if hasattr(self, each.name) else core, each.name) for each in fields(Machine)}
-        return Machine(**own | {"cores": len(self.cores)})
+        return machine_of(vars(self), self.cores[0], len(self.cores))
 
     @cached_property
     def core_figures(self) -> tuple[CoreFigures, ...]:
@@ -132,6 +130,24 @@ class MulticoreCpu:
     def remarks(self, job: Job) -> tuple[str, ...]:
         """What the simulation leaves out; it is the same for every job."""
         return (LEFT_OUT,)
+
+
+def machine_of(chip: Mapping[str, Any], core: CpuCore, cores: int) -> Machine:
+    """The flat view of a chip that need not be built.
+
+    chip: its numbers by key; those that are left out have their defaults.
+    core: one of its cores, which are all alike.
+    cores: how many there are.
+
+    >>> machine_of({"line": 128}, CpuCore(nr=8), 2).l1_bytes
+    65536
+    """
+    keys = keys_of(MulticoreCpu)
+    own = {name: chip.get(name, keys[name].default) for name in keys if name in _OF_MACHINE}
+    return Machine(**own | {name: getattr(core, name) for name in keys_of(CpuCore)}, cores=cores)
+
+
+_OF_MACHINE = {each.name for each in fields(Machine)}
 
 
 def faults_of_cores(cores: Sequence[CpuCore]) -> Iterator[tuple[str, str]]:

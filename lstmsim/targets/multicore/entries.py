@@ -47,5 +47,5 @@ def _mistakes(job: Job) -> list[tuple[str, str]]:
         text = "a multi-core CPU chooses the cores of a job: leave it out, and say with `threads` how many they are"
         wrong.append(("cores", text))
     if job.preempts:
-        wrong.append(("preempts", "a multi-core CPU runs each job to its end: leave it out"))
+        wrong.append(("preempts", "a multi-core CPU runs each job to its end: leave `preemption` out"))
     return wrong

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lstmsim.targets.multicore.chip import CpuCore, MulticoreCpu
+from lstmsim.targets.multicore.chip import CpuCore, machine_of
 from lstmsim.targets.multicore.execution.steps import steps_of
 from lstmsim.targets.multicore.jobs.arrays import divisions_of
 from lstmsim.targets.multicore.jobs.program import places_for, twin
@@ -40,4 +40,4 @@ def per_step(cores: Sequence[CpuCore], model: Model, batch: int = 1, split: str 
     What cores share does not stand in them. It is taken as in a chip that says nothing about it; when jobs are lowered,
     it is known, and they are counted again.
     """
-    return operations_per_step(MulticoreCpu("", 1, tuple(cores[:1]) * members).view, model, batch, members)
+    return operations_per_step(machine_of({}, cores[0], members), model, batch, members)

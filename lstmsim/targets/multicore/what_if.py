@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from lstmsim.errors import InputError
 from lstmsim.targets.change import Change, detail_of
 from lstmsim.targets.multicore.chip import MAX_CPU_CORES, CpuCore, MulticoreCpu
 from lstmsim.workload.scenario import Job
@@ -40,18 +41,25 @@ def changes(chip: MulticoreCpu, jobs: Sequence[Job]) -> list[Change]:
     tried = _of_threads(chip, jobs)
     if 2 * len(chip.cores) <= MAX_CPU_CORES:
         told = f"{len(chip.cores)} -> {2 * len(chip.cores)}"
-        tried.append(Change("cores doubled", told, replace(chip, cores=chip.cores * 2), tuple(jobs)))
+        tried.append(_changed(chip, "cores doubled", told, {"cores": chip.cores * 2}, jobs))
     for name, of_chip in _OF_CHIP.items():
         new = of_chip(chip)
         if any(getattr(chip, key) != value for key, value in new.items()):
-            tried.append(Change(name, detail_of([(chip, new)]), replace(chip, **new), tuple(jobs)))
+            tried.append(_changed(chip, name, detail_of([(chip, new)]), new, jobs))
     for name, of_core in _OF_CORES.items():
         new = of_core(chip.cores[0])
         if any(getattr(chip.cores[0], key) != value for key, value in new.items()):
-            core = replace(chip.cores[0], **new)
-            told = detail_of([(chip.cores[0], new)])
-            tried.append(Change(name, told, replace(chip, cores=(core,) * len(chip.cores)), tuple(jobs)))
+            cores = (replace(chip.cores[0], **new),) * len(chip.cores)
+            tried.append(_changed(chip, name, detail_of([(chip.cores[0], new)]), {"cores": cores}, jobs))
     return tried
+
+
+def _changed(chip: MulticoreCpu, name: str, detail: str, new: Mapping[str, Any], jobs: Sequence[Job]) -> Change:
+    """The change of some fields; a chip that is too large to be built says why."""
+    try:
+        return Change(name, detail, replace(chip, **new), tuple(jobs))
+    except InputError as error:
+        return Change(name, detail, None, tuple(jobs), error.mistakes[0].sentence)
 
 
 def _of_threads(chip: MulticoreCpu, jobs: Sequence[Job]) -> list[Change]:
