@@ -4,8 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
-# What the library of the native core is made of.
-CORE := $(wildcard lstmsim/engines/fast/core/*) lstmsim/engines/fast/sources.py hatch_build.py
+# What the native libraries are made of.
+CORE := $(shell find lstmsim -name '*.[ch]pp') lstmsim/native/sources.py hatch_build.py
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test readme bench wheel-check clean
@@ -48,4 +48,5 @@ wheel-check: $(VENV)/.installed-test  ## test the built wheel with the newest an
 	$(BIN)/python tools/check_wheel.py
 
 clean:  ## remove everything that the above made
-	rm -rf $(VENV) out dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis lstmsim/engines/fast/_core.*
+	rm -rf $(VENV) out dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find lstmsim -name '_core.*' -delete

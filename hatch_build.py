@@ -1,9 +1,9 @@
-"""The build hook of the package: compiles the native core of the fast engine, where there is a compiler.
+"""The build hook of the package: compiles its native libraries, where there is a compiler.
 
     python hatch_build.py
 
 does the same by hand, in place. The compiler is `$CXX`, or else the first of `COMPILERS` on the path. Without one, or
-if it fails, the package is built all the same: then everything runs on the reference engine, more slowly.
+if it fails, the package is built all the same: then everything runs in Python, more slowly.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ from packaging.tags import sys_tags
 
 #: Names under which a compiler is looked for.
 COMPILERS = ("c++", "g++", "clang++")
-#: The folder of the fast engine, in the checkout and in the package.
-FAST = "lstmsim/engines/fast"
+#: The folder of the package in a checkout, and the module that knows its native sources.
+PACKAGE = "lstmsim"
+SOURCES = f"{PACKAGE}/native/sources.py"
 
 
 class CompilerError(Exception):
@@ -34,26 +35,23 @@ class CompilerError(Exception):
 
 
 class CustomBuildHook(BuildHookInterface[Any]):
-    """Gives the wheel the library and the platform's tag, or neither."""
+    """Gives the wheel the libraries and the platform's tag, or neither."""
 
-    #: Where the library lies until it is in the wheel.
+    #: Where the libraries lie until they are in the wheel.
     folder: str | None = None
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Build the library: into the checkout for an editable install, else into the wheel alone.
+        """Build the libraries: into the checkout for an editable install, else into the wheel alone.
 
         version: what hatchling builds, "editable" or "standard".
         build_data: what hatchling is told of the wheel.
         """
         if self.target_name != "wheel":
             return
-        sources = sources_of(Path(self.root))
-        path = Path(sources.LIBRARY)
         if version != "editable":
             self.folder = tempfile.mkdtemp()
-            path = Path(self.folder, path.name)
         try:
-            build(sources, path)
+            made = build_all(Path(self.root), None if self.folder is None else Path(self.folder))
         except CompilerError as error:
             self.app.display_warning(
                 f"The native core was not built: {error}. The package is complete without it and gives the same "
@@ -64,7 +62,7 @@ class CustomBuildHook(BuildHookInterface[Any]):
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{platform()}"
         if version != "editable":
-            build_data["force_include"][str(path)] = f"{FAST}/{path.name}"
+            build_data["force_include"].update({str(file): place for place, file in made.items()})
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Remove what the wheel was made of."""
@@ -73,11 +71,11 @@ class CustomBuildHook(BuildHookInterface[Any]):
 
 
 def sources_of(root: Path) -> ModuleType:
-    """Load the module of a checkout that knows the core's sources, without the package around it.
+    """Load the module of a checkout that knows the native sources, without the package around it.
 
     root: the checkout's folder.
     """
-    spec = importlib.util.spec_from_file_location("lstmsim_core_sources", root / FAST / "sources.py")
+    spec = importlib.util.spec_from_file_location("lstmsim_native_sources", root / SOURCES)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -85,16 +83,43 @@ def sources_of(root: Path) -> ModuleType:
     return module
 
 
-def build(sources: ModuleType, library: Path) -> None:
-    """Build the library of the sources, unless it is there already; `CompilerError` if that fails.
+def build_all(root: Path, folder: Path | None = None) -> dict[str, Path]:
+    """Build all libraries of a checkout; give the file of each by its place in the package, as a path from `root`.
+
+    After a failure the others are built all the same, and the first failure is a `CompilerError`.
+    root: the checkout's folder.
+    folder: where the libraries go; None: each to its place.
+    """
+    sources = sources_of(root)
+    made: dict[str, Path] = {}
+    failures = []
+    for number, core in enumerate(sources.cores_of(root / PACKAGE)):
+        place = sources.library_of(core)
+        file = place
+        if folder is not None:
+            file = folder / str(number) / place.name
+            file.parent.mkdir()
+        try:
+            build(sources, core, file)
+        except CompilerError as error:
+            failures.append(error)
+        made[place.relative_to(root).as_posix()] = file
+    if not made:
+        raise CompilerError("its sources are missing")
+    if failures:
+        raise failures[0]
+    return made
+
+
+def build(sources: ModuleType, core: Path, library: Path) -> None:
+    """Build a library, unless it is there already; `CompilerError` if that fails.
 
     A library of other sources is removed first: nobody shall take it for this one.
-    sources: the module `lstmsim/engines/fast/sources.py`.
+    sources: the module `lstmsim/native/sources.py`.
+    core: the folder of the library's sources.
     library: the file to write.
     """
-    digest = sources.digest_of()
-    if digest is None:
-        raise CompilerError("its sources are missing")
+    digest = sources.digest_of(core)
     if library.exists():
         try:
             if sources.digest_in(ctypes.CDLL(str(library))) == digest:
@@ -102,10 +127,9 @@ def build(sources: ModuleType, library: Path) -> None:
         except OSError:
             pass
         library.unlink()
-    macro = f'-DLSTMSIM_SOURCES="{digest}"'
     # what is half written must not be found: the name comes last
     unfinished = library.with_name(f"{library.name}.{os.getpid()}.tmp")
-    command = [*compiler(), *sources.FLAGS, macro, "-o", str(unfinished), str(sources.CORE / "core.cpp")]
+    command = [*compiler(), *sources.arguments(core), "-o", str(unfinished)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
         if done.returncode or not unfinished.exists():
@@ -140,9 +164,8 @@ def platform() -> str:
 
 
 if __name__ == "__main__":
-    here = sources_of(Path(__file__).resolve().parent)
     try:
-        build(here, here.LIBRARY)
+        libraries = build_all(Path(__file__).resolve().parent)
     except CompilerError as failure:
         raise SystemExit(f"the native core was not built: {failure}") from None
-    print(here.LIBRARY)
+    print(*libraries.values(), sep="\n")

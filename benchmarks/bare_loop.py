@@ -14,7 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from lstmsim.engines.fast.sources import CORE, FLAGS
+from lstmsim.engines.fast.library import OWN
+from lstmsim.native.sources import COMMON, FLAGS
 from lstmsim.program.flat import FlatProgram
 
 __all__ = ["BareLoop", "bare_loop"]
@@ -47,7 +48,8 @@ def bare_loop(compiler: str) -> Iterator[BareLoop]:
     """
     with tempfile.TemporaryDirectory() as folder:
         library = Path(folder, "bare_loop.so")
-        command = [*shlex.split(compiler), *FLAGS, "-fvisibility=default", f"-I{CORE}", "-o", str(library), str(SOURCE)]
+        folders = (f"-I{OWN.core}", f"-I{COMMON}")
+        command = [*shlex.split(compiler), *FLAGS, "-fvisibility=default", *folders, "-o", str(library), str(SOURCE)]
         subprocess.run(command, check=True)
         function = ctypes.CDLL(str(library)).bare_loop
         function.restype = ctypes.c_int64

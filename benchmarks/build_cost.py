@@ -12,6 +12,7 @@ HOME = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(HOME))
 
 import hatch_build  # type: ignore[import-untyped]  # noqa: E402
+from lstmsim.engines.fast.library import OWN  # noqa: E402
 
 __all__ = ["build_cost", "compiler"]
 
@@ -22,11 +23,11 @@ def compiler() -> str:
 
 
 def build_cost() -> tuple[float, float, float]:
-    """Build the core anew, beside the one in use; give the compiler's processor seconds, kB, and kB in a wheel."""
+    """Build the engine's core anew, beside the one in use; give processor seconds, kB, and kB in a wheel."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with tempfile.TemporaryDirectory() as folder:
         library = Path(folder, "core.so")
-        hatch_build.build(hatch_build.sources_of(HOME), library)
+        hatch_build.build(hatch_build.sources_of(HOME), OWN.core, library)
         content = library.read_bytes()
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

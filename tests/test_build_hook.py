@@ -1,4 +1,4 @@
-"""`hatch_build.py`: what the package is with a compiler, without one, and with one that fails."""
+"""`hatch_build.py`: what the package is with a compiler, without one, and with one that fails; several libraries."""
 
 from __future__ import annotations
 
@@ -10,38 +10,57 @@ from pathlib import Path
 import pytest
 from hatchling.builders.wheel import WheelBuilder
 
-from lstmsim.engines.fast import library, sources
-from lstmsim.engines.fast.library import load
+from lstmsim.native import sources
+from lstmsim.native.library import load
 
 hatch_build = pytest.importorskip("hatch_build", reason="the build hook is not part of the package")
 
 ROOT = Path(hatch_build.__file__).parent
+CORES = sources.cores_of(ROOT / hatch_build.PACKAGE)
 COMPILER = next(filter(None, map(shutil.which, hatch_build.COMPILERS)), None)
 needs_compiler = pytest.mark.skipif(COMPILER is None, reason="there is no C++ compiler")
+#: Where the libraries of the checkout are, in the package; folders of the same depth.
+ROOMS = ("engines/one", "targets/two")
+NAME = sources.library_of(Path("core")).name
 #: How a library says that others may call a function of it.
 PUBLIC = 'extern "C" __attribute__((visibility("default")))'
+VERSION = 5
 FORMAT, DIGEST = (
-    f"{PUBLIC} long long lstmsim_format() {{ return {library.FORMAT}; }}\n",
+    f"{PUBLIC} long long lstmsim_format() {{ return {VERSION}; }}\n",
     f"{PUBLIC} const char *lstmsim_sources() {{ return LSTMSIM_SOURCES; }}\n",
 )
 
 
 @pytest.fixture
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A checkout with a small core, in which the compiler is looked for on the path."""
+    """A checkout with two small libraries, in which the compiler is looked for on the path."""
     monkeypatch.delenv("CXX", raising=False)
     root = tmp_path / "checkout"
-    for name in ("models", "published", "lstmsim/engines/fast/core"):
+    for name in ("models", "published", "lstmsim/native/common", *(f"lstmsim/{each}/core" for each in ROOMS)):
         (root / name).mkdir(parents=True)
     for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE", ".gitignore", "lstmsim/__init__.py"):
         shutil.copy(ROOT / name, root / name)
-    shutil.copy(ROOT / hatch_build.FAST / "sources.py", root / hatch_build.FAST)
-    write(root, FORMAT + DIGEST)
+    shutil.copy(ROOT / hatch_build.SOURCES, root / hatch_build.SOURCES)
+    (root / "lstmsim/native/common/shared.hpp").write_text("// Of both.\n")
+    for room in ROOMS:
+        write(root, '#include "shared.hpp"\n' + FORMAT + DIGEST, room)
     return root
 
 
-def write(root: Path, text: str) -> None:
-    (root / hatch_build.FAST / "core" / "core.cpp").write_text(text)
+def core_of(root: Path, room: str = ROOMS[0]) -> Path:
+    return root / "lstmsim" / room / "core"
+
+
+def write(root: Path, text: str, room: str = ROOMS[0]) -> None:
+    (core_of(root, room) / "core.cpp").write_text(text)
+
+
+def why_not(core: Path, library: Path | None = None) -> str | None:
+    """Why the library of a checkout's sources cannot be used. The digest is that of the checkout's own files."""
+    made = hatch_build.sources_of(core.parents[len(Path(ROOMS[0]).parts) + 1])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("lstmsim.native.library.digest_of", made.digest_of)
+        return load(library or made.library_of(core), core, VERSION)[1]
 
 
 def wheel(root: Path) -> Path:
@@ -60,39 +79,52 @@ def edit(root: Path) -> None:
 
 
 def files(path: Path) -> list[str]:
-    return [name for name in zipfile.ZipFile(path).namelist() if "fast" in name]
+    return [name for name in zipfile.ZipFile(path).namelist() if any(room in name for room in ("native", *ROOMS))]
 
 
 @needs_compiler
-def test_a_wheel_carries_the_library_and_the_tag_of_the_platform(checkout: Path, tmp_path: Path) -> None:
+def test_a_wheel_carries_the_libraries_and_the_tag_of_the_platform(checkout: Path, tmp_path: Path) -> None:
     made = wheel(checkout)
     assert made.name.startswith("lstmsim-0.1.0-py3-none-")
     assert "any" not in made.name
     assert "manylinux" not in made.name
-    assert files(made) == [f"{hatch_build.FAST}/{each}" for each in ("sources.py", sources.LIBRARY.name)]
+    assert files(made) == [hatch_build.SOURCES, *(f"lstmsim/{room}/{NAME}" for room in ROOMS)]
     zipfile.ZipFile(made).extractall(tmp_path / "installed")
-    installed = tmp_path / "installed" / hatch_build.FAST
-    loaded, reason = load(installed / sources.LIBRARY.name, installed / "core")
-    assert reason is None
-    assert loaded is not None
+    for room in ROOMS:
+        installed = tmp_path / "installed" / "lstmsim" / room
+        loaded, reason = load(installed / NAME, installed / "core", VERSION)
+        assert reason is None
+        assert loaded is not None
     assert b"Root-Is-Purelib: false" in zipfile.ZipFile(made).read("lstmsim-0.1.0.dist-info/WHEEL")
     assert not list(checkout.rglob("_core.*")), "a wheel leaves nothing in the checkout"
 
 
 @needs_compiler
-def test_an_editable_install_has_the_library_beside_its_sources(checkout: Path) -> None:
+def test_an_editable_install_has_the_libraries_beside_their_sources(checkout: Path) -> None:
     edit(checkout)
-    path, core = checkout / hatch_build.FAST / sources.LIBRARY.name, checkout / hatch_build.FAST / "core"
-    assert load(path, core)[1] is None
-    built = path.stat().st_mtime_ns
+    cores = [core_of(checkout, room) for room in ROOMS]
+    paths = [core.with_name(NAME) for core in cores]
+    assert [why_not(core) for core in cores] == [None, None]
+    built = [path.stat().st_mtime_ns for path in paths]
     edit(checkout)
-    assert path.stat().st_mtime_ns == built, "the same sources are not compiled again"
+    assert [path.stat().st_mtime_ns for path in paths] == built, "the same sources are not compiled again"
     write(checkout, FORMAT + DIGEST + "// changed\n")
-    assert load(path, core)[1] == "it was built of other sources than those that are here"
+    assert why_not(cores[0]) == "it was built of other sources than those that are here"
     edit(checkout)
     # a process that has loaded a file goes on with what it has under that name
-    copy = shutil.copy(path, path.with_name("again.so"))
-    assert load(copy, core)[1] is None
+    assert why_not(cores[0], Path(shutil.copy(paths[0], paths[0].with_name("again.so")))) is None
+    assert paths[1].stat().st_mtime_ns == built[1], "what has not changed is not compiled again"
+    (checkout / "lstmsim/native/common/shared.hpp").write_text("// Of both, changed.\n")
+    edit(checkout)
+    assert paths[1].stat().st_mtime_ns != built[1], "what libraries share is part of each"
+
+
+@needs_compiler
+def test_a_library_that_fails_does_not_keep_others_from_being_built(checkout: Path) -> None:
+    write(checkout, "int no_semicolon\n")
+    edit(checkout)
+    assert [core_of(checkout, room).with_name(NAME).exists() for room in ROOMS] == [False, True]
+    assert wheel(checkout).name.endswith("-py3-none-any.whl"), "a wheel has all libraries or none"
 
 
 @pytest.mark.parametrize(
@@ -110,7 +142,7 @@ def test_without_a_compiler_the_package_is_complete_and_says_so(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    stale = checkout / hatch_build.FAST / sources.LIBRARY.name
+    stale = core_of(checkout, ROOMS[1]).with_name(NAME)
     stale.write_bytes(b"of other sources")
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
@@ -137,14 +169,11 @@ def test_what_the_compiler_says_is_shown(checkout: Path, capfd: pytest.CaptureFi
 
 @needs_compiler
 def test_a_library_that_cannot_be_used_says_why(checkout: Path, tmp_path: Path) -> None:
-    nowhere = tmp_path / "nowhere"
-    path = tmp_path / sources.LIBRARY.name
-    assert load(path, nowhere) == (None, "it was not built")
+    core = core_of(checkout)
+    path = tmp_path / NAME
+    assert why_not(core, path) == "it was not built"
     path.write_bytes(b"text")
-    loaded, reason = load(path, nowhere)
-    assert loaded is None
-    assert reason is not None
-    assert reason.startswith("it cannot be loaded (")
+    assert (why_not(core, path) or "").startswith("it cannot be loaded (")
     for number, (text, said) in enumerate(
         {
             f"{PUBLIC} long long lstmsim_format() {{ return 77; }}\n": "it was built for version 77 of",
@@ -154,29 +183,35 @@ def test_a_library_that_cannot_be_used_says_why(checkout: Path, tmp_path: Path) 
         }.items()
     ):
         write(checkout, text)
-        path = tmp_path / f"{number}{sources.LIBRARY.name}"
-        hatch_build.build(hatch_build.sources_of(checkout), path)
-        loaded, reason = load(path, checkout / hatch_build.FAST / "core")
-        assert loaded is None
-        assert (reason or "").startswith(said)
+        path = tmp_path / f"{number}{NAME}"
+        hatch_build.build(hatch_build.sources_of(checkout), core, path)
+        assert (why_not(core, path) or "").startswith(said)
 
 
 @needs_compiler
-def test_the_core_compiles_without_a_warning(tmp_path: Path) -> None:
-    flags = [each for each in sources.FLAGS if each not in ("-shared", "-O2")]
-    command = [str(COMPILER), *flags, "-Werror", "-fsyntax-only", str(sources.CORE / "core.cpp")]
+@pytest.mark.parametrize("core", CORES, ids=lambda core: core.parent.name)
+def test_libraries_compile_without_a_warning(core: Path) -> None:
+    flags = tuple(each for each in sources.FLAGS if each not in ("-shared", "-O2"))
+    command = [str(COMPILER), *sources.arguments(core, flags), "-Werror", "-fsyntax-only"]
     assert os.spawnv(os.P_WAIT, command[0], command) == 0
 
 
-def test_a_digest_is_of_names_contents_and_flags(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_digest_is_of_names_contents_what_is_shared_and_flags(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     digests = set()
+    core, common = tmp_path / "core", tmp_path / "common"
+    common.mkdir()
+    monkeypatch.setattr(sources, "COMMON", common)
     for name, text in (("a.cpp", "x"), ("a.hpp", "x"), ("a.hpp", "y"), ("b.hpp", "y")):
-        shutil.rmtree(tmp_path)
-        tmp_path.mkdir()
-        (tmp_path / name).write_text(text)
-        digests.add(sources.digest_of(tmp_path))
+        shutil.rmtree(core, ignore_errors=True)
+        core.mkdir()
+        (core / name).write_text(text)
+        digests.add(sources.digest_of(core))
+    (common / "c.hpp").write_text("x")
+    digests.add(sources.digest_of(core))
     monkeypatch.setattr(sources, "FLAGS", ("-O3",))
-    digests.add(sources.digest_of(tmp_path))
-    assert len(digests) == 5
-    (tmp_path / "notes.txt").write_text("not a source")
-    assert sources.digest_of(tmp_path) in digests
+    digests.add(sources.digest_of(core))
+    assert len(digests) == 6
+    (core / "notes.txt").write_text("not a source")
+    assert sources.digest_of(core) in digests

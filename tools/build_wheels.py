@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def build(folder: Path) -> Path:
-    """Build both into a folder, and give the wheel; ends the program if that fails, or if the wheel has no core."""
+    """Build both into a folder, and give the wheel; ends the program if that fails, or if a library is missing."""
     folder.mkdir(parents=True, exist_ok=True)
     for old in folder.glob("lstmsim-*"):
         old.unlink()
@@ -28,8 +28,9 @@ def build(folder: Path) -> Path:
     if done.returncode:
         raise SystemExit(f"`python -m build` failed with exit code {done.returncode}")
     (wheel,) = folder.glob("*.whl")
-    if not any("/_core." in name for name in zipfile.ZipFile(wheel).namelist()):
-        raise SystemExit(f"{wheel} has no native core: the compiler's message is above")
+    wanted = len([*ROOT.glob("lstmsim/**/core/core.cpp")])
+    if sum("/_core." in name for name in zipfile.ZipFile(wheel).namelist()) < wanted:
+        raise SystemExit(f"{wheel} has not the {wanted} native libraries: the compiler's message is above")
     return wheel
 
 

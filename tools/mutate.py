@@ -105,18 +105,21 @@ def outcome(root: Path, tests: Sequence[str], limit: float | None = None) -> str
 
 
 def build(root: Path) -> str | None:
-    """Build the native core of a checkout, quickly and for slow runs; why the compiler did not, or None.
+    """Build the native libraries of a checkout, quickly and for slow runs; why the compiler did not, or None.
 
-    root: the checkout. If it has no sources of a core, nothing is built.
+    root: the checkout. If it has no native sources, nothing is built.
     """
-    if not (root / hatch_build.FAST / "sources.py").exists():
+    if not (root / hatch_build.SOURCES).exists():
         return None
     sources = hatch_build.sources_of(root)
-    macro = f'-DLSTMSIM_SOURCES="{sources.digest_of()}"'
-    command = [*hatch_build.compiler(), *sources.FLAGS, "-O0", "-w", macro, "-o", str(sources.LIBRARY)]
-    sources.LIBRARY.unlink(missing_ok=True)
-    done = subprocess.run([*command, str(sources.CORE / "core.cpp")], capture_output=True, text=True, check=False)
-    return done.stderr[-2000:] if done.returncode else None
+    for core in sources.cores_of(root / hatch_build.PACKAGE):
+        library = sources.library_of(core)
+        command = [*hatch_build.compiler(), *sources.arguments(core), "-O0", "-w", "-o", str(library)]
+        library.unlink(missing_ok=True)
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            return str(done.stderr[-2000:])
+    return None
 
 
 @dataclass(frozen=True)

@@ -87,8 +87,8 @@ class Tags(HTMLParser):
 def classes() -> set[str]:
     """The classes of results, after all rooms have been imported."""
     for each in pkgutil.walk_packages(lstmsim.__path__, "lstmsim."):
-        # the library of the native core is no module
-        if each.name not in ("lstmsim.__main__", "lstmsim.engines.fast._core"):
+        # a native library is no module
+        if each.name != "lstmsim.__main__" and not each.name.endswith("._core"):
             importlib.import_module(each.name)
     return {each.__name__ for each in (*Result.__subclasses__(), *Table.__subclasses__())} - {"Table"}
 

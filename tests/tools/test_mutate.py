@@ -215,9 +215,10 @@ def test_what_cannot_be_measured_is_said(project: Path, capsys: pytest.CaptureFi
 @pytest.mark.needs_core
 def test_mutants_of_a_core_are_built_and_tried(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     fast, tests = project / "lstmsim" / "engines" / "fast", project / "tests" / "engines"
-    (fast / "core").mkdir(parents=True)
-    tests.mkdir()
-    shutil.copy(Path(mutate.ROOT, "lstmsim", "engines", "fast", "sources.py"), fast)
+    native = project / "lstmsim" / "native"
+    for folder in (fast / "core", native, tests):
+        folder.mkdir(parents=True)
+    shutil.copy(Path(mutate.ROOT, "lstmsim", "native", "sources.py"), native)
     source = (
         'extern "C" __attribute__((visibility("default"))) int adult(int age) {\n'
         "    static const int ages[] = {18};\n"

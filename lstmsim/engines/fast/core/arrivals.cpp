@@ -86,8 +86,8 @@ void Machine::note_over(i64 job) {
 }
 
 void Machine::check_requests(const Slice<const i64>& numbers) const {
-    if (!fed) throw flat::Refusal("the machine was not opened for requests");
-    if (arrived < arrivals.size()) throw flat::Refusal("there are requests that have not come yet");
+    if (!fed) throw Refusal("the machine was not opened for requests");
+    if (arrived < arrivals.size()) throw Refusal("there are requests that have not come yet");
     i64 last = fed_to;
     for (i64 i = 0; i < numbers.size(); i += 3) {
         const flat::Row row{"requests", known + i / 3};

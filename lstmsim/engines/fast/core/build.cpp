@@ -193,7 +193,7 @@ Group Machine::group_of(const Array<Array<i64>>& places) const {
 
 /// All gates, closed.
 void Machine::build_gates() {
-    if (fed && program.gates.size()) throw flat::Refusal("requests cannot come to a program that has gates");
+    if (fed && program.gates.size()) throw Refusal("requests cannot come to a program that has gates");
     for (const flat::Gate& each : program.gates) {
         gates.push({});
         gates[gates.size() - 1].left = each.arrivals;

@@ -2,7 +2,7 @@
 // lstmsim/program/flat_tables.py.
 #pragma once
 
-#include "array.hpp"
+#include "cycles.hpp"
 
 namespace lstmsim::flat {
 
@@ -78,11 +78,6 @@ struct Program {
     Slice<const Need> needs;
     Slice<const Task> tasks;
     Slice<const Gate> gates;
-};
-
-/// A program, or a request, that breaks a rule.
-struct Refusal : std::runtime_error {
-    using std::runtime_error::runtime_error;
 };
 
 /// Find the tables in a row of numbers; `Refusal` if they are not all there.

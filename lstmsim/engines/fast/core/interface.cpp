@@ -1,52 +1,18 @@
 // The plain C interface: whole numbers and addresses of arrays of whole numbers.
+#include "interface.hpp"
+
 #include <algorithm>
-#include <cstring>
-#include <new>
 
 #include "machine.hpp"
-
-#if defined(_WIN32)
-#define LSTMSIM_PUBLIC extern "C" __declspec(dllexport)
-#else
-#define LSTMSIM_PUBLIC extern "C" __attribute__((visibility("default")))
-#endif
 
 namespace lstmsim {
 namespace {
 
-/// Why nothing was done or a run came back, beside `Outcome`: the program or a request breaks a rule, the run grew too
-/// large, there is no memory, or the core made a mistake. After any of them a machine may only be closed.
-enum Failure : i64 { REFUSED = HUNGRY + 1, TOO_LARGE, NO_MEMORY, BROKEN };
+/// What the core comes back with when nothing failed is smaller than any failure.
+static_assert(static_cast<i64>(HUNGRY) < static_cast<i64>(REFUSED));
 
 /// Bits of the options of `lstmsim_open`.
 enum Option : i64 { KEEP = 1, FED = 2 };
-
-/// Copy a sentence to where the caller has room for it, as far as it goes.
-void say(const char* text, char* message, i64 room) {
-    if (room < 1) return;
-    std::strncpy(message, text, static_cast<std::size_t>(room - 1));
-    message[room - 1] = 0;
-}
-
-/// Do something that may fail; the failure is said in `message`.
-template <class Work>
-i64 guarded(Work work, char* message, i64 room) {
-    try {
-        return work();
-    } catch (const flat::Refusal& refusal) {
-        say(refusal.what(), message, room);
-        return REFUSED;
-    } catch (const Overrun& overrun) {
-        say(overrun.what(), message, room);
-        return TOO_LARGE;
-    } catch (const std::bad_alloc&) {
-        say("there is not enough memory", message, room);
-        return NO_MEMORY;
-    } catch (const std::exception& failure) {
-        say(failure.what(), message, room);
-        return BROKEN;
-    }
-}
 
 }  // namespace
 }  // namespace lstmsim
@@ -56,12 +22,6 @@ using lstmsim::Machine;
 
 /// The version of the flat format that the core reads.
 LSTMSIM_PUBLIC i64 lstmsim_format() { return lstmsim::flat::FORMAT; }
-
-#ifndef LSTMSIM_SOURCES
-#define LSTMSIM_SOURCES ""
-#endif
-/// A digest of the sources from which the core was built.
-LSTMSIM_PUBLIC const char* lstmsim_sources() { return LSTMSIM_SOURCES; }
 
 /// Open a machine for the program in `words`, which must live as long as the machine, and stay as it is. 0, or more if it
 /// failed.

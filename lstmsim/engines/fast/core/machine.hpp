@@ -49,7 +49,7 @@ class Machine {
 
     /// Go on for about so many events (run.cpp).
     Outcome run(i64 events);
-    /// Let requests come: rows of (release, number of the template, key). `more`: others will follow. `flat::Refusal` if
+    /// Let requests come: rows of (release, number of the template, key). `more`: others will follow. `Refusal` if
     /// they break a rule; then nothing has changed (arrivals.cpp).
     void feed(const i64* rows, i64 count, bool more);
     /// Name the cycles up to `upto`, then write a row for each core: cycles of each name, work, issues

@@ -6,7 +6,7 @@
 #include <initializer_list>
 #include <new>
 
-#include "array.hpp"
+#include "cycles.hpp"
 
 namespace lstmsim {
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "array.hpp"
+#include "cycles.hpp"
 
 namespace lstmsim {
 

@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.targets.multicore.lines.native import OWN_LIBRARY, NativeCaches
 from lstmsim.targets.multicore.lines.plain import PlainCaches
 from lstmsim.targets.multicore.lines.types import Array, Runs
 from lstmsim.targets.multicore.machine import Machine
@@ -28,10 +29,10 @@ class Caches(Protocol):
 
 
 def open_caches(machine: Machine, arrays: Sequence[Array]) -> Caches:
-    """Empty caches for the lines of some arrays.
+    """Empty caches for the lines of some arrays: those in C++, or the plain ones, with the same numbers.
 
     machine: whose caches they are.
     arrays: the whole space, one behind the other.
     `ValueError` if the arrays do not lie so.
     """
-    return PlainCaches(machine, arrays)
+    return (NativeCaches if OWN_LIBRARY.absence() is None else PlainCaches)(machine, arrays)

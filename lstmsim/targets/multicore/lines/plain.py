@@ -83,9 +83,12 @@ class PlainCaches:
 
     def drive(self, cores: Sequence[int], runs: Sequence[Runs]) -> NDArray[np.int64]:
         """See `Caches.drive`."""
+        if len(cores) != len(runs):
+            raise ValueError(f"there are {len(cores)} cores for {len(runs)} steps")
         rows = np.zeros((len(runs), len(COLUMNS) + self._machine.domains), dtype=np.int64)
-        for row, core, each in zip(rows, cores, runs, strict=True):
+        for core, each in zip(cores, runs, strict=True):
             self._check(core, each)
+        for row, core, each in zip(rows, cores, runs, strict=True):
             self._core = core
             self._count = dict.fromkeys(COLUMNS, 0)
             self._memory = [0] * self._machine.domains
@@ -103,7 +106,8 @@ class PlainCaches:
         if not 0 <= core < self._machine.cores:
             raise ValueError(f"there is no core {core} among {self._machine.cores}")
         end = len(self._homes) * self._machine.page
-        if np.any((runs.address < 0) | (runs.size < 0) | (runs.address + runs.size > end)):
+        address, size = runs.address, runs.size
+        if np.any((address < 0) | (size < 0) | (address > end) | (size > end - address)):
             raise ValueError(f"a run is not inside the space of {end} bytes")
 
     def _access(self, line: int, write: bool) -> None:

@@ -3,32 +3,16 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "failures.hpp"
 
 namespace lstmsim {
 
 using i64 = std::int64_t;
 using i32 = std::int32_t;
-
-/// Later than any cycle: the end of a wait that is not known yet, or the next issue of a stream that is at its end.
-constexpr i64 NEVER = i64{1} << 60;
-/// The last cycle that a run may reach: two of them together come before `NEVER`, and one more cycle does.
-constexpr i64 LATEST = (i64{1} << 59) - 1;
-/// In place of a number of something: there is none.
-constexpr i64 NONE = -1;
-
-/// A mistake in the core itself. It is thrown where a program in another form would read or write outside an array.
-struct Fault : std::logic_error {
-    using std::logic_error::logic_error;
-};
-
-/// A run that the core has to give up: a cycle or a sum would be too large for 64 bits.
-struct Overrun : std::runtime_error {
-    using std::runtime_error::runtime_error;
-};
 
 [[noreturn, gnu::noinline, gnu::cold]] inline void out_of_bounds(i64 place, i64 size) {
     throw Fault("place " + std::to_string(place) + " of an array of " + std::to_string(size));

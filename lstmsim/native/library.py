@@ -1,0 +1,62 @@
+"""A native library: looked for once in a process, and why it is not there if it is not."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+
+from lstmsim.native.sources import digest_in, digest_of, library_of
+
+__all__ = ["Library", "load"]
+
+
+class Library:
+    """A native library of the package.
+
+    core: the folder of its sources, beside which it lies. An installed package has the library without the folder.
+    version: of what passes between the library and Python; it must have been built for the same.
+    """
+
+    def __init__(self, core: Path, version: int) -> None:
+        self.path = library_of(core)
+        self.core, self.version = core, version
+        self._result: tuple[ctypes.CDLL | None, str | None] | None = None
+
+    def absence(self) -> str | None:
+        """Say why the library cannot be used, in words that go on after "because"; None if it can."""
+        return self._looked_for()[1]
+
+    def loaded(self) -> ctypes.CDLL:
+        """Give the library; `RuntimeError` if it cannot be used."""
+        loaded, reason = self._looked_for()
+        if loaded is None:
+            raise RuntimeError(f"there is no native core, because {reason}")
+        return loaded
+
+    def _looked_for(self) -> tuple[ctypes.CDLL | None, str | None]:
+        if self._result is None:
+            self._result = load(self.path, self.core, self.version)
+        return self._result
+
+
+def load(path: Path, core: Path, version: int) -> tuple[ctypes.CDLL | None, str | None]:
+    """Load a library, or say why it cannot be used.
+
+    path: the library's file.
+    core: the folder of its sources. If it has any, the library must have been built of them.
+    version: the version that it must have been built for.
+    """
+    if not path.exists():
+        return None, "it was not built"
+    try:
+        loaded = ctypes.CDLL(str(path))
+        loaded.lstmsim_format.argtypes, loaded.lstmsim_format.restype = (), ctypes.c_int64
+        built_for = loaded.lstmsim_format()
+    except (OSError, AttributeError) as error:
+        return None, f"it cannot be loaded ({error})"
+    if built_for != version:
+        return None, f"it was built for version {built_for} of what it is given, and this is version {version}"
+    expected = digest_of(core)
+    if expected is not None and digest_in(loaded) != expected:
+        return None, "it was built of other sources than those that are here"
+    return loaded, None
