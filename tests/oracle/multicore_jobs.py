@@ -23,10 +23,10 @@ CELLS = {
 
 @dataclass
 class Job:
-    """layers: (hidden, input)."""
+    """layers: (hidden, input), or (hidden, input, directions); directions: True for a pass that runs backward."""
 
     cell: str
-    layers: list[tuple[int, int]]
+    layers: list[Any]
     steps: int
     batch: int
     threads: int
@@ -46,13 +46,14 @@ class Done:
 
 
 @dataclass
-class Layer:
-    """A layer of a job in memory."""
+class Pass:
+    """A direction of a layer in memory; x: address at time step 0, and elements of a row, of each part of x."""
 
     cell: str
     hidden: int
-    input: int
-    x: int
+    backward: bool
+    framed: bool
+    x: list[tuple[int, int]]
     h: int
     states: list[int]
     plans: list[Plan] = field(default_factory=list)
@@ -69,44 +70,56 @@ def products_of(m: Any, job: Job, hidden: int, width: int) -> list[tuple[Plan, P
     return result
 
 
-def layout(m: Any, job: Job, first_core: int) -> tuple[Space, list[Layer]]:
-    """Arrays in order: frames; of each layer h, further states, then the arrays of each product."""
+def layout(m: Any, job: Job, first_core: int) -> tuple[Space, list[Pass]]:
+    """Arrays in order: frames; of each pass h, further states, then the arrays of each product."""
     space = Space(m)
-    x = space.place(job.steps * job.batch * job.layers[0][1])
-    layers: list[Layer] = []
-    for hidden, width in job.layers:
-        h = space.place((job.steps + 1) * job.batch * hidden, shared=True)
-        states = [space.place(job.batch * hidden, shared=True) for _ in range(CELLS[job.cell][1])]
-        layer = Layer(job.cell, hidden, width, x, h, states)
-        for planned, product in products_of(m, job, hidden, width):
-            layer.plans.append(planned)
-            layer.products.append(product)
-            layer.places.append(place_product(m, space, product, first_core, True))
-        layers.append(layer)
-        # The layer above reads block t + 1 in time step t.
-        x = h + job.batch * hidden * m.element_bytes
-    return space, layers
+    x = [(space.place(job.steps * job.batch * job.layers[0][1]), job.layers[0][1])]
+    passes: list[Pass] = []
+    for number, (hidden, width, *directions) in enumerate(job.layers):
+        above = []
+        for backward in directions[0] if directions else (False,):
+            h = space.place((job.steps + 1) * job.batch * hidden, shared=True)
+            states = [space.place(job.batch * hidden, shared=True) for _ in range(CELLS[job.cell][1])]
+            one = Pass(job.cell, hidden, backward, number == 0, x, h, states)
+            for planned, product in products_of(m, job, hidden, width):
+                one.plans.append(planned)
+                one.products.append(product)
+                one.places.append(place_product(m, space, product, first_core, True))
+            passes.append(one)
+            # The layer above reads in time step t what was written in it.
+            above.append((h + written(0, backward) * job.batch * hidden * m.element_bytes, hidden))
+        x = above
+    return space, passes
 
 
-def parts_of_a(m: Any, job: Job, layer: Layer, operands: str, t: int) -> list[tuple[int, int, int, int]]:
-    parts, k = [], 0
+def written(t: int, backward: bool) -> int:
+    """Which row block of h a time step writes: block t + 1, before which the initial one stands; backward block t."""
+    return t if backward else t + 1
+
+
+def parts_of_a(m: Any, job: Job, one: Pass, operands: str, t: int) -> list[tuple[int, int, int, int]]:
+    """x of time step t, and the h before it."""
+    before = t + 1 if one.backward else t
+    sources = []
     for name in operands:
-        base, width = (layer.x, layer.input) if name == "x" else (layer.h, layer.hidden)
+        sources += [(*part, t) for part in one.x] if name == "x" else [(one.h, one.hidden, before)]
+    parts, k = [], 0
+    for base, width, block in sources:
         row = width * m.element_bytes
-        parts.append((k, k + width, base + t * job.batch * row, row))
+        parts.append((k, k + width, base + block * job.batch * row, row))
         k += width
     return parts
 
 
-def tail_runs(m: Any, job: Job, layer: Layer, units: tuple[int, int], t: int) -> Iterator[Run]:
+def tail_runs(m: Any, job: Job, one: Pass, units: tuple[int, int], t: int) -> Iterator[Run]:
     s, size = m.element_bytes, (units[1] - units[0]) * m.element_bytes
     for row in range(job.batch):
-        for (gates, _), places in zip(CELLS[layer.cell][0], layer.places, strict=True):
+        for (gates, _), places in zip(CELLS[one.cell][0], one.places, strict=True):
             for gate in range(gates):
-                yield places.c + ((row * gates + gate) * layer.hidden + units[0]) * s, size, False
-        for state in layer.states:
-            yield state + (row * layer.hidden + units[0]) * s, size, True
-        yield layer.h + (((t + 1) * job.batch + row) * layer.hidden + units[0]) * s, size, True
+                yield places.c + ((row * gates + gate) * one.hidden + units[0]) * s, size, False
+        for state in one.states:
+            yield state + (row * one.hidden + units[0]) * s, size, True
+        yield one.h + ((written(t, one.backward) * job.batch + row) * one.hidden + units[0]) * s, size, True
 
 
 def tail_cycles(m: Any, job: Job, units: int) -> int:
@@ -115,30 +128,33 @@ def tail_cycles(m: Any, job: Job, units: int) -> int:
 
 
 def traced_step(
-    m: Any, job: Job, layer: Layer, caches: Caches, first_core: int, t: int
+    m: Any, job: Job, one: Pass, caches: Caches, first_core: int, t: int
 ) -> tuple[list[Counted], list[Counted]]:
     work, tail = [], []
-    for (_, operands), product, places in zip(CELLS[job.cell][0], layer.products, layer.places, strict=True):
-        places.a = parts_of_a(m, job, layer, operands, t)
+    for (_, operands), product, places in zip(CELLS[job.cell][0], one.products, one.places, strict=True):
+        places.a = parts_of_a(m, job, one, operands, t)
         work += trace(m, caches, product, places, first_core)
-    n = up(layer.hidden, job.threads)
+    n = up(one.hidden, job.threads)
     for thread in range(job.threads):
-        units = (min(thread * n, layer.hidden), min(thread * n + n, layer.hidden))
+        units = (min(thread * n, one.hidden), min(thread * n + n, one.hidden))
         if units[0] < units[1]:
-            drive(m, caches, first_core + thread, tail_runs(m, job, layer, units, t))
+            drive(m, caches, first_core + thread, tail_runs(m, job, one, units, t))
             tail.append(counted(m, caches, thread, None, tail_cycles(m, job, units[1] - units[0])))
     return work, tail
 
 
-def group_of(m: Any, job: Job, passes: list[list[tuple[list[Counted], list[Counted]]]], first_core: int) -> Group:
+def group_of(
+    m: Any, job: Job, passes: list[Pass], traced: list[list[tuple[list[Counted], list[Counted]]]], first_core: int
+) -> Group:
     """The whole job in time: sections with a barrier behind each."""
     last: dict[int, Timed] = {}
     group = Group([], [])
     gate: Barrier | None = None
-    for layer, steps in enumerate(passes):
-        for t in range(job.steps):
-            frame = job.arrival + t * job.frame_interval if layer == 0 else 0
-            for work in steps[min(t, 2)]:
+    for one, steps in zip(passes, traced, strict=True):
+        for number in range(job.steps):
+            t = job.steps - 1 - number if one.backward else number
+            frame = job.arrival + t * job.frame_interval if one.framed else 0
+            for work in steps[min(number, 2)]:
                 timed = section(m, work, first_core, last, gate, frame)
                 gate = Barrier(timed, barrier_cycles(m, job.threads))
                 group.steps += timed
@@ -176,14 +192,19 @@ def simulate(m: Any, jobs: list[Job]) -> list[Done]:
 
     def start(number: int, first_core: int, time: int) -> None:
         job = jobs[number]
-        space, layers = layout(m, job, first_core)
+        space, passes = layout(m, job, first_core)
         caches = Caches(m, space)
+        firsts = range(min(job.steps, 3))
         traced = [
-            [traced_step(m, job, layer, caches, first_core, t) for t in range(min(job.steps, 3))] for layer in layers
+            [
+                traced_step(m, job, one, caches, first_core, job.steps - 1 - number if one.backward else number)
+                for number in firsts
+            ]
+            for one in passes
         ]
-        group = group_of(m, job, traced, first_core)
+        group = group_of(m, job, passes, traced, first_core)
         group.since = time
-        one = Done(time, -1, {}, [layer.plans for layer in layers], traced)
+        one = Done(time, -1, {}, [one.plans for one in passes], traced)
         done[number] = one
 
         def finish(end: int) -> None:

@@ -6,10 +6,12 @@ from hypothesis import strategies as st
 
 from lstmsim.targets.gemm import Cut, Division, Product, SubBlocks
 from lstmsim.targets.multicore.machine import Machine
-from tests.oracle import multicore_plan
+from lstmsim.workload.cells import cell
+from lstmsim.workload.model import Layer
+from tests.oracle import multicore_jobs, multicore_plan
 from tests.oracle import multicore_steps as model
 
-__all__ = ["cuts", "divisions", "machines", "modelled", "products", "threads_on"]
+__all__ = ["cut_of", "cuts", "divisions", "jobs", "layers_of", "machines", "modelled", "products", "threads_on"]
 
 ODD = st.sampled_from([1, 2, 3, 4, 5, 7, 8, 12])
 
@@ -17,7 +19,7 @@ ODD = st.sampled_from([1, 2, 3, 4, 5, 7, 8, 12])
 @st.composite
 def machines(draw: st.DrawFn) -> Machine:
     """Caches are so small that products of some hundred elements meet their blocks and their victims."""
-    line = draw(st.sampled_from([32, 64, 64, 128]))
+    line = draw(st.sampled_from([8, 32, 48, 64, 64, 128]))
     few, cost = st.integers(0, 3), st.integers(0, 9)
     return Machine(
         cores=draw(st.integers(1, 9)),
@@ -43,15 +45,15 @@ def machines(draw: st.DrawFn) -> Machine:
         barrier_cycles=draw(st.sampled_from([0, 1, 30])),
         macs_per_cycle=draw(ODD),
         lanes=draw(ODD),
-        element_bytes=draw(st.sampled_from([2, 4, 4, 8])),
+        element_bytes=draw(st.sampled_from([1, 2, 4, 4, 8])),
         mr=draw(st.integers(1, 5)),
         nr=draw(st.sampled_from([1, 3, 4, 8, 16])),
         kernel_cycles=draw(cost),
         exact_rows=draw(st.booleans()),
         pack_per_cycle=draw(ODD),
         update_per_cycle=draw(ODD),
-        activation_cycles=draw(st.integers(1, 30)),
-        elementwise_cycles=draw(st.integers(1, 3)),
+        activation_cycles=draw(st.integers(0, 30)),
+        elementwise_cycles=draw(few),
         k_unit=draw(st.sampled_from([1, 3, 8])),
         fill=draw(st.sampled_from([(1, 2), (1, 2), (1, 1), (2, 3)])),
         buffer_fill=draw(st.sampled_from([(1, 2), (1, 16), (1, 1)])),
@@ -108,3 +110,31 @@ def modelled(division: Division) -> model.Product:
 
 def cut_of(cut: Cut) -> multicore_plan.Cut:
     return (cut.kind, cut.p_m, cut.p_n, cut.p_k, cut.mb, cut.nb, cut.kb)
+
+
+@st.composite
+def jobs(draw: st.DrawFn, machine: Machine, cells: tuple[str, ...] = ("lstm", "gru", "rnn")) -> multicore_jobs.Job:
+    """A small recurrent job; narrow ones with long sums too, for which K is cut."""
+    width = draw(st.sampled_from([1, 2, 5, 12, 60]))
+    layers: list[tuple[int, int, tuple[bool, ...]]] = []
+    for _ in range(draw(st.sampled_from([1, 1, 2, 3]))):
+        hidden = draw(st.integers(1, 14))
+        directions = draw(st.sampled_from([(False,), (False,), (False,), (True,), (False, True)]))
+        layers.append((hidden, width, directions))
+        width = hidden * len(directions)
+    return multicore_jobs.Job(
+        draw(st.sampled_from(cells)),
+        layers,
+        draw(st.integers(1, 5)),
+        draw(st.sampled_from([1, 1, 2, 3])),
+        draw(threads_on(machine)),
+        draw(st.sampled_from([0, 0, 7, 300])),
+        draw(st.sampled_from([0, 0, 50, 3000])),
+    )
+
+
+def layers_of(job: multicore_jobs.Job) -> tuple[Layer, ...]:
+    return tuple(
+        Layer(cell(job.cell), hidden, width, len(directions) == 2, reverse=directions == (True,))
+        for hidden, width, directions in job.layers
+    )
