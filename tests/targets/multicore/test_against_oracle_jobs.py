@@ -22,7 +22,7 @@ from tests.oracle.multicore_jobs import Job, simulate
 from tests.targets.multicore.random_work import cut_of, jobs, layers_of, machines
 
 #: 1,000 and more by LSTMSIM_EXAMPLES=1000; fewer in the usual run.
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "10"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "8"))
 
 
 @st.composite
