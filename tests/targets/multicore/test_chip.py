@@ -92,8 +92,9 @@ def test_wrong_numbers_are_told_in_files_and_in_objects(change: dict[str, Any], 
         counted = [dict(each) for each in values["cores"]]
         values["cores"] = tuple(core for each in counted for core in [CpuCore(**_own(each))] * each.get("count", 1))
     whole: dict[str, Any] = {"name": "c", "frequency_mhz": 1000, "cores": (CpuCore(),) * 4, **values}
+    lists: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in whole.items()}
     with pytest.raises(InputError) as caught:
-        MulticoreCpu(**{key: tuple(value) if isinstance(value, list) else value for key, value in whole.items()})
+        MulticoreCpu(**lists)
     assert said.removeprefix("chip.") in str(caught.value)
 
 
