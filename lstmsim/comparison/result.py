@@ -10,7 +10,7 @@ from lstmsim.comparison.latencies import Latencies, not_comparable
 from lstmsim.comparison.rooms import Room
 from lstmsim.results import Table
 from lstmsim.workload.arriving import ARRIVING
-from lstmsim.workload.scenario import MainUnit
+from lstmsim.workload.figures import MainUnit
 
 __all__ = ["Comparison", "Entry", "Machine", "Workload", "geometric_mean"]
 

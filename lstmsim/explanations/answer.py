@@ -5,7 +5,7 @@ from __future__ import annotations
 from lstmsim.explanations.explanation import Explanation
 from lstmsim.explanations.shares import Leg, leg_words
 from lstmsim.explanations.what_if import Alternative
-from lstmsim.workload.scenario import Words
+from lstmsim.workload.figures import Words
 
 __all__ = ["answer"]
 

@@ -15,7 +15,8 @@ from lstmsim.explanations.what_if import WhatIf, what_if
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
 from lstmsim.results import Table
-from lstmsim.workload.scenario import CoreFigures, MainUnit, Scenario, Words
+from lstmsim.workload.figures import CoreFigures, MainUnit, Words
+from lstmsim.workload.scenario import Scenario
 
 __all__ = ["MAX_STEPS", "Explanation", "explain"]
 

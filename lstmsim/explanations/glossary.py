@@ -8,12 +8,12 @@ from types import MappingProxyType
 
 from lstmsim.metrics.cycle_names import NAMED, PE_NAMES
 from lstmsim.program.cycles import CYCLE_NAMES
-from lstmsim.workload.scenario import Words
+from lstmsim.workload.figures import Words
 
 __all__ = ["GLOSSARY", "words_in"]
 
 #: Word -> sentence, for words that mean the same on every machine; a machine adds its own
-#: (`lstmsim.workload.scenario.Words`). A word in capitals must occur in capitals, any other word may have small or
+#: (`lstmsim.workload.figures.Words`). A word in capitals must occur in capitals, any other word may have small or
 #: capital letters.
 GLOSSARY: Mapping[str, str] = {
     "critical path": "the chain of operations and waits, each of which began when the one before it was over, that "

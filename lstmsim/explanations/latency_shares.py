@@ -25,7 +25,7 @@ from lstmsim.metrics.waits import CoreSpans, Intervals, Stays, core_spans, stays
 from lstmsim.program.cycles import CYCLE_NAMES, CYCLES
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
-from lstmsim.workload.scenario import Words
+from lstmsim.workload.figures import Words
 
 __all__ = ["SHARES", "SPENT", "WORK", "latency_shares", "share_words"]
 

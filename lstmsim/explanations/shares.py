@@ -14,7 +14,7 @@ from lstmsim.metrics.cycle_names import NAMED
 from lstmsim.metrics.issued import issued_steps
 from lstmsim.program.cycles import CAUSES
 from lstmsim.program.program import Unit
-from lstmsim.workload.scenario import Words
+from lstmsim.workload.figures import Words
 
 __all__ = ["LEGS", "Leg", "LegWords", "PathTable", "Share", "Step", "leg_words"]
 
@@ -34,7 +34,7 @@ class LegWords:
 
 
 #: The ways that the path takes off the main unit (the accounted one) and back to it, and what each is. A machine may
-#: have other words (`lstmsim.workload.scenario.Words`).
+#: have other words (`lstmsim.workload.figures.Words`).
 LEGS = {
     "start": LegWords(
         "until the {unit}'s first issue on the path",

@@ -12,7 +12,8 @@ from lstmsim.explanations.latency_shares import SHARES, WORK, latency_shares, sh
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
 from lstmsim.workload.arriving import arriving
-from lstmsim.workload.scenario import Job, Words
+from lstmsim.workload.figures import Words
+from lstmsim.workload.scenario import Job
 
 __all__ = [
     "MAX_LISTED",

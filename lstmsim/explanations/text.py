@@ -19,7 +19,7 @@ from lstmsim.metrics.cycle_names import NAMED
 from lstmsim.metrics.figures_text import percent, short_name
 from lstmsim.metrics.tables import table
 from lstmsim.results import Forms
-from lstmsim.workload.scenario import Words
+from lstmsim.workload.figures import Words
 
 __all__ = ["FORMS", "SCHEMA", "explain_json", "explain_text", "glossary"]
 

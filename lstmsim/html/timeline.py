@@ -17,7 +17,7 @@ from lstmsim.metrics.binning import busy_windows, covered_cycles, window_edges
 from lstmsim.metrics.cycle_names import NAMED
 from lstmsim.metrics.drawn import Spans, spans_of
 from lstmsim.metrics.timeline import MAIN, STATES, Row, Timeline, is_unit
-from lstmsim.workload.scenario import Words
+from lstmsim.workload.figures import Words
 
 __all__ = ["SPAN_LIMIT", "timeline_sections"]
 

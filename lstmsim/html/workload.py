@@ -8,8 +8,9 @@ from lstmsim.html.markup import Markup, Section, element, joined, region, short,
 from lstmsim.metrics.report import JobReport, Report
 from lstmsim.targets.registry import target_of
 from lstmsim.units import cycles_to_ms, tops
+from lstmsim.workload.figures import CoreFigures
 from lstmsim.workload.model import Model
-from lstmsim.workload.scenario import CoreFigures, Scenario
+from lstmsim.workload.scenario import Scenario
 
 __all__ = ["jobs_section", "what_ran_section"]
 

@@ -23,7 +23,7 @@ class Named:
 
     style: look in pictures and pages; work looks like its job, so only PE-cycles use the style of `busy` and `useful`.
     dark: fill and ink on a dark page; None if they are the same as on a light page.
-    meaning: what such a cycle is, in reports; a machine may have other words (`lstmsim.workload.scenario.Words`).
+    meaning: what such a cycle is, in reports; a machine may have other words (`lstmsim.workload.figures.Words`).
     remedy: how a user could get fewer such cycles, in reports; a machine whose keys help names the keys in its words.
     glossary: what such a cycle is, in the glossary of explanations.
     legend: the name in the legend of a timeline picture; empty if it is the same.

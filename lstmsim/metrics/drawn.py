@@ -92,24 +92,25 @@ def _shown_rows(rows: tuple[Row, ...], cores: Sequence[int] | None) -> tuple[lis
     """Numbers of the rows to draw, and in words what is left out.
 
     All rows of the cores are drawn if they fit; else whole kinds of rows are left out; else the first rows are drawn.
-    Threads go last, unless they alone are too many and all else fits.
+    Threads go last, unless all else fits without them and they do not fit without the other units.
     """
     wanted = [number for number, row in enumerate(rows) if cores is None or row.core in cores]
     left_out: dict[str, int] = {}
     units = sorted({row.kind for row in rows if is_unit(row.kind)})
     threads = sum(1 for number in wanted if rows[number].kind == "thread")
-    for kind in ("thread", *units) if len(wanted) - threads <= ROW_LIMIT < threads else (*units, "thread"):
+    others = sum(1 for number in wanted if rows[number].kind in units)
+    for kind in ("thread", *units) if len(wanted) - threads <= ROW_LIMIT < len(wanted) - others else (*units, "thread"):
         if len(wanted) > ROW_LIMIT:
             fewer = [number for number in wanted if rows[number].kind != kind]
             if 0 < len(fewer) < len(wanted):
                 left_out[kind] = len(wanted) - len(fewer)
                 wanted = fewer
     texts = [f"{count} {kind} rows" for kind, count in left_out.items()]
-    others = [kind for kind in left_out if kind != "thread"]
-    if len(others) > _KINDS_NAMED:
+    kinds = [kind for kind in left_out if kind != "thread"]
+    if len(kinds) > _KINDS_NAMED:
         threads = left_out.get("thread", 0)
         texts = [f"{threads} thread rows"] if threads else []
-        texts.append(f"{sum(left_out[kind] for kind in others)} rows of {len(others)} other units")
+        texts.append(f"{sum(left_out[kind] for kind in kinds)} rows of {len(kinds)} other units")
     if len(wanted) > ROW_LIMIT:
         texts.append(f"{len(wanted) - ROW_LIMIT} more {rows[wanted[-1]].label} rows")
         wanted = wanted[:ROW_LIMIT]

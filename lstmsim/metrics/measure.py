@@ -9,7 +9,8 @@ from lstmsim.metrics.report import ACCOUNTS, CoreReport, JobReport, LatencyMs, R
 from lstmsim.program.cycles import CYCLE_NAMES
 from lstmsim.program.totals import Totals
 from lstmsim.units import cycles_to_ms, rank_below, tops
-from lstmsim.workload.scenario import Chip, CoreFigures, Scenario
+from lstmsim.workload.figures import CoreFigures
+from lstmsim.workload.scenario import Chip, Scenario, cores_at_once
 
 __all__ = ["latency_statistics", "measure", "pe_cycles", "utilization"]
 
@@ -117,7 +118,7 @@ def _jobs(scenario: Scenario, totals: Totals) -> tuple[list[JobReport], list[Tur
                     deadline=job.deadline,
                     preempted=pauses,
                     number=number,
-                    cores=whole or job.together(chip_cores, taken),
+                    cores=whole or cores_at_once(scenario.chip, job, core, taken),
                 )
             )
     return served, others

@@ -8,7 +8,7 @@ from lstmsim.metrics.cycle_names import pe_names
 from lstmsim.program.cycles import CYCLE_NAMES, MACHINE_NAMES
 from lstmsim.records import record
 from lstmsim.results import Table
-from lstmsim.workload.scenario import CoreFigures, MainUnit, Words
+from lstmsim.workload.figures import CoreFigures, MainUnit, Words
 
 __all__ = ["ACCOUNTS", "LOSSES", "CoreReport", "JobReport", "LatencyMs", "Report", "TurnedAway"]
 

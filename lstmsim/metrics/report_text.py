@@ -14,7 +14,7 @@ from lstmsim.metrics.report import CoreReport, JobReport, Report, TurnedAway
 from lstmsim.metrics.tables import table
 from lstmsim.results import Forms
 from lstmsim.units import cycles_to_ms
-from lstmsim.workload.scenario import Words
+from lstmsim.workload.figures import Words
 
 __all__ = ["FORMS", "SCHEMA", "meaning", "reason", "remedy", "report_html", "report_json", "report_text"]
 

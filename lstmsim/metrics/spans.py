@@ -16,7 +16,7 @@ from lstmsim.metrics.timeline import MAIN, STATES, Row, Timeline
 from lstmsim.metrics.waits import Intervals, core_spans
 from lstmsim.program.program import Program, Unit
 from lstmsim.program.trace import Trace
-from lstmsim.program.unit_names import is_unit, name_faults
+from lstmsim.program.unit_names import MEMORY, is_unit, name_faults
 
 __all__ = ["build_timeline"]
 
@@ -93,9 +93,25 @@ def _unit_table(trace: Trace, core: int, unit: int, ways: int, row: int, places:
     return _table(own, start, end, "busy", trace.issue("task")[rows], places.layer[rows], places.step[rows])
 
 
-def _rows_of(core: int, kind: str, ways: int, unit: str = MAIN) -> list[Row]:
-    """The rows of a unit: one, or one for each of several ways."""
-    return [Row(core, kind, way + 1 if ways > 1 else 0, unit) for way in range(ways)]
+def _rows_of(core: int, kind: str, ways: int, unit: str = MAIN, before: int | None = None) -> list[Row]:
+    """The rows of a unit: one, or one for each of several ways.
+
+    before: of several memories, how many rows those before it have; None: there are not several.
+    """
+    numbered = ways > 1 or before is not None
+    return [Row(core, kind, (before or 0) + way + 1 if numbered else 0, unit) for way in range(ways)]
+
+
+def _memories(program: Program) -> dict[tuple[int, int], int]:
+    """Of each memory that has a row (its core, its unit) how many rows those before it have; empty for a single one."""
+    before: dict[tuple[int, int], int] = {}
+    rows = 0
+    for index, core in enumerate(program.cores):
+        for number, unit in enumerate(core.units):
+            if core.shared and unit.shown and unit.name == MEMORY:
+                before[index, number] = rows
+                rows += unit.ways
+    return before if len(before) > 1 else {}
 
 
 def _require_names(program: Program, unit: str) -> None:
@@ -112,6 +128,7 @@ def _rows_and_tables(program: Program, trace: Trace, unit: str) -> tuple[list[Ro
     places = _Places.of(program, trace)
     rows: list[Row] = []
     tables: list[Table] = []
+    memories = _memories(program)
     for index, core in enumerate(program.cores):
         first = len(rows)
         main = None if core.shared else core.accounted
@@ -122,7 +139,7 @@ def _rows_and_tables(program: Program, trace: Trace, unit: str) -> tuple[list[Ro
         for number, other in enumerate(core.units):
             if other.shown and number != main:
                 tables.append(_unit_table(trace, index, number, other.ways, len(rows), places))
-                rows += _rows_of(index, other.name, other.ways)
+                rows += _rows_of(index, other.name, other.ways, before=memories.get((index, number)))
     return rows, tables
 
 

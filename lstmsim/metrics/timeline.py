@@ -29,7 +29,7 @@ class Row:
     kind: `MAIN` (the main unit, every cycle has a name), `thread` (a context), or the name of another unit (`tail`), as
         `lstmsim.program.unit_names` says. `core` of a memory that all cores share is the number after the last core.
     index: number of the context, for the kind `thread`; of another unit 0, or if it has several ways, which each have
-        a row, the number of the way and 1 more.
+        a row, the number of the way and 1 more. Where there are several memories, they are numbered in the same way.
     unit: what people call the main unit, for the kind `MAIN`.
 
     >>> Row(0, "thread", 1).name, Row(0, "array", 1, "issue").name
@@ -55,8 +55,13 @@ class Row:
 
     @property
     def name(self) -> str:
-        """The name for people: `core 0 array`, `core 0 thread 1`, `core 0 tail`. A memory belongs to no core."""
-        return self.kind if self.kind == MEMORY else f"core {self.core} {self.title}"
+        """The name for people: `core 0 array`, `core 0 thread 1`, `core 0 tail`. A memory belongs to no core.
+
+        If people call the main unit a core, its name is `core 0`.
+        """
+        if self.kind == MEMORY:
+            return self.title
+        return f"core {self.core}" if self.title == "core" else f"core {self.core} {self.title}"
 
 
 @dataclass(frozen=True, eq=False)

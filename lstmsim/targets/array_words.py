@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import TypeVar
 
-from lstmsim.workload.scenario import CoreFigures, MainUnit, Words
+from lstmsim.workload.figures import CoreFigures, MainUnit, Words
 
 __all__ = ["ARRAY", "ARRAY_WORDS", "array_figures"]
 

@@ -15,7 +15,8 @@ from lstmsim.traffic.load import Traffic
 from lstmsim.traffic.metrics import Collector
 from lstmsim.traffic.result import ClosedWindow, Entry, Serving
 from lstmsim.traffic.sharing import Coarse
-from lstmsim.workload.scenario import Chip, Job, Scenario, Words
+from lstmsim.workload.figures import Words
+from lstmsim.workload.scenario import Chip, Job, Scenario
 
 __all__ = ["coarse_cores", "collect", "entries_of"]
 

@@ -10,6 +10,7 @@ from lstmsim.errors import InputError, Mistake
 from lstmsim.records import record
 from lstmsim.wording import show
 from lstmsim.workload.dispatch import DISPATCH
+from lstmsim.workload.figures import CoreFigures
 from lstmsim.workload.model import Model
 from lstmsim.workload.offer import Offer
 from lstmsim.workload.precision import Precision
@@ -27,89 +28,7 @@ PLACEMENTS = {
     "affinity": "first one that holds its weights; Squillante and Lazowska 1993, doi 10.1109/71.207589",
 }
 
-__all__ = ["PLACEMENTS", "SPLITS", "Chip", "CoreFigures", "Job", "MainUnit", "Scenario", "Words"]
-
-
-@record
-class Words:
-    """The words of one machine for a name. If a text is empty, the usual text is used, if there is one.
-
-    The name is one of cycles or losses, of what a path or a request waits for, of a way off the main unit, or any word
-    of outputs that the glossary should explain.
-
-    meaning: what such a cycle is, in reports.
-    remedy: how a user could get fewer such cycles. For `ready`, what would let threads share the main unit: a sentence
-        without a full stop.
-    glossary: what it is, in the glossary of explanations; a word that is not in the common glossary is added to it.
-    behind: for a word that is added, the word of the glossary behind which it stands; empty: it stands at the end.
-    held_by: what the critical path waited for.
-    next_wait: what the next step of the path waits for, in a column of a table.
-    share: what goes on in such a cycle of a request.
-    spent: the end of the sentence "they spent 71 % of their time ...".
-    called: the name of such a way off the main unit, or of such cycles of a path, in outputs.
-    leg: what such a way off the main unit is, as a table says it. `{unit}` stands for the unit's name.
-    way: the same way as the end of the sentence "40 % of the makespan is the way ...".
-    useful: for `padding`, the sentence without a full stop on how many multipliers do useful work while the main unit
-        issues. `{useful}` stands for their share, `{array}` for the unit's name.
-    """
-
-    meaning: str = ""
-    remedy: str = ""
-    glossary: str = ""
-    behind: str = ""
-    held_by: str = ""
-    next_wait: str = ""
-    share: str = ""
-    spent: str = ""
-    called: str = ""
-    leg: str = ""
-    way: str = ""
-    useful: str = ""
-
-
-@record
-class MainUnit:
-    """What people call the main unit of a core, whose cycles are accounted, and what multiplies in it.
-
-    name: its name in traces, pages and pictures, as a unit of a Program is named: small letters, digits and `_`.
-    bound: all of them, as a bound on the load.
-    part: one of what does a multiply-accumulate a cycle.
-
-    >>> MainUnit("array", "PE arrays", "PE").part
-    'PE'
-    """
-
-    name: str = "unit"
-    bound: str = "units"
-    part: str = "multiplier"
-
-
-@record
-class CoreFigures:
-    """The figures of a core that accounts and reports need, for any machine.
-
-    peak: multiply-accumulates that the core can do in a cycle.
-    issuing: how many of them take part when the core issues; the others are lost then (`unmapped`).
-    columns: name of a column -> size that a report shows in it.
-    settings: name -> other figure that a report shows.
-    stalls: names of cycles that this machine has beside the names of every machine.
-    words: name of cycles or losses, or a word of outputs -> words of this machine.
-    unit: what people call the core's main unit.
-    ways: of how many equal units the main unit consists (`lstmsim.program.program.Unit.ways`). The cycles of each
-        count, so they add up to `ways` times the makespan.
-
-    >>> CoreFigures(peak=10, issuing=8, columns={"npe": 10, "ep": 2, "vp": 4}).peak
-    10
-    """
-
-    peak: int
-    issuing: int
-    columns: Mapping[str, int] = field(default_factory=dict, hash=False)
-    settings: Mapping[str, int | str] = field(default_factory=dict, hash=False)
-    stalls: tuple[str, ...] = ()
-    words: Mapping[str, Words] = field(default_factory=dict, hash=False)
-    unit: MainUnit = MainUnit()
-    ways: int = 1
+__all__ = ["PLACEMENTS", "SPLITS", "Chip", "Job", "Scenario", "cores_at_once"]
 
 
 class Chip(Protocol):
@@ -317,3 +236,23 @@ class Scenario:
         """Remarks of the chip on the jobs, once for each model: limits that are not kept, missing sources."""
         first = {(id(job.model), job.cores): job for job in reversed(self.jobs)}
         return tuple(dict.fromkeys(text for job in reversed(first.values()) for text in self.chip.remarks(job)))
+
+
+def cores_at_once(chip: Chip, job: Job, first: int = 0, taken: int = 0) -> tuple[int, ...]:
+    """The cores that a job takes at once on a chip; empty if it runs on one core.
+
+    first: the first of them, where a job is spread over neighbouring cores.
+    taken: as for `Job.together`.
+
+    >>> from lstmsim.targets.multicore.chip import CpuCore, MulticoreCpu
+    >>> from lstmsim.workload.cells import cell
+    >>> from lstmsim.workload.model import Layer
+    >>> job = Job("a", Model("m", (Layer(cell("rnn"), 4, 4),)), steps=3, threads=2)
+    >>> cores_at_once(MulticoreCpu("c", 2250, (CpuCore(),) * 4), job, first=2)
+    (2, 3)
+    """
+    cores = len(chip.core_figures)
+    if not chip.core_figures[0].spreads:
+        return job.together(cores, taken)
+    members = job.members(cores)
+    return tuple(range(first, first + members)) if members > 1 else ()

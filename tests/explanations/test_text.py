@@ -15,7 +15,7 @@ from lstmsim.explanations.text import explain_json, explain_text, glossary
 from lstmsim.metrics.report_text import report_text
 from lstmsim.targets.column.words import WORDS as COLUMN
 from lstmsim.targets.row.words import WORDS as ROW
-from lstmsim.workload.scenario import Words
+from lstmsim.workload.figures import Words
 from tests.core_needed import names_with_core
 
 SCENARIOS: dict[str, dict[str, Any]] = {

@@ -10,7 +10,7 @@ import pytest
 from lstmsim.metrics.report import ACCOUNTS, LOSSES, CoreReport, JobReport, LatencyMs, Report, TurnedAway
 from lstmsim.metrics.report_text import report_html, report_json, report_text
 from lstmsim.targets.array_words import ARRAY
-from lstmsim.workload.scenario import CoreFigures
+from lstmsim.workload.figures import CoreFigures
 
 CORE = CoreReport(
     index=0,

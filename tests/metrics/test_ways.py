@@ -19,7 +19,7 @@ from lstmsim.metrics.owners import owners
 from lstmsim.metrics.spans import build_timeline
 from lstmsim.metrics.timeline import MAIN, STATES, Timeline
 from lstmsim.program.program import Body, Core, Dependence, Operation, Phase, Program, Task, Unit
-from lstmsim.workload.scenario import CoreFigures
+from lstmsim.workload.figures import CoreFigures
 from tests.gated_programs import gated_programs
 from tests.timelines import assert_equal
 

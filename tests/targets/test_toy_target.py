@@ -30,8 +30,9 @@ from lstmsim.sweeps.quick_paths import every_core_key, quick_path
 from lstmsim.sweeps.resolve import Resolver
 from lstmsim.targets import registry
 from lstmsim.workload.cells import cell
+from lstmsim.workload.figures import MainUnit
 from lstmsim.workload.model import Layer, Model
-from lstmsim.workload.scenario import Job, MainUnit, Scenario
+from lstmsim.workload.scenario import Job, Scenario
 from tests.timelines import assert_equal
 from tests.toy_target import lowering
 from tests.toy_target.cpu import ToyChip, ToyCore

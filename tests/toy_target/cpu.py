@@ -8,8 +8,9 @@ from typing import Annotated
 
 from lstmsim.keys import Key, mistakes_of
 from lstmsim.targets.entries import check_description
+from lstmsim.workload.figures import CoreFigures, MainUnit, Words
 from lstmsim.workload.model import Model
-from lstmsim.workload.scenario import CoreFigures, Job, MainUnit, Words
+from lstmsim.workload.scenario import Job
 
 _WHY = "assumption, because it is a toy"
 WORDS = {

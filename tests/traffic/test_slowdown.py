@@ -21,7 +21,7 @@ from lstmsim.traffic.run_requests import coarse_cores
 from lstmsim.traffic.sharing import Coarse, Sharing
 from lstmsim.traffic.tenants import Rows
 from lstmsim.traffic.text import serving_json, serving_text
-from lstmsim.workload.scenario import CoreFigures
+from lstmsim.workload.figures import CoreFigures
 
 #: Three jobs without hazards on four threads, and one that has some: it comes when the first is about to end.
 KEPT_OUT: dict[str, Any] = {

@@ -8,7 +8,7 @@ from typing import Any
 
 from lstmsim import engines, targets
 from lstmsim.program.cycles import CYCLE_NAMES, CYCLES
-from lstmsim.workload.scenario import Chip, Job
+from lstmsim.workload.scenario import Chip, Job, cores_at_once
 
 __all__ = ["Alone", "Alones", "alone", "bare", "kind_of"]
 
@@ -61,7 +61,7 @@ def alone(chip: Chip, job: Job) -> Alone:
     return Alone(
         totals.makespan_cycles,
         int(arrays[:, CYCLE_NAMES.index("busy")].sum()),
-        max(1, len(job.together(len(chip.core_figures), int(totals.task("taken")[0])))),
+        max(1, len(cores_at_once(chip, job, taken=int(totals.task("taken")[0])))),
         bool(arrays[:, _GIVEN_UP].sum()),
     )
 

@@ -13,6 +13,7 @@ from lstmsim.formats.scenario.requests import Batch, Requests
 from lstmsim.traffic.metrics import Collector
 from lstmsim.traffic.tenants import NEVER
 from lstmsim.workload.dispatch import DISPATCH
+from lstmsim.workload.scenario import cores_at_once
 
 __all__ = ["Inside"]
 
@@ -30,10 +31,9 @@ class Inside:
     def __init__(self, asked: Requests) -> None:
         self._asked = asked
         jobs, self._alones = asked.scenario.jobs, Alones(asked.scenario.chip)
-        cores = len(asked.scenario.chip.core_figures)
         self._keys = np.array([DISPATCH[job.dispatch](job)[0] for job in jobs])
         self._deadlines = np.array([-1 if job.deadline is None else job.deadline for job in jobs])
-        self._seats = np.array([max(1, len(job.together(cores))) for job in jobs])
+        self._seats = np.array([max(1, len(cores_at_once(asked.scenario.chip, job))) for job in jobs])
         #: Of each template, cycles alone and whether it ever stalls; -1 before one of its requests is done.
         self._alone: Ints = np.full((2, len(jobs)), -1)
         self._came = 0

@@ -30,7 +30,7 @@ from lstmsim.program.cycles import CYCLE_NAMES
 from lstmsim.traffic.load import Load, Traffic
 from lstmsim.traffic.streams import below
 from lstmsim.workload.offer import Offer, estimated_offer
-from lstmsim.workload.scenario import Chip, Job, Scenario
+from lstmsim.workload.scenario import Chip, Job, Scenario, cores_at_once
 
 __all__ = ["traffic_of"]
 
@@ -231,7 +231,7 @@ def _demand(chip: Chip, job: Job) -> tuple[float, float, float]:
     arrays, each = chip.core_figures, []
     for choice in _choices(chip, job):
         totals = engines.totals(targets.lower(chip, (choice,)), check=False)
-        busy, members = totals.cycles[:, _BUSY], max(1, len(choice.together(len(arrays))))
+        busy, members = totals.cycles[:, _BUSY], max(1, len(cores_at_once(chip, choice)))
         threads = totals.makespan_cycles * members
         each.append((float(busy[: len(arrays)].sum()), float(threads), float(busy[len(arrays) :].sum())))
     return min(one[0] for one in each), min(one[1] for one in each), min(one[2] for one in each)
@@ -240,10 +240,13 @@ def _demand(chip: Chip, job: Job) -> tuple[float, float, float]:
 def _choices(chip: Chip, job: Job) -> list[Job]:
     """List the ways in which a job may run.
 
-    It runs on each of its cores that is unlike the others, or on all that it takes at once. A job that learns at its
+    It runs on each of its cores that is unlike the others, or on all that it takes at once, which are alike wherever a
+    job is spread over its neighbours. A job that learns at its
     start how many cores it takes runs on each number of them.
     """
     cores, arrays = job.allowed(len(chip.core_figures)), chip.core_figures
+    if arrays[0].spreads:
+        return [job]
     unlike = {arrays.index(arrays[core]): core for core in reversed(cores)}
     single = [replace(job, cores=(core,), split="") for core in unlike.values()]
     if not job.split or len(cores) == 1:

@@ -67,7 +67,7 @@ def save_file(timeline: Timeline, dump: str) -> str:
         with save.group(f"core {core}"):
             for row in timeline.rows:
                 if row.core == core:
-                    label = row.name.removeprefix(f"core {core} ")
+                    label = row.title
                     save.trace(f"{scope(row)}.busy", alias=f"{label} busy", datafmt="bin")
                     save.trace(f"{scope(row)}.state", alias=f"{label} state", datafmt="ascii")
                     save.trace(f"{scope(row)}.job", alias=f"{label} job", datafmt="ascii")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.metrics.binning import busy_windows, window_edges
-from lstmsim.metrics.timeline import MEMORY, STATES, Row, Timeline
+from lstmsim.metrics.timeline import MAIN, MEMORY, STATES, Row, Timeline
 from lstmsim.program.cycles import CAUSES
 
 __all__ = [
@@ -117,7 +117,7 @@ def busy_counters(timeline: Timeline, start: int, end: int) -> Counters:
     text = f"busy % (windows of {window} cycle{'s' * (window > 1)})"
     if len(by_core) > 1:
         shares = {f"all {timeline.unit}s {text}": np.mean(list(by_core.values()), axis=0)}
-        shares |= {f"core {core} {timeline.unit} {text}": each for core, each in by_core.items()}
+        shares |= {f"{Row(core, MAIN, unit=timeline.unit).name} {text}": each for core, each in by_core.items()}
     else:
         shares = {f"{timeline.unit} {text}": each for each in by_core.values()}
     return Counters(window, edges.tolist(), {name: [*(100 * each).tolist(), 0.0] for name, each in shares.items()})

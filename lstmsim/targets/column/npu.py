@@ -16,7 +16,8 @@ from lstmsim.targets.column.core import BLOCK_ORDERS, THREAD_POLICIES, ColumnCor
 from lstmsim.targets.column.memory import Memory
 from lstmsim.targets.column.words import WORDS
 from lstmsim.targets.entries import Clock, check_description
-from lstmsim.workload.scenario import CoreFigures, Job
+from lstmsim.workload.figures import CoreFigures
+from lstmsim.workload.scenario import Job
 
 __all__ = ["BLOCK_ORDERS", "THREAD_POLICIES", "ColumnCore", "ColumnNpu", "Exchange", "Latency"]
 

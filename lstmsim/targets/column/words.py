@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lstmsim.targets.array_words import ARRAY_WORDS
-from lstmsim.workload.scenario import Words
+from lstmsim.workload.figures import Words
 
 __all__ = ["WORDS"]
 

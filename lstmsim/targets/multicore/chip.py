@@ -16,7 +16,8 @@ from lstmsim.targets.entries import Clock, check_description
 from lstmsim.targets.multicore.core import CpuCore
 from lstmsim.targets.multicore.machine import Machine
 from lstmsim.targets.multicore.words import LEFT_OUT, STALLS, UNIT, WORDS
-from lstmsim.workload.scenario import CoreFigures, Job
+from lstmsim.workload.figures import CoreFigures
+from lstmsim.workload.scenario import Job
 
 __all__ = ["MAX_CPU_CORES", "MAX_LINES", "CpuCore", "MulticoreCpu", "faults_of_cores", "joint_mistakes", "machine_of"]
 
@@ -125,7 +126,9 @@ class MulticoreCpu:
         core = self.cores[0]
         columns = {"macs": core.macs_per_cycle, "lanes": core.lanes}
         settings = {"L1": self.view.l1_bytes, "L2": self.view.l2_bytes, "mr": core.mr, "nr": core.nr}
-        return (CoreFigures(core.peak, core.peak, columns, settings, STALLS, WORDS, UNIT),) * len(self.cores)
+        return (CoreFigures(core.peak, core.peak, columns, settings, STALLS, WORDS, UNIT, spreads=True),) * len(
+            self.cores
+        )
 
     def remarks(self, job: Job) -> tuple[str, ...]:
         """What the simulation leaves out; it is the same for every job."""

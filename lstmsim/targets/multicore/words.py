@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lstmsim.workload.scenario import MainUnit, Words
+from lstmsim.workload.figures import MainUnit, Words
 
 __all__ = ["LEFT_OUT", "STALLS", "UNIT", "WORDS"]
 
@@ -21,8 +21,8 @@ LEFT_OUT = (
 #: Name of cycles or losses, or word of outputs -> words.
 WORDS = {
     "busy": Words(
-        "cores pack, multiply, add, or move lines between caches",
-        glossary="a core works at a step: it packs, multiplies, adds, or moves lines between its caches",
+        "cores pack, multiply, add, or move lines",
+        glossary="a core works at a step: it packs, multiplies, adds, or moves lines to and from its caches",
     ),
     "memory": Words(
         "threads wait for lines from the memory",
@@ -61,12 +61,21 @@ WORDS = {
         "no job is on the core",
     ),
     "padding": Words(
-        "cores pack, start micro-kernels, compute activations, or move lines between caches",
+        "cores pack, start micro-kernels, compute activations, or move lines",
         "larger batches would help, or fewer threads for each job",
         "FMA lanes of a core that is at work and does no useful multiply-accumulate in them",
         useful="Where a core is at work, {useful} of its FMA lanes do useful multiply-accumulates; the others wait for "
-        "packing, starts of micro-kernels, activations and lines from caches",
+        "packing, starts of micro-kernels, activations and lines",
     ),
+    "within a step": Words(
+        leg="work of a step waits for lines, for a piece of C, or at the barrier before its activations",
+        way="between products, or between products and activations, of a step",
+    ),
+    "step to step": Words(
+        leg="a step waits at the barrier behind the step before",
+        way="from the activations of a step to the products of the next",
+    ),
+    "sync": Words(glossary="the unit that counts the threads of a job at a barrier"),
     "core": Words(glossary="a core of the CPU, with vector units, an L1 and an L2 of its own"),
     "thread": Words(glossary="a share of a job on a core of its own; the job says how many there are", behind="core"),
     "LLC": Words(glossary="last-level cache, which some neighbouring cores share", behind="thread"),

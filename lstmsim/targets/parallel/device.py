@@ -14,7 +14,8 @@ from lstmsim.records import hashed_once, record
 from lstmsim.targets.entries import Clock, check_description
 from lstmsim.targets.parallel.core import L2_STATES, MAX_PARTITIONS, ParallelCore, ParallelLatency
 from lstmsim.targets.parallel.words import STALLS, UNIT, WORDS
-from lstmsim.workload.scenario import CoreFigures, Job
+from lstmsim.workload.figures import CoreFigures
+from lstmsim.workload.scenario import Job
 
 __all__ = ["RECURRENT", "Device", "ParallelCore", "ParallelDevice", "ParallelLatency"]
 

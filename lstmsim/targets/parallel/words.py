@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lstmsim.workload.scenario import MainUnit, Words
+from lstmsim.workload.figures import MainUnit, Words
 
 __all__ = ["STALLS", "UNIT", "WORDS"]
 

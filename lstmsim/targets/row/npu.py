@@ -13,7 +13,8 @@ from lstmsim.targets.row.cells import PROGRAMS
 from lstmsim.targets.row.core import Dispatch, RowCore, RowLatency
 from lstmsim.targets.row.shape import Shape
 from lstmsim.targets.row.words import WORDS
-from lstmsim.workload.scenario import CoreFigures, Job
+from lstmsim.workload.figures import CoreFigures
+from lstmsim.workload.scenario import Job
 
 __all__ = ["Dispatch", "RowCore", "RowLatency", "RowNpu"]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lstmsim.targets.array_words import ARRAY_WORDS
-from lstmsim.workload.scenario import Words
+from lstmsim.workload.figures import Words
 
 __all__ = ["WORDS"]
 

@@ -90,7 +90,7 @@ def cores_of(machine: Machine, kinds: Sequence[int] | None = None) -> tuple[Core
     kinds: of each core; None: all are of kind 0.
     """
     kinds = kinds or (0,) * machine.cores
-    units = (Unit("core", "fifo"), Unit("sync", "fifo", shown=False))
+    units = (Unit("core", "fifo"), Unit("sync", "fifo", pipeline="barrier", shown=False))
     memory = Core(max(kinds) + 1, (Unit("memory", "fifo"),), machine.cores, None, shared=True, mirrors=True)
     return (*(Core(kind, units) for kind in kinds), *(memory,) * machine.domains)
 
