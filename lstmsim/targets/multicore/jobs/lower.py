@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from lstmsim.errors import InputError, Mistake
 from lstmsim.program.program import Core, Program
 from lstmsim.targets.assembly import Footprint, Parts, assemble
 from lstmsim.targets.multicore.chip import CpuCore, MulticoreCpu
 from lstmsim.targets.multicore.entries import MulticoreEntries
-from lstmsim.targets.multicore.execution.checks import check_length
+from lstmsim.targets.multicore.execution.checks import MOST_ACCESSES, estimated_accesses
 from lstmsim.targets.multicore.jobs.arrays import Shape, divisions_of
 from lstmsim.targets.multicore.jobs.program import job_phases, places_for, twin
+from lstmsim.targets.multicore.jobs.traced import TRACED
 from lstmsim.targets.multicore.lowering.stages import cores_of, place_of
 from lstmsim.targets.multicore.machine import Machine
 from lstmsim.targets.multicore.sizes import operations_per_step
@@ -86,7 +88,13 @@ def _footprint(machine: Machine, kinds: Sequence[int], job: Job) -> Footprint:
 
 
 def _check_length(machine: Machine, job: Job) -> None:
-    """`InputError` if a product of a job is too long to be traced."""
-    for layer in job.model.layers:
-        for division in divisions_of(machine, layer, job.batch, job.members(machine.cores)):
-            check_length(machine, division)
+    """`InputError` if the traced time steps of a job touch too many lines."""
+    threads = job.members(machine.cores)
+    about = sum(
+        layer.directions * estimated_accesses(machine, division)
+        for layer in job.model.layers
+        for division in divisions_of(machine, layer, job.batch, threads)
+    ) * min(job.steps, TRACED)
+    if about > MOST_ACCESSES:
+        text = f"its products touch about {about:.2g} lines one by one, and at most {MOST_ACCESSES:.2g} are traced"
+        raise InputError(Mistake(f"job {job.name}", f"{text}; fewer units or a smaller batch touch fewer"))

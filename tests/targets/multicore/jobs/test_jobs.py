@@ -1,0 +1,169 @@
+"""What the random jobs seldom or never have: parts of K, long jobs, directions, cells of all kinds, places."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from lstmsim import engines, load_chip
+from lstmsim.errors import InputError
+from lstmsim.metrics.accounts import totals_of
+from lstmsim.targets.multicore.cells import cell_work, refusal
+from lstmsim.targets.multicore.chip import CpuCore, MulticoreCpu
+from lstmsim.targets.multicore.jobs.arrays import Shape, laid_out, plans_of
+from lstmsim.targets.multicore.jobs.lower import kinds_of_cores, lower
+from lstmsim.targets.multicore.jobs.tail import tail_runs
+from lstmsim.targets.multicore.jobs.traced import traced
+from lstmsim.targets.multicore.lowering.stages import Block
+from lstmsim.targets.multicore.lowering.waits import step_times, waits_of
+from lstmsim.targets.multicore.toy import TOY
+from lstmsim.workload.cells import CELLS, cell
+from lstmsim.workload.model import Layer, Model
+from lstmsim.workload.scenario import Job
+from tests.oracle import multicore_jobs as model
+from tests.targets.multicore.drawn import many_cores
+from tests.targets.multicore.jobs.test_against_oracle import check, chip_of
+from tests.targets.multicore.test_stages import Run, plainly
+
+EPYC = MulticoreCpu("epyc", 2250, (CpuCore(),) * 64)
+
+
+def job_of(*layers: Layer, steps: int = 3, **others: Any) -> Job:
+    return Job("job", Model("m", layers), steps, **others)
+
+
+@pytest.mark.parametrize("name", ["gru", "lstm"])
+def test_parts_of_k(name: str) -> None:
+    """Products of a time step whose plans cut K: threads wait for pieces of C, and the numbers of steps differ."""
+    machine = many_cores(8)
+    job = model.Job(name, [(3, 150), (40, 3)], steps=5, batch=2, threads=8, frame_interval=900)
+    cuts = [made.division.cut for made in plans_of(machine, Layer(cell(name), 3, 150), 2, 8)]
+    assert max(cut.p_k for cut in cuts) > 1
+    check(machine, [job, replace(job, arrival=40)])
+    assert model.simulate(machine, [job])[0].waits["contention"] > 0
+
+
+@pytest.mark.parametrize("steps", [1, 2, 3, 100])
+def test_few_and_many_time_steps(steps: int) -> None:
+    """Of a hundred time steps all but the first two have the counts of the third."""
+    job = model.Job("lstm", [(6, 5), (9, 6)], steps, batch=1, threads=3, arrival=7, frame_interval=600)
+    check(many_cores(8), [job] * 3)
+
+
+def test_threads_without_units_and_cores_without_a_place() -> None:
+    """Eight cores have two places for three threads, and each other thread waits; five threads of three units."""
+    machine = many_cores(8)
+    few = model.Job("gru", [(3, 4)], steps=4, batch=1, threads=3)
+    check(machine, [few, few, few, replace(few, threads=5), replace(few, threads=1)])
+    program = lower(chip_of(machine), [job_of(Layer(cell("gru"), 3, 4), threads=3)])
+    assert [place[:3] for place in program.tasks[0].places] == [(0, 1, 2), (3, 4, 5)]
+
+
+def test_a_place_has_the_traffic_of_its_groups_and_memories() -> None:
+    """Places of three threads lie differently in groups of two cores; those that lie alike share their phases."""
+    machine = replace(many_cores(12), cores_per_domain=6)
+    assert kinds_of_cores(machine, [3]) == (0, 1, 1, 2, 1, 1, 3, 1, 1, 4, 1, 1)
+    program = lower(EPYC, [job_of(Layer(cell("lstm"), 8, 8), threads=4)] * 2)
+    assert len(program.tasks[0].variants) == 4
+    assert program.tasks[0].variants is program.tasks[1].variants
+
+
+def test_the_arrays_of_both_directions() -> None:
+    """A backward pass walks h from the last block to the first; the layer above reads what both left for a step."""
+    both = Layer(cell("lstm"), 16, 16, bidirectional=True)
+    shape = Shape((both, Layer(cell("rnn"), 16, 32)), steps=4, batch=2, threads=2)
+    forward, backward, above = laid_out(TOY, shape, 0).passes
+    block = 2 * 16 * 4
+    assert [each.address for each in forward.segments(0, 1, 2, 4)] == [block, forward.h_read.address + block]
+    assert forward.h_written.at(1, 2, 4).address == forward.h_read.address + 2 * block
+    assert [each.address for each in backward.segments(0, 1, 2, 4)] == [block, backward.h_written.address + 2 * block]
+    assert backward.h_read.at(3, 2, 4).address == backward.h_written.address + 4 * block
+    assert above.segments(0, 1, 2, 4)[:2] == (
+        (0, 16, forward.h_read.address + 2 * block, 64),
+        (16, 32, backward.h_written.address + block, 64),
+    )
+    written = tail_runs(TOY, backward, (8, 16), 1, 2)
+    assert written.address[written.write].tolist()[1::2] == [backward.h_written.address + block + at for at in (32, 96)]
+
+
+@pytest.mark.parametrize("engine", engines.ENGINES)
+def test_directions_in_time(engine: str) -> None:
+    """A backward pass over the frames begins when the last one is there; the layers above need no frames."""
+    layers = (Layer(cell("gru"), 12, 10, bidirectional=True), Layer(cell("lstm"), 7, 24, reverse=True))
+    job = job_of(*layers, steps=5, batch=2, frame_interval=4000, arrival=30)
+    program = lower(chip_of(TOY), [job])
+    blocks = []
+    for one in traced(TOY, Shape(layers, 5, 2, 2), 0).passes:
+        order = [4, 3, 2] if one.backward else [0, 1, 2]
+        for step, first, repeat in zip(one.steps, order, (1, 1, 3), strict=True):
+            blocks.append(Block((step.products, step.tail), repeat, first, one.backward))
+    plain = Run(TOY, 0, blocks, 30, 4000)
+    plainly(TOY, [plain])
+    trace = engines.run(program, engine)
+    assert trace.makespan_cycles == plain.finish
+    assert waits_of(step_times(program, trace)) == plain.waits
+    assert [(phase.mirrored, phase.step(0)) for phase in program.tasks[0].phases(0)] == [
+        *((False, 0), (False, 1), (False, 2)),
+        *((True, 4), (True, 3), (True, 2)) * 2,
+    ]
+
+
+#: Cells that the cores have no products for -> a word of the reason.
+REFUSED = {
+    "gru-lbr0": "2 stages",
+    "lstm-projection": "2 stages",
+    "lstm-layernorm": "reduces",
+    "lstm-peephole": "pi, pf",
+}
+
+
+@pytest.mark.parametrize("name", [name for name in CELLS if name not in REFUSED])
+def test_every_other_cell_does_all_its_products(name: str) -> None:
+    job = job_of(Layer(cell(name), 12, 10), Layer(cell(name), 5, 12), steps=4, batch=2, threads=3)
+    program = lower(chip_of(many_cores(4)), [job])
+    assert int(totals_of(program, engines.run(program)).work.sum()) == job.macs
+
+
+def test_cells_that_are_refused() -> None:
+    for name, word in REFUSED.items():
+        layer = Layer(cell(name), 8, 8, projection=4 if name == "lstm-projection" else None)
+        with pytest.raises(InputError, match=f"cell '{name}' .*{word}"):
+            lower(EPYC, [job_of(layer)])
+    steps = Model("m", (Layer(cell("rnn"), 8, 8),), "step")
+    assert refusal(steps) == "it runs layer after layer only"
+
+
+def test_tails_count_the_nodes_of_any_graph() -> None:
+    """An xLSTM has three states beside h; its division is no activation."""
+    work = cell_work(cell("slstm"))
+    assert (work.states, work.activations, work.others) == (("c", "n", "m"), 5, 12)
+    assert [product.vectors for product in cell_work(cell("mingru")).products] == [("x",)]
+
+
+def test_a_product_that_is_too_long_is_refused() -> None:
+    with pytest.raises(InputError, match=r"^job job: its products touch about .* lines one by one"):
+        lower(EPYC, [job_of(Layer(cell("rnn"), 200_000, 200_000), batch=512)])
+
+
+#: An LSTM's time step in the long run, with as many inputs as units: (preset, units, threads) -> microseconds that
+#: another model gives. More threads are slower where barriers are all that counts.
+STEPS = {
+    ("xeon-gold-5122", 64, 1): 0.73,
+    ("xeon-gold-5122", 64, 4): 0.30,
+    ("epyc-7742", 64, 1): 2.23,
+    ("epyc-7742", 64, 4): 0.84,
+    ("epyc-7742", 64, 16): 1.21,
+}
+
+
+def test_time_of_a_step_in_the_long_run() -> None:
+    for (name, hidden, threads), expected in STEPS.items():
+        chip: Any = load_chip(name)
+        layer = Layer(cell("lstm"), hidden, hidden)
+        short, long = (
+            engines.totals(lower(chip, [job_of(layer, steps=steps, threads=threads)])).makespan_cycles
+            for steps in (5, 10)
+        )
+        assert (long - short) / 5 / chip.frequency_mhz == pytest.approx(expected, rel=0.1)
