@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
-from functools import cache
 from importlib import import_module
 
 from lstmsim.engines.feeds import WINDOW, Feed, Ints
-from lstmsim.errors import EngineWarning, InputError
+from lstmsim.errors import InputError
+from lstmsim.native.missing import warn_once
 from lstmsim.program.flat import FlatProgram
 from lstmsim.program.program import Program
 from lstmsim.program.totals import Totals
@@ -117,19 +116,6 @@ def has_fast() -> bool:
 
     reason = library.absence()
     if reason is not None:
-        _warn(reason)
+        what = f"the fast engine has no native core, because {reason}"
+        warn_once(what, "the reference engine runs instead", stacklevel=4)
     return reason is None
-
-
-@cache
-def _warn(reason: str) -> None:
-    import multiprocessing
-
-    # the process that has started this one has said so
-    if multiprocessing.parent_process() is None:
-        warnings.warn(
-            f"the fast engine has no native core, because {reason}: the reference engine runs instead, with the same "
-            "numbers, and takes some hundred times as long. Install a C++17 compiler, then lstmsim again.",
-            EngineWarning,
-            stacklevel=4,
-        )

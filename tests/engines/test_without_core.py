@@ -15,7 +15,11 @@ from lstmsim import engines, targets
 from lstmsim.engines.fast import library
 from lstmsim.engines.reference.feed import Feed
 from lstmsim.errors import EngineWarning
+from lstmsim.native import missing
 from lstmsim.program.program import Program
+from lstmsim.targets.multicore.lines.caches import open_caches
+from lstmsim.targets.multicore.lines.native import OWN_LIBRARY
+from lstmsim.targets.multicore.toy import TOY
 from tests.cli.runner import call
 
 SCENARIO = {"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 2, "count": 3}]}
@@ -24,7 +28,8 @@ SCENARIO = {"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 2,
 @pytest.fixture(autouse=True)
 def _nothing_built(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(library, "absence", lambda: "it was not built")
-    engines._warn.cache_clear()
+    monkeypatch.setattr(OWN_LIBRARY, "absence", lambda: "it was not built")
+    monkeypatch.setattr(missing, "_TOLD", [])
 
 
 @pytest.fixture
@@ -44,6 +49,15 @@ def test_the_first_use_warns_and_no_other(program: Program) -> None:
         engines.run(program)
         lstmsim.simulate(SCENARIO)
     assert [(str(each.message), each.category) for each in shown] == [(text, EngineWarning)]
+
+
+def test_where_caches_come_first_they_tell_it_for_all(program: Program) -> None:
+    with warnings.catch_warnings(record=True) as shown:
+        warnings.simplefilter("always")
+        open_caches(TOY, ())
+        engines.totals(program)
+    (text,) = [str(each.message) for each in shown if each.category is EngineWarning]
+    assert text.startswith("the caches of a multi-core CPU have no library, because it was not built: plain Python")
 
 
 def test_who_asks_for_the_reference_is_told_nothing(program: Program) -> None:

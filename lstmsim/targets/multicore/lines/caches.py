@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.native.missing import warn_once
 from lstmsim.targets.multicore.lines.native import OWN_LIBRARY, NativeCaches
 from lstmsim.targets.multicore.lines.plain import PlainCaches
 from lstmsim.targets.multicore.lines.types import Array, Runs
@@ -29,10 +30,15 @@ class Caches(Protocol):
 
 
 def open_caches(machine: Machine, arrays: Sequence[Array]) -> Caches:
-    """Empty caches for the lines of some arrays: those in C++, or the plain ones, with the same numbers.
+    """Empty caches for the lines of some arrays: those in C++, or the plain ones with the same numbers, and a warning.
 
     machine: whose caches they are.
     arrays: the whole space, one behind the other.
     `ValueError` if the arrays do not lie so.
     """
-    return (NativeCaches if OWN_LIBRARY.absence() is None else PlainCaches)(machine, arrays)
+    reason = OWN_LIBRARY.absence()
+    if reason is None:
+        return NativeCaches(machine, arrays)
+    what = f"the caches of a multi-core CPU have no library, because {reason}"
+    warn_once(what, "plain Python counts instead", stacklevel=2)
+    return PlainCaches(machine, arrays)
