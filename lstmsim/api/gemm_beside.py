@@ -10,8 +10,8 @@ from lstmsim.targets.gemm import RELIEFS, Cut, Division, GemmFigures, GemmPlan
 
 __all__ = ["Beside", "beside_plan"]
 
-#: Most accesses to lines of all divisions beside a plan that are simulated without being asked for.
-_MOST_ACCESSES = 1 << 29
+#: Most accesses to lines of all divisions beside a plan that are simulated without being asked for: about a minute.
+_MOST_ACCESSES = 1 << 31
 
 _Ready = Mapping[Division, Mapping[str, GemmFigures]]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-from lstmsim.api.gemm_plan_text import relief_text, wrapped
+from lstmsim.api.gemm_plan_text import counted, relief_text, wrapped
 from lstmsim.api.gemm_runs import GemmRow, cut_text
 from lstmsim.metrics.tables import table
 
@@ -62,14 +62,16 @@ def _sentences(report: GemmReport, caches: str) -> list[str]:
     if pair is not None:
         count = beside.pairs_known
         told.append(_against(beside.planned, pair, _BEST if count == 1 else f"{_BEST} (of {count})", caches))
+        if blis is not None and beside.planned.cut.p_k > 1 and pair.cycles(caches) < blis.cycles(caches):
+            times = blis.cycles(caches) / pair.cycles(caches)
+            told[-1] += f" (which itself is {times:.3f} times as fast as that of BLIS's rule)"
     # what speaks against the plan stands first
     told.sort(key=lambda each: "loses" not in each)
     if best is not None:
-        regret = f"{100 * (cycles / best.cycles(caches) - 1):.1f} %"
-        told.append(
-            f"regret {regret}: the plan takes so much longer than the best of its {len(beside.candidates)} "
-            f"candidates, {cut_text(best.cut)}"
-        )
+        regret = 100 * (cycles / best.cycles(caches) - 1)
+        known = counted(len(beside.candidates), "candidate")
+        name = "the plan itself" if best.division == beside.planned.division else cut_text(best.cut)
+        told.append(f"regret {regret:.1f} %: so much longer does the plan take than the best of {known}, {name}")
     return told
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from lstmsim.api.gemm_runs import Asked
 from lstmsim.numerics.matrices import Matrix, digest, drawn_matrices, largest_error, same_integers
@@ -11,8 +10,9 @@ from lstmsim.targets.gemm import Division
 
 __all__ = ["Computed", "computed"]
 
-#: Most multiply-accumulates of a product that is computed without being asked for.
-_MOST_COMPUTED = 1 << 28
+#: Most multiply-accumulates, and most numbers in A and B, of a product that is computed without being asked for: some
+#: seconds, and half a GiB.
+_MOST_MACS, _MOST_NUMBERS = 1 << 28, 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,14 +45,16 @@ def computed(asked: Asked, division: Division, wanted: bool | None, seed: int) -
     seed: of the operands.
     """
     product = division.product
-    if wanted is False or (wanted is None and product.macs > _MOST_COMPUTED):
+    small = product.macs <= _MOST_MACS and (product.m + product.n) * product.k <= _MOST_NUMBERS
+    if wanted is False or (wanted is None and not small):
         return None
     kind = {2: "float16", 4: "float32", 8: "float64"}.get(asked.threads.element_bytes(asked.chip), "float32")
 
-    def drawn(kind: str) -> tuple[Any, Any]:
-        return drawn_matrices(product.m, product.n, product.k, kind, seed)
+    def product_of(kind: str) -> tuple[Matrix, Matrix, Matrix]:
+        a, b = drawn_matrices(product.m, product.n, product.k, kind, seed)
+        return a, b, asked.threads.computed(asked.chip, division, a, b)
 
-    whole, real = drawn("int64"), drawn(kind)
-    integers = asked.threads.computed(asked.chip, division, *whole)
-    result = asked.threads.computed(asked.chip, division, *real)
-    return Computed(same_integers(*whole, integers), kind, result, largest_error(*real, result))
+    # one after the other, because operands may be large
+    equal = same_integers(*product_of("int64"))
+    a, b, result = product_of(kind)
+    return Computed(equal, kind, result, largest_error(a, b, result))

@@ -12,7 +12,7 @@ from lstmsim.targets.gemm import CONDITIONS, Cut, Division, SubBlocks
 if TYPE_CHECKING:
     from lstmsim.api.gemm import GemmReport
 
-__all__ = ["RECONSTRUCTION", "plan_text", "relief_text", "wrapped"]
+__all__ = ["RECONSTRUCTION", "counted", "plan_text", "relief_text", "wrapped"]
 
 RECONSTRUCTION = (
     "the planner is a reconstruction: the patent on threads along K says which quantities are weighed and ranked, and "
@@ -29,6 +29,15 @@ def wrapped(name: str, text: str) -> list[str]:
     return textwrap.wrap(f"{name:<13}{text}", _WIDTH, subsequent_indent=" " * 13, break_on_hyphens=False)
 
 
+def counted(number: int, what: str) -> str:
+    """A number of things in words.
+
+    >>> counted(1, "core"), counted(1024, "core")
+    ('1 core', '1,024 cores')
+    """
+    return f"{number:,} {what if number == 1 else what + 's'}"
+
+
 def plan_text(report: GemmReport) -> str:
     """What is planned, the candidates with their conditions, what was dropped."""
     parts = [_plan(report), _candidates(report), _conditions(report)]
@@ -41,10 +50,10 @@ def _plan(report: GemmReport) -> str:
     plan = report.plan
     cut, chosen = plan.division.cut, plan.ranked[plan.chosen]
     parts = f"{cut_text(cut)} (p_m x p_n x p_k: {_KINDS.get(cut.kind, cut.kind)} are cut)"
-    told = f"{parts}, blocks of {_size(cut)}; rank {plan.chosen} of {len(plan.ranked)} candidates, fitness "
-    told += f"{chosen.fitness:.6f}"
+    told = f"{parts}, blocks of {_size(cut)}; rank {plan.chosen} of {counted(len(plan.ranked), 'candidate')}, "
+    told += f"fitness {chosen.fitness:.6f}"
     if plan.chosen:
-        told += f": {'the one' if plan.chosen == 1 else f'the {plan.chosen}'} before it not accepted"
+        told += f"; {counted(plan.chosen, 'candidate')} before it could not be accepted"
     lines = wrapped("plan", told)
     if cut.p_k > 1:
         lines += wrapped("", f"{cut.p_k} threads add into each block of C: {relief_text(plan.division)}")

@@ -102,8 +102,6 @@ def _shape(model: Model, number: int, what: str, batch: int, steps: int, part: i
         "gradient": lambda each: Product(each.rows, each.columns, moments),
     }
     every = [(each, sizes[what](each)) for each in _layer_products(layer, what)]
-    if not every:
-        raise InputError(Mistake("product", f"no gate of cell '{layer.cell.name}' reads x: there is no projection"))
     if part is not None and part >= len(every):
         count = f"{len(every)} product" + ("s" if len(every) > 1 else "")
         raise InputError(Mistake("part", f"this {what} has {count}, numbered from 0; got {part}"))
@@ -118,10 +116,7 @@ def _shape(model: Model, number: int, what: str, batch: int, steps: int, part: i
 
 
 def _layer_products(layer: Layer, what: str) -> tuple[LayerProduct, ...]:
-    if what != "projection":
-        return step_products(layer)
-    projection = input_projection(layer)
-    return () if projection is None else (projection,)
+    return (input_projection(layer),) if what == "projection" else step_products(layer)
 
 
 def _others(every: list[tuple[LayerProduct, Product]], taken: int, part: int | None, what: str) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 from lstmsim.api.gemm import GemmReport
 from lstmsim.api.gemm_beside_text import ablation_text, beside_text
 from lstmsim.api.gemm_json import gemm_json, row_json
-from lstmsim.api.gemm_plan_text import plan_text, wrapped
+from lstmsim.api.gemm_plan_text import counted, plan_text, wrapped
 from lstmsim.metrics.figures_text import percent, three_digits
 from lstmsim.metrics.tables import table
 from lstmsim.results import Forms
@@ -31,7 +31,8 @@ def gemm_text(report: GemmReport) -> str:
 
 def _what(report: GemmReport) -> str:
     m, n, k = report.product.m, report.product.n, report.product.k
-    size = f"C ({m:,} x {n:,}) = A ({m:,} x {k:,}) B ({k:,} x {n:,}), {report.product.macs:,} multiply-accumulates"
+    size = f"C ({m:,} x {n:,}) = A ({m:,} x {k:,}) B ({k:,} x {n:,}), "
+    size += counted(report.product.macs, "multiply-accumulate")
     cores = f"{report.threads:,} threads, one on each of {len(report.chip.cores):,} cores at"
     chip = f"{report.chip.name}, {cores} {report.chip.frequency_mhz:g} MHz; caches {report.caches}, engine "
     source = wrapped("", report.source) if report.source else []
@@ -42,8 +43,8 @@ def _time(report: GemmReport) -> str:
     figures, mhz = report.figures, report.chip.frequency_mhz
     us = three_digits(cycles_to_us(figures.makespan, mhz))
     share = percent(report.utilization, 1)
-    told = f"{figures.makespan:,} cycles, {us} us with the barrier at the end; {share} of the {report.peak:,} "
-    told += f"multiply-accumulates that {_count(report.threads, 'core')} can do in a cycle"
+    told = f"{figures.makespan:,} cycles, {us} us, with the barrier at the end; {share} of the peak of "
+    told += f"{counted(report.threads, 'core')}, {report.peak:,} multiply-accumulates in a cycle"
     if report.relief != "plan":
         told += f" (relief {report.relief}, as asked for; the plan takes {report.planned_cycles:,} cycles)"
     lines = wrapped("time", told)
@@ -53,7 +54,7 @@ def _time(report: GemmReport) -> str:
     told += f"{max(ends) / mean:.3f} (the last end over the average)"
     empty = report.threads - len(ends)
     if empty:
-        told += f"; {_count(empty, 'thread has', 'threads have')} nothing to do"
+        told += f"; {counted(empty, 'thread')} without any work"
     lines += wrapped("threads", told)
     waits = ", ".join(f"{_WAITS.get(name, name)} {cycles:,}" for name, cycles in figures.waits.items())
     told = f"cycles of all threads: {waits}; in all steps {figures.compute:,} cycles of arithmetic, packing and adding"
@@ -62,10 +63,6 @@ def _time(report: GemmReport) -> str:
 
 #: Causes of waits in words.
 _WAITS = {"contention": "for a piece of C that another thread adds into (contention)", "memory": "for memory"}
-
-
-def _count(number: int, one: str, more: str = "") -> str:
-    return f"{number:,} {one if number == 1 else more or one + 's'}"
 
 
 def _traffic(report: GemmReport) -> str:

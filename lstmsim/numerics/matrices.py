@@ -13,6 +13,8 @@ Matrix = NDArray[Any]
 
 #: Drawn integers are from -8 to 8: a sum of so many of their products as memory could hold is exact in 53 bits.
 _MOST = 8
+#: Numbers of B that are compared at once.
+_AT_ONCE = 1 << 22
 
 
 def drawn_matrices(m: int, n: int, k: int, kind: str, seed: int) -> tuple[Matrix, Matrix]:
@@ -43,7 +45,8 @@ def same_integers(a: Matrix, b: Matrix, c: Matrix) -> bool:
     (True, False)
     """
     # whole numbers have no fast product in numpy; in floating point these are exact
-    return bool(np.array_equal(a.astype(np.float64) @ b.astype(np.float64), c))
+    left = a.astype(np.float64)
+    return all(np.array_equal(left @ b[:, some].astype(np.float64), c[:, some]) for some in _columns(b))
 
 
 def largest_error(a: Matrix, b: Matrix, c: Matrix) -> float:
@@ -53,9 +56,19 @@ def largest_error(a: Matrix, b: Matrix, c: Matrix) -> float:
     >>> largest_error(a, b, a @ b) < 1e-6
     True
     """
-    left, right = a.astype(np.float64), b.astype(np.float64)
-    sizes = np.abs(left) @ np.abs(right)
-    return float((np.abs(c - left @ right) / np.where(sizes > 0, sizes, 1.0)).max(initial=0))
+    left, worst = a.astype(np.float64), 0.0
+    for some in _columns(b):
+        right = b[:, some].astype(np.float64)
+        sizes = np.abs(left) @ np.abs(right)
+        errors = np.abs(c[:, some] - left @ right) / np.where(sizes > 0, sizes, 1.0)
+        worst = max(worst, float(errors.max(initial=0)))
+    return worst
+
+
+def _columns(b: Matrix) -> list[slice]:
+    """Columns of B, as many at a time as need little room."""
+    wide = max(1, _AT_ONCE // b.shape[0])
+    return [slice(start, start + wide) for start in range(0, b.shape[1], wide)]
 
 
 def digest(matrix: Matrix) -> str:

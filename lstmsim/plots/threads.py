@@ -24,14 +24,14 @@ __all__ = ["LOOKS", "activities", "plot"]
 
 #: What a thread does, in the order in which it is stacked, with its look.
 LOOKS = {
-    "computes": Style("#0072B2"),
+    "works on a step": Style("#0072B2"),
     "waits for a piece of C": Style("#D55E00", "xxxx", "#5A2700"),
     "waits for memory": Style("#F0C75E", "////", "#7A5A00"),
-    "waits at a barrier": Style("#CC79A7", "....", "#5E2A49"),
-    "has done its part": Style("#ECECEC"),
+    "has done its part": Style("#D6D6D6"),
+    "is in the barrier": Style("#CC79A7", "....", "#5E2A49"),
 }
-_COMPUTES, _C, _MEMORY, _BARRIER, _DONE = LOOKS
-_STATES = {"busy": _COMPUTES, "contention": _C, "barrier": _BARRIER}
+_WORKS, _C, _MEMORY, _DONE, _BARRIER = LOOKS
+_STATES = {"busy": _WORKS, "contention": _C, "barrier": _BARRIER}
 _WINDOWS = 300
 _MEMORY_LINE = "#333333"
 
@@ -49,13 +49,14 @@ def activities(timeline: Timeline, finish: Sequence[int]) -> _Spans:
     cores[places] = [timeline.rows[place].core for place in places]
     spans: dict[str, list[NDArray[np.int64]]] = {name: [] for name in LOOKS}
     thread = cores[timeline.row]
-    ends = np.append(np.asarray(finish, dtype=np.int64), 0)[thread]
+    ends, last = np.append(np.asarray(finish, dtype=np.int64), 0)[thread], max(finish, default=0)
     for state in np.unique(timeline.state[thread >= 0]):
         mine = (timeline.state == state) & (thread >= 0)
         # the lines of a thread's last step are still on their way when nothing is left to issue
         for name, low, high in (
             (_STATES.get(STATES[state], _MEMORY), 0, ends[mine]),
-            (_DONE, ends[mine], timeline.makespan_cycles),
+            (_DONE, ends[mine], last),
+            (_BARRIER, last, timeline.makespan_cycles),
         ):
             start, end = np.maximum(timeline.start[mine], low), np.minimum(timeline.end[mine], high)
             table = np.stack([thread[mine], start, end], axis=1)
@@ -162,7 +163,9 @@ def _draw_memories(axes: Axes, timeline: Timeline, edges: NDArray[np.int64]) -> 
     axes.set_ylim(0, 105)
     axes.set_yticks([0, 50, 100])
     axes.set_ylabel("memory\nbusy (%)")
-    if len(rows) > 1:
+    if not any(map(np.any, busy)):
+        axes.text(0.5, 0.5, "no line of memory", transform=axes.transAxes, ha="center", va="center", color="#555555")
+    elif len(rows) > 1:
         told = f"mean of {len(rows)} memories; grey: from the least to the most busy one"
         axes.set_title(told, loc="right", fontsize=7, color="#555555", pad=2)
 

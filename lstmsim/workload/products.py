@@ -52,18 +52,16 @@ def step_products(layer: Layer) -> tuple[LayerProduct, ...]:
     )
 
 
-def input_projection(layer: Layer) -> LayerProduct | None:
-    """The products of all sums with x, which can be taken for all time steps at once; None: no sum reads x.
+def input_projection(layer: Layer) -> LayerProduct:
+    """The products of all sums with x, which can be taken for all time steps at once.
 
-    layer: any layer.
+    layer: any layer of a model; some gate of its cell reads x.
 
     >>> from lstmsim.workload.cells import cell
     >>> input_projection(Layer(cell("gru"), hidden=8, input=5)).label
     'r,z,nx x [x]'
     """
     sums = [(stage, each) for stage in layer.cell.stages for each in stage.sums if "x" in each.vectors]
-    if not sums:
-        return None
     rows = sum(layer.units(stage.rows) for stage, _ in sums)
     return LayerProduct(tuple(each.name for _, each in sums), rows, ("x",), layer.input)
 

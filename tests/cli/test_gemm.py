@@ -1,0 +1,252 @@
+"""`lstmsim gemm`: what it prints, writes and refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lstmsim.formats.traces import load_trace
+from lstmsim.metrics.timeline import MAIN, STATES
+from tests.cli.runner import call
+
+pytestmark = pytest.mark.needs_core
+
+#: A product whose plan cuts K, loses to the best M/N pair with warm caches, and wins with cold ones.
+SMALL = ("gemm", "8", "64", "512", "--threads", "8")
+ALONE = (*SMALL, "--no-baselines", "--no-numbers")
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def data(*arguments: str) -> dict[str, Any]:
+    called = call(*arguments, "--json", "-")
+    assert called.exit_code == 0, called.output
+    answer: dict[str, Any] = json.loads(called.stdout)
+    return answer
+
+
+def lines(text: str) -> str:
+    """A text whose lines were joined."""
+    return " ".join(text.split())
+
+
+def test_the_text_says_what_is_planned_and_how_it_compares() -> None:
+    called = call(*SMALL, "--ablate")
+    assert (called.exit_code, called.stderr) == (0, "")
+    text = lines(called.stdout)
+    answer = data(*SMALL)
+    for state in ("warm", "cold"):
+        plan, blis = answer["run"][state]["makespan_cycles"], answer["beside"]["blis"][state]["makespan_cycles"]
+        best = min(each[state]["makespan_cycles"] for each in answer["beside"]["pairs"])
+        assert f"the plan is {blis / plan:.3f} times as fast as M/N by BLIS's rule, MN 1x8x1" in text
+        assert answer["beside"][state]["loses_to_best_pair"] == (plan > best)
+        loses = f"{state} caches the plan loses to the best M/N pair (of 4), MN 2x4x1: it takes {plan / best:.3f} times"
+        assert (loses in text) == (plan > best)
+    assert answer["beside"]["warm"]["loses_to_best_pair"]
+    assert not answer["beside"]["cold"]["loses_to_best_pair"]
+    for said in (
+        "plan NK 1x2x4 (p_m x p_n x p_k: columns of C and K are cut), blocks of 8 x 32 x 128",
+        "sub-blocks 2 x 2 of 6 x 16, visited in rotated order; each in a buffer of its own",
+        "the planner is a reconstruction",
+        "gives no formula, weight or limit",
+        "of integers equal to numpy's in every number; of float32 the largest difference",
+        "idle cuts none",
+        "not modelled TLB",
+        "none: a lock round the whole block while it is computed, so it is no fair baseline; the plan is both",
+    ):
+        assert said in text, said
+
+
+def test_what_stands_beside_a_plan_is_the_best_of_it() -> None:
+    answer = data(*SMALL, "--no-numbers")
+    plan = answer["run"]
+    assert answer["schema"] == "lstmsim/gemm/1"
+    assert answer["result"] is None
+    assert len(answer["plan"]["candidates"]) == 6
+    for state in ("warm", "cold"):
+        cycles = [each[state]["makespan_cycles"] for each in answer["plan"]["candidates"]]
+        assert cycles[answer["plan"]["rank"]] == plan[state]["makespan_cycles"]
+        assert answer["beside"][state]["regret"] == plan[state]["makespan_cycles"] / min(cycles) - 1
+        best = answer["plan"]["candidates"][cycles.index(min(cycles))]
+        assert answer["beside"][state]["best_candidate"] == {key: best[key] for key in ("kind", *SIZES)}
+        assert plan[state]["makespan_cycles"] >= max(plan[state]["finish_cycles"])
+        counts = plan[state]["counts"]
+        assert counts["l1"]["hit_rate"] == counts["l1"]["hits"] / counts["l1"]["accesses"]
+        assert sum(counts["lines"]["by_memory"]) == counts["lines"]["memory_read"] + counts["lines"]["memory_write"]
+    assert plan["utilization"] == 8 * 64 * 512 / (8 * 16 * plan["warm"]["makespan_cycles"])
+    # with all pairs among the candidates, these are the pairs beside the plan: no pair is idle here
+    every = data(*SMALL, "--no-numbers", "--set", "mn=all")
+    pairs = {(each["p_m"], each["p_n"]): each["warm"] for each in every["plan"]["candidates"] if each["kind"] == "MN"}
+    assert pairs.keys() == {(1, 8), (2, 4), (4, 2), (8, 1)}
+    for each in answer["beside"]["pairs"]:
+        assert each["warm"]["makespan_cycles"] == pairs[each["p_m"], each["p_n"]]["makespan_cycles"]
+    assert every["plan"]["settings"]["mn"] == "all"
+    assert every["plan"]["settings_given"] == ["mn"]
+
+
+SIZES = ("p_m", "p_n", "p_k", "mb", "nb", "kb")
+
+
+def test_a_candidate_that_is_not_accepted_is_passed_over_and_says_why() -> None:
+    answer = data("gemm", "32", "32", "1024", "--threads", "32", "--no-baselines", "--no-numbers")
+    assert answer["plan"]["rank"] == 1
+    assert answer["plan"]["candidates"][0]["why_not"] == ["kb < kc/4", "p_k > 16"]
+    text = call("gemm", "32", "32", "1024", "--threads", "32", "--no-baselines", "--no-numbers").stdout
+    assert "rank 1 of" in text
+    assert "rejected: kb < kc/4, p_k > 16" in text
+    assert "1 candidate before it could not be accepted" in lines(text)
+    assert "beside the plan" not in text
+
+
+@pytest.mark.parametrize("relief", ["none", "sub", "buffer", "both"])
+def test_reliefs_run_the_cut_of_the_plan(relief: str) -> None:
+    answer = data(*ALONE, "--relief", relief, "--ablate")
+    (same,) = [each for each in answer["ablations"] if each["relief"] == relief]
+    assert answer["run"]["warm"]["makespan_cycles"] == same["warm"]["makespan_cycles"]
+    assert answer["run"]["buffer"] == (relief in ("buffer", "both"))
+    assert (answer["run"]["sub_blocks"] is not None) == (relief in ("sub", "both"))
+    assert (answer["run"]["warm"]["buffer_bytes"] > 0) == answer["run"]["buffer"]
+    cycles = {each["relief"]: each["warm"]["makespan_cycles"] for each in answer["ablations"]}
+    assert cycles["none"] > max(cycles["sub"], cycles["buffer"], cycles["both"])
+    assert f"what runs, by relief {relief}" in call(*ALONE, "--relief", relief).stdout
+
+
+def test_a_plan_that_leaves_k_whole_has_nothing_to_relieve() -> None:
+    answer = data("gemm", "16", "16", "8", "--threads", "2", "--relief", "both", "--ablate", "--no-numbers")
+    assert answer["ablations"] == []
+    assert answer["plan"]["p_k"] == 1
+    (said,) = answer["remarks"]
+    assert "no threads share a block of C in this plan" in said
+
+
+def test_c_is_computed_by_the_threads_and_written() -> None:
+    called = call(*SMALL, "--no-baselines", "--seed", "3", "--output", "c.npy", "--json", "a.json")
+    assert (called.exit_code, called.stderr) == (0, "wrote c.npy\nwrote a.json\n")
+    # drawn as the docstring of `drawn_matrices` says
+    draw = np.random.default_rng([3, 17])
+    a, b = (draw.standard_normal(shape).astype(np.float32) for shape in ((8, 512), (512, 64)))
+    written = np.load("c.npy")
+    assert written.dtype == np.float32
+    assert np.abs(written - a.astype(float) @ b).max() < 1e-4
+    answer = json.loads(Path("a.json").read_text())["result"]
+    assert answer["integers_equal"] is True
+    assert 0 < answer["largest_error"] < 1e-6
+    assert answer["shape"] == [8, 64]
+    # another cut adds up in another order
+    assert data(*SMALL, "--no-baselines", "--seed", "3", "--threads", "1")["result"]["sha256"] != answer["sha256"]
+    assert data(*SMALL, "--no-baselines", "--seed", "3", "--caches", "cold")["result"]["sha256"] == answer["sha256"]
+
+
+def test_a_layer_of_a_model_is_a_product() -> None:
+    options = ("--threads", "4", "--no-baselines", "--no-numbers")
+    answer = data(
+        "gemm", "--model", "silero-vad-16k", "--product", "gradient", "--steps", "20", "--batch", "2", *options
+    )
+    assert answer["product"]["source"].startswith("gradient of layer 0 of silero-vad-16k (cell lstm, hidden 128")
+    assert [answer["product"][each] for each in "mnk"] == [512, 256, 40]
+    called = call("gemm", "--model", "deepbench-gru-512-1", *options)
+    assert "the step has 3 products; this is part 0, the largest one" in lines(called.stdout)
+
+
+def test_both_engines_give_the_same_numbers() -> None:
+    fast, reference = (data(*ALONE, "--engine", each) for each in ("fast", "reference"))
+    assert (fast.pop("engine"), reference.pop("engine")) == ("fast", "reference")
+    assert fast == reference
+
+
+def test_chips_and_threads_are_chosen() -> None:
+    answer = data("gemm", "24", "64", "64", "--chip", "xeon-gold-5122", "--no-baselines", "--no-numbers")
+    assert (answer["threads"], answer["cores"], answer["peak_macs_per_cycle"]) == (4, 4, 128)
+    slower = data(*ALONE, "--chip-set", "frequency_mhz=1125")
+    assert slower["run"]["warm"]["us"] == 2 * data(*ALONE)["run"]["warm"]["us"]
+
+
+def test_what_would_take_minutes_is_left_out_unless_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lstmsim.api.gemm_beside._MOST_ACCESSES", 1000)
+    monkeypatch.setattr("lstmsim.api.gemm_numbers._MOST_MACS", 1000)
+    answer = data(*SMALL)
+    assert [each.get("left_out", False) for each in answer["plan"]["candidates"]] == [False, *[True] * 4, False]
+    assert [each["p_n"] for each in answer["beside"]["pairs"]] == [8]
+    assert answer["beside"]["warm"]["best_pair"] is answer["beside"]["warm"]["regret"] is answer["result"] is None
+    assert any("left out" in each for each in answer["remarks"])
+    text = lines(call(*SMALL).stdout)
+    assert "times as fast as M/N by BLIS's rule, MN 1x8x1" in text
+    assert "regret" not in text
+    assert "its numbers were left out: ask for numbers" in text
+    asked = data(*SMALL, "--baselines", "--numbers")
+    assert len(asked["beside"]["pairs"]) == 4
+    assert asked["result"]["integers_equal"]
+
+
+def test_a_trace_has_the_cycles_of_the_report() -> None:
+    answer = data(*ALONE, "--trace", "t.csv", "--timeline", "t.png")
+    timeline = load_trace("t.csv")
+    assert timeline.makespan_cycles == answer["run"]["warm"]["makespan_cycles"]
+    waits = {"contention": 0, "memory": 0}
+    for row, start, end, state in zip(timeline.row, timeline.start, timeline.end, timeline.state, strict=True):
+        if timeline.rows[row].kind == MAIN and STATES[state] in waits:
+            waits[STATES[state]] += int(end - start)
+    assert {name: answer["run"]["warm"]["waits"][name] for name in waits} == waits
+    assert Path("t.png").stat().st_size > 10_000
+    assert call(*ALONE, "--trace", "w.csv", "--trace-window", "0:100").exit_code == 0
+    assert Path("w.csv").stat().st_size < Path("t.csv").stat().st_size
+
+
+WRONG = {
+    ("0", "-5", "x"): "M: must be a whole number from 1 to 1,000,000, got 0\n"
+    "N: must be a whole number from 1 to 1,000,000, got -5\nK: must be a whole number from 1 to 1,000,000, got 'x'\n",
+    ("1e3", "8", "8"): "M: must be a whole number from 1 to 1,000,000, got '1e3'",
+    ("8", "8", "99999999999999999999999"): "K: must be a whole number from 1 to 1,000,000, got 99999999999999999999999",
+    ("1000000", "1000000", "2"): "product: 1,000,000 x 1,000,000 x 2: C has 1,000,000,000,000 elements, at most",
+    ("16000", "16000", "16000"): "product: 16000 x 16000 x 16000 touches about ",
+    (): "M: is missing: give M, N and K, or a model",
+    ("8", "8", "8", "--model", "lstm-512"): "M: is given, and a model too: give the one or the other",
+    ("8", "8", "8", "--steps", "3"): "steps: is for a product of a model's layer: give a model too",
+    ("--model", "lstm-51"): "Error: no model called 'lstm-51'; did you mean 'lstm-512'?",
+    ("8", "8", "8", "--threads", "65"): "threads: must be a whole number from 1 to 64, the cores of epyc-7742, got 65",
+    ("8", "8", "8", "--threads", "0"): "threads: must be a whole number from 1 to 64, the cores of epyc-7742, got 0",
+    ("8", "8", "8", "--chip", "edge"): "chip edge: its machine has no threads for matrix products; epyc-7742 and xeon",
+    ("8", "8", "8", "--chip", "epic-7742"): "Error: no chip called 'epic-7742'; did you mean 'epyc-7742'?",
+    (
+        "8",
+        "8",
+        "8",
+        "--set",
+        "trafic=3",
+    ): "--set trafic: is no parameter of the planner; did you mean 'traffic'?; it",
+    ("8", "8", "8", "--set", "traffic=-0.5"): "traffic: must be at least 0.0, got -0.5",
+    ("8", "8", "8", "--caches", "hot"): "caches: must be cold or warm, got 'hot'",
+    (
+        "8",
+        "8",
+        "8",
+        "--relief",
+        "bth",
+    ): "relief: must be plan, none, sub, buffer or both, got 'bth'; did",
+    ("8", "8", "8", "--trace-window", "1:2"): "--trace-window: only with --trace",
+    ("8", "8", "8", "--output", "c.txt"): "--output c.txt: expected a file name that ends in .npy",
+}
+
+
+@pytest.mark.parametrize("arguments", WRONG, ids=" ".join)
+def test_a_mistake_is_a_sentence(arguments: tuple[str, ...]) -> None:
+    called = call("gemm", *arguments)
+    assert (called.exit_code, called.stdout) == (2, "")
+    assert called.stderr.startswith(WRONG[arguments]), called.stderr
+    assert "Error: No such option '--modle'. Did you mean '--model'?" in call("gemm", "--modle", "x").stderr
+    assert "expected M, N and K, or --model; got 2 sizes: 8 8" in call("gemm", "8", "8").stderr
+
+
+def test_edges_of_sizes_and_threads_are_simulated() -> None:
+    for sizes in (("1", "1", "1"), ("1", "3", "2"), ("5", "7", "3000")):
+        for threads in ("1", "7", "64"):
+            called = call("gemm", *sizes, "--threads", threads, "--no-baselines", "--ablate")
+            assert called.exit_code == 0, called.output
+            assert "equal to numpy's in every number" in lines(called.stdout)
