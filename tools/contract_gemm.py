@@ -21,12 +21,15 @@ from lstmsim.targets.multicore.lowering.figures import figures_of, lowered
 from lstmsim.targets.multicore.machine import Machine
 from lstmsim.targets.multicore.planning.planner import plan
 from lstmsim.targets.multicore.planning.second_stage import division_of
+from lstmsim.targets.multicore.planning.settings import DOCUMENTED
 from lstmsim.wording import listed
 from tools.contract_gemm_jobs import job_result
 
 __all__ = ["KINDS", "cut_of", "machine_of", "plan_shown", "result"]
 
 Case = Mapping[str, Any]
+#: The conditions that section 2 of docs/multicore.md has.
+_WEIGHED = tuple(name for name, weight in DOCUMENTED.weights.items() if weight)
 _RELIEFS = ("none", "sub", "buffer", "both")
 #: How many sub-blocks a case lists.
 _SUB_RANKED = 5
@@ -63,8 +66,8 @@ def plan_shown(made: GemmPlan) -> dict[str, Any]:
         "ranked": [
             {
                 **_cut_shown(each.cut),
-                "raw": dict(each.raw),
-                "normalised": dict(each.normalised),
+                "raw": {name: each.raw[name] for name in _WEIGHED},
+                "normalised": {name: each.normalised[name] for name in _WEIGHED},
                 "fitness": each.fitness,
                 "why_not": list(each.why_not),
             }
@@ -123,12 +126,12 @@ def _figures_shown(figures: GemmFigures) -> dict[str, Any]:
 
 
 def _plan(case: Case, engine: str) -> dict[str, Any]:
-    return {"plan": plan_shown(plan(machine_of(case["machine"]), _product(case), case["threads"]))}
+    return {"plan": plan_shown(plan(machine_of(case["machine"]), _product(case), case["threads"], DOCUMENTED))}
 
 
 def _run(case: Case, engine: str) -> dict[str, Any]:
     machine, product = machine_of(case["machine"]), _product(case)
-    made = plan(machine, product, case["threads"])
+    made = plan(machine, product, case["threads"], DOCUMENTED)
     accepted = [each.cut for each in made.ranked if not each.why_not]
     runs = [_simulated(machine, division_of(machine, product, cut, "plan"), case["caches"], engine) for cut in accepted]
     makespans = [each["makespan"] for each in runs]

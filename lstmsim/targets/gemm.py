@@ -44,7 +44,7 @@ CACHES = ("cold", "warm")
 RELIEFS = ("plan", "none", "sub", "buffer", "both")
 
 #: The conditions of a candidate in the order in which they are added up.
-CONDITIONS = ("k_fit", "mn_fit", "padding", "balance", "contention", "traffic")
+CONDITIONS = ("k_fit", "mn_fit", "padding", "balance", "contention", "traffic", "cycles")
 
 
 @hashed_once

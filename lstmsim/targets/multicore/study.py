@@ -31,6 +31,7 @@ _MEANINGS = {
     "balance": "work of the busiest thread over the mean; less is better",
     "contention": "threads that add into the same block of C; less is better",
     "traffic": "elements of A, B and C that all threads together bring and take; less is better",
+    "cycles": "an estimate of the makespan, with caches as they are at the beginning; less is better",
     "least_kb": "least part of kc that a part of K must have, so that a cut is accepted",
     "most_padding": "largest padding of a cut that is accepted",
     "most_p_k": "most threads that may add into the same block of C",
@@ -75,7 +76,7 @@ class Threads:
     def plan(self, chip: _Chip, task: GemmTask) -> GemmPlan:
         """The planner: a plan for the product; `InputError` for sizes, threads and settings that cannot be."""
         _check(chip.view, task)
-        return plan(chip.view, task.product, task.threads, settings_of(task.settings))
+        return plan(chip.view, task.product, task.threads, settings_of(task.settings), task.caches)
 
     def division(self, chip: _Chip, task: GemmTask, cut: Cut, relief: str = "plan") -> Division:
         """What a cut becomes with the planner's sub-blocks and buffer, or with a relief.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
+from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,7 +15,7 @@ from lstmsim.targets.multicore.planning.blocks import blocks_of
 from lstmsim.targets.multicore.planning.cuts import mn_cuts
 from lstmsim.targets.multicore.planning.planner import plan
 from lstmsim.targets.multicore.planning.second_stage import division_of
-from lstmsim.targets.multicore.planning.settings import settings_of
+from lstmsim.targets.multicore.planning.settings import DOCUMENTED
 from tests.oracle import multicore_plan as model
 from tests.targets.multicore.random_work import cut_of, machines, modelled
 
@@ -25,14 +27,19 @@ asked = st.builds(Product, sizes, sizes, sizes)
 numbers = st.one_of(st.integers(1, 12), st.sampled_from([16, 24, 36, 48, 60, 64, 61]))
 
 
+def weighed(conditions: Mapping[str, float]) -> dict[str, float]:
+    """Those that the text has."""
+    return {name: conditions[name] for name in model.NAMES}
+
+
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(machines(), asked, numbers)
 def test_a_plan_with_all_that_led_to_it(machine: Machine, product: Product, threads: int) -> None:
-    said = plan(machine, product, threads)
+    said = plan(machine, product, threads, DOCUMENTED)
     expected = model.plan(machine, (product.m, product.n, product.k), threads)
     assert tuple(blocks_of(machine)) == expected.blocks
     ranked = [
-        (cut_of(each.cut), dict(each.raw), dict(each.normalised), each.fitness, list(each.why_not))
+        (cut_of(each.cut), weighed(each.raw), weighed(each.normalised), each.fitness, list(each.why_not))
         for each in said.ranked
     ]
     assert ranked == expected.ranked
@@ -53,7 +60,7 @@ def test_a_plan_with_all_that_led_to_it(machine: Machine, product: Product, thre
 def test_other_weights_rank_as_the_text_says(
     machine: Machine, product: Product, threads: int, weights: list[int]
 ) -> None:
-    said = plan(machine, product, threads, settings_of(dict(zip(model.NAMES, weights, strict=True))))
+    said = plan(machine, product, threads, replace(DOCUMENTED, **dict(zip(model.NAMES, weights, strict=True))))
     expected = model.plan(machine, (product.m, product.n, product.k), threads, tuple(weights))
     assert [(cut_of(each.cut), each.fitness) for each in said.ranked] == [each[::3][:2] for each in expected.ranked]
     assert said.chosen == expected.chosen
@@ -62,7 +69,7 @@ def test_other_weights_rank_as_the_text_says(
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(machines(), asked, numbers, st.sampled_from(RELIEFS))
 def test_the_second_stage_of_every_candidate(machine: Machine, product: Product, threads: int, relief: str) -> None:
-    for cut in (each.cut for each in plan(machine, product, threads).ranked if each.cut.p_k > 1):
+    for cut in (each.cut for each in plan(machine, product, threads, DOCUMENTED).ranked if each.cut.p_k > 1):
         division = modelled(division_of(machine, product, cut, relief))
         assert (division.sub, division.buffer) == model.relieved(machine, cut_of(cut), relief)
 

@@ -13,6 +13,7 @@ from lstmsim.targets.multicore.lines.space import Matrix, Places, Segment, Space
 from lstmsim.targets.multicore.lines.types import Array
 from lstmsim.targets.multicore.machine import Machine
 from lstmsim.targets.multicore.planning.planner import plan
+from lstmsim.targets.multicore.planning.settings import DOCUMENTED
 from lstmsim.workload.model import Layer
 
 __all__ = ["JobSpace", "Pass", "Shape", "Vectors", "divisions_of", "laid_out", "plans_of"]
@@ -95,14 +96,16 @@ class JobSpace(NamedTuple):
 
 @lru_cache(maxsize=256)
 def plans_of(machine: Machine, layer: Layer, batch: int, threads: int) -> tuple[GemmPlan, ...]:
-    """The plans of the products of a layer's time step, each as for a product alone.
+    """The plans of the products of a layer's time step, with the parameters of section 2 of docs/multicore.md.
 
     machine: where it runs.
     layer: the layer.
     batch, threads: how many sequences; on how many cores.
     """
     products = cell_work(layer.cell).products
-    return tuple(plan(machine, each.product(layer.hidden, layer.input, batch), threads) for each in products)
+    return tuple(
+        plan(machine, each.product(layer.hidden, layer.input, batch), threads, DOCUMENTED) for each in products
+    )
 
 
 def divisions_of(machine: Machine, layer: Layer, batch: int, threads: int) -> tuple[Division, ...]:

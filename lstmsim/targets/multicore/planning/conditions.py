@@ -1,38 +1,28 @@
-"""What speaks for and against a cut (sections 2.4 to 2.6 of docs/multicore.md)."""
+"""What speaks for and against a cut (section 2.4 of docs/multicore.md)."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from math import sqrt
 
 from lstmsim.targets.gemm import Cut, Product
 from lstmsim.targets.multicore.machine import Machine
 from lstmsim.targets.multicore.planning.blocks import blocks_of
+from lstmsim.targets.multicore.planning.estimate import estimated_cycles
 
-__all__ = ["FITS", "MEANINGS", "conditions_of", "fitness_of", "normalised"]
-
-#: Conditions of which more is better; of all others less is.
-FITS = ("k_fit", "mn_fit", "count")
-
-#: What each condition says.
-MEANINGS: Mapping[str, str] = {
-    "k_fit": "how much of kc, the best length of sums for the first cache, a part of K fills",
-    "mn_fit": "how much of mc or nc, the best rows and columns for the other caches, a block fills",
-    "padding": "work of whole micro-tiles for each useful one, against that of the uncut product",
-    "balance": "work of the busiest thread, against the mean",
-    "contention": "threads that add into the same block of C",
-    "traffic": "elements of A and B that all threads read, and of C that they read and write",
-}
+__all__ = ["conditions_of"]
 
 
-def conditions_of(machine: Machine, product: Product, cut: Cut) -> Mapping[str, float]:
+def conditions_of(machine: Machine, product: Product, cut: Cut, caches: str) -> Mapping[str, float]:
     """The conditions of a cut by name, as they are.
 
-    machine: its blocks and its micro-tile.
+    machine: its blocks and its micro-tile, and for the estimate all of it.
+    caches: what lies in them, for the estimate; one of `lstmsim.targets.gemm.CACHES`.
 
     >>> from lstmsim.targets.multicore.toy import TOY
-    >>> print(conditions_of(TOY, Product(4, 8, 64), Cut("MK", 1, 1, 2, 4, 8, 32)))
-    {'k_fit': 1.0, 'mn_fit': 0.125, 'padding': 1.0, 'balance': 1.0, 'contention': 2.0, 'traffic': 896.0}
+    >>> each = conditions_of(TOY, Product(4, 8, 64), Cut("MK", 1, 1, 2, 4, 8, 32), "warm")
+    >>> each["mn_fit"], each["contention"], each["traffic"], each["cycles"]
+    (0.125, 2.0, 896.0, 442.0)
     """
     m, n, k = product.m, product.n, product.k
     traffic = m * k * _up(n, cut.nb) + k * n * _up(m, cut.mb) + 2 * m * n * cut.p_k
@@ -44,42 +34,8 @@ def conditions_of(machine: Machine, product: Product, cut: Cut) -> Mapping[str, 
         "balance": _balance(machine, product, cut),
         "contention": float(cut.p_k),
         "traffic": float(traffic),
+        "cycles": estimated_cycles(machine, product, cut, caches),
     }
-
-
-def normalised(rows: Sequence[Mapping[str, float]]) -> list[Mapping[str, float]]:
-    """The conditions of several candidates from 0 to 1, where 1 is the best of them.
-
-    rows: of each candidate, its conditions by name.
-
-    >>> normalised([{"k_fit": 0.5, "traffic": 10.0}, {"k_fit": 0.25, "traffic": 5.0}])
-    [{'k_fit': 1.0, 'traffic': 0.5}, {'k_fit': 0.5, 'traffic': 1.0}]
-    """
-    if not rows:
-        return []
-    best = {name: (max if name in FITS else min)(row[name] for row in rows) for name in rows[0]}
-    return [
-        {name: value / best[name] if name in FITS else best[name] / value for name, value in row.items()}
-        for row in rows
-    ]
-
-
-def fitness_of(values: Collection[float], weights: Collection[float]) -> float:
-    """The weighted mean, rounded so that candidates that are alike tie.
-
-    values: normalised conditions.
-    weights: as many.
-
-    >>> fitness_of([1.0, 0.5], [1, 2])
-    0.666666667
-    """
-    total = 0.0
-    whole = 0.0
-    # not `sum`, which rounds in another way from Python 3.12 on
-    for value, weight in zip(values, weights, strict=True):
-        total += weight * value
-        whole += weight
-    return round(total / whole, 9)
 
 
 def _mn_fit(machine: Machine, cut: Cut) -> float:

@@ -2,34 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from lstmsim.targets.gemm import Candidate, Cut, GemmPlan, Product
 from lstmsim.targets.multicore.machine import Machine
 from lstmsim.targets.multicore.planning.blocks import blocks_of
-from lstmsim.targets.multicore.planning.conditions import conditions_of, fitness_of, normalised
+from lstmsim.targets.multicore.planning.conditions import conditions_of
 from lstmsim.targets.multicore.planning.cuts import blis_cut, is_idle, k_cuts, mn_cuts
+from lstmsim.targets.multicore.planning.fitness import fitness_of, normalised
 from lstmsim.targets.multicore.planning.second_stage import second_stage
 from lstmsim.targets.multicore.planning.settings import Settings
 
 __all__ = ["plan"]
 
+_DEFAULTS = Settings()
 
-def plan(machine: Machine, product: Product, threads: int, settings: Settings | None = None) -> GemmPlan:
+
+def plan(
+    machine: Machine, product: Product, threads: int, settings: Settings = _DEFAULTS, caches: str = "warm"
+) -> GemmPlan:
     """A plan for a product, with all that led to it.
 
     machine: what it is planned for; that it has as many cores as `threads` is the caller's affair.
     threads: how many, each on a core of its own.
-    settings: of the planner; None: the defaults.
+    settings: of the planner.
+    caches: what lies in them when the product begins, one of `lstmsim.targets.gemm.CACHES`.
 
     >>> from lstmsim.targets.multicore.toy import TOY
-    >>> of = plan(TOY, Product(4, 8, 64), 2)
+    >>> from lstmsim.targets.multicore.planning.settings import DOCUMENTED
+    >>> of = plan(TOY, Product(4, 8, 64), 2, DOCUMENTED)
     >>> [(each.cut.kind, each.fitness) for each in of.ranked], of.chosen
     ([('MK', 0.956521739), ('MN', 0.910512552)], 0)
+    >>> [(each.cut.kind, each.cut.p_m, each.cut.p_n, each.fitness) for each in plan(TOY, Product(4, 8, 64), 2).ranked]
+    [('MN', 1, 2, 0.983266575), ('MK', 1, 1, 0.96243976), ('MN', 2, 1, 0.916260058)]
     """
-    settings = settings or Settings()
     kept, idle = _kept(machine, product, threads, settings)
-    ranked = _ranked(machine, product, kept, settings)
+    ranked = _ranked(kept, [conditions_of(machine, product, cut, caches) for cut in kept], machine, settings)
     # a cut of rows and columns is always accepted, and one is always there
     chosen = next(place for place, each in enumerate(ranked) if not each.why_not)
     stage = second_stage(machine, ranked[chosen].cut)
@@ -49,15 +57,16 @@ def _kept(
     machine: Machine, product: Product, threads: int, settings: Settings
 ) -> tuple[tuple[Cut, ...], tuple[Cut, ...]]:
     """The candidates in the order in which they are listed, and those that leave a thread without work."""
-    first = blis_cut(product, threads)
-    others = mn_cuts(product, threads)[1:] if settings.mn == "all" else ()
-    rest = [(cut, is_idle(machine, product, cut)) for cut in (*others, *k_cuts(machine, product, threads))]
-    return (first, *(cut for cut, idle in rest if not idle)), tuple(cut for cut, idle in rest if idle)
+    pairs = mn_cuts(product, threads) if settings.mn == "all" else (blis_cut(product, threads),)
+    parts = [(cut, is_idle(machine, product, cut)) for cut in k_cuts(machine, product, threads)]
+    return (*pairs, *(cut for cut, idle in parts if not idle)), tuple(cut for cut, idle in parts if idle)
 
 
-def _ranked(machine: Machine, product: Product, cuts: tuple[Cut, ...], settings: Settings) -> tuple[Candidate, ...]:
+def _ranked(
+    cuts: Sequence[Cut], raw: Sequence[Mapping[str, float]], machine: Machine, settings: Settings
+) -> tuple[Candidate, ...]:
+    """The candidates with their conditions, the best first."""
     weights = settings.weights
-    raw = [conditions_of(machine, product, cut) for cut in cuts]
     rows = []
     for cut, own, of in zip(cuts, raw, normalised(raw), strict=True):
         fitness = fitness_of([of[name] for name in weights], weights.values())

@@ -6,7 +6,7 @@ from lstmsim.records import record
 from lstmsim.targets.gemm import Cut, Division, Product, SubBlocks, SubCandidate
 from lstmsim.targets.multicore.machine import Machine
 from lstmsim.targets.multicore.planning.blocks import blocks_of
-from lstmsim.targets.multicore.planning.conditions import fitness_of, normalised
+from lstmsim.targets.multicore.planning.fitness import fitness_of, normalised
 
 __all__ = ["SecondStage", "division_of", "second_stage"]
 

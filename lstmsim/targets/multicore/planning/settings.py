@@ -14,7 +14,7 @@ from lstmsim.records import hashed_once, record
 from lstmsim.targets.gemm import CONDITIONS
 from lstmsim.wording import listed
 
-__all__ = ["MN", "Settings", "settings_of"]
+__all__ = ["DOCUMENTED", "MN", "Settings", "settings_of"]
 
 #: Which cuts of rows and columns alone are candidates: the one of BLIS's rule, or all.
 MN = ("blis", "all")
@@ -28,7 +28,7 @@ _weight = partial(Key, low=0, high=_MOST)
 class Settings:
     """Parameters of the planner.
 
-    k_fit, mn_fit, padding, balance, contention, traffic: weight of each condition in the fitness, at least 0.
+    k_fit, mn_fit, padding, balance, contention, traffic, cycles: weight of each condition in the fitness, at least 0.
     least_kb: least part of `kc` that a part of K must have, so that a cut is accepted.
     most_padding: most work of whole micro-tiles, against the uncut product.
     most_p_k: most threads that add into the same block of C.
@@ -44,15 +44,20 @@ class Settings:
     balance: Annotated[float, _weight("weight of balance")] = 2.0
     contention: Annotated[float, _weight("weight of contention")] = 2.0
     traffic: Annotated[float, _weight("weight of traffic")] = 8.0
+    cycles: Annotated[float, _weight("weight of cycles")] = 100.0
     least_kb: Annotated[float, Key("least part of kc that a part of K must have", low=0, high=1)] = 0.25
     most_padding: Annotated[float, Key("most padding against the uncut product", above=0, high=_MOST)] = 1.5
     most_p_k: Annotated[int, Key("most threads that add into the same block of C", low=1, high=10**6)] = 16
-    mn: Annotated[str, Key("which cuts of rows and columns alone are candidates", choices=MN)] = "blis"
+    mn: Annotated[str, Key("which cuts of rows and columns alone are candidates", choices=MN)] = "all"
 
     @property
     def weights(self) -> Mapping[str, float]:
         """The weights by condition, in the order of `CONDITIONS`."""
         return {name: getattr(self, name) for name in CONDITIONS}
+
+
+#: The parameters of section 2 of docs/multicore.md. Recurrent jobs are planned with them.
+DOCUMENTED = Settings(cycles=0.0, mn="blis")
 
 
 def settings_of(given: Mapping[str, Any]) -> Settings:

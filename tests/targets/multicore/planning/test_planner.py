@@ -11,16 +11,15 @@ import pytest
 from lstmsim.errors import InputError
 from lstmsim.targets.gemm import CONDITIONS, Cut, Division, Product, SubBlocks
 from lstmsim.targets.multicore.planning.blocks import blocks_of
-from lstmsim.targets.multicore.planning.conditions import MEANINGS
 from lstmsim.targets.multicore.planning.cuts import k_cuts, mn_cuts
 from lstmsim.targets.multicore.planning.planner import plan
 from lstmsim.targets.multicore.planning.second_stage import division_of, second_stage
-from lstmsim.targets.multicore.planning.settings import Settings, settings_of
+from lstmsim.targets.multicore.planning.settings import DOCUMENTED, Settings, settings_of
 from lstmsim.targets.multicore.toy import TOY
 
 MANY = replace(TOY, cores=128)
-NAMES = "k_fit, mn_fit, padding, balance, contention, traffic, least_kb, most_padding, most_p_k and mn"
-WEIGHTS = "k_fit, mn_fit, padding, balance, contention and traffic"
+NAMES = "k_fit, mn_fit, padding, balance, contention, traffic, cycles, least_kb, most_padding, most_p_k and mn"
+WEIGHTS = "k_fit, mn_fit, padding, balance, contention, traffic and cycles"
 
 
 def only(name: str, **others: Any) -> Settings:
@@ -40,7 +39,7 @@ def test_a_prime_number_of_threads_has_one_cut_of_k_for_rows_and_none_for_column
 
 
 def test_one_element_on_many_threads_is_left_to_one_of_them() -> None:
-    of = plan(MANY, Product(1, 1, 1), 6)
+    of = plan(MANY, Product(1, 1, 1), 6, DOCUMENTED)
     assert pairs(tuple(each.cut for each in of.ranked)) == [("MN", 2, 3, 1)]
     assert pairs(of.idle) == [("MK", 3, 1, 2), ("MK", 2, 1, 3), ("MK", 1, 1, 6), ("NK", 1, 3, 2), ("NK", 1, 2, 3)]
     assert of.ranked[0].raw["balance"] == 6.0
@@ -50,7 +49,7 @@ def test_one_element_on_many_threads_is_left_to_one_of_them() -> None:
 def test_a_k_that_has_too_few_units_is_cut_into_fewer_parts_only() -> None:
     """K = 20 has three units of 8: no cut into 4 parts, but the last of 3 or 2 may be ragged."""
     product = Product(48, 48, 20)
-    of = plan(MANY, product, 12)
+    of = plan(MANY, product, 12, DOCUMENTED)
     assert pairs(of.idle) == [*(("MK", 12 // each, 1, each) for each in (4, 6, 12)), ("NK", 1, 3, 4), ("NK", 1, 2, 6)]
     parts = [cut for cut in k_cuts(MANY, product, 12) if cut.p_k == 3]
     assert [cut.kb for cut in parts] == [8, 8]
@@ -63,7 +62,7 @@ def test_a_part_of_k_is_never_longer_than_k() -> None:
 
 
 def test_a_very_long_k() -> None:
-    of = plan(MANY, Product(3, 5, 100_000), 16)
+    of = plan(MANY, Product(3, 5, 100_000), 16, DOCUMENTED)
     best = of.ranked[of.chosen]
     assert (best.cut.kind, best.cut.p_k, best.cut.kb) == ("MK", 16, 6256)
     assert of.buffer
@@ -82,7 +81,7 @@ def test_fits_have_an_end_where_blocks_are_larger_than_the_caches_want() -> None
 
 
 def test_a_tie_in_fitness_goes_to_fewer_parts_of_k_and_then_to_rows() -> None:
-    of = plan(MANY, Product(16, 64, 512), 8, only("padding"))
+    of = plan(MANY, Product(16, 64, 512), 8, only("padding", mn="blis"))
     assert {each.fitness for each in of.ranked} == {1.0}
     kinds = [(each.cut.kind, each.cut.p_k) for each in of.ranked]
     assert kinds == [("MN", 1), ("MK", 2), ("NK", 2), ("MK", 4), ("NK", 4), ("MK", 8)]
@@ -126,7 +125,7 @@ def test_a_block_too_large_for_a_buffer_and_too_small_for_sub_blocks_is_not_acce
 
 def test_limits_of_acceptance_are_those_of_the_settings() -> None:
     product = Product(8, 64, 4096)
-    assert [each.why_not for each in plan(MANY, product, 8).ranked].count(()) == 6
+    assert [each.why_not for each in plan(MANY, product, 8).ranked].count(()) == 9
     strict = Settings(least_kb=1, most_p_k=2, most_padding=0.5)
     reasons = {each.cut.kind + str(each.cut.p_k): each.why_not for each in plan(MANY, product, 8, strict).ranked}
     assert reasons["MN1"] == ()
@@ -136,20 +135,15 @@ def test_limits_of_acceptance_are_those_of_the_settings() -> None:
     assert {each.why_not for each in short if each.cut.p_k == 8} == {("kb < 0.75 kc",)}
 
 
-def test_all_pairs_are_candidates_in_their_order_but_for_those_that_idle() -> None:
+def test_all_pairs_are_candidates_also_those_that_leave_threads_without_work() -> None:
     product = Product(4, 64, 64)
     blis, every = (plan(MANY, product, 16, only("padding", mn=mn)) for mn in ("blis", "all"))
     assert pairs(mn_cuts(product, 16)) == [("MN", p_m, 16 // p_m, 1) for p_m in (1, 2, 4, 8, 16)]
-    of_mn = [each.cut for each in every.ranked if each.cut.kind == "MN"]
-    assert pairs(tuple(of_mn)) == [("MN", 1, 16, 1), ("MN", 2, 8, 1), ("MN", 4, 4, 1)]
-    assert pairs(every.idle) == [("MN", 8, 2, 1), ("MN", 16, 1, 1), *pairs(blis.idle)]
-    assert [each.cut for each in blis.ranked if each.cut.kind == "MN"] == of_mn[:1]
-
-
-def test_the_pair_of_blis_is_kept_even_if_threads_idle() -> None:
-    of = plan(MANY, Product(1, 3, 8), 5, Settings(mn="all"))
-    assert [(each.cut.kind, each.cut.p_n) for each in of.ranked] == [("MN", 5)]
-    assert pairs(of.idle) == [("MN", 5, 1, 1), ("MK", 1, 1, 5)]
+    of_mn = tuple(each.cut for each in every.ranked if each.cut.kind == "MN")
+    assert of_mn == mn_cuts(product, 16)
+    assert every.idle == blis.idle
+    assert [each.cut for each in blis.ranked if each.cut.kind == "MN"] == list(of_mn[:1])
+    assert {each.raw["balance"] for each in every.ranked if each.cut.p_m == 16} == {4.0}
 
 
 @pytest.mark.parametrize(("relief", "sub", "buffer"), [
@@ -198,4 +192,4 @@ def test_every_mistake_is_told_at_once() -> None:
 def test_settings_that_are_right() -> None:
     assert settings_of({}) == Settings()
     assert settings_of({"traffic": 3, "mn": "all", "most_p_k": 4}) == Settings(traffic=3, mn="all", most_p_k=4)
-    assert list(Settings().weights) == list(CONDITIONS) == list(MEANINGS)
+    assert list(Settings().weights) == list(CONDITIONS)

@@ -1,0 +1,134 @@
+"""An estimate of the cycles of a cut, without its lines in the caches (docs/multicore.md, section 9, "Planner")."""
+
+from __future__ import annotations
+
+from math import gcd
+from typing import NamedTuple
+
+from lstmsim.targets.gemm import Cut, Product
+from lstmsim.targets.multicore.machine import Machine
+from lstmsim.targets.multicore.planning.blocks import blocks_of
+from lstmsim.targets.multicore.planning.second_stage import SecondStage, second_stage
+
+__all__ = ["estimated_cycles"]
+
+
+def estimated_cycles(machine: Machine, product: Product, cut: Cut, caches: str) -> float:
+    """About how long a cut takes: the arithmetic of its largest thread, its pieces of C, its lines, and the barrier.
+
+    machine, product, cut: what runs where; with the planner's own sub-blocks and buffer.
+    caches: one of `lstmsim.targets.gemm.CACHES`.
+
+    >>> from lstmsim.targets.multicore.toy import TOY
+    >>> cut = Cut("MK", 1, 1, 2, 4, 8, 32)
+    >>> [estimated_cycles(TOY, Product(4, 8, 64), cut, caches) for caches in ("warm", "cold")]
+    [442.0, 492.0]
+    """
+    alone = _alone(machine, cut, second_stage(machine, cut))
+    own = _lines(machine, product, cut, _Size(cut.mb, cut.nb, cut.kb))
+    group = _of_group(machine, product, cut)
+    fixed = alone.handing + machine.barrier(cut.threads)
+    l2, llc = 2 * machine.l2_cycles_per_line, machine.llc_cycles_per_line
+    if caches == "cold" or group > machine.llc_bytes // machine.line:
+        busy = _busiest_memory(machine, product, cut, group)
+        core = _core(machine, alone.compute, own, (l2, llc, machine.core_memory_cycles_per_line))
+        return float(max(core, busy) + machine.memory_latency + fixed)
+    if own > machine.l2_bytes // machine.line:
+        return float(_core(machine, alone.compute, own, (l2, llc)) + fixed)
+    return float(alone.compute + fixed)
+
+
+class _Size(NamedTuple):
+    rows: int
+    columns: int
+    ks: int
+
+
+class _Alone(NamedTuple):
+    """Of the thread with the largest block: cycles of arithmetic, packing and adding up, and of handing over."""
+
+    compute: int
+    handing: int
+
+
+def _alone(machine: Machine, cut: Cut, stage: SecondStage) -> _Alone:
+    """With sub-blocks, threads hand over one at the end of each visit; without, a thread waits for all others."""
+    sub, handover = stage.sub_blocks, machine.handover_cycles
+    whole = _compute(machine, cut.kb, cut.mb, cut.nb)
+    if cut.p_k == 1:
+        return _Alone(whole, 0)
+    if stage.buffer:
+        update = _up(cut.mb * cut.nb, machine.update_per_cycle)
+        handing = sub.count * handover if sub else (cut.p_k - 1) * (handover + update)
+        return _Alone(whole + update, handing)
+    if sub is None:
+        return _Alone(whole, (cut.p_k - 1) * (whole + handover))
+    visits = sub.count * _up(cut.kb, blocks_of(machine).kc)
+    part = _compute(machine, cut.kb, min(sub.sm, cut.mb), min(sub.sn, cut.nb))
+    return _Alone(sub.count * part, visits * handover)
+
+
+def _compute(machine: Machine, ks: int, rows: int, columns: int) -> int:
+    """Cycles of packing and of micro-kernels."""
+    kc = blocks_of(machine).kc
+    full, rest = divmod(ks, kc)
+    return full * _block(machine, kc, rows, columns) + (_block(machine, rest, rows, columns) if rest else 0)
+
+
+def _block(machine: Machine, length: int, rows: int, columns: int) -> int:
+    panels = _up(columns, machine.nr)
+    tiles, edge = divmod(rows, machine.mr)
+    packing = _up(length * (machine.rows(rows) + panels * machine.nr), machine.pack_per_cycle)
+    kernels = tiles * _kernel(machine, length, machine.mr) + (_kernel(machine, length, edge) if edge else 0)
+    return packing + panels * kernels
+
+
+def _kernel(machine: Machine, length: int, rows: int) -> int:
+    return _up(length * machine.rows(rows) * machine.nr, machine.macs_per_cycle) + machine.kernel_cycles
+
+
+def _lines(machine: Machine, product: Product, cut: Cut, size: _Size) -> float:
+    """Lines of A, B and C that a block touches, on average over where it lies."""
+    run_a = _run(machine, size.ks, product.k, cut.kb if cut.p_k > 1 else 0)
+    run_c = _run(machine, size.columns, product.n, cut.nb if cut.p_n > 1 else 0)
+    return size.rows * run_a + (size.ks + size.rows) * run_c
+
+
+def _run(machine: Machine, elements: int, row: int, offset: int) -> float:
+    """Lines of a run of elements that begins at a multiple of a row, and of an offset, both in elements."""
+    size, line = machine.element_bytes, machine.line
+    step = gcd(line, row * size, offset * size)
+    return (elements * size + line - step) / line
+
+
+def _of_group(machine: Machine, product: Product, cut: Cut) -> float:
+    """Lines of A, B and C that the threads of a last-level cache touch, each once."""
+    left = min(machine.cores_per_llc, cut.threads)
+    parts = []
+    for most in (cut.p_k, cut.p_n, cut.p_m):
+        parts.append(min(most, left))
+        left = max(1, left // most)
+    ks, columns, rows = parts
+    whole = (product.m, product.n, product.k)
+    sizes = (rows * cut.mb, columns * cut.nb, ks * cut.kb)
+    return _lines(machine, product, cut, _Size(*map(min, sizes, whole)))
+
+
+def _busiest_memory(machine: Machine, product: Product, cut: Cut, group: float) -> float:
+    """Cycles of each memory, if pages are spread evenly."""
+    working = _up(product.m, cut.mb) * _up(product.n, cut.nb) * cut.p_k
+    groups = max(1.0, working / min(machine.cores_per_llc, cut.threads))
+    sizes = (product.m * product.k, product.k * product.n, product.m * product.n)
+    pages = sum(_up(each * machine.element_bytes, machine.page) for each in sizes)
+    return groups * group * machine.memory_cycles_per_line / min(machine.domains, pages)
+
+
+def _core(machine: Machine, compute: int, lines: float, rates: tuple[int, ...]) -> float:
+    """Cycles of a core with its lines, which overlap with each other and with arithmetic, or do not."""
+    if machine.overlap:
+        return max(compute, lines * max(rates))
+    return compute + lines * sum(rates)
+
+
+def _up(number: int, by: int) -> int:
+    return -(-number // by)
