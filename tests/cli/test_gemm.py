@@ -15,8 +15,10 @@ from tests.cli.runner import call
 
 pytestmark = pytest.mark.needs_core
 
-#: A product whose plan cuts K, loses to the best M/N pair with warm caches, and wins with cold ones.
-SMALL = ("gemm", "8", "64", "512", "--threads", "8")
+#: The parameters of section 2 of docs/multicore.md.
+DOCUMENTED = ("--set", "cycles=0", "--set", "mn=blis")
+#: A product whose plan with them cuts K, loses to the best M/N pair with warm caches, and wins with cold ones.
+SMALL = ("gemm", "8", "64", "512", "--threads", "8", *DOCUMENTED)
 ALONE = (*SMALL, "--no-baselines", "--no-numbers")
 
 
@@ -88,17 +90,17 @@ def test_what_stands_beside_a_plan_is_the_best_of_it() -> None:
     for each in answer["beside"]["pairs"]:
         assert each["warm"]["makespan_cycles"] == pairs[each["p_m"], each["p_n"]]["makespan_cycles"]
     assert every["plan"]["settings"]["mn"] == "all"
-    assert every["plan"]["settings_given"] == ["mn"]
+    assert every["plan"]["settings_given"] == ["cycles", "mn"]
 
 
 SIZES = ("p_m", "p_n", "p_k", "mb", "nb", "kb")
 
 
 def test_a_candidate_that_is_not_accepted_is_passed_over_and_says_why() -> None:
-    answer = data("gemm", "32", "32", "1024", "--threads", "32", "--no-baselines", "--no-numbers")
+    answer = data("gemm", "32", "32", "1024", "--threads", "32", "--no-baselines", "--no-numbers", *DOCUMENTED)
     assert answer["plan"]["rank"] == 1
     assert answer["plan"]["candidates"][0]["why_not"] == ["kb < kc/4", "p_k > 16"]
-    text = call("gemm", "32", "32", "1024", "--threads", "32", "--no-baselines", "--no-numbers").stdout
+    text = call("gemm", "32", "32", "1024", "--threads", "32", "--no-baselines", "--no-numbers", *DOCUMENTED).stdout
     assert "rank 1 of" in text
     assert "rejected: kb < kc/4, p_k > 16" in text
     assert "1 candidate before it could not be accepted" in lines(text)
