@@ -16,6 +16,7 @@ from lstmsim.targets.multicore.execution.numbers import computed
 from lstmsim.targets.multicore.execution.steps import steps_of
 from lstmsim.targets.multicore.execution.timing import core_cycles
 from lstmsim.targets.multicore.lines.caches import open_caches
+from lstmsim.targets.multicore.lines.plain import PlainCaches
 from lstmsim.targets.multicore.lines.space import Space, operands
 from lstmsim.targets.multicore.lines.types import COLUMNS
 from lstmsim.targets.multicore.lines.walk import runs_of
@@ -74,12 +75,13 @@ def test_lines_and_what_the_caches_count(case: tuple[Machine, Division], job: bo
     for run, step in zip(runs, steps, strict=True):
         expected = list(multicore_lines.runs(machine, product, their_places, step))
         assert list(zip(run.address.tolist(), run.size.tolist(), run.write.tolist(), strict=True)) == expected
-    caches = open_caches(machine, space.arrays)
+    native, plain = open_caches(machine, space.arrays), PlainCaches(machine, space.arrays)
     their_caches = multicore_caches.Caches(machine, their_space)
     for _ in range(2):
-        rows = caches.drive([step.thread for step in steps], runs)
         expected_rows = multicore_lines.trace(machine, their_caches, product, their_places)
-        assert rows.tolist() == [row_of(machine, each) for each in expected_rows]
+        for caches in (native, plain):
+            rows = caches.drive([step.thread for step in steps], runs)
+            assert rows.tolist() == [row_of(machine, each) for each in expected_rows]
         compute = [each.compute for each in expected_rows]
         assert core_cycles(machine, compute, rows).tolist() == [each.x for each in expected_rows]
 
