@@ -14,7 +14,25 @@ from lstmsim.targets.multicore.execution.timing import core_cycles
 from lstmsim.targets.multicore.lines.types import COLUMNS, TimedStep
 from lstmsim.targets.multicore.machine import Machine
 
-__all__ = ["counts_of", "timed_steps"]
+__all__ = ["compute_of", "counts_of", "timed_steps"]
+
+
+def compute_of(machine: Machine, steps: Sequence[Step]) -> NDArray[np.int64]:
+    """Cycles of arithmetic of each step; shape (steps,).
+
+    machine: its rates.
+    steps: of any threads.
+    """
+    # tens of thousands of steps have a few sizes
+    known: dict[tuple[int, int, int, bool], int] = {}
+    cycles = np.empty(len(steps), np.int64)
+    for place, step in enumerate(steps):
+        (m0, m1), (n0, n1), (k0, k1) = step.rows, step.columns, step.ks
+        key = (m1 - m0, n1 - n0, k1 - k0, step.packs_b)
+        if key not in known:
+            known[key] = compute_cycles(machine, step)
+        cycles[place] = known[key]
+    return cycles
 
 
 def timed_steps(
@@ -27,8 +45,7 @@ def timed_steps(
     rows: what the caches counted for each; shape (steps, len(COLUMNS) + memories).
     place: layer and direction, of a recurrent job; for people.
     """
-    compute = np.fromiter((compute_cycles(machine, step) for step in steps), np.int64, len(steps))
-    cycles = core_cycles(machine, compute, rows).tolist()
+    cycles = core_cycles(machine, compute_of(machine, steps), rows).tolist()
     lines = map(tuple, rows[:, len(COLUMNS) :].tolist())
     return [
         TimedStep(taken, own, step.after, _work(step), "update" if step.update else "multiply", place)

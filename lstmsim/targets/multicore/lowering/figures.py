@@ -6,8 +6,8 @@ import numpy as np
 
 from lstmsim.program.trace import Trace
 from lstmsim.targets.gemm import Division, GemmFigures, GemmWork
-from lstmsim.targets.multicore.execution.compute import compute_cycles
 from lstmsim.targets.multicore.execution.steps import steps_of
+from lstmsim.targets.multicore.execution.timed import compute_of
 from lstmsim.targets.multicore.execution.traced import traced
 from lstmsim.targets.multicore.lowering.product import program_of
 from lstmsim.targets.multicore.lowering.waits import step_times, waits_of
@@ -40,13 +40,13 @@ def figures_of(machine: Machine, work: GemmWork, trace: Trace) -> GemmFigures:
     cut, times = work.division.cut, step_times(work.program, trace)
     finish = np.zeros(cut.threads, np.int64)
     np.maximum.at(finish, times.thread, times.end)
-    compute = sum(compute_cycles(machine, step) for steps in steps_of(machine, work.division) for step in steps)
+    steps = [step for steps in steps_of(machine, work.division) for step in steps]
     buffered = cut.threads * cut.mb * cut.nb * machine.element_bytes if work.division.buffer else 0
     return GemmFigures(
         makespan=trace.makespan_cycles,
         finish=tuple(finish.tolist()),
         waits=waits_of(times),
         counts=work.counts,
-        compute=compute,
+        compute=int(compute_of(machine, steps).sum()),
         buffer_bytes=buffered,
     )

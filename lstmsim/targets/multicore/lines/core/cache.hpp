@@ -1,6 +1,9 @@
 // One cache: sets of lines, of each set the youngest first.
 #pragma once
 
+#include <algorithm>
+#include <memory>
+
 #include "array.hpp"
 
 namespace lstmsim {
@@ -21,8 +24,10 @@ inline bool is_dirty(Entry entry) { return entry & 1; }
 class Cache {
   public:
     Cache() = default;
-    Cache(i64 sets, i64 ways) : sets_(static_cast<u32>(sets)), mask_(sets & (sets - 1) ? 0 : sets_ - 1), ways_(ways) {
-        entries_.fill(sets * ways, Entry{0});
+    Cache(i64 sets, i64 ways)
+        : sets_(static_cast<u32>(sets)), mask_(sets & (sets - 1) ? 0 : sets_ - 1), ways_(ways),
+          entries_(new Entry[static_cast<std::size_t>(sets * ways)]) {
+        begun_.fill(sets, 0);
     }
 
     /// Make a line the youngest of its set, dirty if `dirty` or if it was; whether it is there.
@@ -65,12 +70,22 @@ class Cache {
   private:
     u32 sets_ = 1, mask_ = 0;
     i64 ways_ = 1;
-    Array<Entry> entries_;
+    /// Of each set its entries. They are nothing before the set is asked for: many products use few sets, and zeros for
+    /// all would take longer than their lines.
+    std::unique_ptr<Entry[]> entries_;
+    /// Of each set whether it was ever asked for.
+    Array<std::uint8_t> begun_;
 
     Slice<Entry> set_of(i64 line) {
         const u32 number = static_cast<u32>(line);
         const u32 set = mask_ || sets_ == 1 ? number & mask_ : number % sets_;
-        return entries_.part(static_cast<i64>(set) * ways_, ways_);
+        // inside, as `set` is a place of `begun_`
+        const Slice<Entry> own(entries_.get() + static_cast<i64>(set) * ways_, ways_);
+        if (std::uint8_t& begun = begun_[set]; !begun) {
+            begun = 1;
+            std::fill(own.begin(), own.end(), Entry{0});
+        }
+        return own;
     }
 
     /// Where a line is in its set; the set's size if it is not there.

@@ -32,6 +32,11 @@ i64 room(i64 caches, i64 sets, i64 ways) {
     return caches * (sets * ways);
 }
 
+void open(Array<Cache>& caches, i64 count, i64 sets, i64 ways) {
+    caches.reserve(count);
+    for (i64 number = 0; number < count; ++number) caches.push(Cache(sets, ways));
+}
+
 }  // namespace
 
 Caches::Caches(Slice<const i64> numbers, Slice<const i64> homes, Slice<const i64> kinds) : shape_(read(numbers)) {
@@ -44,9 +49,9 @@ Caches::Caches(Slice<const i64> numbers, Slice<const i64> homes, Slice<const i64
                     room(groups, s.llc_sets, s.llc_ways);
     between("how many lines all caches have", all, 1, MOST_ENTRIES);
     read_pages(homes, kinds);
-    l1_.fill(s.cores, Cache(s.l1_sets, s.l1_ways));
-    l2_.fill(s.cores, Cache(s.l2_sets, s.l2_ways));
-    llc_.fill(groups, Cache(s.llc_sets, s.llc_ways));
+    open(l1_, s.cores, s.l1_sets, s.l1_ways);
+    open(l2_, s.cores, s.l2_sets, s.l2_ways);
+    open(llc_, groups, s.llc_sets, s.llc_ways);
 }
 
 void Caches::read_pages(Slice<const i64> homes, Slice<const i64> kinds) {
