@@ -196,11 +196,8 @@ def _entry_on(
 
 def _simulated(scenario: Scenario, engine: str, served: Served | None) -> tuple[Entry, Report | None]:
     """Run the jobs on the chip, or say why it refuses them; every distinct job is checked before anything runs."""
-    chip, remarks = scenario.chip, list[str]()
-    if not target_of(chip.kind).batches and any(job.batch > 1 for job in scenario.jobs):
-        # The work stays the same: this machine gives the inferences of a batch to its threads.
-        scenario = replace(scenario, jobs=_unbatched(scenario.jobs), offers={})
-        remarks.append(f"{chip.name}: batched inferences run as jobs of their own")
+    chip = scenario.chip
+    scenario, remarks = _as_it_can(scenario)
     refused = targets.refusals(chip, scenario.jobs)
     if refused:
         return Entry(reason=_reasons(refused)), None
@@ -217,6 +214,20 @@ def _simulated(scenario: Scenario, engine: str, served: Served | None) -> tuple[
     report = measure(scenario, totals, engine)
     own_latencies = _latencies(scenario, program, report, served)
     return replace(_entry(report), remarks=tuple(dict.fromkeys(remarks)), latencies=own_latencies), report
+
+
+def _as_it_can(scenario: Scenario) -> tuple[Scenario, list[str]]:
+    """The same work as the machine can do it, and remarks on what is different."""
+    chip, remarks = scenario.chip, list[str]()
+    target = target_of(chip.kind)
+    if not target.batches and any(job.batch > 1 for job in scenario.jobs):
+        # The work stays the same: this machine gives the inferences of a batch to its threads.
+        scenario = replace(scenario, jobs=_unbatched(scenario.jobs), offers={})
+        remarks.append(f"{chip.name}: batched inferences run as jobs of their own")
+    if not target.threads and any(job.threads is not None for job in scenario.jobs):
+        scenario = replace(scenario, jobs=tuple(replace(job, threads=None) for job in scenario.jobs))
+        remarks.append(f"{chip.name}: jobs run without the number of threads that they ask for, which it does not have")
+    return scenario, remarks
 
 
 def _reasons(mistakes: Sequence[Mistake]) -> str:

@@ -15,7 +15,7 @@ from lstmsim.records import record
 from lstmsim.targets.entries import Clock, check_description
 from lstmsim.targets.multicore.core import CpuCore
 from lstmsim.targets.multicore.machine import Machine
-from lstmsim.targets.multicore.words import LEFT_OUT, STALLS, UNIT, WORDS
+from lstmsim.targets.multicore.words import LEFT_OUT, OF_JOBS, STALLS, UNIT, WORDS
 from lstmsim.workload.figures import CoreFigures
 from lstmsim.workload.scenario import Job
 
@@ -132,7 +132,7 @@ class MulticoreCpu:
 
     def remarks(self, job: Job) -> tuple[str, ...]:
         """What the simulation leaves out; it is the same for every job."""
-        return (LEFT_OUT,)
+        return (f"left out: {'; '.join(LEFT_OUT)}", "; ".join(OF_JOBS))
 
 
 def machine_of(chip: Mapping[str, Any], core: CpuCore, cores: int) -> Machine:

@@ -15,6 +15,7 @@ from lstmsim.targets.multicore.planning.cuts import mn_cuts
 from lstmsim.targets.multicore.planning.planner import plan
 from lstmsim.targets.multicore.planning.second_stage import division_of
 from lstmsim.targets.multicore.planning.settings import Settings, settings_of
+from lstmsim.targets.multicore.words import LEFT_OUT
 from lstmsim.wording import listed, nearest
 
 if TYPE_CHECKING:
@@ -39,12 +40,6 @@ _MEANINGS = {
     "count": "threads that add into the same block of C over its sub-blocks; more is better",
     "repack": "elements of A and B that a thread packs, again for each sub-block; less is better",
 }
-_LEFT_OUT = (
-    "TLB, prefetchers as units, the bandwidth of a last-level cache that cores share, L1's bandwidth",
-    "two threads on one core, changes of frequency, stores that bypass the caches",
-    "traffic does not depend on time: cores take turns at the caches step by step",
-    "starting the threads, and the time of the planner itself",
-)
 
 
 class _Chip(Protocol):
@@ -61,7 +56,7 @@ class Threads:
     left_out, parameters, meanings: as `lstmsim.targets.gemm.GemmThreads` says.
     """
 
-    left_out: Sequence[str] = _LEFT_OUT
+    left_out: Sequence[str] = LEFT_OUT
     parameters: Mapping[str, Any] = {each.name: each.default for each in fields(Settings)}
     meanings: Mapping[str, str] = _MEANINGS
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lstmsim.workload.figures import MainUnit, Words
 
-__all__ = ["LEFT_OUT", "STALLS", "UNIT", "WORDS"]
+__all__ = ["LEFT_OUT", "OF_JOBS", "STALLS", "UNIT", "WORDS"]
 
 #: Names of cycles that not every machine has.
 STALLS = ("memory", "contention", "barrier")
@@ -14,8 +14,15 @@ UNIT = MainUnit("core", "cores", "FMA lane")
 
 #: What the simulation does not have, for every job and every product.
 LEFT_OUT = (
-    "left out: TLB, prefetchers as units of their own, sharing of a last-level cache's rate, SMT, changes of the "
-    "clock, write-combining, L1's rate; the planner of threads is a reconstruction: the patent gives no formula"
+    "TLB, prefetchers as units, the bandwidth of a last-level cache that cores share, L1's bandwidth",
+    "two threads on one core, changes of frequency, stores that bypass the caches",
+    "traffic does not depend on time: cores take turns at the caches step by step",
+    "starting the threads, and the time of the planner itself",
+)
+#: What jobs of a scenario do not have besides.
+OF_JOBS = (
+    "each job begins with empty caches",
+    "the planner of threads is a reconstruction: the patent gives no formula",
 )
 
 #: Name of cycles or losses, or word of outputs -> words.
