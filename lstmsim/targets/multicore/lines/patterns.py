@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from lstmsim.targets.multicore.machine import Machine
 
-__all__ = ["PACKED_A", "PACKED_B", "A", "B", "C", "Pattern", "Sizes", "multiplied", "updated"]
+__all__ = ["PACKED_A", "PACKED_B", "A", "B", "C", "RunPattern", "Sizes", "multiplied", "updated"]
 
 #: Bases of a block of multiplications: where B of the step begins (packed before: its first panel), the thread's packed
 #: B and packed A, where C or the buffer of the step begins; from `A` on one for each segment of A.
@@ -47,7 +47,7 @@ class Sizes(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Pattern:
+class RunPattern:
     """Runs of bytes in order, without the addresses where they begin.
 
     base: which base the address of each counts from; shape (runs,).
@@ -62,7 +62,7 @@ class Pattern:
 
 
 @lru_cache(maxsize=128)
-def multiplied(machine: Machine, sizes: Sizes) -> Pattern:
+def multiplied(machine: Machine, sizes: Sizes) -> RunPattern:
     """The pattern of a block of multiplications: packing B, packing A, then panel by panel the micro-kernels.
 
     machine: its micro-tile and the size of an element.
@@ -76,7 +76,7 @@ def multiplied(machine: Machine, sizes: Sizes) -> Pattern:
     parts.append(_rows_of_a(sizes, size))
     parts.append(_packed(PACKED_A, sizes.depth * machine.rows(sizes.rows) * size))
     parts.append(_kernels(machine, sizes))
-    return Pattern(
+    return RunPattern(
         np.concatenate([each.base for each in parts]),
         np.concatenate([each.offset for each in parts]),
         np.concatenate([each.size for each in parts]),
@@ -85,14 +85,14 @@ def multiplied(machine: Machine, sizes: Sizes) -> Pattern:
 
 
 @lru_cache(maxsize=128)
-def updated(rows: int, size: int, stride: int, stride_c: int) -> Pattern:
+def updated(rows: int, size: int, stride: int, stride_c: int) -> RunPattern:
     """The pattern of adding a buffer into C: of each row the buffer, then C.
 
     rows, size: how many; bytes of one.
     stride, stride_c: bytes from row to row of the buffer, and of C.
     """
     number = np.arange(rows, dtype=np.int64)
-    return Pattern(
+    return RunPattern(
         np.tile(np.array([_BUFFER, _C], dtype=np.int64), rows),
         np.stack([number * stride, number * stride_c], axis=1).ravel(),
         np.full(2 * rows, size, dtype=np.int64),
@@ -100,22 +100,22 @@ def updated(rows: int, size: int, stride: int, stride_c: int) -> Pattern:
     )
 
 
-def _rows(base: int, rows: int, stride: int, size: int) -> Pattern:
+def _rows(base: int, rows: int, stride: int, size: int) -> RunPattern:
     """A run that is read for each row."""
     number = np.arange(rows, dtype=np.int64)
-    return Pattern(np.full_like(number, base), number * stride, np.full_like(number, size), np.zeros(rows, np.bool_))
+    return RunPattern(np.full_like(number, base), number * stride, np.full_like(number, size), np.zeros(rows, np.bool_))
 
 
-def _packed(base: int, size: int) -> Pattern:
+def _packed(base: int, size: int) -> RunPattern:
     """One run that is written, from a base on."""
-    return Pattern(np.array([base]), np.array([0]), np.array([size]), np.array([True]))
+    return RunPattern(np.array([base]), np.array([0]), np.array([size]), np.array([True]))
 
 
-def _rows_of_a(sizes: Sizes, size: int) -> Pattern:
+def _rows_of_a(sizes: Sizes, size: int) -> RunPattern:
     """Rows of A, of each its segments in order."""
     segments = len(sizes.length)
     offset = np.arange(sizes.rows, dtype=np.int64)[:, None] * np.array(sizes.stride_a, dtype=np.int64)
-    return Pattern(
+    return RunPattern(
         np.tile(np.arange(A, A + segments, dtype=np.int64), sizes.rows),
         offset.ravel(),
         np.tile(np.array(sizes.length, dtype=np.int64) * size, sizes.rows),
@@ -123,7 +123,7 @@ def _rows_of_a(sizes: Sizes, size: int) -> Pattern:
     )
 
 
-def _kernels(machine: Machine, sizes: Sizes) -> Pattern:
+def _kernels(machine: Machine, sizes: Sizes) -> RunPattern:
     """The micro-kernels: per panel and tile the packed B, the packed A, and the rows of C.
 
     Panels differ by a multiple of their number, and the last one has fewer columns.
@@ -137,7 +137,7 @@ def _kernels(machine: Machine, sizes: Sizes) -> Pattern:
     lengths = np.broadcast_to(length, (len(panels), len(length))).copy()
     lengths[-1, in_c] = (sizes.columns - panels[-1] * machine.nr) * size
     base = np.where(in_b & sizes.packed, B, base)
-    return Pattern(
+    return RunPattern(
         np.tile(base, len(panels)),
         (offset + panels[:, None] * stride).ravel(),
         lengths.ravel(),

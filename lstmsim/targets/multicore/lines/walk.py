@@ -6,7 +6,7 @@ import numpy as np
 
 from lstmsim.targets.gemm import Division
 from lstmsim.targets.multicore.execution.steps import Step
-from lstmsim.targets.multicore.lines.patterns import Pattern, Sizes, multiplied, updated
+from lstmsim.targets.multicore.lines.patterns import RunPattern, Sizes, multiplied, updated
 from lstmsim.targets.multicore.lines.space import Matrix, Places
 from lstmsim.targets.multicore.lines.types import Runs
 from lstmsim.targets.multicore.machine import Machine
@@ -47,7 +47,7 @@ def runs_of(machine: Machine, division: Division, places: Places, step: Step) ->
     return _placed(multiplied(machine, Sizes(*sizes)), [b, own.packed_b, own.packed_a, c, *a])
 
 
-def _placed(pattern: Pattern, bases: list[int]) -> Runs:
+def _placed(pattern: RunPattern, bases: list[int]) -> Runs:
     """The runs of a pattern.
 
     bases: by the numbers that the pattern has for them.
