@@ -13,13 +13,12 @@ from lstmsim.api.gemm_asked import asked_for, check_word, shape_asked
 from lstmsim.api.gemm_beside import Beside, beside_plan
 from lstmsim.api.gemm_numbers import Computed, computed
 from lstmsim.api.gemm_runs import Asked, Progress, cut_text, work_of
-from lstmsim.api.gemm_shapes import Shape
 from lstmsim.api.loading import Path
 from lstmsim.api.run import check_engine, refuse_long_trace
 from lstmsim.metrics.spans import build_timeline
 from lstmsim.program.program import Program
 from lstmsim.results import Table
-from lstmsim.targets.gemm import CACHES, RELIEFS, Division, GemmFigures, GemmPlan, GemmTask, Product
+from lstmsim.targets.gemm import CACHES, RELIEFS, Division, GemmFigures, GemmPlan, GemmTask, GemmThreads, Product
 
 if TYPE_CHECKING:
     from lstmsim.metrics.timeline import Timeline
@@ -35,36 +34,53 @@ class GemmReport(Table, forms="lstmsim.api.gemm_text"):
     """A matrix product on several cores that was planned and simulated.
 
     source: where the sizes are from; empty: they were given.
-    task: the product, its threads, the state of the caches, and the parameters of the planner that were given.
-    chip, engine: the chip, and the engine that ran.
+    asked: the product, its threads, the state of the caches, parameters of the planner, the chip, the engine that ran.
     relief: how threads that add into the same block keep out of each other's way, of `lstmsim.targets.gemm.RELIEFS`.
-    settings: all parameters of the planner.
     plan: the plan, with all that led to it.
     beside: the run of the plan's cut under the relief, and of other divisions of the product.
     computed: what the threads computed; None: it was left out.
     seed: of the operands.
-    line_bytes: bytes of a line.
-    left_out: sentences on what is not modelled.
-    meanings: a sentence on each parameter and each condition.
-    program: the program that ran.
     remarks: further sentences.
     """
 
     source: str
-    task: GemmTask
-    chip: Chip
-    engine: str
+    asked: Asked
     relief: str
-    settings: Mapping[str, Any]
     plan: GemmPlan
     beside: Beside
     computed: Computed | None
     seed: int
-    line_bytes: int
-    left_out: tuple[str, ...]
-    meanings: Mapping[str, str]
-    program: Program
     remarks: tuple[str, ...] = ()
+
+    @property
+    def task(self) -> GemmTask:
+        """The product, its threads, the state of the caches, and the parameters of the planner that were given."""
+        return self.asked.task
+
+    @property
+    def chip(self) -> Chip:
+        """The chip."""
+        return self.asked.chip
+
+    @property
+    def engine(self) -> str:
+        """The engine that ran."""
+        return self.asked.engine
+
+    @property
+    def machine(self) -> GemmThreads:
+        """What the machine says about threads: bytes of a line, what is not modelled, what parameters mean."""
+        return self.asked.threads
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """All parameters of the planner."""
+        return {**self.machine.parameters, **self.task.settings}
+
+    @cached_property
+    def program(self) -> Program:
+        """The program that ran."""
+        return work_of(self.asked, self.division, self.caches).program
 
     @property
     def product(self) -> Product:
@@ -119,7 +135,7 @@ class GemmReport(Table, forms="lstmsim.api.gemm_text"):
     @property
     def no_result(self) -> str:
         """Why there is no result, if there is none."""
-        return "the product is large, and its numbers were left out: ask for numbers"
+        return "left out: C is computed for small products, and where numbers are asked for"
 
     @cached_property
     def timeline(self) -> Timeline:
@@ -187,33 +203,11 @@ def run_gemm(
     refuse(wrong_whole("seed", seed, 0))
     layer_of = {"product": product, "layer": layer, "batch": batch, "steps": steps, "part": part}
     shape = shape_asked((m, n, k), model, layer_of)
-    asked = asked_for(shape.product, threads, chip, chip_overrides, caches, settings, engine)
+    asked = asked_for(shape.product, threads, chip, chip_overrides, caches, settings, engines.running(engine))
     plan = asked.threads.plan(asked.chip, asked.task)
     beside = beside_plan(asked, plan, relief, baselines, ablate, progress)
-    return _report(asked, shape, plan, beside, relief, computed(asked, beside.ran.division, numbers, seed), seed)
-
-
-def _report(
-    asked: Asked, shape: Shape, plan: GemmPlan, beside: Beside, relief: str, done: Computed | None, seed: int
-) -> GemmReport:
-    machine = asked.threads
-    return GemmReport(
-        source=shape.source,
-        task=asked.task,
-        chip=asked.chip,
-        engine=engines.running(asked.engine),
-        relief=relief,
-        settings={**machine.parameters, **asked.task.settings},
-        plan=plan,
-        beside=beside,
-        computed=done,
-        seed=seed,
-        line_bytes=machine.line_bytes(asked.chip),
-        left_out=tuple(machine.left_out),
-        meanings=machine.meanings,
-        program=work_of(asked, beside.ran.division, asked.task.caches).program,
-        remarks=(*shape.remarks, *beside.remarks),
-    )
+    done = computed(asked, beside.ran.division, numbers, seed)
+    return GemmReport(shape.source, asked, relief, plan, beside, done, seed, (*shape.remarks, *beside.remarks))
 
 
 def plot_threads(report: GemmReport, path: Path | None = None) -> Picture:

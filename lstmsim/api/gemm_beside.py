@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lstmsim.api.gemm_runs import Asked, GemmRow, Progress, cut_text, simulated
-from lstmsim.targets.gemm import RELIEFS, Cut, Division, GemmFigures, GemmPlan
+from lstmsim.targets.gemm import CACHES, RELIEFS, Cut, Division, GemmFigures, GemmPlan
 
 __all__ = ["Beside", "beside_plan"]
 
@@ -22,6 +22,7 @@ class Beside:
 
     ran: the plan's cut as it was asked for.
     planned: the plan; the same as `ran` unless another relief was asked for.
+    plans: the plan for each state of the caches, a key of `lstmsim.targets.gemm.CACHES`; of these, one is `planned`.
     candidates: in the order of rank; None: it was left out.
     pairs: cuts of rows and columns alone, the first one by BLIS's rule.
     pairs_known: how many of these there are.
@@ -31,6 +32,7 @@ class Beside:
 
     ran: GemmRow
     planned: GemmRow
+    plans: Mapping[str, GemmRow]
     candidates: tuple[GemmRow | None, ...]
     pairs: tuple[GemmRow, ...]
     pairs_known: int
@@ -54,9 +56,12 @@ class Beside:
         return min(rows, key=lambda each: each.cycles(caches)) if len(rows) == len(self.candidates) else None
 
     def regret(self, caches: str) -> float | None:
-        """How much longer than the fastest candidate the plan takes, relative to that; None: not all are known."""
+        """How much longer than the fastest candidate the plan for such caches takes, relative to that.
+
+        None: not all were simulated.
+        """
         best = self.best_candidate(caches)
-        return None if best is None else self.planned.cycles(caches) / best.cycles(caches) - 1
+        return None if best is None else self.plans[caches].cycles(caches) / best.cycles(caches) - 1
 
 
 def beside_plan(
@@ -78,7 +83,8 @@ def beside_plan(
     pairs = [divided(each) for each in asked.threads.mn_cuts(asked.chip, asked.task)]
     candidates = [divided(each.cut) for each in plan.ranked]
     reliefs = {each: divided(cut, each) for each in RELIEFS[1:]} if ablate and cut.p_k > 1 else {}
-    first = [ran, planned, *reliefs.values(), *([] if wanted is False else pairs[:1])]
+    plans = {each: divided(_cut_for(asked, plan, each)) for each in CACHES}
+    first = [ran, *plans.values(), *reliefs.values(), *([] if wanted is False else pairs[:1])]
     others = [each for each in dict.fromkeys([*candidates, *pairs]) if each not in first]
     count = len(dict.fromkeys(first)) + (0 if wanted is False else len(others))
     ready = dict(simulated(asked, first, _counting(progress, 0, count)))
@@ -90,12 +96,23 @@ def beside_plan(
     return Beside(
         ran=GemmRow("this run", ran, ready[ran]),
         planned=GemmRow("the plan", planned, ready[planned]),
+        plans={name: GemmRow(f"the plan for {name} caches", each, ready[each]) for name, each in plans.items()},
         candidates=tuple(_row(each, ready) for each in candidates),
         pairs=tuple(GemmRow(cut_text(each.cut), each, ready[each]) for each in kept),
         pairs_known=len(pairs),
         ablations=tuple(GemmRow(name, each, ready[each]) for name, each in reliefs.items()),
         remarks=_remarks(plan, relief, wanted, ablate, all_of_them),
     )
+
+
+def _cut_for(asked: Asked, plan: GemmPlan, caches: str) -> Cut:
+    """The cut of the plan for a state of the caches.
+
+    plan: for the state that was asked for.
+    """
+    if caches == asked.task.caches:
+        return plan.division.cut
+    return asked.threads.plan(asked.chip, replace(asked.task, caches=caches)).division.cut
 
 
 def _row(division: Division, ready: _Ready) -> GemmRow | None:

@@ -36,11 +36,14 @@ def _named(report: GemmReport, states: tuple[str, ...]) -> list[tuple[str, GemmR
     """Rows by their names; the best ones of both states, if they are not the same."""
     beside = report.beside
     named = [("the plan", beside.planned)]
+    other = beside.plans[report.other_caches]
+    if other.division != beside.planned.division:
+        named.append((other.name, other))
     if report.relief != "plan":
         named.append((f"this run, relief {report.relief}", beside.ran))
     if beside.blis is not None:
         named.append((_BLIS, beside.blis))
-    for name, best in ((_BEST, beside.best_pair), ("best candidate", beside.best_candidate)):
+    for name, best in ((_BEST, beside.best_pair), ("the best candidate", beside.best_candidate)):
         rows = {state: row for state in states if (row := best(state)) is not None}
         one = len({row.division for row in rows.values()}) == 1
         named += [(name if one else f"{name}, {state}", row) for state, row in [*rows.items()][: 1 if one else None]]
@@ -56,35 +59,36 @@ def _row(name: str, row: GemmRow, report: GemmReport, states: tuple[str, ...]) -
 
 
 def _sentences(report: GemmReport, caches: str) -> list[str]:
-    beside, cycles = report.beside, report.beside.planned.cycles(caches)
+    beside, plan = report.beside, report.beside.plans[caches]
     blis, pair, best = beside.blis, beside.best_pair(caches), beside.best_candidate(caches)
-    told = [] if blis is None else [_against(beside.planned, blis, _BLIS, caches)]
+    name = "the plan" if plan.division == beside.planned.division else f"the plan for them, {cut_text(plan.cut)},"
+    told = [] if blis is None else [_against(name, plan, blis, _BLIS, caches)]
     if pair is not None:
         count = beside.pairs_known
-        told.append(_against(beside.planned, pair, _BEST if count == 1 else f"{_BEST} (of {count})", caches))
-        if blis is not None and beside.planned.cut.p_k > 1 and pair.cycles(caches) < blis.cycles(caches):
+        told.append(_against(name, plan, pair, _BEST if count == 1 else f"{_BEST} (of {count})", caches))
+        if blis is not None and plan.cut.p_k > 1 and pair.cycles(caches) < blis.cycles(caches):
             times = blis.cycles(caches) / pair.cycles(caches)
             told[-1] += f" (which itself is {times:.3f} times as fast as that of BLIS's rule)"
     # what speaks against the plan stands first
     told.sort(key=lambda each: "loses" not in each)
     if best is not None:
-        regret = 100 * (cycles / best.cycles(caches) - 1)
+        regret = 100 * (plan.cycles(caches) / best.cycles(caches) - 1)
         known = counted(len(beside.candidates), "candidate")
-        name = "the plan itself" if best.division == beside.planned.division else cut_text(best.cut)
-        told.append(f"regret {regret:.1f} %: so much longer does the plan take than the best of {known}, {name}")
+        longer = f"it takes so much longer than the best of {known}, {cut_text(best.cut)}"
+        told.append(f"regret {regret:.1f} %: {longer if regret else f'it is the best of {known}'}")
     return told
 
 
-def _against(planned: GemmRow, row: GemmRow, name: str, caches: str) -> str:
-    """How fast the plan is against another division."""
-    if row.division == planned.division:
-        return f"the plan is {name}, {cut_text(row.cut)}"
-    mine, other = planned.cycles(caches), row.cycles(caches)
+def _against(who: str, plan: GemmRow, row: GemmRow, name: str, caches: str) -> str:
+    """How fast a plan, in words `who`, is against another division."""
+    if row.division == plan.division:
+        return f"{who} is {name}, {cut_text(row.cut)}"
+    mine, other = plan.cycles(caches), row.cycles(caches)
     if mine > other:
-        return f"the plan loses to {name}, {cut_text(row.cut)}: it takes {mine / other:.3f} times as long"
+        return f"{who} loses to {name}, {cut_text(row.cut)}: it takes {mine / other:.3f} times as long"
     if mine == other:
-        return f"the plan takes as long as {name}, {cut_text(row.cut)}"
-    return f"the plan is {other / mine:.3f} times as fast as {name}, {cut_text(row.cut)}"
+        return f"{who} takes as long as {name}, {cut_text(row.cut)}"
+    return f"{who} is {other / mine:.3f} times as fast as {name}, {cut_text(row.cut)}"
 
 
 def ablation_text(report: GemmReport) -> list[str]:

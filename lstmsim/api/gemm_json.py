@@ -29,7 +29,7 @@ def gemm_json(report: GemmReport) -> dict[str, Any]:
         "cores": len(chip.cores),
         "frequency_mhz": chip.frequency_mhz,
         "peak_macs_per_cycle": report.peak,
-        "line_bytes": report.line_bytes,
+        "line_bytes": report.machine.line_bytes(report.chip),
         "engine": report.engine,
         "caches": report.caches,
         "relief": report.relief,
@@ -42,8 +42,8 @@ def gemm_json(report: GemmReport) -> dict[str, Any]:
         "beside": _beside_json(report),
         "ablations": [{"relief": each.name, **_short_json(each, report)} for each in report.beside.ablations],
         "result": _result_json(report),
-        "left_out": list(report.left_out),
-        "meanings": dict(report.meanings),
+        "left_out": list(report.machine.left_out),
+        "meanings": dict(report.machine.meanings),
         "remarks": list(report.remarks),
     }
 
@@ -157,10 +157,12 @@ def _beside_json(report: GemmReport) -> dict[str, Any]:
     beside = report.beside
     best = {
         each: {
+            "plan": _cut_json((plan := beside.plans[each]).cut),
+            "plan_makespan_cycles": plan.cycles(each),
             "best_pair": None if (pair := beside.best_pair(each)) is None else _cut_json(pair.cut),
             "best_candidate": None if (row := beside.best_candidate(each)) is None else _cut_json(row.cut),
             "regret": beside.regret(each),
-            "loses_to_best_pair": None if pair is None else beside.planned.cycles(each) > pair.cycles(each),
+            "loses_to_best_pair": None if pair is None else plan.cycles(each) > pair.cycles(each),
         }
         for each in CACHES
     }

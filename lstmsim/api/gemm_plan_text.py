@@ -102,13 +102,13 @@ def _candidates(report: GemmReport) -> str:
 
 
 def _conditions(report: GemmReport) -> str:
-    rows = [["raw (normalised)", *CONDITIONS]]
+    rows = [["raw (norm.)", *CONDITIONS]]
     for of in report.plan.ranked:
         cells = (f"{_short(of.raw[name])} ({of.normalised[name]:.2f})" for name in CONDITIONS)
         rows.append([cut_text(of.cut), *cells])
     rows.append(["weight", *(f"{report.settings[name]:g}" for name in CONDITIONS)])
-    told = [line for name in CONDITIONS for line in wrapped(name, report.meanings.get(name, ""))]
-    about = wrapped("normalised", "1 is the best of the candidates, others their ratio to it")
+    told = [line for name in CONDITIONS for line in wrapped(name, report.machine.meanings.get(name, ""))]
+    about = wrapped("norm.", "normalised: 1 is the best of the candidates, the others have their ratio to it")
     return "\n".join([*table(rows, left=[0]), *told, *about])
 
 

@@ -24,7 +24,7 @@ def gemm_text(report: GemmReport) -> str:
     """Give a product as text, without a final newline."""
     parts = [_what(report), plan_text(report), _time(report), _traffic(report)]
     parts += [*beside_text(report), *ablation_text(report), _result(report)]
-    parts.append("\n".join(wrapped("not modelled", "; ".join(report.left_out))))
+    parts.append("\n".join(wrapped("not modelled", "; ".join(report.machine.left_out))))
     parts += ["\n".join(textwrap.wrap(each, _WIDTH)) for each in report.remarks]
     return "\n\n".join(parts)
 
@@ -66,7 +66,7 @@ _WAITS = {"contention": "for a piece of C that another thread adds into (content
 
 
 def _traffic(report: GemmReport) -> str:
-    counts, line = report.figures.counts, report.line_bytes
+    counts, line = report.figures.counts, report.machine.line_bytes(report.chip)
     rows = [["lines", "accesses", "hits", "hit rate"]]
     for name, level, hits in (
         ("L1", counts.l1, counts.l1_hit),

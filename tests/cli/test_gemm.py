@@ -93,6 +93,20 @@ def test_what_stands_beside_a_plan_is_the_best_of_it() -> None:
     assert every["plan"]["settings_given"] == ["cycles", "mn"]
 
 
+def test_the_plan_depends_on_what_lies_in_the_caches() -> None:
+    product = ("gemm", "16", "16", "1024", "--threads", "16", "--no-numbers")
+    warm, cold = (data(*product, "--caches", each) for each in ("warm", "cold"))
+    for state, own in {"warm": warm, "cold": cold}.items():
+        plan = {key: own["plan"][key] for key in ("kind", *SIZES)}
+        for answer in (warm, cold):
+            assert answer["beside"][state]["plan"] == plan
+            assert answer["beside"][state]["plan_makespan_cycles"] == own["run"][state]["makespan_cycles"]
+    assert warm["beside"]["warm"]["plan"] != warm["beside"]["cold"]["plan"]
+    text = call(*product).stdout
+    assert "the plan for cold caches  MK 2x1x8" in text
+    assert "cold caches  the plan for them, MK 2x1x8, is " in text
+
+
 SIZES = ("p_m", "p_n", "p_k", "mb", "nb", "kb")
 
 
@@ -181,7 +195,7 @@ def test_what_would_take_minutes_is_left_out_unless_asked_for(monkeypatch: pytes
     text = lines(call(*SMALL).stdout)
     assert "times as fast as M/N by BLIS's rule, MN 1x8x1" in text
     assert "regret" not in text
-    assert "its numbers were left out: ask for numbers" in text
+    assert "result left out: C is computed for small products, and where numbers are asked for" in text
     asked = data(*SMALL, "--baselines", "--numbers")
     assert len(asked["beside"]["pairs"]) == 4
     assert asked["result"]["integers_equal"]
