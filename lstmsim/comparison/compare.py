@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import accumulate
 
 from lstmsim import engines, targets
+from lstmsim.comparison.as_it_can import as_it_can
 from lstmsim.comparison.latencies import Latencies, latencies, sooner
 from lstmsim.comparison.result import Comparison, Entry, Machine, Workload
 from lstmsim.comparison.rooms import Room, rooms
@@ -19,7 +19,6 @@ from lstmsim.metrics.measure import measure
 from lstmsim.metrics.report import Report
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
-from lstmsim.targets.registry import target_of
 from lstmsim.traffic.result import Serving
 from lstmsim.traffic.run_requests import collect
 from lstmsim.units import cycles_to_ms, tops
@@ -197,7 +196,7 @@ def _entry_on(
 def _simulated(scenario: Scenario, engine: str, served: Served | None) -> tuple[Entry, Report | None]:
     """Run the jobs on the chip, or say why it refuses them; every distinct job is checked before anything runs."""
     chip = scenario.chip
-    scenario, remarks = _as_it_can(scenario)
+    scenario, remarks = as_it_can(scenario)
     refused = targets.refusals(chip, scenario.jobs)
     if refused:
         return Entry(reason=_reasons(refused)), None
@@ -216,20 +215,6 @@ def _simulated(scenario: Scenario, engine: str, served: Served | None) -> tuple[
     return replace(_entry(report), remarks=tuple(dict.fromkeys(remarks)), latencies=own_latencies), report
 
 
-def _as_it_can(scenario: Scenario) -> tuple[Scenario, list[str]]:
-    """The same work as the machine can do it, and remarks on what is different."""
-    chip, remarks = scenario.chip, list[str]()
-    target = target_of(chip.kind)
-    if not target.batches and any(job.batch > 1 for job in scenario.jobs):
-        # The work stays the same: this machine gives the inferences of a batch to its threads.
-        scenario = replace(scenario, jobs=_unbatched(scenario.jobs), offers={})
-        remarks.append(f"{chip.name}: batched inferences run as jobs of their own")
-    if not target.threads and any(job.threads is not None for job in scenario.jobs):
-        scenario = replace(scenario, jobs=tuple(replace(job, threads=None) for job in scenario.jobs))
-        remarks.append(f"{chip.name}: jobs run without the number of threads that they ask for, which it does not have")
-    return scenario, remarks
-
-
 def _reasons(mistakes: Sequence[Mistake]) -> str:
     """A sentence for each job, the first of them."""
     texts = [str(each) for each in mistakes[:_MOST_REASONS]]
@@ -246,17 +231,6 @@ def _latencies(scenario: Scenario, program: Program, report: Report, served: Ser
     if served is not None:
         return latencies(served(scenario, program, report, trace), report)
     return latencies(collect(scenario, program, report, None if trace is None else trace.pauses), report)
-
-
-def _unbatched(jobs: Sequence[Job]) -> tuple[Job, ...]:
-    """Make a job for each inference; a job after a batch comes after the inference of its own number in that batch."""
-    first = [0, *accumulate(job.batch for job in jobs)]
-    single = []
-    for job in jobs:
-        for number in range(job.batch):
-            after = None if job.after is None else first[job.after] + min(number, jobs[job.after].batch - 1)
-            single.append(replace(job, batch=1, after=after))
-    return tuple(single)
 
 
 def _entry(report: Report) -> Entry:

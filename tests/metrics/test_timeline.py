@@ -158,6 +158,18 @@ def test_of_too_many_rows_units_go_first_then_threads_then_the_last(
     assert spans.rows == tuple(row for row in rows if row.kind in {each.kind for each in spans.rows})[:ROW_LIMIT]
 
 
+def test_threads_go_first_where_that_is_enough_and_no_other_kind_is() -> None:
+    rows = [Row(core, kind) for core in range(59) for kind in ("array", "thread")]
+    rows += [Row(59 + number, "memory", number + 1) for number in range(3)]
+    timeline = timeline_from([(row, 0, 5, BUSY, 0, 0, 0) for row in range(len(rows))], tuple(rows), ("job",), 5)
+    # 121 rows: without the memories the rest would fit, too
+    assert (len(rows), spans_of(timeline).left_out) == (121, "3 memory rows")
+    more = [*rows[:4], *rows]
+    timeline = timeline_from([(row, 0, 5, BUSY, 0, 0, 0) for row in range(len(more))], tuple(more), ("job",), 5)
+    assert spans_of(timeline).left_out == "61 thread rows"
+    assert [row.name for row in spans_of(timeline).rows[-2:]] == ["memory 1", "memory 2"]
+
+
 def test_a_wait_belongs_to_what_comes_of_it_and_to_nothing_where_a_pause_does() -> None:
     """A job that waits for its second frame, due at 500, is paused at 300; its thread is free again before that."""
     late = {"model": "lstm-512", "steps": 2, "frame_interval": 500}
