@@ -11,10 +11,16 @@ from lstmsim import engines
 from lstmsim.engines import ENGINES
 from lstmsim.errors import InputError
 from lstmsim.targets.gemm import CONDITIONS, Cut, Division, GemmFigures, GemmTask, Product, SubBlocks
+from lstmsim.targets.multicore.lines.native import OWN_LIBRARY
 from lstmsim.targets.multicore.machine import Machine
 from lstmsim.targets.multicore.study import THREADS
 from lstmsim.targets.multicore.toy import TOY
 from tests.targets.multicore.drawn import drawn_division, many_cores
+from tests.targets.multicore.test_golden import CASES
+from tools.contract_gemm import machine_of
+
+#: The preset, as the golden cases write it.
+EPYC = machine_of(next(case["machine"] for case in CASES if case["machine"]["name"] == "epyc-7742"))
 
 
 @dataclass(frozen=True)
@@ -88,6 +94,48 @@ def test_sub_blocks_that_all_begin_at_the_first_would_wait_longer() -> None:
 
     assert rotated.waits["contention"] < whole.waits["contention"] / 4
     assert rotated.makespan < whole.makespan
+
+
+@pytest.mark.parametrize(
+    ("product", "threads"),
+    [
+        (Product(1, 1, 1), 64),
+        (Product(1, 1, 1), 61),
+        (Product(3, 50, 7), 64),
+        (Product(256, 64, 300), 61),
+        (Product(4, 64, 100_000), 64),
+    ],
+)
+def test_unusual_sizes_run_with_every_relief(product: Product, threads: int) -> None:
+    """One element, fewer elements of K than threads, a prime number of threads, a very long K."""
+    chip = Chip(EPYC)
+    task = GemmTask(product, threads)
+    made = THREADS.plan(chip, task)
+    for relief in ("plan", "none", "both"):
+        result = figures(THREADS.division(chip, task, made.division.cut, relief), machine=EPYC)
+
+        assert result.makespan == max(result.finish) + EPYC.barrier(threads)
+        assert result.counts.l1 == result.counts.l1_hit + result.counts.l2
+
+
+@pytest.mark.skipif(OWN_LIBRARY.absence() is not None, reason="takes a minute without the library of the caches")
+@pytest.mark.parametrize(
+    ("product", "threads", "blis", "best", "planned"),
+    [
+        (Product(8, 512, 512), 64, 7228, 4876, 4666),
+        (Product(1, 512, 1024), 64, 4796, 4796, 3404),
+        (Product(64, 32, 8192), 16, 167_000, 92_552, 80_738),
+    ],
+)
+def test_threads_along_k_win_as_measured(product: Product, threads: int, blis: int, best: int, planned: int) -> None:
+    """Warm caches: most of what they win against BLIS's pair a better pair wins too."""
+    chip, task = Chip(EPYC), GemmTask(product, threads, "warm")
+    pairs = [
+        figures(THREADS.division(chip, task, cut), "warm", machine=EPYC).makespan for cut in THREADS.mn_cuts(chip, task)
+    ]
+
+    assert (pairs[0], min(pairs)) == (blis, best)
+    assert figures(THREADS.plan(chip, task).division, "warm", machine=EPYC).makespan == planned
 
 
 def test_the_executor_in_numbers() -> None:

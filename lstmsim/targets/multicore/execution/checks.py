@@ -9,10 +9,19 @@ from lstmsim.targets.gemm import Division
 from lstmsim.targets.multicore.machine import Machine
 from lstmsim.targets.multicore.planning.blocks import blocks_of
 
-__all__ = ["MOST_ACCESSES", "check_division", "check_length", "estimated_accesses"]
+__all__ = [
+    "MOST_ACCESSES",
+    "MOST_STEPS",
+    "check_division",
+    "check_length",
+    "estimated_accesses",
+    "estimated_steps",
+]
 
 #: Most accesses of lines that are traced for one pass of a product: a minute or less with the native caches.
 MOST_ACCESSES = 2_000_000_000
+#: Most steps of a product that is traced: half a minute, and half a gigabyte.
+MOST_STEPS = 500_000
 
 
 def check_division(division: Division) -> None:
@@ -82,14 +91,39 @@ def estimated_accesses(machine: Machine, division: Division) -> int:
     return cut.threads * (kernels + results + packing_a + packing_b + updates)
 
 
+def estimated_steps(machine: Machine, division: Division) -> int:
+    """About how many steps a product has, from its sizes alone.
+
+    machine, division: as for `estimated_accesses`.
+
+    >>> from lstmsim.targets.gemm import Cut, Product
+    >>> from lstmsim.targets.multicore.toy import TOY
+    >>> estimated_steps(TOY, Division(Product(4, 8, 64), Cut("MK", 1, 1, 2, 4, 8, 32)))
+    4
+    """
+    cut, blocks, sub = division.cut, blocks_of(machine), division.sub_blocks
+    high, broad = (cut.mb, cut.nb) if sub is None else (min(cut.mb, sub.sm), min(cut.nb, sub.sn))
+    pieces = -(-cut.mb // high) * -(-cut.nb // broad)
+    updates = 0
+    if division.buffer and cut.p_k > 1:
+        updates, pieces, high, broad = pieces, 1, cut.mb, cut.nb
+    depth = min(cut.kb, division.product.k)
+    loops = -(-high // blocks.mc) * -(-broad // blocks.nc) * -(-depth // blocks.kc)
+    return cut.threads * (pieces * loops + updates)
+
+
 def check_length(machine: Machine, division: Division) -> None:
-    """`InputError` if a pass of a product has more than about `MOST_ACCESSES` accesses of lines.
+    """`InputError` if a pass of a product has more than about `MOST_ACCESSES` accesses of lines or `MOST_STEPS` steps.
 
     machine, division: as for `estimated_accesses`.
     """
-    about = estimated_accesses(machine, division)
-    if about > MOST_ACCESSES:
-        product = division.product
-        size = f"{product.m} x {product.n} x {product.k}"
-        text = f"{size} touches about {about:.2g} lines one by one, and at most {MOST_ACCESSES:.2g} are traced"
-        raise InputError(Mistake("product", f"{text}; take a smaller m, n or k: long products grow in proportion"))
+    product = division.product
+    size = f"{product.m} x {product.n} x {product.k}"
+    less = "take a smaller m, n or k: long products grow in proportion"
+    accesses, steps = estimated_accesses(machine, division), estimated_steps(machine, division)
+    if accesses > MOST_ACCESSES:
+        text = f"{size} touches about {accesses:,} lines one by one, and at most {MOST_ACCESSES:,} are traced"
+        raise InputError(Mistake("product", f"{text}; {less}"))
+    if steps > MOST_STEPS:
+        text = f"{size} has about {steps:,} steps, cut like this, and at most {MOST_STEPS:,} are traced"
+        raise InputError(Mistake("product", f"{text}; {less}, and larger blocks have fewer steps"))

@@ -12,9 +12,11 @@ from lstmsim.targets.gemm import Cut, Division, Product, SubBlocks
 from lstmsim.targets.multicore.execution import traced as module
 from lstmsim.targets.multicore.execution.checks import (
     MOST_ACCESSES,
+    MOST_STEPS,
     check_division,
     check_length,
     estimated_accesses,
+    estimated_steps,
 )
 from lstmsim.targets.multicore.execution.steps import steps_of
 from lstmsim.targets.multicore.execution.traced import Traced, in_rounds, traced
@@ -118,12 +120,32 @@ def test_products_that_are_too_long_are_refused_before_their_steps_are_listed() 
         InputError, match=r"product: 100000 x 100000 x 1000000000 touches about .* take a smaller m, n or k"
     ):
         traced(TOY, huge)
+    # with so large a first cache K is one step
+    machine = replace(TOY, l1_sets=1 << 26)
     edge = Division(Product(2, 4, 1), Cut("MN", 1, 1, 1, 2, 4, 1))
-    longest = bisect_right(range(10**10), MOST_ACCESSES, key=lambda k: estimated_accesses(TOY, of_length(edge, k))) - 1
+    ks = range(10**10)
+    longest = bisect_right(ks, MOST_ACCESSES, key=lambda k: estimated_accesses(machine, of_length(edge, k))) - 1
     assert longest > 10**8
-    check_length(TOY, of_length(edge, longest))
-    with pytest.raises(InputError):
-        check_length(TOY, of_length(edge, longest + 1))
+    check_length(machine, of_length(edge, longest))
+    with pytest.raises(InputError, match="about 2,000,000,"):
+        check_length(machine, of_length(edge, longest + 1))
+
+
+def test_products_of_too_many_steps_are_refused() -> None:
+    """Few lines each, but a step for each block of 16 of K; more threads have no more steps."""
+    alone = Division(Product(1, 1, 16 * (MOST_STEPS + 1)), Cut("MN", 1, 1, 1, 1, 1, 16 * (MOST_STEPS + 1)))
+
+    with pytest.raises(InputError, match=r"has about 500,001 steps, cut like this, .* larger blocks have fewer steps"):
+        traced(TOY, alone)
+    check_length(TOY, of_length(alone, 16 * MOST_STEPS))
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_the_estimate_of_steps_is_near(seed: int) -> None:
+    division = drawn_division(seed)
+    steps = sum(map(len, steps_of(MACHINE, division)))
+
+    assert steps <= estimated_steps(MACHINE, division) < 8 * steps + 1
 
 
 def of_length(division: Division, k: int) -> Division:
