@@ -92,8 +92,8 @@ def _names(report: Report) -> Markup:
 
 
 def _busy_note(report: Report) -> Markup:
-    text = f"In cycles, busy means that the {report.unit.name} issues work; its {part_cycles(report)} are useful, "
-    text += "padding and unmapped."
+    text = f"In cycles, busy means that the {report.unit.name} issues work; its {part_cycles(report)} are useful"
+    text += " and padding." if not report.losses.get("unmapped") else ", padding and unmapped."
     return element("p", text, class_="note")
 
 

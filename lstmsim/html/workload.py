@@ -35,9 +35,8 @@ def _cores(scenario: Scenario) -> Markup:
         own = dict(columns)
         values = (f"{own[each]:,}" if each in own else "–" for each in sizes)
         rows.append([_listed(indexes), *values, _settings(dict(settings))])
-    caption = (
-        f"Chip {chip.name}: a {chip.kind} at {chip.frequency_mhz:g} MHz, {_peak(chip.core_figures, chip.frequency_mhz)}"
-    )
+    machine, peak = target_of(chip.kind).title, _peak(chip.core_figures, chip.frequency_mhz)
+    caption = f"Chip {chip.name}: a {machine} at {chip.frequency_mhz:g} MHz, {peak}"
     return table(["cores", *sizes, "settings"], rows, left=(0, 1 + len(sizes)), caption=caption) + _beside(scenario)
 
 

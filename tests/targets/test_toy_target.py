@@ -230,7 +230,12 @@ def test_numbers_within_their_bounds_need_no_reading(key: str, value: Any, *, qu
 
 @pytest.mark.parametrize("kind", [*registry.KINDS, "toy-cpu"])
 def test_what_a_machine_counts_has_a_column(kind: str) -> None:
-    preset = {"column-npu": "column-npu-64k", "row-npu": "brainwave-s10", "parallel-device": "v100"}
+    preset = {
+        "column-npu": "column-npu-64k",
+        "row-npu": "brainwave-s10",
+        "parallel-device": "v100",
+        "multicore": "epyc-7742",
+    }
     chip = scenario(MODELS[0]).chip if kind == "toy-cpu" else lstmsim.load_chip(preset[kind])
     target = registry.target_of(kind)
     assert chip.kind == kind

@@ -72,7 +72,7 @@ class _MulticoreTarget(MulticoreEntries, Target):
     def beside_cores(self, chip: MulticoreCpu, jobs: Sequence[Job]) -> tuple[str, ...]:
         """The last-level caches and the memories."""
         view = chip.view
-        caches = f"{view.groups} of {view.llc_bytes} bytes, each for {chip.cores_per_llc} cores"
+        caches = f"{view.groups} of {view.llc_bytes:,} bytes, each for {chip.cores_per_llc} cores"
         memories = f"{view.domains}, each for {chip.cores_per_domain} cores"
         rate = f"a line of {chip.line} bytes takes {chip.memory_cycles_per_line} cycles, and is there {{}} cycles later"
         latency = f"{chip.memory_latency}"
