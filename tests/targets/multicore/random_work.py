@@ -119,10 +119,10 @@ def jobs(draw: st.DrawFn, machine: Machine, cells: tuple[str, ...] = CELLS) -> m
     """A small recurrent job; narrow ones with long sums too, for which K is cut."""
     name = draw(st.sampled_from(cells))
     turns = [(False,)] if name == "dense-tanh" else [(False,), (False,), (False,), (True,), (False, True)]
-    width = draw(st.sampled_from([1, 2, 5, 12, 60]))
+    width = draw(st.sampled_from([1, 3, 12, 60, 150]))
     layers: list[tuple[int, int, tuple[bool, ...]]] = []
     for _ in range(draw(st.sampled_from([1, 1, 2, 3]))):
-        hidden = draw(st.integers(1, 14))
+        hidden = draw(st.sampled_from([1, 2, 3, 4] if width > 12 else [1, 2, 3, 4, 9, 14]))
         directions = draw(st.sampled_from(turns))
         layers.append((hidden, width, directions))
         width = hidden * len(directions)
@@ -130,7 +130,7 @@ def jobs(draw: st.DrawFn, machine: Machine, cells: tuple[str, ...] = CELLS) -> m
         name,
         layers,
         draw(st.integers(1, 5)),
-        draw(st.sampled_from([1, 1, 2, 3])),
+        draw(st.sampled_from([1, 1, 2, 2 if layers[0][1] > 12 else 7])),
         draw(threads_on(machine)),
         draw(st.sampled_from([0, 0, 7, 300])),
         draw(st.sampled_from([0, 0, 50, 3000])),
