@@ -15,7 +15,7 @@ from typing import Any
 from lstmsim.errors import InputError, LstmsimError, Mistake
 from lstmsim.formats.files import readable_file, whole_file
 from lstmsim.formats.traces.columns import extent
-from lstmsim.formats.traces.gtkw import save_file, scope
+from lstmsim.formats.traces.gtkw import groups, save_file, scope
 from lstmsim.formats.traces.vcd import NONE, changes, comment
 from lstmsim.metrics.timeline import Row, Timeline
 
@@ -73,12 +73,15 @@ def _variables(lib: Any, writer: Any, timeline: Timeline) -> list[tuple[int, int
     """Handles of the variables state, job and busy of each row, in scopes within scopes."""
     handles = {}
     lib.fstWriterSetScope(writer, lib.FST_ST_VCD_MODULE, b"lstmsim", b"")
-    for core in dict.fromkeys(row.core for row in timeline.rows):
-        lib.fstWriterSetScope(writer, lib.FST_ST_VCD_MODULE, f"core{core}".encode(), b"")
-        for row in timeline.rows:
-            if row.core == core:
-                handles[row] = _row(lib, writer, row)
-        lib.fstWriterSetUpscope(writer)
+    for rows in groups(timeline.rows).values():
+        # a row of a core lies in the core's scope
+        above = scope(rows[0]).split(".")[1:-1]
+        for name in above:
+            lib.fstWriterSetScope(writer, lib.FST_ST_VCD_MODULE, name.encode(), b"")
+        for row in rows:
+            handles[row] = _row(lib, writer, row)
+        for _ in above:
+            lib.fstWriterSetUpscope(writer)
     lib.fstWriterSetUpscope(writer)
     return [handles[row] for row in timeline.rows]
 

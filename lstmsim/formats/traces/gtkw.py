@@ -1,19 +1,20 @@
-"""GTKWave save files: the rows of a trace in one group for each core, with the whole run in the window.
+"""GTKWave save files: the rows of a trace in groups, with the whole run in the window.
 
-A save file belongs to a wave file that holds the variables `busy`, `state` and `job` of each row (`vcd.py`, `fst.py`).
+Each core has a group, and so have the memories. A save file belongs to a wave file that holds the variables `busy`, `state` and `job` of each row (`vcd.py`, `fst.py`).
 """
 
 from __future__ import annotations
 
 import io
 import math
+from collections.abc import Sequence
 
 from vcd.gtkw import GTKWSave
 
 from lstmsim.formats.traces.columns import extent
-from lstmsim.metrics.timeline import Row, Timeline
+from lstmsim.metrics.timeline import MEMORY, Row, Timeline
 
-__all__ = ["save_file", "scope", "zoom"]
+__all__ = ["groups", "save_file", "scope", "zoom"]
 
 #: GTKWave's window and the columns left of the waves, in pixels. The zoom fills the rest of the window with the waves.
 _WINDOW = (1600, 900)
@@ -25,13 +26,25 @@ _FRAME_PIXELS = 200
 
 
 def scope(row: Row) -> str:
-    """The scope in a wave file that holds the variables of a row.
+    """The scope in a wave file that holds the variables of a row. A memory belongs to no core.
 
-    >>> scope(Row(0, "thread", 1)), scope(Row(2, "tail"))
-    ('lstmsim.core0.thread1', 'lstmsim.core2.tail')
+    >>> scope(Row(0, "thread", 1)), scope(Row(2, "tail")), scope(Row(9, "memory", 1))
+    ('lstmsim.core0.thread1', 'lstmsim.core2.tail', 'lstmsim.memory_0')
     """
     unit = row.title.replace(" ", "" if row.kind == "thread" else "_")
-    return f"lstmsim.core{row.core}.{unit}"
+    return f"lstmsim.{unit}" if row.kind == MEMORY else f"lstmsim.core{row.core}.{unit}"
+
+
+def groups(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """The rows of each core, and those of memories, by the name of the group.
+
+    >>> list(groups([Row(0, "thread", 1), Row(0, "tail"), Row(1, "memory")]))
+    ['core 0', 'memory']
+    """
+    result: dict[str, list[Row]] = {}
+    for row in rows:
+        result.setdefault(MEMORY if row.kind == MEMORY else f"core {row.core}", []).append(row)
+    return result
 
 
 def zoom(cycles: int) -> float:
@@ -63,12 +76,10 @@ def save_file(timeline: Timeline, dump: str) -> str:
     text.write(f"[sst_width] {_TREE_PIXELS}\n")
     save.signals_width(_NAMES_PIXELS)
     save.treeopen("lstmsim.")
-    for core in dict.fromkeys(row.core for row in timeline.rows):
-        with save.group(f"core {core}"):
-            for row in timeline.rows:
-                if row.core == core:
-                    label = row.title
-                    save.trace(f"{scope(row)}.busy", alias=f"{label} busy", datafmt="bin")
-                    save.trace(f"{scope(row)}.state", alias=f"{label} state", datafmt="ascii")
-                    save.trace(f"{scope(row)}.job", alias=f"{label} job", datafmt="ascii")
+    for name, rows in groups(timeline.rows).items():
+        with save.group(name):
+            for row in rows:
+                save.trace(f"{scope(row)}.busy", alias=f"{row.title} busy", datafmt="bin")
+                save.trace(f"{scope(row)}.state", alias=f"{row.title} state", datafmt="ascii")
+                save.trace(f"{scope(row)}.job", alias=f"{row.title} job", datafmt="ascii")
     return text.getvalue()

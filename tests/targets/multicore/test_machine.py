@@ -86,6 +86,10 @@ def test_traces_are_written_in_every_format(ran: lstmsim.Run, suffix: str, tmp_p
     text = path.read_bytes().decode("utf-8", "replace")
     assert "memory" in text
     assert "array" not in text.replace("array_", "")
+    if suffix == ".vcd":
+        assert "$scope module memory_1 $end" in text
+        assert "$scope module core4 $end" not in text
+        assert "-memory\n" in path.with_suffix(".gtkw").read_text(encoding="utf-8")
     if suffix in (".json", ".csv"):
         again = lstmsim.load_trace(path)
         assert [row.name for row in again.rows] == [row.name for row in ran.timeline.rows]
