@@ -1,6 +1,7 @@
 """GTKWave save files: the rows of a trace in groups, with the whole run in the window.
 
-Each core has a group, and so have the memories. A save file belongs to a wave file that holds the variables `busy`, `state` and `job` of each row (`vcd.py`, `fst.py`).
+Each core has a group, and so have the memories. A save file belongs to a wave file that holds the variables `busy`,
+`state` and `job` of each row (`vcd.py`, `fst.py`).
 """
 
 from __future__ import annotations
