@@ -219,5 +219,6 @@ def plot_threads(report: GemmReport, path: Path | None = None) -> Picture:
 
     sizes = f"{report.product.m:,} x {report.product.n:,} x {report.product.k:,} (M x N x K)"
     cycles = f"{report.caches} caches: {report.figures.makespan:,} cycles"
-    title = f"{sizes} by {cut_text(report.division.cut)} on {report.chip.name}, {cycles}"
+    relief = "" if report.relief == "plan" else f", relief {report.relief},"
+    title = f"{sizes} by {cut_text(report.division.cut)}{relief} on {report.chip.name}, {cycles}"
     return plots.plot(report.timeline, report.figures.finish, path, title=title)

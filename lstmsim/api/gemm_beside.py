@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from lstmsim import engines
 from lstmsim.api.gemm_runs import Asked, GemmRow, Progress, cut_text, simulated
 from lstmsim.targets.gemm import CACHES, RELIEFS, Cut, Division, GemmFigures, GemmPlan
 
@@ -12,6 +13,8 @@ __all__ = ["Beside", "beside_plan"]
 
 #: Most accesses to lines of all divisions beside a plan that are simulated without being asked for: about a minute.
 _MOST_ACCESSES = 1 << 31
+#: So many times as long does it take where nothing native is there.
+_PLAIN_TIMES = 128
 
 _Ready = Mapping[Division, Mapping[str, GemmFigures]]
 
@@ -89,7 +92,8 @@ def beside_plan(
     count = len(dict.fromkeys(first)) + (0 if wanted is False else len(others))
     ready = dict(simulated(asked, first, _counting(progress, 0, count)))
     accesses = sum(each.counts.l1 for each in ready[planned].values()) * len(others)
-    all_of_them = accesses <= _MOST_ACCESSES if wanted is None else wanted
+    most = _MOST_ACCESSES if engines.has_fast() else _MOST_ACCESSES // _PLAIN_TIMES
+    all_of_them = accesses <= most if wanted is None else wanted
     if all_of_them:
         ready |= simulated(asked, others, _counting(progress, len(ready), count))
     kept = pairs if all_of_them else pairs[: 0 if wanted is False else 1]
