@@ -10,16 +10,19 @@ import pytest
 from lstmsim import engines, load_chip
 from lstmsim.errors import InputError
 from lstmsim.metrics.accounts import totals_of
-from lstmsim.targets.multicore.cells import cell_work, refusal
+from lstmsim.targets.multicore.cells import CellProduct, cell_work, refusal
 from lstmsim.targets.multicore.chip import CpuCore, MulticoreCpu
 from lstmsim.targets.multicore.jobs.arrays import Shape, laid_out, plans_of
 from lstmsim.targets.multicore.jobs.lower import kinds_of_cores, lower
 from lstmsim.targets.multicore.jobs.tail import tail_runs
 from lstmsim.targets.multicore.jobs.traced import traced
+from lstmsim.targets.multicore.lines.types import COLUMNS
 from lstmsim.targets.multicore.lowering.stages import Block
 from lstmsim.targets.multicore.lowering.waits import step_times, waits_of
+from lstmsim.targets.multicore.sizes import operations_per_step
 from lstmsim.targets.multicore.toy import TOY
-from lstmsim.workload.cells import CELLS, cell
+from lstmsim.workload.cell import Cell, stage_of
+from lstmsim.workload.cells import CELLS, cell, graph
 from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.scenario import Job
 from tests.oracle import multicore_jobs as model
@@ -27,6 +30,7 @@ from tests.targets.multicore.drawn import many_cores
 from tests.targets.multicore.jobs.test_against_oracle import check, chip_of
 from tests.targets.multicore.test_stages import Run, plainly
 
+TOY_OF_7 = replace(TOY, cores=7)
 EPYC = MulticoreCpu("epyc", 2250, (CpuCore(),) * 64)
 
 
@@ -61,6 +65,12 @@ def test_threads_without_units_and_cores_without_a_place() -> None:
     assert [place[:3] for place in program.tasks[0].places] == [(0, 1, 2), (3, 4, 5)]
 
 
+def test_own_arrays_are_in_the_memory_of_their_thread() -> None:
+    """Caches of a few lines spill the packed operands of jobs at the other memory: lines that are near, not far."""
+    machine = replace(many_cores(8), llc_sets=2, llc_ways=2, l2_sets=2, remote_latency=70, remote_cycles_per_line=9)
+    check(machine, [model.Job("lstm", [(8, 9)], steps=3, batch=4, threads=2)] * 4)
+
+
 def test_a_place_has_the_traffic_of_its_groups_and_memories() -> None:
     """Places of three threads lie differently in groups of two cores; those that lie alike share their phases."""
     machine = replace(many_cores(12), cores_per_domain=6)
@@ -86,6 +96,27 @@ def test_the_arrays_of_both_directions() -> None:
     )
     written = tail_runs(TOY, backward, (8, 16), 1, 2)
     assert written.address[written.write].tolist()[1::2] == [backward.h_written.address + block + at for at in (32, 96)]
+
+
+def test_a_backward_pass_reads_the_last_frame_first() -> None:
+    """Frames of a page each lie in two memories by turns; of four, the first and the last are in different ones."""
+    machine = many_cores(4)
+    layer = Layer(cell("rnn"), 4, machine.page // 4)
+    forward, backward = (
+        traced(machine, Shape((each,), 4, 1, 1), 0).passes[0].steps[0].counts[0, len(COLUMNS) :]
+        for each in (layer, replace(layer, reverse=True))
+    )
+    frame = machine.page // machine.line
+    assert (forward - backward).tolist() == [frame, -frame]
+
+
+def test_a_thread_that_only_has_a_tail_waits_for_its_frame() -> None:
+    """Sixteen rows in parts of three leave nothing for the last of seven threads, but it has a unit."""
+    job = model.Job("rnn", [(7, 5)], steps=4, batch=16, threads=7, frame_interval=5000)
+    (made,) = plans_of(TOY_OF_7, Layer(cell("rnn"), 7, 5), 16, 7)
+    cut = made.division.cut
+    assert cut.owned(6, made.product)[0] == (16, 16)
+    check(TOY_OF_7, [job])
 
 
 @pytest.mark.parametrize("engine", engines.ENGINES)
@@ -140,6 +171,23 @@ def test_tails_count_the_nodes_of_any_graph() -> None:
     work = cell_work(cell("slstm"))
     assert (work.states, work.activations, work.others) == (("c", "n", "m"), 5, 12)
     assert [product.vectors for product in cell_work(cell("mingru")).products] == [("x",)]
+
+
+def test_gates_with_the_same_operands_are_one_product_in_whatever_order_they_name_them() -> None:
+    own = Cell("own", (stage_of("a[h x] b[x h]"),), graph("s add a b; h' quantize s"), {"h": "h'"})
+    assert cell_work(own).products == (CellProduct(("a", "b"), ("x", "h")),)
+
+
+@pytest.mark.parametrize("threads", [1, 3, 16])
+def test_bounds_on_operations(threads: int) -> None:
+    """A bound is one, and at most five times too large: not each step has lines of each of four memories."""
+    layers = (Layer(cell("gru"), 96, 64, bidirectional=True), Layer(cell("lstm"), 200, 192))
+    job = job_of(*layers, steps=5, threads=threads)
+    bound = operations_per_step(EPYC.view, job.model, 1, threads)
+    variants = lower(EPYC, [job]).tasks[0].variants
+    sizes = [[phase.body.size for phase in phases] for _, phases in variants]
+    assert bound.held / 5 < sum(map(sum, sizes)) <= bound.held
+    assert bound.most / 5 < max(sum(each[2::3]) for each in sizes) <= bound.most
 
 
 def test_a_product_that_is_too_long_is_refused() -> None:
