@@ -21,68 +21,91 @@ inline Entry entry_of(i64 line) { return static_cast<Entry>(line + 1) << 1; }
 inline i64 line_of(Entry entry) { return static_cast<i64>(entry >> 1) - 1; }
 inline bool is_dirty(Entry entry) { return entry & 1; }
 
+/// Divides by a number that is often a power of two.
+class Divider {
+  public:
+    Divider() = default;
+    explicit Divider(i64 by) : by_(static_cast<u64>(by)) {
+        if (!(by_ & (by_ - 1))) shift_ = __builtin_ctzll(by_);
+    }
+    i64 quotient(i64 of) const {
+        const u64 number = static_cast<u64>(of);
+        return static_cast<i64>(shift_ < 0 ? number / by_ : number >> shift_);
+    }
+    i64 divisor() const { return static_cast<i64>(by_); }
+    i64 rest(i64 of) const {
+        const u64 number = static_cast<u64>(of);
+        return static_cast<i64>(shift_ < 0 ? number % by_ : number & (by_ - 1));
+    }
+
+  private:
+    u64 by_ = 1;
+    int shift_ = -1;
+};
+
+/// Whether a line was in a cache; if not, what had to go for it, or 0.
+struct Taken {
+    bool there;
+    Entry victim;
+};
+
+/// `LAZY`: sets are emptied when they are first asked for. Most products use few sets of a large cache, and zeros for all
+/// would take longer than their lines; in a small one, asking each time takes longer.
+template <bool LAZY>
 class Cache {
   public:
     Cache() = default;
     Cache(i64 sets, i64 ways)
-        : sets_(static_cast<u32>(sets)), mask_(sets & (sets - 1) ? 0 : sets_ - 1), ways_(ways),
-          entries_(new Entry[static_cast<std::size_t>(sets * ways)]) {
-        begun_.fill(sets, 0);
+        : sets_(sets), ways_(ways), entries_(new Entry[static_cast<std::size_t>(sets * ways)]) {
+        if (LAZY) {
+            begun_.fill(sets, 0);
+        } else {
+            std::fill_n(entries_.get(), sets * ways, Entry{0});
+        }
     }
 
-    /// Make a line the youngest of its set, dirty if `dirty` or if it was; whether it is there.
-    bool touch(i64 line, bool dirty) {
+    /// Make a line the youngest of its set, dirty if `dirty` or if it was. If it was not there, what had to go, or 0.
+    ///
+    /// One pass: entries go one further until the place of the line is reached, or the end.
+    Taken take(i64 line, bool dirty) {
         const Slice<Entry> own = set_of(line);
-        const i64 place = find(own, line);
-        if (place == own.size()) return false;
-        const Entry entry = own[place] | static_cast<Entry>(dirty);
-        shift(own, place, entry);
+        const Entry wanted = entry_of(line);
+        Entry before = wanted | static_cast<Entry>(dirty);
+        for (Entry& entry : own) {
+            const Entry here = entry;
+            entry = before;
+            if ((here & ~Entry{1}) == wanted) {
+                own[0] |= here & Entry{1};
+                return {true, 0};
+            }
+            before = here;
+        }
+        return {false, before};
+    }
+
+    /// Remove a line if it is there; with `if_dirty` only if it is dirty. Whether it was removed.
+    bool drop(i64 line, bool if_dirty = false) {
+        const Slice<Entry> own = set_of(line);
+        i64 place = find(own, line);
+        if (place == own.size() || (if_dirty && !is_dirty(own[place]))) return false;
+        for (; place + 1 < own.size(); ++place) own[place] = own[place + 1];
+        own[place] = 0;
         return true;
     }
 
-    /// Put a line that is not there in as the youngest; what had to go, or 0.
-    Entry push(i64 line, bool dirty) {
-        const Slice<Entry> own = set_of(line);
-        const Entry victim = own[ways_ - 1];
-        shift(own, ways_ - 1, entry_of(line) | static_cast<Entry>(dirty));
-        return victim;
-    }
-
-    /// Put a line in as the youngest, dirty if `dirty` or if it was; what had to go, or 0.
-    Entry put(i64 line, bool dirty) { return touch(line, dirty) ? 0 : push(line, dirty); }
-
-    /// Whether a line is there and dirty.
-    bool dirty(i64 line) {
-        const Slice<Entry> own = set_of(line);
-        const i64 place = find(own, line);
-        return place < own.size() && is_dirty(own[place]);
-    }
-
-    /// Remove a line if it is there.
-    void drop(i64 line) {
-        const Slice<Entry> own = set_of(line);
-        i64 place = find(own, line);
-        if (place == own.size()) return;
-        for (; place + 1 < own.size(); ++place) own[place] = own[place + 1];
-        own[place] = 0;
-    }
-
   private:
-    u32 sets_ = 1, mask_ = 0;
+    Divider sets_;
     i64 ways_ = 1;
-    /// Of each set its entries. They are nothing before the set is asked for: many products use few sets, and zeros for
-    /// all would take longer than their lines.
+    /// Of each set its entries.
     std::unique_ptr<Entry[]> entries_;
-    /// Of each set whether it was ever asked for.
+    /// Of each set of a lazy cache whether it was ever asked for.
     Array<std::uint8_t> begun_;
 
     Slice<Entry> set_of(i64 line) {
-        const u32 number = static_cast<u32>(line);
-        const u32 set = mask_ || sets_ == 1 ? number & mask_ : number % sets_;
-        // inside, as `set` is a place of `begun_`
-        const Slice<Entry> own(entries_.get() + static_cast<i64>(set) * ways_, ways_);
-        if (std::uint8_t& begun = begun_[set]; !begun) {
-            begun = 1;
+        const i64 set = sets_.rest(line);
+        const Slice<Entry> own = Slice<Entry>(entries_.get(), sets_.divisor() * ways_).part(set * ways_, ways_);
+        if (LAZY && !begun_[set]) {
+            begun_[set] = 1;
             std::fill(own.begin(), own.end(), Entry{0});
         }
         return own;
@@ -94,12 +117,6 @@ class Cache {
         i64 place = 0;
         while (place < own.size() && (own[place] & ~Entry{1}) != wanted) ++place;
         return place;
-    }
-
-    /// Put an entry first; those before `place` go one further, what was there is gone.
-    static void shift(const Slice<Entry>& own, i64 place, Entry entry) {
-        for (; place > 0; --place) own[place] = own[place - 1];
-        own[0] = entry;
     }
 };
 

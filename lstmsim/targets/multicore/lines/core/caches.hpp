@@ -1,8 +1,8 @@
 // All caches of a machine, and the pages of the space that they are for: the table of contents.
 //
 // The rules are section 5 of docs/multicore.md, rule for rule as in lstmsim/targets/multicore/lines/plain.py. Two things
-// are quicker here than there, and the same. A line is pushed into L1 before it is looked for below, for nothing below
-// asks L1 of the same core. And of shared lines it is known who wrote them last, and who may have them, so that nobody
+// are quicker here than there, and the same. A line is taken into L1, and into L2, before it is looked for below: nothing
+// below asks the cache that it is taken into, and what has left it goes down where the rules say. And of shared lines it is known who wrote them last, and who may have them, so that nobody
 // else is asked: a line is dirty nowhere but at its last writer, or in the last-level cache of that core's group.
 #pragma once
 
@@ -56,8 +56,10 @@ class Caches {
   private:
     Shape shape_;
     i64 domains_ = 0, lines_of_page_ = 0;
+    Divider line_, page_;
     Array<Page> pages_;
-    Array<Cache> l1_, l2_, llc_;
+    Array<Cache<false>> l1_, l2_;
+    Array<Cache<true>> llc_;
     /// Of own lines whether they were ever written.
     Array<std::uint8_t> written_;
     /// Of shared lines who wrote them last, or `NONE`, and bits of those who may have them, `words_` for each line.
@@ -77,10 +79,11 @@ class Caches {
     void run(i64 first, i64 last, bool write);
 
     // fetch.cpp
-    /// A line is missing in L1; it is there now.
-    void fetch(i64 line, bool write, const Page& page);
-    /// A dirty line is put into a cache below.
-    void into_l2(i64 line);
+    /// A line was missing in L1, and `victim` has left L1 for it.
+    void fetch(i64 line, Entry victim, const Page& page);
+    /// A dirty line leaves L2.
+    void leave_l2(Entry victim);
+    /// A dirty line is put into a last-level cache.
     void into_llc(i64 group, i64 line);
     void memory_line(i64 line, i64& way);
 

@@ -19,7 +19,7 @@ void Caches::drive(const Steps& steps, Slice<i64> rows) {
         std::fill(row.begin(), row.end(), 0);
         for (; number < steps.end[step]; ++number) {
             const i64 address = steps.address[number], size = steps.size[number];
-            if (size) run(address / shape_.line, (address + size - 1) / shape_.line, steps.write[number]);
+            if (size) run(line_.quotient(address), line_.quotient(address + size - 1), steps.write[number]);
         }
         std::memcpy(row.part(0, COLUMNS).begin(), &count_, sizeof count_);
     }
@@ -48,18 +48,19 @@ void Caches::check(const Steps& steps, Slice<i64> rows) const {
 
 /// Touch the lines from `first` to `last`, page after page.
 void Caches::run(i64 first, i64 last, bool write) {
-    Cache& l1 = l1_[core_];
+    Cache<false>& l1 = l1_[core_];
     count_.l1 += last - first + 1;
     while (first <= last) {
-        const i64 number = first / lines_of_page_;
+        const i64 number = page_.quotient(first);
         const Page page = pages_[number];
         const i64 begin = number * lines_of_page_, end = std::min(last, begin + lines_of_page_ - 1);
         for (; first <= end; ++first) {
             if (page.shared != NONE) share(first, page.shared + first - begin, write);
-            if (l1.touch(first, write)) {
+            const Taken taken = l1.take(first, write);
+            if (taken.there) {
                 ++count_.l1_hit;
             } else {
-                fetch(first, write, page);
+                fetch(first, taken.victim, page);
             }
             if (write && page.own != NONE) written_[page.own + first - begin] = 1;
         }

@@ -32,9 +32,10 @@ i64 room(i64 caches, i64 sets, i64 ways) {
     return caches * (sets * ways);
 }
 
-void open(Array<Cache>& caches, i64 count, i64 sets, i64 ways) {
+template <bool LAZY>
+void open(Array<Cache<LAZY>>& caches, i64 count, i64 sets, i64 ways) {
     caches.reserve(count);
-    for (i64 number = 0; number < count; ++number) caches.push(Cache(sets, ways));
+    for (i64 number = 0; number < count; ++number) caches.push(Cache<LAZY>(sets, ways));
 }
 
 }  // namespace
@@ -44,6 +45,8 @@ Caches::Caches(Slice<const i64> numbers, Slice<const i64> homes, Slice<const i64
     const i64 groups = (s.cores + s.cores_per_llc - 1) / s.cores_per_llc;
     domains_ = (s.cores + s.cores_per_domain - 1) / s.cores_per_domain;
     lines_of_page_ = s.page / s.line;
+    line_ = Divider(s.line);
+    page_ = Divider(lines_of_page_);
     words_ = (s.cores + 63) / 64;
     const i64 all = room(s.cores, s.l1_sets, s.l1_ways) + room(s.cores, s.l2_sets, s.l2_ways) +
                     room(groups, s.llc_sets, s.llc_ways);

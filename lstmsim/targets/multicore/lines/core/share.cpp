@@ -22,16 +22,15 @@ void Caches::share(i64 line, i64 mark, bool write) {
 /// to memory.
 void Caches::take_from(i64 writer, i64 line) {
     const i64 group = group_of(writer);
-    if (l1_[writer].dirty(line) || l2_[writer].dirty(line)) {
-        l1_[writer].drop(line);
-        l2_[writer].drop(line);
+    const bool in_l1 = l1_[writer].drop(line, true), in_l2 = l2_[writer].drop(line, true);
+    if (in_l1 || in_l2) {
+        // a clean copy at the other level goes too
+        if (!in_l1) l1_[writer].drop(line);
+        if (!in_l2) l2_[writer].drop(line);
         ++count_.transfers;
         into_llc(group, line);
     }
-    if (group != group_ && llc_[group].dirty(line)) {
-        llc_[group].drop(line);
-        memory_line(line, count_.memory_write);
-    }
+    if (group != group_ && llc_[group].drop(line, true)) memory_line(line, count_.memory_write);
 }
 
 /// Nobody but this core and its group keeps a line.
