@@ -204,7 +204,8 @@ class _StageWriter:
         if barrier:
             for end in chain.from_iterable(last.values()):
                 rows.need(None, end.place, end.cycles, cause=_BARRIER)
-            rows.operation(SYNC, "barrier", (), result_cycles=barrier)
+            # it belongs to the layer of the steps before it
+            rows.operation(SYNC, "barrier", step.place, result_cycles=barrier)
 
     def _step(self, rows: BodyWriter, thread: int, step: TimedStep, threads: int, frame: bool) -> None:
         """Write the operations of a step."""
