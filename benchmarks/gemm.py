@@ -13,7 +13,8 @@ from typing import Any
 from measures import Cost, cpu_seconds, new_process, table
 
 from lstmsim import engines, load_chip, run_gemm, simulate
-from lstmsim.targets.gemm import Division, GemmTask, Product
+from lstmsim.targets.division import Division, Product
+from lstmsim.targets.gemm import GemmTask
 from lstmsim.targets.multicore.execution.steps import steps_of
 from lstmsim.targets.multicore.execution.traced import in_rounds
 from lstmsim.targets.multicore.lines.caches import Caches

@@ -15,7 +15,8 @@ import numpy as np
 
 from lstmsim import engines
 from lstmsim.errors import InputError, LstmsimError, Mistake
-from lstmsim.targets.gemm import Cut, Division, GemmFigures, GemmPlan, Product, SubBlocks
+from lstmsim.targets.division import Cut, Division, Product, SubBlocks
+from lstmsim.targets.gemm import GemmFigures, GemmPlan
 from lstmsim.targets.multicore.execution.numbers import computed
 from lstmsim.targets.multicore.lowering.figures import figures_of, lowered
 from lstmsim.targets.multicore.machine import Machine

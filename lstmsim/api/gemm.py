@@ -18,7 +18,8 @@ from lstmsim.api.run import check_engine, refuse_long_trace
 from lstmsim.metrics.spans import build_timeline
 from lstmsim.program.program import Program
 from lstmsim.results import Table
-from lstmsim.targets.gemm import CACHES, RELIEFS, Division, GemmFigures, GemmPlan, GemmTask, GemmThreads, Product
+from lstmsim.targets.division import Division, Product
+from lstmsim.targets.gemm import CACHES, RELIEFS, GemmFigures, GemmPlan, GemmTask, GemmThreads
 
 if TYPE_CHECKING:
     from lstmsim.metrics.timeline import Timeline

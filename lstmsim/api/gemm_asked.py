@@ -10,7 +10,8 @@ from lstmsim.api.gemm_runs import Asked
 from lstmsim.api.gemm_shapes import Shape, shape_given, shape_of_layer
 from lstmsim.api.product_options import chip_of, options_from
 from lstmsim.errors import InputError, Mistake
-from lstmsim.targets.gemm import CACHES, GemmTask, Product
+from lstmsim.targets.division import Product
+from lstmsim.targets.gemm import CACHES, GemmTask
 from lstmsim.targets.registry import target_of
 from lstmsim.wording import listed, nearest, show
 

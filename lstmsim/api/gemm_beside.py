@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 from lstmsim import engines
 from lstmsim.api.gemm_runs import Asked, GemmRow, Progress, cut_text, simulated
-from lstmsim.targets.gemm import CACHES, RELIEFS, Cut, Division, GemmFigures, GemmPlan
+from lstmsim.targets.division import Cut, Division
+from lstmsim.targets.gemm import CACHES, RELIEFS, GemmFigures, GemmPlan
 
 __all__ = ["Beside", "beside_plan"]
 

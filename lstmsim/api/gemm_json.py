@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from lstmsim.api.gemm_plan_text import RECONSTRUCTION
 from lstmsim.api.gemm_runs import GemmRow
-from lstmsim.targets.gemm import CACHES, Counts, Cut, Division, GemmFigures, SubBlocks
+from lstmsim.targets.division import Cut, Division, SubBlocks
+from lstmsim.targets.gemm import CACHES, Counts, GemmFigures
 from lstmsim.units import cycles_to_us
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from lstmsim.api.gemm_runs import Asked
 from lstmsim.numerics.matrices import Matrix, digest, drawn_matrices, largest_error, same_integers
-from lstmsim.targets.gemm import Division
+from lstmsim.targets.division import Division
 
 __all__ = ["Computed", "computed"]
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from lstmsim.api.gemm_runs import cut_text
 from lstmsim.metrics.tables import table
-from lstmsim.targets.gemm import CONDITIONS, Cut, Division, SubBlocks
+from lstmsim.targets.division import Cut, Division, SubBlocks
+from lstmsim.targets.gemm import CONDITIONS
 
 if TYPE_CHECKING:
     from lstmsim.api.gemm import GemmReport

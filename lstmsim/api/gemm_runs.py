@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from lstmsim import engines
 from lstmsim.records import record
 from lstmsim.sweeps.processes import processors
-from lstmsim.targets.gemm import CACHES, Cut, Division, GemmFigures, GemmTask, GemmThreads, GemmWork
+from lstmsim.targets.division import Cut, Division
+from lstmsim.targets.gemm import CACHES, GemmFigures, GemmTask, GemmThreads, GemmWork
 
 if TYPE_CHECKING:
     from lstmsim.workload.scenario import Chip

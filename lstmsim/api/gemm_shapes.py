@@ -9,7 +9,7 @@ from lstmsim.api.arguments import refuse, wrong_whole
 from lstmsim.bounds import MAX_SIZE
 from lstmsim.errors import InputError, Mistake
 from lstmsim.records import record
-from lstmsim.targets.gemm import Product
+from lstmsim.targets.division import Product
 from lstmsim.wording import listed, nearest, show
 from lstmsim.workload.products import LayerProduct, input_projection, step_products
 

@@ -6,7 +6,7 @@ import pytest
 
 import lstmsim
 from lstmsim.api.gemm_shapes import shape_of_layer
-from lstmsim.targets.gemm import Product
+from lstmsim.targets.division import Product
 
 GRU = lstmsim.Model("mine", [lstmsim.Layer("gru", hidden=96, input=40)])
 

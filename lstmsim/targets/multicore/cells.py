@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from lstmsim.records import hashed_once, record
-from lstmsim.targets.gemm import Product
+from lstmsim.targets.division import Product
 from lstmsim.workload.cell import OPERATIONS, REDUCTIONS, Cell
 from lstmsim.workload.model import Model
 

@@ -7,7 +7,8 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lstmsim.errors import InputError, Mistake
-from lstmsim.targets.gemm import CACHES, RELIEFS, Cut, Division, GemmFigures, GemmPlan, GemmTask, GemmWork
+from lstmsim.targets.division import Cut, Division
+from lstmsim.targets.gemm import CACHES, RELIEFS, GemmFigures, GemmPlan, GemmTask, GemmWork
 from lstmsim.targets.multicore.execution.numbers import computed
 from lstmsim.targets.multicore.lowering.figures import figures_of, lowered
 from lstmsim.targets.multicore.machine import Machine

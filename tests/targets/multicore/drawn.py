@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from lstmsim.targets.gemm import Cut, Division, Product, SubBlocks
+from lstmsim.targets.division import Cut, Division, Product, SubBlocks
 from lstmsim.targets.multicore.machine import Machine
 from lstmsim.targets.multicore.toy import TOY
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from lstmsim.targets.gemm import Cut, Division, Product, SubBlocks
+from lstmsim.targets.division import Cut, Division, Product, SubBlocks
 from lstmsim.targets.multicore.machine import Machine
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer

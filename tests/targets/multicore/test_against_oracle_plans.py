@@ -9,7 +9,8 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lstmsim.targets.gemm import RELIEFS, Product
+from lstmsim.targets.division import Product
+from lstmsim.targets.gemm import RELIEFS
 from lstmsim.targets.multicore.machine import Machine
 from lstmsim.targets.multicore.planning.blocks import blocks_of
 from lstmsim.targets.multicore.planning.cuts import mn_cuts

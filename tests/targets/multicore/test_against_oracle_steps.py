@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lstmsim.targets.gemm import Division
+from lstmsim.targets.division import Division
 from lstmsim.targets.multicore.execution.compute import compute_cycles
 from lstmsim.targets.multicore.execution.numbers import computed
 from lstmsim.targets.multicore.execution.steps import steps_of

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lstmsim import engines
-from lstmsim.targets.gemm import CACHES, Division, GemmFigures
+from lstmsim.targets.division import Division
+from lstmsim.targets.gemm import CACHES, GemmFigures
 from lstmsim.targets.multicore.lowering.figures import figures_of, lowered
 from lstmsim.targets.multicore.machine import Machine
 from tests.oracle.multicore import run

@@ -10,7 +10,8 @@ import pytest
 from lstmsim import engines
 from lstmsim.engines import ENGINES
 from lstmsim.errors import InputError
-from lstmsim.targets.gemm import CONDITIONS, Cut, Division, GemmFigures, GemmTask, Product, SubBlocks
+from lstmsim.targets.division import Cut, Division, Product, SubBlocks
+from lstmsim.targets.gemm import CONDITIONS, GemmFigures, GemmTask
 from lstmsim.targets.multicore.lines.native import OWN_LIBRARY
 from lstmsim.targets.multicore.machine import Machine
 from lstmsim.targets.multicore.study import THREADS

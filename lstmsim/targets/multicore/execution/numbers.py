@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.errors import InputError, Mistake
-from lstmsim.targets.gemm import Division
+from lstmsim.targets.division import Division
 from lstmsim.targets.multicore.execution.steps import steps_of
 from lstmsim.targets.multicore.machine import Machine
 

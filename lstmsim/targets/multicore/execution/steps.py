@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import zip_longest
 from typing import NamedTuple
 
-from lstmsim.targets.gemm import Division
+from lstmsim.targets.division import Division
 from lstmsim.targets.multicore.execution.checks import check_division
 from lstmsim.targets.multicore.machine import Machine
 from lstmsim.targets.multicore.planning.blocks import Blocks, blocks_of
@@ -63,7 +63,7 @@ def sub_blocks_in_turn(division: Division, thread: int) -> list[tuple[Span, Span
 
     The threads of a K-group begin at different ones. Without sub-blocks there is one: the whole block.
 
-    >>> from lstmsim.targets.gemm import Cut, Product, SubBlocks
+    >>> from lstmsim.targets.division import Cut, Product, SubBlocks
     >>> division = Division(Product(4, 16, 32), Cut("MK", 1, 1, 2, 4, 16, 16), SubBlocks(4, 8, 1, 2))
     >>> sub_blocks_in_turn(division, 1)
     [((0, 4), (8, 16)), ((0, 4), (0, 8))]

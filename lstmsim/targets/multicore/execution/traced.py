@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.errors import InputError, Mistake
-from lstmsim.targets.gemm import CACHES, Counts, Division
+from lstmsim.targets.division import Division
+from lstmsim.targets.gemm import CACHES, Counts
 from lstmsim.targets.multicore.execution.checks import check_division, check_length, estimated_accesses
 from lstmsim.targets.multicore.execution.steps import Step, steps_of
 from lstmsim.targets.multicore.execution.timed import counts_of, timed_steps

@@ -7,7 +7,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from lstmsim.records import hashed_once, record
-from lstmsim.targets.gemm import Division, GemmPlan
+from lstmsim.targets.division import Division
+from lstmsim.targets.gemm import GemmPlan
 from lstmsim.targets.multicore.cells import CellWork, cell_work
 from lstmsim.targets.multicore.lines.space import Matrix, Places, Segment, Space, operands
 from lstmsim.targets.multicore.lines.types import Array

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lstmsim.targets.gemm import Division
+from lstmsim.targets.division import Division
 from lstmsim.targets.multicore.execution.steps import Step
 from lstmsim.targets.multicore.lines.patterns import RunPattern, Sizes, multiplied, updated
 from lstmsim.targets.multicore.lines.space import Matrix, Places

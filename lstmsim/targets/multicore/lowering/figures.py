@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from lstmsim.program.trace import Trace
-from lstmsim.targets.gemm import Division, GemmFigures, GemmWork
+from lstmsim.targets.division import Division
+from lstmsim.targets.gemm import GemmFigures, GemmWork
 from lstmsim.targets.multicore.execution.steps import steps_of
 from lstmsim.targets.multicore.execution.timed import compute_of
 from lstmsim.targets.multicore.execution.traced import traced

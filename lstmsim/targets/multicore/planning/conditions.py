@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import sqrt
 
-from lstmsim.targets.gemm import Cut, Product
+from lstmsim.targets.division import Cut, Product
 from lstmsim.targets.multicore.machine import Machine
 from lstmsim.targets.multicore.planning.blocks import blocks_of
 from lstmsim.targets.multicore.planning.estimate import estimated_cycles

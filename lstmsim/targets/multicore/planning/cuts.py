@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lstmsim.targets.gemm import Cut, Product
+from lstmsim.targets.division import Cut, Product
 from lstmsim.targets.multicore.machine import Machine
 
 __all__ = ["blis_cut", "is_idle", "k_cuts", "mn_cuts"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import gcd
 from typing import NamedTuple
 
-from lstmsim.targets.gemm import Cut, Product
+from lstmsim.targets.division import Cut, Product
 from lstmsim.targets.multicore.machine import Machine
 from lstmsim.targets.multicore.planning.blocks import blocks_of
 from lstmsim.targets.multicore.planning.second_stage import SecondStage, second_stage

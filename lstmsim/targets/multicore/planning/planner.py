@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from lstmsim.targets.gemm import Candidate, Cut, GemmPlan, Product
+from lstmsim.targets.division import Cut, Product
+from lstmsim.targets.gemm import Candidate, GemmPlan
 from lstmsim.targets.multicore.machine import Machine
 from lstmsim.targets.multicore.planning.blocks import blocks_of
 from lstmsim.targets.multicore.planning.conditions import conditions_of

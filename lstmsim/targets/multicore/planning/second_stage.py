@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from lstmsim.records import record
-from lstmsim.targets.gemm import Cut, Division, Product, SubBlocks, SubCandidate
+from lstmsim.targets.division import Cut, Division, Product, SubBlocks
+from lstmsim.targets.gemm import SubCandidate
 from lstmsim.targets.multicore.machine import Machine
 from lstmsim.targets.multicore.planning.blocks import blocks_of
 from lstmsim.targets.multicore.planning.fitness import fitness_of, normalised

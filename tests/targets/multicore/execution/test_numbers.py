@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from lstmsim.errors import InputError
-from lstmsim.targets.gemm import Cut, Division, Product, SubBlocks
+from lstmsim.targets.division import Cut, Division, Product, SubBlocks
 from lstmsim.targets.multicore.execution import numbers
 from lstmsim.targets.multicore.execution.numbers import computed
 from lstmsim.targets.multicore.execution.steps import steps_of

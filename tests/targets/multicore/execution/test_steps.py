@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lstmsim.targets.gemm import Cut, Division, Product, SubBlocks
+from lstmsim.targets.division import Cut, Division, Product, SubBlocks
 from lstmsim.targets.multicore.execution.compute import compute_cycles
 from lstmsim.targets.multicore.execution.steps import Step, steps_of
 from lstmsim.targets.multicore.toy import TOY

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from lstmsim.errors import InputError
-from lstmsim.targets.gemm import Cut, Division, Product, SubBlocks
+from lstmsim.targets.division import Cut, Division, Product, SubBlocks
 from lstmsim.targets.multicore.execution import traced as module
 from lstmsim.targets.multicore.execution.checks import (
     MOST_ACCESSES,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lstmsim.targets.gemm import Cut, Division, Product
+from lstmsim.targets.division import Cut, Division, Product
 from lstmsim.targets.multicore.execution.steps import Step
 from lstmsim.targets.multicore.lines.caches import open_caches
 from lstmsim.targets.multicore.lines.space import Space, operands

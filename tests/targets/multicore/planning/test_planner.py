@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from lstmsim.errors import InputError
-from lstmsim.targets.gemm import CONDITIONS, Cut, Division, Product, SubBlocks
+from lstmsim.targets.division import Cut, Division, Product, SubBlocks
+from lstmsim.targets.gemm import CONDITIONS
 from lstmsim.targets.multicore.planning.blocks import blocks_of
 from lstmsim.targets.multicore.planning.cuts import k_cuts, mn_cuts
 from lstmsim.targets.multicore.planning.planner import plan
