@@ -89,16 +89,20 @@ def _kernel(machine: Machine, length: int, rows: int) -> int:
 
 def _lines(machine: Machine, product: Product, cut: Cut, size: _Size) -> float:
     """Lines of A, B and C that a block touches, on average over where it lies."""
-    run_a = _run(machine, size.ks, product.k, cut.kb if cut.p_k > 1 else 0)
-    run_c = _run(machine, size.columns, product.n, cut.nb if cut.p_n > 1 else 0)
-    return size.rows * run_a + (size.ks + size.rows) * run_c
+    a = _part_of(machine, size.rows, size.ks, product.k, cut.kb)
+    b, c = (_part_of(machine, rows, size.columns, product.n, cut.nb) for rows in (size.ks, size.rows))
+    return a + b + c
 
 
-def _run(machine: Machine, elements: int, row: int, offset: int) -> float:
-    """Lines of a run of elements that begins at a multiple of a row, and of an offset, both in elements."""
+def _part_of(machine: Machine, rows: int, columns: int, row: int, offset: int) -> float:
+    """Lines of a part of a matrix: runs of elements that begin at multiples of a row and of an offset, in elements.
+
+    Rows that are shorter than a line share lines.
+    """
     size, line = machine.element_bytes, machine.line
-    step = gcd(line, row * size, offset * size)
-    return (elements * size + line - step) / line
+    step = gcd(line, row * size, offset * size if columns < row else 0)
+    run, span = ((elements * size + line - step) / line for elements in (columns, rows * row))
+    return min(rows * run, span)
 
 
 def _of_group(machine: Machine, product: Product, cut: Cut) -> float:
