@@ -48,7 +48,7 @@ def test_pieces_of_c_are_handed_over_and_buffers_added() -> None:
 
 
 def test_cold_caches_wait_for_the_memories() -> None:
-    """A memory of 100 cycles a line. Rows of A have 4 lines; two rows of B and of C share one, if the first begins it."""
+    """A memory of 100 cycles a line. Rows of A have 4 lines; two rows of B and of C mostly share one."""
     product, cut = Product(4, 8, 64), Cut("MN", 1, 2, 1, 4, 4, 64)
     slow = replace(TOY, memory_cycles_per_line=100)
     lines = 4 * 4 + (64 * 32 + 64 - 32) / 64 + (4 * 32 + 64 - 32) / 64
