@@ -84,7 +84,7 @@ def test_the_recorded_regret_is_below_the_bar_on_what_was_held_out() -> None:
     )
     assert all(own[place] < 100 * BAR / 1.5 for place in held)
     assert sum(documented[place] > 100 * BAR for place in held) >= 2
-    assert all(own[place] < documented[place] < blis[place] for place in held)
+    assert all(own[place] < documented[place] <= blis[place] for place in held)
     # a set that had a part in choosing is no better than one that had none, by much
     assert max(own) < min(own) + 2
     assert f"below {100 * BAR:.0f} %" in recorded()
@@ -103,10 +103,11 @@ def test_the_recorded_tables_have_the_claims_of_the_text() -> None:
     _, *cases = cells(text, "Reliefs").values()
     waits = [[whole(cell.split("(")[1].split(";")[0]) for cell in row[:4]] for row in cases]
     assert len(waits) == 7
-    assert all(none >= sub >= both and none >= buffer >= both for none, sub, buffer, both in waits[:5])
-    large = cells(text, "Reliefs")["256 x 256 x 64, 4 threads, MK 4"]
-    sub, buffer = (whole(cell.split()[0]) for cell in large[1:3])
-    assert buffer > 2 * sub
+    assert all(none >= sub >= both and none > buffer for none, sub, buffer, both in waits[:5])
+    cycles = [[whole(cell.split()[0]) for cell in row[:4]] for row in cases]
+    assert all(both == min(row) for row in cycles[:5] for both in row[3:])
+    assert all(row[1] == min(row) for row in cycles[5:])
+    assert all(buffer > 2 * sub for _, sub, buffer, _ in cycles[5:])
     _, *machines = cells(text, "One LSTM on three kinds of machines").items()
     times = {name: [float(cell.split()[0].replace(",", "")) for cell in row] for name, row in machines}
     for place in range(3):
