@@ -16,6 +16,7 @@ from bare_loop import bare_loop
 from build_cost import compiler
 from engine_rows import HEAD as ENGINES_HEAD
 from engine_rows import engine_rows, legend
+from gemm import GEMM_HEAD, GEMM_NOTE, WALK_HEAD, gemm_rows, walk_rows
 from kernels import KERNELS_HEAD, KERNELS_NOTE, kernel_rows
 from lowering import HEAD as RATIOS_HEAD
 from lowering import design_points, ratios
@@ -33,7 +34,8 @@ def main() -> int:
         print(f"there is nothing to measure: the fast engine has no native core, because {reason}", file=sys.stderr)
         return 2
     load = os.getloadavg()[0]
-    whole, sparse = whole_rows(), kernel_rows()
+    whole, sparse, products = whole_rows(), kernel_rows(), gemm_rows()
+    walks = walk_rows()
     timeouts = timeouts_per_second()
     with bare_loop(compiler()) as loop:
         engines = engine_rows(timeouts, loop)
@@ -72,6 +74,14 @@ than the loop that reads for each issue. The rest of the distance to the loop is
 {KERNELS_NOTE}
 
 {table(KERNELS_HEAD, sparse, names=1)}
+
+## Threads for matrix products
+
+{GEMM_NOTE}
+
+{table(GEMM_HEAD, products, names=1)}
+
+{table(WALK_HEAD, walks, names=1)}
 
 {(HOME / "benchmarks" / "once.md").read_text(encoding="utf-8")}"""
     (HOME / "BENCHMARKS.md").write_text(text, encoding="utf-8")
