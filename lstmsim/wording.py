@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 
-__all__ = ["dotted", "listed", "nearest", "show"]
+__all__ = ["dotted", "listed", "must_be", "nearest", "show"]
 
 _LONGEST = 60
 #: Most names that are compared with a word; of more names, only those of about its length are compared.
@@ -63,6 +63,17 @@ def listed(words: Iterable[object], conjunction: str = "or") -> str:
     """
     *head, last = [str(word) for word in words] or ["nothing"]
     return f"{', '.join(head)} {conjunction} {last}" if head else last
+
+
+def must_be(value: object, known: Iterable[str]) -> str:
+    """What a sentence says of a value that is none of the words that are known.
+
+    >>> must_be("warn", ("cold", "warm")), must_be(2, ("cold", "warm"))
+    ("must be cold or warm, got 'warn'; did you mean 'warm'?", 'must be cold or warm, got 2')
+    """
+    words = list(known)
+    hint = nearest(value, words) if isinstance(value, str) else ""
+    return f"must be {listed(words)}, got {show(value)}{hint}"
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

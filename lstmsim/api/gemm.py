@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lstmsim import engines
 from lstmsim.api.arguments import refuse, wrong_whole
-from lstmsim.api.gemm_asked import asked_for, check_word, shape_asked
+from lstmsim.api.gemm_asked import asked_for, shape_asked
 from lstmsim.api.gemm_beside import Beside, beside_plan
 from lstmsim.api.gemm_numbers import Computed, computed
 from lstmsim.api.gemm_runs import Asked, Progress, cut_text, work_of
@@ -19,7 +19,7 @@ from lstmsim.metrics.spans import build_timeline
 from lstmsim.program.program import Program
 from lstmsim.results import Table
 from lstmsim.targets.division import Division, Product
-from lstmsim.targets.gemm import CACHES, RELIEFS, GemmFigures, GemmPlan, GemmTask, GemmThreads
+from lstmsim.targets.gemm import CACHES, RELIEFS, GemmFigures, GemmPlan, GemmTask, GemmThreads, check_word
 
 if TYPE_CHECKING:
     from lstmsim.metrics.timeline import Timeline

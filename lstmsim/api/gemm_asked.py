@@ -11,16 +11,16 @@ from lstmsim.api.gemm_shapes import Shape, shape_given, shape_of_layer
 from lstmsim.api.product_options import chip_of, options_from
 from lstmsim.errors import InputError, Mistake
 from lstmsim.targets.division import Product
-from lstmsim.targets.gemm import CACHES, GemmTask
+from lstmsim.targets.gemm import CACHES, GemmTask, check_word
 from lstmsim.targets.registry import target_of
-from lstmsim.wording import listed, nearest, show
+from lstmsim.wording import listed, show
 
 if TYPE_CHECKING:
     from lstmsim.api.loading import Path
     from lstmsim.workload.model import Model
     from lstmsim.workload.scenario import Chip
 
-__all__ = ["asked_for", "check_word", "shape_asked"]
+__all__ = ["asked_for", "shape_asked"]
 
 #: Most elements of A, B and C each: 1 GiB in single precision. How much work a machine simulates, it says itself.
 _MOST_ELEMENTS = 1 << 28
@@ -90,14 +90,3 @@ def _chips_with_threads() -> list[str]:
     from lstmsim.formats.catalog import chip_files
 
     return [name for name in chip_files() if target_of(load_chip(name).kind).gemm_threads() is not None]
-
-
-def check_word(place: str, word: object, known: Sequence[str]) -> None:
-    """Raise `InputError` unless a word is one of those that are known.
-
-    >>> check_word("caches", "warn", ("cold", "warm"))
-    Traceback (most recent call last):
-    lstmsim.errors.InputError: caches: must be cold or warm, got 'warn'; did you mean 'warm'?
-    """
-    if word not in known:
-        raise InputError(Mistake(place, f"must be {listed(known)}, got {show(word)}{nearest(str(word), known)}"))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import TYPE_CHECKING
 
-from lstmsim.api.gemm_plan_text import counted, relief_text, wrapped
+from lstmsim.api.gemm_plan_text import counted, relief_text
 from lstmsim.api.gemm_runs import GemmRow, cut_text
+from lstmsim.api.product_text import folded, wrapped
 from lstmsim.metrics.tables import table
 
 if TYPE_CHECKING:
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ablation_text", "beside_text"]
 
-_WIDTH = 100
 _BLIS = "M/N by BLIS's rule"
 _BEST = "the best M/N pair"
 
@@ -108,4 +107,4 @@ def ablation_text(report: GemmReport) -> list[str]:
     told = f"none: a lock round the whole block while it is computed, so it is no fair baseline; the plan is {same[0]}"
     if not same:
         told = f"none of these is the plan, which has {relief_text(report.beside.planned.division)}"
-    return ["\n".join([*table(rows, left=[0]), *textwrap.wrap(told, _WIDTH)])]
+    return ["\n".join([*table(rows, left=[0]), *folded(told)])]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import textwrap
 from typing import TYPE_CHECKING
 
 from lstmsim.api.gemm_runs import cut_text
+from lstmsim.api.product_text import wrapped
 from lstmsim.metrics.tables import table
 from lstmsim.targets.division import Cut, Division, SubBlocks
 from lstmsim.targets.gemm import CONDITIONS
@@ -13,21 +13,15 @@ from lstmsim.targets.gemm import CONDITIONS
 if TYPE_CHECKING:
     from lstmsim.api.gemm import GemmReport
 
-__all__ = ["RECONSTRUCTION", "counted", "plan_text", "relief_text", "wrapped"]
+__all__ = ["RECONSTRUCTION", "counted", "plan_text", "relief_text"]
 
 RECONSTRUCTION = (
     "the planner is a reconstruction: the patent on threads along K says which quantities are weighed and ranked, and "
     "gives no formula, weight or limit"
 )
-_WIDTH = 100
 #: Sub-blocks in the text; the others are counted.
 _MOST_SUB_BLOCKS = 3
 _KINDS = {"MN": "rows and columns of C", "MK": "rows of C and K", "NK": "columns of C and K"}
-
-
-def wrapped(name: str, text: str) -> list[str]:
-    """A name and the text behind it, in lines."""
-    return textwrap.wrap(f"{name:<13}{text}", _WIDTH, subsequent_indent=" " * 13, break_on_hyphens=False)
 
 
 def counted(number: int, what: str) -> str:

@@ -10,7 +10,7 @@ from lstmsim.bounds import MAX_SIZE
 from lstmsim.errors import InputError, Mistake
 from lstmsim.records import record
 from lstmsim.targets.division import Product
-from lstmsim.wording import listed, nearest, show
+from lstmsim.wording import must_be
 from lstmsim.workload.products import LayerProduct, input_projection, step_products
 
 if TYPE_CHECKING:
@@ -74,8 +74,7 @@ def shape_of_layer(
     Product(m=2048, n=1024, k=100)
     """
     if what not in PRODUCTS:
-        text = f"must be {listed(PRODUCTS)}, got {show(what)}{nearest(str(what), PRODUCTS)}"
-        raise InputError(Mistake("product", text))
+        raise InputError(Mistake("product", must_be(what, PRODUCTS)))
     wholes = {"layer": (layer, 0), "batch": (batch, 1), "steps": (steps, 1), "part": (part, 0)}
     refuse(*(wrong_whole(name, value, low, MAX_SIZE) for name, (value, low) in wholes.items()))
     if what != "step" and steps is None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 from typing import Any
 
 from lstmsim.api.gemm import GemmReport
 from lstmsim.api.gemm_beside_text import ablation_text, beside_text
 from lstmsim.api.gemm_json import gemm_json, row_json
-from lstmsim.api.gemm_plan_text import counted, plan_text, wrapped
+from lstmsim.api.gemm_plan_text import counted, plan_text
+from lstmsim.api.product_text import folded, wrapped
 from lstmsim.metrics.figures_text import percent, three_digits
 from lstmsim.metrics.tables import table
 from lstmsim.results import Forms
@@ -17,15 +17,13 @@ from lstmsim.units import cycles_to_us
 
 __all__ = ["FORMS", "gemm_text"]
 
-_WIDTH = 100
-
 
 def gemm_text(report: GemmReport) -> str:
     """Give a product as text, without a final newline."""
     parts = [_what(report), plan_text(report), _time(report), _traffic(report)]
     parts += [*beside_text(report), *ablation_text(report), _result(report)]
     parts.append("\n".join(wrapped("not modelled", "; ".join(report.machine.left_out))))
-    parts += ["\n".join(textwrap.wrap(each, _WIDTH)) for each in report.remarks]
+    parts += ["\n".join(folded(each)) for each in report.remarks]
     return "\n\n".join(parts)
 
 

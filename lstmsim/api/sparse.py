@@ -24,7 +24,7 @@ from lstmsim.sparse.products import Values, drawn_operands
 from lstmsim.sparse.statistics import Statistics, lockstep_waste, statistics, takes_sparse_path
 from lstmsim.targets.registry import target_of
 from lstmsim.targets.sparse import SparseFigures, SparseKernels, SparseTask
-from lstmsim.wording import listed, nearest, show
+from lstmsim.wording import listed, must_be, nearest, show
 
 if TYPE_CHECKING:
     from lstmsim.metrics.timeline import Timeline
@@ -233,8 +233,7 @@ def _method(chip: Chip, kernel: str, method: str | None, threshold: float | None
     if threshold is not None and method is not None:
         raise InputError(Mistake("threshold", f"chooses the method; {show(method)} is chosen already"))
     if kernel not in KERNELS:
-        text = f"must be {listed(KERNELS)}, got {show(kernel)}{nearest(str(kernel), KERNELS)}"
-        raise InputError(Mistake("kernel", text))
+        raise InputError(Mistake("kernel", must_be(kernel, KERNELS)))
     kernels = target_of(chip.kind).sparse_kernels()
     if kernels is None:
         raise InputError(Mistake(f"chip {chip.name}", "its machine runs no kernels for sparse matrices"))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from lstmsim.api.product_text import folded, wrapped
 from lstmsim.api.sparse import SparseReport
 from lstmsim.api.sparse_runs import SparseRow
 from lstmsim.api.sparse_sides import LEFT, SIDES
@@ -19,7 +19,6 @@ from lstmsim.units import cycles_to_ms
 __all__ = ["FORMS", "SCHEMA", "sparse_json", "sparse_text"]
 
 SCHEMA = "lstmsim/sparse/1"
-_WIDTH = 100
 #: Kernels in the text; the others are counted in a line.
 _MOST_KERNELS = 12
 #: Bytes of a sector.
@@ -121,14 +120,9 @@ def sparse_text(report: SparseReport) -> str:
         base = next((each.figures for each in report.ablations if each.figures is not None), report.figures)
         rows = _rows_text("with a mechanism off", report.ablations, base)
         parts.append("\n".join([*_other_start(report.figures, base), rows, *_faster(report.ablations, base)]))
-    parts.append("\n".join(_wrapped("not modelled", "; ".join(report.left_out))))
-    parts += ["\n".join(textwrap.wrap(each, _WIDTH)) for each in report.remarks]
+    parts.append("\n".join(wrapped("not modelled", "; ".join(report.left_out))))
+    parts += ["\n".join(folded(each)) for each in report.remarks]
     return "\n\n".join(parts)
-
-
-def _wrapped(name: str, text: str) -> list[str]:
-    """A name and the text behind it, in lines."""
-    return textwrap.wrap(f"{name:<13}{text}", _WIDTH, subsequent_indent=" " * 13, break_on_hyphens=False)
 
 
 def _what(report: SparseReport) -> str:
@@ -138,23 +132,23 @@ def _what(report: SparseReport) -> str:
         f"{of.mean_length:.1f} on average, CoV {of.variation:.2f}, {of.empty_rows:,} empty"
     )
     waste = f"lockstep waste of bundles of 4 rows {plain:.3f}, sorted by length {by_length:.3f}"
-    lines = _wrapped("matrix", report.source)
+    lines = wrapped("matrix", report.source)
     if report.side == LEFT:
-        lines += _wrapped("", f"{size}; {waste}")
+        lines += wrapped("", f"{size}; {waste}")
     else:
         own = statistics(report.walked)
         lengths = f"{own.mean_length:.1f} entries on average, CoV {own.variation:.2f}, {own.empty_rows:,} empty"
-        lines += [*_wrapped("", size), *_wrapped("", f"walked by columns: {lengths}; {waste}")]
+        lines += [*wrapped("", size), *wrapped("", f"walked by columns: {lengths}; {waste}")]
     ruled = dict.fromkeys(report.figures.by_rule, " (by rule)")
     options = ", ".join(
         f"{name} {_shown(value)}{ruled.get(name, '')}" for name, value in report.figures.options.items()
     )
-    lines += _wrapped(
+    lines += wrapped(
         "product", f"{report.kernel} by {report.method}; {_operands(report)} drawn with seed {report.seed}"
     )
-    lines += _wrapped("side", f"{report.side}: {SIDES[report.kernel][report.side]}")
+    lines += wrapped("side", f"{report.side}: {SIDES[report.kernel][report.side]}")
     chip = f"{report.chip.name}, {len(report.chip.cores)} cores at {report.chip.frequency_mhz:g} MHz, engine "
-    return "\n".join([*lines, *_wrapped("parameters", options or "none"), *_wrapped("chip", chip + report.engine)])
+    return "\n".join([*lines, *wrapped("parameters", options or "none"), *wrapped("chip", chip + report.engine)])
 
 
 def _operands(report: SparseReport) -> str:
@@ -248,7 +242,7 @@ def _fastest(given: Sequence[SparseRow], base: SparseFigures) -> list[str]:
         return ["none of these is faster"]
     note = next((f" ({each.note})" for each in given if each.name == name and each.note), "")
     text = f"the fastest is {name}{note}: {base.span / ways[name].span:.2f} times as fast as the first row"
-    return textwrap.wrap(text, _WIDTH)
+    return folded(text)
 
 
 def _other_start(run: SparseFigures, base: SparseFigures) -> list[str]:
@@ -258,14 +252,14 @@ def _other_start(run: SparseFigures, base: SparseFigures) -> list[str]:
         return []
     first, above = (", ".join(f"{name} {_shown(each.options[name])}" for name in other) for each in (base, run))
     text = f"the rows below are measured by the first one, which has {first}; the run above has {above}"
-    return textwrap.wrap(text, _WIDTH)
+    return folded(text)
 
 
 def _faster(given: Sequence[SparseRow], base: SparseFigures) -> list[str]:
     """Which rows are faster than the first one, in a sentence."""
     rows = [(each.name, each.figures.span) for each in given if each.figures and each.figures.span < base.span]
     shown = ", ".join(f"{name} ({base.span / span:.2f} times as fast)" for name, span in rows)
-    return textwrap.wrap(f"faster than the first row here: {shown or 'none'}", _WIDTH)
+    return folded(f"faster than the first row here: {shown or 'none'}")
 
 
 def _records(report: SparseReport) -> Iterator[dict[str, Any]]:

@@ -17,7 +17,7 @@ from lstmsim.sparse.csr import Csr
 from lstmsim.sparse.hashes import HASHES, Placing, Table, placed
 from lstmsim.sparse.partition import Partition
 from lstmsim.sparse.ranges import firsts
-from lstmsim.wording import listed, nearest, show
+from lstmsim.wording import must_be, show
 
 __all__ = ["Hashed", "Hbp", "csr_of_hbp", "hashed"]
 
@@ -104,8 +104,7 @@ def _check(m: int, n: int, omega: int, strategy: str, shift: tuple[int, int]) ->
     if n < 1:
         mistakes.append(Mistake("n", f"must be at least 1, got {show(n)}"))
     if strategy not in HASHES:
-        expected = f"must be {listed(HASHES)}, got {show(strategy)}{nearest(str(strategy), HASHES)}"
-        mistakes.append(Mistake("hash", expected))
+        mistakes.append(Mistake("hash", must_be(strategy, HASHES)))
     if not all(0 <= each <= 60 for each in shift):
         mistakes.append(Mistake("shift", f"must be two numbers from 0 to 60, got {list(shift)}"))
     if mistakes:

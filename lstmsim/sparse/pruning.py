@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from lstmsim.errors import InputError, Mistake
 from lstmsim.sparse.csr import Csr
 from lstmsim.sparse.ranges import firsts
-from lstmsim.wording import listed, nearest, show
+from lstmsim.wording import must_be, show
 
 __all__ = ["PRUNINGS", "pruned"]
 
@@ -71,8 +71,7 @@ def _check(matrix: NDArray[Any], sparsity: float, by: str, banks: int, block: in
     if not 0 <= sparsity <= 1:
         raise InputError(Mistake("prune", f"must be from 0 to 1, got {show(sparsity)}"))
     if by not in PRUNINGS:
-        text = f"must be {listed(PRUNINGS)}, got {show(by)}{nearest(by, PRUNINGS)}"
-        raise InputError(Mistake("prune-by", text))
+        raise InputError(Mistake("prune-by", must_be(by, PRUNINGS)))
     if matrix.ndim != 2:
         raise InputError(Mistake("matrix", f"must have 2 dimensions, got {matrix.ndim}"))
     if not np.isfinite(matrix).all():

@@ -10,8 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from lstmsim.errors import InputError, Mistake
 from lstmsim.records import record
 from lstmsim.targets.division import Cut, Division, Product, SubBlocks
+from lstmsim.wording import must_be
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,6 +33,7 @@ __all__ = [
     "GemmThreads",
     "GemmWork",
     "SubCandidate",
+    "check_word",
 ]
 
 #: What lies in the caches when a product begins: nothing, or what the same product left there.
@@ -42,6 +45,17 @@ RELIEFS = ("plan", "none", "sub", "buffer", "both")
 
 #: The conditions of a candidate in the order in which they are added up.
 CONDITIONS = ("k_fit", "mn_fit", "padding", "balance", "contention", "traffic", "cycles")
+
+
+def check_word(place: str, word: object, known: Sequence[str]) -> None:
+    """Raise `InputError` unless a word is one of those that are known.
+
+    >>> check_word("caches", "warn", ("cold", "warm"))
+    Traceback (most recent call last):
+    lstmsim.errors.InputError: caches: must be cold or warm, got 'warn'; did you mean 'warm'?
+    """
+    if word not in known:
+        raise InputError(Mistake(place, must_be(word, known)))
 
 
 @record

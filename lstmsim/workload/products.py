@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lstmsim.records import record
+from lstmsim.workload.cell import Stage
 from lstmsim.workload.model import Layer
 
 __all__ = ["LayerProduct", "input_projection", "step_products"]
@@ -41,15 +42,20 @@ def step_products(layer: Layer) -> tuple[LayerProduct, ...]:
     >>> [(each.label, each.rows, each.columns) for each in step_products(Layer(cell("gru"), hidden=8, input=5))]
     [('r,z x [x|h]', 16, 13), ('nx x [x]', 8, 5), ('nh x [h]', 8, 8)]
     """
-    stages = layer.cell.stages
-    groups: dict[tuple[int, tuple[str, ...]], list[str]] = {}
-    for number, stage in enumerate(stages):
-        for each in stage.sums:
-            groups.setdefault((number, each.vectors), []).append(each.name)
     return tuple(
-        LayerProduct(tuple(names), len(names) * layer.units(stages[number].rows), vectors, _elements(layer, vectors))
-        for (number, vectors), names in groups.items()
+        LayerProduct(names, len(names) * layer.units(stage.rows), vectors, sum(map(layer.width, vectors)))
+        for stage in layer.cell.stages
+        for vectors, names in _sums_by_vectors(stage).items()
     )
+
+
+def _sums_by_vectors(stage: Stage) -> dict[tuple[str, ...], tuple[str, ...]]:
+    """The sums of a stage that read the same vectors, in whatever order they name them; vectors as columns stand."""
+    groups: dict[tuple[str, ...], tuple[str, ...]] = {}
+    for each in stage.sums:
+        vectors = tuple(name for name in stage.vectors if name in each.vectors)
+        groups[vectors] = (*groups.get(vectors, ()), each.name)
+    return groups
 
 
 def input_projection(layer: Layer) -> LayerProduct:
@@ -64,7 +70,3 @@ def input_projection(layer: Layer) -> LayerProduct:
     sums = [(stage, each) for stage in layer.cell.stages for each in stage.sums if "x" in each.vectors]
     rows = sum(layer.units(stage.rows) for stage, _ in sums)
     return LayerProduct(tuple(each.name for _, each in sums), rows, ("x",), layer.input)
-
-
-def _elements(layer: Layer, vectors: tuple[str, ...]) -> int:
-    return sum(map(layer.width, vectors))

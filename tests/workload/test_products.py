@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from lstmsim.workload.cells import CELLS, cell
+from lstmsim.workload.cell import Cell, stage_of
+from lstmsim.workload.cells import CELLS, cell, graph
 from lstmsim.workload.model import Layer
 from lstmsim.workload.products import input_projection, step_products
 
@@ -29,6 +30,7 @@ def test_products_of_cells_with_several_operands() -> None:
     assert told("lstm") == [("i,f,g,o x [x|h]", 32, 13)]
     assert told("gru-lbr0") == [("r,z x [x|h]", 16, 13), ("n x [x|rh]", 8, 13)]
     assert told("lstm-projection") == [("i,f,g,o x [x|h]", 32, 8), ("p x [m]", 3, 8)]
+    assert told("mingru") == [("z,n x [x]", 16, 5)]
     assert told("lstm-layernorm") == [("ix,fx,gx,ox x [x]", 32, 5), ("ih,fh,gh,oh x [h]", 32, 8)]
 
 
@@ -36,3 +38,8 @@ def test_the_input_projection_has_all_sums_with_x() -> None:
     for name, rows in {"lstm": 32, "gru": 24, "gru-lbr0": 24, "lstm-projection": 32, "dense": 8}.items():
         projection = input_projection(layer_of(name))
         assert (projection.rows, projection.columns, projection.vectors) == (rows, 5, ("x",))
+
+
+def test_sums_of_the_same_vectors_are_one_product_in_whatever_order_they_name_them() -> None:
+    own = Cell("own", (stage_of("a[h x] b[x h]"),), graph("s add a b; h' quantize s"), {"h": "h'"})
+    assert [each.label for each in step_products(Layer(own, hidden=8, input=5))] == ["a,b x [x|h]"]

@@ -26,7 +26,7 @@ from lstmsim.formats.matrices.tokens import (
     words_of_lines,
 )
 from lstmsim.records import record
-from lstmsim.wording import listed, nearest, show
+from lstmsim.wording import must_be, show
 
 __all__ = ["Header", "read_matrix_market", "same_place"]
 
@@ -109,7 +109,7 @@ def _kind(word: str, key: str, at: Position) -> str:
         return word.lower()
     if word.lower() in _REFUSED:
         raise at.wrong(_REFUSED[word.lower()])
-    raise at.wrong(f"{key} must be {listed(known)}, got {show(word)}{nearest(word, known)}")
+    raise at.wrong(f"{key} {must_be(word, known)}")
 
 
 def _sizes(words: list[str], kinds: dict[str, str], at: Position) -> Header:

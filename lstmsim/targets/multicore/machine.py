@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from lstmsim.records import hashed_once, record
 
-__all__ = ["Machine"]
+__all__ = ["Machine", "up"]
+
+
+def up(number: int, by: int) -> int:
+    """How many parts of a size hold a number.
+
+    number: at least 0.
+    by: the size, at least 1.
+
+    >>> up(7, 4), up(8, 4)
+    (2, 2)
+    """
+    return -(-number // by)
 
 
 @hashed_once

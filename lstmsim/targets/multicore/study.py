@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.targets.division import Cut, Division
-from lstmsim.targets.gemm import CACHES, RELIEFS, GemmFigures, GemmPlan, GemmTask, GemmWork
+from lstmsim.targets.gemm import CACHES, RELIEFS, GemmFigures, GemmPlan, GemmTask, GemmWork, check_word
 from lstmsim.targets.multicore.execution.numbers import computed
 from lstmsim.targets.multicore.lowering.figures import figures_of, lowered
 from lstmsim.targets.multicore.machine import Machine
@@ -17,7 +17,6 @@ from lstmsim.targets.multicore.planning.planner import plan
 from lstmsim.targets.multicore.planning.second_stage import division_of
 from lstmsim.targets.multicore.planning.settings import Settings, settings_of
 from lstmsim.targets.multicore.words import LEFT_OUT
-from lstmsim.wording import listed, nearest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -80,7 +79,7 @@ class Threads:
         task: of it the product counts.
         relief: one of `lstmsim.targets.gemm.RELIEFS`; `InputError` for another word.
         """
-        _check_word("relief", relief, RELIEFS)
+        check_word("relief", relief, RELIEFS)
         return division_of(chip.view, task.product, cut, relief)
 
     def mn_cuts(self, chip: _Chip, task: GemmTask) -> Sequence[Cut]:
@@ -95,7 +94,7 @@ class Threads:
         division: any, whether a planner gives it or not; `InputError` if it leaves out a part of its product, has more
             threads than there are cores, or touches too many lines to trace them.
         """
-        _check_word("caches", task.caches, CACHES)
+        check_word("caches", task.caches, CACHES)
         return lowered(chip.view, division, task.caches)
 
     def figures(self, chip: _Chip, work: GemmWork, trace: Trace) -> GemmFigures:
@@ -117,12 +116,6 @@ def _check(machine: Machine, task: GemmTask) -> None:
         mistakes.append(Mistake("threads", text))
     if mistakes:
         raise InputError(mistakes)
-
-
-def _check_word(name: str, word: str, known: Sequence[str]) -> None:
-    if word not in known:
-        hint = nearest(word, known) or f"; expected {listed(known)}"
-        raise InputError(Mistake(name, f"there is no {word!r}{hint}"))
 
 
 #: The threads of every multi-core CPU.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lstmsim.targets.multicore.execution.steps import Step
-from lstmsim.targets.multicore.machine import Machine
+from lstmsim.targets.multicore.machine import Machine, up
 
 __all__ = ["compute_cycles"]
 
@@ -17,24 +17,19 @@ def compute_cycles(machine: Machine, step: Step) -> int:
     rows = step.rows[1] - step.rows[0]
     columns = step.columns[1] - step.columns[0]
     if step.update:
-        return _up(rows * columns, machine.update_per_cycle)
+        return up(rows * columns, machine.update_per_cycle)
     length = step.ks[1] - step.ks[0]
     whole, rest = divmod(rows, machine.mr)
-    panels = _up(columns, machine.nr)
+    panels = up(columns, machine.nr)
     packed = length * (whole * machine.mr + machine.rows(rest))
     if step.packs_b:
         packed += machine.nr * panels * length
     tiles = whole * _tile_cycles(machine, machine.mr, length)
     if rest:
         tiles += _tile_cycles(machine, machine.rows(rest), length)
-    return _up(packed, machine.pack_per_cycle) + panels * tiles
+    return up(packed, machine.pack_per_cycle) + panels * tiles
 
 
 def _tile_cycles(machine: Machine, rows: int, length: int) -> int:
     """Cycles of one call of the micro-kernel."""
-    return _up(length * rows * machine.nr, machine.macs_per_cycle) + machine.kernel_cycles
-
-
-def _up(amount: int, unit: int) -> int:
-    """How many units hold the amount."""
-    return -(-amount // unit)
+    return up(length * rows * machine.nr, machine.macs_per_cycle) + machine.kernel_cycles

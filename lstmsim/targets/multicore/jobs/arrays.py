@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from lstmsim.records import hashed_once, record
-from lstmsim.targets.division import Division
+from lstmsim.targets.division import Division, Product
 from lstmsim.targets.gemm import GemmPlan
 from lstmsim.targets.multicore.cells import CellWork, cell_work
 from lstmsim.targets.multicore.lines.space import Matrix, Places, Segment, Space, operands
@@ -16,6 +16,7 @@ from lstmsim.targets.multicore.machine import Machine
 from lstmsim.targets.multicore.planning.planner import plan
 from lstmsim.targets.multicore.planning.settings import DOCUMENTED
 from lstmsim.workload.model import Layer
+from lstmsim.workload.products import LayerProduct, step_products
 
 __all__ = ["JobSpace", "Pass", "Shape", "Vectors", "divisions_of", "laid_out", "plans_of"]
 
@@ -57,7 +58,8 @@ class Pass(NamedTuple):
 
     layer, direction: which; `backward`: whether it goes from the last time step to step 0.
     hidden: units.
-    work: what a time step consists of.
+    products: of a time step, in order.
+    work: what follows them.
     x: what it reads: the frames, or h of each direction of the layer below.
     h_read, h_written: h of the step before, and its own.
     states: where its further states are, a vector for each sequence.
@@ -68,6 +70,7 @@ class Pass(NamedTuple):
     direction: int
     backward: bool
     hidden: int
+    products: tuple[LayerProduct, ...]
     work: CellWork
     x: tuple[Vectors, ...]
     h_read: Vectors
@@ -81,7 +84,7 @@ class Pass(NamedTuple):
         """Where the rows of A of product `number` are in a time step."""
         vectors: dict[str, tuple[Vectors, ...]] = {"x": self.x, "h": (self.h_read,)}
         segments, first = [], 0
-        for each in (one for name in self.work.products[number].vectors for one in vectors[name]):
+        for each in (one for name in self.products[number].vectors for one in vectors[name]):
             block = each.at(step, batch, element_bytes)
             segments.append(Segment(first, first + each.width, *block))
             first += each.width
@@ -103,10 +106,8 @@ def plans_of(machine: Machine, layer: Layer, batch: int, threads: int) -> tuple[
     layer: the layer.
     batch, threads: how many sequences; on how many cores.
     """
-    products = cell_work(layer.cell).products
-    return tuple(
-        plan(machine, each.product(layer.hidden, layer.input, batch), threads, DOCUMENTED) for each in products
-    )
+    products = (Product(batch, each.rows, each.columns) for each in step_products(layer))
+    return tuple(plan(machine, each, threads, DOCUMENTED) for each in products)
 
 
 def divisions_of(machine: Machine, layer: Layer, batch: int, threads: int) -> tuple[Division, ...]:
@@ -149,6 +150,7 @@ def _pass(
         direction=direction,
         backward=backward,
         hidden=layer.hidden,
+        products=step_products(layer),
         work=work,
         x=x,
         # backward, the first h is in the last block, and each step leaves its h in the block before

@@ -42,8 +42,8 @@ def tail_runs(machine: Machine, one: Pass, units: tuple[int, int], step: int, ba
     size = machine.element_bytes
     gates = [
         Matrix(places.c.address + gate * one.hidden * size, places.c.stride)
-        for places, product in zip(one.places, one.work.products, strict=True)
-        for gate in range(len(product.gates))
+        for places, product in zip(one.places, one.products, strict=True)
+        for gate in range(len(product.sums))
     ]
     written = [*one.states, one.h_written.at(step, batch, size)]
     address, stride = np.array([*gates, *written], dtype=np.int64).T

@@ -119,7 +119,7 @@ class _Tracer:
         counts = self._drive(
             [each.thread for each in steps], [runs_of(machine, division, places, each) for each in steps]
         )
-        label = " ".join(one.work.products[number].gates)
+        label = " ".join(one.products[number].sums)
         before = [len(each) for each in own]
         for each, timed in zip(steps, timed_steps(machine, steps, counts, (one.layer, one.direction)), strict=True):
             after = None if timed.after is None else (timed.after[0], before[timed.after[0]] + timed.after[1])

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from math import sqrt
 
 from lstmsim.targets.division import Cut, Product
-from lstmsim.targets.multicore.machine import Machine
+from lstmsim.targets.multicore.machine import Machine, up
 from lstmsim.targets.multicore.planning.blocks import blocks_of
 from lstmsim.targets.multicore.planning.estimate import estimated_cycles
 
@@ -25,7 +25,7 @@ def conditions_of(machine: Machine, product: Product, cut: Cut, caches: str) -> 
     (0.125, 2.0, 896.0, 442.0)
     """
     m, n, k = product.m, product.n, product.k
-    traffic = m * k * _up(n, cut.nb) + k * n * _up(m, cut.mb) + 2 * m * n * cut.p_k
+    traffic = m * k * up(n, cut.nb) + k * n * up(m, cut.mb) + 2 * m * n * cut.p_k
     kc = blocks_of(machine).kc
     return {
         "k_fit": min(cut.kb, kc) / kc,
@@ -47,20 +47,16 @@ def _mn_fit(machine: Machine, cut: Cut) -> float:
 
 def _padded(machine: Machine, rows: int, columns: int) -> float:
     """Work of the micro-tiles of a block, for each of its elements."""
-    return machine.rows(rows) * _up(columns, machine.nr) * machine.nr / (rows * columns)
+    return machine.rows(rows) * up(columns, machine.nr) * machine.nr / (rows * columns)
 
 
 def _balance(machine: Machine, product: Product, cut: Cut) -> float:
     """The work of a thread is a product of three factors, and the first thread has the most of each."""
     rows = [machine.rows(each) for each in _parts(product.m, cut.p_m, cut.mb)]
-    columns = [_up(each, machine.nr) * machine.nr for each in _parts(product.n, cut.p_n, cut.nb)]
+    columns = [up(each, machine.nr) * machine.nr for each in _parts(product.n, cut.p_n, cut.nb)]
     ks = _parts(product.k, cut.p_k, cut.kb)
     return rows[0] * columns[0] * ks[0] * cut.threads / (sum(rows) * sum(columns) * sum(ks))
 
 
 def _parts(whole: int, parts: int, size: int) -> list[int]:
     return [min(size, max(0, whole - part * size)) for part in range(parts)]
-
-
-def _up(number: int, by: int) -> int:
-    return -(-number // by)

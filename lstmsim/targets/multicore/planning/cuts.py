@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lstmsim.targets.division import Cut, Product
-from lstmsim.targets.multicore.machine import Machine
+from lstmsim.targets.multicore.machine import Machine, up
 
 __all__ = ["blis_cut", "is_idle", "k_cuts", "mn_cuts"]
 
@@ -58,27 +58,23 @@ def is_idle(machine: Machine, product: Product, cut: Cut) -> bool:
     >>> [is_idle(TOY, Product(4, 4, 20), cut) for cut in k_cuts(TOY, Product(4, 4, 20), 4)]
     [False, True, False]
     """
-    parts_k = 1 if cut.p_k == 1 else _up(product.k, _part_of_k(machine, product, cut.p_k))
-    return parts_k < cut.p_k or _up(product.m, cut.mb) < cut.p_m or _up(product.n, cut.nb) < cut.p_n
+    parts_k = 1 if cut.p_k == 1 else up(product.k, _part_of_k(machine, product, cut.p_k))
+    return parts_k < cut.p_k or up(product.m, cut.mb) < cut.p_m or up(product.n, cut.nb) < cut.p_n
 
 
 def _mn_cut(product: Product, p_m: int, p_n: int) -> Cut:
-    return Cut("MN", p_m, p_n, 1, _up(product.m, p_m), _up(product.n, p_n), product.k)
+    return Cut("MN", p_m, p_n, 1, up(product.m, p_m), up(product.n, p_n), product.k)
 
 
 def _k_cut(machine: Machine, product: Product, kind: str, p_m: int, p_n: int, p_k: int) -> Cut:
     kb = min(_part_of_k(machine, product, p_k), product.k)
-    return Cut(kind, p_m, p_n, p_k, _up(product.m, p_m), _up(product.n, p_n), kb)
+    return Cut(kind, p_m, p_n, p_k, up(product.m, p_m), up(product.n, p_n), kb)
 
 
 def _part_of_k(machine: Machine, product: Product, p_k: int) -> int:
-    return _up(_up(product.k, p_k), machine.k_unit) * machine.k_unit
+    return up(up(product.k, p_k), machine.k_unit) * machine.k_unit
 
 
 def _divisors(number: int) -> list[int]:
     small = [each for each in range(1, int(number**0.5) + 1) if number % each == 0]
     return sorted({*small, *(number // each for each in small)})
-
-
-def _up(number: int, by: int) -> int:
-    return -(-number // by)

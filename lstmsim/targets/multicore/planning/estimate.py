@@ -6,7 +6,7 @@ from math import gcd
 from typing import NamedTuple
 
 from lstmsim.targets.division import Cut, Product
-from lstmsim.targets.multicore.machine import Machine
+from lstmsim.targets.multicore.machine import Machine, up
 from lstmsim.targets.multicore.planning.blocks import blocks_of
 from lstmsim.targets.multicore.planning.second_stage import SecondStage, second_stage
 
@@ -58,12 +58,12 @@ def _alone(machine: Machine, cut: Cut, stage: SecondStage) -> _Alone:
     if cut.p_k == 1:
         return _Alone(whole, 0)
     if stage.buffer:
-        update = _up(cut.mb * cut.nb, machine.update_per_cycle)
+        update = up(cut.mb * cut.nb, machine.update_per_cycle)
         handing = sub.count * handover if sub else (cut.p_k - 1) * (handover + update)
         return _Alone(whole + update, handing)
     if sub is None:
         return _Alone(whole, (cut.p_k - 1) * (whole + handover))
-    visits = sub.count * _up(cut.kb, blocks_of(machine).kc)
+    visits = sub.count * up(cut.kb, blocks_of(machine).kc)
     part = _compute(machine, cut.kb, min(sub.sm, cut.mb), min(sub.sn, cut.nb))
     return _Alone(sub.count * part, visits * handover)
 
@@ -76,15 +76,15 @@ def _compute(machine: Machine, ks: int, rows: int, columns: int) -> int:
 
 
 def _block(machine: Machine, length: int, rows: int, columns: int) -> int:
-    panels = _up(columns, machine.nr)
+    panels = up(columns, machine.nr)
     tiles, edge = divmod(rows, machine.mr)
-    packing = _up(length * (machine.rows(rows) + panels * machine.nr), machine.pack_per_cycle)
+    packing = up(length * (machine.rows(rows) + panels * machine.nr), machine.pack_per_cycle)
     kernels = tiles * _kernel(machine, length, machine.mr) + (_kernel(machine, length, edge) if edge else 0)
     return packing + panels * kernels
 
 
 def _kernel(machine: Machine, length: int, rows: int) -> int:
-    return _up(length * machine.rows(rows) * machine.nr, machine.macs_per_cycle) + machine.kernel_cycles
+    return up(length * machine.rows(rows) * machine.nr, machine.macs_per_cycle) + machine.kernel_cycles
 
 
 def _lines(machine: Machine, product: Product, cut: Cut, size: _Size) -> float:
@@ -120,10 +120,10 @@ def _of_group(machine: Machine, product: Product, cut: Cut) -> float:
 
 def _busiest_memory(machine: Machine, product: Product, cut: Cut, group: float) -> float:
     """Cycles of each memory, if pages are spread evenly."""
-    working = _up(product.m, cut.mb) * _up(product.n, cut.nb) * cut.p_k
+    working = up(product.m, cut.mb) * up(product.n, cut.nb) * cut.p_k
     groups = max(1.0, working / min(machine.cores_per_llc, cut.threads))
     sizes = (product.m * product.k, product.k * product.n, product.m * product.n)
-    pages = sum(_up(each * machine.element_bytes, machine.page) for each in sizes)
+    pages = sum(up(each * machine.element_bytes, machine.page) for each in sizes)
     return groups * group * machine.memory_cycles_per_line / min(machine.domains, pages)
 
 
@@ -132,7 +132,3 @@ def _core(machine: Machine, compute: int, lines: float, rates: tuple[int, ...]) 
     if machine.overlap:
         return max(compute, lines * max(rates))
     return compute + lines * sum(rates)
-
-
-def _up(number: int, by: int) -> int:
-    return -(-number // by)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lstmsim.records import record
 from lstmsim.targets.division import Cut, Division, Product, SubBlocks
 from lstmsim.targets.gemm import SubCandidate
-from lstmsim.targets.multicore.machine import Machine
+from lstmsim.targets.multicore.machine import Machine, up
 from lstmsim.targets.multicore.planning.blocks import blocks_of
 from lstmsim.targets.multicore.planning.fitness import fitness_of, normalised
 
@@ -86,13 +86,13 @@ def _sub_blocks(machine: Machine, cut: Cut) -> list[SubBlocks]:
     columns_unit = max(machine.nr, machine.line // machine.element_bytes)
     heights = _sizes(cut.mb, machine.mr, 2 * cut.p_k)
     widths = _sizes(cut.nb, columns_unit, 2 * cut.p_k)
-    return [SubBlocks(sm, sn, _up(cut.mb, sm), _up(cut.nb, sn)) for sm in heights for sn in widths]
+    return [SubBlocks(sm, sn, up(cut.mb, sm), up(cut.nb, sn)) for sm in heights for sn in widths]
 
 
 def _sizes(whole: int, unit: int, most: int) -> list[int]:
     """Sizes of parts in whole units, each once, from the largest on."""
-    parts = range(1, min(most, _up(whole, unit)) + 1)
-    return list(dict.fromkeys(_up(_up(whole, each), unit) * unit for each in parts))
+    parts = range(1, min(most, up(whole, unit)) + 1)
+    return list(dict.fromkeys(up(up(whole, each), unit) * unit for each in parts))
 
 
 def _conditions(cut: Cut, each: SubBlocks) -> dict[str, float]:
@@ -110,7 +110,3 @@ def _buffer(machine: Machine, cut: Cut) -> bool:
     blocks = blocks_of(machine)
     fits = cut.mb * cut.nb * machine.element_bytes <= machine.l2_bytes * part // whole
     return fits and (cut.kb > blocks.kc or 2 * cut.mb < blocks.mc or 2 * cut.nb < blocks.nc)
-
-
-def _up(number: int, by: int) -> int:
-    return -(-number // by)

@@ -7,7 +7,7 @@ from dataclasses import MISSING, fields
 from typing import Any, TypeVar
 
 from lstmsim.errors import InputError, Mistake
-from lstmsim.wording import listed, nearest, show
+from lstmsim.wording import must_be, show
 
 __all__ = ["bad_choice", "bad_flag", "bad_number", "options_of", "refuse"]
 
@@ -65,8 +65,7 @@ def bad_choice(name: str, value: object, known: Iterable[str]) -> Mistake | None
     words = list(known)
     if isinstance(value, str) and value in words:
         return None
-    hint = nearest(value, words) if isinstance(value, str) else ""
-    return Mistake(name, f"must be {listed(words)}, got {show(value)}{hint}")
+    return Mistake(name, must_be(value, words))
 
 
 def bad_flag(name: str, value: object) -> Mistake | None:

@@ -10,7 +10,7 @@ import pytest
 from lstmsim import engines, load_chip
 from lstmsim.errors import InputError
 from lstmsim.metrics.accounts import totals_of
-from lstmsim.targets.multicore.cells import CellProduct, cell_work, refusal
+from lstmsim.targets.multicore.cells import cell_work, refusal
 from lstmsim.targets.multicore.chip import CpuCore, MulticoreCpu
 from lstmsim.targets.multicore.jobs.arrays import Shape, laid_out, plans_of
 from lstmsim.targets.multicore.jobs.lower import kinds_of_cores, lower
@@ -21,8 +21,7 @@ from lstmsim.targets.multicore.lowering.stages import Block
 from lstmsim.targets.multicore.lowering.waits import step_times, waits_of
 from lstmsim.targets.multicore.sizes import operations_per_step
 from lstmsim.targets.multicore.toy import TOY
-from lstmsim.workload.cell import Cell, stage_of
-from lstmsim.workload.cells import CELLS, cell, graph
+from lstmsim.workload.cells import CELLS, cell
 from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.scenario import Job
 from tests.oracle import multicore_jobs as model
@@ -170,12 +169,6 @@ def test_tails_count_the_nodes_of_any_graph() -> None:
     """An xLSTM has three states beside h; its division is no activation."""
     work = cell_work(cell("slstm"))
     assert (work.states, work.activations, work.others) == (("c", "n", "m"), 5, 12)
-    assert [product.vectors for product in cell_work(cell("mingru")).products] == [("x",)]
-
-
-def test_gates_with_the_same_operands_are_one_product_in_whatever_order_they_name_them() -> None:
-    own = Cell("own", (stage_of("a[h x] b[x h]"),), graph("s add a b; h' quantize s"), {"h": "h'"})
-    assert cell_work(own).products == (CellProduct(("a", "b"), ("x", "h")),)
 
 
 @pytest.mark.parametrize("threads", [1, 3, 16])
