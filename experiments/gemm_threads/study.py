@@ -16,7 +16,8 @@ from typing import Any, NamedTuple, TypeVar
 import lstmsim
 from lstmsim import engines
 from lstmsim.sweeps.processes import processors
-from lstmsim.targets.gemm import CACHES, Cut, GemmFigures, GemmPlan, GemmTask, GemmThreads, Product
+from lstmsim.targets.division import Cut, Product
+from lstmsim.targets.gemm import CACHES, GemmFigures, GemmPlan, GemmTask, GemmThreads
 from lstmsim.targets.registry import target_of
 
 __all__ = ["SECTION_2", "Case", "Ran", "all_ran", "cut_text", "figures", "plan_of", "ran", "several"]

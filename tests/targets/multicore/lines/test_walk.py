@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lstmsim.targets.gemm import Cut, Division, Product
+from lstmsim.targets.division import Cut, Division, Product
 from lstmsim.targets.multicore.execution.steps import Step
 from lstmsim.targets.multicore.lines.space import Places, Segment, Space, operands
 from lstmsim.targets.multicore.lines.types import Array, Runs

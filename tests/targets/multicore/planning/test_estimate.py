@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from lstmsim import engines
-from lstmsim.targets.gemm import Cut, Product
+from lstmsim.targets.division import Cut, Product
 from lstmsim.targets.multicore.lowering.figures import figures_of, lowered
 from lstmsim.targets.multicore.machine import Machine
 from lstmsim.targets.multicore.planning.cuts import mn_cuts
