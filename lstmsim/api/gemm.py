@@ -11,6 +11,7 @@ from lstmsim import engines
 from lstmsim.api.arguments import refuse, wrong_whole
 from lstmsim.api.gemm_asked import asked_for, shape_asked
 from lstmsim.api.gemm_beside import Beside, beside_plan
+from lstmsim.api.gemm_cut import cut_and_threads, cut_for
 from lstmsim.api.gemm_numbers import Computed, computed
 from lstmsim.api.gemm_runs import Asked, Progress, cut_text, work_of
 from lstmsim.api.loading import Path
@@ -18,7 +19,7 @@ from lstmsim.api.run import check_engine, refuse_long_trace
 from lstmsim.metrics.spans import build_timeline
 from lstmsim.program.program import Program
 from lstmsim.results import Table
-from lstmsim.targets.division import Division, Product
+from lstmsim.targets.division import Cut, Division, Product
 from lstmsim.targets.gemm import CACHES, RELIEFS, GemmFigures, GemmPlan, GemmTask, GemmThreads, check_word
 
 if TYPE_CHECKING:
@@ -38,10 +39,11 @@ class GemmReport(Table, forms="lstmsim.api.gemm_text"):
     asked: the product, its threads, the state of the caches, parameters of the planner, the chip, the engine that ran.
     relief: how threads that add into the same block keep out of each other's way, of `lstmsim.targets.gemm.RELIEFS`.
     plan: the plan, with all that led to it.
-    beside: the run of the plan's cut under the relief, and of other divisions of the product.
+    beside: the run of the plan's cut, or of the one that was given, and of other divisions of the product.
     computed: what the threads computed; None: it was left out.
     seed: of the operands.
     remarks: further sentences.
+    cut: the cut that was given in place of the plan's; None: the plan's runs.
     """
 
     source: str
@@ -52,6 +54,14 @@ class GemmReport(Table, forms="lstmsim.api.gemm_text"):
     computed: Computed | None
     seed: int
     remarks: tuple[str, ...] = ()
+    cut: Cut | None = None
+
+    @property
+    def otherwise(self) -> str:
+        """In words, what was asked for in place of the plan's: a cut, a relief; empty: the plan runs."""
+        cut = "" if self.cut is None else f"cut {cut_text(self.cut)}"
+        relief = "" if self.relief == "plan" else f"relief {self.relief}"
+        return " with ".join(filter(None, (cut, relief)))
 
     @property
     def task(self) -> GemmTask:
@@ -100,7 +110,7 @@ class GemmReport(Table, forms="lstmsim.api.gemm_text"):
 
     @property
     def division(self) -> Division:
-        """What ran: the plan's cut under the relief."""
+        """What ran: the plan's cut, or the one that was given, under the relief."""
         return self.beside.ran.division
 
     @property
@@ -115,7 +125,7 @@ class GemmReport(Table, forms="lstmsim.api.gemm_text"):
 
     @property
     def planned_cycles(self) -> int:
-        """The makespan of the plan, also where another relief was asked for."""
+        """The makespan of the plan, also where another cut or relief was asked for."""
         return self.beside.planned.cycles(self.caches)
 
     @property
@@ -167,6 +177,7 @@ def run_gemm(
     chip: Path | Chip = "epyc-7742",
     chip_overrides: Sequence[str] = (),
     caches: str = "warm",
+    cut: str | Cut | None = None,
     relief: str = "plan",
     settings: Sequence[str] | Mapping[str, Any] = (),
     baselines: bool | None = None,
@@ -181,19 +192,19 @@ def run_gemm(
     m, n, k: rows of C, columns of C, length of the sums.
     model: a model instead of sizes: a name, a file or a `Model`. product: which one of its layer, a key of
         `lstmsim.api.gemm_shapes.PRODUCTS`. layer, batch, steps, part: as in `lstmsim.api.gemm_shapes.shape_of_layer`.
-    threads: on how many cores; None: on all of the chip.
+    threads: on how many cores; None: as many as `cut` has parts, or on all of the chip.
     chip: a preset's name, a chip's file, or a chip. chip_overrides: texts like `"frequency_mhz=2000"`.
     caches: what lies in the caches, of `lstmsim.targets.gemm.CACHES`; both states are simulated.
-    relief: instead of the plan's, one of `lstmsim.targets.gemm.RELIEFS`.
+    cut: runs in the plan's place, with the plan beside it: `"MK:4x1x16"` (kind, p_m x p_n x p_k), with sizes of blocks
+        `"MK:4x1x16:8x512x264"`, or a `Cut`.
+    relief: instead of the planner's for that cut, one of `lstmsim.targets.gemm.RELIEFS`.
     settings: parameters of the planner, as texts like `"contention=4"` or a mapping.
     baselines: whether the other candidates and all M/N pairs are simulated; None: if the product is not too large.
-    ablate: whether the plan's cut is simulated under each relief.
+    ablate: whether the cut is simulated under each relief.
     numbers: whether C is computed and compared with numpy; None: if the product is not too large.
-    seed: of the operands.
-    engine: a key of `lstmsim.engines.ENGINES`.
-    progress: is called with divisions simulated and in all.
+    seed: of the operands. engine: a key of `lstmsim.engines.ENGINES`. progress: is called with simulations done and in all.
 
-    `InputError` for sizes, threads or settings that are wrong, and for a chip that has no threads for products.
+    `InputError` for sizes, threads, cuts or settings that are wrong, and for a chip that has no threads for products.
 
     >>> report = run_gemm(8, 64, 64, threads=4, baselines=False)
     >>> report.figures.makespan > 0, report.computed.integers_equal
@@ -204,11 +215,13 @@ def run_gemm(
     refuse(wrong_whole("seed", seed, 0))
     layer_of = {"product": product, "layer": layer, "batch": batch, "steps": steps, "part": part}
     shape = shape_asked((m, n, k), model, layer_of)
+    given, threads = cut_and_threads(cut, threads)
     asked = asked_for(shape.product, threads, chip, chip_overrides, caches, settings, engines.running(engine))
     plan = asked.threads.plan(asked.chip, asked.task)
-    beside = beside_plan(asked, plan, relief, baselines, ablate, progress)
+    own = cut_for(asked, given)
+    beside = beside_plan(asked, plan, relief, baselines, ablate, progress, own)
     done = computed(asked, beside.ran.division, numbers, seed)
-    return GemmReport(shape.source, asked, relief, plan, beside, done, seed, (*shape.remarks, *beside.remarks))
+    return GemmReport(shape.source, asked, relief, plan, beside, done, seed, (*shape.remarks, *beside.remarks), own)
 
 
 def plot_threads(report: GemmReport, path: Path | None = None) -> Picture:

@@ -24,13 +24,13 @@ _Ready = Mapping[Division, Mapping[str, GemmFigures]]
 class Beside:
     """Divisions of one product that were simulated, each with its own sub-blocks and buffer.
 
-    ran: the plan's cut as it was asked for.
-    planned: the plan; the same as `ran` unless another relief was asked for.
+    ran: the plan's cut, or one that was given, as it was asked for.
+    planned: the plan; the same as `ran` unless another cut or relief was asked for.
     plans: the plan for each state of the caches, a key of `lstmsim.targets.gemm.CACHES`; of these, one is `planned`.
     candidates: in the order of rank; None: it was left out.
     pairs: cuts of rows and columns alone, the first one by BLIS's rule.
     pairs_known: how many of these there are.
-    ablations: the plan's cut under each relief.
+    ablations: the cut of `ran` under each relief.
     remarks: what was left out, in sentences.
     """
 
@@ -69,21 +69,28 @@ class Beside:
 
 
 def beside_plan(
-    asked: Asked, plan: GemmPlan, relief: str, wanted: bool | None, ablate: bool, progress: Progress | None = None
+    asked: Asked,
+    plan: GemmPlan,
+    relief: str,
+    wanted: bool | None,
+    ablate: bool,
+    progress: Progress | None = None,
+    given: Cut | None = None,
 ) -> Beside:
     """Simulate a plan, and what stands beside it.
 
-    relief: of the plan's cut, one of `lstmsim.targets.gemm.RELIEFS`.
+    relief: of the cut that runs, one of `lstmsim.targets.gemm.RELIEFS`.
     wanted: whether candidates and pairs are simulated; None: if there is not too much to do.
-    ablate: whether the plan's cut is simulated under each relief.
+    ablate: whether that cut is simulated under each relief.
     progress: is called with divisions done and in all.
+    given: the cut that runs in the plan's place; None: the plan's.
     """
-    cut = plan.division.cut
+    cut = plan.division.cut if given is None else given
 
     def divided(cut: Cut, relief: str = "plan") -> Division:
         return asked.threads.division(asked.chip, asked.task, cut, relief)
 
-    ran, planned = divided(cut, relief), divided(cut)
+    ran, planned = divided(cut, relief), divided(plan.division.cut)
     pairs = [divided(each) for each in asked.threads.mn_cuts(asked.chip, asked.task)]
     candidates = [divided(each.cut) for each in plan.ranked]
     reliefs = {each: divided(cut, each) for each in RELIEFS[1:]} if ablate and cut.p_k > 1 else {}
@@ -106,7 +113,7 @@ def beside_plan(
         pairs=tuple(GemmRow(cut_text(each.cut), each, ready[each]) for each in kept),
         pairs_known=len(pairs),
         ablations=tuple(GemmRow(name, each, ready[each]) for name, each in reliefs.items()),
-        remarks=_remarks(plan, relief, wanted, ablate, all_of_them),
+        remarks=_remarks(cut, relief, wanted, ablate, all_of_them),
     )
 
 
@@ -132,13 +139,13 @@ def _counting(progress: Progress | None, before: int, count: int) -> Progress | 
     return lambda done, _: told(before + done, count)
 
 
-def _remarks(plan: GemmPlan, relief: str, wanted: bool | None, ablate: bool, all_of_them: bool) -> tuple[str, ...]:
+def _remarks(cut: Cut, relief: str, wanted: bool | None, ablate: bool, all_of_them: bool) -> tuple[str, ...]:
     said = []
     if wanted is None and not all_of_them:
         said.append(
             "the other candidates and M/N pairs are left out, because simulating them would take minutes: ask for "
             "baselines"
         )
-    if plan.division.cut.p_k == 1 and (relief != "plan" or ablate):
-        said.append("no threads share a block of C in this plan, so all reliefs are the same: there is none to compare")
+    if cut.p_k == 1 and (relief != "plan" or ablate):
+        said.append("no threads share a block of C in this cut, so all reliefs are the same: there is none to compare")
     return tuple(said)

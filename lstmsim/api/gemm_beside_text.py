@@ -38,8 +38,8 @@ def _named(report: GemmReport, states: tuple[str, ...]) -> list[tuple[str, GemmR
     other = beside.plans[report.other_caches]
     if other.division != beside.planned.division:
         named.append((other.name, other))
-    if report.relief != "plan":
-        named.append((f"this run, relief {report.relief}", beside.ran))
+    if report.otherwise:
+        named.append((f"this run{f', relief {report.relief}' if report.relief != 'plan' else ''}", beside.ran))
     if beside.blis is not None:
         named.append((_BLIS, beside.blis))
     for name, best in ((_BEST, beside.best_pair), ("the best candidate", beside.best_candidate)):
@@ -62,6 +62,8 @@ def _sentences(report: GemmReport, caches: str) -> list[str]:
     blis, pair, best = beside.blis, beside.best_pair(caches), beside.best_candidate(caches)
     name = "the plan" if plan.division == beside.planned.division else f"the plan for them, {cut_text(plan.cut)},"
     told = [] if blis is None else [_against(name, plan, blis, _BLIS, caches)]
+    if report.cut is not None:
+        told += _about_given(report, caches)
     if pair is not None:
         count = beside.pairs_known
         told.append(_against(name, plan, pair, _BEST if count == 1 else f"{_BEST} (of {count})", caches))
@@ -75,6 +77,16 @@ def _sentences(report: GemmReport, caches: str) -> list[str]:
         known = counted(len(beside.candidates), "candidate")
         longer = f"it takes so much longer than the best of {known}, {cut_text(best.cut)}"
         told.append(f"regret {regret:.1f} %: {longer if regret else f'it is the best of {known}'}")
+    return told
+
+
+def _about_given(report: GemmReport, caches: str) -> list[str]:
+    """How the cut that was given is against the plan for such caches, and against the best candidate."""
+    beside, ran = report.beside, report.beside.ran
+    plan, best = beside.plans[caches], beside.best_candidate(caches)
+    told = [_against("this run", ran, plan, "the plan", caches)]
+    if best is not None and best.division != plan.division:
+        told.append(_against("this run", ran, best, "the best candidate", caches))
     return told
 
 
@@ -104,7 +116,9 @@ def ablation_text(report: GemmReport) -> list[str]:
         middle = [f"{figures.waits.get('contention', 0):,}", f"{figures.buffer_bytes:,}"]
         rows.append([each.name, *cycles[0], *middle, *cycles[1]])
     same = [each.name for each in given if each.division == report.beside.planned.division]
-    told = f"none: a lock round the whole block while it is computed, so it is no fair baseline; the plan is {same[0]}"
-    if not same:
-        told = f"none of these is the plan, which has {relief_text(report.beside.planned.division)}"
+    told = "none: a lock round the whole block while it is computed, so it is no fair baseline"
+    if same:
+        told += f"; the plan is {same[0]}"
+    elif report.cut is None:
+        told += f"; none of these is the plan, which has {relief_text(report.beside.planned.division)}"
     return ["\n".join([*table(rows, left=[0]), *folded(told)])]

@@ -34,6 +34,7 @@ def gemm_json(report: GemmReport) -> dict[str, Any]:
         "engine": report.engine,
         "caches": report.caches,
         "relief": report.relief,
+        "cut_given": None if report.cut is None else _cut_json(report.cut),
         "plan": _plan_json(report),
         "run": {
             **_division_json(report.division),

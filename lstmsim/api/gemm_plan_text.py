@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from lstmsim.api.gemm_runs import cut_text
 from lstmsim.api.product_text import wrapped
 from lstmsim.metrics.tables import table
-from lstmsim.targets.division import Cut, Division, SubBlocks
+from lstmsim.targets.division import KINDS, Cut, Division, SubBlocks
 from lstmsim.targets.gemm import CONDITIONS
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ RECONSTRUCTION = (
 )
 #: Sub-blocks in the text; the others are counted.
 _MOST_SUB_BLOCKS = 3
-_KINDS = {"MN": "rows and columns of C", "MK": "rows of C and K", "NK": "columns of C and K"}
 
 
 def counted(number: int, what: str) -> str:
@@ -44,7 +43,7 @@ def plan_text(report: GemmReport) -> str:
 def _plan(report: GemmReport) -> str:
     plan = report.plan
     cut, chosen = plan.division.cut, plan.ranked[plan.chosen]
-    parts = f"{cut_text(cut)} (p_m x p_n x p_k: {_KINDS.get(cut.kind, cut.kind)} are cut)"
+    parts = f"{cut_text(cut)} (p_m x p_n x p_k: {KINDS[cut.kind]} are cut)"
     told = f"{parts}, blocks of {_size(cut)}; rank {plan.chosen} of {counted(len(plan.ranked), 'candidate')}, "
     told += f"fitness {chosen.fitness:.6f}"
     if plan.chosen:
@@ -58,12 +57,22 @@ def _plan(report: GemmReport) -> str:
         more = len(plan.sub_ranked) - 1 - len(rest)
         if rest:
             lines += wrapped("", f"next best sub-blocks: {', '.join(rest)}" + (f" and {more} more" if more > 0 else ""))
-    if report.relief != "plan":
-        lines += wrapped("", f"what runs, by relief {report.relief}: {relief_text(report.division)}")
+    if report.otherwise:
+        lines += wrapped("", f"what runs, by {report.otherwise}: {_what_runs(report)}")
     blocks = ", ".join(f"{name} {size:,}" for name, size in plan.blocks.items())
     lines += wrapped("", f"blocks that fit the caches: {blocks}")
     changed = ", ".join(f"{name} {report.settings[name]}" for name in report.task.settings)
     return "\n".join([*lines, *wrapped("planner", RECONSTRUCTION + (f"; changed: {changed}" if changed else ""))])
+
+
+def _what_runs(report: GemmReport) -> str:
+    """What runs in the plan's place: a cut that was given, or the plan's cut with another relief."""
+    relief = relief_text(report.division)
+    if report.cut is None:
+        return relief
+    ranked = [each.cut for each in report.plan.ranked]
+    rank = f"rank {ranked.index(report.cut)} of the candidates" if report.cut in ranked else "none of the candidates"
+    return f"{KINDS[report.cut.kind]} are cut, blocks of {_size(report.cut)}, {rank}; {relief}"
 
 
 def _size(cut: Cut) -> str:

@@ -43,8 +43,8 @@ def _time(report: GemmReport) -> str:
     share = percent(report.utilization, 1)
     told = f"{figures.makespan:,} cycles, {us} us, with the barrier at the end; {share} of the peak of "
     told += f"{counted(report.threads, 'core')}, {report.peak:,} multiply-accumulates in a cycle"
-    if report.relief != "plan":
-        told += f" (relief {report.relief}, as asked for; the plan takes {report.planned_cycles:,} cycles)"
+    if report.otherwise:
+        told += f" ({report.otherwise}, as asked for; the plan takes {report.planned_cycles:,} cycles)"
     lines = wrapped("time", told)
     ends = [each for each in figures.finish if each]
     mean = sum(ends) / len(ends)

@@ -67,6 +67,12 @@ def _size(text: str) -> object:
     help="cold: empty at the start. warm: as the same product left them. Both are simulated; this one is told in full.",
 )
 @click.option(
+    "--cut",
+    metavar="CUT",
+    help="Run this cut in the plan's place: MK:4x1x16 (kind MN, MK, NK or MNK, then p_m x p_n x p_k), or with blocks "
+    "MK:4x1x16:8x512x264.",
+)
+@click.option(
     "--relief",
     default="plan",
     show_default=True,
@@ -86,7 +92,7 @@ def _size(text: str) -> object:
     default=None,
     help="Simulate the other candidates and all M/N pairs; default: if the product is not too large.",
 )
-@click.option("--ablate", is_flag=True, help="Simulate the plan's cut under each relief.")
+@click.option("--ablate", is_flag=True, help="Simulate the cut under each relief.")
 @click.option(
     "--numbers/--no-numbers",
     "numbers",
@@ -105,6 +111,7 @@ def command(sizes: tuple[str, ...], **arguments: Any) -> None:
     \b
     lstmsim gemm 8 512 512 --threads 64
     lstmsim gemm 64 32 8192 --threads 16 --ablate --timeline threads.png
+    lstmsim gemm 32 512 4096 --threads 64 --cut MK:4x1x16
     lstmsim gemm --model lstm-512 --product gradient --batch 4 --steps 100 --chip xeon-gold-5122
     """
     outputs = {name: arguments.pop(name) for name in OUTPUTS}

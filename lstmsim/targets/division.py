@@ -5,9 +5,20 @@ A product C = A B, with A of m x k and B of k x n, is spread over threads by a `
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from lstmsim.records import hashed_once, record
 
-__all__ = ["Cut", "Division", "Product", "SubBlocks"]
+__all__ = ["KINDS", "Cut", "Division", "Product", "SubBlocks"]
+
+
+#: Kinds of cuts, each with what it cuts. Planners propose the first three; executors take all.
+KINDS: Mapping[str, str] = {
+    "MN": "rows and columns of C",
+    "MK": "rows of C and K",
+    "NK": "columns of C and K",
+    "MNK": "rows and columns of C, and K",
+}
 
 
 @hashed_once
@@ -33,7 +44,7 @@ class Product:
 class Cut:
     """How a product is cut into one block for each thread.
 
-    kind: `MN` (rows and columns of C), `MK` (rows of C and K), `NK` (columns of C and K).
+    kind: a key of `KINDS`.
     p_m, p_n, p_k: into how many parts rows, columns and K are cut; their product is the number of threads.
     mb, nb, kb: size of a part; the last one may be smaller, and some threads may have none.
 

@@ -225,6 +225,15 @@ class GemmThreads(Protocol):
     def mn_cuts(self, chip: Any, task: GemmTask) -> Sequence[Cut]:
         """Every cut of rows and columns alone; the first one is that of BLIS's rule."""
 
+    def cut(
+        self, chip: Any, task: GemmTask, kind: str, parts: Sequence[int], sizes: Sequence[int] | None = None
+    ) -> Cut:
+        """The cut into so many parts, whether a planner proposes it or not; `InputError` if its blocks do not fit.
+
+        kind: a key of `lstmsim.targets.division.KINDS`.
+        parts, sizes: of rows, columns and K: how many parts, and the size of each; None: as the planner cuts.
+        """
+
     def lower(self, chip: Any, task: GemmTask, division: Division) -> GemmWork:
         """The executor in time: the traffic of a division, and its program."""
 

@@ -134,12 +134,50 @@ def test_reliefs_run_the_cut_of_the_plan(relief: str) -> None:
     assert f"what runs, by relief {relief}" in call(*ALONE, "--relief", relief).stdout
 
 
+@pytest.mark.parametrize("cut", ["MK:2x1x4", "NK:1x2x4:8x32x136", "MN:8x1x1", "MNK:2x2x2"])
+def test_a_cut_that_is_given_runs_in_the_place_of_the_plan(cut: str) -> None:
+    answer, plain = data(*SMALL, "--cut", cut), data(*SMALL)
+    kind, parts, *sizes = cut.split(":")
+    run = answer["run"]
+    assert (run["kind"], "x".join(str(run[each]) for each in SIZES[:3])) == (kind, parts)
+    assert not sizes or "x".join(str(run[each]) for each in SIZES[3:]) == sizes[0]
+    assert answer["cut_given"] == {key: run[key] for key in ("kind", *SIZES)}
+    # the plan and all that stands beside it stay what they are
+    assert (answer["plan"], answer["beside"], plain["cut_given"]) == (plain["plan"], plain["beside"], None)
+    assert answer["result"]["integers_equal"]
+    same = [each for each in plain["plan"]["candidates"] + plain["beside"]["pairs"] if _parts(each) == _parts(run)]
+    assert len(same) == {"MK:2x1x4": 1, "MN:8x1x1": 1}.get(cut, 0)
+    assert all(each["warm"]["makespan_cycles"] == run["warm"]["makespan_cycles"] for each in same)
+    text = lines(call(*SMALL, "--cut", cut).stdout)
+    mine, plan = (each["warm"]["makespan_cycles"] for each in (run, plain["run"]))
+    assert f"(cut {kind} {parts}, as asked for; the plan takes {plan:,} cycles)" in text
+    assert f"this run loses to the plan, NK 1x2x4: it takes {mine / plan:.3f} times as long" in text or mine <= plan
+
+
+def _parts(of: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(of[key] for key in ("kind", *SIZES))
+
+
+def test_the_second_stage_of_the_planner_applies_to_a_cut_that_is_given() -> None:
+    cut = (*ALONE, "--cut", "MK:2x1x4")
+    (candidate,) = [each for each in data(*SMALL)["plan"]["candidates"] if _parts(each)[:4] == ("MK", 2, 1, 4)]
+    planned, none = data(*cut), data(*cut, "--relief", "none", "--ablate")
+    assert planned["run"]["sub_blocks"] == candidate["sub_blocks"] is not None
+    assert planned["run"]["warm"]["makespan_cycles"] == candidate["warm"]["makespan_cycles"]
+    assert (none["run"]["sub_blocks"], none["run"]["buffer"]) == (None, False)
+    assert {(each["kind"], each["p_k"]) for each in none["ablations"]} == {("MK", 4)}
+    text = lines(call(*cut, "--relief", "none", "--ablate").stdout)
+    assert "what runs, by cut MK 2x1x4 with relief none: rows of C and K are cut, blocks of 4 x 64 x 128" in text
+    # as many threads as the cut has parts, unless another number is given
+    assert data("gemm", "8", "64", "64", "--cut", "MN:2x3x1", "--no-baselines")["threads"] == 6
+
+
 def test_a_plan_that_leaves_k_whole_has_nothing_to_relieve() -> None:
     answer = data("gemm", "16", "16", "8", "--threads", "2", "--relief", "both", "--ablate", "--no-numbers")
     assert answer["ablations"] == []
     assert answer["plan"]["p_k"] == 1
     (said,) = answer["remarks"]
-    assert "no threads share a block of C in this plan" in said
+    assert "no threads share a block of C in this cut" in said
 
 
 def test_c_is_computed_by_the_threads_and_written() -> None:
@@ -246,6 +284,21 @@ WRONG = {
         "--relief",
         "bth",
     ): "relief: must be plan, none, sub, buffer or both, got 'bth'; did",
+    ("8", "8", "8", "--cut", "8x8"): "cut: must be KIND:p_m x p_n x p_k without spaces, like MK:4x1x16, or with",
+    ("8", "8", "8", "--cut", "MKK:1x1x8"): "cut MKK:1x1x8: 'MKK' must be MN, MK, NK or MNK; did you mean 'MK'?",
+    ("8", "8", "8", "--cut", "MK:2x2x0"): "cut MK:2x2x0: MK leaves N whole, so p_n must be 1, got 2; MNK cuts all "
+    "three\ncut MK:2x2x0: p_k must be at least 1, got 0",
+    (
+        "8",
+        "8",
+        "8",
+        "--threads",
+        "8",
+        "--cut",
+        "MK:2x1x2",
+    ): "cut: 2 x 1 x 2 parts are for 4 threads, and there are 8 threads",
+    ("8", "8", "8", "--cut", "MK:2x1x4:2x8x2"): "mb: 2 parts of 2 rows do not hold all 8 rows; at least 4 rows a part",
+    ("8", "8", "8", "--cut", "MK:2x1x4:4x9x2"): "nb: must be at most 8, which is all of the product, got 9",
     ("8", "8", "8", "--trace-window", "1:2"): "--trace-window: only with --trace",
     ("8", "8", "8", "--output", "c.txt"): "--output c.txt: expected a file name that ends in .npy",
 }

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.targets.division import Cut, Division
 from lstmsim.targets.gemm import CACHES, RELIEFS, GemmFigures, GemmPlan, GemmTask, GemmWork, check_word
+from lstmsim.targets.multicore.execution.checks import check_division
 from lstmsim.targets.multicore.execution.numbers import computed
 from lstmsim.targets.multicore.lowering.figures import figures_of, lowered
 from lstmsim.targets.multicore.machine import Machine
-from lstmsim.targets.multicore.planning.cuts import mn_cuts
+from lstmsim.targets.multicore.planning.cuts import cut_of_parts, mn_cuts
 from lstmsim.targets.multicore.planning.planner import plan
 from lstmsim.targets.multicore.planning.second_stage import division_of
 from lstmsim.targets.multicore.planning.settings import Settings, settings_of
@@ -86,6 +87,29 @@ class Threads:
         """Every cut of rows and columns alone; the first one is that of BLIS's rule."""
         _check(chip.view, task)
         return mn_cuts(task.product, task.threads)
+
+    def cut(
+        self, chip: _Chip, task: GemmTask, kind: str, parts: Sequence[int], sizes: Sequence[int] | None = None
+    ) -> Cut:
+        """The cut into so many parts of rows, columns and K, whether the planner proposes it or not.
+
+        kind: a key of `lstmsim.targets.division.KINDS`.
+        parts, sizes: of rows, columns and K: how many parts, and the size of each; None: as the planner cuts.
+
+        `InputError` if the blocks do not hold the product, or are larger than it.
+        """
+        _check(chip.view, task)
+        cut = cut_of_parts(chip.view, task.product, kind, parts)
+        if sizes is not None:
+            mb, nb, kb = sizes
+            cut = replace(cut, mb=mb, nb=nb, kb=kb)
+        check_division(Division(task.product, cut))
+        whole = {"mb": task.product.m, "nb": task.product.n, "kb": task.product.k}
+        large = [name for name, most in whole.items() if getattr(cut, name) > most]
+        if large:
+            text = "must be at most {}, which is all of the product, got {}"
+            raise InputError([Mistake(name, text.format(whole[name], getattr(cut, name))) for name in large])
+        return cut
 
     def lower(self, chip: _Chip, task: GemmTask, division: Division) -> GemmWork:
         """The executor in time: the traffic of a division, and its program.

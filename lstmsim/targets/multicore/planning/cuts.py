@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from lstmsim.targets.division import Cut, Product
 from lstmsim.targets.multicore.machine import Machine, up
 
-__all__ = ["blis_cut", "is_idle", "k_cuts", "mn_cuts"]
+__all__ = ["blis_cut", "cut_of_parts", "is_idle", "k_cuts", "mn_cuts"]
 
 
 def mn_cuts(product: Product, threads: int) -> tuple[Cut, ...]:
@@ -47,6 +50,22 @@ def k_cuts(machine: Machine, product: Product, threads: int) -> tuple[Cut, ...]:
     rows = [_k_cut(machine, product, "MK", threads // each, 1, each) for each in parts]
     columns = [_k_cut(machine, product, "NK", 1, threads // each, each) for each in parts if each < threads]
     return (*rows, *columns)
+
+
+def cut_of_parts(machine: Machine, product: Product, kind: str, parts: Sequence[int]) -> Cut:
+    """The cut into so many parts, of sizes as in every other cut.
+
+    machine: says of what the parts of K are multiples.
+    kind: a key of `lstmsim.targets.division.KINDS`.
+    parts: of rows, of columns, of K.
+
+    >>> from lstmsim.targets.multicore.toy import TOY
+    >>> cut_of_parts(TOY, Product(8, 8, 60), "MNK", (2, 1, 2))
+    Cut(kind='MNK', p_m=2, p_n=1, p_k=2, mb=4, nb=8, kb=32)
+    """
+    p_m, p_n, p_k = parts
+    cut = _k_cut(machine, product, kind, p_m, p_n, p_k)
+    return cut if p_k > 1 else replace(cut, kb=product.k)
 
 
 def is_idle(machine: Machine, product: Product, cut: Cut) -> bool:
