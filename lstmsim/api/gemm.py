@@ -202,7 +202,7 @@ def run_gemm(
     baselines: whether the other candidates and all M/N pairs are simulated; None: if the product is not too large.
     ablate: whether the cut is simulated under each relief.
     numbers: whether C is computed and compared with numpy; None: if the product is not too large.
-    seed: of the operands. engine: a key of `lstmsim.engines.ENGINES`. progress: is called with simulations done and in all.
+    seed: of the operands. engine: of `lstmsim.engines.ENGINES`. progress: is called with simulations done and in all.
 
     `InputError` for sizes, threads, cuts or settings that are wrong, and for a chip that has no threads for products.
 
