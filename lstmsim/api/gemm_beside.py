@@ -10,7 +10,10 @@ from lstmsim.api.gemm_runs import Asked, GemmRow, Progress, cut_text, simulated
 from lstmsim.targets.division import Cut, Division
 from lstmsim.targets.gemm import CACHES, RELIEFS, GemmFigures, GemmPlan
 
-__all__ = ["Beside", "beside_plan"]
+__all__ = ["BY_SHAPES", "Beside", "beside_plan"]
+
+#: What the plan is called that follows from sizes alone.
+BY_SHAPES = "the plan by sizes alone"
 
 #: Most accesses to lines of all divisions beside a plan that are simulated without being asked for: about a minute.
 _MOST_ACCESSES = 1 << 31
@@ -27,6 +30,7 @@ class Beside:
     ran: the plan's cut, or one that was given, as it was asked for.
     planned: the plan; the same as `ran` unless another cut or relief was asked for.
     plans: the plan for each state of the caches, a key of `lstmsim.targets.gemm.CACHES`; of these, one is `planned`.
+    by_shapes: the plan that follows from sizes alone (`GemmThreads.by_shapes`); None: nothing stands beside the plan.
     candidates: in the order of rank; None: it was left out.
     pairs: cuts of rows and columns alone, the first one by BLIS's rule.
     pairs_known: how many of these there are.
@@ -37,6 +41,7 @@ class Beside:
     ran: GemmRow
     planned: GemmRow
     plans: Mapping[str, GemmRow]
+    by_shapes: GemmRow | None
     candidates: tuple[GemmRow | None, ...]
     pairs: tuple[GemmRow, ...]
     pairs_known: int
@@ -95,7 +100,8 @@ def beside_plan(
     candidates = [divided(each.cut) for each in plan.ranked]
     reliefs = {each: divided(cut, each) for each in RELIEFS[1:]} if ablate and cut.p_k > 1 else {}
     plans = {each: divided(_cut_for(asked, plan, each)) for each in CACHES}
-    first = [ran, *plans.values(), *reliefs.values(), *([] if wanted is False else pairs[:1])]
+    shaped = _by_shapes(asked)
+    first = [ran, *plans.values(), *reliefs.values(), *([] if wanted is False else [*pairs[:1], shaped])]
     others = [each for each in dict.fromkeys([*candidates, *pairs]) if each not in first]
     count = len(dict.fromkeys(first)) + (0 if wanted is False else len(others))
     ready = dict(simulated(asked, first, _counting(progress, 0, count)))
@@ -109,6 +115,7 @@ def beside_plan(
         ran=GemmRow("this run", ran, ready[ran]),
         planned=GemmRow("the plan", planned, ready[planned]),
         plans={name: GemmRow(f"the plan for {name} caches", each, ready[each]) for name, each in plans.items()},
+        by_shapes=None if wanted is False else GemmRow(BY_SHAPES, shaped, ready[shaped]),
         candidates=tuple(_row(each, ready) for each in candidates),
         pairs=tuple(GemmRow(cut_text(each.cut), each, ready[each]) for each in kept),
         pairs_known=len(pairs),
@@ -125,6 +132,11 @@ def _cut_for(asked: Asked, plan: GemmPlan, caches: str) -> Cut:
     if caches == asked.task.caches:
         return plan.division.cut
     return asked.threads.plan(asked.chip, replace(asked.task, caches=caches)).division.cut
+
+
+def _by_shapes(asked: Asked) -> Division:
+    """The plan that follows from sizes alone."""
+    return asked.threads.plan(asked.chip, replace(asked.task, settings=asked.threads.by_shapes)).division
 
 
 def _row(division: Division, ready: _Ready) -> GemmRow | None:

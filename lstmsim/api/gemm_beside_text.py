@@ -40,6 +40,8 @@ def _named(report: GemmReport, states: tuple[str, ...]) -> list[tuple[str, GemmR
         named.append((other.name, other))
     if report.otherwise:
         named.append((f"this run{f', relief {report.relief}' if report.relief != 'plan' else ''}", beside.ran))
+    if beside.by_shapes is not None:
+        named.append((beside.by_shapes.name, beside.by_shapes))
     if beside.blis is not None:
         named.append((_BLIS, beside.blis))
     for name, best in ((_BEST, beside.best_pair), ("the best candidate", beside.best_candidate)):

@@ -170,6 +170,7 @@ def _beside_json(report: GemmReport) -> dict[str, Any]:
     }
     return {
         "blis": None if beside.blis is None else _short_json(beside.blis, report),
+        "by_shapes": None if beside.by_shapes is None else _short_json(beside.by_shapes, report),
         "pairs": [_short_json(each, report) for each in beside.pairs],
         "pairs_known": beside.pairs_known,
         **best,

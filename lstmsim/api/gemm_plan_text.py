@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lstmsim.api.gemm_beside import BY_SHAPES
 from lstmsim.api.gemm_runs import cut_text
 from lstmsim.api.product_text import wrapped
 from lstmsim.metrics.tables import table
@@ -62,7 +63,9 @@ def _plan(report: GemmReport) -> str:
     blocks = ", ".join(f"{name} {size:,}" for name, size in plan.blocks.items())
     lines += wrapped("", f"blocks that fit the caches: {blocks}")
     changed = ", ".join(f"{name} {report.settings[name]}" for name in report.task.settings)
-    return "\n".join([*lines, *wrapped("planner", RECONSTRUCTION + (f"; changed: {changed}" if changed else ""))])
+    lines += wrapped("planner", RECONSTRUCTION + (f"; changed: {changed}" if changed else ""))
+    given = " ".join(f"--set {name}={value}" for name, value in report.machine.by_shapes.items())
+    return "\n".join([*lines, *wrapped("", f"{BY_SHAPES}: {given}; {report.machine.meanings['by_shapes']}")])
 
 
 def _what_runs(report: GemmReport) -> str:

@@ -203,11 +203,13 @@ class GemmThreads(Protocol):
 
     left_out: sentences on what is not modelled.
     parameters: of the planner, by name with their defaults.
-    meanings: a sentence on each parameter and each condition.
+    by_shapes: parameters of the planner for plans that follow from sizes alone, as far as they are no defaults.
+    meanings: a sentence on each parameter, on each condition, and on `by_shapes`.
     """
 
     left_out: Sequence[str]
     parameters: Mapping[str, Any]
+    by_shapes: Mapping[str, Any]
     meanings: Mapping[str, str]
 
     def line_bytes(self, chip: Any) -> int:

@@ -107,6 +107,17 @@ def test_the_plan_depends_on_what_lies_in_the_caches() -> None:
     assert "cold caches  the plan for them, MK 2x1x8, is " in text
 
 
+def test_the_plan_by_sizes_alone_stands_beside_the_plan() -> None:
+    product = ("gemm", "32", "32", "1024", "--threads", "32")
+    plain, shaped = data(*product, "--no-numbers"), data(*product, "--no-baselines", "--no-numbers", *DOCUMENTED)
+    beside = plain["beside"]["by_shapes"]
+    assert {key: beside[key] for key in SIZES} != {key: plain["plan"][key] for key in SIZES}
+    assert {key: beside[key] for key in SIZES} == {key: shaped["plan"][key] for key in SIZES}
+    assert beside["warm"]["makespan_cycles"] == shaped["run"]["warm"]["makespan_cycles"]
+    text = lines(call(*product, "--no-numbers").stdout)
+    assert "the plan by sizes alone: --set cycles=0.0 --set mn=blis; section 2 of docs/multicore.md" in text
+
+
 SIZES = ("p_m", "p_n", "p_k", "mb", "nb", "kb")
 
 

@@ -16,7 +16,7 @@ from lstmsim.targets.multicore.machine import Machine
 from lstmsim.targets.multicore.planning.cuts import cut_of_parts, mn_cuts
 from lstmsim.targets.multicore.planning.planner import plan
 from lstmsim.targets.multicore.planning.second_stage import division_of
-from lstmsim.targets.multicore.planning.settings import Settings, settings_of
+from lstmsim.targets.multicore.planning.settings import DOCUMENTED, Settings, settings_of
 from lstmsim.targets.multicore.words import LEFT_OUT
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ _MEANINGS = {
     "most_padding": "largest padding of a cut that is accepted",
     "most_p_k": "most threads that may add into the same block of C",
     "mn": "which cuts of rows and columns alone are candidates: the one of BLIS's rule (blis), or all",
+    "by_shapes": "section 2 of docs/multicore.md; the products of recurrent jobs are planned so",
     "count": "threads that add into the same block of C over its sub-blocks; more is better",
     "repack": "elements of A and B that a thread packs, again for each sub-block; less is better",
 }
@@ -54,11 +55,16 @@ class _Chip(Protocol):
 class Threads:
     """Threads of the cores for matrix products: planner, executor in time and in numbers.
 
-    left_out, parameters, meanings: as `lstmsim.targets.gemm.GemmThreads` says.
+    left_out, parameters, by_shapes, meanings: as `lstmsim.targets.gemm.GemmThreads` says.
     """
 
     left_out: Sequence[str] = LEFT_OUT
     parameters: Mapping[str, Any] = {each.name: each.default for each in fields(Settings)}
+    by_shapes: Mapping[str, Any] = {
+        each.name: getattr(DOCUMENTED, each.name)
+        for each in fields(Settings)
+        if getattr(DOCUMENTED, each.name) != each.default
+    }
     meanings: Mapping[str, str] = _MEANINGS
 
     def line_bytes(self, chip: _Chip) -> int:
