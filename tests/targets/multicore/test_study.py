@@ -172,5 +172,5 @@ def test_words_that_are_not_known_are_refused() -> None:
 
     with pytest.raises(InputError, match="caches: must be cold or warm, got 'hot'"):
         THREADS.lower(chip, GemmTask(product, 1, "hot"), Division(product, cut))
-    with pytest.raises(InputError, match="relief: must be .* got 'bufer'; did you mean 'buffer'"):
+    with pytest.raises(InputError, match=r"relief: must be .* got 'bufer'; did you mean 'buffer'"):
         THREADS.division(chip, GemmTask(product, 1), cut, "bufer")
