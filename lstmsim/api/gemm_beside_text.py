@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from lstmsim.api.gemm_plan_text import counted, relief_text
 from lstmsim.api.gemm_runs import GemmRow, cut_text
 from lstmsim.api.product_text import folded, wrapped
+from lstmsim.metrics.figures_text import percent
 from lstmsim.metrics.tables import table
 
 if TYPE_CHECKING:
@@ -70,15 +71,14 @@ def _sentences(report: GemmReport, caches: str) -> list[str]:
         count = beside.pairs_known
         told.append(_against(name, plan, pair, _BEST if count == 1 else f"{_BEST} (of {count})", caches))
         if blis is not None and plan.cut.p_k > 1 and pair.cycles(caches) < blis.cycles(caches):
-            times = blis.cycles(caches) / pair.cycles(caches)
-            told[-1] += f" (which itself is {times:.3f} times as fast as that of BLIS's rule)"
+            told[-1] += f" (which itself {_faster(pair.cycles(caches), blis.cycles(caches))} that of BLIS's rule)"
     # what speaks against the plan stands first
     told.sort(key=lambda each: "loses" not in each)
     if best is not None:
-        regret = 100 * (plan.cycles(caches) / best.cycles(caches) - 1)
-        known = counted(len(beside.candidates), "candidate")
-        longer = f"it takes so much longer than the best of {known}, {cut_text(best.cut)}"
-        told.append(f"regret {regret:.1f} %: {longer if regret else f'it is the best of {known}'}")
+        regret, known = plan.cycles(caches) - best.cycles(caches), counted(len(beside.candidates), "candidate")
+        longer = f"it takes that much longer than the best of {known}, {cut_text(best.cut)}"
+        share = percent(regret, best.cycles(caches))
+        told.append(f"regret {share}: {longer if regret else f'it is the best of {known}'}")
     return told
 
 
@@ -98,10 +98,35 @@ def _against(who: str, plan: GemmRow, row: GemmRow, name: str, caches: str) -> s
         return f"{who} is {name}, {cut_text(row.cut)}"
     mine, other = plan.cycles(caches), row.cycles(caches)
     if mine > other:
-        return f"{who} loses to {name}, {cut_text(row.cut)}: it takes {mine / other:.3f} times as long"
+        return f"{who} loses to {name}, {cut_text(row.cut)}: it takes {_longer(mine, other)}"
     if mine == other:
         return f"{who} takes as long as {name}, {cut_text(row.cut)}"
-    return f"{who} is {other / mine:.3f} times as fast as {name}, {cut_text(row.cut)}"
+    return f"{who} {_faster(mine, other)} {name}, {cut_text(row.cut)}"
+
+
+def _longer(slow: int, fast: int) -> str:
+    """How much longer `slow` cycles are than `fast` ones, in words.
+
+    >>> _longer(15, 10), _longer(20_004, 20_000)
+    ('1.500 times as long', '4 cycles longer')
+    """
+    return f"{counted(slow - fast, 'cycle')} longer" if _close(slow, fast) else f"{slow / fast:.3f} times as long"
+
+
+def _faster(fast: int, slow: int) -> str:
+    """That something of `fast` cycles is faster than something of `slow` ones, in words.
+
+    >>> _faster(10, 15), _faster(20_000, 20_001)
+    ('is 1.500 times as fast as', 'takes 1 cycle less than')
+    """
+    if _close(slow, fast):
+        return f"takes {counted(slow - fast, 'cycle')} less than"
+    return f"is {slow / fast:.3f} times as fast as"
+
+
+def _close(slow: int, fast: int) -> bool:
+    """Whether a ratio would read as 1, though they differ."""
+    return f"{slow / fast:.3f}" == "1.000"
 
 
 def ablation_text(report: GemmReport) -> list[str]:

@@ -8,8 +8,9 @@ from lstmsim.api.gemm_beside import BY_SHAPES
 from lstmsim.api.gemm_runs import cut_text
 from lstmsim.api.product_text import wrapped
 from lstmsim.metrics.tables import table
-from lstmsim.targets.division import KINDS, Cut, Division, SubBlocks
+from lstmsim.targets.division import Cut, Division, SubBlocks
 from lstmsim.targets.gemm import CONDITIONS
+from lstmsim.wording import listed
 
 if TYPE_CHECKING:
     from lstmsim.api.gemm import GemmReport
@@ -44,7 +45,7 @@ def plan_text(report: GemmReport) -> str:
 def _plan(report: GemmReport) -> str:
     plan = report.plan
     cut, chosen = plan.division.cut, plan.ranked[plan.chosen]
-    parts = f"{cut_text(cut)} (p_m x p_n x p_k: {KINDS[cut.kind]} are cut)"
+    parts = f"{cut_text(cut)} (p_m x p_n x p_k: {_parts(cut)} cut)"
     told = f"{parts}, blocks of {_size(cut)}; rank {plan.chosen} of {counted(len(plan.ranked), 'candidate')}, "
     told += f"fitness {chosen.fitness:.6f}"
     if plan.chosen:
@@ -75,7 +76,18 @@ def _what_runs(report: GemmReport) -> str:
         return relief
     ranked = [each.cut for each in report.plan.ranked]
     rank = f"rank {ranked.index(report.cut)} of the candidates" if report.cut in ranked else "none of the candidates"
-    return f"{KINDS[report.cut.kind]} are cut, blocks of {_size(report.cut)}, {rank}; {relief}"
+    return f"{_parts(report.cut)} cut, blocks of {_size(report.cut)}, {rank}; {relief}"
+
+
+def _parts(cut: Cut) -> str:
+    """What is cut into more than one part, with its verb.
+
+    >>> [_parts(Cut("MK", p_m, 1, p_k, 8, 8, 8)) for p_m, p_k in ((4, 2), (4, 1), (1, 8), (1, 1))]
+    ['rows of C and K are', 'rows of C are', 'K is', 'nothing is']
+    """
+    sides = [name for name, parts in {"rows": cut.p_m, "columns": cut.p_n}.items() if parts > 1]
+    named = [*([f"{listed(sides, 'and')} of C"] if sides else []), *(["K"] if cut.p_k > 1 else [])]
+    return f"{listed(named, 'and')} {'are' if sides else 'is'}"
 
 
 def _size(cut: Cut) -> str:

@@ -31,8 +31,8 @@ def _what(report: GemmReport) -> str:
     m, n, k = report.product.m, report.product.n, report.product.k
     size = f"C ({m:,} x {n:,}) = A ({m:,} x {k:,}) B ({k:,} x {n:,}), "
     size += counted(report.product.macs, "multiply-accumulate")
-    cores = f"{report.threads:,} threads, one on each of {len(report.chip.cores):,} cores at"
-    chip = f"{report.chip.name}, {cores} {report.chip.frequency_mhz:g} MHz; caches {report.caches}, engine "
+    cores = f"{counted(report.threads, 'thread')} on {report.threads:,} of {counted(len(report.chip.cores), 'core')}"
+    chip = f"{report.chip.name}, {cores} at {report.chip.frequency_mhz:g} MHz; caches {report.caches}, engine "
     source = wrapped("", report.source) if report.source else []
     return "\n".join([*wrapped("product", size), *source, *wrapped("chip", chip + report.engine)])
 
@@ -41,7 +41,8 @@ def _time(report: GemmReport) -> str:
     figures, mhz = report.figures, report.chip.frequency_mhz
     us = three_digits(cycles_to_us(figures.makespan, mhz))
     share = percent(report.utilization, 1)
-    told = f"{figures.makespan:,} cycles, {us} us, with the barrier at the end; {share} of the peak of "
+    barrier = figures.makespan - max(figures.finish)
+    told = f"{figures.makespan:,} cycles, {us} us, {barrier:,} of them the barrier at the end; {share} of the peak of "
     told += f"{counted(report.threads, 'core')}, {report.peak:,} multiply-accumulates in a cycle"
     if report.otherwise:
         told += f" ({report.otherwise}, as asked for; the plan takes {report.planned_cycles:,} cycles)"

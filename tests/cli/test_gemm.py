@@ -118,6 +118,34 @@ def test_the_plan_by_sizes_alone_stands_beside_the_plan() -> None:
     assert "the plan by sizes alone: --set cycles=0.0 --set mn=blis; section 2 of docs/multicore.md" in text
 
 
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        # one thread cuts nothing, and there is no barrier
+        ("1 1 1 --threads 1", ["1 thread on 1 of 64 cores at 2250 MHz", "MN 1x1x1 (p_m x p_n x p_k: nothing is cut)"]),
+        ("1 1 1 --threads 1", ["20 cycles, 0.00889 us, 0 of them the barrier at the end"]),
+        ("1 1 1 --threads 64", ["64 threads on 64 of 64 cores", "1,520 cycles, 0.676 us, 1,500 of them the barrier"]),
+        ("7 5 3 --threads 8", ["8 threads on 8 of 64 cores", "MN 8x1x1 (p_m x p_n x p_k: rows of C are cut)"]),
+        ("64 32 8192 --threads 16", ["MK 1x1x16 (p_m x p_n x p_k: K is cut)"]),
+    ],
+)
+def test_the_text_says_what_is_cut_and_on_how_many_cores(asked: str, said: list[str]) -> None:
+    text = lines(call("gemm", *asked.split(), "--no-baselines", "--no-numbers").stdout)
+    for each in said:
+        assert each in text
+
+
+def test_a_small_difference_does_not_read_as_none() -> None:
+    product = ("gemm", "48", "96", "1000", "--threads", "2", "--caches", "cold", "--no-numbers")
+    answer, text = data(*product)["beside"], lines(call(*product).stdout)
+    (best,) = [each["cold"] for each in answer["pairs"] if (each["p_m"], each["p_n"]) == (1, 2)]
+    longer = answer["cold"]["plan_makespan_cycles"] - best["makespan_cycles"]
+    assert 0 < longer < best["makespan_cycles"] / 2000
+    assert f"loses to the best M/N pair (of 2), MN 1x2x1: it takes {longer} cycles longer" in text
+    assert "regret <0.1 %: it takes that much longer than the best" in text
+    assert "1.000 times" not in text
+
+
 SIZES = ("p_m", "p_n", "p_k", "mb", "nb", "kb")
 
 
