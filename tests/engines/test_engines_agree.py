@@ -32,7 +32,7 @@ from lstmsim.workload.scenario import Scenario
 from tests.strategies import joint_programs, programs, scenarios
 
 #: 2,000 and more by LSTMSIM_EXAMPLES=2000; fewer in the usual run.
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "40"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "25"))
 
 pytestmark = pytest.mark.needs_core
 

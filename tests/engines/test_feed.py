@@ -22,7 +22,7 @@ from lstmsim.program.trace_tables import TASKS
 from tests.strategies import joint_programs, preempting_programs, programs
 
 #: 2,000 and more by LSTMSIM_EXAMPLES=2000; fewer in the usual run.
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "40"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "25"))
 
 each_feed = pytest.mark.parametrize("Feed", [pytest.param(FastFeed, marks=pytest.mark.needs_core), ReferenceFeed])
 

@@ -21,8 +21,8 @@ from lstmsim.program.program import Body, Buffer, Content, Core, Dependence, Ope
 from lstmsim.program.trace_tables import ISSUES
 
 ROOT = Path(__file__).parents[2]
-#: Flat programs: 400 in the usual run, at least 10,000 in the long one (LSTMSIM_EXAMPLES).
-COUNT = max(10_000, int(os.environ["LSTMSIM_EXAMPLES"])) if "LSTMSIM_EXAMPLES" in os.environ else 400
+#: Flat programs: 250 in the usual run, at least 10,000 in the long one (LSTMSIM_EXAMPLES).
+COUNT = max(10_000, int(os.environ["LSTMSIM_EXAMPLES"])) if "LSTMSIM_EXAMPLES" in os.environ else 250
 
 pytestmark = pytest.mark.skipif(not library.available(), reason="the native core was not built")
 

@@ -32,7 +32,7 @@ from lstmsim.workload.scenario import Job, Scenario
 from tests.strategies import scenarios
 
 #: 200 and more by LSTMSIM_EXAMPLES=200; each example is several jobs of several layers.
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "30"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "18"))
 
 PRECISIONS = st.builds(
     Precision,

@@ -17,7 +17,7 @@ from lstmsim.workload.scenario import Job, Scenario
 from tests.replays import assert_golden, crowds, legal, run
 from tests.splits import splits
 
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "15"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "10"))
 
 
 @settings(max_examples=EXAMPLES, deadline=None)

@@ -53,7 +53,8 @@ def recorded(folder: Path) -> int:
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_sweep_killed_while_it_writes_keeps_all_it_had_written(whole: Path, tmp_path: Path, jobs: int) -> None:
     before = 0
-    for points in (1, 9, 23):
+    # with one process also while it writes the first point of all; each kill costs the start of a process or three
+    for points in (1, 9, 23)[jobs - 1 :]:
         assert child(tmp_path, jobs, points).wait() == -signal.SIGKILL
         assert recorded(tmp_path / "out") == before + points - 1
         before += points - 1
@@ -64,7 +65,7 @@ def test_a_sweep_killed_while_it_writes_keeps_all_it_had_written(whole: Path, tm
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_sweep_killed_at_any_moment_goes_on_to_the_same_table(whole: Path, tmp_path: Path, jobs: int) -> None:
     chance, path = random.Random(jobs), tmp_path / "out" / "sweep.sqlite"
-    for _ in range(2):
+    for _ in range(3 - jobs):
         running, wanted = child(tmp_path, jobs, 1000), chance.randrange(50)
         while running.poll() is None and not (path.exists() and changes(path) >= wanted):
             time.sleep(0.0005)

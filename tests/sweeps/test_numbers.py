@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lstmsim import engines, load_scenario, targets
@@ -16,6 +17,9 @@ from lstmsim.sweeps.numbers import NUMBERS, numbers_of
 from lstmsim.workload.scenario import Scenario
 from tests.strategies import scenarios
 from tests.sweeps.specs import numbers_of_report
+
+#: 500 and more by LSTMSIM_EXAMPLES=500; fewer in the usual run.
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "30"))
 
 LSTM = {"layers": [{"cell": "lstm", "hidden": 64, "input": 64}]}
 
@@ -28,6 +32,7 @@ def agree(scenario: Scenario) -> dict[str, int | float]:
     return dict(zip(NUMBERS, numbers, strict=True))
 
 
+@settings(max_examples=EXAMPLES)
 @given(scenarios(), st.sampled_from([None, 0, 1]), st.sampled_from([None, 5]))
 def test_random_scenarios(scenario: Scenario, queue_limit: int | None, patience: int | None) -> None:
     jobs = tuple(replace(job, queue_limit=queue_limit, patience=patience) for job in scenario.jobs)

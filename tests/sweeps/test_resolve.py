@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,9 @@ from lstmsim.sweeps.quick_paths import quick_path
 from lstmsim.sweeps.resolve import Resolver, Setup
 from lstmsim.targets.registry import KINDS, target_of
 from lstmsim.workload.scenario import Scenario
+
+#: 1,000 and more by LSTMSIM_EXAMPLES=1000; fewer in the usual run.
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "60"))
 
 CORES = [
     {"npe": 256, "ep": 8, "count": 2},
@@ -91,13 +95,13 @@ def outcome(make: Any) -> Scenario | None:
     return scenario
 
 
-@settings(derandomize=True, max_examples=150, deadline=None)
+@settings(derandomize=True, max_examples=EXAMPLES, deadline=None)
 @given(st.data())
 def test_the_quick_way_and_the_long_way_agree(data: st.DataObject) -> None:
     agree(data, SCENARIO, CHOICES)
 
 
-@settings(derandomize=True, max_examples=60, deadline=None)
+@settings(derandomize=True, max_examples=EXAMPLES // 2, deadline=None)
 @given(st.data())
 def test_they_agree_on_a_row_wise_machine(data: st.DataObject) -> None:
     agree(data, ROW, ROW_CHOICES)
