@@ -11,15 +11,20 @@ from types import SimpleNamespace
 
 import pytest
 
+from lstmsim.native.sources import cores_of, library_of
 from tools import build_wheels
 
+CORES = cores_of(build_wheels.ROOT / "lstmsim")
 NAME = "lstmsim-0.1.0-py3-none-linux_x86_64.whl"
 BETTER = "lstmsim-0.1.0-py3-none-manylinux_2_34_x86_64.whl"
 
 
+pytestmark = pytest.mark.skipif(not CORES, reason="the native sources are in the checkout only")
+
+
 @pytest.fixture
 def commands(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """What was called; `build` makes a wheel with a core, `auditwheel` another one by its better name."""
+    """What was called; `build` makes a wheel with all libraries, `auditwheel` another one by its better name."""
     called: list[list[str]] = []
 
     def run(command: Sequence[str], *, check: bool) -> SimpleNamespace:
@@ -29,7 +34,8 @@ def commands(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
         folder = Path(command[command.index("--outdir" if built else "--wheel-dir") + 1])
         folder.mkdir(exist_ok=True)
         with zipfile.ZipFile(folder / (NAME if built else BETTER), "w") as wheel:
-            wheel.writestr("lstmsim/engines/fast/_core.so", "")
+            for core in CORES:
+                wheel.writestr(library_of(core).relative_to(build_wheels.ROOT).as_posix(), "")
         return SimpleNamespace(returncode=0)
 
     monkeypatch.setattr(subprocess, "run", run)
@@ -61,11 +67,16 @@ def test_without_auditwheel_it_says_so(
     assert capsys.readouterr().out == text
 
 
-def test_a_wheel_without_the_core_is_no_success(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("libraries", [(), ("lstmsim/engines/fast/_core.so",)])
+def test_a_wheel_that_lacks_a_library_is_no_success(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, libraries: tuple[str, ...]
+) -> None:
     def run(command: Sequence[str], *, check: bool) -> SimpleNamespace:
-        zipfile.ZipFile(tmp_path / "lstmsim-0.1.0-py3-none-any.whl", "w").close()
+        with zipfile.ZipFile(tmp_path / "lstmsim-0.1.0-py3-none-any.whl", "w") as wheel:
+            for each in libraries:
+                wheel.writestr(each, "")
         return SimpleNamespace(returncode=0)
 
     monkeypatch.setattr(subprocess, "run", run)
-    with pytest.raises(SystemExit, match="has no native core"):
+    with pytest.raises(SystemExit, match="has not the 2 native libraries"):
         build_wheels.build(tmp_path)
