@@ -12,6 +12,7 @@ gives what the command prints as a result.
     load_latency               latency against offered load
     run_sparse                 a product with a sparse matrix: its time, its result, other ways to do the same
     run_gemm                   threads for a matrix product: planned, its time, its result, other ways to do the same
+    run_gemm_threads           the same on several numbers of threads (`lstmsim gemm --threads 1,2,4`)
     fit, energy                what a chip takes of an FPGA; relative energy of its jobs
     accuracy, validate         fixed point against floating point; published figures against simulated ones
     import_model               networks of other frameworks (from_torch, from_keras: of modules in memory)
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from lstmsim.api.building import Job, Layer, Model, Scenario
     from lstmsim.api.fits import Fits
     from lstmsim.api.gemm import plot_threads, run_gemm
+    from lstmsim.api.gemm_scaling import run_gemm_threads
     from lstmsim.api.importing import import_model
     from lstmsim.api.known import list_known
     from lstmsim.api.loading import load_chip, load_model, load_scenario
@@ -117,6 +119,7 @@ __all__ = [
     "plot_threads",
     "run",
     "run_gemm",
+    "run_gemm_threads",
     "run_program",
     "run_sparse",
     "saturate",
@@ -146,6 +149,7 @@ _HOMES = {
         "plot_threads",
         "run_gemm",
     ),
+    "lstmsim.api.gemm_scaling": ("run_gemm_threads",),
     "lstmsim.api.importing": ("import_model",),
     "lstmsim.api.known": ("list_known",),
     "lstmsim.api.loading": (

@@ -14,7 +14,7 @@ from lstmsim.units import cycles_to_us
 if TYPE_CHECKING:
     from lstmsim.api.gemm import GemmReport
 
-__all__ = ["SCHEMA", "gemm_json", "row_json"]
+__all__ = ["SCHEMA", "cut_json", "division_json", "gemm_json", "row_json"]
 
 SCHEMA = "lstmsim/gemm/1"
 
@@ -34,10 +34,10 @@ def gemm_json(report: GemmReport) -> dict[str, Any]:
         "engine": report.engine,
         "caches": report.caches,
         "relief": report.relief,
-        "cut_given": None if report.cut is None else _cut_json(report.cut),
+        "cut_given": None if report.cut is None else cut_json(report.cut),
         "plan": _plan_json(report),
         "run": {
-            **_division_json(report.division),
+            **division_json(report.division),
             "utilization": report.utilization,
             **{each: _figures_json(report.beside.ran.figures[each], chip.frequency_mhz) for each in CACHES},
         },
@@ -53,7 +53,7 @@ def gemm_json(report: GemmReport) -> dict[str, Any]:
 def _plan_json(report: GemmReport) -> dict[str, Any]:
     plan = report.plan
     return {
-        **_division_json(report.beside.planned.division),
+        **division_json(report.beside.planned.division),
         "rank": plan.chosen,
         "blocks": dict(plan.blocks),
         "buffer_recommended": plan.buffer,
@@ -62,7 +62,7 @@ def _plan_json(report: GemmReport) -> dict[str, Any]:
         "candidates": [
             {
                 "rank": rank,
-                **_cut_json(of.cut),
+                **cut_json(of.cut),
                 "fitness": of.fitness,
                 "raw": dict(of.raw),
                 "normalised": dict(of.normalised),
@@ -72,7 +72,7 @@ def _plan_json(report: GemmReport) -> dict[str, Any]:
             }
             for rank, (of, row) in enumerate(zip(plan.ranked, report.beside.candidates, strict=True))
         ],
-        "idle": [_cut_json(each) for each in plan.idle],
+        "idle": [cut_json(each) for each in plan.idle],
         "sub_candidates": [
             {**_sub_json(each.sub_blocks), "fitness": each.fitness, "raw": dict(each.raw),
              "normalised": dict(each.normalised)}
@@ -82,7 +82,8 @@ def _plan_json(report: GemmReport) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _cut_json(cut: Cut) -> dict[str, Any]:
+def cut_json(cut: Cut) -> dict[str, Any]:
+    """A cut as plain data."""
     sizes = {"mb": cut.mb, "nb": cut.nb, "kb": cut.kb}
     return {"kind": cut.kind, "p_m": cut.p_m, "p_n": cut.p_n, "p_k": cut.p_k, **sizes}
 
@@ -91,10 +92,11 @@ def _sub_json(of: SubBlocks) -> dict[str, int]:
     return {"sm": of.sm, "sn": of.sn, "s_m": of.s_m, "s_n": of.s_n}
 
 
-def _division_json(division: Division) -> dict[str, Any]:
+def division_json(division: Division) -> dict[str, Any]:
+    """A cut with its sub-blocks and its buffer as plain data."""
     of = division.sub_blocks
     return {
-        **_cut_json(division.cut),
+        **cut_json(division.cut),
         "sub_blocks": None if of is None else _sub_json(of),
         "buffer": division.buffer,
     }
@@ -131,7 +133,7 @@ def _counts_json(counts: Counts) -> dict[str, Any]:
 def _short_json(row: GemmRow, report: GemmReport) -> dict[str, Any]:
     """A division in short: what it is, and its makespan in both states, with the ratio to the plan's."""
     return {
-        **_division_json(row.division),
+        **division_json(row.division),
         **{
             each: {
                 "makespan_cycles": row.cycles(each),
@@ -159,10 +161,10 @@ def _beside_json(report: GemmReport) -> dict[str, Any]:
     beside = report.beside
     best = {
         each: {
-            "plan": _cut_json((plan := beside.plans[each]).cut),
+            "plan": cut_json((plan := beside.plans[each]).cut),
             "plan_makespan_cycles": plan.cycles(each),
-            "best_pair": None if (pair := beside.best_pair(each)) is None else _cut_json(pair.cut),
-            "best_candidate": None if (row := beside.best_candidate(each)) is None else _cut_json(row.cut),
+            "best_pair": None if (pair := beside.best_pair(each)) is None else cut_json(pair.cut),
+            "best_candidate": None if (row := beside.best_candidate(each)) is None else cut_json(row.cut),
             "regret": beside.regret(each),
             "loses_to_best_pair": None if pair is None else plan.cycles(each) > pair.cycles(each),
         }

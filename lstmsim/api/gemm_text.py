@@ -15,24 +15,29 @@ from lstmsim.metrics.tables import table
 from lstmsim.results import Forms
 from lstmsim.units import cycles_to_us
 
-__all__ = ["FORMS", "gemm_text"]
+__all__ = ["FORMS", "gemm_text", "product_text"]
 
 
 def gemm_text(report: GemmReport) -> str:
     """Give a product as text, without a final newline."""
-    parts = [_what(report), plan_text(report), _time(report), _traffic(report)]
+    parts = [product_text(report), plan_text(report), _time(report), _traffic(report)]
     parts += [*beside_text(report), *ablation_text(report), _result(report)]
     parts.append("\n".join(wrapped("not modelled", "; ".join(report.machine.left_out))))
     parts += ["\n".join(folded(each)) for each in report.remarks]
     return "\n\n".join(parts)
 
 
-def _what(report: GemmReport) -> str:
+def product_text(report: GemmReport, cores: bool = True) -> str:
+    """The product, and where it runs.
+
+    cores: whether the threads of this report are told.
+    """
     m, n, k = report.product.m, report.product.n, report.product.k
     size = f"C ({m:,} x {n:,}) = A ({m:,} x {k:,}) B ({k:,} x {n:,}), "
     size += counted(report.product.macs, "multiply-accumulate")
-    cores = f"{counted(report.threads, 'thread')} on {report.threads:,} of {counted(len(report.chip.cores), 'core')}"
-    chip = f"{report.chip.name}, {cores} at {report.chip.frequency_mhz:g} MHz; caches {report.caches}, engine "
+    where = counted(len(report.chip.cores), "core")
+    where = f"{counted(report.threads, 'thread')} on {report.threads:,} of {where}" if cores else where
+    chip = f"{report.chip.name}, {where} at {report.chip.frequency_mhz:g} MHz; caches {report.caches}, engine "
     source = wrapped("", report.source) if report.source else []
     return "\n".join([*wrapped("product", size), *source, *wrapped("chip", chip + report.engine)])
 

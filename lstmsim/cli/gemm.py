@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import click
 
 from lstmsim.cli.options import engine_option
-from lstmsim.cli.outputs import progress
+from lstmsim.cli.outputs import progress, remark, write_json
 from lstmsim.cli.product_outputs import OUTPUTS, check_product_outputs, product_options, write_product_outputs
 
 __all__ = ["command"]
@@ -48,7 +49,11 @@ def _size(text: str) -> object:
     type=click.IntRange(min=0),
     help="Which product, where gates read different vectors; default: the largest one.",
 )
-@click.option("--threads", type=int, metavar="P", help="On how many cores; default: all of the chip.")
+@click.option(
+    "--threads",
+    metavar="P[,P...]",
+    help="On how many cores; default: all of the chip. Several numbers (1,2,4,8): a table of them.",
+)
 @click.option(
     "--chip", default="epyc-7742", show_default=True, metavar="CHIP", help="A preset's name or a chip's file."
 )
@@ -110,18 +115,51 @@ def command(sizes: tuple[str, ...], **arguments: Any) -> None:
 
     \b
     lstmsim gemm 8 512 512 --threads 64
+    lstmsim gemm 8 512 512 --threads 1,2,4,8,16,32,64
     lstmsim gemm 64 32 8192 --threads 16 --ablate --timeline threads.png
     lstmsim gemm 32 512 4096 --threads 64 --cut MK:4x1x16
     lstmsim gemm --model lstm-512 --product gradient --batch 4 --steps 100 --chip xeon-gold-5122
     """
     outputs = {name: arguments.pop(name) for name in OUTPUTS}
+    threads = [_size(each) for each in (arguments.pop("threads") or "").split(",") if each.strip()]
+    several = len(threads) > 1
+    if several:
+        _check_several(outputs, arguments, len(threads))
     view = check_product_outputs(outputs, (arguments["chip"], arguments["model"] or ""))
     if len(sizes) not in (0, 3):
         raise click.UsageError(f"expected M, N and K, or --model; got {len(sizes)} sizes: {' '.join(sizes)}")
     from lstmsim.api.gemm import plot_threads, run_gemm
 
+    if several:
+        _run_several(sizes, threads, arguments, outputs["json"])
+        return
     if outputs["output"] is not None:
         arguments["numbers"] = True
     with progress("simulating") as show:
-        report = run_gemm(*map(_size, sizes), **arguments, progress=show)  # type: ignore[arg-type]
+        report = run_gemm(*map(_size, sizes), threads=next(iter(threads), None), **arguments, progress=show)  # type: ignore[arg-type]
     write_product_outputs(report, outputs, lambda path: plot_threads(report, path), view)
+
+
+def _check_several(outputs: Mapping[str, Any], arguments: Mapping[str, Any], count: int) -> None:
+    """Refuse what is for one number of threads only."""
+    from lstmsim.api.gemm_scaling import wrong_for_several
+    from lstmsim.errors import InputError, Mistake
+
+    wrong = wrong_for_several({**outputs, **arguments}, count)
+    mistakes = [Mistake(f"--{each.place.replace('_', '-')}", each.sentence) for each in wrong]
+    if mistakes:
+        raise InputError(mistakes)
+
+
+def _run_several(sizes: tuple[str, ...], threads: list[object], arguments: dict[str, Any], json: str | None) -> None:
+    """The product on several numbers of threads: a table, and JSON if it is asked for."""
+    from lstmsim.api.gemm_scaling import run_gemm_threads
+
+    with progress("simulating") as show:
+        scaling = run_gemm_threads(*map(_size, sizes), threads=threads, **arguments, progress=show)  # type: ignore[arg-type]
+    if json is not None:
+        write_json(json, scaling.to_dict())
+    if json != "-":
+        click.echo(scaling.to_text())
+        if json is not None:
+            remark(f"wrote {json}")

@@ -278,6 +278,52 @@ def test_what_would_take_minutes_is_left_out_unless_asked_for(monkeypatch: pytes
     assert asked["result"]["integers_equal"]
 
 
+def test_several_numbers_of_threads_are_a_table() -> None:
+    product = ("gemm", "8", "64", "512")
+    answer = data(*product, "--threads", "8,2", "--caches", "cold")
+    single = {each: data(*product, "--threads", each, "--caches", "cold", "--no-numbers") for each in ("1", "2", "8")}
+    assert answer["schema"] == "lstmsim/gemm-threads/1"
+    assert [each["threads"] for each in answer["threads"]] == [8, 2]
+    for row in answer["threads"]:
+        own = single[str(row["threads"])]
+        for state in ("warm", "cold"):
+            beside, one = own["beside"][state], single["1"]["beside"][state]["plan_makespan_cycles"]
+            cycles = beside["plan_makespan_cycles"]
+            assert (row[state]["makespan_cycles"], answer["one_thread_cycles"][state]) == (cycles, one)
+            assert row[state]["speed_up"] == one / cycles
+            assert row[state]["utilization"] == 8 * 64 * 512 / (16 * row["threads"] * cycles)
+            assert row[state]["regret"] == beside["regret"]
+            for name in ("best_pair", "best_candidate"):
+                assert {key: row[state][name][key] for key in ("kind", *SIZES)} == beside[name]
+            assert row[state]["best_candidate"]["makespan_cycles"] * (1 + beside["regret"]) == pytest.approx(cycles)
+    called = call(*product, "--threads", "8,2", "--caches", "cold", "--json", "t.json")
+    assert (called.exit_code, called.stderr) == (0, "wrote t.json\n")
+    assert json.loads(Path("t.json").read_text()) == answer
+    (line,) = [each.split() for each in called.stdout.splitlines() if each.startswith("      8  ")]
+    plan, cold = answer["threads"][0]["cold"]["plan"], answer["threads"][0]["cold"]
+    assert line[1:3] == [plan["kind"], "x".join(str(plan[each]) for each in SIZES[:3])]
+    assert line[3:6] == [f"{cold['makespan_cycles']:,}", f"{cold['speed_up']:.2f}", f"{100 * cold['utilization']:.1f}"]
+
+
+def test_what_is_for_one_number_of_threads_is_refused_for_several() -> None:
+    product = ("gemm", "8", "8", "8", "--threads", "1,2")
+    said = "is for one number of threads, and 2 are given\n"
+    both = call(*product, "--timeline", "t.png", "--cut", "MN:1x2x1", "--relief", "sub", "--ablate", "--numbers")
+    assert both.exit_code == 2
+    assert sorted(both.stderr.splitlines(keepends=True)) == [
+        f"--{name}: {said}" for name in ("ablate", "cut", "numbers", "relief", "timeline")
+    ]
+    assert call(*product, "--json", "-", "--trace", "t.csv").stderr == f"--trace: {said}"
+    assert call("gemm", "8", "8", "8", "--threads", "4,2,4").stderr == "threads: 4 is given more than once\n"
+    wrong = "threads: must be a whole number from 1 to 64, the cores of epyc-7742, got 65\n"
+    assert call("gemm", "8", "8", "8", "--threads", "1,65").stderr == wrong
+    left_out = call("gemm", "8", "64", "64", "--threads", "4,8", "--no-baselines").stdout
+    assert [each.split()[-5:] for each in left_out.splitlines() if each.startswith(("      4  ", "      8  "))] == [
+        ["-"] * 5
+    ] * 2
+    assert "regret       how" not in left_out
+
+
 def test_a_trace_has_the_cycles_of_the_report() -> None:
     answer = data(*ALONE, "--trace", "t.csv", "--timeline", "t.png")
     timeline = load_trace("t.csv")

@@ -1,0 +1,108 @@
+"""A matrix product on several numbers of threads in the forms that people and scripts read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from lstmsim.api.gemm import GemmReport
+from lstmsim.api.gemm_json import cut_json, division_json
+from lstmsim.api.gemm_runs import GemmRow, cut_text
+from lstmsim.api.gemm_scaling import GemmScaling
+from lstmsim.api.gemm_text import product_text
+from lstmsim.api.product_text import folded, wrapped
+from lstmsim.metrics.figures_text import percent
+from lstmsim.metrics.tables import table
+from lstmsim.results import Forms
+from lstmsim.targets.gemm import CACHES
+
+__all__ = ["FORMS", "SCHEMA"]
+
+SCHEMA = "lstmsim/gemm-threads/1"
+
+
+def _json(scaling: GemmScaling) -> dict[str, Any]:
+    one, product = scaling.one, scaling.one.product
+    return {
+        "schema": SCHEMA,
+        "product": {"m": product.m, "n": product.n, "k": product.k, "macs": product.macs, "source": one.source},
+        "chip": one.chip.name,
+        "cores": len(one.chip.cores),
+        "frequency_mhz": one.chip.frequency_mhz,
+        "engine": one.engine,
+        "caches": scaling.caches,
+        "settings": dict(one.settings),
+        "one_thread_cycles": {each: scaling.plan(one, each).cycles(each) for each in CACHES},
+        "threads": [
+            {
+                "threads": each.threads,
+                "peak_macs_per_cycle": each.peak,
+                **{at: _state(scaling, each, at) for at in CACHES},
+            }
+            for each in scaling.reports
+        ],
+        "left_out": list(one.machine.left_out),
+        "remarks": list(scaling.remarks),
+    }
+
+
+def _state(scaling: GemmScaling, report: GemmReport, caches: str) -> dict[str, Any]:
+    plan, beside = scaling.plan(report, caches), report.beside
+
+    def other(row: GemmRow | None) -> dict[str, Any] | None:
+        return None if row is None else {**cut_json(row.cut), "makespan_cycles": row.cycles(caches)}
+
+    return {
+        "plan": division_json(plan.division),
+        "makespan_cycles": plan.cycles(caches),
+        "speed_up": scaling.speed_up(report, caches),
+        "utilization": scaling.utilization(report, caches),
+        "best_pair": other(beside.best_pair(caches)),
+        "best_candidate": other(beside.best_candidate(caches)),
+        "regret": beside.regret(caches),
+    }
+
+
+def _text(scaling: GemmScaling) -> str:
+    one, caches = scaling.one, scaling.caches
+    heads = [
+        "threads",
+        "plan",
+        "cycles",
+        "speed-up",
+        "of peak",
+        "best M/N",
+        "cycles",
+        "best candidate",
+        "cycles",
+        "regret",
+    ]
+    rows = [heads, *(_row(scaling, each) for each in scaling.reports)]
+    cycles = f"{scaling.plan(one, caches).cycles(caches):,} cycles"
+    about = wrapped(
+        "speed-up", f"over the plan on one thread, which takes {cycles}; of peak: of the cores of the threads"
+    )
+    if any(each.beside.best_candidate(caches) is not None for each in scaling.reports):
+        about += wrapped("regret", "how much longer the plan takes than the best of its candidates")
+    parts = [product_text(one, cores=False), "\n".join([*table(rows, left=(1, 5, 7)), *about])]
+    parts.append("\n".join(wrapped("not modelled", "; ".join(one.machine.left_out))))
+    return "\n\n".join([*parts, *("\n".join(folded(each)) for each in scaling.remarks)])
+
+
+def _row(scaling: GemmScaling, report: GemmReport) -> list[str]:
+    caches, beside = scaling.caches, report.beside
+    plan, regret = scaling.plan(report, caches), beside.regret(caches)
+    cells = [str(report.threads), cut_text(plan.cut), f"{plan.cycles(caches):,}"]
+    cells += [f"{scaling.speed_up(report, caches):.2f}", percent(scaling.utilization(report, caches), 1)]
+    for row in (beside.best_pair(caches), beside.best_candidate(caches)):
+        cells += ["-", "-"] if row is None else [cut_text(row.cut), f"{row.cycles(caches):,}"]
+    return [*cells, "-" if regret is None else f"{100 * regret:.1f} %"]
+
+
+def _records(scaling: GemmScaling) -> Iterator[dict[str, Any]]:
+    """A row for each number of threads."""
+    for each in scaling.reports:
+        yield {"threads": each.threads, **{caches: _state(scaling, each, caches) for caches in CACHES}}
+
+
+FORMS = Forms(_json, _text, _records)
