@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
@@ -13,6 +13,9 @@ __all__ = ["Axis", "Derived", "Group", "Sweep", "Value", "shard_numbers"]
 
 #: What an axis can set: plain values of YAML.
 Value = int | float | str | bool | None
+
+#: Keys of a job that say on which cores it is done and how it is spread over them: the work is the same.
+WHERE = frozenset({"core", "cores", "split", "threads"})
 
 
 @dataclass(frozen=True)
@@ -38,8 +41,19 @@ class Axis:
 
     @property
     def of_workload(self) -> bool:
-        """Whether it varies the work and not the machine: its points are then no rivals of each other."""
-        return any(path.split(".")[0] in ("jobs", "cells") for path in self.paths)
+        """Whether it varies the work and not the machine: its points are then no rivals of each other.
+
+        >>> Axis("hidden", ("jobs.0.model.layers.0.hidden",), (256, 512)).of_workload
+        True
+        >>> Axis("threads", ("jobs.0.threads",), (4, 8)).of_workload
+        False
+        """
+        return any(_is_work(path.split(".")) for path in self.paths)
+
+
+def _is_work(path: Sequence[str]) -> bool:
+    """Whether a value at a place of the scenario says what is done; some keys of a job only say where."""
+    return path[0] == "cells" or (path[0] == "jobs" and not (len(path) == 3 and path[2] in WHERE))
 
 
 @dataclass(frozen=True)

@@ -45,6 +45,20 @@ def test_an_idle_chip_is_not_on_the_front_beside_an_equally_fast_smaller_one(tmp
     assert {row["objectives"] for row in table} == {"minimise latency_ms_mean, chip_npe"}
 
 
+def test_threads_of_a_job_are_rivals_and_sizes_of_its_model_are_not(tmp_path: Path) -> None:
+    layer = {"cell": "lstm", "hidden": 64, "input": 64}
+    scenario = {"chip": "xeon-gold-5122", "jobs": [{"model": {"name": "m", "layers": [layer]}, "steps": 2}]}
+    axes = {
+        "threads": {"path": "jobs.0.threads", "values": [1, 4]},
+        "x": {"path": "jobs.0.model.layers.0.input", "values": [32, 64]},
+    }
+    run_sweep({"scenario": scenario, "axes": axes}, tmp_path, jobs=1)
+    table = rows(tmp_path)
+    best = {x: min(float(row["latency_ms_mean"]) for row in table if row["x"] == x) for x in ("32", "64")}
+    assert {row["x"] for row in table if row["pareto"] == "1"} == {"32", "64"}
+    assert all((row["pareto"] == "1") == (float(row["latency_ms_mean"]) == best[row["x"]]) for row in table)
+
+
 def test_objectives_are_those_of_the_file_over_any_column(tmp_path: Path) -> None:
     axes = {"npe": NPE, "ep": EP, "vp": {"path": "chip.cores.0.vp", "values": [16, 32]}}
     objectives = {"minimise": ["latency_ms_p99", "dsp"], "maximise": ["utilization", "vp"]}

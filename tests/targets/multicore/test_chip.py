@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import lstmsim
 from lstmsim import Job, load_chip, load_scenario
 from lstmsim.errors import InputError
 from lstmsim.targets.multicore.chip import MAX_CPU_CORES, CpuCore, MulticoreCpu
@@ -177,3 +178,19 @@ def test_changes_are_one_thing_each_and_can_be_built() -> None:
     assert "cores doubled" not in large
     assert large["last-level caches doubled"].chip is None
     assert "lines together, at most 33,554,432" in large["last-level caches doubled"].refused
+
+
+def test_every_rate_of_lines_is_tried_and_none_is_called_twice_as_fast_that_is_not() -> None:
+    for name in ("epyc-7742", "xeon-gold-5122"):
+        made = {each.name: each.detail for each in changes(preset(name), ())}
+        assert made["lines from last-level caches faster"].startswith("llc_cycles_per_line ")
+        assert made["a core's lines from memory faster"].startswith("core_memory_cycles_per_line ")
+        twice = [detail.split() for name, detail in made.items() if "twice" in name]
+        assert twice
+        assert all(int(old) == 2 * int(new) for _, old, _, new in twice)
+    made = {each.name: each.detail for each in changes(preset("epyc-7742"), ())}
+    assert made["lines from L2 faster"] == "l2_cycles_per_line 2 -> 1"
+    # Weights of lstm-256 on 4 threads come from L2: nothing else of the chip is worth as much.
+    job = {"model": {"name": "m", "layers": [{"cell": "lstm", "hidden": 256, "input": 256}]}, "steps": 3, "threads": 4}
+    explained = lstmsim.explain(lstmsim.run({"chip": "epyc-7742", "jobs": [job]}))
+    assert explained.what_if.alternatives[1].name == "lines from L2 faster"
