@@ -31,7 +31,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from lstmsim import run
 from lstmsim.engines import ENGINES
 from lstmsim.errors import InputError, LstmsimError, Mistake
-from tools import contract_gemm, contract_sparse
+from tools import contract_gemm, contract_gemm_keys, contract_sparse
 
 __all__ = ["differences", "main", "missing_machine", "read_cases", "result"]
 
@@ -76,11 +76,11 @@ def differences(case: Mapping[str, Any], engine: str) -> list[str]:
     case: has an `expect` and a `scenario`, or what `tools/contract_sparse.py` or `tools/contract_gemm.py` needs.
     engine: a key of `lstmsim.engines.ENGINES`.
     """
-    if _of_device(case):
-        return list(_different(case["expect"], contract_sparse.result(case, engine), ()))
-    if _of_cpu(case):
-        return list(_different(case["expect"], contract_gemm.result(case, engine), ()))
     try:
+        if _of_device(case):
+            return list(_different(case["expect"], contract_sparse.result(case, engine), ()))
+        if _of_cpu(case):
+            return list(_different(case["expect"], contract_gemm.result(case, engine), ()))
         simulated = result(case["scenario"], engine)
     except LstmsimError as error:
         return [f"refused: {'; '.join(str(error).splitlines())}"]
@@ -165,6 +165,9 @@ def _mistakes(cases: list[Any]) -> Iterator[tuple[str, str]]:
                 yield f"{number}.scenario", f"case {case['name']!r} needs the keys of a scenario file"
             for key in (key for key in EXPECTED if key not in case["expect"]):
                 yield f"{number}.expect.{key}", f"missing in case {case['name']!r}"
+        elif _of_cpu(case) and "error" not in case["expect"]:
+            for key, text in contract_gemm_keys.mistakes_of(case):
+                yield f"{number}.{key}", f"{text}, in case {case['name']!r}"
 
 
 def _of_device(case: Mapping[str, Any]) -> bool:

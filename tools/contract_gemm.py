@@ -175,12 +175,15 @@ KINDS: Mapping[str, Callable[[Case, str], dict[str, Any]]] = {
 
 
 def result(case: Case, engine: str) -> dict[str, Any]:
-    """What the engine makes of a case, laid out as its `expect`; `error` alone if it is refused.
+    """What the engine makes of a case, laid out as its `expect`; `error` alone if it is refused and expects an error.
 
     case: with a `kind` of `KINDS`.
     engine: a key of `lstmsim.engines.ENGINES`.
+    Raises `LstmsimError` where it is refused and expects none.
     """
     try:
         return KINDS[case["kind"]](case, engine)
     except LstmsimError as error:
+        if "error" not in case["expect"]:
+            raise
         return {"error": type(error).__name__}

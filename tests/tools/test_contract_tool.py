@@ -165,3 +165,57 @@ def test_on_the_command_line(tmp_path: Path) -> None:
 def test_examples_of_the_tool() -> None:
     outcome = doctest.testmod(contract)
     assert (outcome.failed, outcome.attempted > 0) == (0, True)
+
+
+DATA = Path(__file__).parents[1] / "data"
+#: Cases of the multi-core CPU by kind.
+CPU_CASES: dict[str, Any] = {
+    each["kind"]: each for each in json.loads((DATA / "contract_cases_gemm.json").read_text(encoding="utf-8"))
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "value", "said"),
+    [
+        ("plan", "machine.mr", 0, "machine.mr: must be a whole number from 1 on, got 0"),
+        ("plan", "machine.nr", "6", "machine.nr: must be a whole number from 1 on, got '6'"),
+        ("plan", "machine.memory_latency", -1, "machine.memory_latency: must be a whole number from 0 on, got -1"),
+        ("plan", "machine.l2_ways", None, "machine.l2_ways: must be a whole number from 1 on, got nothing"),
+        ("plan", "machine.fill", [1, 0], "machine.fill: must be two whole numbers from 1 on, got a list"),
+        ("plan", "machine.overlap", 1, "machine.overlap: must be true or false, got 1"),
+        ("plan", "K", True, "K: must be a whole number from 1 on, got true"),
+        ("plan", "threads", 65, "threads: must be at most 64, the cores of the machine, got 65"),
+        ("run", "caches", "hot", "caches: must be cold or warm, got 'hot'"),
+        ("relief", "threads", 3, "cut: is for 5 threads, but the case has threads 3"),
+        ("relief", "cut", 7, "cut: must be a mapping, got 7"),
+        ("numbers", "cut.kb", 0, "cut.kb: must be a whole number from 1 on, got 0"),
+        ("numbers", "cut.kind", "KN", "cut.kind: must be MN, MK, NK or MNK, got 'KN'"),
+        ("numbers", "sub_blocks", [1, 2], "sub_blocks: must be null or 4 whole numbers from 1 on, got a list"),
+        ("job", "layers", [[8, 0]], "layers: must be a list of pairs of whole numbers from 1 on, got a list"),
+        ("job", "frame_interval", "x", "frame_interval: must be a whole number from 0 on, got 'x'"),
+        ("job", "cell", "lsmt", "cell: must be "),
+    ],
+)
+def test_a_wrong_key_of_a_case_of_the_cpu_is_a_sentence(
+    outcome: Callable[[Any], tuple[int, list[str], str]], kind: str, path: str, value: Any, said: str
+) -> None:
+    case = copy.deepcopy(CPU_CASES[kind])
+    *outer, last = path.split(".")
+    inner = case
+    for key in outer:
+        inner = inner[key]
+    inner[last] = value
+    code, lines, errors = outcome([CASE, case])
+    assert (code, lines) == (2, [])
+    assert f": 1.{said}" in errors
+    assert f", in case '{case['name']}'" in errors
+    del inner[last]
+    assert f": 1.{path}: must be " in outcome([CASE, case])[2]
+
+
+def test_a_cut_that_leaves_a_part_out_says_so(outcome: Callable[[Any], tuple[int, list[str], str]]) -> None:
+    case = copy.deepcopy(CPU_CASES["relief"])
+    case["cut"]["kb"] = 1
+    code, lines, _ = outcome([case])
+    assert code == 1
+    assert lines[0].startswith(f"{case['name']}: fast: refused: ")
