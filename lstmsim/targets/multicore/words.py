@@ -21,7 +21,8 @@ LEFT_OUT = (
 )
 #: What jobs of a scenario do not have besides.
 OF_JOBS = (
-    "each job begins with empty caches",
+    "each job begins with empty caches, so its time includes loading its weights, which machines that keep theirs "
+    "on the chip do not pay",
     "the planner of threads is a reconstruction: the patent gives no formula",
 )
 

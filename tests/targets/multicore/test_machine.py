@@ -184,7 +184,8 @@ def test_what_it_has_not_is_said() -> None:
     assert machine.sparse_kernels() is None
     assert [text.partition(":")[0] for text in loaded.remarks] == [
         "left out",
-        "each job begins with empty caches; the planner of threads is a reconstruction",
+        "each job begins with empty caches, so its time includes loading its weights, which machines that keep theirs "
+        "on the chip do not pay; the planner of threads is a reconstruction",
     ]
     with pytest.raises(InputError, match="cell 'gru-lbr0' multiplies in 2 stages"):
         lstmsim.simulate(scenario({**JOB, "model": {"layers": [{"cell": "gru-lbr0", "hidden": 8, "input": 8}]}}))
