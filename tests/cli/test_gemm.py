@@ -61,6 +61,7 @@ def test_the_text_says_what_is_planned_and_how_it_compares() -> None:
         "of integers equal to numpy's in every number; of float32 the largest difference",
         "idle cuts none",
         "not modelled TLB",
+        "false sharing where K is whole: a line of C of which several threads write a part costs no transfers",
         "none: a lock round the whole block while it is computed, so it is no fair baseline; the plan is both",
     ):
         assert said in text, said
@@ -133,6 +134,14 @@ def test_the_text_says_what_is_cut_and_on_how_many_cores(asked: str, said: list[
     text = lines(call("gemm", *asked.split(), "--no-baselines", "--no-numbers").stdout)
     for each in said:
         assert each in text
+
+
+def test_false_sharing_of_c_costs_nothing_where_k_is_whole() -> None:
+    """16 threads write the numbers of one line: what the text says of it must stay true, or go."""
+    counts = data("gemm", "1", "16", "64", "--cut", "MN:1x16x1", "--no-baselines", "--no-numbers")["run"]["warm"][
+        "counts"
+    ]
+    assert counts["lines"]["transfers"] == 0
 
 
 def test_a_small_difference_does_not_read_as_none() -> None:

@@ -17,7 +17,7 @@ from lstmsim.targets.multicore.planning.cuts import cut_of_parts, mn_cuts
 from lstmsim.targets.multicore.planning.planner import plan
 from lstmsim.targets.multicore.planning.second_stage import division_of
 from lstmsim.targets.multicore.planning.settings import DOCUMENTED, Settings, settings_of
-from lstmsim.targets.multicore.words import LEFT_OUT
+from lstmsim.targets.multicore.words import LEFT_OUT_OF_PRODUCTS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -58,7 +58,7 @@ class Threads:
     left_out, parameters, by_shapes, meanings: as `lstmsim.targets.gemm.GemmThreads` says.
     """
 
-    left_out: Sequence[str] = LEFT_OUT
+    left_out: Sequence[str] = LEFT_OUT_OF_PRODUCTS
     parameters: Mapping[str, Any] = {each.name: each.default for each in fields(Settings)}
     by_shapes: Mapping[str, Any] = {
         each.name: getattr(DOCUMENTED, each.name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lstmsim.workload.figures import MainUnit, Words
 
-__all__ = ["LEFT_OUT", "OF_JOBS", "STALLS", "UNIT", "WORDS"]
+__all__ = ["LEFT_OUT", "LEFT_OUT_OF_PRODUCTS", "OF_JOBS", "STALLS", "UNIT", "WORDS"]
 
 #: Names of cycles that not every machine has.
 STALLS = ("memory", "contention", "barrier")
@@ -18,6 +18,12 @@ LEFT_OUT = (
     "two threads on one core, changes of frequency, stores that bypass the caches",
     "traffic does not depend on time: cores take turns at the caches step by step",
     "starting the threads, and the time of the planner itself",
+)
+#: What it does not have for a product alone.
+LEFT_OUT_OF_PRODUCTS = (
+    *LEFT_OUT,
+    "false sharing where K is whole: a line of C of which several threads write a part costs no transfers, which "
+    "flatters M/N threads",
 )
 #: What jobs of a scenario do not have besides.
 OF_JOBS = (
