@@ -71,9 +71,11 @@ def _of_threads(chip: MulticoreCpu, jobs: Sequence[Job]) -> list[Change]:
     """Half and twice as many threads for each job, as far as there are cores."""
     tried: list[Change] = []
     now = [job.threads or len(chip.cores) for job in jobs]
+    halves = [max(1, each // 2) for each in now]
+    twice = [min(2 * each, len(chip.cores)) for each in now]
     for name, new in (
-        ("threads halved", [max(1, each // 2) for each in now]),
-        ("threads doubled", [min(2 * each, len(chip.cores)) for each in now]),
+        ("threads halved" if [2 * each for each in halves] == now else "fewer threads", halves),
+        ("threads doubled" if twice == [2 * each for each in now] else "more threads", twice),
     ):
         if new != now:
             told = {f"{one} -> {other}" for one, other in zip(now, new, strict=True)}

@@ -173,6 +173,11 @@ def test_changes_are_one_thing_each_and_can_be_built() -> None:
     mixed = changes(chip, (job, replace(job, threads=1)))
     assert mixed[0].detail == "threads of each job"
     assert "threads doubled" not in {each.name for each in changes(chip, (replace(job, threads=None),))}
+    # 48 of 64 cores cannot become twice as many
+    odd = {each.name: each.detail for each in changes(chip, (replace(job, threads=48),))}
+    assert odd["more threads"] == "threads 48 -> 64"
+    assert odd["threads halved"] == "threads 48 -> 24"
+    assert "threads doubled" not in odd
     most = replace(chip, cores=chip.cores[:1] * MAX_CPU_CORES)
     large = {each.name: each for each in changes(most, ())}
     assert "cores doubled" not in large
