@@ -201,8 +201,8 @@ def point(title: str, precision: Precision, with_voices: bool = False) -> Point:
 
 
 def results(small: bool = False) -> Points:
-    """The points of every axis by its heading; `small`: two widths."""
-    bits = (4, 8) if small else BITS
+    """The points of every axis by its heading; `small`: one width."""
+    bits = (8,) if small else BITS
     rows = [point(f"{each} bits, per row", with_bits(Precision(), each), with_voices=True) for each in bits]
     axes = {"Width of weights and vectors": rows}
     if small:

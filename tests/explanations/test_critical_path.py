@@ -24,7 +24,7 @@ from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.scenario import Job, Scenario
 from tests.strategies import joint_programs, programs, scenarios
 
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "30"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "20"))
 Link = tuple[int, int, str, str]
 
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from itertools import chain
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from lstmsim import targets
 from lstmsim.program.body import Body
@@ -14,6 +15,9 @@ from lstmsim.program.body_writer import BodyWriter, Home
 from lstmsim.program.program import Dependence, Operation, Program
 from lstmsim.workload.scenario import Scenario
 from tests.strategies import programs, scenarios
+
+#: 500 and more by LSTMSIM_EXAMPLES=500; fewer in the usual run.
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "30"))
 
 
 def bodies(program: Program) -> list[Body]:
@@ -33,12 +37,14 @@ def assert_both_ways_are_equal(body: Body) -> None:
     assert hash(back) == hash(again)
 
 
+@settings(max_examples=EXAMPLES)
 @given(scenarios())
 def test_bodies_that_a_target_writes_as_rows(scenario: Scenario) -> None:
     for body in bodies(targets.lower(scenario.chip, scenario.jobs)):
         assert_both_ways_are_equal(body)
 
 
+@settings(max_examples=EXAMPLES)
 @given(programs())
 def test_bodies_that_are_made_of_operations(program: Program) -> None:
     for body in bodies(program):

@@ -20,7 +20,7 @@ from lstmsim.program.program import Body, Core, Operation, Phase, Program, Task,
 from lstmsim.program.unflatten import program_of
 from tests.strategies import joint_programs, preempting_programs, programs
 
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "15"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "10"))
 
 
 def plain_phases(phases: tuple[Phase, ...]) -> tuple[Phase, ...]:

@@ -16,7 +16,7 @@ from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.scenario import Job
 from tests.strategies import cores_of_a_chip, models
 
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "50"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "30"))
 
 
 def lowered(model: Model, core: ColumnCore, steps: int) -> int:

@@ -15,7 +15,7 @@ from lstmsim.workload.scenario import Job
 from tests.oracle import split as oracle
 from tests.splits import splits
 
-EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "40"))
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "25"))
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
