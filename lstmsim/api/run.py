@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from lstmsim.metrics.timeline import Timeline
 from lstmsim.program.program import Program
 from lstmsim.program.totals import Totals
 from lstmsim.program.trace import Trace
+from lstmsim.targets.registry import target_of
 from lstmsim.workload.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -82,7 +83,9 @@ class Run:
     @cached_property
     def report(self) -> Report:
         """The report of the run."""
-        return measure(self.scenario, self.totals, self.engine)
+        chip, jobs = self.scenario.chip, self.scenario.jobs
+        planned = target_of(chip.kind).planned(chip, jobs)
+        return replace(measure(self.scenario, self.totals, self.engine), planned=planned)
 
     @cached_property
     def timeline(self) -> Timeline:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lstmsim.html.markup import Markup, Section, element, joined, region, short, table
+from lstmsim.metrics.planned_text import HEAD, LEFT, planned_cells
 from lstmsim.metrics.report import JobReport, Report
 from lstmsim.targets.registry import target_of
 from lstmsim.units import cycles_to_ms, tops
@@ -17,6 +18,7 @@ __all__ = ["jobs_section", "what_ran_section"]
 #: More jobs than this are cut with a count; more than `_PRINTED` are not printed on paper.
 _JOBS, _PRINTED = 1000, 40
 _MODELS, _LAYERS = 40, 6
+_PLANS = 100
 
 
 def what_ran_section(scenario: Scenario) -> Section:
@@ -43,7 +45,19 @@ def _cores(scenario: Scenario) -> Markup:
 def _beside(scenario: Scenario) -> Markup:
     """What the cores share, for example a memory."""
     texts = target_of(scenario.chip.kind).beside_cores(scenario.chip, scenario.jobs)
-    return element("p", " ".join(texts), class_="note") if texts else joined([])
+    return joined([element("p", " ".join(texts), class_="note") if texts else "", _planned(scenario)])
+
+
+def _planned(scenario: Scenario) -> Markup:
+    """How products of the jobs are spread over threads."""
+    planned = target_of(scenario.chip.kind).planned(scenario.chip, scenario.jobs)
+    if planned is None:
+        return joined([])
+    rows = [planned_cells(each) for each in planned.rows[:_PLANS]]
+    more = len(planned.rows) - len(rows)
+    note = f"{more:,} more products are in the JSON report. " if more else ""
+    caption = "How the products of a time step are cut: p_m x p_n x p_k parts of rows, columns and K"
+    return table(HEAD, rows, left=LEFT, caption=caption) + element("p", note + planned.note, class_="note")
 
 
 def _peak(cores: tuple[CoreFigures, ...], frequency_mhz: float) -> str:

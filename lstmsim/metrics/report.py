@@ -9,6 +9,7 @@ from lstmsim.program.cycles import CYCLE_NAMES, MACHINE_NAMES
 from lstmsim.records import record
 from lstmsim.results import Table
 from lstmsim.workload.figures import CoreFigures, MainUnit, Words
+from lstmsim.workload.planned import PlannedProducts
 
 __all__ = ["ACCOUNTS", "LOSSES", "CoreReport", "JobReport", "LatencyMs", "Report", "TurnedAway"]
 
@@ -150,6 +151,7 @@ class Report(Table, forms="lstmsim.metrics.report_text"):
     turned_away: the jobs that were not served.
     memory_busy_cycles: how long the memory beside the chip was at work; None if all weights stay on the chip.
     remarks: what was simulated although the machine could not do it, or although no source says how long it takes.
+    planned: how products of the jobs are spread over threads; None: the machine plans none, or nobody asked it.
     """
 
     chip: str
@@ -164,6 +166,7 @@ class Report(Table, forms="lstmsim.metrics.report_text"):
     turned_away: tuple[TurnedAway, ...] = ()
     memory_busy_cycles: int | None = None
     remarks: tuple[str, ...] = ()
+    planned: PlannedProducts | None = None
 
     @property
     def accounts(self) -> tuple[str, ...]:

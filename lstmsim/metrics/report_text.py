@@ -10,6 +10,7 @@ from typing import Any
 from lstmsim.metrics.cores_text import cores_text
 from lstmsim.metrics.cycle_names import NAMED
 from lstmsim.metrics.figures_text import percent, short_name
+from lstmsim.metrics.planned_text import planned_json, planned_text
 from lstmsim.metrics.report import CoreReport, JobReport, Report, TurnedAway
 from lstmsim.metrics.tables import table
 from lstmsim.results import Forms
@@ -59,6 +60,8 @@ def _beside_json(report: Report) -> dict[str, Any]:
         ]
     if report.memory_busy_cycles is not None:
         entries["memory"] = {"busy_cycles": report.memory_busy_cycles}
+    if report.planned is not None:
+        entries["plans"] = planned_json(report.planned)
     if report.remarks:
         entries["remarks"] = list(report.remarks)
     return entries
@@ -99,7 +102,9 @@ def report_text(report: Report) -> str:
     chip at 260 MHz, engine fast
     """
     parts = [f"{report.chip} at {_whole(report.frequency_mhz)} MHz, engine {report.engine}", cores_text(report)]
-    parts += [_losses_text(report), _jobs_text(report), _summary_text(report)]
+    parts += [_losses_text(report), _jobs_text(report)]
+    parts += [] if report.planned is None else [planned_text(report.planned)]
+    parts.append(_summary_text(report))
     return "\n\n".join(parts)
 
 

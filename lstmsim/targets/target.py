@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from lstmsim.targets.gemm import GemmThreads
     from lstmsim.targets.hardware import Hardware
     from lstmsim.targets.sparse import SparseKernels
+    from lstmsim.workload.planned import PlannedProducts
 
 __all__ = ["StructuralModel", "Target"]
 
@@ -125,6 +126,10 @@ class Target(Entries, ABC):
 
     def gemm_threads(self) -> GemmThreads | None:
         """The planner and the executor of threads for a matrix product; None: the machine has none."""
+        return None
+
+    def planned(self, chip: Any, jobs: Sequence[Job]) -> PlannedProducts | None:
+        """How the products of jobs are spread over threads; None: the machine plans no threads for them."""
         return None
 
     def beside_cores(self, chip: Any, jobs: Sequence[Job]) -> tuple[str, ...]:

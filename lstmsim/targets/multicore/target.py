@@ -18,6 +18,7 @@ from lstmsim.workload.scenario import Job
 if TYPE_CHECKING:
     from lstmsim.targets.change import Change
     from lstmsim.targets.gemm import GemmThreads
+    from lstmsim.workload.planned import PlannedProducts
 
 __all__ = ["TARGET"]
 
@@ -68,6 +69,12 @@ class _MulticoreTarget(MulticoreEntries, Target):
         from lstmsim.targets.multicore.study import THREADS
 
         return THREADS
+
+    def planned(self, chip: MulticoreCpu, jobs: Sequence[Job]) -> PlannedProducts:
+        """The cut of each product of a time step, and what was rejected before it."""
+        from lstmsim.targets.multicore.jobs.told import planned_products
+
+        return planned_products(chip.view, jobs)
 
     def beside_cores(self, chip: MulticoreCpu, jobs: Sequence[Job]) -> tuple[str, ...]:
         """The last-level caches and the memories."""
