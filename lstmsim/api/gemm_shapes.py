@@ -64,7 +64,7 @@ def shape_of_layer(
 
     model: a model's name or file, or a model.
     what: a key of `PRODUCTS`.
-    layer: its number. batch: inferences at once. steps: time steps; needed for all but `step`.
+    layer: its number. batch: inferences at once. steps: time steps; needed for all but `step`, which has none.
     part: which of several products, 0 first, where gates read different vectors; None: the largest one.
 
     `InputError` if there is no such layer or product, and for a product that is too large.
@@ -79,6 +79,9 @@ def shape_of_layer(
     refuse(*(wrong_whole(name, value, low, MAX_SIZE) for name, (value, low) in wholes.items()))
     if what != "step" and steps is None:
         raise InputError(Mistake("steps", f"is missing: the {what} goes over all time steps, like steps 25"))
+    if what == "step" and steps is not None:
+        text = "one time step has none: leave it out, or ask for the projection or the gradient"
+        raise InputError(Mistake("steps", text))
     read = _model(model)
     if layer >= len(read.layers):
         count = f"{len(read.layers)} layer" + ("s" if len(read.layers) > 1 else "")

@@ -121,7 +121,8 @@ def command(sizes: tuple[str, ...], **arguments: Any) -> None:
     lstmsim gemm --model lstm-512 --product gradient --batch 4 --steps 100 --chip xeon-gold-5122
     """
     outputs = {name: arguments.pop(name) for name in OUTPUTS}
-    threads = [_size(each) for each in (arguments.pop("threads") or "").split(",") if each.strip()]
+    given = arguments.pop("threads")
+    threads = [] if given is None else [_size(each) for each in given.split(",")]
     several = len(threads) > 1
     if several:
         _check_several(outputs, arguments, len(threads))

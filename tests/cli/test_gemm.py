@@ -357,9 +357,13 @@ WRONG = {
     (): "M: is missing: give M, N and K, or a model",
     ("8", "8", "8", "--model", "lstm-512"): "M: is given, and a model too: give the one or the other",
     ("8", "8", "8", "--steps", "3"): "steps: is for a product of a model's layer: give a model too",
+    ("--model", "lstm-512", "--steps", "25"): "steps: one time step has none: leave it out, or ask for the projection",
     ("--model", "lstm-51"): "Error: no model called 'lstm-51'; did you mean 'lstm-512'?",
     ("8", "8", "8", "--threads", "65"): "threads: must be a whole number from 1 to 64, the cores of epyc-7742, got 65",
     ("8", "8", "8", "--threads", "0"): "threads: must be a whole number from 1 to 64, the cores of epyc-7742, got 0",
+    # an empty variable of a shell is not all cores
+    ("8", "8", "8", "--threads", ""): "threads: must be a whole number from 1 to 64, the cores of epyc-7742, got ''",
+    ("8", "8", "8", "--threads", "4,"): "threads: must be a whole number from 1 to 64, the cores of epyc-7742, got ''",
     ("8", "8", "8", "--chip", "edge"): "chip edge: its machine has no threads for matrix products; epyc-7742 and xeon",
     ("8", "8", "8", "--chip", "epic-7742"): "Error: no chip called 'epic-7742'; did you mean 'epyc-7742'?",
     (
