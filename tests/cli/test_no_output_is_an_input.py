@@ -66,7 +66,7 @@ OTHERS = {
         "--policies",
     ),
     *("--kernel", "--method", "--side", "--chip-set", "--prune-by"),
-    *("--model", "--product", "--caches", "--relief", "--cut"),
+    *("--model", "--product", "--caches", "--relief", "--cut", "--threads"),
     *("--placements", "--loads", "--dask", "--shard", "--cores", "--name", "--licence"),
     *("--plot-kind", "--plot-objectives", "--objectives", "--heads", "--percentile"),
 }
