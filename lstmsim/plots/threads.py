@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PolyCollection
 from matplotlib.patches import Patch
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
 from lstmsim.metrics.binning import covered_cycles, window_edges
@@ -19,6 +18,7 @@ from lstmsim.metrics.looks import Style
 from lstmsim.metrics.timeline import MAIN, MEMORY, STATES, Timeline
 from lstmsim.plots.figures import Picture, check_name, save, settings
 from lstmsim.plots.styles import short
+from lstmsim.plots.time_axis import set_time
 
 __all__ = ["LOOKS", "activities", "plot"]
 
@@ -87,7 +87,7 @@ def plot(
         edges = window_edges(0, timeline.makespan_cycles, _WINDOWS)
         _draw_counts(middle, spans, threads, edges)
         _draw_memories(lower, timeline, edges)
-        _set_time(upper, lower, timeline)
+        set_time(upper, lower, 0, max(1, timeline.makespan_cycles), timeline.frequency_mhz)
         upper.set_title(short(title, 130), loc="left", parse_math=False)
         used = [each for each in LOOKS if len(spans[each])]
         patches = [
@@ -168,19 +168,3 @@ def _draw_memories(axes: Axes, timeline: Timeline, edges: NDArray[np.int64]) -> 
     elif len(rows) > 1:
         told = f"mean of {len(rows)} memories; grey: from the least to the most busy one"
         axes.set_title(told, loc="right", fontsize=7, color="#555555", pad=2)
-
-
-def _set_time(upper: Axes, lower: Axes, timeline: Timeline) -> None:
-    lower.set_xlim(0, max(1, timeline.makespan_cycles))
-    lower.set_xlabel("time (cycles)")
-    lower.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-    mhz = timeline.frequency_mhz
-
-    def microseconds(cycles: Any) -> Any:
-        return cycles / mhz
-
-    def cycles(microseconds: Any) -> Any:
-        return microseconds * mhz
-
-    micro = upper.secondary_xaxis("top", functions=(microseconds, cycles))
-    micro.set_xlabel(f"time (µs at {mhz:g} MHz)")

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from lstmsim.metrics.binning import busy_windows, window_edges
 from lstmsim.metrics.cycle_names import NAMED
@@ -20,6 +18,7 @@ from lstmsim.metrics.timeline import STATES, Timeline
 from lstmsim.plots.figures import SUFFIXES, Picture, check_name, save, settings
 from lstmsim.plots.rows import draw_fractions, draw_labels, draw_spans, row_height, rows_inches, set_rows
 from lstmsim.plots.styles import job_style, short
+from lstmsim.plots.time_axis import set_time
 from lstmsim.plots.view import View, view_of
 
 __all__ = ["SPAN_LIMIT", "SUFFIXES", "plot"]
@@ -72,7 +71,7 @@ def _draw(timeline: Timeline, view: View) -> Picture:
         draw_spans(upper, view, centres, heights)
         draw_labels(upper, timeline, view, centres)
     busy = _draw_utilization(lower, timeline, view)
-    _set_time_axes(upper, lower, timeline, view)
+    set_time(upper, lower, view.start_cycle, view.end_cycle, timeline.frequency_mhz)
     _set_title(figure, timeline, view, busy)
     _set_legend(figure, timeline, view)
     return figure
@@ -96,24 +95,6 @@ def _draw_utilization(axes: Axes, timeline: Timeline, view: View) -> float:
     window = int(edges[1] - edges[0])
     axes.set_title(f"windows of {window} cycle{'s' * (window > 1)}", loc="right", fontsize=7, color="#555555", pad=2)
     return float(np.average(mean, weights=np.diff(edges)))
-
-
-def _set_time_axes(upper: Axes, lower: Axes, timeline: Timeline, view: View) -> None:
-    mhz = timeline.frequency_mhz
-    lower.set_xlim(view.start_cycle, view.end_cycle)
-    lower.set_xlabel("time (cycles)")
-    lower.xaxis.set_major_locator(MaxNLocator(nbins=10, steps=[1, 2, 5, 10], integer=True))
-    lower.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
-
-    def microseconds(cycles: Any) -> Any:
-        return cycles / mhz
-
-    def cycles(microseconds: Any) -> Any:
-        return microseconds * mhz
-
-    micro = upper.secondary_xaxis("top", functions=(microseconds, cycles))
-    micro.set_xlabel(f"time (µs at {mhz:g} MHz)")
-    micro.xaxis.set_major_locator(MaxNLocator(nbins=10, steps=[1, 2, 5, 10]))
 
 
 def _set_title(figure: Figure, timeline: Timeline, view: View, busy: float) -> None:
