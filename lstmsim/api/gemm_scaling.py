@@ -107,7 +107,7 @@ def wrong_for_several(options: Mapping[str, Any], count: int) -> Iterator[Mistak
     count: how many numbers of threads there are.
     """
     for name, value in options.items():
-        if name in _ALONE and value != _ALONE[name]:
+        if name in _ALONE and value is not False and value != _ALONE[name]:
             yield Mistake(name, f"is for one number of threads, and {count} are given")
 
 

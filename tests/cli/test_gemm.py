@@ -326,7 +326,9 @@ def test_what_is_for_one_number_of_threads_is_refused_for_several() -> None:
     assert call("gemm", "8", "8", "8", "--threads", "4,2,4").stderr == "threads: 4 is given more than once\n"
     wrong = "threads: must be a whole number from 1 to 64, the cores of epyc-7742, got 65\n"
     assert call("gemm", "8", "8", "8", "--threads", "1,65").stderr == wrong
-    left_out = call("gemm", "8", "64", "64", "--threads", "4,8", "--no-baselines").stdout
+    for text in ("", "1,", ",2"):
+        assert call("gemm", "8", "8", "8", "--threads", text).stderr.endswith("the cores of epyc-7742, got ''\n")
+    left_out = call("gemm", "8", "64", "64", "--threads", "4,8", "--no-baselines", "--no-numbers").stdout
     assert [each.split()[-5:] for each in left_out.splitlines() if each.startswith(("      4  ", "      8  "))] == [
         ["-"] * 5
     ] * 2
