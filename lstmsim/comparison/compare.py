@@ -9,7 +9,9 @@ from functools import partial
 
 from lstmsim import engines, targets
 from lstmsim.comparison.as_it_can import as_it_can
+from lstmsim.comparison.first_step import begins_cold, first_cycles, wanted
 from lstmsim.comparison.latencies import Latencies, latencies, sooner
+from lstmsim.comparison.printed import peak_tops, published_columns
 from lstmsim.comparison.result import Comparison, Entry, Machine, Workload
 from lstmsim.comparison.rooms import Room, rooms
 from lstmsim.errors import InputError, Mistake
@@ -21,7 +23,7 @@ from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
 from lstmsim.traffic.result import Serving
 from lstmsim.traffic.run_requests import collect
-from lstmsim.units import cycles_to_ms, tops
+from lstmsim.units import cycles_to_ms
 from lstmsim.workload.arriving import arriving
 from lstmsim.workload.scenario import Chip, Job, Scenario
 
@@ -75,11 +77,11 @@ def compare(
     if way == "at once" and not each:
         _refuse_queues_that_end(scenario.jobs)
     rows = _models(scenario.jobs) if each else [(scenario.name, scenario.jobs)]
-    run = partial(_entry_on, at_clock=None if each else at_clock, engine=engine, served=served)
+    run = partial(_entry_on, chips=chips, at_clock=None if each else at_clock, engine=engine, served=served)
     entries = _entries(scenario, rows, chips, run, progress)
     _refuse_what_no_chip_runs(rows, chips, entries)
     names = _unique([chip.name for chip in chips])
-    designs, columns = _published(rows, published)
+    designs, columns = published_columns(rows, published)
     return Comparison(
         scenario=scenario.name,
         engine=engine,
@@ -173,24 +175,29 @@ def _unique(names: Sequence[str]) -> list[str]:
 
 def _machine(name: str, chip: Chip) -> Machine:
     pes = sum(core.peak for core in chip.core_figures)
-    part = chip.core_figures[0].unit.part
-    return Machine(name, False, pes, chip.frequency_mhz, _peak_tops(pes, chip.frequency_mhz), part=part)
-
-
-def _peak_tops(pes: int | None, frequency_mhz: float | None) -> float | None:
-    return None if pes is None or frequency_mhz is None else tops(pes, 1, frequency_mhz)
+    part, peak = chip.core_figures[0].unit.part, peak_tops(pes, chip.frequency_mhz)
+    return Machine(name, False, pes, chip.frequency_mhz, peak, part=part, begins_cold=begins_cold(chip))
 
 
 def _entry_on(
-    chip: Chip, scenario: Scenario, at_clock: AtClock | None, engine: str, served: Served | None
+    chip: Chip,
+    scenario: Scenario,
+    chips: Sequence[Chip],
+    at_clock: AtClock | None,
+    engine: str,
+    served: Served | None,
 ) -> tuple[Entry, Report | None]:
-    """The entry of one chip, and its report; `at_clock` as in `compare`."""
+    """The entry of one chip, and its report; `chips` and `at_clock` as in `compare`."""
     if at_clock is not None and chip.frequency_mhz != scenario.chip.frequency_mhz:
         try:
             scenario = at_clock(chip.frequency_mhz)
         except InputError as error:
             return Entry(reason=f"{chip.name}: {'; '.join(map(str, error.mistakes))}"), None
-    return _simulated(replace(scenario, chip=chip), engine, served)
+    own = replace(scenario, chip=chip)
+    entry, report = _simulated(own, engine, served)
+    if report is not None and wanted(chips, own.jobs):
+        entry = replace(entry, first_cycles=first_cycles(as_it_can(own)[0], engine))
+    return entry, report
 
 
 def _simulated(scenario: Scenario, engine: str, served: Served | None) -> tuple[Entry, Report | None]:
@@ -204,7 +211,7 @@ def _simulated(scenario: Scenario, engine: str, served: Served | None) -> tuple[
         program = targets.lower(chip, scenario.jobs)
     except InputError as error:
         return Entry(reason=_reasons(error.mistakes)), None
-    one_each = {(id(job.model), job.cores): job for job in reversed(scenario.jobs)}
+    one_each = {(id(job.model), job.cores, job.threads): job for job in reversed(scenario.jobs)}
     remarks += [f"{chip.name}: {text}" for job in reversed(one_each.values()) for text in chip.remarks(job)]
     if engine == "fast":
         totals = engines.totals(program, check=False)
@@ -255,43 +262,3 @@ def _refuse_what_no_chip_runs(rows: Sequence[Row], chips: Sequence[Chip], entrie
             mistakes.append(Mistake(name, f"none of the chips can run it; {'; '.join(reasons)}"))
     if mistakes:
         raise InputError(mistakes)
-
-
-def _published(rows: Sequence[Row], published: Sequence[Measurement]) -> tuple[list[Machine], list[list[Entry]]]:
-    """The designs that know one of the workloads, and for each workload the figures that they print."""
-    matching = [{each.design: each for each in published if _is_of(each, jobs)} for _, jobs in rows]
-    first = {design: each for by_design in reversed(matching) for design, each in by_design.items()}
-    order = [design for design in dict.fromkeys(each.design for each in published) if design in first]
-    machines = [
-        Machine(
-            each.design, True, each.macs, each.frequency_mhz, _peak_tops(each.macs, each.frequency_mhz), each.source
-        )
-        for each in (first[design] for design in order)
-    ]
-    return machines, [
-        [_printed(by_design.get(design), jobs) for design in order]
-        for by_design, (_, jobs) in zip(matching, rows, strict=True)
-    ]
-
-
-def _is_of(row: Measurement, jobs: Sequence[Job]) -> bool:
-    """Whether a published row is about one of these jobs alone: one layer, one direction, no projection."""
-    if len(jobs) != 1 or len(jobs[0].model.layers) != 1:
-        return False
-    (job,), (layer,) = jobs, jobs[0].model.layers
-    if layer.bidirectional or layer.projection is not None:
-        return False
-    known = (row.cell, row.hidden, row.input, row.steps, row.batch)
-    return row.latency_ms is not None and known == (layer.cell.name, layer.hidden, layer.input, job.steps, job.batch)
-
-
-def _printed(row: Measurement | None, jobs: Sequence[Job]) -> Entry:
-    """The figures as printed; TOPS that are not printed follow from the latency."""
-    if row is None or row.latency_ms is None:
-        return Entry(reason="not published")
-    share = None if row.utilization_pct is None else row.utilization_pct / 100
-    tops = row.tops
-    if tops is None:
-        # Three digits, because a latency is printed with no more.
-        tops = float(f"{2 * sum(job.macs for job in jobs) / row.latency_ms / 1e9:.3g}")
-    return Entry(ms=row.latency_ms, tops=tops, utilization=share)

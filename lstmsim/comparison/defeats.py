@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from lstmsim.comparison.first_step_text import by_later_steps
 from lstmsim.comparison.result import Comparison, Entry
 from lstmsim.metrics.figures_text import percent
 
@@ -21,6 +22,7 @@ class Defeat:
     peak_ratio, utilization_ratio: the other's peak TOPS and utilization / those of the base, None: unknown; their
         product is `times`, for published figures as exactly as they were printed.
     losses: where the base's PE-cycles went, in words.
+    later: how many times as long it takes by later steps, in words; empty: no machine begins cold.
 
     >>> Defeat("m", 1.5, 2.0, 0.75, "hazard 20.0 %").sentence
     "1.50 times as long; the other's peak is 2.00 times, its utilization 0.75 times as high; own loss: hazard 20.0 %"
@@ -31,11 +33,12 @@ class Defeat:
     peak_ratio: float | None
     utilization_ratio: float | None
     losses: str
+    later: str = ""
 
     @property
     def sentence(self) -> str:
         """The defeat in words, without the workload's name."""
-        parts = [f"{self.times:.2f} times as long"]
+        parts = [f"{self.times:.2f} times as long", *([self.later] if self.later else [])]
         if self.peak_ratio is not None and self.utilization_ratio is not None:
             peak = f"the other's peak is {self.peak_ratio:.2f} times"
             parts.append(f"{peak}, its utilization {self.utilization_ratio:.2f} times as high")
@@ -75,5 +78,6 @@ def defeats(comparison: Comparison, column: int) -> tuple[Defeat, ...]:
         speedup, own, theirs = comparison.speedup(row, column), entries[0].utilization, entries[column].utilization
         if speedup is not None and speedup > 1:
             shares = theirs / own if own and theirs else None
-            lost.append(Defeat(workload.name, speedup, peaks, shares, lost_shares(entries[0])))
+            later = by_later_steps(comparison, row, column)
+            lost.append(Defeat(workload.name, speedup, peaks, shares, lost_shares(entries[0]), later))
     return tuple(lost)

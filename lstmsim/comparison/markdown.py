@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from lstmsim.comparison.first_step_text import about_first_step
 from lstmsim.comparison.result import Comparison, Machine
 from lstmsim.metrics.figures_text import three_digits
 
@@ -66,7 +67,25 @@ def comparison_markdown(
     extra = beside or {}
     last = [[*row, *(texts[number] for texts in extra.values())] for number, row in enumerate(faster)]
     last.append(["geometric mean", *means, *("" for _ in extra)])
-    return [*lines, *_table(["task", *titles[2:], *extra], last)]
+    return [*lines, *_table(["task", *titles[2:], *extra], last), *_later_steps(comparison, titles)]
+
+
+def _later_steps(comparison: Comparison, titles: Sequence[str]) -> list[str]:
+    """The last table by later steps, with a sentence for each pair; nothing where no machine begins cold."""
+    others = range(1, len(comparison.machines))
+    pairs = [(row, column) for row in range(len(comparison.workloads)) for column in others]
+    names = [comparison.workloads[row].name for row, _ in pairs]
+    texts = [about_first_step(comparison, row, column) for row, column in pairs]
+    told = [f"* {name}: {text}." for name, text in zip(names, texts, strict=True) if text]
+    if not told:
+        return []
+    rows = [
+        [workload.name, *(_times(comparison.later_speedup(row, column)) for column in others)]
+        for row, workload in enumerate(comparison.workloads)
+    ]
+    rows.append(["geometric mean", *(_times(comparison.mean_later_speedup(column)) for column in others)])
+    head = f"{comparison.machines[0].name} is so many times as fast by later steps, without the first:"
+    return [head, "", *_table(["task", *titles[2:]], rows), *told, ""]
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

@@ -40,6 +40,7 @@ class Machine:
     peak_tops: two operations a PE and cycle.
     source: of published figures.
     part: what people call one of its multipliers.
+    begins_cold: whether the first time step of a job loads weights that later steps have near.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Machine:
     peak_tops: float | None = None
     source: str = ""
     part: str = "PE"
+    begins_cold: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,8 @@ class Entry:
     reason: why there are no figures.
     remarks: what to know about the figures.
     latencies: of jobs that come over time, without warm-up and with intervals.
+    first_cycles: the makespan of the same jobs with one time step each; None: not measured, because no machine begins
+        cold, jobs come over time, or none has a later step.
 
     >>> Entry(reason="no batching").known, Entry(ms=1.0).known
     (False, True)
@@ -93,6 +97,22 @@ class Entry:
     reason: str = ""
     remarks: tuple[str, ...] = ()
     latencies: Latencies | None = None
+    first_cycles: int | None = None
+
+    @property
+    def later_cycles(self) -> int | None:
+        """What the later time steps add to the makespan: the steady steps. None: not measured.
+
+        >>> Entry(cycles=100, ms=1.0, first_cycles=60).later_cycles, Entry(cycles=100, ms=1.0).later_cycles
+        (40, None)
+        """
+        return None if self.cycles is None or self.first_cycles is None else self.cycles - self.first_cycles
+
+    @property
+    def later_ms(self) -> float | None:
+        """`later_cycles` in milliseconds; None: not measured."""
+        later = self.later_cycles
+        return None if later is None or self.ms is None or not self.cycles else self.ms * later / self.cycles
 
     @property
     def known(self) -> bool:
@@ -184,6 +204,18 @@ class Comparison(Table, forms="lstmsim.comparison.forms"):
         base, own = self.entries[row][0].ms, self.entries[row][column].ms
         return None if base is None or own is None else base / own
 
+    def later_speedup(self, row: int, column: int) -> float | None:
+        """Give the speed-up by steady steps: of what later time steps add to each makespan. None: not measured.
+
+        >>> machines = Machine("a", False, 100, 250.0), Machine("b", False, 400, 250.0, begins_cold=True)
+        >>> entries = Entry(cycles=10, ms=1.0, first_cycles=2), Entry(cycles=100, ms=10.0, first_cycles=60)
+        >>> comparison = Comparison("s", "fast", False, machines, (Workload("s", 1, 9),), (entries,))
+        >>> comparison.speedup(0, 1), comparison.later_speedup(0, 1)
+        (0.1, 0.2)
+        """
+        base, own = self.entries[row][0].later_ms, self.entries[row][column].later_ms
+        return base / own if base is not None and own is not None and base > 0 and own > 0 else None
+
     def speedup_at_equal_pes(self, row: int, column: int) -> float | None:
         """Give the speed-up times PEs of the base / PEs of the machine: the speed-up if time fell as PEs rise.
 
@@ -207,4 +239,9 @@ class Comparison(Table, forms="lstmsim.comparison.forms"):
         2.0
         """
         speedups = [self.speedup(row, column) for row in range(len(self.workloads))]
+        return geometric_mean([each for each in speedups if each is not None])
+
+    def mean_later_speedup(self, column: int) -> float | None:
+        """Give the geometric mean of `later_speedup` over all rows that have it; None without such a row."""
+        speedups = [self.later_speedup(row, column) for row in range(len(self.workloads))]
         return geometric_mean([each for each in speedups if each is not None])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from lstmsim.comparison.first_step_text import about_first_step
 from lstmsim.comparison.latency_text import LATENCY_COLUMNS, latency_json, latency_row
 from lstmsim.comparison.result import Comparison
 from lstmsim.comparison.rooms import rooms_json
@@ -17,6 +18,7 @@ SCHEMA = "lstmsim/comparison/1"
 COLUMNS = (
     *("workload", "machine", "published", "pes", "frequency_mhz", "cycles", "ms", "mean_latency_ms", "p99_latency_ms"),
     *("tops", "utilization", "speedup", "speedup_at_equal_pes", "tops_per_1000_pes", "main_loss", "main_loss_share"),
+    *("begins_cold", "first_step_cycles", "later_steps_cycles", "speedup_by_later_steps"),
     *("reason", "source"),
     *LATENCY_COLUMNS,
 )
@@ -32,7 +34,9 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
             "frequency_mhz": each.frequency_mhz,
             "peak_tops": each.peak_tops,
             "source": each.source,
+            "begins_cold": each.begins_cold,
             "mean_speedup": comparison.mean_speedup(column),
+            "mean_speedup_by_later_steps": comparison.mean_later_speedup(column),
         }
         for column, each in enumerate(comparison.machines)
     ]
@@ -71,6 +75,10 @@ def _entry_json(comparison: Comparison, row: int, column: int) -> dict[str, Any]
         "speedup": comparison.speedup(row, column),
         "speedup_at_equal_pes": comparison.speedup_at_equal_pes(row, column),
         "tops_per_1000_pes": comparison.tops_per_1000_pes(row, column),
+        "first_step_cycles": entry.first_cycles,
+        "later_steps_cycles": entry.later_cycles,
+        "speedup_by_later_steps": comparison.later_speedup(row, column),
+        "first_step": about_first_step(comparison, row, column),
         "losses": dict(entry.losses),
         "main_loss": entry.main_loss,
         "reason": entry.reason,
@@ -92,6 +100,7 @@ def comparison_rows(comparison: Comparison) -> Iterator[list[Any]]:
                 "frequency_mhz": machine.frequency_mhz,
                 "main_loss_share": None if loss is None else numbers["losses"][loss],
                 "source": machine.source,
+                "begins_cold": int(machine.begins_cold),
                 **latency_row(comparison, row, column),
             }
             yield [(numbers | extra)[name] for name in COLUMNS]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from lstmsim.comparison.defeats import defeats
+from lstmsim.comparison.first_step_text import CAPTION, about_first_step
 from lstmsim.comparison.latency_text import latency_figures, latency_notes, latency_verdicts
 from lstmsim.comparison.result import Comparison
 from lstmsim.comparison.rooms import rooms_text
@@ -16,6 +17,7 @@ __all__ = ["comparison_text"]
 
 _WIDTH = 100
 _LONGEST_NAME = 30
+_BY_LATER_STEPS = "speed-up by later steps"
 #: Not shown where every workload is one job: latencies are then makespans.
 _OF_SEVERAL_JOBS = ("mean latency ms", "p99 latency ms")
 #: Row and column of an entry -> its text, None where it is not known.
@@ -108,6 +110,9 @@ def _title(comparison: Comparison) -> str:
             "and cycle."
         )
         lines += textwrap.wrap(text, _WIDTH)
+        if _has_first_steps(comparison):
+            cold = ", ".join(each.name for each in comparison.machines if each.begins_cold)
+            lines += _filled(CAPTION.format(cold), "").splitlines()
     return "\n".join(lines)
 
 
@@ -132,6 +137,7 @@ def _each(comparison: Comparison, notes: _Notes) -> str:
     """
     names = [each.name for each in comparison.workloads]
     rows = range(len(names))
+    means = {"speed-up": comparison.mean_speedup, _BY_LATER_STEPS: comparison.mean_later_speedup}
     parts = []
     for title, cell in _figures(comparison).items():
         if title in (*_OF_SEVERAL_JOBS, _per_thousand(comparison)):
@@ -142,10 +148,10 @@ def _each(comparison: Comparison, notes: _Notes) -> str:
             if column == 0 or any(own) or not any(comparison.entries[row][column].known for row in rows):
                 shown[column] = [text or notes.mark(row, column) for row, text in enumerate(own)]
         labels = names
-        if title == "speed-up":
+        if title in means:
             labels = [*names, "geometric mean"]
             for column, column_texts in shown.items():
-                column_texts.append(_short_number(comparison.mean_speedup(column)) or "-")
+                column_texts.append(_short_number(means[title](column)) or "-")
         parts.append(f"{title.upper()}\n{_blocks(comparison, labels, shown)}")
     return "\n\n".join(parts)
 
@@ -154,7 +160,12 @@ def _defeats(comparison: Comparison) -> str:
     """On which workloads the base is slower, and why."""
     if comparison.by_latency:
         lines = [f"WHERE {_name(comparison.machines[0].name)} TAKES LONGER (mean latency)"]
-        return "\n".join([*lines, *(_filled(text, "  ") for text in latency_verdicts(comparison))])
+        columns = range(1, len(comparison.machines))
+        texts = [
+            *latency_verdicts(comparison),
+            *filter(None, (about_first_step(comparison, 0, each) for each in columns)),
+        ]
+        return "\n".join([*lines, *(_filled(text, "  ") for text in texts)])
     lines = [f"WHERE {_name(comparison.machines[0].name)} TAKES LONGER (makespan)"]
     for column, machine in enumerate(comparison.machines[1:], start=1):
         lost = defeats(comparison, column)
@@ -172,7 +183,23 @@ def _defeats(comparison: Comparison) -> str:
         for each in lost:
             text = f"{_name(each.workload)}: {each.sentence}"
             lines.append(textwrap.fill(text, _WIDTH, initial_indent="  ", subsequent_indent="    "))
+        lines += _first_steps(comparison, column, {each.workload for each in lost})
     return "\n".join(lines)
+
+
+def _first_steps(comparison: Comparison, column: int, told: Collection[str]) -> list[str]:
+    """How the workloads that are not told yet compare by later steps."""
+    lines = []
+    for row, workload in enumerate(comparison.workloads):
+        text = about_first_step(comparison, row, column)
+        if text and workload.name not in told:
+            lines.append(_filled(f"  {_name(workload.name)}: {text}", "    "))
+    return lines
+
+
+def _has_first_steps(comparison: Comparison) -> bool:
+    """Whether first steps were simulated alone."""
+    return any(entry.first_cycles is not None for row in comparison.entries for entry in row)
 
 
 def _per_thousand(comparison: Comparison) -> str:
@@ -202,6 +229,8 @@ def _figures(comparison: Comparison) -> dict[str, Cell]:
         _per_thousand(comparison): lambda row, column: _short_number(comparison.tops_per_1000_pes(row, column)),
         "most lost to": lambda row, column: _loss(comparison, row, column),
     }
+    if _has_first_steps(comparison):
+        shown = _with_first_steps(comparison, shown)
     latencies = {} if comparison.each else latency_figures(comparison)
     if latencies:
         for name in ("mean latency ms", "p99 latency ms"):
@@ -212,6 +241,19 @@ def _figures(comparison: Comparison) -> dict[str, Cell]:
         shown["ratio of makespans"] = shown.pop("speed-up")
         del shown[at_equal]
     return shown
+
+
+def _with_first_steps(comparison: Comparison, shown: Mapping[str, Cell]) -> dict[str, Cell]:
+    """The figures with first and later steps, each behind that of the whole."""
+    entries = comparison.entries
+    behind: dict[str, dict[str, Cell]] = {
+        "cycles": {
+            "cycles of first step": lambda row, column: _whole_or_none(entries[row][column].first_cycles),
+            "cycles of later steps": lambda row, column: _whole_or_none(entries[row][column].later_cycles),
+        },
+        "speed-up": {_BY_LATER_STEPS: lambda row, column: _short_number(comparison.later_speedup(row, column))},
+    }
+    return {name: cell for title, own in shown.items() for name, cell in {title: own, **behind.get(title, {})}.items()}
 
 
 def _loss(comparison: Comparison, row: int, column: int) -> str | None:

@@ -132,6 +132,13 @@ class Target(Entries, ABC):
         """How the products of jobs are spread over threads; None: the machine plans no threads for them."""
         return None
 
+    def begins_cold(self, chip: Any) -> bool:
+        """Whether the first time step of a job loads weights that later steps have near: it is then no steady step.
+
+        chip: one of this kind.
+        """
+        return False
+
     def beside_cores(self, chip: Any, jobs: Sequence[Job]) -> tuple[str, ...]:
         """Sentences on what the cores share, as far as these jobs use it."""
         return ()

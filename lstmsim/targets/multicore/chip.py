@@ -15,7 +15,7 @@ from lstmsim.records import record
 from lstmsim.targets.entries import Clock, check_description
 from lstmsim.targets.multicore.core import CpuCore
 from lstmsim.targets.multicore.machine import Machine
-from lstmsim.targets.multicore.words import LEFT_OUT, OF_JOBS, STALLS, UNIT, WORDS
+from lstmsim.targets.multicore.words import ALL_CORES, LEFT_OUT, OF_JOBS, STALLS, UNIT, WORDS
 from lstmsim.workload.figures import CoreFigures
 from lstmsim.workload.scenario import Job
 
@@ -131,8 +131,9 @@ class MulticoreCpu:
         )
 
     def remarks(self, job: Job) -> tuple[str, ...]:
-        """What the simulation leaves out; it is the same for every job."""
-        return (f"left out: {'; '.join(LEFT_OUT)}", "; ".join(OF_JOBS))
+        """What the simulation leaves out, and that a job without `threads` takes all cores."""
+        told = (f"left out: {'; '.join(LEFT_OUT)}", "; ".join(OF_JOBS))
+        return told if job.threads is not None or len(self.cores) == 1 else (*told, ALL_CORES)
 
 
 def machine_of(chip: Mapping[str, Any], core: CpuCore, cores: int) -> Machine:

@@ -76,6 +76,10 @@ class _MulticoreTarget(MulticoreEntries, Target):
 
         return planned_products(chip.view, jobs)
 
+    def begins_cold(self, chip: MulticoreCpu) -> bool:
+        """Each job begins with empty caches."""
+        return True
+
     def beside_cores(self, chip: MulticoreCpu, jobs: Sequence[Job]) -> tuple[str, ...]:
         """The last-level caches and the memories."""
         view = chip.view

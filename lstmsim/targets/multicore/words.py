@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lstmsim.workload.figures import MainUnit, Words
 
-__all__ = ["LEFT_OUT", "LEFT_OUT_OF_PRODUCTS", "OF_JOBS", "STALLS", "UNIT", "WORDS"]
+__all__ = ["ALL_CORES", "LEFT_OUT", "LEFT_OUT_OF_PRODUCTS", "OF_JOBS", "STALLS", "UNIT", "WORDS"]
 
 #: Names of cycles that not every machine has.
 STALLS = ("memory", "contention", "barrier")
@@ -30,6 +30,11 @@ OF_JOBS = (
     "each job begins with empty caches, so its time includes loading its weights, which machines that keep theirs "
     "on the chip do not pay",
     "the planner of threads is a reconstruction: the patent gives no formula",
+)
+#: Of a job that does not say how many threads it has.
+ALL_CORES = (
+    "a job without threads takes all cores, which for small networks is often slower than fewer: lstmsim simulate "
+    "--explain tries half as many"
 )
 
 #: Name of cycles or losses, or word of outputs -> words.
