@@ -24,8 +24,8 @@ def about_first_step(comparison: Comparison, row: int, column: int) -> str:
     >>> machines = Machine("a", False, 100, 250.0), Machine("b", False, 400, 250.0, begins_cold=True)
     >>> entries = Entry(cycles=10, ms=1.0, first_cycles=2), Entry(cycles=100, ms=10.0, first_cycles=60)
     >>> about_first_step(Comparison("s", "fast", False, machines, (Workload("s", 1, 9),), (entries,)), 0, 1)
-    'a is 10.0 times as fast; 5.00 times by later steps, for 60.0 % of the cycles of b are its first step, which \
-loads the weights'
+    'a is 10.0 times as fast; 5.00 times by later steps (60.0 % of the cycles of b are its first step, which \
+loads the weights)'
     """
     clause, speedup = by_later_steps(comparison, row, column), comparison.speedup(row, column)
     if not clause or speedup is None or comparison.by_latency:
@@ -63,4 +63,4 @@ def by_later_steps(comparison: Comparison, row: int, column: int) -> str:
     if later is None:
         return f"by later steps it is not known, but {why}"
     times = later if speedup > 1 else 1 / later
-    return f"{three_digits(times)} times by later steps, for {why}"
+    return f"{three_digits(times)} times by later steps ({why})"

@@ -81,7 +81,7 @@ def test_the_ratio_by_later_steps_stands_at_the_verdict_of_a_faster_base(cpu: st
     told = f"{share} of the cycles of cpu are its first step, which loads the weights"
     words = f"takes {whole:#.3g} times as long" if whole > 1 else f"is {1 / whole:#.3g} times as fast"
     ratio = later if whole > 1 else 1 / later
-    rest = f"{ratio:#.3g} times by later steps, for {told}"
+    rest = f"{ratio:#.3g} times by later steps ({told})"
     assert compared.to_dict()["workloads"][0]["entries"][1]["first_step"] == f"npu {words}; {rest}"
     assert rest in flat(compared).partition("WHERE npu TAKES LONGER (makespan) than cpu:")[2]
     rows = {line[:22].strip(): line.split()[-2:] for line in compared.to_text().splitlines()}
@@ -97,7 +97,7 @@ def test_the_same_where_the_base_begins_cold(npu: str) -> None:
     assert whole is not None
     assert later is not None
     words = f"{whole:.2f} times as long; " if whole > 1 else f"cpu is {1 / whole:#.3g} times as fast; "
-    rest = f"{later if whole > 1 else 1 / later:#.3g} times by later steps, for "
+    rest = f"{later if whole > 1 else 1 / later:#.3g} times by later steps ("
     assert words + rest in flat(compared)
     assert f"SPEED-UP BY LATER STEPS cpu npu simulated simulated small 1.00 {later:#.3g} geometric mean" in flat(
         compared
