@@ -54,10 +54,11 @@ class Beside:
         return self.pairs[0] if self.pairs else None
 
     def best_pair(self, caches: str) -> GemmRow | None:
-        """The fastest pair, the first of equals; None: not all were simulated."""
+        """The fastest pair; of equals the plan for such caches, else the first. None: not all were simulated."""
         if len(self.pairs) < self.pairs_known:
             return None
-        return min(self.pairs, key=lambda each: each.cycles(caches))
+        plan = self.plans[caches].division
+        return min(self.pairs, key=lambda each: (each.cycles(caches), each.division != plan))
 
     def best_candidate(self, caches: str) -> GemmRow | None:
         """The fastest candidate, of equals the first in rank; None: not all were simulated."""

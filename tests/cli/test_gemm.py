@@ -155,6 +155,14 @@ def test_a_small_difference_does_not_read_as_none() -> None:
     assert "1.000 times" not in text
 
 
+def test_of_equal_pairs_the_plan_is_the_best() -> None:
+    answer = data("gemm", "5", "7", "60", "--threads", "12", "--no-numbers")
+    for state in ("warm", "cold"):
+        best = min(each[state]["makespan_cycles"] for each in answer["beside"]["pairs"])
+        assert [each[state]["makespan_cycles"] for each in answer["beside"]["pairs"]].count(best) > 1
+        assert answer["beside"][state]["best_pair"] == answer["beside"][state]["plan"]
+
+
 SIZES = ("p_m", "p_n", "p_k", "mb", "nb", "kb")
 
 
