@@ -13,7 +13,7 @@ from lstmsim.api.gemm_asked import asked_for, shape_asked
 from lstmsim.api.gemm_beside import Beside, beside_plan
 from lstmsim.api.gemm_cut import cut_and_threads, cut_for
 from lstmsim.api.gemm_numbers import Computed, computed
-from lstmsim.api.gemm_runs import Asked, Progress, cut_text, work_of
+from lstmsim.api.gemm_runs import Asked, Progress, work_of
 from lstmsim.api.loading import Path
 from lstmsim.api.run import check_engine, refuse_long_trace
 from lstmsim.metrics.spans import build_timeline
@@ -59,7 +59,7 @@ class GemmReport(Table, forms="lstmsim.api.gemm_text"):
     @property
     def otherwise(self) -> str:
         """In words, what was asked for in place of the plan's: a cut, a relief; empty: the plan runs."""
-        cut = "" if self.cut is None else f"cut {cut_text(self.cut)}"
+        cut = "" if self.cut is None else f"cut {self.cut.short}"
         relief = "" if self.relief == "plan" else f"relief {self.relief}"
         return " with ".join(filter(None, (cut, relief)))
 
@@ -234,5 +234,5 @@ def plot_threads(report: GemmReport, path: Path | None = None) -> Picture:
     sizes = f"{report.product.m:,} x {report.product.n:,} x {report.product.k:,} (M x N x K)"
     cycles = f"{report.caches} caches: {report.figures.makespan:,} cycles"
     relief = "" if report.relief == "plan" else f", relief {report.relief},"
-    title = f"{sizes} by {cut_text(report.division.cut)}{relief} on {report.chip.name}, {cycles}"
+    title = f"{sizes} by {report.division.cut.short}{relief} on {report.chip.name}, {cycles}"
     return plots.plot(report.timeline, report.figures.finish, path, title=title)

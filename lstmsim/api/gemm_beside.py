@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from lstmsim import engines
-from lstmsim.api.gemm_runs import Asked, GemmRow, Progress, cut_text, simulated
+from lstmsim.api.gemm_runs import Asked, GemmRow, Progress, simulated
 from lstmsim.targets.division import Cut, Division
 from lstmsim.targets.gemm import CACHES, RELIEFS, GemmFigures, GemmPlan
 
@@ -118,7 +118,7 @@ def beside_plan(
         plans={name: GemmRow(f"the plan for {name} caches", each, ready[each]) for name, each in plans.items()},
         by_shapes=None if wanted is False else GemmRow(BY_SHAPES, shaped, ready[shaped]),
         candidates=tuple(_row(each, ready) for each in candidates),
-        pairs=tuple(GemmRow(cut_text(each.cut), each, ready[each]) for each in kept),
+        pairs=tuple(GemmRow(each.cut.short, each, ready[each]) for each in kept),
         pairs_known=len(pairs),
         ablations=tuple(GemmRow(name, each, ready[each]) for name, each in reliefs.items()),
         remarks=_remarks(cut, relief, wanted, ablate, all_of_them),
@@ -141,7 +141,7 @@ def _by_shapes(asked: Asked) -> Division:
 
 
 def _row(division: Division, ready: _Ready) -> GemmRow | None:
-    return GemmRow(cut_text(division.cut), division, ready[division]) if division in ready else None
+    return GemmRow(division.cut.short, division, ready[division]) if division in ready else None
 
 
 def _counting(progress: Progress | None, before: int, count: int) -> Progress | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lstmsim.api.gemm_plan_text import counted, relief_text
-from lstmsim.api.gemm_runs import GemmRow, cut_text
+from lstmsim.api.gemm_runs import GemmRow
 from lstmsim.api.product_text import folded, wrapped
 from lstmsim.metrics.figures_text import percent
 from lstmsim.metrics.tables import table
@@ -57,13 +57,13 @@ def _row(name: str, row: GemmRow, report: GemmReport, states: tuple[str, ...]) -
     for each in states:
         cycles = row.cycles(each)
         cells += [f"{cycles:,}", f"{cycles / report.beside.planned.cycles(each):.3f}"]
-    return [name, cut_text(row.cut), *cells]
+    return [name, row.cut.short, *cells]
 
 
 def _sentences(report: GemmReport, caches: str) -> list[str]:
     beside, plan = report.beside, report.beside.plans[caches]
     blis, pair, best = beside.blis, beside.best_pair(caches), beside.best_candidate(caches)
-    name = "the plan" if plan.division == beside.planned.division else f"the plan for them, {cut_text(plan.cut)},"
+    name = "the plan" if plan.division == beside.planned.division else f"the plan for them, {plan.cut.short},"
     told = [] if blis is None else [_against(name, plan, blis, _BLIS, caches)]
     if report.cut is not None:
         told += _about_given(report, caches)
@@ -76,7 +76,7 @@ def _sentences(report: GemmReport, caches: str) -> list[str]:
     told.sort(key=lambda each: "loses" not in each)
     if best is not None:
         regret, known = plan.cycles(caches) - best.cycles(caches), counted(len(beside.candidates), "candidate")
-        longer = f"it takes that much longer than the best of {known}, {cut_text(best.cut)}"
+        longer = f"it takes that much longer than the best of {known}, {best.cut.short}"
         share = percent(regret, best.cycles(caches))
         told.append(f"regret {share}: {longer if regret else f'it is the best of {known}'}")
     return told
@@ -95,13 +95,13 @@ def _about_given(report: GemmReport, caches: str) -> list[str]:
 def _against(who: str, plan: GemmRow, row: GemmRow, name: str, caches: str) -> str:
     """How fast a plan, in words `who`, is against another division."""
     if row.division == plan.division:
-        return f"{who} is {name}, {cut_text(row.cut)}"
+        return f"{who} is {name}, {row.cut.short}"
     mine, other = plan.cycles(caches), row.cycles(caches)
     if mine > other:
-        return f"{who} loses to {name}, {cut_text(row.cut)}: it takes {_longer(mine, other)}"
+        return f"{who} loses to {name}, {row.cut.short}: it takes {_longer(mine, other)}"
     if mine == other:
-        return f"{who} takes as long as {name}, {cut_text(row.cut)}"
-    return f"{who} {_faster(mine, other)} {name}, {cut_text(row.cut)}"
+        return f"{who} takes as long as {name}, {row.cut.short}"
+    return f"{who} {_faster(mine, other)} {name}, {row.cut.short}"
 
 
 def _longer(slow: int, fast: int) -> str:
@@ -136,7 +136,7 @@ def ablation_text(report: GemmReport) -> list[str]:
         return []
     states = (report.caches, report.other_caches)
     heads = [f"{report.caches}: cycles", "/ none", "waits for C", "buffers", f"{report.other_caches}: cycles", "/ none"]
-    rows = [[f"relief, {cut_text(given[0].cut)}", *heads]]
+    rows = [[f"relief, {given[0].cut.short}", *heads]]
     for each in given:
         figures = each.figures[report.caches]
         cycles = [[f"{each.cycles(s):,}", f"{each.cycles(s) / given[0].cycles(s):.3f}"] for s in states]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lstmsim.api.gemm_beside import BY_SHAPES
-from lstmsim.api.gemm_runs import cut_text
 from lstmsim.api.product_text import wrapped
 from lstmsim.metrics.tables import table
 from lstmsim.targets.division import Cut, Division, SubBlocks
@@ -37,7 +36,7 @@ def counted(number: int, what: str) -> str:
 def plan_text(report: GemmReport) -> str:
     """What is planned, the candidates with their conditions, what was dropped."""
     parts = [_plan(report), _candidates(report), _conditions(report)]
-    idle = ", ".join(cut_text(each) for each in report.plan.idle)
+    idle = ", ".join(each.short for each in report.plan.idle)
     parts.append("\n".join(wrapped("idle cuts", f"{idle}: threads would have nothing to do" if idle else "none")))
     return "\n\n".join(parts)
 
@@ -45,7 +44,7 @@ def plan_text(report: GemmReport) -> str:
 def _plan(report: GemmReport) -> str:
     plan = report.plan
     cut, chosen = plan.division.cut, plan.ranked[plan.chosen]
-    parts = f"{cut_text(cut)} (p_m x p_n x p_k: {_parts(cut)} cut)"
+    parts = f"{cut.short} (p_m x p_n x p_k: {_parts(cut)} cut)"
     told = f"{parts}, blocks of {_size(cut)}; rank {plan.chosen} of {counted(len(plan.ranked), 'candidate')}, "
     told += f"fitness {chosen.fitness:.6f}"
     if plan.chosen:
@@ -116,7 +115,7 @@ def _candidates(report: GemmReport) -> str:
         verdict = f"rejected: {', '.join(of.why_not)}" if of.why_not else "accepted" if rank > plan.chosen else "chosen"
         size = f"{of.cut.mb} x {of.cut.nb} x {of.cut.kb}"
         numbers = ["-", "-"] if cycles is None else [f"{cycles:,}", f"{cycles / base:.3f}"]
-        rows.append([str(rank), cut_text(of.cut), size, f"{of.fitness:.6f}", *numbers, verdict])
+        rows.append([str(rank), of.cut.short, size, f"{of.fitness:.6f}", *numbers, verdict])
     return "\n".join(table(rows, left=[1, 2, 6]))
 
 
@@ -124,7 +123,7 @@ def _conditions(report: GemmReport) -> str:
     rows = [["raw (norm.)", *CONDITIONS]]
     for of in report.plan.ranked:
         cells = (f"{_short(of.raw[name])} ({of.normalised[name]:.2f})" for name in CONDITIONS)
-        rows.append([cut_text(of.cut), *cells])
+        rows.append([of.cut.short, *cells])
     rows.append(["weight", *(f"{report.settings[name]:g}" for name in CONDITIONS)])
     told = [line for name in CONDITIONS for line in wrapped(name, report.machine.meanings.get(name, ""))]
     about = wrapped("norm.", "normalised: 1 is the best of the candidates, the others have their ratio to it")

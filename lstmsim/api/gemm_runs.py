@@ -16,7 +16,7 @@ from lstmsim.targets.gemm import CACHES, GemmFigures, GemmTask, GemmThreads, Gem
 if TYPE_CHECKING:
     from lstmsim.workload.scenario import Chip
 
-__all__ = ["Asked", "GemmRow", "Progress", "cut_text", "simulated", "work_of"]
+__all__ = ["Asked", "GemmRow", "Progress", "simulated", "work_of"]
 
 #: Is called with simulations done and in all.
 Progress = Callable[[int, int], None]
@@ -59,15 +59,6 @@ class Asked:
     chip: Chip
     task: GemmTask
     engine: str
-
-
-def cut_text(cut: Cut) -> str:
-    """A cut in short: its kind and into how many parts M, N and K are cut.
-
-    >>> cut_text(Cut("NK", 1, 16, 4, 8, 32, 128))
-    'NK 1x16x4'
-    """
-    return f"{cut.kind} {cut.p_m}x{cut.p_n}x{cut.p_k}"
 
 
 def work_of(asked: Asked, division: Division, caches: str) -> GemmWork:

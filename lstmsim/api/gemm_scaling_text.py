@@ -7,7 +7,7 @@ from typing import Any
 
 from lstmsim.api.gemm import GemmReport
 from lstmsim.api.gemm_json import cut_json, division_json
-from lstmsim.api.gemm_runs import GemmRow, cut_text
+from lstmsim.api.gemm_runs import GemmRow
 from lstmsim.api.gemm_scaling import GemmScaling
 from lstmsim.api.gemm_text import product_text
 from lstmsim.api.product_text import folded, wrapped
@@ -92,10 +92,10 @@ def _text(scaling: GemmScaling) -> str:
 def _row(scaling: GemmScaling, report: GemmReport) -> list[str]:
     caches, beside = scaling.caches, report.beside
     plan, regret = scaling.plan(report, caches), beside.regret(caches)
-    cells = [str(report.threads), cut_text(plan.cut), f"{plan.cycles(caches):,}"]
+    cells = [str(report.threads), plan.cut.short, f"{plan.cycles(caches):,}"]
     cells += [f"{scaling.speed_up(report, caches):.2f}", percent(scaling.utilization(report, caches), 1)]
     for row in (beside.best_pair(caches), beside.best_candidate(caches)):
-        cells += ["-", "-"] if row is None else [cut_text(row.cut), f"{row.cycles(caches):,}"]
+        cells += ["-", "-"] if row is None else [row.cut.short, f"{row.cycles(caches):,}"]
     return [*cells, "-" if regret is None else f"{100 * regret:.1f} %"]
 
 

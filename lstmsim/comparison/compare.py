@@ -16,7 +16,6 @@ from lstmsim.comparison.result import Comparison, Entry, Machine, Workload
 from lstmsim.comparison.rooms import Room, rooms
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.tables.published import Measurement
-from lstmsim.metrics.accounts import totals_of
 from lstmsim.metrics.measure import measure
 from lstmsim.metrics.report import Report
 from lstmsim.program.program import Program
@@ -213,10 +212,7 @@ def _simulated(scenario: Scenario, engine: str, served: Served | None) -> tuple[
         return Entry(reason=_reasons(error.mistakes)), None
     one_each = {(id(job.model), job.cores, job.threads): job for job in reversed(scenario.jobs)}
     remarks += [f"{chip.name}: {text}" for job in reversed(one_each.values()) for text in chip.remarks(job)]
-    if engine == "fast":
-        totals = engines.totals(program, check=False)
-    else:
-        totals = totals_of(program, engines.run(program, engine, check=False))
+    totals = engines.totals(program, engine, check=False)
     report = measure(scenario, totals, engine)
     own_latencies = _latencies(scenario, program, report, served)
     return replace(_entry(report), remarks=tuple(dict.fromkeys(remarks)), latencies=own_latencies), report

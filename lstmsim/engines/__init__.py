@@ -46,10 +46,10 @@ def run(program: Program | FlatProgram, engine: str = "fast", *, check: bool = T
     return trace
 
 
-def totals(program: Program | FlatProgram, *, check: bool = True) -> Totals:
-    """Only the totals of a run, on the fast engine, which then records nothing.
+def totals(program: Program | FlatProgram, engine: str = "fast", *, check: bool = True) -> Totals:
+    """Only the totals of a run. The fast engine then records nothing.
 
-    program, check: as for `run`.
+    program, engine, check: as for `run`.
 
     >>> from lstmsim.program.program import *
     >>> body = Body((Operation(unit=0, count=3),))
@@ -57,15 +57,14 @@ def totals(program: Program | FlatProgram, *, check: bool = True) -> Totals:
     >>> totals(Program((Core(0, (Unit("array", "coarse"),)),), (task,))).makespan_cycles
     3000
     """
-    if not has_fast():
-        from lstmsim.engines.reference import run as reference
-        from lstmsim.metrics.accounts import totals_of
+    if running(engine) == "fast":
+        from lstmsim.engines.fast import run as fast
 
-        program = _unflattened(program)
-        return totals_of(program, reference.run(program, check=check))
-    from lstmsim.engines.fast import run as fast
+        return fast.totals(program, check=check)
+    from lstmsim.metrics.accounts import totals_of
 
-    return fast.totals(program, check=check)
+    program = _unflattened(program)
+    return totals_of(program, run(program, engine, check=check))
 
 
 def _unflattened(program: Program | FlatProgram) -> Program:

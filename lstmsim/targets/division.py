@@ -62,6 +62,15 @@ class Cut:
     kb: int
 
     @property
+    def short(self) -> str:
+        """Its kind, and into how many parts rows, columns and K are cut.
+
+        >>> Cut("NK", 1, 16, 4, 8, 32, 128).short
+        'NK 1x16x4'
+        """
+        return f"{self.kind} {self.p_m}x{self.p_n}x{self.p_k}"
+
+    @property
     def threads(self) -> int:
         """How many threads it is for."""
         return self.p_m * self.p_n * self.p_k

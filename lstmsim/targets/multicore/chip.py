@@ -14,7 +14,7 @@ from lstmsim.keys import Key, keys_of
 from lstmsim.records import record
 from lstmsim.targets.entries import Clock, check_description
 from lstmsim.targets.multicore.core import CpuCore
-from lstmsim.targets.multicore.machine import Machine
+from lstmsim.targets.multicore.machine import Machine, up
 from lstmsim.targets.multicore.words import ALL_CORES, LEFT_OUT, OF_JOBS, STALLS, UNIT, WORDS
 from lstmsim.workload.figures import CoreFigures
 from lstmsim.workload.scenario import Job
@@ -177,7 +177,7 @@ def joint_mistakes(chip: Mapping[str, Any], cores: Sequence[CpuCore]) -> Iterato
         yield "line", f"must be a multiple of a number's {size} bytes (element_bytes), got {line}"
     if page % line:
         yield "page", f"must be a multiple of a line's {line} bytes, got {page}"
-    groups = -(-len(cores) // chip["cores_per_llc"])
+    groups = up(len(cores), chip["cores_per_llc"])
     lines = groups * chip["llc_sets"] * chip["llc_ways"]
     lines += sum(core.l1_sets * core.l1_ways + core.l2_sets * core.l2_ways for core in cores)
     if lines > MAX_LINES:

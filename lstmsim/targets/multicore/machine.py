@@ -97,12 +97,12 @@ class Machine:
     @property
     def domains(self) -> int:
         """How many memories there are."""
-        return -(-self.cores // self.cores_per_domain)
+        return up(self.cores, self.cores_per_domain)
 
     @property
     def groups(self) -> int:
         """How many last-level caches there are."""
-        return -(-self.cores // self.cores_per_llc)
+        return up(self.cores, self.cores_per_llc)
 
     def domain(self, core: int) -> int:
         """The memory of a core."""
@@ -114,7 +114,7 @@ class Machine:
 
     def rows(self, rows: int) -> int:
         """Rows for which a tile, or some tiles, of `rows` rows take time."""
-        return rows if self.exact_rows else -(-rows // self.mr) * self.mr
+        return rows if self.exact_rows else up(rows, self.mr) * self.mr
 
     def barrier(self, threads: int) -> int:
         """Cycles of a barrier."""

@@ -9,6 +9,7 @@ from typing import Any
 from lstmsim.errors import InputError
 from lstmsim.targets.change import Change, detail_of
 from lstmsim.targets.multicore.chip import MAX_CPU_CORES, CpuCore, MulticoreCpu
+from lstmsim.targets.multicore.machine import up
 from lstmsim.workload.scenario import Job
 
 __all__ = ["changes"]
@@ -16,8 +17,8 @@ __all__ = ["changes"]
 #: Name of a change -> the fields of the chip that it changes.
 _OF_CHIP: dict[str, Callable[[MulticoreCpu], dict[str, Any]]] = {
     "barriers twice as fast": lambda chip: {"barrier_cycles": chip.barrier_cycles // 2},
-    "memories faster": lambda chip: {"memory_cycles_per_line": -(-chip.memory_cycles_per_line // 2)},
-    "memory latency halved": lambda chip: {"memory_latency": -(-chip.memory_latency // 2)},
+    "memories faster": lambda chip: {"memory_cycles_per_line": up(chip.memory_cycles_per_line, 2)},
+    "memory latency halved": lambda chip: {"memory_latency": up(chip.memory_latency, 2)},
     "last-level caches doubled": lambda chip: {"llc_sets": 2 * chip.llc_sets},
     "handovers twice as fast": lambda chip: {"handover_cycles": chip.handover_cycles // 2},
 }
@@ -26,12 +27,12 @@ _OF_CORES: dict[str, Callable[[CpuCore], dict[str, Any]]] = {
     "multiply-accumulates doubled": lambda core: {"macs_per_cycle": 2 * core.macs_per_cycle},
     "L2 doubled": lambda core: {"l2_sets": 2 * core.l2_sets},
     "micro-kernel calls twice as fast": lambda core: {"kernel_cycles": core.kernel_cycles // 2},
-    "activations twice as fast": lambda core: {"activation_cycles": -(-core.activation_cycles // 2)},
+    "activations twice as fast": lambda core: {"activation_cycles": up(core.activation_cycles, 2)},
     # whole cycles for a line: 3 become 2, which is not twice as fast, so no name says twice
-    "lines from L2 faster": lambda core: {"l2_cycles_per_line": -(-core.l2_cycles_per_line // 2)},
-    "lines from last-level caches faster": lambda core: {"llc_cycles_per_line": -(-core.llc_cycles_per_line // 2)},
+    "lines from L2 faster": lambda core: {"l2_cycles_per_line": up(core.l2_cycles_per_line, 2)},
+    "lines from last-level caches faster": lambda core: {"llc_cycles_per_line": up(core.llc_cycles_per_line, 2)},
     "a core's lines from memory faster": lambda core: {
-        "core_memory_cycles_per_line": -(-core.core_memory_cycles_per_line // 2)
+        "core_memory_cycles_per_line": up(core.core_memory_cycles_per_line, 2)
     },
 }
 

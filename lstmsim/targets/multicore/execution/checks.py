@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.targets.division import Division
-from lstmsim.targets.multicore.machine import Machine
+from lstmsim.targets.multicore.machine import Machine, up
 from lstmsim.targets.multicore.planning.blocks import blocks_of
 
 __all__ = [
@@ -52,7 +52,7 @@ def _mistakes(division: Division) -> Iterator[Mistake]:
         ("kb", cut.p_k, cut.kb, product.k, "elements of K"),
     ):
         if parts * size < whole:
-            least = -(-whole // parts)
+            least = up(whole, parts)
             text = f"{parts} parts of {size} {what} do not hold all {whole} {what}"
             yield Mistake(name, f"{text}; at least {least} {what} a part are needed")
 
@@ -74,18 +74,18 @@ def estimated_accesses(machine: Machine, division: Division) -> int:
     high, broad = (rows, columns) if sub is None else (min(rows, sub.sm), min(columns, sub.sn))
 
     def lines(amount: int) -> int:
-        return -(-amount * size // machine.line)
+        return up(amount * size, machine.line)
 
     updates = 0
     if division.buffer and cut.p_k > 1:
-        updates = 2 * rows * -(-columns // broad) * lines(broad)
+        updates = 2 * rows * up(columns, broad) * lines(broad)
         high, broad = rows, columns
     # each sub-block packs its own rows of A and its own columns of B again
-    times_m, times_n = -(-rows // high), -(-columns // broad)
-    tiles, panels = times_m * -(-high // machine.mr), times_n * -(-broad // machine.nr)
+    times_m, times_n = up(rows, high), up(columns, broad)
+    tiles, panels = times_m * up(high, machine.mr), times_n * up(broad, machine.nr)
     tall, wide = min(high, machine.mr), min(broad, machine.nr)
     kernels = tiles * panels * (lines(depth * tall) + lines(depth * machine.nr))
-    results = rows * panels * lines(wide) * -(-depth // blocks.kc)
+    results = rows * panels * lines(wide) * up(depth, blocks.kc)
     packing_a = 2 * times_n * rows * lines(depth)
     packing_b = 0 if division.packed else times_m * (depth * lines(columns) + lines(panels * machine.nr * depth))
     return cut.threads * (kernels + results + packing_a + packing_b + updates)
@@ -103,12 +103,12 @@ def estimated_steps(machine: Machine, division: Division) -> int:
     """
     cut, blocks, sub = division.cut, blocks_of(machine), division.sub_blocks
     high, broad = (cut.mb, cut.nb) if sub is None else (min(cut.mb, sub.sm), min(cut.nb, sub.sn))
-    pieces = -(-cut.mb // high) * -(-cut.nb // broad)
+    pieces = up(cut.mb, high) * up(cut.nb, broad)
     updates = 0
     if division.buffer and cut.p_k > 1:
         updates, pieces, high, broad = pieces, 1, cut.mb, cut.nb
     depth = min(cut.kb, division.product.k)
-    loops = -(-high // blocks.mc) * -(-broad // blocks.nc) * -(-depth // blocks.kc)
+    loops = up(high, blocks.mc) * up(broad, blocks.nc) * up(depth, blocks.kc)
     return cut.threads * (pieces * loops + updates)
 
 

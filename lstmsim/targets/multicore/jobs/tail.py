@@ -9,7 +9,7 @@ import numpy as np
 from lstmsim.targets.multicore.jobs.arrays import Pass
 from lstmsim.targets.multicore.lines.space import Matrix
 from lstmsim.targets.multicore.lines.types import Runs
-from lstmsim.targets.multicore.machine import Machine
+from lstmsim.targets.multicore.machine import Machine, up
 
 __all__ = ["tail_cycles", "tail_runs", "units_of"]
 
@@ -20,13 +20,13 @@ def units_of(hidden: int, threads: int) -> Iterator[tuple[int, int]]:
     >>> list(units_of(10, 4)), list(units_of(4, 3))
     ([(0, 3), (3, 6), (6, 9), (9, 10)], [(0, 2), (2, 4)])
     """
-    each = -(-hidden // threads)
+    each = up(hidden, threads)
     return ((first, min(first + each, hidden)) for first in range(0, hidden, each))
 
 
 def tail_cycles(machine: Machine, one: Pass, units: int, batch: int) -> int:
     """Cycles of arithmetic for so many units of each sequence."""
-    vectors = -(-units * batch // machine.lanes)
+    vectors = up(units * batch, machine.lanes)
     work = one.work
     return vectors * (work.activations * machine.activation_cycles + work.others * machine.elementwise_cycles)
 

@@ -48,7 +48,7 @@ def _row(job: Job, number: int, product: LayerProduct, plan: GemmPlan) -> Planne
         n=sizes.n,
         k=sizes.k,
         threads=cut.threads,
-        cut=f"{cut.kind} {cut.p_m}x{cut.p_n}x{cut.p_k}",
+        cut=cut.short,
         block=f"{cut.mb} x {cut.nb} x {cut.kb}",
         relief=_relief(division),
         rank=plan.chosen,

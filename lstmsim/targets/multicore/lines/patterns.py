@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.targets.multicore.machine import Machine
+from lstmsim.targets.multicore.machine import Machine, up
 
 __all__ = ["PACKED_A", "PACKED_B", "A", "B", "C", "RunPattern", "Sizes", "multiplied", "updated"]
 
@@ -70,7 +70,7 @@ def multiplied(machine: Machine, sizes: Sizes) -> RunPattern:
     size = machine.element_bytes
     parts = []
     if sizes.packs_b:
-        panels = -(-sizes.columns // machine.nr)
+        panels = up(sizes.columns, machine.nr)
         parts.append(_rows(B, sizes.depth, sizes.stride_b, sizes.columns * size))
         parts.append(_packed(PACKED_B, panels * machine.nr * sizes.depth * size))
     parts.append(_rows_of_a(sizes, size))
@@ -133,7 +133,7 @@ def _kernels(machine: Machine, sizes: Sizes) -> RunPattern:
     in_b, in_c = base == PACKED_B, base == C
     panel = machine.nr * depth * size
     stride = np.select([in_b, in_c], [sizes.stride_b if sizes.packed else panel, machine.nr * size], 0)
-    panels = np.arange(-(-sizes.columns // machine.nr), dtype=np.int64)
+    panels = np.arange(up(sizes.columns, machine.nr), dtype=np.int64)
     lengths = np.broadcast_to(length, (len(panels), len(length))).copy()
     lengths[-1, in_c] = (sizes.columns - panels[-1] * machine.nr) * size
     base = np.where(in_b & sizes.packed, B, base)
@@ -148,7 +148,7 @@ def _kernels(machine: Machine, sizes: Sizes) -> RunPattern:
 def _panel(machine: Machine, sizes: Sizes) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Bases, offsets and sizes of the runs of the first panel, as if it had all columns."""
     size, depth = machine.element_bytes, sizes.depth
-    tiles = np.arange(-(-sizes.rows // machine.mr), dtype=np.int64)
+    tiles = np.arange(up(sizes.rows, machine.mr), dtype=np.int64)
     begin = tiles * (machine.mr + 2)
     count = sizes.rows + 2 * len(tiles)
     base = np.full(count, C, np.int64)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from lstmsim.targets.division import Division
 from lstmsim.targets.multicore.lines.types import Array
-from lstmsim.targets.multicore.machine import Machine
+from lstmsim.targets.multicore.machine import Machine, up
 from lstmsim.targets.multicore.planning.blocks import blocks_of
 
 __all__ = ["OWN", "SHARED", "Matrix", "Own", "Places", "Segment", "Space", "operands", "own_places", "pages_of"]
@@ -95,7 +95,7 @@ class Space:
         """
         array = Array(name, self._end, size, domain, own, shared)
         self._arrays.append(array)
-        self._end += max(-(-size // self._page), 1) * self._page
+        self._end += max(up(size, self._page), 1) * self._page
         return array
 
     @property
@@ -113,8 +113,8 @@ def own_places(space: Space, machine: Machine, division: Division, first: int = 
     """
     cut, blocks, size = division.cut, blocks_of(machine), machine.element_bytes
     depth = min(blocks.kc, cut.kb)
-    rows = min(blocks.mc, -(-cut.mb // machine.mr) * machine.mr)
-    columns = min(blocks.nc, -(-cut.nb // machine.nr) * machine.nr)
+    rows = min(blocks.mc, up(cut.mb, machine.mr) * machine.mr)
+    columns = min(blocks.nc, up(cut.nb, machine.nr) * machine.nr)
     places = []
     for thread in range(cut.threads):
         domain = machine.domain(first + thread)
@@ -145,7 +145,7 @@ def operands(space: Space, machine: Machine, division: Division, *, job: bool = 
     ['A', 'B', 'C', 'packed A of 0', 'packed B of 0']
     """
     product, size = division.product, machine.element_bytes
-    columns = -(-product.n // machine.nr) * machine.nr if division.packed else product.n
+    columns = up(product.n, machine.nr) * machine.nr if division.packed else product.n
     a = space.add("A", product.m * product.k * size)
     b = space.add("B", product.k * columns * size)
     c = space.add("C", product.m * product.n * size, shared=job or division.cut.p_k > 1)
@@ -173,7 +173,7 @@ def pages_of(machine: Machine, arrays: Sequence[Array]) -> tuple[NDArray[np.int6
     kinds: list[NDArray[np.int64]] = []
     end = 0
     for array in arrays:
-        pages = max(-(-array.size // machine.page), 1)
+        pages = max(up(array.size, machine.page), 1)
         if array.first != end * machine.page or array.size < 0:
             raise ValueError(f"{array.name} does not begin behind the array before it, with page {end}")
         if array.domain is not None and not 0 <= array.domain < machine.domains:
