@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from lstmsim.program.trace import Trace
     from lstmsim.targets.array_search import ArraySearch
     from lstmsim.targets.change import Change
+    from lstmsim.targets.fusion import FusedKernels
     from lstmsim.targets.gemm import GemmThreads
     from lstmsim.targets.hardware import Hardware
     from lstmsim.targets.sparse import SparseKernels
@@ -126,6 +127,10 @@ class Target(Entries, ABC):
 
     def gemm_threads(self) -> GemmThreads | None:
         """The planner and the executor of threads for a matrix product; None: the machine has none."""
+        return None
+
+    def fused_kernels(self) -> FusedKernels | None:
+        """Its kernels for fused parts of a graph; None: it has none."""
         return None
 
     def planned(self, chip: Any, jobs: Sequence[Job]) -> PlannedProducts | None:

@@ -1,0 +1,103 @@
+"""Index maps: which element of an operand an element of a result needs. Elements are numbered row-major."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.fusion.graph import Graph, Node
+
+__all__ = ["operand_elements", "positions", "reduced_elements"]
+
+Ints = NDArray[np.int64]
+
+
+def operand_elements(graph: Graph, number: int, operand: int, elements: Ints) -> Ints:
+    """The elements of an operand that elements of a node need. A map that changes nothing returns the same array.
+
+    graph: the graph.
+    number: of a node that is no reduce.
+    operand: number of the operand.
+    elements: shape of any kind; elements of the node's result.
+
+    >>> nodes = (Node("x", "input", (), (3,)), Node("y", "broadcast", ("x",), (2, 3), (1,)))
+    >>> operand_elements(Graph("g", nodes, ("y",)), 1, 0, np.array([0, 4])).tolist()
+    [0, 1]
+    """
+    node, source = graph.nodes[number], graph.nodes[operand]
+    if node.op not in ("broadcast", "transpose", "slice"):
+        return elements
+    axes = np.unravel_index(elements, node.shape) if node.shape else ()
+    if node.op == "broadcast":
+        wanted = [axes[axis] for axis in node.axes]
+    elif node.op == "transpose":
+        back = np.argsort(node.axes)
+        wanted = [axes[axis] for axis in back]
+    else:
+        wanted = [axis + start for axis, start in zip(axes, node.axes, strict=True)]
+    return _flat(wanted, source.shape, elements)
+
+
+def reduced_elements(graph: Graph, number: int, elements: Ints, position: Ints) -> Ints:
+    """The element of a reduce's operand at a position of a result.
+
+    graph: the graph.
+    number: of the reduce.
+    elements: results.
+    position: place of each along the reduced axes, row-major; broadcast against `elements`.
+
+    >>> nodes = (Node("x", "input", (), (5, 4, 6)), Node("y", "reduce_sum", ("x",), (5, 6), (1,)))
+    >>> reduced_elements(Graph("g", nodes, ("y",)), 1, np.array([7]), np.array([0, 1])).tolist()
+    [25, 31]
+    """
+    node, source = graph.nodes[number], graph.nodes[graph.operands[number][0]]
+    kept, gone = _axes(node, source)
+    strides = _strides(source.shape)
+    base = _spread(elements, [source.shape[axis] for axis in kept], [strides[axis] for axis in kept])
+    return base + _spread(position, [source.shape[axis] for axis in gone], [strides[axis] for axis in gone])
+
+
+def positions(graph: Graph, number: int, elements: Ints) -> tuple[Ints, Ints]:
+    """The result and the position along the reduced axes of elements of a reduce's operand.
+
+    graph: the graph.
+    number: of the reduce.
+    elements: elements of the operand.
+
+    >>> nodes = (Node("x", "input", (), (5, 4, 6)), Node("y", "reduce_sum", ("x",), (5, 6), (1,)))
+    >>> [each.tolist() for each in positions(Graph("g", nodes, ("y",)), 1, np.array([25, 31]))]
+    [[7, 7], [0, 1]]
+    """
+    node, source = graph.nodes[number], graph.nodes[graph.operands[number][0]]
+    kept, gone = _axes(node, source)
+    places = np.unravel_index(elements, source.shape)
+    return tuple(  # type: ignore[return-value]
+        _flat([places[axis] for axis in some], tuple(source.shape[axis] for axis in some), elements)
+        for some in (kept, gone)
+    )
+
+
+def _axes(node: Node, source: Node) -> tuple[list[int], list[int]]:
+    return [axis for axis in range(len(source.shape)) if axis not in node.axes], list(node.axes)
+
+
+def _strides(shape: tuple[int, ...]) -> list[int]:
+    return [prod(shape[axis + 1 :]) for axis in range(len(shape))]
+
+
+def _spread(elements: Ints, sizes: list[int], strides: list[int]) -> Ints:
+    """Row-major numbers in a tensor of some sizes, as addresses with other strides."""
+    address = np.zeros_like(elements)
+    for size, stride in zip(reversed(sizes), reversed(strides), strict=True):
+        elements, place = np.divmod(elements, size)
+        address = address + place * stride
+    return address
+
+
+def _flat(places: list[Ints], shape: tuple[int, ...], like: Ints) -> Ints:
+    address = np.zeros(np.shape(like), np.int64)
+    for place, size in zip(places, shape, strict=True):
+        address = address * size + place
+    return address
