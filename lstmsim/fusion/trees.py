@@ -1,7 +1,7 @@
 """What a stage evaluates: the expression behind it, down to candidates and to what comes from outside.
 
-An operation between candidates is evaluated anew by everyone who needs it, and for every occurrence as an operand. A deep
-expression has many paths, so occurrences of the same elements are kept once, with how often they occur.
+An operation between candidates is evaluated anew by everyone who needs it, and for every occurrence as an operand. A
+deep expression has many paths, so occurrences of the same elements are kept once, with how often they occur.
 """
 
 from __future__ import annotations
