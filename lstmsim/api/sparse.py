@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from lstmsim import engines
 from lstmsim.api.arguments import refuse, wrong_number, wrong_whole
+from lstmsim.api.flat_runs import timeline_of
 from lstmsim.api.loading import Path
 from lstmsim.api.product_options import chip_of, options_from
 from lstmsim.api.run import check_engine
 from lstmsim.api.sparse_matrix import matrix_of
 from lstmsim.api.sparse_runs import Asked, SparseRow, error_of, rows_of, simulated
 from lstmsim.api.sparse_sides import LEFT, as_asked, check_side, walked
-from lstmsim.api.sparse_trace import timeline_of
 from lstmsim.bounds import MAX_SIZE
 from lstmsim.errors import InputError, Mistake
 from lstmsim.results import Table

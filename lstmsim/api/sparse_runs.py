@@ -6,11 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from lstmsim import engines
+from lstmsim.api.flat_runs import totals_of_flat
 from lstmsim.errors import InputError
-from lstmsim.metrics.accounts import totals_of
-from lstmsim.program.totals import Totals
-from lstmsim.program.unflatten import program_of
 from lstmsim.records import record
 from lstmsim.sparse.products import Values, largest_error
 from lstmsim.targets.sparse import SparseFigures, SparseKernels, SparseTask, SparseWork, Variant
@@ -104,14 +101,7 @@ def simulated(asked: Asked, task: SparseTask) -> Ran:
 
 def _once(asked: Asked, task: SparseTask) -> Ran:
     work = asked.kernels.lower(asked.chip, task)
-    return Ran(work, asked.kernels.figures(asked.chip, task, work, _totals(work, asked.engine)))
-
-
-def _totals(work: SparseWork, engine: str) -> Totals:
-    if engines.running(engine) == "fast":
-        return engines.totals(work.flat, check=False)
-    program = program_of(work.flat, work.names)
-    return totals_of(program, engines.run(program, engine, check=False))
+    return Ran(work, asked.kernels.figures(asked.chip, task, work, totals_of_flat(work.flat, work.names, asked.engine)))
 
 
 def rows_of(asked: Asked, variants: Sequence[Variant]) -> tuple[SparseRow, ...]:

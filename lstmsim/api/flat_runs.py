@@ -1,4 +1,4 @@
-"""What happened in a sparse product, cycle by cycle."""
+"""Runs of flat programs, which machines make of single products and of fused kernels."""
 
 from __future__ import annotations
 
@@ -6,19 +6,33 @@ from lstmsim import engines
 from lstmsim.api.programs import operations_of
 from lstmsim.api.run import refuse_long_trace
 from lstmsim.errors import InputError, Mistake, ProgramError
+from lstmsim.metrics.accounts import totals_of
 from lstmsim.metrics.spans import build_timeline
 from lstmsim.metrics.timeline import Timeline
 from lstmsim.program.flat import FlatProgram
 from lstmsim.program.flat_names import FlatNames
+from lstmsim.program.totals import Totals
 from lstmsim.program.unflatten import program_of
 
-__all__ = ["timeline_of"]
+__all__ = ["timeline_of", "totals_of_flat"]
+
+
+def totals_of_flat(flat: FlatProgram, names: FlatNames, engine: str) -> Totals:
+    """What a run came to.
+
+    flat, names: the program.
+    engine: a key of `lstmsim.engines.ENGINES`.
+    """
+    if engines.running(engine) == "fast":
+        return engines.totals(flat, check=False)
+    program = program_of(flat, names)
+    return totals_of(program, engines.run(program, engine, check=False))
 
 
 def timeline_of(flat: FlatProgram, names: FlatNames, engine: str) -> Timeline:
-    """The timeline of a product: schedulers and warps of each core, and the memory behind them.
+    """The timeline of a run: schedulers and warps of each core, and the memory behind them.
 
-    flat, names: its program.
+    flat, names: the program.
     engine: a key of `lstmsim.engines.ENGINES`.
 
     `InputError` if it has more operations than are recorded.
