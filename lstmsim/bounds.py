@@ -11,14 +11,17 @@ __all__ = [
     "MAX_CONTEXTS",
     "MAX_CORES",
     "MAX_CYCLES",
+    "MAX_ELEMENTS",
     "MAX_FREQUENCY_MHZ",
     "MAX_GB_PER_S",
+    "MAX_GRAPH_NODES",
     "MAX_INTERVAL_CYCLES",
     "MAX_JOBS",
     "MAX_LATENCY_CYCLES",
     "MAX_MATRIX_SIDE",
     "MAX_NONZEROS",
     "MAX_PES",
+    "MAX_RANK",
     "MAX_SIZE",
     "MAX_STEPS",
     "MAX_THREADS",
@@ -33,6 +36,12 @@ MAX_SIZE = 1_000_000
 MAX_MATRIX_SIDE = 1 << 24
 #: Stored entries of a sparse matrix. Their places are kept in 32 bits.
 MAX_NONZEROS = 1 << 27
+#: Elements of a tensor of a graph. Owners of elements are kept in 32 bits, a few such tables for each tensor.
+MAX_ELEMENTS = 1 << 27
+#: Axes of a tensor of a graph; numpy's index functions take 32.
+MAX_RANK = 16
+#: Nodes of a graph.
+MAX_GRAPH_NODES = 10_000
 MAX_STEPS = 1_000_000_000
 MAX_LATENCY_CYCLES = 1_000_000
 MAX_CYCLES = 1_000_000_000_000
