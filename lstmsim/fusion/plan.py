@@ -86,7 +86,7 @@ class Group:
     sub_backbones: its other candidates.
     kind: `row`, `column` or `element`.
     rows, length: results of the backbone, and elements for each.
-    mapping: who computes it.
+    mapping: who computes it; None until the group is mapped.
     """
 
     members: tuple[int, ...]
@@ -95,7 +95,7 @@ class Group:
     kind: str
     rows: int
     length: int
-    mapping: ThreadMapping
+    mapping: ThreadMapping | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,176 @@
+"""Which threads compute a group: the rules for rows, columns and elements; docs/fusion.md, sections 5.1 to 5.3."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from lstmsim.fusion.device import FusionDevice, up
+from lstmsim.fusion.graph import Graph
+from lstmsim.fusion.indexing import positions
+from lstmsim.fusion.plan import Decision, Group, Owners, ThreadMapping
+
+__all__ = ["mapped", "mapping_decision", "owners_by_rule"]
+
+
+def mapped(group: Group, device: FusionDevice, wave: int) -> ThreadMapping:
+    """The mapping of a group by the rule for its kind.
+
+    group: the group.
+    device: the numbers of the device.
+    wave: how many blocks the grid should have at most.
+
+    >>> mapping = mapped(Group((1,), 1, (), "row", 64, 30000), FusionDevice(), 160)
+    >>> mapping.kind, mapping.blocks, mapping.pieces, mapping.piece
+    ('split', 128, 2, 15008)
+    """
+    if group.kind == "element":
+        return _elements(group.rows, device, wave)
+    if group.kind == "column":
+        return _columns(group, device, wave)
+    pieces, piece = _row_pieces(group, device, wave)
+    if pieces > 1:
+        lanes = min(device.block_threads, piece)
+        return ThreadMapping("split", group.rows * pieces, lanes, lanes, 1, 1, pieces, piece)
+    return _packed(group, device, wave)
+
+
+def _row_pieces(group: Group, device: FusionDevice, wave: int) -> tuple[int, int]:
+    """Over how many blocks a row is split, and how many elements each has."""
+    if _whole_row(group, device, wave):
+        return 1, group.length
+    piece = up(up(group.length, wave // group.rows), device.warp) * device.warp
+    return up(group.length, piece), piece
+
+
+def _whole_row(group: Group, device: FusionDevice, wave: int) -> str:
+    """Why a row is not split; empty if it may be."""
+    if group.length <= device.split_length:
+        return f"a row is not longer than {device.split_length} elements"
+    if group.rows >= wave:
+        return f"there are {group.rows} rows, enough for {wave} blocks"
+    return _not_worth(up(group.length, device.block_threads), device)
+
+
+def _not_worth(turns: int, device: FusionDevice) -> str:
+    """Why a result is not worth a grid barrier; empty if it is, or if nobody asks."""
+    cycles = turns * device.turn_cycles
+    if device.split_rule == "paper" or cycles > device.grid_cycles:
+        return ""
+    return f"{turns} turns of {device.turn_cycles} cycles cost no more than a grid barrier of {device.grid_cycles}"
+
+
+def _packed(group: Group, device: FusionDevice, wave: int) -> ThreadMapping:
+    lanes = min(device.block_threads, up(group.length, device.warp) * device.warp)
+    # no more rows in a block than bring the grid into one wave
+    per_block = max(1, min(device.block_threads // lanes, up(group.rows, wave)))
+    tiles = up(group.rows, per_block)
+    tasks = up(tiles, wave)
+    return ThreadMapping("pack", up(tiles, tasks), per_block * lanes, lanes, per_block, tasks, 1, group.length)
+
+
+def _columns(group: Group, device: FusionDevice, wave: int) -> ThreadMapping:
+    tiles = up(group.rows, device.warp)
+    if tiles >= wave:
+        tasks, cut = up(tiles, wave), 1
+    else:
+        tasks, cut = 1, _column_cut(group, device, wave)
+    piece = up(group.length, cut)
+    pieces = up(group.length, piece)
+    threads = min(device.block_threads, piece * device.warp)
+    return ThreadMapping("column", up(tiles, tasks) * pieces, threads, device.warp, 1, tasks, pieces, piece)
+
+
+def _column_cut(group: Group, device: FusionDevice, wave: int) -> int:
+    """Into how many pieces a column should be cut."""
+    threads = min(device.block_threads, group.length * device.warp)
+    turns = up(group.length, threads // device.warp)
+    return 1 if _not_worth(turns, device) else max(1, min(wave // up(group.rows, device.warp), turns))
+
+
+def _elements(size: int, device: FusionDevice, wave: int) -> ThreadMapping:
+    threads = min(device.element_threads, up(size, device.warp) * device.warp)
+    tiles = up(size, threads)
+    tasks = up(tiles, wave)
+    return ThreadMapping("element", up(tiles, tasks), threads, threads, 1, tasks, 1, size)
+
+
+def owners_by_rule(graph: Graph, group: Group, mapping: ThreadMapping, device: FusionDevice) -> Owners:
+    """Who owns the elements of the backbone's operand; in a group of elements, of its result.
+
+    graph: the graph.
+    group: the group.
+    mapping: of kind `pack`, `split`, `column` or `element`.
+    device: the numbers of the device.
+    """
+    if group.kind == "element":
+        element = np.arange(group.rows)
+        return _owners(element // mapping.threads // mapping.tasks, element % mapping.threads)
+    operand = graph.operands[group.backbone][0]
+    elements = np.arange(graph.nodes[operand].size)
+    if group.kind == "row":
+        row, column = elements // group.length, elements % group.length
+        if mapping.pieces > 1:
+            return _owners(row * mapping.pieces + column // mapping.piece, column % mapping.piece % mapping.threads)
+        thread = row % mapping.per_block * mapping.lanes + column % mapping.lanes
+        return _owners(row // mapping.per_block // mapping.tasks, thread)
+    result, position = positions(graph, group.backbone, elements)
+    tile, lane, high = result // device.warp, result % device.warp, mapping.threads // device.warp
+    if mapping.pieces > 1:
+        block = tile * mapping.pieces + position // mapping.piece
+        return _owners(block, position % mapping.piece % high * device.warp + lane)
+    return _owners(tile // mapping.tasks, position % high * device.warp + lane)
+
+
+def _owners(block: np.ndarray, thread: np.ndarray) -> Owners:
+    return Owners(block.astype(np.int32), thread.astype(np.int32))
+
+
+def mapping_decision(graph: Graph, group: Group, mapping: ThreadMapping, device: FusionDevice, wave: int) -> Decision:
+    """Why a group has its mapping, with the numbers.
+
+    graph: the graph.
+    group: the group.
+    mapping: what `mapped` made of it.
+    device: the numbers of the device.
+    wave: as of `mapped`.
+
+    >>> from lstmsim.fusion.graph import Node
+    >>> nodes = (Node("x", "input", (), (64, 30000)), Node("s", "reduce_sum", ("x",), (64,), (1,)))
+    >>> group = Group((1,), 1, (), "row", 64, 30000)
+    >>> device = FusionDevice()
+    >>> mapping_decision(Graph("g", nodes, ("s",)), group, mapped(group, device, 160), device, 160).because
+    '64 rows of 30000 elements (more than 1024 each) would fill 64 of 160 blocks'
+    """
+    size = f"{mapping.blocks} blocks of {mapping.threads} threads"
+    chosen = {
+        "split": f"{size}: each row is split over {mapping.pieces} blocks, {mapping.piece} elements each",
+        "pack": f"{size}: {mapping.lanes} threads a row, {mapping.per_block} side by side, "
+        f"{mapping.tasks} one after the other",
+        "column": f"{size}: {device.warp} results side by side, {mapping.tasks} tiles one after the other"
+        if mapping.pieces == 1
+        else f"{size}: {device.warp} results side by side, each split over {mapping.pieces} blocks, "
+        f"{mapping.piece} elements each",
+        "element": f"{size}: {mapping.tasks} tiles one after the other",
+    }[mapping.kind]
+    return Decision("mapping", graph.nodes[group.backbone].name, chosen, _why(group, mapping, device, wave))
+
+
+def _why(group: Group, mapping: ThreadMapping, device: FusionDevice, wave: int) -> str:
+    """Why a mapping splits, packs or does neither."""
+    if group.kind == "element":
+        return f"{group.rows} elements are {up(group.rows, mapping.threads)} tiles, and {wave} blocks are one wave"
+    if group.kind == "row":
+        many = f"{group.rows} rows of {group.length} elements"
+        if mapping.pieces > 1:
+            return f"{many} (more than {device.split_length} each) would fill {group.rows} of {wave} blocks"
+        why = _whole_row(group, device, wave) or f"{wave} blocks are too few to give a row two"
+        return f"{many}: {why}; {up(group.rows, mapping.per_block)} tiles, and {wave} blocks are one wave"
+    tiles = up(group.rows, device.warp)
+    many = f"{group.rows} columns of {group.length} elements are {tiles} tiles"
+    if mapping.pieces > 1:
+        return f"{many} and would fill {tiles} of {wave} blocks"
+    if tiles >= wave:
+        return f"{many}, enough for {wave} blocks"
+    turns = up(group.length, min(device.block_threads, group.length * device.warp) // device.warp)
+    worth = _not_worth(turns, device) or f"a block takes {turns} turns for them, and {wave} blocks are one wave"
+    return f"{many}: {worth}"
