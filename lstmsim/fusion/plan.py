@@ -141,6 +141,7 @@ class PlannedKernel:
     registers: of a thread.
     wave: blocks that are on the device at once.
     end_barrier: whether all blocks meet at the end, and owners combine partials.
+    register_elements: elements that a thread keeps: as of the device that it is planned for.
     """
 
     name: str
@@ -156,6 +157,7 @@ class PlannedKernel:
     registers: int
     wave: int
     end_barrier: bool = False
+    register_elements: int = 8
 
     @property
     def grid_barriers(self) -> int:

@@ -92,7 +92,7 @@ class Kernel:
     sm: NDArray[np.int32]
     instructions: Instructions
     lsu: NDArray[np.int32]
-    array: NDArray[np.int8]
+    array: NDArray[np.int16]
     first_sector: Ints
     sector: NDArray[np.int32]
 

@@ -23,18 +23,20 @@ def joined(pieces: Iterable[Kernel]) -> Kernel:
     shapes: list[KernelShape] = []
     firsts: tuple[list[NDArray[np.int64]], ...] = ([], [], [])
     narrow: tuple[list[NDArray[np.int32]], ...] = ([], [], [], [], [])
-    bytewise: tuple[list[NDArray[np.int8]], ...] = ([], [])
+    kinds: tuple[list[NDArray[np.int8]]] = ([],)
+    arrays: tuple[list[NDArray[np.int16]]] = ([],)
     for piece in pieces:
         text = piece.instructions
         shapes.append(piece.shape)
         _append(firsts, (text.first, text.first_wait, piece.first_sector))
         _append(narrow, (piece.sm, text.count, text.wait, piece.lsu, piece.sector))
-        _append(bytewise, (text.kind, piece.array))
+        _append(kinds, (text.kind,))
+        _append(arrays, (piece.array,))
     if len(set(shapes)) != 1:
         raise ValueError(f"pieces of one kernel are wanted, these are of {len(set(shapes))}")
     first, first_wait, first_sector = (_chained(each) for each in firsts)
     sm, count, wait, lsu, sector = (_drained(column) for column in narrow)
-    kind, array = (_drained(column) for column in bytewise)
+    kind, array = _drained(kinds[0]), _drained(arrays[0])
     return Kernel(shapes[0], sm, Instructions(first, kind, count, first_wait, wait), lsu, array, first_sector, sector)
 
 

@@ -70,7 +70,7 @@ class Batch:
     kind: NDArray[np.int8]
     count: Narrow
     lsu: Narrow
-    array: NDArray[np.int8]
+    array: NDArray[np.int16]
     wait_counts: Narrow
     waits: Narrow
     sector_counts: Narrow
@@ -108,7 +108,7 @@ def _batch(form: str, vector: int, waits: int, slabs: list[Slab], banks: int) ->
         np.repeat(np.array([slab.kind for slab in slabs], np.int8), lengths),
         _counts(slabs, lengths),
         lsu,
-        np.repeat(np.array(array, np.int8), lengths),
+        np.repeat(np.array(array, np.int16), lengths),
         given.sum(axis=1, dtype=np.int32),
         columns[given],
         counts,
@@ -162,7 +162,7 @@ def laid_out(batches: list[Batch], shape: KernelShape, sm: NDArray[np.int32]) ->
     sectors = [each.sectors for each in batches]
     sector_first, (sector,) = regrouped(rows, [each.sector_counts for each in batches], [sectors], n)
     kind, count = np.empty(n, np.int8), np.empty(n, np.int32)
-    lsu, array = np.empty(n, np.int32), np.empty(n, np.int8)
+    lsu, array = np.empty(n, np.int32), np.empty(n, np.int16)
     for batch, row in zip(batches, rows, strict=True):
         kind[row], count[row], lsu[row], array[row] = batch.kind, batch.count, batch.lsu, batch.array
     instructions = Instructions(first, kind, count, wait_first, wait)
