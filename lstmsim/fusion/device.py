@@ -73,3 +73,13 @@ class FusionDevice:
     def wave(self, threads: int, shared: int) -> int:
         """How many blocks are on the device at once; arguments as of `resident`."""
         return self.resident(threads, shared) * self.sms
+
+    def launch_registers(self, threads: int, shared: int) -> int:
+        """How many registers a thread may have so that no fewer blocks are resident; arguments as of `resident`.
+
+        >>> FusionDevice().launch_registers(1024, 0)
+        32
+        """
+        # a block that does not fit at all has no launch; the machine refuses it
+        warps = max(1, self.resident(threads, shared)) * up(threads, self.warp)
+        return min(255, self.registers // (warps * self.warp) // 8 * 8)

@@ -13,7 +13,7 @@ from lstmsim.fusion.operations import REDUCE
 from lstmsim.fusion.plan import Decision, Group
 from lstmsim.records import record
 
-__all__ = ["Grouping", "grouped", "reduce_kind"]
+__all__ = ["Grouping", "group_of", "grouped", "reduce_kind"]
 
 
 @record
@@ -64,7 +64,7 @@ def grouped(graph: Graph, nodes: Sequence[int], apart: bool = False) -> Grouping
     cut: dict[int, Decision] = {}
     while True:
         parts = _components(graph, nodes, set(cut), stored if apart else set())
-        groups = [_group(graph, part, stored) for part in parts if stored.intersection(part)]
+        groups = [group_of(graph, part, stored) for part in parts if stored.intersection(part)]
         mixed = {
             number: _lost(graph, number, group)
             for group in groups
@@ -108,8 +108,13 @@ def _components(graph: Graph, nodes: Sequence[int], cut: Set[int], closed: Set[i
     return sorted(map(tuple, parts.values()))
 
 
-def _group(graph: Graph, members: tuple[int, ...], candidates: Set[int]) -> Group:
-    """A component with its backbone."""
+def group_of(graph: Graph, members: tuple[int, ...], candidates: Set[int]) -> Group:
+    """Operations as a group, with its backbone; without mapping.
+
+    graph: the graph.
+    members: numbers of operations, ascending.
+    candidates: which operations are stored; at least one of them is a member.
+    """
     stored = [number for number in members if number in candidates]
     reduces = [number for number in stored if graph.nodes[number].kind == REDUCE]
     if reduces:

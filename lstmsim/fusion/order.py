@@ -1,0 +1,71 @@
+"""In which order kernels and calls of libraries run; docs/fusion.md, end of section 10."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from heapq import heapify, heappop, heappush
+
+from lstmsim.errors import InputError
+from lstmsim.fusion.graph import Graph
+from lstmsim.fusion.operations import COMPUTE
+from lstmsim.fusion.plan import PlannedKernel
+
+__all__ = ["in_order", "steps"]
+
+
+def in_order(graph: Graph, kernels: Sequence[PlannedKernel]) -> tuple[PlannedKernel, ...]:
+    """Kernels in an order that the graph allows; arguments and errors as of `steps`."""
+    return tuple(step for step in steps(graph, kernels) if not isinstance(step, int))
+
+
+def steps(graph: Graph, kernels: Sequence[PlannedKernel]) -> tuple[PlannedKernel | int, ...]:
+    """Kernels, and numbers of compute-intensive nodes, in an order that the graph allows.
+
+    graph: the graph.
+    kernels: of all its sub-graphs.
+
+    Of what could run next it is the one with the lowest first operation; where a sub-graph is several kernels, which
+    may all evaluate the same operation anew, the one whose first stored result is the lowest. `InputError` if kernels
+    wait for each other.
+    """
+    calls = [number for number, node in enumerate(graph.nodes) if node.kind == COMPUTE]
+    items: list[PlannedKernel | int] = [*calls, *kernels]
+    nodes: list[set[int]] = [{number} for number in calls]
+    nodes += [{stage.node for stage in kernel.stages} | kernel.inlined for kernel in kernels]
+    several = Counter(kernel.subgraph for kernel in kernels)
+    firsts = [
+        item if isinstance(item, int) else item.stages[0].node if several[item.subgraph] > 1 else min(inside)
+        for item, inside in zip(items, nodes, strict=True)
+    ]
+    maker = {number: place for place, number in enumerate(calls)}
+    maker |= {stage.node: place for place, kernel in enumerate(kernels, len(calls)) for stage in kernel.stages}
+    waits = [
+        {maker[operand] for number in inside for operand in graph.operands[number] if operand in maker} - {place}
+        for place, inside in enumerate(nodes)
+    ]
+    order = _sorted(firsts, waits)
+    if len(order) < len(items):
+        names = [item.name for place, item in enumerate(items) if place not in order and not isinstance(item, int)]
+        raise InputError(f"{graph.name}: the kernels {', '.join(names)} wait for each other: no order is possible")
+    return tuple(items[place] for place in order)
+
+
+def _sorted(firsts: Sequence[int], waits: Sequence[set[int]]) -> list[int]:
+    """Places in an order in which each comes after those it waits for, the lowest first; what cannot run is missing."""
+    open_waits = [len(each) for each in waits]
+    readers: list[list[int]] = [[] for _ in waits]
+    for place, some in enumerate(waits):
+        for each in some:
+            readers[each].append(place)
+    ready = [(firsts[place], place) for place, count in enumerate(open_waits) if not count]
+    heapify(ready)
+    order = []
+    while ready:
+        _, place = heappop(ready)
+        order.append(place)
+        for reader in readers[place]:
+            open_waits[reader] -= 1
+            if not open_waits[reader]:
+                heappush(ready, (firsts[reader], reader))
+    return order
