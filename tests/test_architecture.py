@@ -39,7 +39,7 @@ BELOW: dict[str, set[str]] = {
     "engines": {"native", "program", "metrics"},
     "numerics": {"workload"},
     "sparse": set(),
-    "fusion": set(),
+    "fusion": {"workload"},
     "targets": {"native", "workload", "program", "numerics", "sparse", "fusion"},
     "metrics": {"workload", "program"},
     "replay": {"workload", "program", "numerics", "targets", "metrics"},

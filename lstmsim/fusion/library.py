@@ -7,9 +7,12 @@ from dataclasses import field, replace
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.fusion import examples
+from lstmsim.fusion.cells import cell_graph
 from lstmsim.fusion.graph import Graph
 from lstmsim.records import record
 from lstmsim.wording import listed, nearest, show
+from lstmsim.workload.cell import Cell
+from lstmsim.workload.cells import CELLS
 
 __all__ = ["GRAPHS", "MAX_ELEMENTS", "NamedGraph", "named_graph"]
 
@@ -86,8 +89,17 @@ _EXAMPLES = (
     ),
 )
 
+
+def _of_cell(cell: Cell) -> NamedGraph:
+    def make(batch: int, hidden: int, input: int, projection: int | None = None) -> Graph:
+        return cell_graph(cell, hidden, input, batch, projection)
+
+    sizes = {**_LAYER, "projection": 32} if cell.projected else _LAYER
+    return NamedGraph(cell.name, f"a step of the built-in cell ({cell.source})", sizes, make)
+
+
 #: Graphs by name.
-GRAPHS: Mapping[str, NamedGraph] = {each.name: each for each in _EXAMPLES}
+GRAPHS: Mapping[str, NamedGraph] = {each.name: each for each in (*map(_of_cell, CELLS.values()), *_EXAMPLES)}
 
 
 def named_graph(name: str, sizes: Mapping[str, int] | None = None) -> Graph:
