@@ -37,7 +37,7 @@ MAX_MATRIX_SIDE = 1 << 24
 #: Stored entries of a sparse matrix. Their places are kept in 32 bits.
 MAX_NONZEROS = 1 << 27
 #: Elements of a tensor of a graph. Owners of elements are kept in 32 bits, a few such tables for each tensor.
-MAX_ELEMENTS = 1 << 27
+MAX_ELEMENTS = 1 << 28
 #: Axes of a tensor of a graph; numpy's index functions take 32.
 MAX_RANK = 16
 #: Nodes of a graph.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from math import isnan, prod
+from collections.abc import Iterator, Mapping, Set
+from math import inf, prod
 
 from lstmsim.bounds import MAX_ELEMENTS, MAX_GRAPH_NODES, MAX_RANK
 from lstmsim.errors import InputError, Mistake
@@ -19,10 +19,50 @@ Located = tuple[tuple[str | int, ...], str]
 
 #: Calls of libraries that are well known by these names, though some are spelled like an operation.
 LIBRARY = frozenset(
-    ("matmul", "conv", "gemm", "lstm", "gru", "rnn", "gather", "scatter", "concat", "pad", "where", "argmax", "argmin")
-    + ("topk", "einsum", "embedding", "lookup", "cumsum", "softmax", "attention", "layer_norm", "batch_norm", "cast")
+    [
+        "matmul",
+        "conv",
+        "gemm",
+        "lstm",
+        "gru",
+        "rnn",
+        "gather",
+        "scatter",
+        "concat",
+        "pad",
+        "where",
+        "argmax",
+        "argmin",
+        "topk",
+        "einsum",
+        "embedding",
+        "lookup",
+        "cumsum",
+        "softmax",
+        "attention",
+        "layer_norm",
+        "batch_norm",
+        "cast",
+        "sort",
+    ]
 )
+#: What other libraries call operations, where it is not nearly the same word.
+_OTHERWISE: Mapping[str, str] = {
+    "mul": "multiply",
+    "sub": "subtract",
+    "div": "divide",
+    "max": "maximum",
+    "min": "minimum",
+    "pow": "power",
+    "neg": "negate",
+    "sum": "reduce_sum",
+    "expand": "broadcast",
+    "dot": "matmul",
+    "parameter": "input",
+}
 _MOST_TOLD = 100
+#: The largest number of 32 bits.
+_MOST_NUMBER = 3.4028234663852886e38
 _MOST_LETTERS = 500
 
 
@@ -55,12 +95,13 @@ def checked_graph(graph: Graph) -> Graph:
     return graph
 
 
-def located_mistakes(graph: Graph) -> list[Located]:
+def located_mistakes(graph: Graph, unknown: Set[int] = frozenset()) -> list[Located]:
     """List what is wrong with a graph, with places such as `("nodes", 3, "axes")`, at most 100 of them.
 
     Shapes are judged only where names and numbers of operands are right.
 
     graph: of any content.
+    unknown: numbers of nodes whose shapes and axes are not judged, nor those of nodes that read them.
     """
     if not graph.nodes:
         return [(("nodes",), "must be a list of at least 1 node, got none")]
@@ -73,12 +114,12 @@ def located_mistakes(graph: Graph) -> list[Located]:
     for number, node in enumerate(graph.nodes):
         own = [
             *_name(node, first[node.name], number),
-            *_result(node),
+            *(_result(node) if number not in unknown else ()),
             *_operation(node),
             *_operands(graph, number, first),
         ]
-        if not own:
-            own = [*_shapes(graph, node, first)]
+        if not own and number not in unknown:
+            own = [*_shapes(graph, node, first, unknown)]
         told += [(("nodes", number, *path), sentence) for path, sentence in own]
     return [*told, *_outputs(graph, first)][:_MOST_TOLD]
 
@@ -124,6 +165,8 @@ def mistaken_name(op: str) -> str:
     known = [INPUT, "matmul", "conv", *OPERATIONS, *MOVES, *REDUCES]
     if op in known or op in LIBRARY:
         return ""
+    if op.casefold() in _OTHERWISE:
+        return f"; did you mean {_OTHERWISE[op.casefold()]!r}?"
     hint = nearest(op, known)
     # names that are only half alike are calls of a library: the hint's cutoff is too low to refuse them
     return hint if hint and _alike(op, hint.split("'")[1]) else ""
@@ -169,7 +212,9 @@ def _operands(graph: Graph, number: int, first: dict[str, int]) -> Iterator[Loca
                 yield ("inputs", at), _too_early(graph, number, first[each], first)
         elif isinstance(each, bool) or not isinstance(each, int | float):
             yield ("inputs", at), f"must be the name of a node or a number, got {show(each)}"
-        elif isnan(each):
+        elif abs(each) > _MOST_NUMBER and each not in (inf, -inf):
+            yield ("inputs", at), f"must be at most {_MOST_NUMBER:g}, got {show(each)}"
+        elif each != each:
             yield ("inputs", at), "must be a number, got not-a-number (NaN)"
         elif not numeric:
             yield ("inputs", at), f"{show(node.op)} takes no plain numbers, got {show(each)}"
@@ -204,10 +249,11 @@ def _too_early(graph: Graph, reader: int, operand: int, first: dict[str, int]) -
     return f"the nodes read each other in a circle: {' -> '.join(words)}"
 
 
-def _shapes(graph: Graph, node: Node, first: dict[str, int]) -> Iterator[Located]:
+def _shapes(graph: Graph, node: Node, first: dict[str, int], unknown: Set[int]) -> Iterator[Located]:
     """What does not fit in the shapes of a node and its operands, if the operands' own shapes are right."""
-    operands = [graph.nodes[first[each]] for each in node.inputs if isinstance(each, str)]
-    if not any(True for each in operands for _ in _result(each)):
+    numbers = [first[each] for each in node.inputs if isinstance(each, str)]
+    operands = [graph.nodes[each] for each in numbers]
+    if unknown.isdisjoint(numbers) and not any(True for each in operands for _ in _result(each)):
         yield from wrong_shapes(node, operands)
 
 

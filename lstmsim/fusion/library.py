@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 
+from lstmsim.bounds import MAX_ELEMENTS
 from lstmsim.errors import InputError, Mistake
 from lstmsim.fusion import examples
 from lstmsim.fusion.cells import cell_graph
@@ -14,12 +15,10 @@ from lstmsim.wording import listed, nearest, show
 from lstmsim.workload.cell import Cell
 from lstmsim.workload.cells import CELLS
 
-__all__ = ["GRAPHS", "MAX_ELEMENTS", "NamedGraph", "named_graph"]
+__all__ = ["GRAPHS", "NamedGraph", "named_graph"]
 
 #: Largest size of an axis: owners of 2^31 elements are numbered by 32 bits.
 MAX_SIZE = 1 << 24
-#: Most elements of a tensor that the pass reads.
-MAX_ELEMENTS = 1 << 28
 
 
 @record
