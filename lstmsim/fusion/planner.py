@@ -78,7 +78,8 @@ def registers_of(threads: int, shared: int, device: FusionDevice) -> int:
     >>> registers_of(640, 88, FusionDevice())
     32
     """
-    lanes = device.resident(threads, shared) * up(threads, device.warp) * device.warp
+    # where no block fits, an attempt has too much shared memory, and is not the last one
+    lanes = max(1, device.resident(threads, shared)) * up(threads, device.warp) * device.warp
     return min(_MOST_REGISTERS, device.registers // lanes // 8 * 8)
 
 
@@ -103,6 +104,10 @@ def _settled(subject: Subject, number: int, wave: int, refused: tuple[Refused, .
         if largest >= 0:
             overflowed.append(largest)
             changes.append(_overflow_decision(subject, kernel, largest))
+        elif kernel.wave < 1:
+            said = f"no block of {kernel.threads} threads with {kernel.shared_bytes} bytes of shared memory fits"
+            expected = f"expected at most {subject.device.shared_bytes} bytes"
+            raise InputError(Mistake("shared_limit", f"{said} on a multiprocessor; {expected}"))
         elif kernel.grid_barriers and kernel.blocks > kernel.wave:
             narrower = min(wave - 1, kernel.wave)
             changes.append(_wave_decision(subject, kernel, wave, narrower))
@@ -121,9 +126,6 @@ def _kernel(subject: Subject, layout: Layout, number: int) -> PlannedKernel:
     threads = max(each.threads for each in mappings)
     scratch = scratch_of(subject.graph, subject.grouping.candidates, threads, device)
     shared = sum(layout.buffers) + scratch
-    if device.wave(threads, shared) < 1:
-        said = f"no block of {threads} threads with {shared} bytes of shared memory fits on a multiprocessor"
-        raise InputError(Mistake("shared_limit", f"{said}; expected at most {device.shared_bytes} bytes"))
     return PlannedKernel(
         name=f"stitch {number}",
         subgraph=number,
