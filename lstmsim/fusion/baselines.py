@@ -24,6 +24,7 @@ from lstmsim.fusion.plan import (
     Stage,
     ThreadMapping,
 )
+from lstmsim.fusion.planner import scratch_of
 
 __all__ = ["BASELINES", "baseline_mapping", "kernels_of", "root_kernels", "roots_of"]
 
@@ -111,7 +112,7 @@ def root_kernels(
     mode: a name of `BASELINES`.
     mapping: of a root alone.
     """
-    kernels = []
+    kernels: list[PlannedKernel] = []
     known: dict[object, tuple[Owners, Owners]] = {}
     for place, nodes in enumerate(subgraphs):
         inside, roots = frozenset(nodes), roots_of(graph, nodes, mode)
@@ -159,7 +160,7 @@ def _kernel(
     graph: Graph, subgraph: int, stage: Stage, inlined: frozenset[int], mapping: ThreadMapping, device: FusionDevice
 ) -> PlannedKernel:
     node = graph.nodes[stage.node]
-    scratch = 4 * up(mapping.threads, device.warp) if node.kind == REDUCE else 0
+    scratch = scratch_of(graph, [stage.node], mapping.threads, device)
     return PlannedKernel(
         name=node.name,
         subgraph=subgraph,
@@ -174,4 +175,5 @@ def _kernel(
         registers=device.launch_registers(mapping.threads, scratch),
         wave=device.wave(mapping.threads, scratch),
         end_barrier=stage.partials > 0,
+        register_elements=device.register_elements,
     )

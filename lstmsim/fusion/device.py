@@ -9,6 +9,9 @@ __all__ = ["SPLIT_RULES", "FusionDevice", "up"]
 #: When a result is split over blocks: as published, or only where that is worth its grid barrier.
 SPLIT_RULES = ("paper", "costed")
 
+#: The most registers that a thread can name.
+_MOST_REGISTERS = 255
+
 
 def up(a: int, b: int) -> int:
     """a / b, rounded up.
@@ -75,11 +78,13 @@ class FusionDevice:
         return self.resident(threads, shared) * self.sms
 
     def launch_registers(self, threads: int, shared: int) -> int:
-        """How many registers a thread may have so that no fewer blocks are resident; arguments as of `resident`.
+        """Registers of a thread: what an SM has for all threads that are on it; docs/fusion.md, section 7.5.
 
-        >>> FusionDevice().launch_registers(1024, 0)
+        threads, shared: as of `resident`.
+
+        >>> FusionDevice().launch_registers(640, 88)
         32
         """
-        # a block that does not fit at all has no launch; the machine refuses it
+        # where no block fits, a plan is tried anew, and the machine refuses other kernels
         warps = max(1, self.resident(threads, shared)) * up(threads, self.warp)
-        return min(255, self.registers // (warps * self.warp) // 8 * 8)
+        return min(_MOST_REGISTERS, self.registers // (warps * self.warp) // 8 * 8)

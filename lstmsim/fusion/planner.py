@@ -19,11 +19,7 @@ from lstmsim.fusion.plan import SHARED, Decision, FusionPlan, PlannedKernel, Pla
 from lstmsim.fusion.schemes import all_reads
 from lstmsim.fusion.shared import VALUE_BYTES
 
-__all__ = ["planned", "registers_of", "scratch_of"]
-
-#: The most registers that a thread can name.
-_MOST_REGISTERS = 255
-
+__all__ = ["planned", "scratch_of"]
 
 #: The device that is meant where none is named.
 _USUAL = FusionDevice()
@@ -66,21 +62,6 @@ def scratch_of(graph: Graph, stages: Collection[int], threads: int, device: Fusi
     """
     has_reduce = any(graph.nodes[number].kind == REDUCE for number in stages)
     return VALUE_BYTES * up(threads, device.warp) if has_reduce else 0
-
-
-def registers_of(threads: int, shared: int, device: FusionDevice) -> int:
-    """Registers of a thread: what an SM has for all threads that are on it; docs/fusion.md, section 7.5.
-
-    threads: of a block.
-    shared: bytes of shared memory of a block.
-    device: the numbers of the device.
-
-    >>> registers_of(640, 88, FusionDevice())
-    32
-    """
-    # where no block fits, an attempt has too much shared memory, and is not the last one
-    lanes = max(1, device.resident(threads, shared)) * up(threads, device.warp) * device.warp
-    return min(_MOST_REGISTERS, device.registers // lanes // 8 * 8)
 
 
 def _subject(graph: Graph, device: FusionDevice, nodes: tuple[int, ...], apart: bool) -> Subject:
@@ -137,7 +118,7 @@ def _kernel(subject: Subject, layout: Layout, number: int) -> PlannedKernel:
         shared_bytes_before_reuse=sum(each.bytes for each in layout.stages) + scratch,
         buffers=layout.buffers,
         scratch=scratch,
-        registers=registers_of(threads, shared, device),
+        registers=device.launch_registers(threads, shared),
         wave=device.wave(threads, shared),
         end_barrier=layout.end_barrier,
         register_elements=device.register_elements,
