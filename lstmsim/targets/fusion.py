@@ -63,9 +63,11 @@ class FusedFigures:
 class FusedKernels(Protocol):
     """The fused kernels of a machine.
 
-    left_out: sentences on what is not modelled.
+    settings: settings of the pass that a user may give, with what each means.
+    left_out: what is not modelled, a few words each.
     """
 
+    settings: Mapping[str, str]
     left_out: Sequence[str]
 
     def numbers(self, chip: Any, settings: Mapping[str, Any]) -> FusionDevice:
@@ -76,7 +78,15 @@ class FusedKernels(Protocol):
         """
 
     def lower(self, chip: Any, graph: Graph, kernels: Sequence[PlannedKernel], name: str) -> FusedWork:
-        """Make a program of planned kernels, which run in the given order; `InputError` if one does not fit."""
+        """Make a program of planned kernels, which run in the given order.
+
+        chip: the chip.
+        graph: what the kernels are of.
+        kernels: in order; products and other compute-intensive nodes between them are not among them.
+        name: of the whole.
+
+        `InputError` if one does not fit; `DeadlockError` if blocks that meet are not all there at once.
+        """
 
     def figures(self, chip: Any, work: FusedWork, totals: Totals) -> FusedFigures:
         """What the run of a program came to."""

@@ -19,6 +19,7 @@ from lstmsim.workload.scenario import Job
 
 if TYPE_CHECKING:
     from lstmsim.targets.change import Change
+    from lstmsim.targets.fusion import FusedKernels
     from lstmsim.targets.sparse import SparseKernels
 
 __all__ = ["TARGET"]
@@ -90,6 +91,12 @@ class _ParallelTarget(ParallelEntries, Target):
         from lstmsim.targets.parallel.study import PRODUCTS
 
         return PRODUCTS
+
+    def fused_kernels(self) -> FusedKernels:
+        """Fused parts of a graph: one kernel of the device for each planned one."""
+        from lstmsim.targets.parallel.fused.study import FUSED
+
+        return FUSED
 
     def begins_cold(self, chip: ParallelDevice) -> bool:
         """A persistent kernel loads its weights once, and so do kernels for each step where a cold L2 has room."""

@@ -1,0 +1,81 @@
+"""Fused kernels on the device: how they become a program, and what its run came to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lstmsim.fusion.device import FusionDevice
+from lstmsim.fusion.graph import Graph
+from lstmsim.fusion.plan import PlannedKernel
+from lstmsim.program.totals import Totals
+from lstmsim.targets.fusion import FusedFigures, FusedWork
+from lstmsim.targets.parallel.device import ParallelDevice
+from lstmsim.targets.parallel.fused.numbers import SETTINGS, fusion_device
+from lstmsim.targets.parallel.fused.writing import fused_run
+from lstmsim.targets.parallel.lowering.outcome import outcome_of
+from lstmsim.targets.parallel.lowering.program import Lowered, program_of_kernels
+from lstmsim.targets.parallel.memory.traffic import priced
+from lstmsim.targets.parallel.metrics import traffic_of
+from lstmsim.targets.sparse import KernelSpan
+
+__all__ = ["FUSED", "Fused"]
+
+_LEFT_OUT = (
+    "integer work for addresses: a move costs nothing, an operation only its own instructions",
+    "copies between a thread's registers, and registers that spill",
+    "instruction fetch, register banks, TLB, slices of L2, rows of DRAM, dual issue",
+    "a sector that another load is still bringing counts as there",
+    "kernels side by side: each begins when the one before it has ended",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class _Own:
+    """What lowered kernels keep for their figures."""
+
+    lowered: Lowered
+    counts: Mapping[str, int]
+
+
+class Fused:
+    """The fused kernels of the device, as `lstmsim.targets.fusion.FusedKernels` says."""
+
+    settings: Mapping[str, str] = SETTINGS
+    left_out: Sequence[str] = _LEFT_OUT
+
+    def numbers(self, chip: ParallelDevice, settings: Mapping[str, Any]) -> FusionDevice:
+        """The numbers of a chip that plans need; `InputError` for a setting that there is not or out of range."""
+        return fusion_device(chip.view, settings)
+
+    def lower(self, chip: ParallelDevice, graph: Graph, kernels: Sequence[PlannedKernel], name: str) -> FusedWork:
+        """Make a program of planned kernels; `InputError` if one does not fit, `DeadlockError` if it never ends."""
+        device = chip.view
+        run = fused_run(graph, kernels, device)
+        costs = priced(run, device)
+        traffic = traffic_of(run, costs)
+        names = ("load_requests", "requests", "l1_sectors", "l2_sectors", "dram_sectors")
+        lowered = program_of_kernels(device, costs, name)
+        counts = {each: getattr(traffic, each) for each in names}
+        return FusedWork(lowered.flat, lowered.names, _Own(lowered, counts))
+
+    def figures(self, chip: ParallelDevice, work: FusedWork, totals: Totals) -> FusedFigures:
+        """What the run of a program came to."""
+        device, own = chip.view, work.own
+        outcome = outcome_of(device, own.lowered, totals)
+        spans = zip(outcome.kernels, own.lowered.kernels, strict=True)
+        return FusedFigures(
+            makespan=outcome.makespan,
+            launch=device.launch,
+            kernels=tuple(KernelSpan(each.name, tasks.blocks, each.arrive, each.end) for each, tasks in spans),
+            busy=tuple(outcome.accounts["issue"].tolist()),
+            accounts={name: int(cycles.sum()) for name, cycles in outcome.accounts.items()},
+            account_cycles=device.sms * device.schedulers * outcome.makespan,
+            counts=own.counts,
+            blocks=tuple(map(tuple, outcome.blocks[:, [2, 3, 5]].tolist())),
+        )
+
+
+#: The only object of the class.
+FUSED = Fused()

@@ -1,0 +1,50 @@
+"""From planned kernels to kernels of the device."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from lstmsim.fusion.device import up
+from lstmsim.fusion.graph import Graph
+from lstmsim.fusion.plan import PlannedKernel
+from lstmsim.targets.parallel.device import Device
+from lstmsim.targets.parallel.fused.homes import arrays_of, homes_of
+from lstmsim.targets.parallel.fused.stages import Text, stage_turns
+from lstmsim.targets.parallel.kernel import Kernel, KernelShape, Run
+from lstmsim.targets.parallel.writing.streams import Grid, joined
+
+__all__ = ["fused_run"]
+
+#: Warps that are written together: their tables stay in a cache.
+_WARPS = 4096
+
+
+def fused_run(graph: Graph, kernels: Sequence[PlannedKernel], device: Device) -> Run:
+    """The kernels of a device for planned kernels of a graph, in the same order.
+
+    Arrays: all nodes of the graph by number, then partials as they come. Compute-intensive nodes are no kernels here.
+    """
+    memories, partials = arrays_of(graph, kernels)
+    places = {memory.name: place for place, memory in enumerate(memories)}
+    return Run(memories, tuple(_kernel(graph, each, partials, places, device) for each in kernels))
+
+
+def _kernel(
+    graph: Graph, kernel: PlannedKernel, partials: Mapping[int, str], places: Mapping[str, int], device: Device
+) -> Kernel:
+    warps = up(kernel.threads, device.warp)
+    homes = homes_of(graph, kernel, partials)
+    stages = [stage_turns(homes, stage, device.warp, warps) for stage in kernel.stages]
+    shape = KernelShape(kernel.name, warps, kernel.registers, kernel.shared_bytes, kernel.grid_barriers > 0)
+
+    def pieces() -> Iterator[Kernel]:
+        step = max(1, _WARPS // warps)
+        for begin in range(0, kernel.blocks, step):
+            end = min(begin + step, kernel.blocks)
+            grid = Grid(device.warp, places, device.banks)
+            Text(homes, grid, begin, end, warps).write(stages)
+            yield grid.kernel(shape, np.full(end - begin, -1, np.int32))
+
+    return joined(pieces())
