@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 
@@ -25,19 +24,14 @@ def steps(graph: Graph, kernels: Sequence[PlannedKernel]) -> tuple[PlannedKernel
     graph: the graph.
     kernels: of all its sub-graphs.
 
-    Of what could run next it is the one with the lowest first operation; where a sub-graph is several kernels, which
-    may all evaluate the same operation anew, the one whose first stored result is the lowest. `InputError` if kernels
-    wait for each other.
+    Of what could run next it is the one with the lowest first operation, whether others evaluate that anew or not; of
+    equal ones the first. `InputError` if kernels wait for each other.
     """
     calls = [number for number, node in enumerate(graph.nodes) if node.kind == COMPUTE]
     items: list[PlannedKernel | int] = [*calls, *kernels]
     nodes: list[set[int]] = [{number} for number in calls]
     nodes += [{stage.node for stage in kernel.stages} | kernel.inlined for kernel in kernels]
-    several = Counter(kernel.subgraph for kernel in kernels)
-    firsts = [
-        item if isinstance(item, int) else item.stages[0].node if several[item.subgraph] > 1 else min(inside)
-        for item, inside in zip(items, nodes, strict=True)
-    ]
+    firsts = [min(inside) for inside in nodes]
     maker = {number: place for place, number in enumerate(calls)}
     maker |= {stage.node: place for place, kernel in enumerate(kernels, len(calls)) for stage in kernel.stages}
     waits = [
