@@ -1,0 +1,100 @@
+"""Section 9 of docs/fusion.md: kernels of the baselines, bytes, evaluations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.oracle.fusion_graph import CHEAP, HEAVY, Graph, up
+from tests.oracle.fusion_groups import candidates_of, outputs_of
+from tests.oracle.fusion_mapping import Device, Owners
+from tests.oracle.fusion_plan import Kernel, Plan, launched, stage_of
+
+MODES = ("op", "xla", "tvm", "stitch")
+
+
+def roots_of(graph: Graph, nodes: list[int], mode: str) -> list[int]:
+    if mode == "op":
+        return nodes
+    outputs = outputs_of(graph, nodes)
+    return [v for v in candidates_of(graph, nodes) if mode == "xla" or graph.reduces(v) or v in outputs]
+
+
+def one_root(graph: Graph, number: int, root: int, ends: set[int], device: Device) -> Kernel:
+    """The baseline mapping."""
+    warp = device["warp"]
+    if graph.reduces(root):
+        (u,) = graph.known(root)
+        parts = graph.parts(root)
+        rank, axes = len(graph.shapes[u]), graph.nodes[root]["axes"]
+        work: list[Any] = [None] * graph.sizes[u]
+        if sorted(axes) == list(range(rank - len(axes), rank)):
+            blocks, threads = len(parts), min(1024, up(len(parts[0]), warp) * warp)
+            for p, part in enumerate(parts):
+                for place, e in enumerate(part):
+                    work[e] = (p, place % threads)
+        else:
+            blocks, threads = up(len(parts), warp), min(1024, len(parts[0]) * warp)
+            for p, part in enumerate(parts):
+                for place, e in enumerate(part):
+                    work[e] = (p // warp, place % (threads // warp) * warp + p % warp)
+        owners: Owners = [work[part[0]] for part in parts]
+    else:
+        blocks, threads = up(graph.sizes[root], 256), 256
+        work = owners = [(e // 256, e % 256) for e in range(graph.sizes[root])]
+    stage = stage_of(graph, root, work, owners)
+    stage.written = True
+    kernel = Kernel(number, [stage], ends | {root}, blocks, threads)
+    kernel.scratch = kernel.shared = kernel.before = 4 * up(threads, warp) if graph.reduces(root) else 0
+    return launched(kernel, device)
+
+
+def reads_of(graph: Graph, kernel: Kernel) -> set[int]:
+    """What a kernel reads from outside."""
+    own = {stage.node for stage in kernel.stages}
+    return {v for stage in kernel.stages for v, _ in graph.tree(stage.node, kernel.ends) if v in kernel.ends} - own
+
+
+def kernels_of(graph: Graph, plans: list[Plan], mode: str, device: Device) -> list[Kernel]:
+    """The kernels in an order that the graph allows, lowest first node first."""
+    made = []
+    for number, plan in enumerate(plans):
+        if mode == "stitch":
+            made.append(plan.kernel)
+            continue
+        roots = roots_of(graph, plan.nodes, mode)
+        ends = set(roots) | {u for v in plan.nodes for u in graph.known(v) if u not in plan.nodes}
+        made += [one_root(graph, number, root, ends, device) for root in roots]
+    there = {v for v, op in enumerate(graph.ops) if op == "input"}
+    waiting, ordered = list(made), []
+    while waiting:
+        for v in range(len(graph.nodes)):  # library calls, once all that they read is there
+            if not graph.light(v) and set(graph.known(v)) <= there:
+                there.add(v)
+        ready = [kernel for kernel in waiting if reads_of(graph, kernel) <= there]
+        first = min(ready, key=lambda kernel: kernel.stages[0].node)
+        waiting.remove(first)
+        ordered.append(first)
+        there |= {stage.node for stage in first.stages if stage.written}
+    return ordered
+
+
+def counted(graph: Graph, kernels: list[Kernel]) -> dict[str, int]:
+    """Kernels, bytes read and written, evaluations beyond the first."""
+    total = {"kernels": len(kernels), "read": 0, "written": 0, "recomputed": 0}
+    for kernel in kernels:
+        own = {stage.node: stage for stage in kernel.stages}
+        read: dict[int, set[int]] = {}
+        evaluated: dict[int, set[int]] = {}
+        evaluations = 0
+        for stage in kernel.stages:
+            for v, elements in graph.tree(stage.node, kernel.ends):
+                if v in kernel.ends and v != stage.node:
+                    if v not in own or own[v].scheme == "global":
+                        read.setdefault(v, set()).update(elements)
+                elif graph.ops[v] in CHEAP + HEAVY:
+                    evaluations += len(elements)
+                    evaluated.setdefault(v, set()).update(elements)
+        total["read"] += 4 * sum(map(len, read.values()))
+        total["written"] += 4 * sum(graph.sizes[v] for v, stage in own.items() if stage.written)
+        total["recomputed"] += evaluations - sum(map(len, evaluated.values()))
+    return total
