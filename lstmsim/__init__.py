@@ -1,8 +1,8 @@
 """lstmsim: a cycle-level simulator of recurrent-network accelerators.
 
 Each command of `lstmsim` is a function here, under the same name (`import` is `import_model`, `list` is `list_known`,
-`load-latency` is `load_latency`, `program` is `run_program`, `sparse` is `run_sparse`, `gemm` is `run_gemm`), and
-gives what the command prints as a result.
+`load-latency` is `load_latency`, `program` is `run_program`, `sparse` is `run_sparse`, `gemm` is `run_gemm`,
+`fuse` is `run_fusion`), and gives what the command prints as a result.
 
     simulate, run, trace       one simulation: its report, all of it, what happened cycle by cycle
     explain, serving           why a run is not faster; what serving its jobs came to
@@ -13,6 +13,7 @@ gives what the command prints as a result.
     run_sparse                 a product with a sparse matrix: its time, its result, other ways to do the same
     run_gemm                   threads for a matrix product: planned, its time, its result, other ways to do the same
     run_gemm_threads           the same on several numbers of threads (`lstmsim gemm --threads 1,2,4`)
+    run_fusion                 few kernels for the memory-intensive part of a graph: their time, other ways to cut it
     fit, energy                what a chip takes of an FPGA; relative energy of its jobs
     accuracy, validate         fixed point against floating point; published figures against simulated ones
     import_model               networks of other frameworks (from_torch, from_keras: of modules in memory)
@@ -43,6 +44,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from lstmsim.api.building import Job, Layer, Model, Scenario
     from lstmsim.api.fits import Fits
+    from lstmsim.api.fuse import plot_fusion, plot_kernels, run_fusion
+    from lstmsim.api.fuse_graph import save_graph
     from lstmsim.api.gemm import plot_threads, run_gemm
     from lstmsim.api.gemm_scaling import run_gemm_threads
     from lstmsim.api.importing import import_model
@@ -114,15 +117,19 @@ __all__ = [
     "plot_accuracy",
     "plot_blocks",
     "plot_comparison",
+    "plot_fusion",
+    "plot_kernels",
     "plot_load_latency",
     "plot_sweep",
     "plot_threads",
     "run",
+    "run_fusion",
     "run_gemm",
     "run_gemm_threads",
     "run_program",
     "run_sparse",
     "saturate",
+    "save_graph",
     "save_model",
     "save_outputs",
     "save_program",
@@ -145,6 +152,12 @@ __version__ = "0.1.0"
 _HOMES = {
     "lstmsim.api.building": ("Job", "Layer", "Model", "Scenario"),
     "lstmsim.api.fits": ("Fits",),
+    "lstmsim.api.fuse": (
+        "plot_fusion",
+        "plot_kernels",
+        "run_fusion",
+    ),
+    "lstmsim.api.fuse_graph": ("save_graph",),
     "lstmsim.api.gemm": (
         "plot_threads",
         "run_gemm",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lstmsim.api.gemm_plan_text import counted, relief_text
+from lstmsim.api.gemm_plan_text import relief_text
 from lstmsim.api.gemm_runs import GemmRow
-from lstmsim.api.product_text import folded, wrapped
+from lstmsim.api.product_text import counted, folded, wrapped
 from lstmsim.metrics.figures_text import percent
 from lstmsim.metrics.tables import table
 

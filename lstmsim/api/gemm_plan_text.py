@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lstmsim.api.gemm_beside import BY_SHAPES
-from lstmsim.api.product_text import wrapped
+from lstmsim.api.product_text import counted, wrapped
 from lstmsim.metrics.tables import table
 from lstmsim.targets.division import Cut, Division, SubBlocks
 from lstmsim.targets.gemm import CONDITIONS
@@ -14,7 +14,7 @@ from lstmsim.wording import listed
 if TYPE_CHECKING:
     from lstmsim.api.gemm import GemmReport
 
-__all__ = ["RECONSTRUCTION", "counted", "plan_text", "relief_text"]
+__all__ = ["RECONSTRUCTION", "plan_text", "relief_text"]
 
 RECONSTRUCTION = (
     "the planner is a reconstruction: the patent on threads along K says which quantities are weighed and ranked, and "
@@ -22,15 +22,6 @@ RECONSTRUCTION = (
 )
 #: Sub-blocks in the text; the others are counted.
 _MOST_SUB_BLOCKS = 3
-
-
-def counted(number: int, what: str) -> str:
-    """A number of things in words.
-
-    >>> counted(1, "core"), counted(1024, "core")
-    ('1 core', '1,024 cores')
-    """
-    return f"{number:,} {what if number == 1 else what + 's'}"
 
 
 def plan_text(report: GemmReport) -> str:

@@ -8,8 +8,8 @@ from typing import Any
 from lstmsim.api.gemm import GemmReport
 from lstmsim.api.gemm_beside_text import ablation_text, beside_text
 from lstmsim.api.gemm_json import gemm_json, row_json
-from lstmsim.api.gemm_plan_text import counted, plan_text
-from lstmsim.api.product_text import folded, wrapped
+from lstmsim.api.gemm_plan_text import plan_text
+from lstmsim.api.product_text import counted, folded, wrapped
 from lstmsim.metrics.figures_text import percent, three_digits
 from lstmsim.metrics.tables import table
 from lstmsim.results import Forms

@@ -51,6 +51,15 @@ def _cells() -> Known:
     return [(name, cell.source) for name, cell in CELLS.items()]
 
 
+def _graphs() -> Known:
+    from lstmsim.fusion.library import GRAPHS
+
+    return [
+        (name, f"{each.meaning}; sizes {', '.join(f'{size} {value}' for size, value in each.sizes.items())}")
+        for name, each in GRAPHS.items()
+    ]
+
+
 def _policies() -> Known:
     from lstmsim.program.policy import POLICIES
     from lstmsim.workload.dispatch import DISPATCH
@@ -106,6 +115,7 @@ KINDS: Mapping[str, Callable[[], Known]] = {
     "machines": _machines,
     "devices": _devices,
     "cells": _cells,
+    "graphs": _graphs,
     "policies": _policies,
     "engines": _engines,
     "experiments": experiments,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
-__all__ = ["folded", "wrapped"]
+__all__ = ["counted", "folded", "wrapped"]
 
 _WIDTH = 100
 _NAMES = 13
@@ -15,10 +15,23 @@ def folded(text: str) -> list[str]:
     return textwrap.wrap(text, _WIDTH)
 
 
-def wrapped(name: str, text: str) -> list[str]:
+def wrapped(name: str, text: str, width: int = _NAMES) -> list[str]:
     """A name and the text behind it, in lines.
+
+    name: at the left.
+    text: behind it.
+    width: where the text begins.
 
     >>> wrapped("chip", "v100")
     ['chip         v100']
     """
-    return textwrap.wrap(f"{name:<{_NAMES}}{text}", _WIDTH, subsequent_indent=" " * _NAMES, break_on_hyphens=False)
+    return textwrap.wrap(f"{name:<{width}}{text}", _WIDTH, subsequent_indent=" " * width, break_on_hyphens=False)
+
+
+def counted(number: int, what: str) -> str:
+    """A number of things in words.
+
+    >>> counted(1, "core"), counted(1024, "core")
+    ('1 core', '1,024 cores')
+    """
+    return f"{number:,} {what if number == 1 else what + 's'}"

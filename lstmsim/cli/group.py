@@ -28,6 +28,7 @@ COMMANDS = {
     "fit": "lstmsim.cli.fit",
     "sparse": "lstmsim.cli.sparse",
     "gemm": "lstmsim.cli.gemm",
+    "fuse": "lstmsim.cli.fuse",
     "search": "lstmsim.cli.search",
     "sweep": "lstmsim.cli.sweep",
     "merge": "lstmsim.cli.merge",

@@ -16,11 +16,11 @@ _WIDTH = 100
 _NAMES = {"keys": 46}
 
 
-@click.command(name="list", short_help="Show models, chips, machines, devices, cells, policies, engines.")
+@click.command(name="list", short_help="Show models, chips, machines, devices, cells, graphs, policies, engines.")
 @click.argument("kind", required=False, type=click.Choice(list(KINDS)))
 @click.option("--json", "json_path", metavar="FILE", help="Write the list as JSON; - is standard output.")
 def command(kind: str | None, json_path: str | None) -> None:
-    """Show models, chips, machines, devices, cells, policies, engines and experiments, or only one KIND of them.
+    """Show models, chips, machines, devices, cells, graphs, policies, engines, experiments, or only one KIND of them.
 
     Each has its source; a machine says what its cycles are exact against, and what is assumed. The KIND keys
     shows every key of a chip with its meaning, bounds, default and source, and only if asked for.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -12,6 +13,7 @@ from lstmsim.cli.outputs import check_outputs, check_suffix, remark, status, wri
 from lstmsim.errors import InputError, Mistake
 
 if TYPE_CHECKING:
+    from lstmsim.api.fuse import FusionReport
     from lstmsim.api.gemm import GemmReport
     from lstmsim.api.sparse import SparseReport
 
@@ -24,13 +26,15 @@ F = TypeVar("F", bound=Callable[..., Any])
 OUTPUTS = ("output", "timeline", "trace", "trace_window", "json")
 
 
-def product_options(picture: str) -> Callable[[F], F]:
+def product_options(picture: str, *, result: bool = True) -> Callable[[F], F]:
     """The options for what is written; their arguments are `OUTPUTS`.
 
     picture: what is drawn, in words.
+    result: whether there is one result that can be written; else the option for it is left out.
     """
+    output = click.option("--output", metavar="FILE", help="Write the result as .npy.")
     options = (
-        click.option("--output", metavar="FILE", help="Write the result as .npy."),
+        *([output] if result else []),
         click.option("--timeline", metavar="FILE", help=f"Draw {picture}: .png, .svg, .pdf."),
         click.option(
             "--trace",
@@ -49,11 +53,14 @@ def product_options(picture: str) -> Callable[[F], F]:
     return decorate
 
 
-def check_product_outputs(outputs: Mapping[str, str | None], inputs: Iterable[str]) -> str | None:
+def check_product_outputs(
+    outputs: Mapping[str, str | None], inputs: Iterable[str], others: Mapping[str, str | None] = MappingProxyType({})
+) -> str | None:
     """Refuse outputs that cannot be written; give the view that will be written beside a trace, if there will be one.
 
     outputs: what was given for each of `OUTPUTS`.
     inputs: names that may be files.
+    others: further outputs by option.
     """
     named = {f"--{name}": outputs[name] for name in ("output", "timeline", "trace", "json")}
     check_suffix("--output", outputs["output"], (".npy",))
@@ -74,26 +81,28 @@ def check_product_outputs(outputs: Mapping[str, str | None], inputs: Iterable[st
 
         parse_window(window)
     new = view if view is not None and not _is_file(view) else None
-    check_outputs({**named, "--trace's view": new}, inputs=[each for each in inputs if _is_file(each)])
+    check_outputs({**named, **others, "--trace's view": new}, inputs=[each for each in inputs if _is_file(each)])
     return new
 
 
 def write_product_outputs(
-    report: SparseReport | GemmReport,
+    report: SparseReport | GemmReport | FusionReport,
     outputs: Mapping[str, str | None],
     draw: Callable[[str], object],
     view: str | None,
+    text: str | None = None,
 ) -> None:
     """Write what was asked for, print the report, and say what was written.
 
     outputs: as in `check_product_outputs`, which gave `view`.
     draw: draws the picture into a file.
+    text: is printed; None: the report's own.
     """
     output, picture, trace, json = (outputs[name] for name in ("output", "timeline", "trace", "json"))
     if output is not None:
         from lstmsim.api.product_files import save_result
 
-        save_result(report, output)
+        save_result(report, output)  # type: ignore[arg-type]
     if picture is not None:
         with status(f"drawing {picture}"):
             draw(picture)
@@ -102,13 +111,13 @@ def write_product_outputs(
     if json is not None:
         write_json(json, report.to_dict())
     if json != "-":
-        click.echo(report.to_text())
+        click.echo(report.to_text() if text is None else text)
     for path in (output, picture, trace, view, None if json == "-" else json):
         if path is not None:
             remark(f"wrote {path}")
 
 
-def _write_trace(report: SparseReport | GemmReport, path: str, window: str | None) -> None:
+def _write_trace(report: SparseReport | GemmReport | FusionReport, path: str, window: str | None) -> None:
     """Write what happened, or a window of it."""
     from lstmsim.formats import traces
     from lstmsim.formats.traces.window import parse_window

@@ -1,0 +1,297 @@
+"""Fusion of a graph's memory-intensive part on a chip: planned, executed, simulated, compared with other cuts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from lstmsim import engines
+from lstmsim.api.arguments import refuse, wrong_whole
+from lstmsim.api.flat_runs import timeline_of
+from lstmsim.api.fuse_graph import graph_of, sizes_from
+from lstmsim.api.fuse_runs import MOST_EXECUTED, MOST_SIMULATED, Asked, FusionRow, row_of
+from lstmsim.api.loading import Path
+from lstmsim.api.product_options import chip_of, options_from
+from lstmsim.api.run import check_engine
+from lstmsim.errors import InputError, Mistake
+from lstmsim.fusion.baselines import kernels_of
+from lstmsim.fusion.device import SPLIT_RULES, FusionDevice
+from lstmsim.fusion.graph import Graph
+from lstmsim.fusion.plan import MODES, FusionPlan, PlannedKernel
+from lstmsim.fusion.planner import planned
+from lstmsim.results import Table
+from lstmsim.targets.registry import target_of
+from lstmsim.wording import listed, must_be
+
+if TYPE_CHECKING:
+    from lstmsim.metrics.timeline import Timeline
+    from lstmsim.plots.figures import Picture
+    from lstmsim.workload.scenario import Chip
+
+__all__ = ["STITCH", "FusionReport", "plot_fusion", "plot_kernels", "run_fusion"]
+
+#: The mode of the pass itself; the others are what it is compared with.
+STITCH = "stitch"
+
+#: Is called with ways to cut the graph done and in all.
+_Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class FusionReport(Table, forms="lstmsim.api.fuse_text"):
+    """A graph whose memory-intensive part was fused.
+
+    source: where the graph is from.
+    asked: the graph, the chip with its numbers and settings of the pass, the engine that ran.
+    plan: the plan.
+    rows: the ways to cut the graph that were asked for, a mode each.
+    mode: the one of them that is told in full.
+    other: the plan under the other rule for splits, if its kernels differ; None: they do not, or `stitch` was left out.
+    ablations: the pass with its mechanisms one after the other, in the order of the paper.
+    remarks: further sentences.
+    """
+
+    source: str
+    asked: Asked
+    plan: FusionPlan
+    rows: tuple[FusionRow, ...]
+    mode: str
+    other: FusionRow | None
+    ablations: tuple[FusionRow, ...]
+    remarks: tuple[str, ...]
+
+    @property
+    def graph(self) -> Graph:
+        """The graph."""
+        return self.asked.graph
+
+    @property
+    def chip(self) -> Chip:
+        """The chip."""
+        return self.asked.chip
+
+    @property
+    def engine(self) -> str:
+        """The engine that ran."""
+        return self.asked.engine
+
+    @property
+    def told(self) -> FusionRow:
+        """The row that is told in full."""
+        return next(each for each in self.rows if each.name == self.mode)
+
+    @property
+    def stitched(self) -> FusionRow | None:
+        """The row of the pass; None: it was not asked for."""
+        return next((each for each in self.rows if each.name == STITCH), None)
+
+    @property
+    def strongest(self) -> FusionRow | None:
+        """The baseline that takes the fewest cycles, the first of equals; None: none was simulated."""
+        some = [each for each in self.rows if each.name != STITCH and each.cycles is not None]
+        return min(some, key=lambda each: each.cycles or 0, default=None)
+
+    @property
+    def ratio(self) -> float | None:
+        """Cycles of the pass over those of the strongest baseline: above 1 the pass loses; None: one is not known."""
+        return None if self.stitched is None else self.ratio_of(self.stitched)
+
+    def ratio_of(self, row: FusionRow) -> float | None:
+        """Cycles of a row over those of the strongest baseline; None: one is not known."""
+        base = self.strongest
+        if base is None or base.cycles is None or row.cycles is None:
+            return None
+        return row.cycles / base.cycles
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        """What happened cycle by cycle in the row that is told in full, for trace files; it runs once more for it.
+
+        `InputError` if it was not simulated, or has too many operations.
+        """
+        work = _simulated(self, "trace").work
+        assert work is not None
+        return timeline_of(work.flat, work.names, self.engine)
+
+
+def _simulated(report: FusionReport, place: str) -> FusionRow:
+    """The row that is told in full; `InputError` if it has no cycles."""
+    row = report.told
+    if row.figures is None:
+        why = row.refused or "was not simulated: ask for cycles"
+        raise InputError(Mistake(place, f"{row.name} {why}" if not row.refused else why))
+    return row
+
+
+def run_fusion(
+    graph: Path | Graph,
+    *,
+    sizes: Sequence[str] | Mapping[str, int] = (),
+    chip: Path | Chip = "v100",
+    chip_overrides: Sequence[str] = (),
+    settings: Sequence[str] | Mapping[str, Any] = (),
+    modes: Sequence[str] = MODES,
+    mode: str | None = None,
+    ablate: bool = False,
+    cycles: bool | None = None,
+    numbers: bool | None = None,
+    seed: int = 0,
+    engine: str = "fast",
+    progress: Callable[[int, int], None] | None = None,
+) -> FusionReport:
+    """Cut the memory-intensive part of a graph into few kernels, execute and simulate them, and compare other cuts.
+
+    graph: a name of `lstmsim list graphs`, a graph file (YAML, JSON), an ONNX file, or a `lstmsim.fusion.graph.Graph`.
+    sizes: of a named graph or of open axes of an ONNX file, as texts like `"hidden=512"` or a mapping.
+    chip: a preset's name, a chip's file, or a chip. chip_overrides: texts like `"sms=40"`.
+    settings: of the pass, as texts like `"split_rule=costed"` or a mapping.
+    modes: which ways to cut the graph are compared, of `lstmsim.fusion.plan.MODES`.
+    mode: the one that is told in full; None: the pass, or the first one if that is not asked for.
+    ablate: whether the mechanisms of the pass are added one after the other, in the order of the paper.
+    cycles: whether kernels are simulated; None: if the graph is not too large.
+    numbers: whether kernels are executed on drawn numbers and compared with numpy; None: if it is not too large.
+    seed: of these numbers. engine: a key of `lstmsim.engines.ENGINES`.
+    progress: is called with ways to cut the graph done and in all.
+
+    `InputError` for a graph, sizes or settings that are wrong, and for a chip that runs no fused kernels.
+
+    >>> report = run_fusion("softmax", sizes={"rows": 8}, cycles=False)
+    >>> [(row.name, len(row.kernels)) for row in report.rows], report.told.checked.equal
+    ([('op', 7), ('xla', 3), ('tvm', 3), ('stitch', 1)], True)
+    """
+    check_engine(engine)
+    refuse(wrong_whole("seed", seed, 0))
+    wanted, told = _modes(modes, mode)
+    read, source = graph_of(graph, sizes_from(sizes))
+    ready = chip_of(chip, chip_overrides)
+    fused = target_of(ready.kind).fused_kernels()
+    if fused is None:
+        text = f"its machine runs no fused kernels; {listed(_chips_with_kernels(), 'and')} do"
+        raise InputError(Mistake(f"chip {ready.name}", text))
+    device = fused.numbers(ready, options_from(settings, fused.settings, "setting of the pass"))
+    asked = Asked(read, fused, ready, device, engines.running(engine), cycles, numbers, seed)
+    return _report(asked, source, wanted, told, ablate, progress)
+
+
+def _report(
+    asked: Asked, source: str, modes: Sequence[str], told: str, ablate: bool, progress: _Progress | None
+) -> FusionReport:
+    graph, device = asked.graph, asked.device
+    plan = planned(graph, device)
+    ways: list[tuple[str, FusionDevice, Sequence[PlannedKernel]]] = [
+        (each, device, kernels_of(graph, plan, device, each)) for each in modes
+    ]
+    other = _other(asked, plan) if STITCH in modes else None
+    ways += [] if other is None else [other]
+    ways += [(name, device, kernels) for name, kernels in (_ablated(asked) if ablate else ())]
+    rows = []
+    for done, (name, numbers, kernels) in enumerate(ways):
+        if progress is not None:
+            progress(done, len(ways))
+        rows.append(row_of(asked, name, numbers, kernels))
+    first = len(modes) + (other is not None)
+    return FusionReport(
+        source=source,
+        asked=asked,
+        plan=plan,
+        rows=tuple(rows[: len(modes)]),
+        mode=told,
+        other=rows[len(modes)] if other is not None else None,
+        ablations=tuple(rows[first:]),
+        remarks=_remarks(asked, plan),
+    )
+
+
+def _ablated(asked: Asked) -> Sequence[tuple[str, Sequence[PlannedKernel]]]:
+    raise InputError(Mistake("ablate", "is not there yet"))
+
+
+def _other(asked: Asked, plan: FusionPlan) -> tuple[str, FusionDevice, Sequence[PlannedKernel]] | None:
+    """The pass under the other rule for splits; None if its kernels are the same."""
+    rule = next(each for each in SPLIT_RULES if each != asked.device.split_rule)
+    device = replace(asked.device, split_rule=rule)
+    other = planned(asked.graph, device)
+    if [_form(each) for each in _kernels(plan)] == [_form(each) for each in _kernels(other)]:
+        return None
+    return f"{STITCH}, split_rule {rule}", device, kernels_of(asked.graph, other, device, STITCH)
+
+
+def _kernels(plan: FusionPlan) -> list[PlannedKernel]:
+    return [each.kernel for each in plan.subgraphs]
+
+
+def _form(kernel: PlannedKernel) -> tuple[Any, ...]:
+    """What tells kernels of the same operations apart under two rules for splits."""
+    stages = tuple((each.node, each.scheme, each.partials, each.grid_barrier, each.bytes) for each in kernel.stages)
+    return kernel.blocks, kernel.threads, kernel.shared_bytes, stages
+
+
+def _remarks(asked: Asked, plan: FusionPlan) -> tuple[str, ...]:
+    remarks = []
+    if not plan.subgraphs:
+        remarks.append("the graph has no memory-intensive operation: there is nothing to fuse")
+        return tuple(remarks)
+    size = f"the graph has {asked.elements:,} elements in all, more than"
+    if asked.cycles is None and not asked.simulates:
+        remarks.append(f"nothing was simulated: {size} {MOST_SIMULATED:,}; ask for cycles")
+    if asked.numbers is None and not asked.executes:
+        remarks.append(f"nothing was executed on numbers: {size} {MOST_EXECUTED:,}; ask for numbers")
+    return tuple(remarks)
+
+
+def _modes(modes: Sequence[str], mode: str | None) -> tuple[tuple[str, ...], str]:
+    """The modes in their order, and the one that is told in full."""
+    given = [modes] if isinstance(modes, str) else list(modes)
+    wrong = [Mistake("modes", must_be(each, MODES)) for each in given if each not in MODES]
+    refuse(wrong, [] if given else [Mistake("modes", f"must be some of {listed(MODES)}, got none")])
+    wanted = tuple(each for each in MODES if each in given)
+    if mode is None:
+        return wanted, STITCH if STITCH in wanted else wanted[0]
+    if mode not in wanted:
+        raise InputError(Mistake("mode", must_be(mode, wanted)))
+    return wanted, mode
+
+
+def _chips_with_kernels() -> list[str]:
+    """Names of the presets whose machines run fused kernels."""
+    from lstmsim.api.loading import load_chip
+    from lstmsim.formats.catalog import chip_files
+
+    return [name for name in chip_files() if target_of(load_chip(name).kind).fused_kernels() is not None]
+
+
+def plot_fusion(report: FusionReport, path: Path | None = None) -> Picture:
+    """Draw the graph: its sub-graphs framed, groups in colour, where each value lies.
+
+    path: the picture's file (.png, .svg or .pdf); None: no file.
+
+    `InputError` for a graph of more nodes than one can look at.
+    """
+    from lstmsim.api.run import expect
+    from lstmsim.plots import fusion as plots
+
+    expect(report, (FusionReport,), "plot_fusion", "what run_fusion gives")
+    title = f"{report.graph.name} on {report.chip.name}"
+    row = report.stitched
+    if row is not None and row.cycles is not None:
+        title += f": {row.cycles:,} cycles"
+    return plots.plot(report.plan, path, title=title)
+
+
+def plot_kernels(report: FusionReport, path: Path | None = None) -> Picture:
+    """Draw the blocks of each core over time, in the mode that is told in full, and how much each core has issued.
+
+    path: the picture's file (.png, .svg or .pdf); None: no file.
+
+    `InputError` if nothing was simulated.
+    """
+    from lstmsim.api.run import expect
+    from lstmsim.plots import blocks as plots
+
+    expect(report, (FusionReport,), "plot_kernels", "what run_fusion gives")
+    figures = _simulated(report, "timeline").figures
+    assert figures is not None
+    title = f"{report.graph.name} by {report.mode} on {report.chip.name}: {figures.makespan:,} cycles"
+    return plots.plot(figures.blocks, figures.busy, path, title=title)

@@ -1,0 +1,103 @@
+"""The graph that is fused, as users name it: by a name of lstmsim's, a file, or itself."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from lstmsim.errors import InputError, Mistake
+from lstmsim.fusion.graph import Graph
+from lstmsim.fusion.graph_rules import checked_graph
+from lstmsim.fusion.library import GRAPHS, named_graph
+from lstmsim.wording import listed, nearest, show
+
+if TYPE_CHECKING:
+    from lstmsim.api.loading import Path
+
+__all__ = ["graph_of", "save_graph", "sizes_from"]
+
+_NUMBER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
+_ONNX = (".onnx", ".onnx.gz")
+
+
+def graph_of(source: object, sizes: Mapping[str, int]) -> tuple[Graph, str]:
+    """The graph, and where it is from.
+
+    source: a name of `lstmsim list graphs`, a graph file (YAML, JSON), an ONNX file, or a graph.
+    sizes: of a named graph, or of open axes of an ONNX file.
+
+    `InputError` for a name or a file that is none, and for a graph with mistakes.
+
+    >>> graph_of("softmax", {"rows": 2})[0].nodes[0].shape
+    (2, 256)
+    """
+    from lstmsim.formats.graphs import is_graph_file, read_graph
+
+    if isinstance(source, Graph):
+        _no_sizes(sizes, "a graph in memory")
+        return checked_graph(source), "a graph in memory"
+    if not isinstance(source, str | os.PathLike):
+        text = f"must be a name like 'ln-lstm', a file or a Graph, got {show(source)}"
+        raise InputError(Mistake("graph", text))
+    name = os.fspath(source)
+    if name in GRAPHS:
+        return named_graph(name, sizes), f"{name}, which comes with lstmsim"
+    if name.lower().endswith(_ONNX):
+        raise InputError(Mistake(name, "ONNX files are not read as graphs yet"))
+    if is_graph_file(name):
+        _no_sizes(sizes, "a graph file, which has them")
+        return read_graph(name), name
+    if os.path.exists(name):
+        raise InputError(Mistake(name, "expected a graph file (.yaml, .yml, .json) or an ONNX file (.onnx)"))
+    hint = nearest(name, GRAPHS) or f"; there are {listed(GRAPHS, 'and')}, and files (.yaml, .json, .onnx)"
+    raise InputError(f"no graph called {show(name)}{hint}")
+
+
+def _no_sizes(sizes: Mapping[str, int], what: str) -> None:
+    if sizes:
+        text = "is for graphs that come with lstmsim and for open axes of ONNX files; this is"
+        raise InputError([Mistake(f"size {each}", f"{text} {what}") for each in sizes])
+
+
+def sizes_from(given: Sequence[str] | Mapping[str, int]) -> dict[str, int]:
+    """Read sizes of a graph.
+
+    given: texts like `hidden=512`, or a mapping from name to number.
+
+    `InputError` for texts that are none.
+
+    >>> sizes_from(["hidden=512", "batch=8"])
+    {'hidden': 512, 'batch': 8}
+    """
+    if isinstance(given, Mapping):
+        return dict(given)
+    if isinstance(given, str):
+        raise InputError(Mistake("sizes", f"must be a list of texts like 'hidden=512', got {show(given)}"))
+    sizes: dict[str, int] = {}
+    mistakes = []
+    for each in given:
+        name, equals, value = str(each).partition("=")
+        if not equals or not name.strip() or not _NUMBER.fullmatch(value.strip()):
+            mistakes.append(Mistake("size", f"expected NAME=NUMBER, like hidden=512, got {show(each)}"))
+        else:
+            sizes[name.strip()] = int(value)
+    if mistakes:
+        raise InputError(mistakes)
+    return sizes
+
+
+def save_graph(graph: Graph, path: Path) -> None:
+    """Write a graph as a graph file, which `lstmsim fuse` reads.
+
+    graph: the graph.
+    path: a file that ends in .yaml, .yml or .json.
+    """
+    from lstmsim.api.run import expect
+    from lstmsim.formats.files_kept import refuse_if_read
+    from lstmsim.formats.graphs import write_graph
+
+    expect(graph, (Graph,), "save_graph", "a Graph, as the graph of what run_fusion gives")
+    refuse_if_read(os.fspath(path))
+    write_graph(path, graph)

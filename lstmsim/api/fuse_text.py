@@ -1,0 +1,189 @@
+"""A fused graph in the forms that people and scripts read: text, plain data, a table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from lstmsim.api.fuse import FusionReport
+from lstmsim.api.fuse_json import fusion_json, row_json
+from lstmsim.api.fuse_plan_text import decisions_text, plan_text
+from lstmsim.api.fuse_runs import FusionRow
+from lstmsim.api.product_text import counted, folded, wrapped
+from lstmsim.fusion.device import up
+from lstmsim.metrics.figures_text import percent, short_name, three_digits
+from lstmsim.metrics.tables import table
+from lstmsim.results import Forms
+from lstmsim.units import cycles_to_us
+
+__all__ = ["FORMS", "fusion_text"]
+
+#: Most kernels in the text; the others are counted in a line.
+_MOST_KERNELS = 12
+#: What the ratio is to, where a table has one.
+_RATIO = "cycles over those of {}, the strongest baseline: above 1 is slower"
+MEMORY_ONLY = (
+    "cycles and bytes are those of the memory-intensive part alone: kernels of a library, such as matrix products, are "
+    "not in them"
+)
+
+
+def fusion_text(report: FusionReport, explain: bool = False) -> str:
+    """Give a fused graph as text, without a final newline.
+
+    explain: with every decision of the pass.
+    """
+    parts = [*_verdict(report), _what(report), plan_text(report)]
+    if explain:
+        parts.append(decisions_text(report))
+    if report.plan.subgraphs:
+        parts += [_modes(report), *_ablations(report), *_kernels(report), *_accounts(report), _executed(report)]
+    parts.append("\n".join(wrapped("not modelled", "; ".join(report.asked.fused.left_out))))
+    parts += ["\n".join(folded(each)) for each in report.remarks]
+    return "\n\n".join(each for each in parts if each)
+
+
+def _verdict(report: FusionReport) -> list[str]:
+    """Said first: that the pass loses, if it does."""
+    row, base, ratio = report.stitched, report.strongest, report.ratio
+    if row is None or base is None or ratio is None or ratio <= 1:
+        return []
+    told = f"the pass LOSES here: its {counted(len(row.kernels), 'kernel')} take {row.cycles:,} cycles, "
+    told += f"{ratio:.2f} times the {base.cycles:,} of {base.name} with {counted(len(base.kernels), 'kernel')}"
+    other = report.other
+    if other is not None and other.cycles is not None and base.cycles is not None:
+        wins = "wins" if other.cycles < base.cycles else "loses too"
+        told += f"; split_rule {other.device.split_rule} {wins}, with {other.cycles:,} cycles"
+    return ["\n".join(folded(told))]
+
+
+def _what(report: FusionReport) -> str:
+    graph, chip, device = report.graph, report.chip, report.asked.device
+    lines = wrapped("graph", f"{graph.name}, {report.source}; {counted(len(graph.nodes), 'node')}")
+    for each in graph.about:
+        lines += wrapped("", each)
+    where = f"{chip.name}, {counted(len(chip.cores), 'core')} at {chip.frequency_mhz:g} MHz, engine {report.engine}"
+    lines += wrapped("chip", where)
+    rules = f"split_rule {device.split_rule}; at most {device.block_threads:,} threads and "
+    rules += f"{device.shared_limit:,} bytes of shared memory a block; rows up to {device.split_length:,} stay whole"
+    return "\n".join([*lines, *wrapped("settings", rules)])
+
+
+def _modes(report: FusionReport) -> str:
+    rows = [*report.rows, *([] if report.other is None else [report.other])]
+    lines = _table(report, "mode", rows)
+    lines += [f"{'':2}{name}: {_MEANINGS[name]}" for name in (each.name for each in report.rows)]
+    other, stitched = report.other, report.stitched
+    if other is not None and stitched is not None and other.cycles is not None and stitched.cycles is not None:
+        less = other.cycles < stitched.cycles
+        share = percent(abs(stitched.cycles - other.cycles), stitched.cycles)
+        lines += folded(
+            f"split_rule {other.device.split_rule} takes {share} {'less' if less else 'more'} time than split_rule "
+            f"{stitched.device.split_rule}"
+        )
+    return "\n".join([*lines, *folded(MEMORY_ONLY)])
+
+
+#: What each mode is, in words.
+_MEANINGS = {
+    "op": "a kernel for each operation",
+    "xla": "a kernel for each reduce, heavy operation that is broadcast, and output; the rest is inlined",
+    "tvm": "a kernel for each reduce and output; heavy operations are computed anew where they are read",
+    "stitch": "the pass: a kernel for each sub-graph",
+}
+
+
+def _table(report: FusionReport, title: str, rows: Sequence[FusionRow]) -> list[str]:
+    """Ways to cut the graph, a line each."""
+    head = [title, "kernels", "read", "written", "recomputed", "barriers", "waves", "cores", "occupancy"]
+    lines = [[*head, "cycles", "us", "launches", "ratio"]]
+    for each in rows:
+        cells = [each.name, f"{len(each.kernels):,}"]
+        cells += [f"{number:,}" for number in (each.counts.read, each.counts.written, each.counts.recomputed)]
+        cells += [f"{each.grid_barriers:,}", f"{each.waves:,}"]
+        cells += [percent(each.mean(each.cores), 1), percent(each.mean(each.occupancy), 1)]
+        lines.append([*cells, *_timed(report, each)])
+    told = table(lines, left=[0])
+    told += [line for each in rows if each.refused for line in folded(f"{each.name} was not simulated: {each.refused}")]
+    base = report.strongest
+    text = "read, written: bytes beyond the chip; barriers: of the whole grid; cores, occupancy: with a block, and of "
+    text += "slots for warps, on average over the time of the kernels; launches: share of the time"
+    text += f"; ratio: {_RATIO.format(base.name)}" if base is not None else ""
+    return [*told, *folded(text)]
+
+
+def _timed(report: FusionReport, row: FusionRow) -> list[str]:
+    if row.cycles is None or row.launches is None:
+        return ["-"] * 4
+    ratio = report.ratio_of(row)
+    us = three_digits(cycles_to_us(row.cycles, report.chip.frequency_mhz))
+    return [f"{row.cycles:,}", us, percent(row.launches, 1), "-" if ratio is None else f"{ratio:.3f}"]
+
+
+def _ablations(report: FusionReport) -> list[str]:
+    if not report.ablations:
+        return []
+    lines = _table(report, "mechanisms, in the order of the paper", report.ablations)
+    return ["\n".join(lines)]
+
+
+def _kernels(report: FusionReport) -> list[str]:
+    """Each kernel of the row that is told in full."""
+    row = report.told
+    if not row.kernels:
+        return []
+    head = [f"kernels of {row.name}", "blocks", "threads", "waves", "registers", "shared", "cores", "occupancy"]
+    rows = [[*head, "read", "written", "cycles"]]
+    spans = [None] * len(row.kernels) if row.figures is None else row.figures.kernels
+    for kernel, counts, span in list(zip(row.kernels, row.counts.kernels, spans, strict=True))[:_MOST_KERNELS]:
+        sizes = (kernel.blocks, kernel.threads, up(kernel.blocks, kernel.wave), kernel.registers, kernel.shared_bytes)
+        cells = [short_name(kernel.name, 30), *(f"{each:,}" for each in sizes)]
+        cells += [percent(row.cores(kernel), 1), percent(row.occupancy(kernel), 1)]
+        rows.append([*cells, f"{counts.read:,}", f"{counts.written:,}", "-" if span is None else f"{span.cycles:,}"])
+    lines = table(rows, left=[0])
+    more = len(row.kernels) - _MOST_KERNELS
+    lines += [f"and {counted(more, 'more kernel')}: --json has them"] if more > 0 else []
+    if row.figures is not None:
+        lines += folded(f"cycles without the launch, which takes {row.figures.launch:,} before each kernel")
+    return ["\n".join(lines)]
+
+
+def _accounts(report: FusionReport) -> list[str]:
+    figures = report.told.figures
+    if figures is None:
+        return []
+    rows = [[f"cycles of all schedulers in {report.told.name}", "", ""]]
+    whole = figures.account_cycles
+    rows += [[name, f"{cycles:,}", percent(cycles, whole)] for name, cycles in figures.accounts.items()]
+    rows.append(["sum", f"{sum(figures.accounts.values()):,}", ""])
+    return ["\n".join(table(rows, left=[0]))]
+
+
+def _executed(report: FusionReport) -> str:
+    """What the kernels computed, beside numpy."""
+    rows = [*report.rows, *([] if report.other is None else [report.other]), *report.ablations]
+    done = [each for each in rows if each.checked is not None]
+    if not done:
+        return "\n".join(wrapped("executed", "no: kernels were not executed on numbers"))
+    faults = [each for each in done if each.checked is not None and not each.checked.equal]
+    lines: list[str] = []
+    for each in faults:
+        assert each.checked is not None
+        why = each.checked.fault or f"they differ from numpy's in {each.checked.difference}"
+        lines += wrapped("executed", f"{each.name} is WRONG, please report it: {why}")
+    largest = [each.checked.difference.largest for each in done if each.checked and each.checked.difference]
+    if not faults:
+        names = ", ".join(each.name for each in done)
+        told = f"equal to numpy within {max(largest):.2g} ({names}), block by block and thread by thread, reading only "
+        lines = wrapped("executed", f"{told}what each scheme allows; inputs drawn with seed {report.asked.seed}")
+    return "\n".join(lines)
+
+
+def _records(report: FusionReport) -> Iterator[dict[str, Any]]:
+    """A row for each way to cut the graph."""
+    other = [] if report.other is None else [report.other]
+    for what, rows in {"mode": report.rows, "other_rule": other, "ablation": report.ablations}.items():
+        yield from ({"what": what, **row_json(each, report)} for each in rows)
+
+
+FORMS = Forms(fusion_json, fusion_text, _records)
