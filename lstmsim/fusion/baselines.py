@@ -87,14 +87,23 @@ def baseline_mapping(group: Group, device: FusionDevice) -> ThreadMapping:
     750000
     """
     warp = device.warp
+    most = _most_threads(device)
     if group.kind == "row":
-        threads = min(MOST_THREADS, up(group.length, warp) * warp)
+        threads = min(most, up(group.length, warp) * warp)
         return ThreadMapping("pack", group.rows, threads, threads, 1, 1, 1, group.length)
     if group.kind == "column":
-        threads = min(MOST_THREADS, group.length * warp)
+        threads = min(most, group.length * warp)
         return ThreadMapping("column", up(group.rows, warp), threads, warp, 1, 1, 1, group.length)
-    blocks = up(group.rows, ELEMENT_THREADS)
-    return ThreadMapping("element", blocks, ELEMENT_THREADS, ELEMENT_THREADS, 1, 1, 1, group.rows)
+    threads = min(ELEMENT_THREADS, most)
+    return ThreadMapping("element", up(group.rows, threads), threads, threads, 1, 1, 1, group.rows)
+
+
+def _most_threads(device: FusionDevice) -> int:
+    """Threads of the largest block, or fewer on a small multiprocessor; its limit for the pass is not a compiler's."""
+    warps = MOST_THREADS // device.warp
+    while warps > 1 and not device.resident(warps * device.warp, 0):
+        warps -= 1
+    return warps * device.warp
 
 
 def root_kernels(

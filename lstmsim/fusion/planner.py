@@ -19,7 +19,7 @@ from lstmsim.fusion.plan import SHARED, Decision, FusionPlan, PlannedKernel, Pla
 from lstmsim.fusion.schemes import all_reads
 from lstmsim.fusion.shared import VALUE_BYTES
 
-__all__ = ["planned", "scratch_of"]
+__all__ = ["first_wave", "planned", "scratch_of"]
 
 #: The device that is meant where none is named.
 _USUAL = FusionDevice()
@@ -40,16 +40,25 @@ def planned(graph: Graph, device: FusionDevice = _USUAL, *, apart: bool = False)
     >>> [(each.node, each.scheme) for each in kernel.stages], kernel.blocks, kernel.threads
     ([(1, 'shared'), (3, 'output')], 4, 32)
     """
-    first_wave = device.wave(device.block_threads, 0)
-    if first_wave < 1:
-        said = f"no block of {device.block_threads} threads fits on a multiprocessor"
-        raise InputError(Mistake("block_threads", f"{said}; expected fewer threads or more registers or warps"))
+    wave = first_wave(device)
     parts, refused = clusters(graph)
     subgraphs = tuple(
-        _settled(_subject(graph, device, nodes, apart), number, first_wave, refused)
-        for number, nodes in enumerate(parts)
+        _settled(_subject(graph, device, nodes, apart), number, wave, refused) for number, nodes in enumerate(parts)
     )
     return FusionPlan(graph, subgraphs, refused)
+
+
+def first_wave(device: FusionDevice) -> int:
+    """How many blocks a grid has at most, until more is known; docs/fusion.md, section 5.
+
+    device: the numbers of the device.
+    `InputError` if not even one block fits on a multiprocessor.
+    """
+    wave = device.wave(device.block_threads, 0)
+    if wave < 1:
+        said = f"no block of {device.block_threads} threads fits on a multiprocessor"
+        raise InputError(Mistake("block_threads", f"{said}; expected fewer threads or more registers or warps"))
+    return wave
 
 
 def scratch_of(graph: Graph, stages: Collection[int], threads: int, device: FusionDevice) -> int:

@@ -13,7 +13,7 @@ from lstmsim.fusion.counts import counted
 from lstmsim.fusion.device import FusionDevice
 from lstmsim.fusion.graph import Graph
 from lstmsim.fusion.library import named_graph
-from lstmsim.fusion.plan import PlannedKernel
+from lstmsim.fusion.plan import Group, PlannedKernel
 from lstmsim.fusion.sketch import Sketch
 from tests.fusion.golden import cases, device_of, graph_of
 
@@ -114,3 +114,12 @@ def test_registers_are_what_the_resident_blocks_leave() -> None:
     assert FusionDevice().launch_registers(224, 32768) == 96
     # a block that does not fit has numbers too
     assert FusionDevice(max_warps=16).launch_registers(1024, 0) == 64
+
+
+def test_a_small_multiprocessor_takes_what_fits_and_settings_of_the_pass_change_nothing() -> None:
+    row = Group((1,), 1, (), "row", 5, 3000)
+    column, elements = Group((1,), 1, (), "column", 40, 3000), Group((1,), 1, (), "element", 1000, 1)
+    small, settings = FusionDevice(max_warps=6), FusionDevice(block_threads=64, element_threads=32)
+    assert [baseline_mapping(each, small).threads for each in (row, column, elements)] == [192, 192, 192]
+    assert baseline_mapping(elements, small).blocks == 6
+    assert [baseline_mapping(each, settings).threads for each in (row, column, elements)] == [1024, 1024, 256]
