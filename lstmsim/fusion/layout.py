@@ -175,7 +175,7 @@ def _buffer_decisions(
     decisions = []
     for number, buffer in buffers.of.items():
         before = [each for each, other in buffers.of.items() if other == buffer and each < number]
-        because = "no buffer is free any more"
+        because = "the values of all other buffers are still read" if buffer else "it is the first value"
         if before:
             name, last = graph.nodes[before[-1]].name, graph.nodes[last_reader[before[-1]]].name
             because = f"{name} was there, which nobody reads after {last}"
