@@ -15,8 +15,11 @@ from lstmsim.fusion.mapping import owners_by_rule
 from lstmsim.fusion.operations import REDUCE
 from lstmsim.fusion.order import in_order
 from lstmsim.fusion.plan import (
+    COLUMN,
+    ELEMENT,
     GLOBAL,
     OUTPUT,
+    ROW,
     FusionPlan,
     Group,
     Owners,
@@ -88,14 +91,14 @@ def baseline_mapping(group: Group, device: FusionDevice) -> ThreadMapping:
     """
     warp = device.warp
     most = _most_threads(device)
-    if group.kind == "row":
+    if group.kind == ROW:
         threads = min(most, up(group.length, warp) * warp)
         return ThreadMapping("pack", group.rows, threads, threads, 1, 1, 1, group.length)
-    if group.kind == "column":
+    if group.kind == COLUMN:
         threads = min(most, group.length * warp)
-        return ThreadMapping("column", up(group.rows, warp), threads, warp, 1, 1, 1, group.length)
+        return ThreadMapping(COLUMN, up(group.rows, warp), threads, warp, 1, 1, 1, group.length)
     threads = min(ELEMENT_THREADS, most)
-    return ThreadMapping("element", up(group.rows, threads), threads, threads, 1, 1, 1, group.rows)
+    return ThreadMapping(ELEMENT, up(group.rows, threads), threads, threads, 1, 1, 1, group.rows)
 
 
 def _most_threads(device: FusionDevice) -> int:
@@ -128,7 +131,7 @@ def root_kernels(
         for root in roots:
             group = group_of(graph, (root,), {root})
             threads = mapping(group)
-            source = graph.nodes[graph.operands[root][0]].shape if group.kind == "column" else ()
+            source = graph.nodes[graph.operands[root][0]].shape if group.kind == COLUMN else ()
             # roots that are alike share the arrays of their owners
             key = (group.kind, group.rows, group.length, threads, source, source and graph.nodes[root].axes)
             if key not in known:
@@ -141,7 +144,7 @@ def root_kernels(
 def _owned(graph: Graph, group: Group, mapping: ThreadMapping, device: FusionDevice) -> tuple[Owners, Owners]:
     """Who owns what a root evaluates, and who owns its results."""
     work = owners_by_rule(graph, group, mapping, device)
-    if group.kind == "element":
+    if group.kind == ELEMENT:
         return work, work
     firsts = reduced_elements(graph, group.backbone, np.arange(group.rows), np.zeros(group.rows, np.int64))
     return work, Owners(work.block[firsts], work.thread[firsts])

@@ -10,7 +10,7 @@ from collections.abc import Sequence, Set
 from lstmsim.fusion.candidates import candidates_of
 from lstmsim.fusion.graph import CONSTANT, Graph
 from lstmsim.fusion.operations import REDUCE
-from lstmsim.fusion.plan import Decision, Group
+from lstmsim.fusion.plan import COLUMN, ELEMENT, ROW, Decision, Group
 from lstmsim.records import record
 
 __all__ = ["Grouping", "group_of", "grouped", "reduce_kind"]
@@ -42,7 +42,7 @@ def reduce_kind(graph: Graph, number: int) -> str:
     """
     node = graph.nodes[number]
     rank = len(graph.nodes[graph.operands[number][0]].shape)
-    return "row" if sorted(node.axes) == list(range(rank - len(node.axes), rank)) else "column"
+    return ROW if sorted(node.axes) == list(range(rank - len(node.axes), rank)) else COLUMN
 
 
 def grouped(graph: Graph, nodes: Sequence[int], apart: bool = False) -> Grouping:
@@ -123,7 +123,7 @@ def group_of(graph: Graph, members: tuple[int, ...], candidates: Set[int]) -> Gr
         length = _operand_size(graph, backbone) // rows
     else:
         backbone = max(stored, key=lambda number: (graph.nodes[number].size, -number))
-        kind, rows, length = "element", graph.nodes[backbone].size, 1
+        kind, rows, length = ELEMENT, graph.nodes[backbone].size, 1
     return Group(members, backbone, tuple(each for each in stored if each != backbone), kind, rows, length)
 
 
@@ -144,12 +144,12 @@ def _lost(graph: Graph, number: int, group: Group) -> Decision:
 
 
 def _lines(kind: str) -> str:
-    return {"row": "rows", "column": "columns"}[kind]
+    return {ROW: "rows", COLUMN: "columns"}[kind]
 
 
 def _led(graph: Graph, group: Group) -> Decision:
     """Why an operation is the backbone of its group."""
-    if group.kind == "element":
+    if group.kind == ELEMENT:
         because = f"the group has no reduce, and of its candidates it has the most elements ({group.rows})"
     else:
         because = f"of the reduces of the group it has the largest operand ({group.rows} x {group.length} elements)"

@@ -14,7 +14,7 @@ from lstmsim.fusion.graph import Graph
 from lstmsim.fusion.groups import Grouping
 from lstmsim.fusion.mapping import mapped, mapping_decision, owners_by_rule
 from lstmsim.fusion.owners import propagated, work_of
-from lstmsim.fusion.plan import GLOBAL, SHARED, Decision, Group, Owners, Stage, ThreadMapping
+from lstmsim.fusion.plan import ELEMENT, GLOBAL, SHARED, Decision, Group, Owners, Stage, ThreadMapping
 from lstmsim.fusion.schemes import Placed, Reads, Reason, schemes
 from lstmsim.fusion.shared import VALUE_BYTES, Buffers, buffered, grid_barriers, most_of_a_block
 
@@ -120,7 +120,7 @@ def _mapping(
     """Who computes a group, and owns its backbone's elements."""
     graph, device = subject.graph, subject.device
     because = ""
-    if group.kind == "element" and earlier:
+    if group.kind == ELEMENT and earlier:
         tried = adapted(graph, group, earlier, subject.ends)
         if tried.mapping is not None and tried.owners is not None:
             return tried.mapping, tried.owners, adaptation_decision(graph, group, tried)

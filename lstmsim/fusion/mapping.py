@@ -7,7 +7,7 @@ import numpy as np
 from lstmsim.fusion.device import FusionDevice, up
 from lstmsim.fusion.graph import Graph
 from lstmsim.fusion.indexing import positions
-from lstmsim.fusion.plan import Decision, Group, Owners, ThreadMapping
+from lstmsim.fusion.plan import COLUMN, ELEMENT, ROW, Decision, Group, Owners, ThreadMapping
 
 __all__ = ["mapped", "mapping_decision", "owners_by_rule"]
 
@@ -23,9 +23,9 @@ def mapped(group: Group, device: FusionDevice, wave: int) -> ThreadMapping:
     >>> mapping.kind, mapping.blocks, mapping.pieces, mapping.piece
     ('split', 128, 2, 15008)
     """
-    if group.kind == "element":
+    if group.kind == ELEMENT:
         return _elements(group.rows, device, wave)
-    if group.kind == "column":
+    if group.kind == COLUMN:
         return _columns(group, device, wave)
     pieces, piece = _row_pieces(group, device, wave)
     if pieces > 1:
@@ -77,7 +77,7 @@ def _columns(group: Group, device: FusionDevice, wave: int) -> ThreadMapping:
     piece = up(group.length, cut)
     pieces = up(group.length, piece)
     threads = min(device.block_threads, piece * device.warp)
-    return ThreadMapping("column", up(tiles, tasks) * pieces, threads, device.warp, 1, tasks, pieces, piece)
+    return ThreadMapping(COLUMN, up(tiles, tasks) * pieces, threads, device.warp, 1, tasks, pieces, piece)
 
 
 def _column_cut(group: Group, device: FusionDevice, wave: int) -> int:
@@ -91,7 +91,7 @@ def _elements(size: int, device: FusionDevice, wave: int) -> ThreadMapping:
     threads = min(device.element_threads, up(size, device.warp) * device.warp)
     tiles = up(size, threads)
     tasks = up(tiles, wave)
-    return ThreadMapping("element", up(tiles, tasks), threads, threads, 1, tasks, 1, size)
+    return ThreadMapping(ELEMENT, up(tiles, tasks), threads, threads, 1, tasks, 1, size)
 
 
 def owners_by_rule(graph: Graph, group: Group, mapping: ThreadMapping, device: FusionDevice) -> Owners:
@@ -102,12 +102,12 @@ def owners_by_rule(graph: Graph, group: Group, mapping: ThreadMapping, device: F
     mapping: of kind `pack`, `split`, `column` or `element`.
     device: the numbers of the device.
     """
-    if group.kind == "element":
+    if group.kind == ELEMENT:
         element = np.arange(group.rows)
         return _owners(element // mapping.threads // mapping.tasks, element % mapping.threads)
     operand = graph.operands[group.backbone][0]
     elements = np.arange(graph.nodes[operand].size)
-    if group.kind == "row":
+    if group.kind == ROW:
         row, column = elements // group.length, elements % group.length
         if mapping.pieces > 1:
             return _owners(row * mapping.pieces + column // mapping.piece, column % mapping.piece % mapping.threads)
@@ -146,20 +146,20 @@ def mapping_decision(graph: Graph, group: Group, mapping: ThreadMapping, device:
         "split": f"{size}: each row is split over {mapping.pieces} blocks, {mapping.piece} elements each",
         "pack": f"{size}: {mapping.lanes} threads a row, {mapping.per_block} side by side, "
         f"{mapping.tasks} one after the other",
-        "column": f"{size}: {device.warp} results side by side, {mapping.tasks} tiles one after the other"
+        COLUMN: f"{size}: {device.warp} results side by side, {mapping.tasks} tiles one after the other"
         if mapping.pieces == 1
         else f"{size}: {device.warp} results side by side, each split over {mapping.pieces} blocks, "
         f"{mapping.piece} elements each",
-        "element": f"{size}: {mapping.tasks} tiles one after the other",
+        ELEMENT: f"{size}: {mapping.tasks} tiles one after the other",
     }[mapping.kind]
     return Decision("mapping", graph.nodes[group.backbone].name, chosen, _why(group, mapping, device, wave))
 
 
 def _why(group: Group, mapping: ThreadMapping, device: FusionDevice, wave: int) -> str:
     """Why a mapping splits, packs or does neither."""
-    if group.kind == "element":
+    if group.kind == ELEMENT:
         return f"{group.rows} elements are {up(group.rows, mapping.threads)} tiles, and {wave} blocks are one wave"
-    if group.kind == "row":
+    if group.kind == ROW:
         many = f"{group.rows} rows of {group.length} elements"
         if mapping.pieces > 1:
             return f"{many} (more than {device.split_length} each) would fill {group.rows} of {wave} blocks"

@@ -17,10 +17,13 @@ from lstmsim.fusion.graph import Graph
 from lstmsim.records import record
 
 __all__ = [
+    "COLUMN",
+    "ELEMENT",
     "GLOBAL",
     "MODES",
     "OUTPUT",
     "REGISTER",
+    "ROW",
     "SCHEMES",
     "SHARED",
     "Decision",
@@ -39,6 +42,9 @@ Ints = NDArray[np.int32]
 #: Where a value lies for the stages that read it; `OUTPUT`: no stage of the kernel reads it.
 REGISTER, SHARED, GLOBAL, OUTPUT = "register", "shared", "global", "output"
 SCHEMES = (REGISTER, SHARED, GLOBAL, OUTPUT)
+
+#: Kinds of groups, by their backbone: a reduce along the last axes, along others, or no reduce.
+ROW, COLUMN, ELEMENT = "row", "column", "element"
 
 #: Ways to cut a sub-graph into kernels: one for each operation, two like those of compilers, and the pass.
 MODES = ("op", "xla", "tvm", "stitch")
@@ -84,7 +90,7 @@ class Group:
     members: its operations.
     backbone: the operation that chooses the threads.
     sub_backbones: its other candidates.
-    kind: `row`, `column` or `element`.
+    kind: `ROW`, `COLUMN` or `ELEMENT`.
     rows, length: results of the backbone, and elements for each.
     mapping: who computes it; None until the group is mapped.
     """
