@@ -18,7 +18,7 @@ NOTHING, MISSING = -1, -2
 #: Tables of so many turns are put together before they are searched.
 _PARTS = 8
 #: Odd numbers, by which lanes and warps are told apart in a key.
-_FACTORS = np.random.default_rng(18).integers(1, 1 << 63, 65, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+_FACTORS = np.random.default_rng(18).integers(1, 1 << 63, 66, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
 
 
 class Scene:
@@ -56,12 +56,12 @@ class Table:
             elements = elements * self.scene.on
         # sums and products of 64 bits, whatever is above them falls off
         rows: NDArray[np.uint64] = (elements * _FACTORS[: elements.shape[1]]).sum(axis=1, dtype=np.uint64)
-        mixed: NDArray[np.uint64] = (rows ^ (rows >> np.uint64(29))) * _FACTORS[64] + self._warps
+        mixed: NDArray[np.uint64] = (rows ^ (rows >> np.uint64(29))) * _FACTORS[-1] + self._warps
         return mixed
 
     @property
     def _warps(self) -> NDArray[np.uint64]:
-        numbers: NDArray[np.uint64] = self.scene.warps.numbers.astype(np.uint64) * _FACTORS[63]
+        numbers: NDArray[np.uint64] = self.scene.warps.numbers.astype(np.uint64) * _FACTORS[-2]
         return numbers
 
     def part(self, scene: Scene, mask: NDArray[np.bool_]) -> Table:

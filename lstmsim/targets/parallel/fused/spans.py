@@ -53,8 +53,8 @@ def spans_of(turn: Turn, results: Ints, warps: int) -> Spans:
     order = np.lexsort((result, block))
     heads, spanning, lowest = (np.zeros(turn.on.shape, bool) for _ in range(3))
     row, lane, result, block = row[order], lane[order], result[order], block[order]
-    first = (np.diff(result, prepend=-1) != 0) | (np.diff(block, prepend=-1) != 0)
-    head = first | (np.diff(row, prepend=-1) != 0)
+    first = _new(result, block)
+    head = first | _new(row)
     number = np.cumsum(first) - 1
     heads[row[head], lane[head]] = True
     lowest[row[first], lane[first]] = True
@@ -72,15 +72,29 @@ def spanning_passes(turns: Turns, results: Ints) -> dict[int, int]:
     results: shape (n,); the result of each of `turns.elements`.
     """
     begin = np.flatnonzero(turns.turn == 0)
-    block, warp = np.divmod(turns.lane[begin] // turns.lanes, turns.row // turns.lanes)
-    step, result = turns.step[begin], results[begin]
-    order = np.lexsort((warp, result, block, step))
-    new = np.zeros(len(order), bool)
-    for each in (step, block, result):
-        new |= np.diff(each[order], prepend=-1) != 0
-    other = new | (np.diff(warp[order], prepend=-1) != 0)
+    step = turns.step[begin]
+    # small numbers are sorted fast
+    begin = begin[np.argsort(step.astype(np.uint16) if step.max(initial=0) < 1 << 16 else step, kind="stable")]
+    keys = [turns.step[begin], turns.lane[begin] // turns.lanes, results[begin]]
+    # neighbours in a warp have the same result as a rule: there are fewer rows to sort
+    keys = [each[_new(*keys)] for each in keys]
+    step, stream, result = keys
+    block = stream // (turns.row // turns.lanes)
+    order = np.lexsort((stream, result, block, step))
+    step, block, result, stream = (each[order] for each in (step, block, result, stream))
+    new = _new(step, block, result)
+    other = new | _new(stream)
     starts = np.flatnonzero(new)
     most = np.zeros(int(step.max(initial=-1)) + 1, np.int64)
     if len(starts):
-        np.maximum.at(most, step[order][starts], np.add.reduceat(other.astype(np.int64), starts))
+        np.maximum.at(most, step[starts], np.add.reduceat(other.astype(np.int64), starts))
     return {number: warps for number, warps in enumerate(most.tolist()) if warps > 1}
+
+
+def _new(*columns: Ints) -> Mask:
+    """Which rows differ from the one before in some column; the first one does."""
+    new = np.zeros(len(columns[0]), bool)
+    new[:1] = True
+    for column in columns:
+        new[1:] |= column[1:] != column[:-1]
+    return new
