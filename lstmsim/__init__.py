@@ -19,7 +19,7 @@ Each command of `lstmsim` is a function here, under the same name (`import` is `
     import_model               networks of other frameworks (from_torch, from_keras: of modules in memory)
     plot, timeline             pictures of a run and of a saved trace; plot_comparison, plot_sweep ...
     run_program                a lowered program that was kept, without its scenario
-    load_*, save_*             scenarios, chips, models, programs, traces, reports, outputs
+    load_*, save_*             scenarios, chips, models, graphs, programs, traces, reports, outputs
     list_known                 what has a name: models, chips, devices, cells, policies, engines
 
 Where a scenario is expected, a file's path will do, the same keys as a mapping, or a `Scenario`. Results have
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from lstmsim.api.building import Job, Layer, Model, Scenario
     from lstmsim.api.fits import Fits
     from lstmsim.api.fuse import plot_fusion, plot_kernels, run_fusion
-    from lstmsim.api.fuse_graph import save_graph
+    from lstmsim.api.fuse_graph import load_graph, save_graph
     from lstmsim.api.gemm import plot_threads, run_gemm
     from lstmsim.api.gemm_scaling import run_gemm_threads
     from lstmsim.api.importing import import_model
@@ -106,6 +106,7 @@ __all__ = [
     "import_weights",
     "list_known",
     "load_chip",
+    "load_graph",
     "load_latency",
     "load_model",
     "load_program",
@@ -157,7 +158,10 @@ _HOMES = {
         "plot_kernels",
         "run_fusion",
     ),
-    "lstmsim.api.fuse_graph": ("save_graph",),
+    "lstmsim.api.fuse_graph": (
+        "load_graph",
+        "save_graph",
+    ),
     "lstmsim.api.gemm": (
         "plot_threads",
         "run_gemm",

@@ -11,7 +11,7 @@ from lstmsim import engines
 from lstmsim.api.arguments import refuse, wrong_whole
 from lstmsim.api.flat_runs import timeline_of
 from lstmsim.api.fuse_graph import graph_of, sizes_from
-from lstmsim.api.fuse_runs import MOST_EXECUTED, MOST_SIMULATED, Asked, FusionRow, row_of
+from lstmsim.api.fuse_runs import Asked, FusionRow, row_of
 from lstmsim.api.loading import Path
 from lstmsim.api.product_options import chip_of, options_from
 from lstmsim.api.run import check_engine
@@ -120,8 +120,7 @@ def _simulated(report: FusionReport, place: str) -> FusionRow:
     """The row that is told in full; `InputError` if it has no cycles."""
     row = report.told
     if row.figures is None:
-        why = row.refused or "was not simulated: ask for cycles"
-        raise InputError(Mistake(place, f"{row.name} {why}" if not row.refused else why))
+        raise InputError(Mistake(place, row.refused or f"{row.name} was not simulated: ask for cycles"))
     return row
 
 
@@ -215,7 +214,7 @@ def _other(asked: Asked, plan: FusionPlan) -> tuple[str, FusionDevice, Sequence[
     other = planned(asked.graph, device)
     if [_form(each) for each in _kernels(plan)] == [_form(each) for each in _kernels(other)]:
         return None
-    return f"{STITCH}, split_rule {rule}", device, kernels_of(asked.graph, other, device, STITCH)
+    return f"{STITCH} ({rule})", device, kernels_of(asked.graph, other, device, STITCH)
 
 
 def _kernels(plan: FusionPlan) -> list[PlannedKernel]:
@@ -229,16 +228,9 @@ def _form(kernel: PlannedKernel) -> tuple[Any, ...]:
 
 
 def _remarks(asked: Asked, plan: FusionPlan) -> tuple[str, ...]:
-    remarks = []
     if not plan.subgraphs:
-        remarks.append("the graph has no memory-intensive operation: there is nothing to fuse")
-        return tuple(remarks)
-    size = f"the graph has {asked.elements:,} elements in all, more than"
-    if asked.cycles is None and not asked.simulates:
-        remarks.append(f"nothing was simulated: {size} {MOST_SIMULATED:,}; ask for cycles")
-    if asked.numbers is None and not asked.executes:
-        remarks.append(f"nothing was executed on numbers: {size} {MOST_EXECUTED:,}; ask for numbers")
-    return tuple(remarks)
+        return ("the graph has no memory-intensive operation: there is nothing to fuse",)
+    return asked.left_out
 
 
 def _modes(modes: Sequence[str], mode: str | None) -> tuple[tuple[str, ...], str]:

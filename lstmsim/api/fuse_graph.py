@@ -16,7 +16,7 @@ from lstmsim.wording import listed, nearest, show
 if TYPE_CHECKING:
     from lstmsim.api.loading import Path
 
-__all__ = ["graph_of", "save_graph", "sizes_from"]
+__all__ = ["graph_of", "load_graph", "save_graph", "sizes_from"]
 
 _NUMBER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 _ONNX = (".onnx", ".onnx.gz")
@@ -86,6 +86,20 @@ def sizes_from(given: Sequence[str] | Mapping[str, int]) -> dict[str, int]:
     if mistakes:
         raise InputError(mistakes)
     return sizes
+
+
+def load_graph(source: Path, sizes: Sequence[str] | Mapping[str, int] = ()) -> Graph:
+    """Give the graph that `lstmsim fuse` means by a name or file.
+
+    source: a name of `lstmsim list graphs`, a graph file (YAML, JSON) or an ONNX file.
+    sizes: of a named graph or of open axes of an ONNX file, as texts like `"hidden=512"` or a mapping.
+
+    `InputError` for what is none, and for a graph with mistakes.
+
+    >>> load_graph("row-sum", {"rows": 2}).outputs
+    ('y',)
+    """
+    return graph_of(source, sizes_from(sizes))[0]
 
 
 def save_graph(graph: Graph, path: Path) -> None:

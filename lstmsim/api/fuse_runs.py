@@ -22,7 +22,7 @@ from lstmsim.units import cycles_to_us
 if TYPE_CHECKING:
     from lstmsim.workload.scenario import Chip
 
-__all__ = ["MOST_EXECUTED", "MOST_SIMULATED", "Asked", "Checked", "FusionRow", "row_of"]
+__all__ = ["Asked", "Checked", "FusionRow", "row_of"]
 
 #: Most elements of all operations of a graph whose kernels are executed, or simulated, without being asked for: a few
 #: seconds each.
@@ -66,6 +66,17 @@ class Asked:
     def executes(self) -> bool:
         """Whether kernels are executed on numbers."""
         return self.elements <= MOST_EXECUTED if self.numbers is None else self.numbers
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Sentences on what was left out because the graph is large."""
+        size = f"the graph has {self.elements:,} elements in all, more than"
+        told = []
+        if self.cycles is None and not self.simulates:
+            told.append(f"nothing was simulated: {size} {MOST_SIMULATED:,}; ask for cycles")
+        if self.numbers is None and not self.executes:
+            told.append(f"nothing was executed on numbers: {size} {MOST_EXECUTED:,}; ask for numbers")
+        return tuple(told)
 
 
 @record

@@ -48,8 +48,9 @@ def _verdict(report: FusionReport) -> list[str]:
     row, base, ratio = report.stitched, report.strongest, report.ratio
     if row is None or base is None or ratio is None or ratio <= 1:
         return []
-    told = f"the pass LOSES here: its {counted(len(row.kernels), 'kernel')} take {row.cycles:,} cycles, "
-    told += f"{ratio:.2f} times the {base.cycles:,} of {base.name} with {counted(len(base.kernels), 'kernel')}"
+    its = f"{counted(len(row.kernels), 'kernel')} with {counted(row.grid_barriers, 'grid barrier')}"
+    told = f"the pass LOSES here: {row.cycles:,} cycles for its {its} are {ratio:.2f} times the {base.cycles:,} of "
+    told += f"{base.name} for {counted(len(base.kernels), 'kernel')}"
     other = report.other
     if other is not None and other.cycles is not None and base.cycles is not None:
         wins = "wins" if other.cycles < base.cycles else "loses too"
@@ -59,7 +60,8 @@ def _verdict(report: FusionReport) -> list[str]:
 
 def _what(report: FusionReport) -> str:
     graph, chip, device = report.graph, report.chip, report.asked.device
-    lines = wrapped("graph", f"{graph.name}, {report.source}; {counted(len(graph.nodes), 'node')}")
+    name = report.source if report.source.startswith(graph.name) else f"{graph.name}, {report.source}"
+    lines = wrapped("graph", f"{name}; {counted(len(graph.nodes), 'node')}")
     for each in graph.about:
         lines += wrapped("", each)
     where = f"{chip.name}, {counted(len(chip.cores), 'core')} at {chip.frequency_mhz:g} MHz, engine {report.engine}"
@@ -71,8 +73,8 @@ def _what(report: FusionReport) -> str:
 
 def _modes(report: FusionReport) -> str:
     rows = [*report.rows, *([] if report.other is None else [report.other])]
-    lines = _table(report, "mode", rows)
-    lines += [f"{'':2}{name}: {_MEANINGS[name]}" for name in (each.name for each in report.rows)]
+    lines = [*_table(report, "mode", rows), ""]
+    lines += [line for each in report.rows for line in wrapped(each.name, _MEANINGS[each.name])]
     other, stitched = report.other, report.stitched
     if other is not None and stitched is not None and other.cycles is not None and stitched.cycles is not None:
         less = other.cycles < stitched.cycles
@@ -94,22 +96,29 @@ _MEANINGS = {
 
 
 def _table(report: FusionReport, title: str, rows: Sequence[FusionRow]) -> list[str]:
-    """Ways to cut the graph, a line each."""
-    head = [title, "kernels", "read", "written", "recomputed", "barriers", "waves", "cores", "occupancy"]
-    lines = [[*head, "cycles", "us", "launches", "ratio"]]
+    """Ways to cut the graph, a line each: what they move and how long they take, and how they fill the chip."""
+    lines = [[title, "kernels", "read", "written", "recomputed", "cycles", "us", "launches", "ratio"]]
     for each in rows:
-        cells = [each.name, f"{len(each.kernels):,}"]
-        cells += [f"{number:,}" for number in (each.counts.read, each.counts.written, each.counts.recomputed)]
-        cells += [f"{each.grid_barriers:,}", f"{each.waves:,}"]
-        cells += [percent(each.mean(each.cores), 1), percent(each.mean(each.occupancy), 1)]
-        lines.append([*cells, *_timed(report, each)])
+        numbers = (len(each.kernels), each.counts.read, each.counts.written, each.counts.recomputed)
+        lines.append([each.name, *(f"{number:,}" for number in numbers), *_timed(report, each)])
     told = table(lines, left=[0])
-    told += [line for each in rows if each.refused for line in folded(f"{each.name} was not simulated: {each.refused}")]
+    for each in rows:
+        told += folded(f"{each.name} was not simulated: {each.refused}") if each.refused else []
     base = report.strongest
-    text = "read, written: bytes beyond the chip; barriers: of the whole grid; cores, occupancy: with a block, and of "
-    text += "slots for warps, on average over the time of the kernels; launches: share of the time"
+    text = "read, written: bytes beyond the chip; launches: their share of the time"
     text += f"; ratio: {_RATIO.format(base.name)}" if base is not None else ""
-    return [*told, *folded(text)]
+    filled = [["", "waves", "cores", "occupancy", "grid barriers", "shared bytes", "without reuse"]]
+    for each in rows:
+        shares = [percent(each.mean(of), 1) for of in (each.cores, each.occupancy)]
+        shared = (
+            max(one.shared_bytes for one in each.kernels),
+            max(one.shared_bytes_before_reuse for one in each.kernels),
+        )
+        cells = [each.name, f"{each.waves:,}", *shares, f"{each.grid_barriers:,}"]
+        filled.append([*cells, *(f"{number:,}" for number in shared)])
+    about = "cores: share with a block; occupancy: share of the slots for warps (both: mean over the time of the "
+    about += "kernels); shared bytes: of a block, of the kernel with the most"
+    return [*told, *folded(text), "", *table(filled, left=[0]), *folded(about)]
 
 
 def _timed(report: FusionReport, row: FusionRow) -> list[str]:

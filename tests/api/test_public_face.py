@@ -31,7 +31,7 @@ SWEEP = {"scenario": PLAIN, "axes": {"ep": {"path": "chip.cores.0.ep", "values":
 
 #: The function of each command whose name is not the command's with `_` for `-`.
 NAMES = {"import": "import_model", "list": "list_known", "program": "run_program"}
-NAMES |= {"sparse": "run_sparse", "gemm": "run_gemm"}
+NAMES |= {"sparse": "run_sparse", "gemm": "run_gemm", "fuse": "run_fusion"}
 
 
 def function_of(command: str) -> str:
@@ -103,6 +103,14 @@ def run_gemm() -> None:
     same(result.to_dict(), "gemm", "8", "64", "512", "--threads", "8", "--ablate", "--set", "traffic=4")
 
 
+def run_fusion() -> None:
+    result = lstmsim.run_fusion(
+        "figure-4", sizes=["rows=256"], settings={"split_rule": "costed"}, modes=["tvm", "stitch"]
+    )
+    arguments = ("--size", "rows=256", "--set", "split_rule=costed", "--modes", "stitch,tvm")
+    same(result.to_dict(), "fuse", "figure-4", *arguments)
+
+
 def search() -> None:
     result = lstmsim.search(file("scenario.yaml", PLAIN), 4096)
     same(result.to_dict(), "search", "scenario.yaml", "--npe", "4096")
@@ -171,7 +179,7 @@ CASES: dict[str, Callable[[], None]] = {
     each.__name__: each
     for each in (
         *(simulate, compare, validate, accuracy, serve, saturate, load_latency, fit, search, sweep, merge, timeline),
-        *(run_sparse, run_gemm, run_program, import_model, list_known),
+        *(run_sparse, run_gemm, run_fusion, run_program, import_model, list_known),
     )
 }
 

@@ -42,6 +42,7 @@ OUTPUTS = {
     "fit": {"--json": ".json"},
     "sparse": {"--json": ".json", "--output": ".npy", "--timeline": ".png", "--trace": ".csv"},
     "gemm": {"--json": ".json", "--output": ".npy", "--timeline": ".png", "--trace": ".csv"},
+    "fuse": {"--json": ".json", "--picture": ".svg", "--save": ".yaml", "--timeline": ".png", "--trace": ".csv"},
     "search": {"--json": ".json"},
     "sweep": {"--plot": ".svg"},
     "merge": {"--plot": ".svg"},
@@ -67,6 +68,7 @@ OTHERS = {
     ),
     *("--kernel", "--method", "--side", "--chip-set", "--prune-by"),
     *("--model", "--product", "--caches", "--relief", "--cut", "--threads"),
+    *("--size", "--modes", "--mode"),
     *("--placements", "--loads", "--dask", "--shard", "--cores", "--name", "--licence"),
     *("--plot-kind", "--plot-objectives", "--objectives", "--heads", "--percentile"),
 }
@@ -77,6 +79,7 @@ ARGUMENTS = {
     "fit": ("s.json", "--device", "data/device.json"),
     "sparse": ("data/matrix.mtx", "--chip", "data/chip.json"),
     "gemm": ("--model", "data/model.json", "--chip", "data/chip.json"),
+    "fuse": ("data/graph.yaml", "--chip", "data/chip.json"),
     "search": ("s.json", "--npe", "4096"),
     "sweep": ("sweep.json", "--out", "kept"),
     "merge": ("out.sqlite", "data/shard.sqlite"),
@@ -94,6 +97,7 @@ INPUTS = dict.fromkeys(OUTPUTS, SCENARIO) | {
     "fit": (*SCENARIO, "data/device.json"),
     "sparse": ("data/matrix.mtx", "data/chip.json"),
     "gemm": ("data/model.json", "data/chip.json"),
+    "fuse": ("data/graph.yaml", "data/chip.json"),
     "sweep": ("sweep.json", *SCENARIO, "data/other.csv"),
     "merge": ("data/shard.sqlite",),
     "timeline": ("data/trace.csv",),
@@ -116,6 +120,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         Path("data", f"{name}.csv").write_text(rows)
     for name in ("weights.safetensors", "net.safetensors", "shard.sqlite", "lowered.npz", "matrix.mtx"):
         Path("data", name).write_bytes(b"\0" * 16)
+    Path("data/graph.yaml").write_text("nodes: []\n")
     shutil.copy(find_chip("column-npu-16k"), "data/chip.json")
     shutil.copy(device_files()["stratix-10-gx-2800"], "data/device.json")
     layers = [{"cell": "lstm", "hidden": 8, "input": 8}]
