@@ -39,7 +39,7 @@ from lstmsim.formats.weights.operators import OperatorTable
 from lstmsim.wording import listed, show
 from lstmsim.workload.model import Layer, Model
 
-__all__ = ["ImportedModel", "ImportedNetwork", "read_onnx"]
+__all__ = ["ImportedModel", "ImportedNetwork", "parsed_network", "read_onnx"]
 
 MAX_RECURRENT_NODES = 1000
 
@@ -73,7 +73,7 @@ def read_onnx(path: str | os.PathLike[str], *, weights: bool = False, heads: boo
     lstmsim.errors.InputError: no-such-file.onnx: no such file or folder
     """
     name = os.fspath(path)
-    network = _parse(_content(name), name)
+    network = parsed_network(name)
     try:
         return _models(network, name, weights, heads)
     except UnicodeDecodeError:
@@ -82,13 +82,13 @@ def read_onnx(path: str | os.PathLike[str], *, weights: bool = False, heads: boo
         raise placed(error, name) from None
 
 
-def _content(name: str) -> bytes:
+def parsed_network(name: str) -> Any:
+    """Parse a file as protobuf, whatever its name; `InputError` if it holds no network.
+
+    name: the file.
+    """
     with bounded_file(name, "an ONNX network") as (file, _):
-        return file.read(MAX_BYTES)
-
-
-def _parse(content: bytes, name: str) -> Any:
-    """The file's message, parsed as protobuf under any file name."""
+        content = file.read(MAX_BYTES)
     try:
         import onnx
     except ImportError:

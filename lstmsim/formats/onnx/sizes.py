@@ -11,11 +11,23 @@ from lstmsim.formats.onnx.graph import Scope, attributes, node_input
 from lstmsim.formats.onnx.shapes import Shapes
 from lstmsim.formats.onnx.values import integer
 
-__all__ = ["MAX_COUNTED", "PRIMES", "frames_of", "in_order", "open_sizes", "output_sizes", "sized"]
+__all__ = [
+    "MAX_COUNTED",
+    "PRIMES",
+    "frames_of",
+    "in_order",
+    "open_sizes",
+    "output_sizes",
+    "size_names",
+    "sized",
+    "sizes_of_input",
+]
 
 #: A network of more nodes is listed, but its work is not counted.
 MAX_COUNTED = 20_000
 _MAX_OPEN = 30
+#: The type of elements that are texts.
+_TEXT = 8
 _MAX_TRIALS = 6
 _LARGEST_OUTPUT = 10_000
 #: A number for each open size, which identifies it after any rearrangement: prime numbers above 2,000.
@@ -24,6 +36,11 @@ PRIMES = tuple(at for at in range(2001, 2500, 2) if all(at % by for by in range(
 
 def open_sizes(network: Any) -> list[str]:
     """Name the sizes that a network's inputs leave open, at most 30; a size without a name is `input[axis]`."""
+    return size_names(network)[:_MAX_OPEN]
+
+
+def size_names(network: Any) -> list[str]:
+    """Name all sizes that a network's inputs leave open, as `open_sizes`."""
     stored = {each.name for each in network.graph.initializer}
     names = [
         _size_name(info, axis)
@@ -32,7 +49,24 @@ def open_sizes(network: Any) -> list[str]:
         for axis, dim in enumerate(info.type.tensor_type.shape.dim)
         if dim.dim_value <= 0
     ]
-    return list(dict.fromkeys(names))[:_MAX_OPEN]
+    return list(dict.fromkeys(names))
+
+
+def sizes_of_input(info: Any, sizes: Mapping[str, int]) -> tuple[int, ...] | None:
+    """The shape of an input in a run; None if it is no tensor of numbers, or a size has no number.
+
+    info: what the network states of the input.
+    sizes: name of each open size to its number.
+    """
+    kind = info.type.tensor_type
+    if not info.type.HasField("tensor_type") or not kind.HasField("shape") or kind.elem_type == _TEXT:
+        return None
+    shape = [
+        int(dim.dim_value) if dim.dim_value > 0 else sizes.get(_size_name(info, axis))
+        for axis, dim in enumerate(info.type.tensor_type.shape.dim)
+    ]
+    known = tuple(size for size in shape if size is not None)
+    return known if len(known) == len(shape) else None
 
 
 def output_sizes(network: Any) -> list[int]:
