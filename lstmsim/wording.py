@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 
-__all__ = ["dotted", "listed", "must_be", "nearest", "show"]
+__all__ = ["counted", "dotted", "listed", "must_be", "nearest", "show"]
 
 _LONGEST = 60
 #: Most names that are compared with a word; of more names, only those of about its length are compared.
@@ -53,6 +53,15 @@ def dotted(path: Iterable[str | int]) -> str:
     """
     parts = [str(part) for part in path]
     return ".".join(part if _PLAIN_KEY.fullmatch(part) else _short(repr(part)) for part in parts)
+
+
+def counted(number: int, what: str) -> str:
+    """A number of things in words.
+
+    >>> counted(1, "core"), counted(1024, "core")
+    ('1 core', '1,024 cores')
+    """
+    return f"{number:,} {what if number == 1 else what + 's'}"
 
 
 def listed(words: Iterable[object], conjunction: str = "or") -> str:

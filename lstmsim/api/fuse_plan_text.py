@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lstmsim.api.product_text import counted, wrapped
+from lstmsim.api.product_text import wrapped
 from lstmsim.fusion.graph import Graph
 from lstmsim.fusion.operations import COMPUTE
 from lstmsim.fusion.plan import GLOBAL, OUTPUT, SHARED, Group, PlannedSubgraph, Stage, ThreadMapping
 from lstmsim.metrics.figures_text import short_name
 from lstmsim.metrics.tables import table
+from lstmsim.wording import counted
 
 if TYPE_CHECKING:
     from lstmsim.api.fuse import FusionReport

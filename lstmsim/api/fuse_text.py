@@ -9,12 +9,13 @@ from lstmsim.api.fuse import FusionReport
 from lstmsim.api.fuse_json import fusion_json, row_json
 from lstmsim.api.fuse_plan_text import decisions_text, plan_text
 from lstmsim.api.fuse_runs import FusionRow
-from lstmsim.api.product_text import counted, folded, wrapped
+from lstmsim.api.product_text import folded, wrapped
 from lstmsim.fusion.device import up
 from lstmsim.metrics.figures_text import percent, short_name, three_digits
 from lstmsim.metrics.tables import table
 from lstmsim.results import Forms
 from lstmsim.units import cycles_to_us
+from lstmsim.wording import counted
 
 __all__ = ["FORMS", "fusion_text"]
 

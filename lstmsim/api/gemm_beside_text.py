@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from lstmsim.api.gemm_plan_text import relief_text
 from lstmsim.api.gemm_runs import GemmRow
-from lstmsim.api.product_text import counted, folded, wrapped
+from lstmsim.api.product_text import folded, wrapped
 from lstmsim.metrics.figures_text import percent
 from lstmsim.metrics.tables import table
+from lstmsim.wording import counted
 
 if TYPE_CHECKING:
     from lstmsim.api.gemm import GemmReport

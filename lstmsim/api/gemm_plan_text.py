@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lstmsim.api.gemm_beside import BY_SHAPES
-from lstmsim.api.product_text import counted, wrapped
+from lstmsim.api.product_text import wrapped
 from lstmsim.metrics.tables import table
 from lstmsim.targets.division import Cut, Division, SubBlocks
 from lstmsim.targets.gemm import CONDITIONS
-from lstmsim.wording import listed
+from lstmsim.wording import counted, listed
 
 if TYPE_CHECKING:
     from lstmsim.api.gemm import GemmReport

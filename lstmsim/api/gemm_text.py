@@ -9,11 +9,12 @@ from lstmsim.api.gemm import GemmReport
 from lstmsim.api.gemm_beside_text import ablation_text, beside_text
 from lstmsim.api.gemm_json import gemm_json, row_json
 from lstmsim.api.gemm_plan_text import plan_text
-from lstmsim.api.product_text import counted, folded, wrapped
+from lstmsim.api.product_text import folded, wrapped
 from lstmsim.metrics.figures_text import percent, three_digits
 from lstmsim.metrics.tables import table
 from lstmsim.results import Forms
 from lstmsim.units import cycles_to_us
+from lstmsim.wording import counted
 
 __all__ = ["FORMS", "gemm_text", "product_text"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
-__all__ = ["counted", "folded", "wrapped"]
+__all__ = ["folded", "wrapped"]
 
 _WIDTH = 100
 _NAMES = 13
@@ -26,12 +26,3 @@ def wrapped(name: str, text: str, width: int = _NAMES) -> list[str]:
     ['chip         v100']
     """
     return textwrap.wrap(f"{name:<{width}}{text}", _WIDTH, subsequent_indent=" " * width, break_on_hyphens=False)
-
-
-def counted(number: int, what: str) -> str:
-    """A number of things in words.
-
-    >>> counted(1, "core"), counted(1024, "core")
-    ('1 core', '1,024 cores')
-    """
-    return f"{number:,} {what if number == 1 else what + 's'}"

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from lstmsim.fusion.graph import Graph
 from lstmsim.fusion.operations import HEAVY, REDUCE
 from lstmsim.fusion.plan import Decision
+from lstmsim.wording import counted
 
 __all__ = ["candidates_of", "outputs_of"]
 
@@ -50,7 +51,8 @@ def _reasons(graph: Graph, number: int, inside: set[int]) -> list[str]:
     broadcasts = [each for each in graph.readers[number] if each in inside and graph.nodes[each].op == "broadcast"]
     if node.kind == HEAVY and broadcasts:
         times = graph.nodes[broadcasts[0]].size // node.size
-        reasons.append(f"{node.op} is heavy and {graph.nodes[broadcasts[0]].name} repeats it {times} times")
+        repeated = f"{graph.nodes[broadcasts[0]].name} repeats it {counted(times, 'time')}"
+        reasons.append(f"{node.op} is heavy and {repeated}")
     output = _why_output(graph, number, inside)
     return [*reasons, output] if output else reasons
 

@@ -8,6 +8,7 @@ from lstmsim.fusion.device import FusionDevice, up
 from lstmsim.fusion.graph import Graph
 from lstmsim.fusion.indexing import positions
 from lstmsim.fusion.plan import COLUMN, ELEMENT, ROW, Decision, Group, Owners, ThreadMapping
+from lstmsim.wording import counted
 
 __all__ = ["mapped", "mapping_decision", "owners_by_rule"]
 
@@ -45,9 +46,9 @@ def _row_pieces(group: Group, device: FusionDevice, wave: int) -> tuple[int, int
 def _whole_row(group: Group, device: FusionDevice, wave: int) -> str:
     """Why a row is not split; empty if it may be."""
     if group.length <= device.split_length:
-        return f"a row is not longer than {device.split_length} elements"
+        return f"no row is longer than {counted(device.split_length, 'element')}"
     if group.rows >= wave:
-        return f"there are {group.rows} rows, enough for {wave} blocks"
+        return f"{counted(group.rows, 'row')} are enough for {counted(wave, 'block')}"
     return _not_worth(up(group.length, device.block_threads), device)
 
 
@@ -56,7 +57,8 @@ def _not_worth(turns: int, device: FusionDevice) -> str:
     cycles = turns * device.turn_cycles
     if device.split_rule == "paper" or cycles > device.grid_cycles:
         return ""
-    return f"{turns} turns of {device.turn_cycles} cycles cost no more than a grid barrier of {device.grid_cycles}"
+    cost = f"{counted(turns, 'turn')} of {device.turn_cycles} cycles"
+    return f"{cost} in one block cost no more than a grid barrier of {device.grid_cycles}"
 
 
 def _packed(group: Group, device: FusionDevice, wave: int) -> ThreadMapping:
@@ -139,38 +141,41 @@ def mapping_decision(graph: Graph, group: Group, mapping: ThreadMapping, device:
     >>> group = Group((1,), 1, (), "row", 64, 30000)
     >>> device = FusionDevice()
     >>> mapping_decision(Graph("g", nodes, ("s",)), group, mapped(group, device, 160), device, 160).because
-    '64 rows of 30000 elements (more than 1024 each) would fill 64 of 160 blocks'
+    '64 rows of 30,000 elements, longer than 1024, would fill only 64 of 160 blocks'
     """
-    size = f"{mapping.blocks} blocks of {mapping.threads} threads"
+    size = f"{counted(mapping.blocks, 'block')} of {counted(mapping.threads, 'thread')}"
+    pieces = f"split over {counted(mapping.pieces, 'block')}, {counted(mapping.piece, 'element')} each"
+    times = "" if mapping.tasks == 1 else f", {counted(mapping.tasks, 'time')}"
     chosen = {
-        "split": f"{size}: each row is split over {mapping.pieces} blocks, {mapping.piece} elements each",
-        "pack": f"{size}: {mapping.lanes} threads a row, {mapping.per_block} side by side, "
-        f"{mapping.tasks} one after the other",
-        COLUMN: f"{size}: {device.warp} results side by side, {mapping.tasks} tiles one after the other"
-        if mapping.pieces == 1
-        else f"{size}: {device.warp} results side by side, each split over {mapping.pieces} blocks, "
-        f"{mapping.piece} elements each",
-        ELEMENT: f"{size}: {mapping.tasks} tiles one after the other",
+        "split": f"each row is {pieces}",
+        "pack": f"a block takes {counted(mapping.per_block, 'row')} of {counted(mapping.lanes, 'thread')}{times}",
+        COLUMN: f"a block takes {device.warp} columns side by side{times if mapping.pieces == 1 else ', ' + pieces}",
+        ELEMENT: f"a block takes {counted(mapping.threads, 'element')}{times}",
     }[mapping.kind]
-    return Decision("mapping", graph.nodes[group.backbone].name, chosen, _why(group, mapping, device, wave))
+    because = _why(group, mapping, device, wave)
+    return Decision("mapping", graph.nodes[group.backbone].name, f"{size}; {chosen}", because)
 
 
 def _why(group: Group, mapping: ThreadMapping, device: FusionDevice, wave: int) -> str:
     """Why a mapping splits, packs or does neither."""
+    length = counted(group.length, "element")
     if group.kind == ELEMENT:
-        return f"{group.rows} elements are {up(group.rows, mapping.threads)} tiles, and {wave} blocks are one wave"
+        return f"{counted(group.rows, 'element')}: {_spread(up(group.rows, mapping.threads), wave)}"
     if group.kind == ROW:
-        many = f"{group.rows} rows of {group.length} elements"
+        many = f"{counted(group.rows, 'row')} of {length}"
         if mapping.pieces > 1:
-            return f"{many} (more than {device.split_length} each) would fill {group.rows} of {wave} blocks"
-        why = _whole_row(group, device, wave) or f"{wave} blocks are too few to give a row two"
-        return f"{many}: {why}; {up(group.rows, mapping.per_block)} tiles, and {wave} blocks are one wave"
+            return f"{many}, longer than {device.split_length}, would fill only {group.rows} of {wave} blocks"
+        why = _whole_row(group, device, wave) or f"{counted(wave, 'block')} are too few to give each row two"
+        return f"{why}; {many}: {_spread(up(group.rows, mapping.per_block), wave)}"
     tiles = up(group.rows, device.warp)
-    many = f"{group.rows} columns of {group.length} elements are {tiles} tiles"
+    many = f"{counted(group.rows, 'column')} of {length}"
     if mapping.pieces > 1:
-        return f"{many} and would fill {tiles} of {wave} blocks"
-    if tiles >= wave:
-        return f"{many}, enough for {wave} blocks"
+        return f"{many} would fill only {tiles} of {wave} blocks"
     turns = up(group.length, min(device.block_threads, group.length * device.warp) // device.warp)
-    worth = _not_worth(turns, device) or f"a block takes {turns} turns for them, and {wave} blocks are one wave"
-    return f"{many}: {worth}"
+    why = "" if tiles >= wave else _not_worth(turns, device) or f"a block is done in {counted(turns, 'turn')}"
+    return "; ".join(filter(None, (why, f"{many}: {_spread(tiles, wave)}")))
+
+
+def _spread(tiles: int, wave: int) -> str:
+    """How many tiles there are for how many blocks."""
+    return f"{counted(tiles, 'tile')} for {counted(wave, 'block')} that are on the device at once"

@@ -93,7 +93,7 @@ def test_a_heavy_operation_is_stored_only_if_its_own_subgraph_repeats_it() -> No
     first, second = clusters(graph)[0]
     assert (_names(graph, first), _names(graph, second)) == (["heavy", "matrix", "repeated"], ["back", "y"])
     assert {each.node: each.because for each in candidates_of(graph, first)} == {
-        "heavy": "tanh is heavy and repeated repeats it 1 times",
+        "heavy": "tanh is heavy and repeated repeats it 1 time",
         "matrix": "product reads it outside of the sub-graph",
         "repeated": "y reads it outside of the sub-graph",
     }
