@@ -84,8 +84,7 @@ def _columns(group: Group, device: FusionDevice, wave: int) -> ThreadMapping:
 
 def _column_cut(group: Group, device: FusionDevice, wave: int) -> int:
     """Into how many pieces a column should be cut."""
-    threads = min(device.block_threads, group.length * device.warp)
-    turns = up(group.length, threads // device.warp)
+    turns = up(group.length, device.block_threads // device.warp)
     return 1 if _not_worth(turns, device) else max(1, min(wave // up(group.rows, device.warp), turns))
 
 
@@ -171,7 +170,7 @@ def _why(group: Group, mapping: ThreadMapping, device: FusionDevice, wave: int) 
     many = f"{counted(group.rows, 'column')} of {length}"
     if mapping.pieces > 1:
         return f"{many} would fill only {tiles} of {wave} blocks"
-    turns = up(group.length, min(device.block_threads, group.length * device.warp) // device.warp)
+    turns = up(group.length, device.block_threads // device.warp)
     why = "" if tiles >= wave else _not_worth(turns, device) or f"a block is done in {counted(turns, 'turn')}"
     return "; ".join(filter(None, (why, f"{many}: {_spread(tiles, wave)}")))
 
