@@ -41,12 +41,12 @@ class _Clusters:
     def join(self, a: int, b: int) -> None:
         """Make one cluster of two; the lower number stays."""
         a, b = sorted((a, b))
+        for number in _numbers(self.members[b]):
+            self.of[number] = a
         members = self.members[a] | self.members.pop(b)
         before = (self.before[a] | self.before.pop(b)) & ~members
         after = (self.after[a] | self.after.pop(b)) & ~members
         self.members[a], self.before[a], self.after[a] = members, before, after
-        for number in _numbers(members):
-            self.of[number] = a
         for other, nodes in self.members.items():
             if nodes & before:
                 self.after[other] |= after | members
