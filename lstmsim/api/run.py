@@ -84,8 +84,9 @@ class Run:
     def report(self) -> Report:
         """The report of the run."""
         chip, jobs = self.scenario.chip, self.scenario.jobs
-        planned = target_of(chip.kind).planned(chip, jobs)
-        return replace(measure(self.scenario, self.totals, self.engine), planned=planned)
+        target = target_of(chip.kind)
+        measured = measure(self.scenario, self.totals, self.engine)
+        return replace(measured, planned=target.planned(chip, jobs), kernels=target.kernels(chip, jobs))
 
     @cached_property
     def timeline(self) -> Timeline:

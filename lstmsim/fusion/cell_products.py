@@ -70,7 +70,7 @@ def products_of(layer: Layer) -> tuple[StepProduct, ...]:
     sums = [(each, layer.units(stage.rows)) for stage in layer.cell.stages for each in stage.sums]
     read = dict.fromkeys(vector for each, _ in sums for vector in each.vectors)
     outside = tuple(vector for vector in ("x", "h") if vector in read)
-    groups = [outside] if outside else []
+    groups: list[tuple[str, ...]] = [outside] if outside else []
     groups += [(vector,) for vector in read if vector not in outside]
     known: set[str] = set()
     made = []
@@ -93,5 +93,6 @@ def _product(layer: Layer, vectors: tuple[str, ...], sums: Sequence[tuple[Sum, i
         bounds = sum(columns[: min(places)]), sum(columns[: max(places) + 1])
         sections.append((sum(rows for _, rows in members), *bounds))
     every = [member for members in groups.values() for member in members]
-    names, rows = (tuple(each) for each in zip(*every, strict=True))
-    return StepProduct(vectors, columns, names, rows, tuple(name not in known for name in names), tuple(sections))
+    names = tuple(name for name, _ in every)
+    fresh = tuple(name not in known for name in names)
+    return StepProduct(vectors, columns, names, tuple(rows for _, rows in every), fresh, tuple(sections))

@@ -43,8 +43,9 @@ def _cores(scenario: Scenario) -> Markup:
 
 
 def _beside(scenario: Scenario) -> Markup:
-    """What the cores share, for example a memory."""
-    texts = target_of(scenario.chip.kind).beside_cores(scenario.chip, scenario.jobs)
+    """What the cores share, for example a memory; how steps were cut into kernels."""
+    target = target_of(scenario.chip.kind)
+    texts = (*target.beside_cores(scenario.chip, scenario.jobs), *target.kernels(scenario.chip, scenario.jobs))
     return joined([element("p", " ".join(texts), class_="note") if texts else "", _planned(scenario)])
 
 

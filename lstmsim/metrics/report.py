@@ -152,6 +152,7 @@ class Report(Table, forms="lstmsim.metrics.report_text"):
     memory_busy_cycles: how long the memory beside the chip was at work; None if all weights stay on the chip.
     remarks: what was simulated although the machine could not do it, or although no source says how long it takes.
     planned: how products of the jobs are spread over threads; None: the machine plans none, or nobody asked it.
+    kernels: sentences on how time steps of the jobs were cut into kernels; empty: as the machine always does it.
     """
 
     chip: str
@@ -167,6 +168,7 @@ class Report(Table, forms="lstmsim.metrics.report_text"):
     memory_busy_cycles: int | None = None
     remarks: tuple[str, ...] = ()
     planned: PlannedProducts | None = None
+    kernels: tuple[str, ...] = ()
 
     @property
     def accounts(self) -> tuple[str, ...]:

@@ -62,6 +62,8 @@ def _beside_json(report: Report) -> dict[str, Any]:
         entries["memory"] = {"busy_cycles": report.memory_busy_cycles}
     if report.planned is not None:
         entries["plans"] = planned_json(report.planned)
+    if report.kernels:
+        entries["kernels"] = list(report.kernels)
     if report.remarks:
         entries["remarks"] = list(report.remarks)
     return entries
@@ -104,6 +106,9 @@ def report_text(report: Report) -> str:
     parts = [f"{report.chip} at {_whole(report.frequency_mhz)} MHz, engine {report.engine}", cores_text(report)]
     parts += [_losses_text(report), _jobs_text(report)]
     parts += [] if report.planned is None else [planned_text(report.planned)]
+    if report.kernels:
+        lines = [textwrap.wrap(each, _WIDTH, break_on_hyphens=False, subsequent_indent="  ") for each in report.kernels]
+        parts.append("\n".join(line for own in lines for line in own))
     parts.append(_summary_text(report))
     return "\n\n".join(parts)
 

@@ -169,6 +169,14 @@ class Entries:
             raise InputError([Mistake(f"job {job.name}: {each.keys[0][0]}", each.sentence) for each in faults])
         check_cores(cores, job)
 
+    def model_refusal(self, entry: Mapping[str, Any], model: Model) -> str | None:
+        """Why a chip cannot run a model, whatever its cores, in a sentence; None if it can.
+
+        entry: the entry of the chip; it may hold mistakes.
+        model: the network.
+        """
+        return None
+
     def split_refusal(self, core: Any, model: Model, split: str, members: int) -> str | None:
         """Why a job cannot be split over `members` cores like this one, in a sentence; None if it can."""
         return None

@@ -137,6 +137,10 @@ class Target(Entries, ABC):
         """How the products of jobs are spread over threads; None: the machine plans no threads for them."""
         return None
 
+    def kernels(self, chip: Any, jobs: Sequence[Job]) -> tuple[str, ...]:
+        """Sentences on how the time steps of jobs were cut into kernels; empty: as the machine always does it."""
+        return ()
+
     def begins_cold(self, chip: Any) -> bool:
         """Whether the first time step of a job loads weights that later steps have near: it is then no steady step.
 

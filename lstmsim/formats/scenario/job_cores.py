@@ -103,7 +103,9 @@ class Runnable:
     def _refusal(self, core: AnyCore, model: Model) -> str | None:
         key = (core, id(model))
         if key not in self._refusals:
-            self._refusals[key] = core.refusal(model)
+            chip, target = self.document.data.get("chip"), self.of_chip.target
+            refused = target.model_refusal(chip, model) if target is not None and isinstance(chip, dict) else None
+            self._refusals[key] = refused or core.refusal(model)
         return self._refusals[key]
 
     def _split_cores(

@@ -9,15 +9,18 @@ from typing import Annotated
 
 from lstmsim.bounds import MAX_LATENCY_CYCLES
 from lstmsim.checked import checked
+from lstmsim.errors import InputError, Mistake
+from lstmsim.fusion.device import SPLIT_RULES
 from lstmsim.keys import Key
 from lstmsim.records import hashed_once, record
 from lstmsim.targets.entries import Clock, check_description
+from lstmsim.targets.parallel.cells import FUSION
 from lstmsim.targets.parallel.core import L2_STATES, MAX_PARTITIONS, ParallelCore, ParallelLatency
 from lstmsim.targets.parallel.words import STALLS, UNIT, WORDS
 from lstmsim.workload.figures import CoreFigures
 from lstmsim.workload.scenario import Job
 
-__all__ = ["RECURRENT", "Device", "ParallelCore", "ParallelDevice", "ParallelLatency"]
+__all__ = ["RECURRENT", "Device", "ParallelCore", "ParallelDevice", "ParallelLatency", "joint_mistakes"]
 
 #: How a recurrent job is run.
 RECURRENT = ("kernels", "persistent")
@@ -84,11 +87,32 @@ class ParallelDevice:
             source="assumption, because libraries launch kernels for each step where weights do not stay in registers",
         ),
     ] = "kernels"
+    fusion: Annotated[
+        str,
+        Key(
+            "what follows the products of a step: the cell's own kernel (cell), one kernel for each part that can be "
+            "one (on), one for each operation (off); docs/fusion.md",
+            choices=FUSION,
+            source="assumption, because libraries have a kernel written for the common cells",
+        ),
+    ] = "cell"
+    split_rule: Annotated[
+        str,
+        Key(
+            "of fused kernels: when several blocks share a result, as published (paper) or where that is worth a grid "
+            "barrier (costed)",
+            choices=SPLIT_RULES,
+            source="AStitch (ASPLOS'22); costed is this project's",
+        ),
+    ] = "paper"
     sources: Mapping[str, str] = field(default_factory=dict, hash=False, compare=False)
     kind: str = "parallel-device"
 
     def __post_init__(self) -> None:
         check_description(self)
+        mistakes = joint_mistakes(self.recurrent, self.fusion)
+        if mistakes:
+            raise InputError([Mistake(f"chip {self.name}: {key}", text) for key, text in mistakes])
 
     @cached_property
     def view(self) -> Device:
@@ -118,6 +142,22 @@ class ParallelDevice:
             "left out: instruction fetch, register banks, TLB, slices of L2, rows of DRAM, dual issue; a sector that a "
             "load of the same cohort is still bringing counts as there",
         )
+
+
+def joint_mistakes(recurrent: str, fusion: str) -> list[tuple[str, str]]:
+    """What is wrong with keys of a chip taken together, as (key, sentence) pairs.
+
+    recurrent, fusion: as in `ParallelDevice`.
+
+    >>> joint_mistakes("kernels", "on"), joint_mistakes("persistent", "on")[0][0]
+    ([], 'fusion')
+    """
+    if recurrent == "persistent" and fusion != "cell":
+        text = (
+            f"must be cell where recurrent kernels are persistent, got {fusion!r}: a persistent kernel has every step"
+        )
+        return [("fusion", f"{text} in it, and fused kernels are launched one by one")]
+    return []
 
 
 _OF_CORE = (

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import ClassVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
 from lstmsim.errors import InputError, Mistake
-from lstmsim.targets.entries import Entries
+from lstmsim.targets.entries import Entries, Fault
+from lstmsim.targets.parallel.cells import cells_refusal
 from lstmsim.targets.parallel.core import ParallelCore
-from lstmsim.targets.parallel.device import ParallelDevice
+from lstmsim.targets.parallel.device import ParallelDevice, joint_mistakes
+from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Job
 
 __all__ = ["ParallelEntries"]
@@ -28,9 +30,21 @@ class ParallelEntries(Entries):
         """A fault if the SMs are not equal."""
         return ("must be equal: all SMs of a parallel device are alike",) if len(set(cores)) > 1 else ()
 
+    def chip_faults(self, entry: Mapping[str, Any], cores: Sequence[ParallelCore]) -> Sequence[Fault]:
+        """A fault if each step's kernels are to be fused and yet all steps to be one kernel."""
+        wrong = joint_mistakes(entry.get("recurrent", "kernels"), entry.get("fusion", "cell"))
+        return tuple(Fault.at(key, text, "recurrent") for key, text in wrong)
+
+    def model_refusal(self, entry: Mapping[str, Any], model: Model) -> str | None:
+        """A cell that no kernels are written for runs by fused kernels only."""
+        return cells_refusal(model, entry.get("fusion", "cell"))
+
     def check(self, chip: ParallelDevice, job: Job) -> None:
         """`InputError` if the device has no kernels for a job, or the job asks for what it does not have."""
         self.check_job(chip.cores, job)
+        refused = cells_refusal(job.model, chip.fusion)
+        if refused:
+            raise InputError(Mistake(f"job {job.name}", f"no core can run it: {refused}"))
         mistakes = [Mistake(f"job {job.name}: {key}", text) for key, text in _mistakes(job)]
         if mistakes:
             raise InputError(mistakes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
@@ -11,16 +12,17 @@ from lstmsim.records import record
 from lstmsim.sparse.ranges import firsts
 from lstmsim.targets.parallel.cells import GATES
 from lstmsim.targets.parallel.device import Device, ParallelDevice
-from lstmsim.targets.parallel.kernel import CLASS, Ints, Priced
+from lstmsim.targets.parallel.fused.steps import fused_step
+from lstmsim.targets.parallel.kernel import CLASS, Ints, Priced, Run
 from lstmsim.targets.parallel.kernels.dense.recurrent import RecurrentSizes, recurrent_layer
-from lstmsim.targets.parallel.kernels.dense.tiles import Tile, default_tiles
+from lstmsim.targets.parallel.kernels.dense.tiles import tile_for
 from lstmsim.targets.parallel.lowering.program import DeviceJob
 from lstmsim.targets.parallel.memory.traffic import priced
 from lstmsim.workload.dispatch import DISPATCH
 from lstmsim.workload.model import Layer
 from lstmsim.workload.scenario import Job
 
-__all__ = ["device_jobs", "tile_for"]
+__all__ = ["device_jobs"]
 
 _FMA = CLASS["fma"]
 #: Names of the kernels of products; a persistent kernel has the name of its cell.
@@ -46,11 +48,7 @@ def device_jobs(chip: ParallelDevice, jobs: Sequence[Job]) -> list[DeviceJob]:
     """
     made = []
     for job in jobs:
-        runs = [
-            _layer_run(chip.view, _sizes(layer, job.batch, job.steps), chip.recurrent == "persistent")
-            for layer in job.model.layers
-            for _ in range(layer.directions)
-        ]
+        runs = [_run_of(chip, layer, job) for layer in job.model.layers for _ in range(layer.directions)]
         key, from_arrival = DISPATCH[job.dispatch](job)
         kernels = tuple(kernel for run in runs for kernel in run.kernels)
         work = tuple(each for run in runs for each in run.work)
@@ -58,40 +56,47 @@ def device_jobs(chip: ParallelDevice, jobs: Sequence[Job]) -> list[DeviceJob]:
     return made
 
 
+def _run_of(chip: ParallelDevice, layer: Layer, job: Job) -> _LayerRun:
+    """The kernels of one direction of a layer; equal ones are the same objects."""
+    if chip.fusion == "cell":
+        return _layer_run(chip.view, _sizes(layer, job.batch, job.steps), chip.recurrent == "persistent")
+    # a direction of its own: the kernels do not depend on how many there are
+    alone = replace(layer, bidirectional=False, reverse=False)
+    return _fused_run(chip.view, alone, job.batch, job.steps, chip.fusion, chip.split_rule)
+
+
+@lru_cache(maxsize=8)
+def _fused_run(device: Device, layer: Layer, batch: int, steps: int, fusion: str, split_rule: str) -> _LayerRun:
+    step = fused_step(device, layer, batch, fusion, split_rule)
+    kernels = priced(Run(step.run.arrays, step.run.kernels * steps), device)
+    shares = _shared_out(kernels[: len(step.products)], step.products, layer.macs_per_step * batch)
+    return _LayerRun(kernels, shares * steps)
+
+
 def _sizes(layer: Layer, batch: int, steps: int) -> RecurrentSizes:
     return RecurrentSizes(layer.hidden, layer.input, batch, steps, layer.cell.name)
 
 
-def tile_for(rows: int, columns: int, device: Device) -> Tile:
-    """The tile of a product: of the default tiles the largest that still gives each SM a block, else the smallest.
-
-    rows, columns: of the product.
-    device: where it runs.
-    """
-    tiles = default_tiles(columns)
-    for tile in reversed(tiles):
-        if -(-rows // tile.bm) * -(-columns // tile.bn) >= device.sms:
-            return tile
-    return tiles[0]
-
-
 @lru_cache(maxsize=8)
 def _layer_run(device: Device, sizes: RecurrentSizes, persistent: bool) -> _LayerRun:
-    tile = tile_for(GATES[sizes.cell] * sizes.hidden, sizes.batch, device) if sizes.batch > 1 else None
+    tile = tile_for(GATES[sizes.cell] * sizes.hidden, sizes.batch, device.sms) if sizes.batch > 1 else None
     made = recurrent_layer(sizes, tile, 0, device, persistent)
     kernels = priced(made.run, device)
     step = len(kernels) if persistent else len(kernels) // sizes.steps
-    shares = _shared_out(kernels[:step], made.metrics["macs"] * step // len(kernels))
+    products = [each.shape.name in _PRODUCTS for each in kernels[:step]]
+    shares = _shared_out(kernels[:step], products, made.metrics["macs"] * step // len(kernels))
     return _LayerRun(kernels, shares * (len(kernels) // step))
 
 
-def _shared_out(kernels: Sequence[Priced], macs: int) -> tuple[Ints | None, ...]:
-    """Share the useful multiply-accumulates of some kernels out to the streams of products, by their multiply-adds."""
+def _shared_out(kernels: Sequence[Priced], products: Sequence[bool], macs: int) -> tuple[Ints | None, ...]:
+    """Share the useful multiply-accumulates of some kernels out to the streams of products, by their multiply-adds.
+
+    products: of each kernel whether it is a product.
+    """
     counts = []
-    for kernel in kernels:
+    for kernel, product in zip(kernels, products, strict=True):
         whole = kernel.instructions
         sums = firsts(np.where(whole.kind == _FMA, whole.count, 0))
-        product = kernel.shape.name in _PRODUCTS
         counts.append((sums[whole.first[1:]] - sums[whole.first[:-1]]) * product)
     sums = np.cumsum(np.concatenate(counts))
     upto = np.rint(sums / max(int(sums[-1]), 1) * macs).astype(np.int64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from lstmsim.errors import InputError
@@ -60,15 +61,22 @@ class _ParallelTarget(ParallelEntries, Target):
         for job in jobs:
             self.check(chip, job)
         kinds = kinds_of(chip.cores)
-        check_size(kinds, jobs, self.per_step)
+        check_size(kinds, jobs, partial(self.per_step, fused=chip.fusion != "cell"))
         lowered = program_of_jobs(chip.view, device_jobs(chip, jobs))
         return tabled(lowered.flat, lowered.names)
 
     def per_step(
-        self, cores: Sequence[ParallelCore], model: Model, batch: int = 1, split: str = "", members: int = 1
+        self,
+        cores: Sequence[ParallelCore],
+        model: Model,
+        batch: int = 1,
+        split: str = "",
+        members: int = 1,
+        *,
+        fused: bool = False,
     ) -> PerStep:
-        """Bounds on the operations of one step of a job."""
-        return per_step(cores, model, batch)
+        """Bounds on the operations of one step of a job; fused: as of `lstmsim.targets.parallel.sizes.per_step`."""
+        return per_step(cores, model, batch, fused=fused)
 
     def chip_counts(self, chip: ParallelDevice) -> Mapping[str, int]:
         """SMs, and warps that they hold at once."""
@@ -97,6 +105,12 @@ class _ParallelTarget(ParallelEntries, Target):
         from lstmsim.targets.parallel.fused.study import FUSED
 
         return FUSED
+
+    def kernels(self, chip: ParallelDevice, jobs: Sequence[Job]) -> tuple[str, ...]:
+        """How what follows the products of a step became kernels, where the cells' own kernels do not run."""
+        from lstmsim.targets.parallel.fused.told import fused_text
+
+        return fused_text(chip, jobs)
 
     def begins_cold(self, chip: ParallelDevice) -> bool:
         """A persistent kernel loads its weights once, and so do kernels for each step where a cold L2 has room."""

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from lstmsim.targets.change import Change, detail_of, halved
-from lstmsim.targets.parallel.device import ParallelCore, ParallelDevice
+from lstmsim.targets.parallel.cells import cells_refusal
+from lstmsim.targets.parallel.device import ParallelCore, ParallelDevice, joint_mistakes
 from lstmsim.workload.scenario import Job
 
 __all__ = ["changes", "order_changes"]
@@ -17,6 +18,9 @@ _OF_CHIP: dict[str, Callable[[ParallelDevice], dict[str, Any]]] = {
     "SMs doubled": lambda chip: {"cores": chip.cores * 2},
     "persistent kernels": lambda chip: {"recurrent": "persistent"},
     "launches twice as fast": lambda chip: {"launch": chip.launch // 2},
+    "fused kernels": lambda chip: {"fusion": "on"},
+    "kernels of cells": lambda chip: {"fusion": "cell"},
+    "costed splits": lambda chip: {"split_rule": "costed"},
     "memory twice as fast": lambda chip: {"dram": -(-chip.dram // 2)},
     "L2 warm": lambda chip: {"l2_state": "warm"},
     "L2 doubled": lambda chip: {"l2_bytes": 2 * chip.l2_bytes},
@@ -45,7 +49,7 @@ def changes(chip: ParallelDevice, jobs: Sequence[Job]) -> list[Change]:
     for name, of_chip in _OF_CHIP.items():
         new = of_chip(chip)
         told = f"{len(chip.cores)} -> {len(chip.cores) * 2}" if "cores" in new else detail_of([(chip, new)])
-        if any(getattr(chip, key) != value for key, value in new.items()):
+        if any(getattr(chip, key) != value for key, value in new.items()) and _fits(chip, new, jobs):
             tried.append(Change(name, told, replace(chip, **new), tuple(jobs)))
     for name, of_core in _OF_CORES.items():
         new = of_core(chip.cores[0])
@@ -53,6 +57,16 @@ def changes(chip: ParallelDevice, jobs: Sequence[Job]) -> list[Change]:
         told = detail_of([(chip.cores[0], new)], untold=("latency",))
         tried.append(Change(name, told, replace(chip, cores=(core,) * len(chip.cores)), tuple(jobs)))
     return tried
+
+
+def _fits(chip: ParallelDevice, new: dict[str, Any], jobs: Sequence[Job]) -> bool:
+    """Whether a chip with new fields can be, has another effect, and runs the jobs."""
+    fusion = new.get("fusion", chip.fusion)
+    if joint_mistakes(new.get("recurrent", chip.recurrent), fusion):
+        return False
+    if "split_rule" in new and fusion != "on":
+        return False
+    return all(cells_refusal(job.model, fusion) is None for job in jobs)
 
 
 def order_changes(chip: ParallelDevice, jobs: Sequence[Job]) -> list[Change]:

@@ -18,8 +18,9 @@ from lstmsim.formats.traces import READABLE, load_trace
 from lstmsim.program.tabled import TabledProgram
 from lstmsim.program.unflatten import program_of
 from lstmsim.targets.parallel.cells import GATES
-from lstmsim.targets.parallel.jobs import device_jobs, tile_for
+from lstmsim.targets.parallel.jobs import device_jobs
 from lstmsim.targets.parallel.kernels.dense.recurrent import CELLS, RecurrentSizes, recurrent_layer
+from lstmsim.targets.parallel.kernels.dense.tiles import tile_for
 from lstmsim.targets.registry import target_of
 from tests.timelines import assert_equal
 
@@ -154,9 +155,9 @@ def test_too_large_jobs_are_refused_before_a_kernel_is_written() -> None:
 
 
 def test_the_tile_of_a_large_product_is_the_largest_that_keeps_every_sm_busy() -> None:
-    device = lstmsim.load_chip("v100").view
-    assert tile_for(4096, 16, device).bm == 64
-    assert [tile_for(rows, 128, device).bn for rows in (1024, 5120, 10240)] == [64, 64, 128]
+    sms = len(lstmsim.load_chip("v100").cores)
+    assert tile_for(4096, 16, sms).bm == 64
+    assert [tile_for(rows, 128, sms).bn for rows in (1024, 5120, 10240)] == [64, 64, 128]
 
 
 @pytest.mark.parametrize(

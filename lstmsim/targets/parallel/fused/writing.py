@@ -15,7 +15,7 @@ from lstmsim.targets.parallel.fused.stages import Text, stage_turns
 from lstmsim.targets.parallel.kernel import Kernel, KernelShape, Run
 from lstmsim.targets.parallel.writing.streams import Grid, joined
 
-__all__ = ["fused_run"]
+__all__ = ["fused_kernel", "fused_run"]
 
 #: Warps that are written together: their tables stay in a cache.
 _WARPS = 4096
@@ -28,12 +28,19 @@ def fused_run(graph: Graph, kernels: Sequence[PlannedKernel], device: Device) ->
     """
     memories, partials = arrays_of(graph, kernels)
     places = {memory.name: place for place, memory in enumerate(memories)}
-    return Run(memories, tuple(_kernel(graph, each, partials, places, device) for each in kernels))
+    return Run(memories, tuple(fused_kernel(graph, each, partials, places, device) for each in kernels))
 
 
-def _kernel(
+def fused_kernel(
     graph: Graph, kernel: PlannedKernel, partials: Mapping[int, str], places: Mapping[str, int], device: Device
 ) -> Kernel:
+    """The kernel of the device for one planned kernel.
+
+    graph, kernel: the planned kernel and its graph.
+    partials: names of the arrays of partials, as from `lstmsim.targets.parallel.fused.homes.arrays_of`.
+    places: places of the run's arrays by name.
+    device: the device that it is written for.
+    """
     warps = up(kernel.threads, device.warp)
     homes = homes_of(graph, kernel, partials)
     stages = [stage_turns(homes, stage, device.warp, warps) for stage in kernel.stages]

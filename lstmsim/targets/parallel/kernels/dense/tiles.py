@@ -6,7 +6,7 @@ from lstmsim.errors import InputError, Mistake
 from lstmsim.records import record
 from lstmsim.targets.parallel.kernels.options import bad_number, refuse
 
-__all__ = ["GemmOptions", "Tile", "default_tiles", "slices_of", "tile_of"]
+__all__ = ["GemmOptions", "Tile", "default_tiles", "slices_of", "tile_for", "tile_of"]
 
 
 @record
@@ -114,3 +114,16 @@ def slices_of(inner: int, split: int, tile: Tile, tiles: int, sms: int) -> list[
     # ceil(inner / count), rounded up to whole inner elements of the tile
     length = -(-inner // (count * tile.bk)) * tile.bk
     return [(start, min(inner, start + length)) for start in range(0, inner, length)]
+
+
+def tile_for(rows: int, columns: int, sms: int) -> Tile:
+    """The tile of a product: of the default tiles the largest that still gives each SM a block, else the smallest.
+
+    rows, columns: of the product.
+    sms: of the device.
+    """
+    tiles = default_tiles(columns)
+    for tile in reversed(tiles):
+        if -(-rows // tile.bm) * -(-columns // tile.bn) >= sms:
+            return tile
+    return tiles[0]

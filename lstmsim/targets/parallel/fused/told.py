@@ -1,0 +1,64 @@
+"""How the steps of jobs were cut into fused kernels, for reports."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lstmsim.fusion.plan import GLOBAL, SHARED, FusionPlan, PlannedKernel
+from lstmsim.targets.parallel.device import ParallelDevice
+from lstmsim.targets.parallel.fused.steps import planned_step
+from lstmsim.workload.model import Layer
+from lstmsim.workload.scenario import Job
+
+__all__ = ["fused_text"]
+
+#: Most layers that are told.
+_MOST = 8
+
+
+def fused_text(chip: ParallelDevice, jobs: Sequence[Job]) -> tuple[str, ...]:
+    """Sentences on what follows the products of a step, like layers once; none where the cells' own kernels run.
+
+    chip: where the jobs run.
+    jobs: of them `model` and `batch` count.
+    """
+    if chip.fusion == "cell":
+        return ()
+    alike: dict[tuple[Layer, int], list[str]] = {}
+    for model, batch in {(job.model.name, id(job.model), job.batch): (job.model, job.batch) for job in jobs}.values():
+        for number, layer in enumerate(model.layers):
+            alike.setdefault((layer, batch), []).append(f"layer {number} of {model.name}")
+    told = [_layer(chip, layer, batch, names) for (layer, batch), names in list(alike.items())[:_MOST]]
+    more = len(alike) - len(told)
+    return (*told, f"Fusion: and {more} more kinds of layers.") if more else tuple(told)
+
+
+def _layer(chip: ParallelDevice, layer: Layer, batch: int, names: Sequence[str]) -> str:
+    plan = planned_step(chip.view, layer, batch, chip.split_rule)
+    operations = sum(len(each.nodes) for each in plan.subgraphs)
+    products = sum(node.op == "matmul" for node in plan.graph.nodes)
+    others = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    beside = f"{products} product{'s' if products > 1 else ''}"
+    step = f"Fusion: {chip.fusion}: a step of {names[0]}{others} ({layer.cell.name}, batch {batch}) is {beside} and"
+    if chip.fusion == "off":
+        return f"{step} {operations} operations, a kernel for each."
+    kernels = "; ".join(_kernel(each.kernel, len(each.nodes)) for each in plan.subgraphs)
+    return f"{step} {_counted(plan)}: {kernels}."
+
+
+def _counted(plan: FusionPlan) -> str:
+    count = len(plan.subgraphs)
+    return f"{count} kernel{'s' if count > 1 else ''}"
+
+
+def _kernel(kernel: PlannedKernel, operations: int) -> str:
+    """A kernel in short: its grid, where its values lie, how often all blocks meet."""
+    schemes = [stage.scheme for stage in kernel.stages]
+    lie = [f"{schemes.count(each)} {each}" for each in (SHARED, GLOBAL) if each in schemes]
+    parts = [
+        f"{operations} operations in {len(schemes)} stages",
+        f"{kernel.blocks} block{'s' if kernel.blocks > 1 else ''} of {kernel.threads} threads",
+        *([f"values: {' and '.join(lie)}"] if lie else []),
+        *([f"{kernel.grid_barriers} grid barriers"] if kernel.grid_barriers else []),
+    ]
+    return ", ".join(parts)
