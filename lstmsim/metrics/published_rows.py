@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-__all__ = ["Anchor", "Claim", "Hardware", "IntelWorkload", "Measurement"]
+__all__ = ["Anchor", "Claim", "Hardware", "IntelWorkload", "KernelCounts", "Measurement"]
 
 #: Cell -> how many matrices with `hidden` rows take the input in each step. As many matrices take the state.
 _GATES: Mapping[str, int] = {"lstm": 4, "gru": 3, "rnn": 1}
@@ -230,3 +230,26 @@ class Claim:
     unit: str
     source: str
     where_read: str
+
+
+@dataclass(frozen=True)
+class KernelCounts:
+    """Kernels of a whole network on a GPU under two compilers: XLA, and one that fuses what is memory-intensive.
+
+    network: its name.
+    kernels_xla, kernels_fused: memory-intensive kernels of an inference.
+    copies_xla, copies_fused: calls that copy or set memory.
+    source, note: where the figures were read, and a remark.
+
+    >>> from lstmsim.formats.tables.published import fusion
+    >>> fusion()[0].network, fusion()[0].kernels_xla
+    ('CRNN', 986)
+    """
+
+    network: str
+    kernels_xla: int
+    kernels_fused: int
+    copies_xla: int
+    copies_fused: int
+    source: str
+    note: str

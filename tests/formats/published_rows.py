@@ -14,7 +14,7 @@ from lstmsim.formats.tables.published import published_folder, table_names
 
 RECORD = Path(__file__).parents[1] / "data" / "published_rows.json"
 #: How many of each table's first columns name a row.
-NAMED_BY = {"deepbench": 6, "intel_npu": 1, "accelerators": 8, "hardware": 1, "claims": 1}
+NAMED_BY = {"deepbench": 6, "intel_npu": 1, "accelerators": 8, "hardware": 1, "claims": 1, "fusion": 1}
 
 Prints = dict[str, dict[str, str]]
 

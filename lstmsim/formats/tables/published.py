@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from lstmsim.formats.tables.published_table import Column, decimal, one_of, read_table, sizes, text, whole
-from lstmsim.metrics.published_rows import Anchor, Claim, Hardware, IntelWorkload, Measurement
+from lstmsim.metrics.published_rows import Anchor, Claim, Hardware, IntelWorkload, KernelCounts, Measurement
 
-__all__ = ["Anchor", "Claim", "Hardware", "IntelWorkload", "Measurement"]
-__all__ += ["accelerators", "claims", "deepbench", "hardware", "intel_npu", "published_folder", "table_names"]
+__all__ = ["Anchor", "Claim", "Hardware", "IntelWorkload", "KernelCounts", "Measurement"]
+__all__ += ["accelerators", "claims", "deepbench", "fusion", "hardware", "intel_npu", "published_folder", "table_names"]
 
 _Row = TypeVar("_Row")
 _Folder = str | os.PathLike[str] | None
@@ -53,6 +53,10 @@ _COLUMNS: Mapping[str, tuple[Column, ...]] = {
     "claims": (
         *(text("key"), text("source"), text("quantity"), text("value"), text("unit", empty=True), text("where_read")),
     ),
+    "fusion": (
+        *(text("network"), whole("kernels_xla"), whole("kernels_fused"), whole("copies_xla"), whole("copies_fused")),
+        *_SOURCE,
+    ),
 }
 _KEYS: Mapping[str, tuple[str, ...]] = {
     "deepbench": ("design", "cell", "hidden", "input", "steps", "batch"),
@@ -60,6 +64,7 @@ _KEYS: Mapping[str, tuple[str, ...]] = {
     "accelerators": ("design", "device", "cell", "layers", "hidden", "input", "steps", "batch"),
     "hardware": ("design",),
     "claims": ("key",),
+    "fusion": ("network",),
 }
 
 
@@ -80,7 +85,7 @@ def table_names() -> tuple[str, ...]:
     """The names of the tables. Each is a file `<name>.csv` and a function of this module.
 
     >>> table_names()
-    ('deepbench', 'intel_npu', 'accelerators', 'hardware', 'claims')
+    ('deepbench', 'intel_npu', 'accelerators', 'hardware', 'claims', 'fusion')
     """
     return tuple(_COLUMNS)
 
@@ -133,6 +138,15 @@ def claims(folder: _Folder = None) -> tuple[Claim, ...]:
     '2.91'
     """
     return _read("claims", Claim, folder)
+
+
+def fusion(folder: _Folder = None) -> tuple[KernelCounts, ...]:
+    """Read how many kernels whole networks have under two compilers; `InputError` for a damaged table.
+
+    >>> [(row.network, row.kernels_fused) for row in fusion()][:2]
+    [('CRNN', 297), ('ASR', 218)]
+    """
+    return _read("fusion", KernelCounts, folder)
 
 
 def _read(name: str, make: Callable[..., _Row], folder: _Folder) -> tuple[_Row, ...]:
