@@ -1,4 +1,4 @@
-"""Graphs of ONNX files, computed by numpy: inputs are given, stored numbers are the file's, library calls are others'."""
+"""Graphs of ONNX files, computed by numpy: inputs are given, stored numbers are the file's, calls are others'."""
 
 from __future__ import annotations
 

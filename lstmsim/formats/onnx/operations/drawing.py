@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -175,17 +175,24 @@ class Drawing:
         """A part of the value; start: its first place in each axis."""
         if shape == value.shape:
             return value
+        if 0 in shape:
+            return constant(np.zeros(shape, np.float32), value.elem)
         if value.stored:
             places = tuple(slice(at, at + size) for at, size in zip(start, shape, strict=True))
             return self._kept(value, shape, lambda array: array[places], ("slice", start, shape))
         return self._moved("slice", value, shape, start)
 
-    def _kept(self, value: Value, shape: Shape, change: object, key: tuple[object, ...]) -> Value:
+    def _kept(self, value: Value, shape: Shape, change: Callable[[Array], Array], key: tuple[object, ...]) -> Value:
         """Stored numbers in another arrangement, the same value for the same arrangement."""
         whole = (id(value), *key)
         if whole not in self._same:
-            self._spend(value.size)
-            made = Value(shape, value.elem, -1, lambda: change(value.array), value.label)  # type: ignore[operator]
+
+            def load() -> Array:
+                # only what is needed is made: most weights are never looked at
+                self._spend(value.size)
+                return change(value.array)
+
+            made = Value(shape, value.elem, -1, load, value.label)
             self._same[whole] = made
             self._same["kept", id(made)] = value
         return self._same[whole]

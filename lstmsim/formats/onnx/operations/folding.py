@@ -39,6 +39,7 @@ def _gather(draw: Drawing, given: Arguments) -> list[Value]:
 
 def _concat(draw: Drawing, given: Arguments) -> list[Value]:
     values = [each for each in given.inputs if each is not None]
+    values = [each for each in values if each.size] or values[:1]
     if len(values) == 1:
         return values
     arrays = [each.array for each in values]

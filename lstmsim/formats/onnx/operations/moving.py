@@ -19,8 +19,8 @@ Rule = Callable[[Drawing, Arguments], list[Value]]
 
 
 def _same(draw: Drawing, given: Arguments) -> list[Value]:
-    if given.kind == "Dropout" and given.outputs > 1:
-        raise UnreadableError("gives its mask too")
+    if given.kind == "Dropout" and given.scalar(2, 0.0):
+        raise UnreadableError("drops numbers, as in training")
     return [given.value(0)]
 
 

@@ -13,6 +13,8 @@ __all__ = ["NORMALISING"]
 
 Rule = Callable[[Drawing, Arguments], list[Value]]
 Axes = Sequence[int]
+#: The smallest number of 32 bits with all its digits.
+_SMALLEST = 2.0**-126
 
 
 def _rest(given: Arguments, axis: int, rank: int) -> list[int]:
@@ -126,7 +128,9 @@ def _lp(draw: Drawing, given: Arguments) -> list[Value]:
     if power not in (1, 2):
         raise UnreadableError(f"has norm {power}, expected 1 or 2")
     axes = [given.axis(given.whole("axis", -1), len(value.shape))]
-    return [draw.element("divide", value, _length(draw, value, axes, power, keep=True))]
+    # what has length 0 stays 0
+    length = draw.element("maximum", _length(draw, value, axes, power, keep=True), _SMALLEST)
+    return [draw.element("divide", value, length)]
 
 
 def _reduce(kind: str) -> Rule:

@@ -9,7 +9,7 @@ import numpy as np
 from lstmsim.errors import InputError
 from lstmsim.formats.onnx.operations.arguments import Arguments
 from lstmsim.formats.onnx.operations.drawing import Drawing
-from lstmsim.formats.onnx.operations.values import FLOAT, Value, constant
+from lstmsim.formats.onnx.operations.values import FLOAT, UnreadableError, Value, constant
 
 __all__ = ["PRODUCTS"]
 
@@ -70,6 +70,8 @@ def _nothing(value: Value) -> bool:
 
 def _along(draw: Drawing, given: Arguments, scale: Value, like: Value) -> Value:
     """Scales or zero points, one for each place of an axis, in the shape that numpy repeats."""
+    if given.whole("block_size", 0):
+        raise UnreadableError("has a scale for each block of an axis")
     if scale.size == 1 or not like.shape:
         return draw.reshaped(scale, ()) if scale.size == 1 else scale
     axis = given.axis(given.whole("axis", 1), len(like.shape))
@@ -77,7 +79,9 @@ def _along(draw: Drawing, given: Arguments, scale: Value, like: Value) -> Value:
 
 
 def _quantised(draw: Drawing, value: Value, scale: Value, zero: Value | None, elem: int) -> Value:
-    low, high = _RANGES.get(elem, _RANGES[_UINT8])
+    if elem not in _RANGES:
+        raise UnreadableError("makes numbers of fewer than 8 bits, or with fractions")
+    low, high = _RANGES[elem]
     whole = draw.element("round", draw.element("divide", value, scale))
     if zero is not None and not _nothing(zero):
         whole = draw.element("add", whole, zero)
@@ -104,7 +108,7 @@ def _dynamic(draw: Drawing, given: Arguments) -> list[Value]:
     axes = range(len(value.shape))
     high = draw.element("maximum", draw.reduce("reduce_max", value, axes, keep=False), 0.0)
     low = draw.element("minimum", draw.reduce("reduce_min", value, axes, keep=False), 0.0)
-    scale = draw.element("multiply", draw.element("subtract", high, low), 1.0 / 255.0)
+    scale = draw.element("divide", draw.element("subtract", high, low), 255.0)
     zero = draw.element("round", draw.element("divide", draw.element("negate", low), scale))
     zero = draw.element("minimum", draw.element("maximum", zero, 0.0), 255.0, elem=_UINT8)
     return [_quantised(draw, value, scale, zero, _UINT8), scale, zero]

@@ -13,14 +13,16 @@ from numpy.typing import NDArray
 
 from lstmsim.errors import InputError
 
-__all__ = ["BOOL", "FLOAT", "FLOATS", "INT64", "Array", "UnreadableError", "Value", "constant"]
+__all__ = ["BOOL", "FLOAT", "FLOATS", "INT64", "NARROW", "Array", "UnreadableError", "Value", "constant"]
 
 Array = NDArray[Any]
 
 #: Element types as ONNX numbers them (TensorProto.DataType).
 FLOAT, INT64, BOOL = 1, 7, 9
-#: Floating-point types: of 32, 16 and 64 bits, and bfloat16.
-FLOATS = (FLOAT, 10, 11, 16)
+#: Floating-point types of 16 bits and less; a graph computes in 32 instead.
+NARROW = (10, 16, 17, 18, 19, 20, 23)
+#: All floating-point types; 11 has 64 bits.
+FLOATS = (FLOAT, 11, *NARROW)
 
 
 class UnreadableError(Exception):
