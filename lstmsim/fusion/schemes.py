@@ -134,7 +134,23 @@ def _scheme(graph: Graph, one: Placed, placed: Sequence[Placed], reads: Reads, o
     strongest = max(demands, key=lambda each: SCHEMES.index(each.scheme))
     if one.node in overflowed and strongest.scheme != GLOBAL:
         return Reason(GLOBAL, strongest.reader, "shared memory is too small for it")
+    if strongest.scheme != GLOBAL and (said := _computed_elsewhere(graph, one)):
+        return Reason(GLOBAL, strongest.reader, said)
     return strongest
+
+
+def _computed_elsewhere(graph: Graph, one: Placed) -> str:
+    """Why readers of the owner's block would not see a reduce's results; empty if they do.
+
+    Indices may reach a reduce's operand and its result on ways of their own, so that both have owners of their own.
+    """
+    if graph.nodes[one.node].kind != REDUCE:
+        return ""
+    blocks = by_result(graph, one.node, one.work.block)[:, 0]
+    other = _first(blocks != one.owners.block)
+    if other < 0:
+        return ""
+    return f"block {blocks[other]} computes its element {other}, which belongs to block {one.owners.block[other]}"
 
 
 def _demand(graph: Graph, one: Placed, reader: Placed, reads: Sequence[Ints]) -> Reason:
