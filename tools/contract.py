@@ -5,8 +5,9 @@
 The file is a JSON list of cases. A case has a `name`, a `scenario` (the keys of a scenario file) and what is expected
 of it: `makespan_cycles`, `jobs` (each with `core`, `thread`, `start`, `finish`) and `cores` (each with `cycles` by name
 and `macs`). A name of cycles that one side leaves out counts 0 there; everything else has to stand on both sides.
-A case with a `device` and a `kind` of `tools/contract_sparse.py` is one of the parallel device; a case with a `machine`
-and a `kind` of `tools/contract_gemm.py` is one of the multi-core CPU.
+A case with a `device` and a `kind` of `tools/contract_sparse.py` is one of the parallel device, one with a `device` and
+a `graph` of its fused kernels (`tools/contract_fusion.py`); a case with a `machine` and a `kind` of
+`tools/contract_gemm.py` is one of the multi-core CPU.
 
 Each difference is a line, with the case, the engine and the key. The last line is `N of M cases as expected`. A case of
 a machine that lstmsim does not have is no case as expected, and a line says which machine is missing: nothing that was
@@ -31,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from lstmsim import run
 from lstmsim.engines import ENGINES
 from lstmsim.errors import InputError, LstmsimError, Mistake
-from tools import contract_gemm, contract_gemm_keys, contract_sparse
+from tools import contract_fusion, contract_gemm, contract_gemm_keys, contract_sparse
 
 __all__ = ["differences", "main", "missing_machine", "read_cases", "result"]
 
@@ -39,7 +40,6 @@ __all__ = ["differences", "main", "missing_machine", "read_cases", "result"]
 EXPECTED = ("makespan_cycles", "jobs", "cores")
 #: Keys that tell a case of another machine, and that machine. The first line whose keys a case has is meant.
 MISSING_MACHINES: tuple[tuple[frozenset[str], str], ...] = (
-    (frozenset({"device", "graph"}), "machine that runs a graph of fused operations"),
     (frozenset({"device"}), "device with cases of this kind"),
     (frozenset({"machine"}), "multi-core CPU with cases of this kind"),
 )
@@ -73,12 +73,14 @@ def result(scenario: Mapping[str, Any], engine: str) -> dict[str, Any]:
 def differences(case: Mapping[str, Any], engine: str) -> list[str]:
     """A line for each difference between the case's expectation and the engine's result; none if all is as expected.
 
-    case: has an `expect` and a `scenario`, or what `tools/contract_sparse.py` or `tools/contract_gemm.py` needs.
+    case: has an `expect` and a `scenario`, or what the tool of another machine needs.
     engine: a key of `lstmsim.engines.ENGINES`.
     """
     try:
         if _of_device(case):
             return list(_different(case["expect"], contract_sparse.result(case, engine), ()))
+        if _of_graph(case):
+            return list(_different(case["expect"], contract_fusion.result(case, engine), ()))
         if _of_cpu(case):
             return list(_different(case["expect"], contract_gemm.result(case, engine), ()))
         simulated = result(case["scenario"], engine)
@@ -175,13 +177,18 @@ def _of_device(case: Mapping[str, Any]) -> bool:
     return isinstance(case.get("device"), dict) and case.get("kind") in {"device", *contract_sparse.KINDS}
 
 
+def _of_graph(case: Mapping[str, Any]) -> bool:
+    """Whether it is a case of fused kernels."""
+    return isinstance(case.get("device"), dict) and isinstance(case.get("graph"), dict) and "kind" not in case
+
+
 def _of_cpu(case: Mapping[str, Any]) -> bool:
     """Whether it is a case of the multi-core CPU."""
     return isinstance(case.get("machine"), dict) and case.get("kind") in contract_gemm.KINDS
 
 
 def _machine(case: Mapping[str, Any]) -> str:
-    if _of_device(case):
+    if _of_device(case) or _of_graph(case):
         return "parallel device"
     if _of_cpu(case):
         return "multi-core CPU"
@@ -196,7 +203,7 @@ def missing_machine(case: Mapping[str, Any]) -> str:
     >>> missing_machine({"name": "a", "machine": {"cores": 64}, "kind": "tea", "expect": {}})
     'multi-core CPU with cases of this kind'
     """
-    return "" if "scenario" in case or _of_device(case) or _of_cpu(case) else _machine(case)
+    return "" if "scenario" in case or _of_device(case) or _of_graph(case) or _of_cpu(case) else _machine(case)
 
 
 def main(arguments: list[str] | None = None) -> int:
