@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 
 import numpy as np
 
 from lstmsim.bounds import MAX_ELEMENTS, MAX_GRAPH_NODES
 from lstmsim.errors import InputError
+from lstmsim.formats.onnx.operations.finished import Drawn, finished, named
 from lstmsim.formats.onnx.operations.values import BOOL, Array, UnreadableError, Value, constant
 from lstmsim.fusion.graph import Node
 from lstmsim.fusion.operations import INPUT, OPERATIONS, REDUCES
@@ -26,15 +26,6 @@ _COPIES = 16
 _MOST_NODES = 8 * MAX_GRAPH_NODES
 
 
-@dataclass
-class _Drawn:
-    op: str
-    operands: tuple[int | float, ...]
-    shape: Shape
-    axes: Shape
-    name: str
-
-
 class Drawing:
     """Nodes in order, and the numbers of those inputs that are stored in the file.
 
@@ -49,7 +40,7 @@ class Drawing:
     """
 
     def __init__(self, bytes_of_file: int) -> None:
-        self._drawn: list[_Drawn] = []
+        self._drawn: list[Drawn] = []
         self._same: dict[tuple[object, ...], Value] = {}
         self._inputs: dict[int, Value] = {}
         self._reshaped: dict[int, Value] = {}
@@ -104,9 +95,17 @@ class Drawing:
             with np.errstate(all="ignore"):
                 return constant(np.asarray(OPERATIONS[op].function(*arrays)), elem, self.prefix or op)
         read = [self._operand(each, shape) for each in operands]
+        sources = [self._reshaped.get(each) for each in read if isinstance(each, int)]
+        inner = sources[0].shape if sources and sources[0] else shape
+        same = all(each is not None and each.shape == inner for each in sources)
+        if same and [size for size in inner if size > 1] == [size for size in shape if size > 1]:
+            # a reduce that keeps its axes is a reduce and a reshape: the reshape goes behind what follows, or vanishes
+            within = [self._reshaped[each].number if isinstance(each, int) else each for each in read]
+            return self.reshaped(self._add(op, tuple(within), inner, (), elem), shape)
         return self._add(op, tuple(read), shape, (), elem)
 
     def _operand(self, operand: Operand, shape: Shape) -> int | float:
+        """The number of an operand's node, or the operand as a plain number."""
         if isinstance(operand, Value):
             if operand.stored and operand.size == 1:
                 return float(operand.array.reshape(-1)[0])
@@ -233,42 +232,25 @@ class Drawing:
             raise InputError(f"comes to more than {_MOST_NODES} operations")
         if prod(shape) > MAX_ELEMENTS or 0 in shape:
             raise UnreadableError(f"has a shape of {prod(shape)} elements, expected 1 to {MAX_ELEMENTS}")
-        self._drawn.append(_Drawn(op, operands, shape, axes, name or (f"{self.prefix}.{op}" if self.prefix else op)))
+        self._drawn.append(Drawn(op, operands, shape, axes, name or (f"{self.prefix}.{op}" if self.prefix else op)))
         return Value(shape, elem, len(self._drawn) - 1)
 
     def __len__(self) -> int:
         return len(self._drawn)
 
     def rename(self, value: Value, name: str) -> None:
-        """Give a drawn node the name of a value of the network."""
+        """Give a drawn node the name of a value of the network; what is only reshaped is named by its source."""
+        source = self._reshaped.get(value.number)
+        inner = self._drawn[source.number] if source else None
+        if inner is not None and inner.name == f"{self.prefix}.{inner.op}":
+            inner.name, name = name, f"{name}.reshape"
         self._drawn[value.number].name = name
 
     def nodes(self, outputs: Sequence[Value]) -> tuple[list[Node], list[str], Mapping[str, Value]]:
         """The nodes that lead to outputs, the names of the outputs, and the stored inputs by name."""
-        needed: set[int] = set()
-        waiting = [each.number for each in outputs]
-        while waiting:
-            number = waiting.pop()
-            if number not in needed:
-                needed.add(number)
-                waiting += [each for each in self._drawn[number].operands if isinstance(each, int)]
-        names: dict[int, str] = {}
-        taken: dict[str, int] = {}
-        for number in sorted(needed):
-            names[number] = _unused(self._drawn[number].name, taken)
-        made = [
-            Node(
-                names[number],
-                each.op,
-                tuple(names[operand] if isinstance(operand, int) else operand for operand in each.operands),
-                each.shape,
-                each.axes,
-            )
-            for number in sorted(needed)
-            for each in [self._drawn[number]]
-        ]
-        stored = {names[number]: value for number, value in self.stored.items() if number in needed}
-        return made, [names[each.number] for each in outputs], stored
+        names = named(self._drawn, [each.number for each in outputs])
+        stored = {names[number]: value for number, value in self.stored.items() if number in names}
+        return finished(self._drawn, names), [names[each.number] for each in outputs], stored
 
     def _spend(self, size: int) -> None:
         self._left -= size
@@ -282,17 +264,6 @@ class Drawing:
         return self.element("greater", self.element("abs", value), 0.0, elem=BOOL)
 
 
-def _unused(name: str, taken: dict[str, int]) -> str:
-    """The name, with a number behind it if it is taken."""
-    name = "".join(letter if letter.isprintable() else "?" for letter in name).strip()[:400] or "value"
-    own = name
-    while own in taken:
-        taken[name] += 1
-        own = f"{name}.{taken[name]}"
-    taken[own] = 1
-    return own
-
-
 def _numeric(array: Array) -> Array:
-    """Numbers that can be computed with: true and false count as 1 and 0."""
-    return array.astype(np.float64) if array.dtype == bool else array
+    """Numbers that can be computed with: true and false count as 1 and 0, and no whole number overflows."""
+    return array.astype(np.int64) if array.dtype.kind in "bui" else array

@@ -95,8 +95,11 @@ def _read(network: Any, name: str, sizes: dict[str, int]) -> OnnxGraph:
             outputs.append((str(info.name), value))
     if not outputs:
         raise InputError([Mistake("", each) for each in about] or "has no output")
-    apart = {value.number: (label, value) for label, value in reversed(outputs)}
-    ordered = list(reversed(apart.values()))
+    apart: dict[int, tuple[str, Value]] = {}
+    for label, value in outputs:
+        same = apart.setdefault(value.number, (label, value))[0]
+        about += [f"output {show(label)} is the same as {show(same)}"] if same != label else []
+    ordered = list(apart.values())
     nodes, names, stored = draw.nodes([value for _, value in ordered])
     graph = Graph(PurePath(name).stem, tuple(nodes), tuple(names))
     text = (*_origin(network, name, sizes), *about, *walk.told(), *_unread(network, graph))

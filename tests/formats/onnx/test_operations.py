@@ -1,0 +1,325 @@
+"""ONNX nodes as operations of graphs: the same numbers as onnxruntime's, and the operations that are expected."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from lstmsim.errors import InputError
+from lstmsim.formats.onnx.operations import graph_of_onnx
+from lstmsim.fusion.graph import Graph
+from lstmsim.fusion.graph_rules import mistakes
+from tests.formats.onnx.fused import called, compared, saved
+
+RNG = np.random.default_rng(18)
+
+
+class Net:
+    """A network under construction; every node's result is an output of it."""
+
+    def __init__(self, version: int = 20) -> None:
+        self.version = version
+        self.inputs: list[onnx.ValueInfoProto] = []
+        self.nodes: list[onnx.NodeProto] = []
+        self.tensors: list[onnx.TensorProto] = []
+        self.given: dict[str, np.ndarray] = {}
+        self.outputs: list[str] = []
+
+    def input(self, name: str, *dims: int | str, low: float = -2.0, high: float = 2.0, **sizes: int) -> str:
+        """An input, with numbers that are drawn; sizes: of the dims that are texts."""
+        self.inputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, dims))
+        shape = [sizes[each] if isinstance(each, str) else each for each in dims]
+        self.given[name] = RNG.uniform(low, high, shape).astype(np.float32)
+        return name
+
+    def store(self, name: str, value: object, kind: type = np.float32) -> str:
+        self.tensors.append(numpy_helper.from_array(np.asarray(value, kind), name))
+        return name
+
+    def list(self, *numbers: int) -> str:
+        return self.store(f"list{len(self.tensors)}", numbers, np.int64)
+
+    def node(self, kind: str, *inputs: str, count: int = 1, inner: bool = False, **attributes: object) -> str:
+        names = [f"{kind.lower()}{len(self.nodes)}"] + [f"more{len(self.nodes)}.{at}" for at in range(1, count)]
+        self.nodes.append(helper.make_node(kind, inputs, names, **attributes))
+        self.outputs += [] if inner else names
+        return names[0]
+
+    def model(self, outputs: Sequence[str] | None = None) -> onnx.ModelProto:
+        kinds = onnx.shape_inference.infer_shapes(self._model([]), data_prop=True)
+        types = {each.name: each.type.tensor_type.elem_type for each in kinds.graph.value_info}
+        wanted = self.outputs if outputs is None else outputs
+        return self._model([helper.make_tensor_value_info(name, types.get(name, 1), None) for name in wanted])
+
+    def _model(self, outputs: list[onnx.ValueInfoProto]) -> onnx.ModelProto:
+        graph = helper.make_graph(self.nodes, "g", self.inputs, outputs, initializer=self.tensors)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.version)], ir_version=9)
+
+
+def ops(graph: Graph) -> Counter[str]:
+    return Counter(node.op for node in graph.nodes)
+
+
+def test_operators_on_elements(tmp_path: Path) -> None:
+    net = Net()
+    x, y = net.input("x", 2, 3, 4), net.input("y", 3, 1)
+    up = net.input("up", 4, low=0.5)
+    slope = net.store("slope", RNG.uniform(0, 1, (3, 1)))
+    for kind in ("Abs", "Exp", "Tanh", "Sigmoid", "Round", "Neg", "Relu", "Softplus", "Softsign", "Sign", "Floor"):
+        net.node(kind, x)
+    for kind in ("Ceil", "HardSwish", "Mish", "LeakyRelu", "Elu", "Selu", "Celu", "HardSigmoid", "ThresholdedRelu"):
+        net.node(kind, x)
+    for kind in ("Log", "Sqrt", "Reciprocal"):
+        net.node(kind, up)
+    for kind in ("Add", "Sub", "Mul", "Div", "Max", "Min", "Sum", "Mean"):
+        net.node(kind, x, y)
+    net.node("Max", x, y, up)
+    net.node("Elu", x, alpha=0.3)
+    net.node("Celu", x, alpha=0.3)
+    net.node("Selu", x, alpha=0.3, gamma=2.0)
+    net.node("Shrink", x, lambd=0.7, bias=0.2)
+    net.node("PRelu", x, slope)
+    net.node("Pow", up, y)
+    net.node("Pow", x, net.store("two", 2.0))
+    net.node("Clip", x, net.store("low", -0.5), net.store("high", 0.75))
+    net.node("Clip", x, "", "high")
+    for kind in ("Greater", "Less", "GreaterOrEqual", "LessOrEqual", "Equal"):
+        net.node("Where", net.node(kind, x, y, inner=True), x, y)
+    less, more = net.node("Less", x, y, inner=True), net.node("Greater", x, up, inner=True)
+    for kind in ("And", "Or", "Xor"):
+        net.node("Cast", net.node(kind, less, more, inner=True), to=1)
+    net.node("Cast", net.node("Not", less, inner=True), to=1)
+    net.node("Cast", net.node("Cast", x, inner=True, to=7), to=1)
+    net.node("Cast", net.node("Cast", net.node("Floor", x, inner=True), inner=True, to=9), to=1)
+    read = compared(saved(net.model(), tmp_path), net.given)
+    assert len(read.sources) == len(net.outputs)
+    assert not called(read.graph)
+    assert not mistakes(read.graph)
+
+
+def test_operators_that_move_and_reduce(tmp_path: Path) -> None:
+    net = Net()
+    x, y = net.input("x", 2, 3, 4), net.input("y", 2, 6, 5, 4)
+    net.node("Transpose", x)
+    net.node("Transpose", x, perm=[1, 2, 0])
+    net.node("Reshape", x, net.list(0, -1))
+    net.node("Flatten", y, axis=2)
+    net.node("Squeeze", net.node("Unsqueeze", x, net.list(0, -1), inner=True), net.list(0))
+    net.node("Expand", x, net.list(5, 1, 1, 4))
+    net.node("Tile", x, net.list(2, 1, 3))
+    net.node("Slice", y, net.list(1, -3), net.list(5, 2**62), net.list(1, 2))
+    net.node("Split", y, net.list(1, 3, 2), count=3, axis=1)
+    net.node("Split", y, count=2, axis=1, num_outputs=2)
+    for kind in ("Sum", "Max", "Min", "Mean", "L1", "L2", "SumSquare", "LogSumExp"):
+        axes = [net.list(1, -1)] if kind != "Sum" else []
+        net.node(f"Reduce{kind}", y, *axes, keepdims=0)
+        net.node(f"Reduce{kind}", y, *axes)
+    for kind in ("Softmax", "LogSoftmax"):
+        net.node(kind, y)
+        net.node(kind, y, axis=1)
+    net.node("LpNormalization", x)
+    net.node("LpNormalization", x, axis=1, p=1)
+    net.node("GlobalAveragePool", y)
+    net.node("GlobalMaxPool", y)
+    scale, shift = net.store("scale", RNG.uniform(0.5, 2, (5, 4))), net.store("shift", RNG.uniform(-1, 1, (5, 4)))
+    net.node("LayerNormalization", y, scale, shift, axis=2, epsilon=1e-3, count=3)
+    six = [net.store(f"six{at}", RNG.uniform(0.5, 2, 6)) for at in range(4)]
+    net.node("InstanceNormalization", y, *six[:2])
+    net.node("BatchNormalization", y, *six)
+    net.node("MeanVarianceNormalization", y, axes=[0, 2])
+    read = compared(saved(net.model(), tmp_path), net.given)
+    assert len(read.sources) == len(net.outputs)
+    assert not called(read.graph)
+
+
+def test_a_softmax_is_five_operations_and_a_reduce_is_not_reshaped_twice(tmp_path: Path) -> None:
+    net = Net()
+    net.node("Softmax", net.input("x", 8, 256))
+    graph = graph_of_onnx(saved(net.model(), tmp_path))
+    kinds = ["input", "reduce_max", "broadcast", "subtract", "exp", "reduce_sum", "broadcast", "divide"]
+    assert [node.op for node in graph.nodes] == kinds
+    assert graph.outputs == ("softmax0",)
+
+
+def test_old_versions_mean_what_they_meant(tmp_path: Path) -> None:
+    net = Net(11)
+    x = net.input("x", 2, 3, 4)
+    net.node("Softmax", x)
+    net.node("LogSoftmax", x, axis=2)
+    net.node("ReduceSum", x, axes=[1], keepdims=0)
+    net.node("Unsqueeze", x, axes=[0])
+    net.node("Squeeze", "unsqueeze3", axes=[0])
+    compared(saved(net.model(), tmp_path), net.given)
+    net = Net(6)
+    x = net.input("x", 2, 3, 4)
+    net.node("Clip", x, min=-0.5, max=0.5)
+    compared(saved(net.model(), tmp_path), net.given)
+
+
+def test_products_read_their_weights_turned(tmp_path: Path) -> None:
+    net = Net()
+    x, c = net.input("x", 5, 8), net.input("c", 6)
+    w = net.store("w", RNG.uniform(-1, 1, (6, 8)))
+    net.node("Gemm", x, w, c, transB=1, alpha=0.5, beta=2.0)
+    net.node("MatMul", x, net.node("Transpose", w, inner=True))
+    read = compared(saved(net.model(), tmp_path), net.given)
+    # the turned weight is one parameter, no operation
+    assert ops(read.graph)["transpose"] == 0
+    assert [node.shape for node in read.graph.nodes if node.name.startswith("w")] == [(8, 6)]
+
+
+def test_numbers_quantised_at_run_time(tmp_path: Path) -> None:
+    net = Net()
+    x = net.input("x", 4, 16)
+    net.nodes.append(helper.make_node("DynamicQuantizeLinear", [x], ["q", "s", "z"]))
+    w = net.store("w", RNG.integers(0, 255, (16, 8)), np.uint8)
+    zero = net.store("zero", 120, np.uint8)
+    product = net.node("MatMulInteger", "q", w, "z", zero, inner=True)
+    scale = net.node("Mul", "s", net.store("ws", 0.02), inner=True)
+    net.node("Mul", net.node("Cast", product, to=1, inner=True), scale)
+    read = compared(saved(net.model(), tmp_path), net.given, tolerance=1e-4)
+    assert [ops(read.graph)[kind] for kind in ("matmul", "round", "reduce_max", "reduce_min")] == [1, 2, 1, 1]
+    # the column sums of the weights are stored: the correction by the zero point is two operations behind the product
+    assert any(name.startswith("column sums") for name in read.values)
+
+
+def test_sizes_that_are_computed_from_shapes(tmp_path: Path) -> None:
+    net = Net()
+    x = net.input("x", "batch", "steps", 8, batch=3, steps=5)
+    shape = net.node("Shape", x, inner=True)
+    first = net.node("Gather", shape, net.store("zero", 0, np.int64), inner=True)
+    rows = net.node("Unsqueeze", first, net.list(0), inner=True)
+    wanted = net.node("Concat", rows, net.list(-1), inner=True, axis=0)
+    net.node("Reshape", x, wanted)
+    mask = net.node("ConstantOfShape", shape, inner=True, value=helper.make_tensor("v", 1, [1], [2.0]))
+    net.node("Add", x, mask)
+    steps = net.node("Gather", shape, net.store("one", 1, np.int64), inner=True)
+    count = net.node("Range", "zero", steps, "one", inner=True)
+    net.node("Add", x, net.node("Unsqueeze", net.node("Cast", count, to=1, inner=True), net.list(1), inner=True))
+    read = compared(saved(net.model(), tmp_path), net.given, {"batch": 3, "steps": 5})
+    assert read.graph.about[0] == "from a.onnx, with batch 3, steps 5"
+    # only the additions and the reshape are left
+    assert set(ops(read.graph)) == {"add", "broadcast", "input", "reshape"}
+
+
+def test_calls_of_libraries_are_named(tmp_path: Path) -> None:
+    net = Net()
+    x = net.input("x", 6, 2, 8)
+    state = [net.store(f"r{at}", RNG.uniform(-0.5, 0.5, (1, 16, 8 if at == 0 else 4))) for at in range(2)]
+    net.node("LSTM", x, *state, count=3, hidden_size=4)
+    net.node("Tanh", "more0.1")
+    net.node("Concat", x, x, axis=2)
+    net.node("Gather", x, net.store("last", -1, np.int64), axis=0)
+    net.node("Slice", x, net.list(0), net.list(6), net.list(0), net.list(2))
+    net.node("Erf", x)
+    read = compared(saved(net.model(), tmp_path), net.given)
+    kinds = {node.name: node.op for node in read.graph.nodes if node.name in called(read.graph)}
+    assert set(kinds.values()) == {"lstm", "lstm_result_2", "concat", "gather", "onnx_slice", "erf"}
+    assert any(
+        "Slice with output 'slice4' is a call of a library: it takes every n-th element" in each
+        for each in read.graph.about
+    )
+    # the last states are a slice of the states
+    assert [node.inputs for node in read.graph.nodes if node.op == "slice"] == [("lstm0",)]
+    assert sum("call of a library" in each for each in read.graph.about) == 7
+
+
+def test_what_is_not_known_is_left_out_and_said(tmp_path: Path) -> None:
+    net = Net()
+    x = net.input("x", 4, 4)
+    places = net.node("NonZero", x, inner=True)
+    net.node("Tanh", net.node("Cast", places, to=1, inner=True))
+    net.node("Exp", x)
+    net.inputs.append(helper.make_tensor_value_info("idle", TensorProto.FLOAT, [3]))
+    graph = graph_of_onnx(saved(net.model(), tmp_path))
+    assert graph.outputs == ("exp3",)
+    assert graph.about[1] == (
+        "output 'tanh2' is left out: NonZero with output 'nonzero0' is left out: it has results of unknown shape"
+    )
+    assert "'idle' of the network's inputs: no operation of the graph reads it" in graph.about
+    net.outputs = ["tanh2"]
+    with pytest.raises(InputError, match="output 'tanh2' is left out"):
+        graph_of_onnx(saved(net.model(), tmp_path))
+
+
+def test_branches_and_functions(tmp_path: Path) -> None:
+    def branch(kind: str) -> onnx.GraphProto:
+        out = helper.make_tensor_value_info(kind, 1, None)
+        return helper.make_graph([helper.make_node(kind, ["x"], [kind])], kind, [], [out])
+
+    net = Net()
+    x = net.input("x", 3, 4)
+    yes = net.store("yes", False, bool)
+    net.node("If", yes, then_branch=branch("Tanh"), else_branch=branch("Exp"))
+    read = compared(saved(net.model(), tmp_path), net.given)
+    assert set(ops(read.graph)) == {"input", "exp"}
+    net = Net()
+    net.inputs.append(helper.make_tensor_value_info("c", TensorProto.BOOL, []))
+    net.given["c"] = np.array(True)
+    net.input("x", 3, 4)
+    net.node("If", "c", then_branch=branch("Tanh"), else_branch=branch("Exp"))
+    read = compared(saved(net.model(), tmp_path), net.given)
+    assert set(ops(read.graph)) == {"input", "tanh"}
+    assert any("its then_branch is taken" in each for each in read.graph.about)
+    assert x == "x"
+
+
+REFUSED = [
+    ({}, "size: the network's inputs leave sizes open; a number is needed for each: batch=N"),
+    ({"batch": 2, "bach": 3}, "size: no input leaves a size 'bach' open; did you mean 'batch'?"),
+    ({"batch": 0}, "size: 'batch' must be a whole number from 1 to 16777216, got 0"),
+]
+
+
+@pytest.mark.parametrize(("sizes", "sentence"), REFUSED)
+def test_open_sizes_need_numbers(sizes: dict[str, int], sentence: str, tmp_path: Path) -> None:
+    net = Net()
+    net.node("Tanh", net.input("x", "batch", 4, batch=2))
+    with pytest.raises(InputError) as caught:
+        graph_of_onnx(saved(net.model(), tmp_path), sizes)
+    assert str(caught.value).endswith(sentence)
+
+
+def test_arguments_that_do_not_fit(tmp_path: Path) -> None:
+    for kind, inputs, attributes, said in [
+        ("Add", ("x", "y"), {}, "do not fit each other"),
+        ("MatMul", ("x", "x"), {}, "multiplies the shapes (3, 4) and (3, 4)"),
+        ("Transpose", ("x",), {"perm": [0, 2]}, "the axes [0, 2] are not those of the shape (3, 4)"),
+        ("Softmax", ("x",), {"axis": 5}, "names axis 5 of 2"),
+        ("Reshape", ("x", "shape"), {}, "cannot become"),
+        ("Tanh", (), {}, "has no input 0"),
+    ]:
+        net = Net()
+        net.input("x", 3, 4)
+        net.input("y", 5)
+        net.store("shape", [5, 5], np.int64)
+        net.nodes.append(helper.make_node(kind, inputs, ["out"], **attributes))
+        model = net._model([helper.make_tensor_value_info("out", 1, None)])
+        with pytest.raises(InputError) as caught:
+            graph_of_onnx(saved(model, tmp_path))
+        assert f"{kind} with output 'out'" in str(caught.value)
+        assert said in str(caught.value)
+
+
+def test_a_layer_normalised_step_as_pytorch_exports_it(tmp_path: Path) -> None:
+    hidden, net = 16, Net(17)
+    x, c = net.input("x", 3, hidden), net.input("c", 3, hidden)
+    w, b = net.store("w", RNG.uniform(-1, 1, (4 * hidden, hidden))), net.store("b", RNG.uniform(-1, 1, 4 * hidden))
+    norms = [net.store(f"n{at}", RNG.uniform(0.5, 1.5, (4 if at < 2 else 1) * hidden)) for at in range(4)]
+    gates = net.node("LayerNormalization", net.node("Gemm", x, w, b, inner=True, transB=1), *norms[:2], inner=True)
+    net.nodes.append(helper.make_node("Split", [gates], ["i", "f", "g", "o"], axis=1))
+    i, f, o = (net.node("Sigmoid", each, inner=True) for each in "ifo")
+    ig = net.node("Mul", i, net.node("Tanh", "g", inner=True), inner=True)
+    c2 = net.node("Add", net.node("Mul", f, c, inner=True), ig)
+    net.node("Mul", o, net.node("Tanh", net.node("LayerNormalization", c2, *norms[2:], inner=True), inner=True))
+    read = compared(saved(net.model([c2, net.outputs[-1]]), tmp_path), net.given)
+    # the same operations as the project's own graph of such a step, but for the bias and its broadcast
+    counted = ops(read.graph)
+    assert (counted["reduce_sum"], counted["slice"], counted["rsqrt"]) == (4, 4, 2)
+    assert sum(counted.values()) - counted["input"] - counted["matmul"] == 43 + 2
