@@ -16,6 +16,7 @@ from lstmsim.api.loading import Path
 from lstmsim.api.product_options import chip_of, options_from
 from lstmsim.api.run import check_engine
 from lstmsim.errors import InputError, Mistake
+from lstmsim.fusion.ablation import ablation
 from lstmsim.fusion.baselines import kernels_of
 from lstmsim.fusion.device import SPLIT_RULES, FusionDevice
 from lstmsim.fusion.graph import Graph
@@ -37,6 +38,8 @@ STITCH = "stitch"
 
 #: Is called with ways to cut the graph done and in all.
 _Progress = Callable[[int, int], None]
+#: A name, the numbers and settings that kernels were planned with, and the kernels.
+_Way = tuple[str, FusionDevice, tuple[PlannedKernel, ...]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,35 +182,31 @@ def _report(
 ) -> FusionReport:
     graph, device = asked.graph, asked.device
     plan = planned(graph, device)
-    ways: list[tuple[str, FusionDevice, Sequence[PlannedKernel]]] = [
-        (each, device, kernels_of(graph, plan, device, each)) for each in modes
-    ]
+    cuts = {each: kernels_of(graph, plan, device, each) for each in modes}
+    ways: list[_Way] = [(name, device, kernels) for name, kernels in cuts.items()]
     other = _other(asked, plan) if STITCH in modes else None
     ways += [] if other is None else [other]
-    ways += [(name, device, kernels) for name, kernels in (_ablated(asked) if ablate else ())]
-    rows = []
+    steps = ablation(graph, plan, device) if ablate else ()
+    # what is among the modes is not simulated twice
+    ways += [(each.name, device, each.kernels) for each in steps if each.name not in cuts]
+    rows: dict[str, FusionRow] = {}
     for done, (name, numbers, kernels) in enumerate(ways):
         if progress is not None:
             progress(done, len(ways))
-        rows.append(row_of(asked, name, numbers, kernels))
-    first = len(modes) + (other is not None)
+        rows[name] = row_of(asked, name, numbers, kernels)
     return FusionReport(
         source=source,
         asked=asked,
         plan=plan,
-        rows=tuple(rows[: len(modes)]),
+        rows=tuple(rows[each] for each in modes),
         mode=told,
-        other=rows[len(modes)] if other is not None else None,
-        ablations=tuple(rows[first:]),
+        other=None if other is None else rows[other[0]],
+        ablations=tuple(rows[each.name] for each in steps),
         remarks=_remarks(asked, plan),
     )
 
 
-def _ablated(asked: Asked) -> Sequence[tuple[str, Sequence[PlannedKernel]]]:
-    raise InputError(Mistake("ablate", "is not there yet"))
-
-
-def _other(asked: Asked, plan: FusionPlan) -> tuple[str, FusionDevice, Sequence[PlannedKernel]] | None:
+def _other(asked: Asked, plan: FusionPlan) -> _Way | None:
     """The pass under the other rule for splits; None if its kernels are the same."""
     rule = next(each for each in SPLIT_RULES if each != asked.device.split_rule)
     device = replace(asked.device, split_rule=rule)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["graph_of", "load_graph", "save_graph", "sizes_from"]
 
 _NUMBER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
-_ONNX = (".onnx", ".onnx.gz")
+_ONNX = ".onnx"
 
 
 def graph_of(source: object, sizes: Mapping[str, int]) -> tuple[Graph, str]:
@@ -45,7 +45,9 @@ def graph_of(source: object, sizes: Mapping[str, int]) -> tuple[Graph, str]:
     if name in GRAPHS:
         return named_graph(name, sizes), f"{name}, which comes with lstmsim"
     if name.lower().endswith(_ONNX):
-        raise InputError(Mistake(name, "ONNX files are not read as graphs yet"))
+        from lstmsim.formats.onnx.operations import graph_of_onnx
+
+        return graph_of_onnx(name, sizes), name
     if is_graph_file(name):
         _no_sizes(sizes, "a graph file, which has them")
         return read_graph(name), name

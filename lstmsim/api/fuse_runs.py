@@ -26,7 +26,7 @@ __all__ = ["Asked", "Checked", "FusionRow", "row_of"]
 
 #: Most elements of all operations of a graph whose kernels are executed, or simulated, without being asked for: a few
 #: seconds each.
-MOST_EXECUTED, MOST_SIMULATED = 2_000_000, 4_000_000
+MOST_EXECUTED, MOST_SIMULATED = 8_000_000, 4_000_000
 
 
 @dataclass(frozen=True, eq=False)

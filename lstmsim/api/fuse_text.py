@@ -10,6 +10,7 @@ from lstmsim.api.fuse_json import fusion_json, row_json
 from lstmsim.api.fuse_plan_text import decisions_text, plan_text
 from lstmsim.api.fuse_runs import FusionRow
 from lstmsim.api.product_text import folded, wrapped
+from lstmsim.fusion.ablation import ABLATION
 from lstmsim.fusion.device import up
 from lstmsim.metrics.figures_text import percent, short_name, three_digits
 from lstmsim.metrics.tables import table
@@ -96,8 +97,11 @@ _MEANINGS = {
 }
 
 
-def _table(report: FusionReport, title: str, rows: Sequence[FusionRow]) -> list[str]:
-    """Ways to cut the graph, a line each: what they move and how long they take, and how they fill the chip."""
+def _table(report: FusionReport, title: str, rows: Sequence[FusionRow], legend: bool = True) -> list[str]:
+    """Ways to cut the graph, a line each: what they move and how long they take, and how they fill the chip.
+
+    legend: whether the columns are explained.
+    """
     lines = [[title, "kernels", "read", "written", "recomputed", "cycles", "us", "launches", "ratio"]]
     for each in rows:
         numbers = (len(each.kernels), each.counts.read, each.counts.written, each.counts.recomputed)
@@ -119,6 +123,8 @@ def _table(report: FusionReport, title: str, rows: Sequence[FusionRow]) -> list[
         filled.append([*cells, *(f"{number:,}" for number in shared)])
     about = "cores: share with a block; occupancy: share of the slots for warps (both: mean over the time of the "
     about += "kernels); shared bytes: of a block, of the kernel with the most"
+    if not legend:
+        return [*told, "", *table(filled, left=[0])]
     return [*told, *folded(text), "", *table(filled, left=[0]), *folded(about)]
 
 
@@ -131,9 +137,18 @@ def _timed(report: FusionReport, row: FusionRow) -> list[str]:
 
 
 def _ablations(report: FusionReport) -> list[str]:
+    """What each mechanism of the pass adds."""
     if not report.ablations:
         return []
-    lines = _table(report, "mechanisms, in the order of the paper", report.ablations)
+    lines = [*_table(report, "step by step", report.ablations, legend=False), ""]
+    lines += [line for each in report.ablations for line in wrapped(each.name, ABLATION[each.name])]
+    before, *others = report.ablations
+    worse = []
+    for each in others:
+        if each.cycles is not None and before.cycles is not None and each.cycles > before.cycles:
+            worse.append(f"{each.name} takes {each.cycles - before.cycles:,} cycles more than {before.name}")
+        before = each
+    lines += folded(f"not every step is a gain here: {'; '.join(worse)}") if worse else []
     return ["\n".join(lines)]
 
 
@@ -142,12 +157,13 @@ def _kernels(report: FusionReport) -> list[str]:
     row = report.told
     if not row.kernels:
         return []
-    head = [f"kernels of {row.name}", "blocks", "threads", "waves", "registers", "shared", "cores", "occupancy"]
+    head = [f"kernel of {row.name}", "blocks x threads", "waves", "registers", "shared", "cores", "occupancy"]
     rows = [[*head, "read", "written", "cycles"]]
     spans = [None] * len(row.kernels) if row.figures is None else row.figures.kernels
     for kernel, counts, span in list(zip(row.kernels, row.counts.kernels, spans, strict=True))[:_MOST_KERNELS]:
-        sizes = (kernel.blocks, kernel.threads, up(kernel.blocks, kernel.wave), kernel.registers, kernel.shared_bytes)
-        cells = [short_name(kernel.name, 30), *(f"{each:,}" for each in sizes)]
+        grid = f"{kernel.blocks:,} x {kernel.threads:,}"
+        sizes = (up(kernel.blocks, kernel.wave), kernel.registers, kernel.shared_bytes)
+        cells = [short_name(kernel.name, 24), grid, *(f"{each:,}" for each in sizes)]
         cells += [percent(row.cores(kernel), 1), percent(row.occupancy(kernel), 1)]
         rows.append([*cells, f"{counts.read:,}", f"{counts.written:,}", "-" if span is None else f"{span.cycles:,}"])
     lines = table(rows, left=[0])

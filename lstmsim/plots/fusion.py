@@ -18,7 +18,7 @@ from lstmsim.fusion.graph import CONSTANT, Graph
 from lstmsim.fusion.operations import INPUT
 from lstmsim.fusion.plan import GLOBAL, OUTPUT, REGISTER, SHARED, FusionPlan, Group, Stage
 from lstmsim.plots.figures import Picture, check_name, save, settings
-from lstmsim.plots.fusion_boxes import Box, boxes_of, size_of, way_of
+from lstmsim.plots.fusion_boxes import BARRIER, Box, boxes_of, size_of, way_of
 from lstmsim.plots.layers import Drawing, Edge, Point, layered
 from lstmsim.plots.styles import short
 
@@ -42,7 +42,7 @@ _SCHEMES = {
     REGISTER: "R: register, of one thread",
     SHARED: "S: shared memory of a block (S0, S1: its buffer)",
     GLOBAL: "G: global memory, behind a grid barrier",
-    OUTPUT: "O: output that no stage reads",
+    OUTPUT: "O: output that no stage reads (+O: output too)",
 }
 
 
@@ -97,12 +97,26 @@ class _Unit:
 
 @dataclass(frozen=True, eq=False)
 class _Page:
+    """Where everything lies.
+
+    frames: of each unit: left, top, width and height; corners: where its drawing begins.
+    between: the drawing of units as boxes.
+    edges: from a node of one unit to one of another: the numbers of these units.
+    """
+
     units: list[_Unit]
+    frames: list[tuple[float, float, float, float]]
     corners: list[Point]
     between: Drawing
     edges: Mapping[Edge, Edge]
-    width: float
-    height: float
+
+    @property
+    def width(self) -> float:
+        return self.between.width
+
+    @property
+    def height(self) -> float:
+        return self.between.height
 
 
 def _page(plan: FusionPlan) -> _Page:
@@ -118,10 +132,11 @@ def _page(plan: FusionPlan) -> _Page:
     }
     frames = [_framed(plan, each) for each in units]
     between = layered(dict(enumerate(frames)), list(edges.values()), (0.35, 0.35))
-    corners = [
-        (x - frames[at][0] / 2 + _MARGIN, y - frames[at][1] / 2 + _LABEL) for at, (x, y) in between.centres.items()
-    ]
-    return _Page(units, corners, between, edges, between.width, between.height)
+    tops = [(x, y - frames[at][1] / 2) for at, (x, y) in between.centres.items()]
+    # what is narrower than its frame stands in its middle
+    corners = [(x - each.drawing.width / 2, y + _LABEL) for each, (x, y) in zip(units, tops, strict=True)]
+    places = [(x - width / 2, y, width, height) for (x, y), (width, height) in zip(tops, frames, strict=True)]
+    return _Page(units, places, corners, between, edges)
 
 
 def _homes(plan: FusionPlan) -> dict[int, int]:
@@ -134,14 +149,11 @@ def _homes(plan: FusionPlan) -> dict[int, int]:
 
 
 def _unit(plan: FusionPlan, unit: int, home: Mapping[int, int]) -> _Unit:
-    """Lay out what stands together. What a sub-graph reads of others has a box at its top."""
+    """Lay out what stands together. What is read of others has a box at the top."""
     graph = plan.graph
     inside = {node for node, each in home.items() if each == unit}
     edges = [
-        (operand, reader)
-        for reader in sorted(inside)
-        for operand in graph.operands[reader]
-        if operand != CONSTANT and (unit >= 0 or graph.nodes[operand].kind == INPUT)
+        (operand, reader) for reader in sorted(inside) for operand in graph.operands[reader] if operand != CONSTANT
     ]
     known = inside | {operand for operand, _ in edges}
     others = {each for each in known - inside if graph.nodes[each].kind != INPUT}
@@ -157,29 +169,32 @@ def _framed(plan: FusionPlan, unit: _Unit) -> Point:
 
 
 def _draw(axes: Axes, plan: FusionPlan, page: _Page, scale: float) -> None:
-    for number, (unit, (left, top)) in enumerate(zip(page.units, page.corners, strict=True)):
-        width, height = _framed(plan, unit)
-        # what is narrower than its frame stands in its middle
-        inner = left + (width - 2 * _MARGIN - unit.drawing.width) / 2
-        page.corners[number] = (inner, top)
+    for unit, frame in zip(page.units, page.frames, strict=True):
         if unit.subgraph >= 0:
-            _frame(axes, (left - _MARGIN, top - _LABEL), (width, height), _label(plan, unit.subgraph), scale)
-    for unit, corner in zip(page.units, page.corners, strict=True):
-        for (start, end), route in unit.drawing.routes.items():
-            ends = _from(unit, start, corner), _to(unit, end, corner)
-            points = [ends[0], *((x + corner[0], y + corner[1]) for x, y in route), ends[1]]
-            _line(axes, points, unit.boxes[start], scale)
-    for (start, end), (source, target) in page.edges.items():
-        units, corners = page.units, page.corners
-        route = page.between.routes[source, target]
-        # a sub-graph has a box for what it reads of others
-        inner = start if start in units[target].boxes else end
-        points = [_from(units[source], start, corners[source]), *route, _to(units[target], inner, corners[target])]
-        _line(axes, points, units[source].boxes[start], scale)
+            _frame(axes, frame, _label(plan, unit.subgraph), scale)
+            if plan.subgraphs[unit.subgraph].kernel.end_barrier:
+                left, top, width, height = frame
+                at, ends = top + height - 0.07, (left + 0.1, left + width - 0.1)
+                axes.plot(ends, (at, at), color=BARRIER, linewidth=2.5 * scale, linestyle=":", zorder=4)
+    for source, points in _lines(page):
+        _line(axes, points, source, scale)
     for unit, corner in zip(page.units, page.corners, strict=True):
         for number, box in unit.boxes.items():
             x, y = unit.drawing.centres[number]
             box.draw(axes, (x + corner[0], y + corner[1]), scale)
+
+
+def _lines(page: _Page) -> Iterator[tuple[Box, list[Point]]]:
+    """The box that each line comes from, and its points."""
+    for unit, corner in zip(page.units, page.corners, strict=True):
+        for (start, end), route in unit.drawing.routes.items():
+            middle = ((x + corner[0], y + corner[1]) for x, y in route)
+            yield unit.boxes[start], [_from(unit, start, corner), *middle, _to(unit, end, corner)]
+    for (start, _), (first, last) in page.edges.items():
+        source, target = page.units[first], page.units[last]
+        # who reads has a box of its own for what comes from others
+        begins, ends = _from(source, start, page.corners[first]), _to(target, start, page.corners[last])
+        yield source.boxes[start], [begins, *page.between.routes[first, last], ends]
 
 
 def _from(unit: _Unit, node: int, corner: Point) -> Point:
@@ -206,17 +221,23 @@ def _line(axes: Axes, points: list[Point], source: Box, scale: float) -> None:
     axes.add_patch(outline)
 
 
-def _frame(axes: Axes, corner: Point, size: Point, text: str, scale: float) -> None:
+def _frame(axes: Axes, place: tuple[float, float, float, float], text: str, scale: float) -> None:
+    left, top, width, height = place
     style = "round,pad=0,rounding_size=0.08"
     frame = FancyBboxPatch(
-        corner, *size, boxstyle=style, facecolor="#F7F7F5", edgecolor="#555555", linewidth=0.9 * scale, zorder=0
+        (left, top),
+        width,
+        height,
+        boxstyle=style,
+        facecolor="#F7F7F5",
+        edgecolor="#555555",
+        linewidth=0.9 * scale,
+        zorder=0,
     )
     axes.add_patch(frame)
     # lines that come in from above stay behind the words
     box = {"facecolor": "#F7F7F5", "edgecolor": "none", "pad": 0.6}
-    axes.text(
-        corner[0] + 0.08, corner[1] + 0.12, text, fontsize=6.5 * scale, va="center", weight="bold", zorder=4, bbox=box
-    )
+    axes.text(left + 0.08, top + 0.12, text, fontsize=6.5 * scale, va="center", weight="bold", zorder=4, bbox=box)
 
 
 def _label(plan: FusionPlan, subgraph: int) -> str:
@@ -249,9 +270,11 @@ def _legend(plan: FusionPlan) -> list[Patch | Line2D]:
 def _marks(plan: FusionPlan, stages: list[Stage]) -> Iterator[Patch | Line2D]:
     yield Patch(facecolor="#E6E6E6", edgecolor="#999999", linewidth=0.5, label="pale: inlined where it is read")
     if any(each.grid_barrier for each in stages):
-        yield Line2D([], [], color="#A00000", linewidth=2.5, label="above a box: all blocks meet before it")
+        yield Line2D([], [], color=BARRIER, linewidth=2.5, label="above a box: all blocks meet before it")
+    if any(each.kernel.end_barrier for each in plan.subgraphs):
+        yield Line2D([], [], color=BARRIER, linewidth=2.5, linestyle=":", label="below: all blocks meet at the end")
     if any(each.partials for each in stages):
-        yield Line2D([], [], linestyle="", label="/4: results in 4 pieces, each of another block")
+        yield Line2D([], [], linestyle="", label="/4: in 4 pieces, each of another block")
     if any(each.free for each in plan.subgraphs):
         yield Patch(facecolor="#FFFFFF", edgecolor="#999999", linestyle=":", label="dotted: free, of no group")
 

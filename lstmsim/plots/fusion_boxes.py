@@ -16,10 +16,11 @@ from lstmsim.plots.layers import Point
 from lstmsim.plots.styles import short
 from lstmsim.records import record
 
-__all__ = ["Box", "Way", "boxes_of", "size_of", "way_of"]
+__all__ = ["BARRIER", "Box", "Way", "boxes_of", "size_of", "way_of"]
 
 _LETTER, _HEIGHT, _LOW = 0.056, 0.34, 0.2
-_BARRIER = "#A00000"
+#: The colour of grid barriers.
+BARRIER = "#A00000"
 #: The look of calls of a library.
 _LIBRARY = Style("#4D4D4D", ink="#FFFFFF")
 
@@ -122,7 +123,7 @@ class Box:
             )
         if self.barrier:
             at = y - height / 2 - 0.045
-            axes.plot([x - width / 2, x + width / 2], [at, at], color=_BARRIER, linewidth=2.5 * scale, zorder=4)
+            axes.plot([x - width / 2, x + width / 2], [at, at], color=BARRIER, linewidth=2.5 * scale, zorder=4)
 
 
 def _badge_width(box: Box) -> float:
@@ -176,7 +177,7 @@ def _box(graph: Graph, plan: PlannedSubgraph | None, number: int) -> Box:
         way.ink,
         "#000000",
         strong=True,
-        badge=_badge(stage),
+        badge=_badge(stage, number in graph.output_numbers),
         scheme=stage.scheme,
         barrier=stage.grid_barrier,
     )
@@ -186,8 +187,8 @@ def _shape(node: Node) -> str:
     return " x ".join(map(str, node.shape)) or "1"
 
 
-def _badge(stage: Stage) -> str:
-    if stage.scheme == SHARED:
-        return f"S{stage.buffer}"
-    letter = {REGISTER: "R", OUTPUT: "O"}.get(stage.scheme, "G")
-    return letter + ("+O" if stage.written and stage.scheme == REGISTER else "")
+def _badge(stage: Stage, output: bool) -> str:
+    """Where a value lies: a letter with its buffer, and whether it is an output too."""
+    letter = {REGISTER: "R", OUTPUT: "O", SHARED: f"S{stage.buffer}"}.get(stage.scheme, "G")
+    wanted = stage.written if stage.scheme in (REGISTER, SHARED) else output and stage.scheme != OUTPUT
+    return f"{letter}+O" if wanted else letter

@@ -20,7 +20,7 @@ class Drawing:
     """Where everything lies; y grows downwards.
 
     centres: of each box.
-    routes: points that an edge comes past between its two boxes.
+    routes: points that an edge comes past between its two boxes: where it enters a layer, and where it leaves it.
     width, height: of all together.
     """
 
@@ -50,8 +50,8 @@ def layered(
     first: boxes with nothing above them that stay in the first layer.
 
     >>> drawing = layered({0: (1, 1), 1: (1, 1), 2: (1, 1)}, [(0, 1), (1, 2), (0, 2)], (0.5, 0.5))
-    >>> [y for _, y in drawing.centres.values()], len(drawing.routes[0, 2])
-    ([0.5, 2.0, 3.5], 1)
+    >>> [y for _, y in drawing.centres.values()], [y for _, y in drawing.routes[0, 2]]
+    ([0.5, 2.0, 3.5], [1.5, 2.5])
     """
     if not sizes:
         return Drawing({}, {}, 0.0, 0.0)
@@ -64,13 +64,15 @@ def layered(
     left = min(places[each] - _half(each, sizes) for row in layers.rows for each in row)
     right = max(places[each] + _half(each, sizes) for row in layers.rows for each in row)
 
-    def point(each: Edge) -> Point:
+    def across(each: Edge) -> tuple[Point, Point]:
         level = layer[each[0]] if each[1] < 0 else each[1]
-        return places[each] - left, tops[level] + (tops[level + 1] - gap[1] - tops[level]) / 2
+        x = places[each] - left
+        return (x, tops[level]), (x, tops[level + 1] - gap[1])
 
-    centres = {number: point((number, -1)) for number in sizes}
+    ends = {number: across((number, -1)) for number in sizes}
+    centres = {number: (x, (top + bottom) / 2) for number, ((x, top), (_, bottom)) in ends.items()}
     routes = {
-        (start, end): tuple(point((start, level)) for level in range(layer[start] + 1, layer[end]))
+        (start, end): tuple(point for level in range(layer[start] + 1, layer[end]) for point in across((start, level)))
         for start, end in wanted
     }
     return Drawing(centres, routes, right - left, tops[-1] - gap[1])
