@@ -19,10 +19,10 @@ DEVICES = {
     "small": FusionDevice(sms=2, split_length=16, shared_limit=256),
     # more blocks than the shared memory of an SM lets on it at once
     "narrow": FusionDevice(sms=2, split_length=16, shared_bytes=1024, shared_limit=1024, block_threads=256),
-    "one": FusionDevice(sms=1, max_blocks=1, split_length=8, block_threads=64, element_threads=32, shared_limit=512),
+    "one": FusionDevice(sms=1, max_blocks=1, split_length=8, block_threads=64, element_threads=32, shared_limit=96),
     # the wave of blocks that are planned is always larger than what is on the device with shared memory
     "crowded": FusionDevice(
-        sms=3, split_length=8, block_threads=64, element_threads=64, shared_bytes=768, shared_limit=768, max_warps=16
+        sms=3, split_length=8, block_threads=64, element_threads=64, shared_bytes=768, shared_limit=768, max_warps=32
     ),
     "costed": FusionDevice(
         sms=4, split_length=16, block_threads=64, split_rule="costed", turn_cycles=400, grid_cycles=900
@@ -272,11 +272,13 @@ def _select(draw: Drawing) -> None:
 
 
 def _call(draw: Drawing) -> None:
-    """A product with new weights, or a call that is not known."""
+    """A product with new weights, or a call that is not known: often with a way around it."""
     flat = [node.name for node in draw.nodes if len(node.shape) == 2]
     if not flat or draw.random.random() < 0.3:
         x = draw.pick()
-        draw.add("gather", (x,), draw.shape(x), 0.25, 1.75)
+        called = draw.add("gather", (x,), draw.shape(x), 0.25, 1.75)
+        if draw.random.random() < 0.6:
+            _binary(draw, x, called)
         return
     x = draw.random.choice(flat)
     rows, length = draw.shape(x)
