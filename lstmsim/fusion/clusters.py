@@ -23,20 +23,17 @@ class _Clusters:
         nodes = graph.nodes
         self.of = list(range(len(nodes)))
         self.members = {number: 1 << number for number, node in enumerate(nodes) if node.kind != INPUT}
-        self.before = dict.fromkeys(self.members, 0)
+        self.operands = dict.fromkeys(self.members, 0)
         self.after = dict.fromkeys(self.members, 0)
-        for number in self.members:
-            for operand in graph.operands[number]:
-                if operand in self.members:
-                    self.before[number] |= self.before[operand] | self.members[operand]
         for number in reversed(self.members):
             for reader in graph.readers[number]:
+                self.operands[reader] |= self.members[number]
                 self.after[number] |= self.after[reader] | self.members[reader]
 
-    def between(self, a: int, b: int) -> int:
-        """All that lies on a path from one cluster to another, in either direction."""
-        both = self.members[a] | self.members[b]
-        return ((self.after[a] & self.before[b]) | (self.after[b] & self.before[a])) & ~both
+    def apart(self, a: int, b: int) -> bool:
+        """Whether another cluster lies on a path from a cluster to one that reads it."""
+        # such a path enters its end from a cluster that comes after its beginning
+        return bool(self.after[a] & self.operands[b])
 
     def join(self, a: int, b: int) -> None:
         """Make one cluster of two; the lower number stays."""
@@ -44,18 +41,16 @@ class _Clusters:
         for number in _numbers(self.members[b]):
             self.of[number] = a
         members = self.members[a] | self.members.pop(b)
-        before = (self.before[a] | self.before.pop(b)) & ~members
+        operands = (self.operands[a] | self.operands.pop(b)) & ~members
         after = (self.after[a] | self.after.pop(b)) & ~members
-        self.members[a], self.before[a], self.after[a] = members, before, after
-        for other, nodes in self.members.items():
-            if nodes & before:
+        self.members[a], self.operands[a], self.after[a] = members, operands, after
+        for other, reached in self.after.items():
+            if reached & members:
                 self.after[other] |= after | members
-            elif nodes & after:
-                self.before[other] |= before | members
 
     def path(self, a: int, b: int) -> tuple[int, ...]:
         """Nodes on a shortest path from a cluster to another over at least one other: where it enters and leaves."""
-        outside = self.between(a, b)
+        target = self.members[b]
         reached: dict[int, tuple[int, ...]] = {a: ()}
         for cluster in (waiting := [a]):
             for number in _numbers(self.members[cluster]):
@@ -64,7 +59,7 @@ class _Clusters:
                     here = (*reached[cluster], number) if cluster != a else ()
                     if place == b and cluster != a:
                         return tuple(dict.fromkeys(here))
-                    if place not in reached and self.members[place] & outside:
+                    if place not in reached and self.after[place] & target:
                         reached[place] = (*here, reader)
                         waiting.append(place)
         return ()
@@ -106,7 +101,7 @@ def clusters(graph: Graph) -> tuple[tuple[tuple[int, ...], ...], tuple[Refused, 
         joined = False
         for operand, reader in edges:
             a, b = state.of[operand], state.of[reader]
-            if a != b and not state.between(a, b):
+            if a != b and not state.apart(a, b):
                 state.join(a, b)
                 joined = True
     subgraphs = tuple(

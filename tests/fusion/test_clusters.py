@@ -13,6 +13,7 @@ from lstmsim.fusion.clusters import clusters, refusal
 from lstmsim.fusion.graph import Graph, Node
 from lstmsim.fusion.library import named_graph
 from lstmsim.fusion.operations import INPUT
+from lstmsim.fusion.sketch import Sketch
 from tests.fusion.golden import cases, graph_of
 
 
@@ -100,6 +101,25 @@ def _the_path_is_one(
     assert any(of.get(each) == of[reader] for each in graph.readers[path[-1]])
     for before, after in pairwise(path):
         assert after in graph.readers[before] or of.get(before) == of.get(after) is not None
+
+
+@pytest.mark.parametrize("product_behind", [True, False])
+def test_a_path_may_lead_through_a_cluster_from_one_of_its_nodes_to_another(product_behind: bool) -> None:
+    """No edge leads from d to e: only because c made one cluster of them does b come after a."""
+    draw = Sketch()
+    x, w = draw.input("x", (2, 2)), draw.input("w", (2, 2))
+    a = draw.element("tanh", "a", x)
+    d = draw.element("abs", "d", draw.matmul("p", a, w))
+    e = draw.element("exp", "e", w)
+    c = draw.element("add", "c", d, e)
+    b = draw.element("add", "b", a, draw.matmul("q", e, w) if product_behind else e)
+    graph = draw.graph("g", (b, c))
+    names = [node.name for node in graph.nodes]
+    subgraphs, (edge,) = clusters(graph)
+    parts = [["a"], ["d", "e", "c"], ["b"]] if product_behind else [["a"], ["d", "e", "c", "b"]]
+    assert [[names[each] for each in some] for some in subgraphs] == parts
+    assert (names[edge.operand], names[edge.reader]) == ("a", "b")
+    assert [names[each] for each in edge.path] == (["p", "d", "e", "q"] if product_behind else ["p"])
 
 
 def test_a_refused_edge_says_what_lies_between() -> None:

@@ -80,8 +80,8 @@ def test_why_something_is_stored() -> None:
     }
 
 
-def test_a_heavy_operation_is_stored_only_if_its_own_subgraph_repeats_it() -> None:
-    """tanh is repeated, but in another sub-graph: there it is read from outside."""
+def test_a_broadcast_is_always_in_the_subgraph_of_what_it_repeats() -> None:
+    """Even where only another sub-graph reads it, for nothing can lie between the two."""
     draw = Sketch()
     x = draw.input("x", (4,))
     heavy = draw.element("tanh", "heavy", x)

@@ -162,6 +162,8 @@ def _expected(group: Group, mapping: ThreadMapping, result: int, position: int) 
     ("shape", "axes", "wave", "kind"),
     [
         ((3, 40, 50), (1, 2), 9, "split"),
+        # a piece of 5024 elements is no multiple of a block's 1024 threads
+        ((1, 10020), (1,), 2, "split"),
         ((37, 5, 9), (2,), 3, "pack"),
         ((7, 70), (1,), 2, "pack"),
         ((100, 40), (0,), 9, "column"),
