@@ -8,7 +8,7 @@ from lstmsim.api.product_text import wrapped
 from lstmsim.fusion.graph import Graph
 from lstmsim.fusion.operations import COMPUTE
 from lstmsim.fusion.plan import GLOBAL, OUTPUT, SHARED, Group, PlannedSubgraph, Stage, ThreadMapping
-from lstmsim.metrics.figures_text import short_name
+from lstmsim.metrics.figures_text import short_path
 from lstmsim.metrics.tables import table
 from lstmsim.wording import counted
 
@@ -115,14 +115,14 @@ def _stage(graph: Graph, plan: PlannedSubgraph, stage: Stage) -> list[str]:
     if stage.written and stage.scheme not in (GLOBAL, OUTPUT):
         marks.append("output")
     where = f"buffer {stage.buffer}, {stage.bytes:,} bytes" if stage.scheme == SHARED else ""
-    return [f"  {short_name(node.name, 24)}", node.op, f"{node.size:,}", group, stage.scheme, where, ", ".join(marks)]
+    return [f"  {short_path(node.name, 28)}", node.op, f"{node.size:,}", group, stage.scheme, where, ", ".join(marks)]
 
 
 def decisions_text(report: FusionReport) -> str:
     """Why the plan is so: all decisions, sub-graph by sub-graph."""
     parts = []
     for number, each in enumerate(report.plan.subgraphs):
-        rows = [[f"  {one.about}", short_name(one.node, 24)] for one in each.decisions]
+        rows = [[f"  {one.about}", short_path(one.node, 28)] for one in each.decisions]
         heads = table(rows, left=[0, 1]) if rows else []
         width = max(map(len, heads), default=0) + 2
         lines = [f"decisions on sub-graph {number}"]
@@ -134,5 +134,5 @@ def decisions_text(report: FusionReport) -> str:
 
 def _names(names: list[str]) -> str:
     more = len(names) - _MOST_NAMES
-    shown = ", ".join(short_name(each, 24) for each in names[:_MOST_NAMES])
+    shown = ", ".join(short_path(each, 28) for each in names[:_MOST_NAMES])
     return f"{shown} and {more} more" if more > 0 else shown

@@ -12,7 +12,7 @@ from lstmsim.api.fuse_runs import FusionRow
 from lstmsim.api.product_text import folded, wrapped
 from lstmsim.fusion.ablation import ABLATION
 from lstmsim.fusion.device import up
-from lstmsim.metrics.figures_text import percent, short_name, three_digits
+from lstmsim.metrics.figures_text import percent, short_path, three_digits
 from lstmsim.metrics.tables import table
 from lstmsim.results import Forms
 from lstmsim.units import cycles_to_us
@@ -163,7 +163,7 @@ def _kernels(report: FusionReport) -> list[str]:
     for kernel, counts, span in list(zip(row.kernels, row.counts.kernels, spans, strict=True))[:_MOST_KERNELS]:
         grid = f"{kernel.blocks:,} x {kernel.threads:,}"
         sizes = (up(kernel.blocks, kernel.wave), kernel.registers, kernel.shared_bytes)
-        cells = [short_name(kernel.name, 24), grid, *(f"{each:,}" for each in sizes)]
+        cells = [short_path(kernel.name, 24), grid, *(f"{each:,}" for each in sizes)]
         cells += [percent(row.cores(kernel), 1), percent(row.occupancy(kernel), 1)]
         rows.append([*cells, f"{counts.read:,}", f"{counts.written:,}", "-" if span is None else f"{span.cycles:,}"])
     lines = table(rows, left=[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["cut", "percent", "short_name", "three_digits"]
+__all__ = ["cut", "percent", "short_name", "short_path", "three_digits"]
 
 
 def percent(part: float, whole: float, nothing: str = "0.0 %") -> str:
@@ -37,6 +37,19 @@ def short_name(name: str, length: int) -> str:
     """
     printable = "".join(letter if letter.isprintable() else "?" for letter in name)
     return printable if len(printable) <= length else printable[: length - 3] + "..."
+
+
+def short_path(name: str, length: int) -> str:
+    """A name of at most `length` characters, of which the middle is left out: what differs is often at the end.
+
+    >>> short_path("layernormalization10.reduce_sum", 20)
+    'layernorm...duce_sum'
+    """
+    printable = "".join(letter if letter.isprintable() else "?" for letter in name)
+    if len(printable) <= length:
+        return printable
+    end = (length - 3) // 2
+    return f"{printable[: length - 3 - end]}...{printable[-end:]}"
 
 
 def cut(text: str, length: int) -> str:

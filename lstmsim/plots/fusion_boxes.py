@@ -11,6 +11,7 @@ from matplotlib.patches import FancyBboxPatch
 from lstmsim.fusion.graph import Graph, Node
 from lstmsim.fusion.operations import COMPUTE, INPUT
 from lstmsim.fusion.plan import OUTPUT, REGISTER, SHARED, PlannedSubgraph, Stage
+from lstmsim.metrics.figures_text import short_path
 from lstmsim.metrics.looks import JOB_STYLES, Style
 from lstmsim.plots.layers import Point
 from lstmsim.plots.styles import short
@@ -152,12 +153,12 @@ def boxes_of(
 def _read(node: Node) -> Box:
     """What comes from outside."""
     fill = "#ECECEC" if node.kind == INPUT else "#FFFFFF"
-    return Box(f"{short(node.name, 22)}: {_shape(node)}", "", fill, "#333333", "#AAAAAA", round=True)
+    return Box(f"{short_path(node.name, 24)}: {_shape(node)}", "", fill, "#333333", "#AAAAAA", round=True)
 
 
 def _box(graph: Graph, plan: PlannedSubgraph | None, number: int) -> Box:
     node = graph.nodes[number]
-    title = short(node.name, 22)
+    title = short_path(node.name, 24)
     if node.kind == INPUT:
         return _read(node)
     text = f"{short(node.op, 20)} {_shape(node)}"
