@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import random
+import warnings
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,12 +15,14 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from lstmsim.errors import InputError
-from lstmsim.formats.onnx.operations import graph_of_onnx
+from lstmsim.formats.onnx.operations import graph_of_onnx, read_onnx_graph
 from lstmsim.fusion.graph import Graph
 from lstmsim.fusion.graph_rules import mistakes
-from tests.formats.onnx.fused import called, compared, saved
+from tests.formats.onnx.fused import called, compared, computed, saved
 
 RNG = np.random.default_rng(18)
+#: Damaged files: 150 in the usual run, 1,000 and more in the long one.
+EXAMPLES = max(1000, int(os.environ["LSTMSIM_EXAMPLES"])) if "LSTMSIM_EXAMPLES" in os.environ else 150
 
 
 class Net:
@@ -323,3 +328,124 @@ def test_a_layer_normalised_step_as_pytorch_exports_it(tmp_path: Path) -> None:
     counted = ops(read.graph)
     assert (counted["reduce_sum"], counted["slice"], counted["rsqrt"]) == (4, 4, 2)
     assert sum(counted.values()) - counted["input"] - counted["matmul"] == 43 + 2
+
+
+def test_attention_pooling(tmp_path: Path) -> None:
+    """The pooling of textgenrnn: a softmax over time of one score for each step, and the weighted sum of the steps."""
+    net = Net(17)
+    x, w = net.input("x", 2, 40, 356), net.store("w", RNG.uniform(-1, 1, (356, 1)))
+    score = net.node("Squeeze", net.node("MatMul", x, w, inner=True), net.list(2), inner=True)
+    top = net.node("ReduceMax", score, axes=[-1], inner=True)
+    grown = net.node("Exp", net.node("Sub", score, top, inner=True), inner=True)
+    total = net.node("ReduceSum", grown, net.list(-1), inner=True)
+    share = net.node("Unsqueeze", net.node("Div", grown, total, inner=True), net.list(2), inner=True)
+    net.node("ReduceSum", net.node("Mul", x, share, inner=True), net.list(1), keepdims=0)
+    read = compared(saved(net.model(), tmp_path), net.given)
+    # kept axes of size 1 leave no reshape but the one behind the product
+    assert ops(read.graph) == Counter(
+        {"input": 2, "reduce_sum": 2, "broadcast": 3, "matmul": 1, "reshape": 1, "reduce_max": 1}
+        | dict.fromkeys(("subtract", "exp", "divide", "multiply"), 1)
+    )
+
+
+def test_a_projection_with_rows_of_length_one(tmp_path: Path) -> None:
+    """The head of Resemblyzer's encoder: a linear layer, relu, and each row divided by its length."""
+    net = Net(17)
+    x = net.input("x", 4, 256)
+    w, b = net.store("w", RNG.uniform(-0.1, 0.1, (256, 256))), net.store("b", RNG.uniform(-0.1, 0.1, 256))
+    relu = net.node("Relu", net.node("Gemm", x, w, b, inner=True, transB=1), inner=True)
+    length = net.node("ReduceL2", relu, axes=[1], inner=True)
+    floor = net.node("Clip", length, net.store("least", 1e-12), inner=True)
+    net.node("Div", relu, net.node("Expand", floor, net.node("Shape", relu, inner=True), inner=True))
+    read = compared(saved(net.model(), tmp_path), net.given)
+    kinds = Counter(input=3, broadcast=2, maximum=2)
+    assert ops(read.graph) == kinds + Counter(["matmul", "add", "multiply", "reduce_sum", "sqrt", "divide"])
+    assert all(node.shape != (4, 1) for node in read.graph.nodes)
+
+
+DATA = Path(onnx.__file__).parent / "backend" / "test" / "data"
+
+
+def test_networks_that_pytorch_exported(tmp_path: Path) -> None:
+    """Real files: what onnx carries along for its own tests, with the numbers that PyTorch gave."""
+    right = 0
+    for folder in sorted((*(DATA / "pytorch-operator").iterdir(), *(DATA / "pytorch-converted").iterdir())):
+        network = onnx.load(folder / "model.onnx")
+        stored = {each.name for each in network.graph.initializer}
+        inputs = [each.name for each in network.graph.input if each.name not in stored]
+        given = {name: _numbers(folder, f"input_{at}") for at, name in enumerate(inputs)}
+        read = read_onnx_graph(folder / "model.onnx")
+        if not called(read.graph):
+            ours = computed(read, given)
+            for at, each in enumerate(network.graph.output):
+                np.testing.assert_allclose(ours[each.name], _numbers(folder, f"output_{at}"), 1e-5, 1e-5)
+            right += 1
+    # the others hold convolutions and poolings
+    assert right >= 60
+
+
+def _numbers(folder: Path, name: str) -> np.ndarray:
+    tensor = onnx.TensorProto()
+    tensor.ParseFromString((folder / "test_data_set_0" / f"{name}.pb").read_bytes())
+    return numpy_helper.to_array(tensor)
+
+
+@pytest.mark.skipif("LSTMSIM_EXAMPLES" not in os.environ, reason="LSTMSIM_EXAMPLES asks for long versions")
+def test_the_examples_of_all_operators(tmp_path: Path) -> None:
+    """The examples of ONNX's own pages, whose axes and shapes are stored, as in files."""
+    from onnx.backend.test.case.node import collect_testcases
+
+    right = 0
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        cases = collect_testcases(None)
+    for case in cases:
+        network = case.model
+        arrays = [each for data in (case.data_sets or [])[:1] for part in data for each in part]
+        plain = all(isinstance(each, np.ndarray) and each.dtype in (np.float32, np.int64, bool) for each in arrays)
+        if network is None or not plain or not case.data_sets or "training" in case.name:
+            continue
+        inputs, outputs = case.data_sets[0]
+        given = dict(zip((each.name for each in network.graph.input), inputs, strict=False))
+        for name, value in list(given.items())[1:]:
+            if value.dtype == np.int64:
+                network.graph.initializer.append(numpy_helper.from_array(value, name))
+        try:
+            read = read_onnx_graph(saved(network, tmp_path))
+        except InputError:
+            continue
+        if not called(read.graph):
+            ours = computed(read, given)
+            for each, value in zip(network.graph.output, outputs, strict=False):
+                if each.name in ours:
+                    np.testing.assert_allclose(ours[each.name], value.astype(float), 1e-4, 1e-5, err_msg=case.name)
+                    right += 1
+    assert right > 500
+
+
+def test_damaged_networks_get_a_sentence(tmp_path: Path) -> None:
+    net = Net(17)
+    x = net.input("x", 2, 3, 4)
+    norm = net.node("LayerNormalization", x, net.store("g", np.ones(4)), net.store("h", np.ones(4)))
+    net.node("MatMul", net.node("Reshape", norm, net.list(0, -1)), net.store("w", np.ones((12, 5))))
+    net.node("Split", net.node("Transpose", norm, perm=[2, 0, 1]), net.list(1, 3), count=2)
+    net.node("Slice", norm, net.list(1), net.list(3), net.list(2))
+    net.node("ReduceSum", net.node("Expand", norm, net.list(5, 2, 3, 4)), net.list(0, 2))
+    net.node("Conv", norm, net.store("k", np.ones((2, 3, 2))))
+    whole = net.model().SerializeToString()
+    rng, refused = random.Random(18), 0
+    for number in range(EXAMPLES):
+        content = bytearray(whole)
+        for _ in range(rng.randint(1, 4)):
+            at = rng.randrange(len(content))
+            content[at : at + rng.choice((0, 1, 1, 4))] = rng.randbytes(rng.choice((0, 1, 1, 3)))
+        path = tmp_path / f"f{number}.onnx"
+        path.write_bytes(bytes(content))
+        said = list[str]()
+        try:
+            assert not mistakes(graph_of_onnx(path)), number
+        except InputError as error:
+            said = [str(each) for each in error.mistakes]
+        refused += bool(said)
+        assert all("\n" not in each and str(path) in each for each in said), said
+    assert refused > EXAMPLES / 3

@@ -27,7 +27,7 @@ Rule = Callable[[Drawing, Arguments], list[Value]]
 Key = tuple[Scope, str]
 #: Most sentences on nodes that were left out.
 _MOST_TOLD = 20
-_WRONG = (ValueError, IndexError, TypeError, OverflowError, ZeroDivisionError, MemoryError)
+_WRONG = (ValueError, IndexError, TypeError, OverflowError, ZeroDivisionError, MemoryError, RecursionError)
 
 
 def _single(rule: Callable[[Drawing, Arguments], Value]) -> Rule:
