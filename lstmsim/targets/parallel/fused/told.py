@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lstmsim.fusion.plan import GLOBAL, SHARED, FusionPlan, PlannedKernel
+from lstmsim.fusion.plan import GLOBAL, SHARED, PlannedKernel
 from lstmsim.targets.parallel.device import ParallelDevice
 from lstmsim.targets.parallel.fused.steps import planned_step
 from lstmsim.workload.model import Layer
@@ -38,17 +38,16 @@ def _layer(chip: ParallelDevice, layer: Layer, batch: int, names: Sequence[str])
     operations = sum(len(each.nodes) for each in plan.subgraphs)
     products = sum(node.op == "matmul" for node in plan.graph.nodes)
     others = f" and {len(names) - 1} more" if len(names) > 1 else ""
-    beside = f"{products} product{'s' if products > 1 else ''}"
+    beside = _counted(products, "product")
     step = f"Fusion: {chip.fusion}: a step of {names[0]}{others} ({layer.cell.name}, batch {batch}) is {beside} and"
     if chip.fusion == "off":
-        return f"{step} {operations} operations, a kernel for each."
+        return f"{step} {_counted(operations, 'operation')}, a kernel for each."
     kernels = "; ".join(_kernel(each.kernel, len(each.nodes)) for each in plan.subgraphs)
-    return f"{step} {_counted(plan)}: {kernels}."
+    return f"{step} {_counted(len(plan.subgraphs), 'kernel')}: {kernels}."
 
 
-def _counted(plan: FusionPlan) -> str:
-    count = len(plan.subgraphs)
-    return f"{count} kernel{'s' if count > 1 else ''}"
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'s' if count != 1 else ''}"
 
 
 def _kernel(kernel: PlannedKernel, operations: int) -> str:
@@ -56,9 +55,9 @@ def _kernel(kernel: PlannedKernel, operations: int) -> str:
     schemes = [stage.scheme for stage in kernel.stages]
     lie = [f"{schemes.count(each)} {each}" for each in (SHARED, GLOBAL) if each in schemes]
     parts = [
-        f"{operations} operations in {len(schemes)} stages",
-        f"{kernel.blocks} block{'s' if kernel.blocks > 1 else ''} of {kernel.threads} threads",
+        f"{_counted(operations, 'operation')} in {_counted(len(schemes), 'stage')}",
+        f"{_counted(kernel.blocks, 'block')} of {kernel.threads} threads",
         *([f"values: {' and '.join(lie)}"] if lie else []),
-        *([f"{kernel.grid_barriers} grid barriers"] if kernel.grid_barriers else []),
+        *([_counted(kernel.grid_barriers, "grid barrier")] if kernel.grid_barriers else []),
     ]
     return ", ".join(parts)
