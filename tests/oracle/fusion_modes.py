@@ -54,6 +54,12 @@ def reads_of(graph: Graph, kernel: Kernel) -> set[int]:
     return {v for stage in kernel.stages for v, _ in graph.tree(stage.node, kernel.ends) if v in kernel.ends} - own
 
 
+def inside(graph: Graph, kernel: Kernel) -> set[int]:
+    """The ops that a kernel evaluates."""
+    own = {stage.node for stage in kernel.stages}
+    return own | {v for stage in kernel.stages for v, _ in graph.tree(stage.node, kernel.ends)} - kernel.ends
+
+
 def kernels_of(graph: Graph, plans: list[Plan], mode: str, device: Device) -> list[Kernel]:
     """The kernels in an order that the graph allows, lowest first node first."""
     made = []
@@ -65,16 +71,18 @@ def kernels_of(graph: Graph, plans: list[Plan], mode: str, device: Device) -> li
         ends = set(roots) | {u for v in plan.nodes for u in graph.known(v) if u not in plan.nodes}
         made += [one_root(graph, number, root, ends, device) for root in roots]
     there = {v for v, op in enumerate(graph.ops) if op == "input"}
-    waiting, ordered = list(made), []
-    while waiting:
-        for v in range(len(graph.nodes)):  # library calls, once all that they read is there
-            if not graph.light(v) and set(graph.known(v)) <= there:
-                there.add(v)
-        ready = [kernel for kernel in waiting if reads_of(graph, kernel) <= there]
-        first = min(ready, key=lambda kernel: kernel.stages[0].node)
-        waiting.remove(first)
-        ordered.append(first)
-        there |= {stage.node for stage in first.stages if stage.written}
+    # calls of libraries are kernels that are not ours
+    waiting: list[Any] = [v for v, op in enumerate(graph.ops) if op != "input" and not graph.light(v)] + made
+    reads = [set(graph.known(each)) if isinstance(each, int) else reads_of(graph, each) for each in waiting]
+    firsts = [each if isinstance(each, int) else min(inside(graph, each)) for each in waiting]
+    ordered, left = [], set(range(len(waiting)))
+    while left:
+        place = min((each for each in left if reads[each] <= there), key=lambda each: (firsts[each], each))
+        left.remove(place)
+        kernel = waiting[place]
+        there |= {kernel} if isinstance(kernel, int) else {stage.node for stage in kernel.stages if stage.written}
+        if not isinstance(kernel, int):
+            ordered.append(kernel)
     return ordered
 
 

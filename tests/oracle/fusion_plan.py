@@ -156,7 +156,7 @@ def buffers(stages: dict[int, Stage], readers: dict[int, list[int]]) -> list[int
 def planned(graph: Graph, number: int, nodes: list[int], device: Device, apart: bool = False) -> Plan:
     """One sub-graph, planned anew until shared memory and the wave suffice."""
     outputs = outputs_of(graph, nodes)
-    w, overflowed = by.wave(device, 1024, 0), list[int]()
+    w, overflowed = by.wave(device, device["block_threads"], 0), list[int]()
     while True:
         groups, free, cut = groups_of(graph, nodes, apart)
         stages = mapped(graph, nodes, groups, cut, device, w, apart)
