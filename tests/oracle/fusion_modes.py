@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.oracle.fusion_graph import CHEAP, HEAVY, Graph, up
 from tests.oracle.fusion_groups import candidates_of, outputs_of
-from tests.oracle.fusion_mapping import Device, Owners
+from tests.oracle.fusion_mapping import Device, Owners, resident
 from tests.oracle.fusion_plan import Kernel, Plan, launched, stage_of
 
 MODES = ("op", "xla", "tvm", "stitch")
@@ -21,26 +21,29 @@ def roots_of(graph: Graph, nodes: list[int], mode: str) -> list[int]:
 
 def one_root(graph: Graph, number: int, root: int, ends: set[int], device: Device) -> Kernel:
     """The baseline mapping."""
-    warp = device["warp"]
+    warp, most = device["warp"], 1024
+    while not resident(device, most, 0):
+        most -= warp
     if graph.reduces(root):
         (u,) = graph.known(root)
         parts = graph.parts(root)
         rank, axes = len(graph.shapes[u]), graph.nodes[root]["axes"]
         work: list[Any] = [None] * graph.sizes[u]
         if sorted(axes) == list(range(rank - len(axes), rank)):
-            blocks, threads = len(parts), min(1024, up(len(parts[0]), warp) * warp)
+            blocks, threads = len(parts), min(most, up(len(parts[0]), warp) * warp)
             for p, part in enumerate(parts):
                 for place, e in enumerate(part):
                     work[e] = (p, place % threads)
         else:
-            blocks, threads = up(len(parts), warp), min(1024, len(parts[0]) * warp)
+            blocks, threads = up(len(parts), warp), min(most, len(parts[0]) * warp)
             for p, part in enumerate(parts):
                 for place, e in enumerate(part):
                     work[e] = (p // warp, place % (threads // warp) * warp + p % warp)
         owners: Owners = [work[part[0]] for part in parts]
     else:
-        blocks, threads = up(graph.sizes[root], 256), 256
-        work = owners = [(e // 256, e % 256) for e in range(graph.sizes[root])]
+        threads = min(most, 256)
+        blocks = up(graph.sizes[root], threads)
+        work = owners = [(e // threads, e % threads) for e in range(graph.sizes[root])]
     stage = stage_of(graph, root, work, owners)
     stage.written = True
     kernel = Kernel(number, [stage], ends | {root}, blocks, threads)

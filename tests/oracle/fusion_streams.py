@@ -49,7 +49,7 @@ class Warp:
     def halve(self, got: int | None, size: int) -> int | None:
         """As many times a shuffle and an operation as values can be halved."""
         while size > 1:
-            got = self.put("fma", [self.put("shfl", [got])])
+            got = self.put("fma", [self.put("shfl", [got]), got])
             size = up(size, 2)
         return got
 
@@ -87,7 +87,7 @@ class Code:
                 self.bar()
         if self.kernel.end_barrier:
             self.meet()
-            self.end()
+        self.end()
 
     def bar(self) -> None:
         for block in self.blocks:
@@ -173,14 +173,15 @@ class Code:
         (operand,) = self.graph.known(stage.node)
         of = {e: p for p, part in enumerate(self.graph.parts(stage.node)) for e in part}
         mine = [[grouped(some, of) for some in block] for block in work]
-        held: list[dict[int, set[int]]] = [{} for _ in self.blocks]
-        for b, block in enumerate(mine):
-            for thread, results in enumerate(block):
-                for p, _ in results:
-                    held[b].setdefault(p, set()).add(thread // self.lanes)
-        spans = any(len(some) > 1 for each in held for some in each.values())
-        scratch = sum(self.kernel.buffers)
+        scratch, warps = sum(self.kernel.buffers), len(self.blocks[0])
         for q in range(max(len(results) for block in mine for results in block)):
+            held: list[dict[int, set[int]]] = [{} for _ in self.blocks]
+            for b, block in enumerate(mine):
+                for thread, results in enumerate(block):
+                    for p, _ in results[q : q + 1]:
+                        held[b].setdefault(p, set()).add(thread // self.lanes)
+            most = max(len(some) for each in held for some in each.values())
+            spans = most > 1
             sums: dict[tuple[int, int], tuple[int | None, Lanes]] = {}
             for b, place, warp in self.warps():
                 lists = [
@@ -211,9 +212,8 @@ class Code:
                     p if p is not None and min(held[b][p]) == place and p not in lanes[:lane] else None
                     for lane, p in enumerate(lanes)
                 )
-                most = max((len(held[b][p]) for p in lead if p is not None), default=1)
-                if most > 1:
-                    got = warp.near("lds", tuple(scratch + 4 * lane for lane in range(self.lanes)), [])
+                if any(p is not None and len(held[b][p]) > 1 for p in lead):
+                    got = warp.near("lds", tuple(scratch + 4 * (lane % warps) for lane in range(self.lanes)), [])
                     got = warp.halve(got, most)
                 self.store(b, warp, stage, lead, got)
 
@@ -228,9 +228,8 @@ class Code:
             warp.far("stg", self.node[stage.node], lead, [got])
 
     def end(self) -> None:
-        """Section 7.1: owners combine the partials of outputs that no barrier follows."""
-        after = max((place for place, stage in enumerate(self.kernel.stages) if stage.barrier), default=0)
-        for stage in self.kernel.stages[after:]:
+        """Section 7.1: owners combine the partials of outputs, behind the last barrier."""
+        for stage in self.kernel.stages:
             if not stage.pieces or not stage.output:
                 continue
             work: list[list[list[int]]] = [[[] for _ in range(self.kernel.threads)] for _ in self.blocks]

@@ -1,0 +1,105 @@
+"""Streams of fused kernels against a writer that goes from warp to warp; golden cycles by plain models alone."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+
+from lstmsim.errors import InputError
+from lstmsim.fusion.baselines import kernels_of
+from lstmsim.fusion.device import FusionDevice
+from lstmsim.fusion.graph import Graph
+from lstmsim.fusion.plan import MODES
+from lstmsim.fusion.planner import planned
+from lstmsim.targets.parallel.fused.writing import fused_run
+from tests.fusion.golden import cases
+from tests.fusion.plain import odd_device, plain_graph
+from tests.fusion.random_graphs import random_graph
+from tests.oracle import fusion_modes, fusion_plan
+from tests.oracle.fusion_graph import Graph as PlainGraph
+from tests.oracle.fusion_streams import Code, cycles
+from tests.targets.parallel.golden_device import device_of
+from tests.targets.parallel.test_plain_kernels import told
+
+LONG = "LSTMSIM_EXAMPLES" in os.environ
+#: Random graphs: 4 in the usual run, at least 300 in the long one (LSTMSIM_EXAMPLES).
+COUNT = max(300, int(os.environ["LSTMSIM_EXAMPLES"])) if LONG else 4
+#: Golden cases that are timed by the plain device in the usual run.
+QUICK = ("fusion-1-00",)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [each for each in cases() if LONG or each["name"] in QUICK],
+    ids=lambda case: case["name"],
+)
+def test_the_model_has_the_golden_cycles(case) -> None:
+    graph, expect, device = PlainGraph(case["graph"]), case["expect"].get("cycles", {}), case["device"]
+    made, _ = fusion_plan.plans(graph, device)
+    machine = device_of({"preset": "v100"})
+    for mode, wanted in expect.items():
+        if wanted is not None and (LONG or mode == "stitch"):
+            assert cycles(graph, fusion_modes.kernels_of(graph, made, mode, device), device, machine) == wanted
+
+
+def without_order(streams: list[Any]) -> list[Any]:
+    """Streams whose waits stand in any order, each once."""
+    return [
+        [[[kind, count, sorted(set(waits)), *rest] for kind, count, waits, *rest in warp] for warp in block]
+        for block in streams
+    ]
+
+
+def plain_told(code: Code) -> list[Any]:
+    """The streams of a plain kernel."""
+    return [
+        [
+            [
+                [each["kind"], each["count"], each["waits"], each.get("lsu", 0)]
+                + ([each["access"].array, each["access"].sectors] if "access" in each else ["", []])
+                for each in warp.stream
+            ]
+            for warp in block
+        ]
+        for block in code.blocks
+    ]
+
+
+def agree(graph: Graph, device: FusionDevice) -> bool:
+    """The streams of all kernels of all modes are the same; False if there is no plan."""
+    try:
+        plan = planned(graph, device)
+    except InputError:
+        return False
+    machine = device_of({"preset": "v100", "sms": device.sms, "warp": device.warp})
+    plain, numbers = plain_graph(graph), asdict(device)
+    plain_plans, _ = fusion_plan.plans(plain, numbers)
+    for mode in MODES:
+        run = fused_run(graph, kernels_of(graph, plan, device, mode), machine)
+        arrays = [(f"n{v}", size) for v, size in enumerate(plain.sizes)]
+        kernels = fusion_modes.kernels_of(plain, plain_plans, mode, numbers)
+        for kernel, made in zip(run.kernels, kernels, strict=True):
+            code = Code(plain, made, numbers, arrays, machine.banks)
+            code.write()
+            names = {memory.name: name for memory, (name, _) in zip(run.arrays, arrays, strict=False)} | {"": ""}
+            streams = [
+                [[[*each[:4], names[each[4]], each[5]] for each in warp] for warp in block]
+                for block in told(run, kernel)
+            ]
+            assert without_order(streams) == without_order(plain_told(code))
+            assert (kernel.shape.registers, kernel.shape.shared) == (made.registers, made.shared)
+            assert kernel.shape.persistent == (made.end_barrier or any(stage.barrier for stage in made.stages))
+        assert [memory.elements for memory in run.arrays] == [size for _, size in arrays]
+    return True
+
+
+def test_streams_of_random_graphs() -> None:
+    written = [agree(random_graph(seed), odd_device(seed)) for seed in range(COUNT)]
+    assert sum(written) > COUNT // 2
+
+
+def test_streams_on_v100() -> None:
+    assert all(agree(random_graph(seed), FusionDevice()) for seed in range(1000, 1000 + COUNT // 2))
