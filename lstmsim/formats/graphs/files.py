@@ -16,6 +16,7 @@ from lstmsim.formats.yaml.document import document_of
 from lstmsim.formats.yaml.source import read_document
 from lstmsim.formats.yaml.text import scalar_text
 from lstmsim.fusion.graph import Graph, Node
+from lstmsim.fusion.graph_rules import checked_graph
 from lstmsim.fusion.operations import REDUCES
 from lstmsim.fusion.shape_rules import AXES_KEYS
 from lstmsim.wording import listed
@@ -121,9 +122,9 @@ def write_graph(path: str | os.PathLike[str], graph: Graph) -> None:
     """Write a graph file, whole or not at all.
 
     path: the file; its ending says whether it is YAML or JSON.
-    graph: without mistakes.
+    graph: the graph.
 
-    `InputError` for another ending, or a path that cannot be written.
+    `InputError` for another ending, a path that cannot be written, or a graph with mistakes.
 
     >>> import tempfile, pathlib
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -135,5 +136,6 @@ def write_graph(path: str | os.PathLike[str], graph: Graph) -> None:
     name = os.fspath(path)
     if not is_graph_file(name):
         raise InputError(Mistake(name, f"expected a file name that ends in {listed(SUFFIXES)}"))
+    checked_graph(graph)
     with whole_file(name, "w") as file:
         file.write(graph_text(graph, as_json=name.lower().endswith(".json")))

@@ -164,7 +164,10 @@ def test_damaged_files_get_a_sentence(tmp_path: Path) -> None:
     assert refused > EXAMPLES / 2
 
 
-def test_an_ending_that_is_none(tmp_path: Path) -> None:
+def test_an_ending_that_is_none_and_a_graph_that_is_none(tmp_path: Path) -> None:
     graph = read(tmp_path, GOOD)
     with pytest.raises(InputError, match=r"expected a file name that ends in \.yaml, \.yml or \.json"):
         write_graph(tmp_path / "a.txt", graph)
+    with pytest.raises(InputError, match="no node is called 'q'"):
+        write_graph(tmp_path / "b.yaml", Graph("g", graph.nodes, ("q",)))
+    assert not (tmp_path / "b.yaml").exists()
