@@ -20,6 +20,7 @@ from lstmsim.fusion.ablation import ablation
 from lstmsim.fusion.baselines import kernels_of
 from lstmsim.fusion.device import SPLIT_RULES, FusionDevice
 from lstmsim.fusion.graph import Graph
+from lstmsim.fusion.interpreter.overlaps import overlap_remarks
 from lstmsim.fusion.plan import MODES, FusionPlan, PlannedKernel
 from lstmsim.fusion.planner import planned
 from lstmsim.results import Table
@@ -229,7 +230,8 @@ def _form(kernel: PlannedKernel) -> tuple[Any, ...]:
 def _remarks(asked: Asked, plan: FusionPlan) -> tuple[str, ...]:
     if not plan.subgraphs:
         return ("the graph has no memory-intensive operation: there is nothing to fuse",)
-    return asked.left_out
+    told = overlap_remarks(asked.graph, _kernels(plan), asked.device.warp) if asked.executes else ()
+    return (*asked.left_out, *told)
 
 
 def _modes(modes: Sequence[str], mode: str | None) -> tuple[tuple[str, ...], str]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from lstmsim.fusion.device import FusionDevice
 from lstmsim.fusion.graph import Graph
-from lstmsim.fusion.interpreter.overlaps import overlaps
+from lstmsim.fusion.interpreter.overlaps import overlap_remarks, overlaps
 from lstmsim.fusion.library import named_graph
 from lstmsim.fusion.planner import planned
 from tests.fusion.random_graphs import random_graph
@@ -19,7 +19,12 @@ def names(graph: Graph) -> list[tuple[str, str, str]]:
 
 
 def test_later_turns_read_what_the_first_turn_wrote_over():
-    assert names(named_graph("overflow")) == [("t", "t", "s")]
+    graph = named_graph("overflow")
+    assert names(graph) == [("t", "t", "s")]
+    (said,) = overlap_remarks(graph, [planned(graph, FusionDevice()).subgraphs[0].kernel])
+    assert said.startswith(
+        "t writes over s in buffer 0 of shared memory, which other warps or later turns of t still read:"
+    )
 
 
 def test_rows_of_one_warp_or_with_barriers_do_not_overlap():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
 import numpy as np
@@ -16,7 +16,7 @@ from lstmsim.fusion.plan import SHARED, PlannedKernel, Stage
 from lstmsim.fusion.schemes import all_reads
 from lstmsim.records import record
 
-__all__ = ["Overlap", "overlaps"]
+__all__ = ["Overlap", "overlap_remarks", "overlaps"]
 
 Ints = NDArray[np.int64]
 
@@ -73,6 +73,18 @@ def overlaps(graph: Graph, kernel: PlannedKernel, warp: int = 32) -> tuple[Overl
             if not earlier or _all_meet(kernel.stages[earlier - 1], reader, writes, earlier):
                 break
     return tuple(some)
+
+
+def overlap_remarks(graph: Graph, kernels: Iterable[PlannedKernel], warp: int = 32) -> tuple[str, ...]:
+    """A sentence on each overlap without a full stop; arguments as of `overlaps`, for several kernels."""
+    names = [node.name for node in graph.nodes]
+    return tuple(
+        f"{names[each.stage]} writes over {names[each.value]} in buffer {each.buffer} of shared memory, which other"
+        f" warps or later turns of {names[each.reader]} still read: the pass takes all reads of a stage to come before"
+        " its writes; a real kernel needs one more block barrier there, which is not charged"
+        for kernel in kernels
+        for each in overlaps(graph, kernel, warp)
+    )
 
 
 def _all_meet(before: Stage, stage: Stage, writes: Callable[[int], _Writes], place: int) -> bool:
