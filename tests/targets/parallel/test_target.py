@@ -182,6 +182,9 @@ def test_what_its_jobs_cannot_ask_for(keys: dict[str, Any], said: str) -> None:
         ({"cores": [{"lanes": 4}]}, "latency.alu: must be at least 8, the cycles of an issue"),
         ({"partitions": 65}, "partitions: must be at most 64"),
         ({"l2_state": "hot"}, "l2_state"),
+        ({"fusion": "of"}, "fusion: must be 'cell', 'on' or 'off', got 'of'; did you mean 'off'"),
+        ({"fusion": True}, "fusion: must be 'cell', 'on' or 'off', got true"),
+        ({"split_rule": "costs"}, "split_rule: must be 'paper' or 'costed'"),
         ({"lunch": 5}, "lunch: unknown key; did you mean 'launch'"),
     ],
 )
