@@ -11,11 +11,11 @@ from functools import cache
 import numpy as np
 import pytest
 
-from lstmsim.fusion import clusters, layout, planner
+from lstmsim.fusion import layout, planner
 from lstmsim.fusion.baselines import kernels_of
 from lstmsim.fusion.device import FusionDevice
 from lstmsim.fusion.evaluate import drawn_inputs, evaluated
-from lstmsim.fusion.graph import Graph, Node
+from lstmsim.fusion.graph import CONSTANT, Graph, Node
 from lstmsim.fusion.interpreter.difference import difference, difference_of_run
 from lstmsim.fusion.interpreter.faults import Fault
 from lstmsim.fusion.interpreter.run import executed
@@ -278,7 +278,16 @@ def runs(seeds: range, device: str) -> Counter[str]:
 
 
 def without_cycles(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(clusters._Clusters, "between", lambda *_: 0)
+    def connected(graph):
+        of = list(range(len(graph.nodes)))
+        for number, node in enumerate(graph.nodes):
+            for operand in graph.operands[number]:
+                if operand != CONSTANT and node.intensive and graph.nodes[operand].intensive:
+                    of = [of[number] if each == of[operand] else each for each in of]
+        parts = [[number for number in range(len(of)) if of[number] == each] for each in dict.fromkeys(of)]
+        return tuple(tuple(each) for each in parts if graph.nodes[each[0]].intensive), ()
+
+    patch.setattr(planner, "clusters", connected)
 
 
 def without_locality(patch: pytest.MonkeyPatch) -> None:
