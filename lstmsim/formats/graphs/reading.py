@@ -85,6 +85,8 @@ class _Builder:
     def _axes(self, number: int, entry: NodeEntry) -> Shape:
         """What the operation needs of axes, dims, perm and start; another of these keys is a mistake."""
         own = "axes" if entry.op in REDUCES else OWN_KEYS.get(entry.op, "")
+        if mistaken_name(entry.op):
+            return ()
         for key in (*AXES_KEYS, "size"):
             if getattr(entry, key) is None or key == own or (key == "size" and own == "start"):
                 continue

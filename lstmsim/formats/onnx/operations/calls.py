@@ -6,6 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from lstmsim.formats.onnx.operations.arguments import Arguments
 from lstmsim.formats.onnx.operations.drawing import Drawing
 from lstmsim.formats.onnx.operations.values import FLOAT, UnreadableError, Value
@@ -36,7 +38,8 @@ def stated_shapes(given: Arguments) -> list[Stated | None]:
         if value is not None:
             types[name] = helper.make_tensor_type_proto(value.elem or FLOAT, value.shape)
             if value.stored and value.size <= _MOST_NUMBERS and value.load is not None and not value.real:
-                numbers[name] = numpy_helper.from_array(value.array, name)
+                kind = helper.tensor_dtype_to_np_dtype(value.elem)
+                numbers[name] = numpy_helper.from_array(np.asarray(value.array, kind), name)
     try:
         schema = onnx.defs.get_schema(given.kind, given.version, "")
         inferred = onnx.shape_inference.infer_node_outputs(schema, copy, types, numbers)

@@ -27,7 +27,7 @@ Rule = Callable[[Drawing, Arguments], list[Value]]
 Key = tuple[Scope, str]
 #: Most sentences on nodes that were left out.
 _MOST_TOLD = 20
-_WRONG = (ValueError, IndexError, TypeError, OverflowError, ZeroDivisionError, MemoryError, RecursionError)
+_WRONG = (ValueError, IndexError, TypeError, OverflowError, ZeroDivisionError, KeyError, MemoryError)
 
 
 def _single(rule: Callable[[Drawing, Arguments], Value]) -> Rule:
@@ -157,6 +157,8 @@ class Walk:
             return [], f"{name} is left out: it {reason}"
         except InputError as error:
             raise InputError([Mistake(name, each.sentence) for each in error.mistakes]) from None
+        except RecursionError:
+            raise InputError(Mistake(name, "reads numbers that are rearranged too often")) from None
         except _WRONG:
             raise InputError(Mistake(name, "has arguments that do not fit")) from None
         if any(result is not None and result.elem in NARROW for result in results):
