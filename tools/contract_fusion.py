@@ -43,6 +43,11 @@ def chip_of(keys: Case) -> tuple[Any, FusionDevice]:
     if missing := [name for name in names if name not in keys]:
         raise InputError(Mistake("device", f"has no {listed(missing)}"))
     own = {name: keys[name] for name in names if name not in SETTINGS}
+    wrong = [name for name, value in own.items() if type(value) is not int or value < 1]
+    if wrong:
+        raise InputError(
+            [Mistake(f"device.{name}", f"must be a whole number from 1 on, got {own[name]!r}") for name in wrong]
+        )
     chip = device_of({"preset": "v100", **own})
     return chip, FUSED.numbers(chip, {name: keys[name] for name in SETTINGS})
 

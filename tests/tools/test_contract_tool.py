@@ -116,7 +116,6 @@ def test_a_scenario_that_is_refused_differs(outcome: Callable[[Any], tuple[int, 
     [
         ({"machine": {}, "kind": "tea"}, "multi-core CPU with cases of this kind"),
         ({"device": {}, "kind": "relief"}, "device with cases of this kind"),
-        ({"device": {}, "graph": {}}, "machine that runs a graph of fused operations"),
     ],
 )
 def test_what_was_not_simulated_is_not_as_expected(
@@ -219,3 +218,51 @@ def test_a_cut_that_leaves_a_part_out_says_so(outcome: Callable[[Any], tuple[int
     code, lines, _ = outcome([case])
     assert code == 1
     assert lines[0].startswith(f"{case['name']}: fast: refused: ")
+
+
+#: A case of fused kernels, a small one.
+FUSED_CASE: dict[str, Any] = json.loads((DATA / "contract_cases_fusion.json").read_text(encoding="utf-8"))[1]
+
+
+def test_cases_of_fused_kernels(outcome: Callable[[Any], tuple[int, list[str], str]]) -> None:
+    wrong = copy.deepcopy(FUSED_CASE)
+    wrong["expect"]["plans"][0]["groups"][0]["mapping"]["piece"] += 1
+    wrong["expect"]["modes"]["xla"]["read"] += 4
+    code, lines, _ = outcome([FUSED_CASE, wrong])
+    assert (code, lines[-1]) == (1, "1 of 2 cases as expected")
+    assert lines[0] == f"{wrong['name']}: fast: plans.0.groups.0.mapping.piece: expected 513, got 512"
+    assert [line.split(": ")[1:3] for line in lines[1:-1]] == [
+        ["fast", "modes.xla.read"],
+        ["reference", "plans.0.groups.0.mapping.piece"],
+        ["reference", "modes.xla.read"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        (("device", "sms"), "80", "device.sms: must be a whole number from 1 on, got '80'"),
+        (("device", "split_rule"), "cost", "split_rule: must be paper or costed, got 'cost'"),
+        (("device", "block_threads"), 1000, "block_threads: must be a multiple of 32"),
+        (("graph", "nodes", 1, "axes"), [7], "nodes.1.axes.0: must be from 0 to 1"),
+        (("graph", "nodes", 1, "op"), "reduce_sun", "reduce_sum"),
+    ],
+)
+def test_a_case_of_fused_kernels_that_is_refused_is_a_sentence(
+    outcome: Callable[[Any], tuple[int, list[str], str]], path: tuple[str | int, ...], value: Any, said: str
+) -> None:
+    case = copy.deepcopy(FUSED_CASE)
+    inner: Any = case
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = value
+    code, lines, _ = outcome([case])
+    assert code == 1
+    assert lines[0].startswith(f"{case['name']}: fast: refused: ")
+    assert said in lines[0]
+
+
+def test_a_case_of_fused_kernels_without_a_number(outcome: Callable[[Any], tuple[int, list[str], str]]) -> None:
+    case = copy.deepcopy(FUSED_CASE)
+    del case["device"]["sms"], case["device"]["warp"]
+    assert outcome([case])[1][0] == f"{case['name']}: fast: refused: device: has no sms or warp"
