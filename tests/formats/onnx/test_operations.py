@@ -14,6 +14,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+import lstmsim
 from lstmsim.errors import InputError
 from lstmsim.formats.onnx.operations import graph_of_onnx, read_onnx_graph
 from lstmsim.fusion.graph import Graph
@@ -449,3 +450,12 @@ def test_damaged_networks_get_a_sentence(tmp_path: Path) -> None:
         refused += bool(said)
         assert all("\n" not in each and str(path) in each for each in said), said
     assert refused > EXAMPLES / 3
+
+
+def test_fuse_reads_the_same_graph(tmp_path: Path) -> None:
+    net = Net()
+    net.node("Softmax", net.input("x", "batch", 8, batch=2))
+    path = saved(net.model(), tmp_path)
+    assert lstmsim.load_graph(path, ["batch=2"]) == graph_of_onnx(path, {"batch": 2})
+    lstmsim.save_graph(lstmsim.load_graph(path, {"batch": 2}), tmp_path / "b.yaml")
+    assert lstmsim.load_graph(tmp_path / "b.yaml").nodes == graph_of_onnx(path, {"batch": 2}).nodes
