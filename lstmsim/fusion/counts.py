@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from lstmsim.fusion.graph import Graph
 from lstmsim.fusion.operations import CHEAP, HEAVY, REDUCE
 from lstmsim.fusion.plan import GLOBAL, PlannedKernel, Stage
-from lstmsim.fusion.trees import occurrences
+from lstmsim.fusion.trees import Maps, occurrences
 from lstmsim.records import record
 
 __all__ = ["Counts", "KernelCounts", "counted"]
@@ -70,7 +70,8 @@ def counted(graph: Graph, kernels: Sequence[PlannedKernel]) -> Counts:
     """
     # the elements of a tensor of a size: of equal sizes the same array, so that all of them are known at a glance
     whole = cache(np.arange)
-    return Counts(tuple(_of_kernel(graph, kernel, whole) for kernel in kernels))
+    maps: Maps = {}
+    return Counts(tuple(_of_kernel(graph, kernel, whole, maps) for kernel in kernels))
 
 
 class _Elements:
@@ -96,12 +97,12 @@ class _Elements:
         )
 
 
-def _of_kernel(graph: Graph, kernel: PlannedKernel, whole: Callable[[int], Ints]) -> KernelCounts:
+def _of_kernel(graph: Graph, kernel: PlannedKernel, whole: Callable[[int], Ints], maps: Maps) -> KernelCounts:
     ends = frozenset(range(len(graph.nodes))) - kernel.inlined
     read, evaluated, evaluations = _Elements(graph, whole), _Elements(graph, whole), 0
     for stage in kernel.stages:
         first = graph.operands[stage.node][0] if graph.nodes[stage.node].kind == REDUCE else stage.node
-        for number, some in occurrences(graph, stage.node, whole(graph.nodes[first].size), ends).items():
+        for number, some in occurrences(graph, stage.node, whole(graph.nodes[first].size), ends, maps).items():
             for each in some:
                 if number in ends and number != stage.node:
                     if _is_off_chip(kernel.stage_of.get(number)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from lstmsim.fusion.graph import Graph
 from lstmsim.fusion.operations import REDUCE
 from lstmsim.fusion.plan import GLOBAL, OUTPUT, REGISTER, SCHEMES, SHARED, Owners
-from lstmsim.fusion.trees import occurrences
+from lstmsim.fusion.trees import Maps, occurrences
 from lstmsim.records import record
 
 __all__ = ["Placed", "Reason", "all_reads", "by_result", "partials_of", "schemes"]
@@ -62,10 +63,12 @@ def all_reads(graph: Graph, candidates: Sequence[int], ends: Set[int]) -> Reads:
     """
     stored = frozenset(candidates)
     reads: dict[int, dict[int, list[Ints]]] = {}
+    maps: Maps = {}
+    whole = cache(np.arange)
     for stage in candidates:
         node = graph.nodes[stage]
         count = graph.nodes[graph.operands[stage][0]].size if node.kind == REDUCE else node.size
-        reached = occurrences(graph, stage, np.arange(count), ends)
+        reached = occurrences(graph, stage, whole(count), ends, maps)
         reads[stage] = {
             number: [each.elements for each in some]
             for number, some in sorted(reached.items())
@@ -130,7 +133,12 @@ def _scheme(graph: Graph, one: Placed, placed: Sequence[Placed], reads: Reads, o
         return Reason(GLOBAL, first, said, partials)
     if not readers:
         return Reason(OUTPUT, -1, "no other stage reads it")
-    demands = [_demand(graph, one, each, reads[each.node][one.node]) for each in readers]
+    # readers that read the same elements by the same threads demand the same: one of them speaks for all
+    unlike: dict[tuple[int, ...], Placed] = {}
+    for each in readers:
+        arrays = (each.work.block, each.work.thread, *reads[each.node][one.node])
+        unlike.setdefault(tuple(map(id, arrays)), each)
+    demands = [_demand(graph, one, each, reads[each.node][one.node]) for each in unlike.values()]
     strongest = max(demands, key=lambda each: SCHEMES.index(each.scheme))
     if one.node in overflowed and strongest.scheme != GLOBAL:
         return Reason(GLOBAL, strongest.reader, "shared memory is too small for it")

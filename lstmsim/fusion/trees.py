@@ -14,11 +14,15 @@ from numpy.typing import NDArray
 
 from lstmsim.fusion.graph import CONSTANT, Graph
 from lstmsim.fusion.indexing import operand_elements
-from lstmsim.fusion.operations import REDUCE
+from lstmsim.fusion.operations import MOVE, REDUCE
 
-__all__ = ["Occurrence", "first_read", "occurrences", "start_of"]
+__all__ = ["Maps", "Occurrence", "first_read", "occurrences", "start_of"]
 
 Ints = NDArray[np.int64]
+
+#: Index maps that were applied: what was done to which elements -> these elements (which keeps them alive, for they are
+#: known by their identity) and what became of them.
+Maps = dict[tuple[object, ...], tuple[Ints, Ints]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +47,9 @@ def start_of(graph: Graph, stage: int, elements: Ints) -> tuple[int, Ints]:
     return (graph.operands[stage][0] if graph.nodes[stage].kind == REDUCE else stage), elements
 
 
-def occurrences(graph: Graph, stage: int, elements: Ints, ends: Set[int]) -> dict[int, list[Occurrence]]:
+def occurrences(
+    graph: Graph, stage: int, elements: Ints, ends: Set[int], maps: Maps | None = None
+) -> dict[int, list[Occurrence]]:
     """All that a stage evaluates or reads, by node. What is read from outside, or is one of `ends`, is read only.
 
     graph: the graph.
@@ -51,6 +57,7 @@ def occurrences(graph: Graph, stage: int, elements: Ints, ends: Set[int]) -> dic
     elements: shape (n,); as in `start_of`.
     ends: nodes that are read and not evaluated: candidates, whatever is outside of the kernel. The stage's own node
         is evaluated even so.
+    maps: from stage to stage the same dictionary, empty at first, so that no index map is applied twice.
 
     >>> from lstmsim.fusion.graph import Node
     >>> x, c = Node("x", "input", (), (4,)), Node("c", "tanh", ("x",), (4,))
@@ -59,6 +66,7 @@ def occurrences(graph: Graph, stage: int, elements: Ints, ends: Set[int]) -> dic
     {2: 1, 1: 2, 0: 2}
     """
     first, elements = start_of(graph, stage, elements)
+    maps = {} if maps is None else maps
     pending = {first: [Occurrence(elements, 1)]}
     reached: dict[int, list[Occurrence]] = {}
     while pending:
@@ -70,9 +78,20 @@ def occurrences(graph: Graph, stage: int, elements: Ints, ends: Set[int]) -> dic
         for operand in graph.operands[number]:
             if operand != CONSTANT:
                 pending.setdefault(operand, []).extend(
-                    Occurrence(operand_elements(graph, number, operand, each.elements), each.times) for each in merged
+                    Occurrence(_mapped(graph, number, operand, each.elements, maps), each.times) for each in merged
                 )
     return reached
+
+
+def _mapped(graph: Graph, number: int, operand: int, elements: Ints, maps: Maps) -> Ints:
+    """As `operand_elements`; of equal maps the same array."""
+    node = graph.nodes[number]
+    if node.kind != MOVE:
+        return elements
+    key = (node.op, node.axes, node.shape, graph.nodes[operand].shape, id(elements))
+    if key not in maps:
+        maps[key] = elements, operand_elements(graph, number, operand, elements)
+    return maps[key][1]
 
 
 def _merged(some: list[Occurrence]) -> list[Occurrence]:
