@@ -45,7 +45,7 @@ def one_root(graph: Graph, number: int, root: int, ends: set[int], device: Devic
         blocks = up(graph.sizes[root], threads)
         work = owners = [(e // threads, e % threads) for e in range(graph.sizes[root])]
     stage = stage_of(graph, root, work, owners)
-    stage.written = True
+    stage.output = stage.written = True
     kernel = Kernel(number, [stage], ends | {root}, blocks, threads)
     kernel.scratch = kernel.shared = kernel.before = 4 * up(threads, warp) if graph.reduces(root) else 0
     return launched(kernel, device)
