@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from itertools import groupby
 
 import numpy as np
@@ -13,7 +14,7 @@ from lstmsim.fusion.operations import REDUCE
 from lstmsim.fusion.plan import SHARED, Stage
 from lstmsim.targets.parallel.fused.homes import Homes
 from lstmsim.targets.parallel.fused.memo import Scene, Table
-from lstmsim.targets.parallel.fused.spans import Holders, Spans, holders_of
+from lstmsim.targets.parallel.fused.spans import Spans, spanning_passes, spans_of
 from lstmsim.targets.parallel.fused.turns import Turn, Turns, turns_of
 from lstmsim.targets.parallel.fused.values import Values
 from lstmsim.targets.parallel.writing.streams import Grid, Result, Warps, later
@@ -30,13 +31,13 @@ class StageTurns:
 
     stage: the stage.
     turns: of its elements, those of the operand of a reduce.
-    holders: which warps have the results of a reduce; else None.
+    crossing: the passes of a reduce in which warps of a block share a result, and at most how many do.
     ends: at the end of the kernel, of those who combine the partials of an output; else None.
     """
 
     stage: Stage
     turns: Turns
-    holders: Holders | None = None
+    crossing: Mapping[int, int] = field(default_factory=dict)
     ends: Turns | None = None
 
 
@@ -53,7 +54,7 @@ def stage_turns(homes: Homes, stage: Stage, lanes: int, warps: int) -> StageTurn
     turns = turns_of(stage.work, lanes, warps, results)
     combines = stage.partials and stage.node in homes.outputs
     ends = turns_of(stage.owners, lanes, warps) if combines else None
-    return StageTurns(stage, turns, holders_of(turns, results[turns.elements], graph.nodes[stage.node].size), ends)
+    return StageTurns(stage, turns, spanning_passes(turns, results[turns.elements]), ends)
 
 
 class Text:
@@ -80,8 +81,8 @@ class Text:
             if stage.grid_barrier:
                 self._gridbar()
             self.values.begin(stage.node, each.turns.most <= self.homes.kernel.register_elements)
-            if each.holders is not None:
-                self._reduce(each, each.holders)
+            if self.homes.graph.nodes[stage.node].kind == REDUCE:
+                self._reduce(each)
             else:
                 self._elements(each)
             if stage.scheme == SHARED:
@@ -123,12 +124,12 @@ class Text:
         if stage.written:
             self._stg.append(warps.stg(self.homes.arrays[stage.node], elements, on, [value]))
 
-    def _reduce(self, each: StageTurns, holders: Holders) -> None:
+    def _reduce(self, each: StageTurns) -> None:
         operand = self.homes.graph.operands[each.stage.node][0]
-        passes = groupby(each.turns.of_blocks(self.begin, self.end), lambda turn: turn.number[0])
-        done = 0
-        for step, turns in passes:
-            self._idle(holders, step - done)
+        done = -1
+        for step, turns in groupby(each.turns.of_blocks(self.begin, self.end), lambda turn: turn.number[0]):
+            self._idle(each, done + 1, step)
+            done = step
             total: Result | None = None
             first: Turn | None = None
             for turn in turns:
@@ -140,57 +141,55 @@ class Text:
                 first = first or turn
             assert first is not None
             assert total is not None
-            self._joined(each.stage, holders, first, total)
-            done = step + 1
-        self._idle(holders, int(each.turns.step.max(initial=-1)) + 1 - done)
+            self._joined(each, first, total, each.crossing.get(step, 1))
+        self._idle(each, done + 1, max(each.crossing, default=-1) + 1)
 
-    def _idle(self, holders: Holders, passes: int) -> None:
+    def _idle(self, each: StageTurns, begin: int, end: int) -> None:
         """Passes in which only other blocks have results: the code is one, so these meet all the same."""
-        for _ in range(passes if holders.crosses else 0):
-            self._bar()
+        for step in range(begin, end):
+            if step in each.crossing:
+                self._bar()
 
-    def _joined(self, stage: Stage, holders: Holders, first: Turn, total: Result) -> None:
+    def _joined(self, each: StageTurns, first: Turn, total: Result, sharing: int) -> None:
         """Put the sums of the lanes and warps of a pass together, and store the results.
 
         first: the first turn of the pass, in which all of its lanes take part.
         total: the sums of the lanes.
+        sharing: how many warps of a block have the same result at most.
         """
+        graph, stage = self.homes.graph, each.stage
         scene = self._scene(first)
-        spans = holders.spans(first, self.begin, positions(self.homes.graph, stage.node, first.elements)[0])
+        spans = spans_of(first, positions(graph, stage.node, first.elements)[0], self.warps)
         total = self._shuffled(scene.warps.part(spans.alike), total, self.grid.lanes)
-        if holders.crosses:
-            total = self._crossed(scene, spans, total)
+        if sharing > 1:
+            total = self._crossed(scene, spans, total, sharing)
         owning = _any(spans.lowest)
         owners = scene.warps.part(owning)
-        if len(owners):
-            self._store_results(stage, Scene(owners, spans.lowest[owning]), spans.results[owning], total)
+        self._store_results(stage, Scene(owners, spans.lowest[owning]), spans.results[owning], total)
 
-    def _shuffled(self, warps: Warps, total: Result, size: int) -> Result:
+    def _shuffled(self, warps: Warps, total: Result, sharing: int) -> Result:
         """The sums after so many lanes of these warps have exchanged theirs."""
         if len(warps):
-            for _ in range((size - 1).bit_length()):
-                total = _after(total, warps.fma(1, [warps.shfl([total])]))
+            for _ in range((sharing - 1).bit_length()):
+                total = _after(total, warps.fma(1, [warps.shfl([total]), total]))
         return total
 
-    def _crossed(self, scene: Scene, spans: Spans, total: Result) -> Result:
+    def _crossed(self, scene: Scene, spans: Spans, total: Result, sharing: int) -> Result:
         """The sums after the warps of each block have exchanged theirs; the lowest one of each result has them."""
         scratch = sum(self.homes.kernel.buffers)
-        sending = spans.heads & (spans.sharing > 1)
-        rows = _any(sending)
-        some = scene.warps.part(rows)
+        spanning = _any(spans.spanning)
+        some = scene.warps.part(spanning)
         if len(some):
             place = scratch + 4 * (some.numbers % self.warps)
-            self._sts.append(some.sts(place[:, None], sending[rows], waits=[total]))
+            self._sts.append(some.sts(place[:, None], spans.spanning[spanning], waits=[total]))
         self._bar()
-        most = np.where(spans.lowest, spans.sharing, 0).max(axis=1)
-        reading = scene.warps.part(most > 1)
-        if len(reading):
-            total = _after(total, reading.lds(scratch + 4 * np.arange(self.grid.lanes)))
-        # as often as the warps that share results can be halved
-        rounds = np.array([max(each - 1, 0).bit_length() for each in range(self.warps + 1)])[most]
-        for number in range(int(rounds.max(initial=0))):
-            total = self._shuffled(scene.warps.part(rounds > number), total, 2)
-        return total
+        lowest = spans.spanning & spans.lowest
+        reading = _any(lowest)
+        some = scene.warps.part(reading)
+        if not len(some):
+            return total
+        loaded = some.lds(scratch + 4 * (np.arange(self.grid.lanes) % self.warps))
+        return self._shuffled(some, _after(total, loaded), sharing)
 
     def _store_results(self, stage: Stage, scene: Scene, results: Ints, total: Result) -> None:
         if not stage.partials:
