@@ -57,12 +57,6 @@ def reads_of(graph: Graph, kernel: Kernel) -> set[int]:
     return {v for stage in kernel.stages for v, _ in graph.tree(stage.node, kernel.ends) if v in kernel.ends} - own
 
 
-def inside(graph: Graph, kernel: Kernel) -> set[int]:
-    """The ops that a kernel evaluates."""
-    own = {stage.node for stage in kernel.stages}
-    return own | {v for stage in kernel.stages for v, _ in graph.tree(stage.node, kernel.ends)} - kernel.ends
-
-
 def kernels_of(graph: Graph, plans: list[Plan], mode: str, device: Device) -> list[Kernel]:
     """The kernels in an order that the graph allows, lowest first node first."""
     made = []
@@ -77,7 +71,10 @@ def kernels_of(graph: Graph, plans: list[Plan], mode: str, device: Device) -> li
     # calls of libraries are kernels that are not ours
     waiting: list[Any] = [v for v, op in enumerate(graph.ops) if op != "input" and not graph.light(v)] + made
     reads = [set(graph.known(each)) if isinstance(each, int) else reads_of(graph, each) for each in waiting]
-    firsts = [each if isinstance(each, int) else min(inside(graph, each)) for each in waiting]
+    firsts = [
+        each if isinstance(each, int) else min(plans[each.subgraph].nodes) if mode == "stitch" else each.stages[0].node
+        for each in waiting
+    ]
     ordered, left = [], set(range(len(waiting)))
     while left:
         place = min((each for each in left if reads[each] <= there), key=lambda each: (firsts[each], each))

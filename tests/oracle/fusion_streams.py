@@ -49,7 +49,7 @@ class Warp:
     def halve(self, got: int | None, size: int) -> int | None:
         """As many times a shuffle and an operation as values can be halved."""
         while size > 1:
-            got = self.put("fma", [self.put("shfl", [got]), got])
+            got = self.put("fma", [self.put("shfl", [got])])
             size = up(size, 2)
         return got
 
