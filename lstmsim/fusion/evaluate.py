@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.fusion.graph import CONSTANT, Graph
+from lstmsim.fusion.indexing import moved
 from lstmsim.fusion.operations import COMPUTE, INPUT, OPERATIONS, REDUCES
 
 __all__ = ["drawn_inputs", "evaluated", "library_call"]
@@ -68,20 +69,5 @@ def evaluated(graph: Graph, inputs: Mapping[int, Values]) -> list[Values]:
             elif node.op in OPERATIONS:
                 values[number] = np.asarray(OPERATIONS[node.op].function(*operands))
             else:
-                values[number] = _moved(node.op, operands[0], node.shape, node.axes)
+                values[number] = moved(node.op, operands[0], node.shape, node.axes)
     return [values[number] for number in range(len(graph.nodes))]
-
-
-def _moved(op: str, value: Values, shape: tuple[int, ...], axes: tuple[int, ...]) -> Values:
-    if op == "reshape":
-        return value.reshape(shape)
-    if op == "transpose":
-        return value.transpose(axes)
-    if op == "slice":
-        return value[tuple(slice(start, start + size) for start, size in zip(axes, shape, strict=True))]
-    # numpy wants the operand's axes ascending in the result
-    order = np.argsort(axes)
-    sizes = [1] * len(shape)
-    for axis in axes:
-        sizes[axis] = shape[axis]
-    return np.broadcast_to(value.transpose(order).reshape(sizes), shape)

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from math import prod
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.fusion.graph import Graph, Node
 
-__all__ = ["operand_elements", "positions", "reduced_elements"]
+__all__ = ["moved", "operand_elements", "positions", "reduced_elements"]
 
 Ints = NDArray[np.int64]
+Number = TypeVar("Number", np.int64, np.float64)
+
+#: A table of a whole map is made if one of so many elements is asked for.
+_TABLE = 4
 
 
 def operand_elements(graph: Graph, number: int, operand: int, elements: Ints) -> Ints:
@@ -29,6 +34,10 @@ def operand_elements(graph: Graph, number: int, operand: int, elements: Ints) ->
     node, source = graph.nodes[number], graph.nodes[operand]
     if node.op not in ("broadcast", "transpose", "slice"):
         return elements
+    if _TABLE * elements.size >= node.size:
+        # a table of the whole map is made by views, without a division for each axis of each element
+        table = moved(node.op, np.arange(source.size).reshape(source.shape), node.shape, node.axes)
+        return np.asarray(table.reshape(-1)[elements])
     axes = np.unravel_index(elements, node.shape) if node.shape else ()
     if node.op == "broadcast":
         wanted = [axes[axis] for axis in node.axes]
@@ -101,3 +110,27 @@ def _flat(places: list[Ints], shape: tuple[int, ...], like: Ints) -> Ints:
     for place, size in zip(places, shape, strict=True):
         address = address * size + place
     return address
+
+
+def moved(op: str, value: NDArray[Number], shape: tuple[int, ...], axes: tuple[int, ...]) -> NDArray[Number]:
+    """What an operation that moves elements makes of a tensor.
+
+    op: `broadcast`, `reshape`, `transpose` or `slice`.
+    value: the tensor.
+    shape, axes: of the node.
+
+    >>> moved("broadcast", np.array([1, 2]), (2, 3), (0,)).tolist()
+    [[1, 1, 1], [2, 2, 2]]
+    """
+    if op == "reshape":
+        return value.reshape(shape)
+    if op == "transpose":
+        return value.transpose(axes)
+    if op == "slice":
+        return value[tuple(slice(start, start + size) for start, size in zip(axes, shape, strict=True))]
+    # numpy wants the operand's axes ascending in the result
+    order = np.argsort(axes)
+    sizes = [1] * len(shape)
+    for axis in axes:
+        sizes[axis] = shape[axis]
+    return np.broadcast_to(value.transpose(order).reshape(sizes), shape)
