@@ -127,6 +127,9 @@ def schemes(graph: Graph, stages: dict[int, Stage], ends: set[int], overflowed: 
             source.scheme = max(source.scheme, asked, key=order.index)
             if v not in readers[c]:
                 readers[c].append(v)
+    for v, stage in stages.items():  # section 12: computed elsewhere than where the result belongs
+        if stage.blocks and readers[v] and any(b[0] != o[0] for b, o in zip(stage.blocks, stage.owners, strict=True)):
+            stage.scheme = "global"
     return readers
 
 
