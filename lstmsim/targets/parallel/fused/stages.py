@@ -171,7 +171,7 @@ class Text:
         """The sums after so many lanes of these warps have exchanged theirs."""
         if len(warps):
             for _ in range((sharing - 1).bit_length()):
-                total = _after(total, warps.fma(1, [warps.shfl([total]), total]))
+                total = _after(total, warps.fma(1, [warps.shfl([total])]))
         return total
 
     def _crossed(self, scene: Scene, spans: Spans, total: Result, sharing: int) -> Result:
