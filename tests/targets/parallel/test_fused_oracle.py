@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from lstmsim.errors import InputError
+from lstmsim.fusion import examples
 from lstmsim.fusion.baselines import kernels_of
 from lstmsim.fusion.device import FusionDevice
 from lstmsim.fusion.graph import Graph
@@ -111,3 +112,16 @@ def test_streams_of_random_graphs() -> None:
 
 def test_streams_on_v100() -> None:
     assert all(agree(random_graph(seed), FusionDevice()) for seed in range(1000, 1000 + COUNT // 2))
+
+
+def test_threads_keep_what_is_no_more_than_they_have_registers_for() -> None:
+    """A warp has a row of 96 elements, three a thread: each is read once, or by each of the three stages."""
+    graph, loads = examples.softmax(2, 96), {}
+    for kept in (2, 3):
+        device = FusionDevice(block_threads=32, register_elements=kept)
+        assert agree(graph, device)
+        kernels = kernels_of(graph, planned(graph, device), device, "stitch")
+        run = fused_run(graph, kernels, device_of({"preset": "v100"}))
+        (row, _) = (warp for block in told(run, run.kernels[0]) for warp in block)
+        loads[kept] = sum(each[0] == "ldg" for each in row)
+    assert loads == {2: 9, 3: 3}
