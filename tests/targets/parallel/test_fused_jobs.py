@@ -181,13 +181,22 @@ def test_reports_tell_how_the_tail_was_cut() -> None:
     (told,) = report.kernels
     assert "is 1 product and 1 kernel: 104 operations in 11 stages, 1 block of" in told
     assert "9 shared" in told
-    assert "Fusion: on: a step of layer 0" in report.to_text()
+    assert "Fusion on, split_rule paper: a step of layer 0" in report.to_text()
     assert report_json(report)["kernels"] == [told]
     (off,) = run(scenario(job("lstm-layernorm"), fusion="off")).report.kernels
     assert off.endswith("is 1 product and 104 operations, a kernel for each.")
     plain = run(scenario(job("lstm"))).report
     assert plain.kernels == ()
     assert "kernels" not in report_json(plain)
+
+
+def test_a_split_rule_without_effect_is_said() -> None:
+    (told,) = run(scenario(job("lstm"), split_rule="costed")).report.kernels
+    assert told == "split_rule: costed has no effect: only `fusion: on` splits rows, and fusion is cell."
+    assert run(scenario(job("lstm"), fusion="off", split_rule="costed")).report.kernels[-1].endswith("fusion is off.")
+    (told,) = run(scenario(job("lstm", bidirectional=True), fusion="on", split_rule="costed")).report.kernels
+    assert told.startswith("Fusion on, split_rule costed: a step of layer 0 of")
+    assert "batch 1), in each direction, is 1 product" in told
 
 
 def test_what_if_tries_the_other_ways() -> None:

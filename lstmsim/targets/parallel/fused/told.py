@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lstmsim.fusion.device import SPLIT_RULES
 from lstmsim.fusion.plan import GLOBAL, SHARED, PlannedKernel
 from lstmsim.targets.parallel.device import ParallelDevice
 from lstmsim.targets.parallel.fused.steps import planned_step
@@ -22,15 +23,25 @@ def fused_text(chip: ParallelDevice, jobs: Sequence[Job]) -> tuple[str, ...]:
     chip: where the jobs run.
     jobs: of them `model` and `batch` count.
     """
+    idle = _rule_without_use(chip)
     if chip.fusion == "cell":
-        return ()
+        return idle
     alike: dict[tuple[Layer, int], list[str]] = {}
     for model, batch in {(job.model.name, id(job.model), job.batch): (job.model, job.batch) for job in jobs}.values():
         for number, layer in enumerate(model.layers):
             alike.setdefault((layer, batch), []).append(f"layer {number} of {model.name}")
     told = [_layer(chip, layer, batch, names) for (layer, batch), names in list(alike.items())[:_MOST]]
     more = len(alike) - len(told)
-    return (*told, f"Fusion: and {more} more kinds of layers.") if more else tuple(told)
+    return (*told, *([f"Fusion: and {more} more kinds of layers."] if more else []), *idle)
+
+
+def _rule_without_use(chip: ParallelDevice) -> tuple[str, ...]:
+    """A sentence if the chip names another rule for splits than the usual one, and yet has no kernels that split."""
+    if chip.fusion == "on" or chip.split_rule == SPLIT_RULES[0]:
+        return ()
+    return (
+        f"split_rule: {chip.split_rule} has no effect: only `fusion: on` splits rows, and fusion is {chip.fusion}.",
+    )
 
 
 def _layer(chip: ParallelDevice, layer: Layer, batch: int, names: Sequence[str]) -> str:
@@ -39,7 +50,10 @@ def _layer(chip: ParallelDevice, layer: Layer, batch: int, names: Sequence[str])
     products = sum(node.op == "matmul" for node in plan.graph.nodes)
     others = f" and {len(names) - 1} more" if len(names) > 1 else ""
     beside = _counted(products, "product")
-    step = f"Fusion: {chip.fusion}: a step of {names[0]}{others} ({layer.cell.name}, batch {batch}) is {beside} and"
+    ways = ", in each direction," if layer.bidirectional else ""
+    rule = f", split_rule {chip.split_rule}" if chip.fusion == "on" else ""
+    told = f"{names[0]}{others} ({layer.cell.name}, batch {batch})"
+    step = f"Fusion {chip.fusion}{rule}: a step of {told}{ways} is {beside} and"
     if chip.fusion == "off":
         return f"{step} {_counted(operations, 'operation')}, a kernel for each."
     kernels = "; ".join(_kernel(each.kernel, len(each.nodes)) for each in plan.subgraphs)
