@@ -16,6 +16,7 @@ from bare_loop import bare_loop
 from build_cost import compiler
 from engine_rows import HEAD as ENGINES_HEAD
 from engine_rows import engine_rows, legend
+from fusion import FUSION_HEAD, FUSION_NOTE, fusion_rows
 from gemm import GEMM_HEAD, GEMM_NOTE, WALK_HEAD, gemm_rows, walk_rows
 from kernels import KERNELS_HEAD, KERNELS_NOTE, kernel_rows
 from lowering import HEAD as RATIOS_HEAD
@@ -35,7 +36,7 @@ def main() -> int:
         return 2
     load = os.getloadavg()[0]
     whole, sparse, products = whole_rows(), kernel_rows(), gemm_rows()
-    walks = walk_rows()
+    walks, fused = walk_rows(), fusion_rows()
     timeouts = timeouts_per_second()
     with bare_loop(compiler()) as loop:
         engines = engine_rows(timeouts, loop)
@@ -74,6 +75,12 @@ than the loop that reads for each issue. The rest of the distance to the loop is
 {KERNELS_NOTE}
 
 {table(KERNELS_HEAD, sparse, names=1)}
+
+## Fused kernels
+
+{FUSION_NOTE}
+
+{table(FUSION_HEAD, fused, names=1)}
 
 ## Threads for matrix products
 

@@ -1,0 +1,78 @@
+"""Fused kernels of the parallel device: seconds and memory to plan, write, price, lower and simulate them.
+
+Run as `python benchmarks/fusion.py`, it prints its table; with the number of a row, that row as a line of JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from measures import table
+
+from lstmsim import engines, load_chip
+from lstmsim.fusion.baselines import kernels_of
+from lstmsim.fusion.library import named_graph
+from lstmsim.fusion.plan import MODES
+from lstmsim.fusion.planner import planned
+from lstmsim.targets.parallel.fused.study import FUSED
+from lstmsim.targets.parallel.fused.writing import fused_run
+from lstmsim.targets.parallel.lowering.program import program_of_kernels
+from lstmsim.targets.parallel.memory.traffic import priced
+
+__all__ = ["FUSION_HEAD", "FUSION_NOTE", "fusion_rows"]
+
+#: Batch and hidden units of the layer-normalised LSTM.
+_SIZES = ((16, 256), (256, 512), (256, 2048))
+_PARTS = ("plan", "write", "price", "lower", "simulate")
+#: What the table shows.
+FUSION_NOTE = """One time step of a layer-normalised LSTM (43 operations behind the products) on the preset `v100`, each
+row in a new process. Seconds are of the clock; MB is the most memory that the process had had in the end."""
+FUSION_HEAD = ["batch x hidden, kernels of", "million instructions", *(f"{each}: s" for each in _PARTS), "MB"]
+
+
+def measured(batch: int, hidden: int, mode: str) -> dict[str, float]:
+    """Seconds of each part, instructions, peak memory in MB."""
+    chip, result = load_chip("v100"), {}
+    graph, device = named_graph("ln-lstm", {"batch": batch, "hidden": hidden}), FUSED.numbers(chip, {})
+
+    def part(name: str, work: Callable[[], Any]) -> Any:
+        begin = time.perf_counter()
+        made = work()
+        result[name] = time.perf_counter() - begin
+        return made
+
+    kernels = part("plan", lambda: kernels_of(graph, planned(graph, device), device, mode))
+    run = part("write", lambda: fused_run(graph, kernels, chip.view))
+    costs = part("price", lambda: priced(run, chip.view))
+    lowered = part("lower", lambda: program_of_kernels(chip.view, costs))
+    part("simulate", lambda: engines.totals(lowered.flat, check=False))
+    result["instructions"] = sum(len(each.instructions.kind) for each in run.kernels)
+    result["MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return result
+
+
+_TASKS = [(batch, hidden, mode) for batch, hidden in _SIZES for mode in MODES]
+
+
+def fusion_rows() -> list[list[str]]:
+    """Measure all of it, each in a new process."""
+    rows = []
+    for number, (batch, hidden, mode) in enumerate(_TASKS):
+        words = [sys.executable, __file__, str(number)]
+        of = json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
+        seconds = [f"{of[part]:.2f}" for part in _PARTS]
+        rows.append([f"{batch} x {hidden}, {mode}", f"{of['instructions'] / 1e6:.2f}", *seconds, f"{of['MB']:.0f}"])
+    return rows
+
+
+if __name__ == "__main__":
+    if len(sys.argv) > 1:
+        print(json.dumps(measured(*_TASKS[int(sys.argv[1])])))
+    else:
+        print(table(FUSION_HEAD, fusion_rows(), names=1))
