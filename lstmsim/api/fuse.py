@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from lstmsim import engines
-from lstmsim.api.arguments import refuse, wrong_whole
+from lstmsim.api.arguments import refuse, wrong_names, wrong_whole
 from lstmsim.api.flat_runs import timeline_of
 from lstmsim.api.fuse_graph import graph_of, sizes_from
 from lstmsim.api.fuse_runs import Asked, FusionRow, row_of
@@ -236,6 +236,7 @@ def _remarks(asked: Asked, plan: FusionPlan) -> tuple[str, ...]:
 
 def _modes(modes: Sequence[str], mode: str | None) -> tuple[tuple[str, ...], str]:
     """The modes in their order, and the one that is told in full."""
+    refuse(wrong_names("modes", modes, "the name of a mode"))
     given = [modes] if isinstance(modes, str) else list(modes)
     wrong = [Mistake("modes", must_be(each, MODES)) for each in given if each not in MODES]
     refuse(wrong, [] if given else [Mistake("modes", f"must be some of {listed(MODES)}, got none")])

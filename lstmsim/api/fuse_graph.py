@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
+from lstmsim.api.arguments import refuse
 from lstmsim.errors import InputError, Mistake
 from lstmsim.fusion.graph import Graph
 from lstmsim.fusion.graph_rules import checked_graph
@@ -63,7 +64,7 @@ def _no_sizes(sizes: Mapping[str, int], what: str) -> None:
         raise InputError([Mistake(f"size {each}", f"{text} {what}") for each in sizes])
 
 
-def sizes_from(given: Sequence[str] | Mapping[str, int]) -> dict[str, int]:
+def sizes_from(given: Collection[str] | Mapping[str, int]) -> dict[str, int]:
     """Read sizes of a graph.
 
     given: texts like `hidden=512`, or a mapping from name to number.
@@ -74,8 +75,9 @@ def sizes_from(given: Sequence[str] | Mapping[str, int]) -> dict[str, int]:
     {'hidden': 512, 'batch': 8}
     """
     if isinstance(given, Mapping):
+        refuse(Mistake("size", f"must have a name, got {show(each)}") for each in given if not isinstance(each, str))
         return dict(given)
-    if isinstance(given, str):
+    if isinstance(given, str) or not isinstance(given, Collection):
         raise InputError(Mistake("sizes", f"must be a list of texts like 'hidden=512', got {show(given)}"))
     sizes: dict[str, int] = {}
     mistakes = []
@@ -90,7 +92,7 @@ def sizes_from(given: Sequence[str] | Mapping[str, int]) -> dict[str, int]:
     return sizes
 
 
-def load_graph(source: Path, sizes: Sequence[str] | Mapping[str, int] = ()) -> Graph:
+def load_graph(source: Path, sizes: Collection[str] | Mapping[str, int] = ()) -> Graph:
     """Give the graph that `lstmsim fuse` means by a name or file.
 
     source: a name of `lstmsim list graphs`, a graph file (YAML, JSON) or an ONNX file.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lstmsim.errors import InputError, Mistake
@@ -22,7 +22,7 @@ _ANY_JOB = {"model": {"layers": [{"cell": "lstm", "hidden": 1, "input": 1}]}, "s
 
 
 def options_from(
-    given: Sequence[str] | Mapping[str, Any], known: Mapping[str, Any], what: str = "parameter of this method"
+    given: Collection[str] | Mapping[str, Any], known: Mapping[str, Any], what: str = "parameter of this method"
 ) -> dict[str, Any]:
     """Read parameters of a kernel or of a planner.
 
@@ -30,7 +30,7 @@ def options_from(
     known: the parameters that there are.
     what: one of them in words.
 
-    `InputError` with the nearest name for one that is not known.
+    `InputError` with the nearest name for one that is not known, and for what is neither.
 
     >>> known = dict.fromkeys(["tile", "shift", "order", "share", "padding"])
     >>> options_from(["tile=64", "shift=4,8", "order=sorted", "share=true", "padding=0.5"], known)
@@ -38,6 +38,8 @@ def options_from(
     """
     values: dict[str, Any] = {}
     mistakes = []
+    if isinstance(given, str) or not isinstance(given, Collection):
+        raise InputError(Mistake("--set", f"must be a list of texts like 'name=value' or a mapping, got {show(given)}"))
     pairs = given.items() if isinstance(given, Mapping) else (_pair(each) for each in given)
     for name, value in pairs:
         if name not in known:
@@ -72,10 +74,13 @@ def chip_of(chip: Path | Chip, overrides: Sequence[str]) -> Chip:
     overrides: texts like `partitions=8`, which change what its file says.
     """
     from lstmsim.api.loading import load_chip, load_scenario
+    from lstmsim.api.objects import is_chip
     from lstmsim.formats.yaml.overrides import LABEL
     from lstmsim.targets.registry import target_of
 
     if not isinstance(chip, str | os.PathLike):
+        if not is_chip(chip):
+            raise InputError(Mistake("chip", f"must be a preset's name, a chip's file or a chip, got {show(chip)}"))
         if overrides:
             raise InputError(Mistake("chip", "is finished: overrides need a preset's name or a file"))
         return chip

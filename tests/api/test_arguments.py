@@ -79,6 +79,17 @@ SPEC = {"scenario": SCENARIO, "axes": {"ep": {"path": "chip.cores.0.ep", "values
         ),
         (lambda: ANY.sweep(SPEC, "out", jobs=0), "jobs: must be a whole number of at least 1, got 0"),
         (lambda: ANY.sweep(SPEC, None), "folder: must be a path, got nothing"),
+        (lambda: ANY.run_fusion("softmax", modes=5), "modes: must be the name of a mode, or a list of such, got 5"),
+        (lambda: ANY.run_fusion("softmax", sizes=7), "sizes: must be a list of texts like 'hidden=512', got 7"),
+        (lambda: ANY.run_fusion("softmax", sizes={3: 4}), "size: must have a name, got 3"),
+        (
+            lambda: ANY.run_fusion("softmax", settings=7),
+            "--set: must be a list of texts like 'name=value' or a mapping, got 7",
+        ),
+        (
+            lambda: ANY.run_gemm(8, 8, 8, chip=5),
+            "chip: must be a preset's name, a chip's file or a chip, got 5",
+        ),
     ],
 )
 def test_a_wrong_argument_is_told(call: Callable[[], Any], told: str) -> None:

@@ -125,6 +125,24 @@ def test_shared_memory_that_overflows_is_told() -> None:
     assert stage["grid_barrier_before"]
 
 
+@pytest.mark.parametrize("name", ["figure-3", "cycle"])
+def test_the_command_gives_what_the_golden_cases_have(name: str) -> None:
+    cases = json.loads(Path(__file__).parents[1].joinpath("data/contract_cases_fusion.json").read_text())
+    wanted = {"figure-3": "fig3", "cycle": "cycle"}[name]
+    case = next(each for each in cases if each["graph"]["name"] == wanted)
+    answer = told(name, "--no-numbers")
+    for mode, expected in case["expect"]["modes"].items():
+        row = by_name(answer)[mode]
+        told_of = [row[each] for each in ("kernels", "read_bytes", "written_bytes", "recomputed")]
+        assert told_of == [expected[each] for each in ("kernels", "read", "written", "recomputed")], mode
+        assert (case["expect"]["cycles"] or {}).get(mode, row["makespan_cycles"]) == row["makespan_cycles"]
+    for expected, subgraph in zip(case["expect"]["plans"], answer["subgraphs"], strict=True):
+        assert {each["node"]: each["scheme"] for each in subgraph["stages"]} == expected["schemes"]
+        assert subgraph["kernel"]["shared_bytes"] == expected["shared_bytes"]
+        mapped = [{**each["mapping"], "backbone": each["backbone"]} for each in subgraph["groups"]]
+        assert mapped == [{**each["mapping"], "backbone": each["backbone"]} for each in expected["groups"]]
+
+
 def test_both_engines_give_the_same_numbers() -> None:
     arguments = ("row-sum", "--size", "rows=2", "--size", "length=64", "--chip", "edge", "--modes", "op,stitch")
     fast, reference = (told(*arguments, "--engine", each) for each in ("fast", "reference"))
