@@ -6,62 +6,52 @@ Each policy has three arguments:
 
 active: the active thread.
 fresh: whether the unit has just switched to that thread, which has not issued yet.
-ready: for each thread the cycle from which its next operation may issue; None if it may not issue now.
+ready: thread -> the cycle from which its next operation may issue, for each thread that may issue now.
 
 It returns the chosen thread, or None.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from itertools import chain
+from collections.abc import Callable, Mapping
 
 __all__ = ["POLICIES", "coarse", "fifo", "fine"]
 
-Policy = Callable[[int, bool, Sequence[int | None]], int | None]
+Policy = Callable[[int, bool, Mapping[int, int]], int | None]
 
 
-def coarse(active: int, fresh: bool, ready: Sequence[int | None]) -> int | None:
+def coarse(active: int, fresh: bool, ready: Mapping[int, int]) -> int | None:
     """Choose as coarse-grained multithreading: the active thread, else the next thread in ring order that may issue.
 
     Source: column-wise LSTM patent, switching of threads on a data hazard.
 
-    >>> coarse(1, False, [0, 5, 0]), coarse(1, False, [0, None, 0]), coarse(1, False, [None, None, None])
+    >>> coarse(1, False, {0: 0, 1: 5, 2: 0}), coarse(1, False, {0: 0, 2: 0}), coarse(1, False, {})
     (1, 2, None)
     """
-    count = len(ready)
-    for thread in chain(range(active, count), range(active)):
-        if ready[thread] is not None:
-            return thread
-    return None
+    return min(ready, key=lambda thread: (thread < active, thread), default=None)
 
 
-def fine(active: int, fresh: bool, ready: Sequence[int | None]) -> int | None:
+def fine(active: int, fresh: bool, ready: Mapping[int, int]) -> int | None:
     """Choose as fine-grained multithreading: in each cycle the next thread in ring order, the active thread last.
 
     A thread to which the unit has just switched goes first until it has issued. Otherwise a unit with a switch cost
     would switch for ever.
 
-    >>> fine(1, False, [0, 5, 0]), fine(1, True, [0, 5, 0]), fine(1, False, [None, 5, None])
+    >>> fine(1, False, {0: 0, 1: 5, 2: 0}), fine(1, True, {0: 0, 1: 5, 2: 0}), fine(1, False, {1: 5})
     (2, 1, 1)
     """
     if fresh:
         return coarse(active, fresh, ready)
-    count = len(ready)
-    for thread in chain(range(active + 1, count), range(active + 1)):
-        if ready[thread] is not None:
-            return thread
-    return None
+    return min(ready, key=lambda thread: (thread <= active, thread), default=None)
 
 
-def fifo(active: int, fresh: bool, ready: Sequence[int | None]) -> int | None:
+def fifo(active: int, fresh: bool, ready: Mapping[int, int]) -> int | None:
     """Choose as first come, first served: the operation that could start first; of equal ones the lowest thread.
 
-    >>> fifo(0, False, [7, 3, None]), fifo(0, False, [3, 3])
+    >>> fifo(0, False, {0: 7, 1: 3}), fifo(0, False, {0: 3, 1: 3})
     (1, 0)
     """
-    waiting = [(cycle, thread) for thread, cycle in enumerate(ready) if cycle is not None]
-    return min(waiting)[1] if waiting else None
+    return min(ready, key=lambda thread: (ready[thread], thread), default=None)
 
 
 #: Name -> policy.

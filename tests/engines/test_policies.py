@@ -21,4 +21,5 @@ def test_the_core_chooses_as_the_policies_do(policy: str, ready: list[int | None
     active %= len(ready)
     cycles = np.array([NOW + 1 if cycle is None else cycle for cycle in ready])
     number = tuple(POLICIES).index(policy)
-    assert choose(number, active, fresh, cycles, NOW) == POLICIES[policy](active, fresh, ready)
+    may = {thread: cycle for thread, cycle in enumerate(ready) if cycle is not None}
+    assert choose(number, active, fresh, cycles, NOW) == POLICIES[policy](active, fresh, may)

@@ -27,6 +27,13 @@ class Clockwork:
         self.program = program
         self.trace = TraceBuilder(len(program.tasks))
         self.contexts: list[list[Seat | None]] = [[None] * core.contexts for core in program.cores]
+        #: For each way of a unit, as (core, unit, way): the seats of threads that have operations for it, by context.
+        self.queues: dict[tuple[int, int, int], dict[int, Seat]] = {
+            (index, number, way): {}
+            for index, core in enumerate(program.cores)
+            for number, unit in enumerate(core.units)
+            for way in range(unit.ways)
+        }
         #: For each way of a unit that sleeps, as (core, unit, way).
         self.bells: dict[tuple[int, int, int], simpy.Event] = {}
         self.last_cycle = 0

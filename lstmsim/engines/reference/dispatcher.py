@@ -132,12 +132,14 @@ class Dispatcher(Arrivals):
             loads=loads,
         )
         for member, (core, context) in enumerate(seats):
-            self.contexts[core][context] = Seat(thread, member)
+            seat = self.contexts[core][context] = Seat(thread, member)
             if member:
                 self.trace.seat(each.number, member=member, core=core, context=context)
-            for unit in range(len(self.program.cores[core].units)):
-                thread.streams[member, unit] = stream(phases, (member, unit), first)
-                thread.heads[member, unit] = next(thread.streams[member, unit], None)
+            for number, unit in enumerate(self.program.cores[core].units):
+                thread.streams[member, number] = stream(phases, (member, number), first)
+                head = thread.heads[member, number] = next(thread.streams[member, number], None)
+                if head is not None:
+                    self.queues[core, number, context % unit.ways][context] = seat
         if each.paused_at is None:
             self.admitted[each.number] = self.now
         else:
@@ -208,6 +210,8 @@ class Dispatcher(Arrivals):
         yield self.env.timeout(max(thread.clear if pauses else thread.finish, earliest) - self.now)
         for core, context in thread.seats:
             self.contexts[core][context] = None
+            for number, unit in enumerate(self.program.cores[core].units):
+                self.queues[core, number, context % unit.ways].pop(context, None)
         core, context = thread.seats[0]
         if pauses:
             self.paused[thread.number] = (core, context, self.now)

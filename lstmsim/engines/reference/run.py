@@ -40,16 +40,12 @@ class Machine(Dispatcher):
     def unit(self, index: int, core: Core, number: int, way: int) -> Process:
         """Run one way of a unit: choose, issue for `cycles`, choose again; sleep while there is no candidate."""
         unit = core.units[number]
+        queue = self.queues[index, number, way]
         active, fresh = 0, False
         while True:
             yield self.phase_of_cycle(CHOICE)
-            seats = self.contexts[index]
-            ready = [
-                None
-                if seat is None or context % unit.ways != way
-                else seat.thread.ready((seat.member, number), self.now)
-                for context, seat in enumerate(seats)
-            ]
+            known = ((context, seat.thread.ready((seat.member, number), self.now)) for context, seat in queue.items())
+            ready = {context: cycle for context, cycle in known if cycle is not None}
             chosen = POLICIES[unit.policy](active, fresh, ready)
             if chosen is None:
                 bell = self.bells[index, number, way] = self.env.event()
@@ -84,6 +80,8 @@ class Machine(Dispatcher):
         if head.left == 0:
             self.complete(thread, head, extra)
             thread.heads[which] = next(thread.streams[which], None)
+            if thread.heads[which] is None:
+                self.queues[core, unit, way].pop(context, None)
             self.end_quietly(thread)
             if thread.over:
                 self.env.process(self.leave(thread, 0))
