@@ -148,7 +148,7 @@ def run_fusion(
 
     graph: a name of `lstmsim list graphs`, a graph file (YAML, JSON), an ONNX file, or a `lstmsim.fusion.graph.Graph`.
     sizes: of a named graph or of open axes of an ONNX file, as texts like `"hidden=512"` or a mapping.
-    chip: a preset's name, a chip's file, or a chip. chip_overrides: texts like `"sms=40"`.
+    chip: a preset's name, a chip's file, or a chip. chip_overrides: texts like `"partitions=8"`.
     settings: of the pass, as texts like `"split_rule=costed"` or a mapping.
     modes: which ways to cut the graph are compared, of `lstmsim.fusion.plan.MODES`.
     mode: the one that is told in full; None: the pass, or the first one if that is not asked for.

@@ -55,7 +55,8 @@ def _verdict(report: FusionReport) -> list[str]:
     told += f"{base.name} for {counted(len(base.kernels), 'kernel')}"
     other = report.other
     if other is not None and other.cycles is not None and base.cycles is not None:
-        wins = "wins" if other.cycles < base.cycles else "loses too"
+        ends = "is as quick as that" if other.cycles == base.cycles else "loses too"
+        wins = "wins" if other.cycles < base.cycles else ends
         told += f"; split_rule {other.device.split_rule} {wins}, with {other.cycles:,} cycles"
     return ["\n".join(folded(told))]
 
@@ -79,12 +80,10 @@ def _modes(report: FusionReport) -> str:
     lines += [line for each in report.rows for line in wrapped(each.name, _MEANINGS[each.name])]
     other, stitched = report.other, report.stitched
     if other is not None and stitched is not None and other.cycles is not None and stitched.cycles is not None:
-        less = other.cycles < stitched.cycles
         share = percent(abs(stitched.cycles - other.cycles), stitched.cycles)
-        lines += folded(
-            f"split_rule {other.device.split_rule} takes {share} {'less' if less else 'more'} time than split_rule "
-            f"{stitched.device.split_rule}"
-        )
+        less = f"{share} less time than" if other.cycles < stitched.cycles else f"{share} more time than"
+        takes = "as long as" if other.cycles == stitched.cycles else less
+        lines += folded(f"split_rule {other.device.split_rule} takes {takes} split_rule {stitched.device.split_rule}")
     return "\n".join([*lines, *folded(MEMORY_ONLY)])
 
 

@@ -105,6 +105,19 @@ def test_where_the_pass_loses_is_said_first_with_the_rule_that_wins() -> None:
     assert costed["other_rule"]["name"] == "stitch (paper)"
 
 
+def test_a_rule_that_takes_as_long_as_the_baseline_does_not_lose() -> None:
+    # four rows, each whole in one block, are the one kernel of every baseline
+    printed = text("row-sum", "--modes", "op,stitch", "--no-numbers")
+    assert "LOSES here" in printed
+    assert "split_rule costed is as quick as that, with 6,543 cycles" in printed
+
+
+def test_the_split_rule_of_a_chip_holds_unless_another_is_asked_for() -> None:
+    own = ("row-sum", "--modes", "stitch", "--no-cycles", "--no-numbers", "--chip-set", "split_rule=costed")
+    assert told(*own)["device"]["split_rule"] == "costed"
+    assert told(*own, "--set", "split_rule=paper")["device"]["split_rule"] == "paper"
+
+
 def test_a_refused_edge_is_told_with_its_way_round() -> None:
     printed = text("cycle.yaml", "--modes", "op,stitch", "--explain")
     assert "refused a -> y: one kernel of both would be a cycle over p" in printed

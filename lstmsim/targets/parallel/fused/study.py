@@ -46,8 +46,12 @@ class Fused:
     left_out: Sequence[str] = _LEFT_OUT
 
     def numbers(self, chip: ParallelDevice, settings: Mapping[str, Any]) -> FusionDevice:
-        """The numbers of a chip that plans need; `InputError` for a setting that there is not or out of range."""
-        return fusion_device(chip.view, settings)
+        """The numbers of a chip that plans need; `InputError` for a setting that there is not or out of range.
+
+        The chip has a `split_rule` of its own, which holds unless the settings name another.
+        """
+        own = {"split_rule": chip.split_rule}
+        return fusion_device(chip.view, own | {name: value for name, value in settings.items() if value is not None})
 
     def lower(self, chip: ParallelDevice, graph: Graph, kernels: Sequence[PlannedKernel], name: str) -> FusedWork:
         """Make a program of planned kernels; `InputError` if one does not fit, `DeadlockError` if it never ends."""
