@@ -1,6 +1,6 @@
 """Fused kernels of the parallel device: seconds and memory to plan, write, price, lower and simulate them.
 
-Run as `python benchmarks/fusion.py`, it prints its table; with the number of a row, that row as a line of JSON.
+Run as `python benchmarks/fusion.py`, it prints its tables; with the number of a row, that row as a line of JSON.
 """
 
 from __future__ import annotations
@@ -13,27 +13,32 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from measures import table
+from measures import cpu_seconds, table
 
 from lstmsim import engines, load_chip
 from lstmsim.fusion.baselines import kernels_of
 from lstmsim.fusion.library import named_graph
 from lstmsim.fusion.plan import MODES
 from lstmsim.fusion.planner import planned
+from lstmsim.program.unflatten import tabled
 from lstmsim.targets.parallel.fused.study import FUSED
 from lstmsim.targets.parallel.fused.writing import fused_run
 from lstmsim.targets.parallel.lowering.program import program_of_kernels
 from lstmsim.targets.parallel.memory.traffic import priced
 
-__all__ = ["FUSION_HEAD", "FUSION_NOTE", "fusion_rows"]
+__all__ = ["BOTH_HEAD", "FUSION_HEAD", "FUSION_NOTE", "both_rows", "fusion_rows"]
 
 #: Batch and hidden units of the layer-normalised LSTM.
 _SIZES = ((16, 256), (256, 512), (256, 2048))
 _PARTS = ("plan", "write", "price", "lower", "simulate")
 #: What the table shows.
 FUSION_NOTE = """One time step of a layer-normalised LSTM (43 operations behind the products) on the preset `v100`, each
-row in a new process. Seconds are of the clock; MB is the most memory that the process had had in the end."""
+row in a new process. Seconds are of the clock; MB is the most memory that the process had had in the end. The second
+table has the simulation alone, of small steps, by both engines."""
 FUSION_HEAD = ["batch x hidden, kernels of", "million instructions", *(f"{each}: s" for each in _PARTS), "MB"]
+BOTH_HEAD = ["batch x hidden, kernels of", "fast: CPU ms", "reference: CPU ms", "ratio"]
+#: Preset, batch and hidden units that the reference engine can do as well.
+_SMALL = (("v100", 1, 64), ("edge", 2, 64), ("edge", 8, 256))
 
 
 def measured(batch: int, hidden: int, mode: str) -> dict[str, float]:
@@ -71,8 +76,25 @@ def fusion_rows() -> list[list[str]]:
     return rows
 
 
+def both_rows() -> list[list[str]]:
+    """Measure the simulation of small steps by both engines."""
+    return [_both(*size, mode) for size in _SMALL for mode in ("op", "stitch")]
+
+
+def _both(preset: str, batch: int, hidden: int, mode: str) -> list[str]:
+    """A row."""
+    chip = load_chip(preset)
+    graph, device = named_graph("ln-lstm", {"batch": batch, "hidden": hidden}), FUSED.numbers(chip, {})
+    work = FUSED.lower(chip, graph, kernels_of(graph, planned(graph, device), device, mode), mode)
+    program = tabled(work.flat, work.names)
+    fast = cpu_seconds(lambda: engines.totals(work.flat), 5)
+    reference = cpu_seconds(lambda: engines.totals(program, "reference"), 1)
+    ratio = f"{reference / fast:,.0f}"
+    return [f"{batch} x {hidden} on `{preset}`, {mode}", f"{1e3 * fast:.1f}", f"{1e3 * reference:,.0f}", ratio]
+
+
 if __name__ == "__main__":
     if len(sys.argv) > 1:
         print(json.dumps(measured(*_TASKS[int(sys.argv[1])])))
     else:
-        print(table(FUSION_HEAD, fusion_rows(), names=1))
+        print(table(FUSION_HEAD, fusion_rows(), names=1), table(BOTH_HEAD, both_rows(), names=1), sep="\n\n")

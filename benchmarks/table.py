@@ -1,6 +1,6 @@
 """Measures lstmsim's speed and writes BENCHMARKS.md: everything in one run, so that the ratios carry over.
 
-Run as `make bench`; it takes about four minutes and wants an idle machine. Seconds belong to the machine, ratios do
+Run as `make bench`; it takes about six minutes and wants an idle machine. Seconds belong to the machine, ratios do
 not. What cannot be measured again (an earlier version, a core that was changed) stands in `once.md`, and goes into
 BENCHMARKS.md as it is.
 """
@@ -16,7 +16,7 @@ from bare_loop import bare_loop
 from build_cost import compiler
 from engine_rows import HEAD as ENGINES_HEAD
 from engine_rows import engine_rows, legend
-from fusion import FUSION_HEAD, FUSION_NOTE, fusion_rows
+from fusion import BOTH_HEAD, FUSION_HEAD, FUSION_NOTE, both_rows, fusion_rows
 from gemm import GEMM_HEAD, GEMM_NOTE, WALK_HEAD, gemm_rows, walk_rows
 from kernels import KERNELS_HEAD, KERNELS_NOTE, kernel_rows
 from lowering import HEAD as RATIOS_HEAD
@@ -36,7 +36,7 @@ def main() -> int:
         return 2
     load = os.getloadavg()[0]
     whole, sparse, products = whole_rows(), kernel_rows(), gemm_rows()
-    walks, fused = walk_rows(), fusion_rows()
+    walks, fused, both = walk_rows(), fusion_rows(), both_rows()
     timeouts = timeouts_per_second()
     with bare_loop(compiler()) as loop:
         engines = engine_rows(timeouts, loop)
@@ -81,6 +81,8 @@ than the loop that reads for each issue. The rest of the distance to the loop is
 {FUSION_NOTE}
 
 {table(FUSION_HEAD, fused, names=1)}
+
+{table(BOTH_HEAD, both, names=1)}
 
 ## Threads for matrix products
 
