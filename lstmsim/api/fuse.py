@@ -124,7 +124,8 @@ def _simulated(report: FusionReport, place: str) -> FusionRow:
     """The row that is told in full; `InputError` if it has no cycles."""
     row = report.told
     if row.figures is None:
-        raise InputError(Mistake(place, row.refused or f"{row.name} was not simulated: ask for cycles"))
+        none = "" if row.kernels else "there is no kernel: the graph has no memory-intensive operation"
+        raise InputError(Mistake(place, none or row.refused or f"{row.name} was not simulated: ask for cycles"))
     return row
 
 
@@ -270,7 +271,8 @@ def plot_fusion(report: FusionReport, path: Path | None = None) -> Picture:
     title = f"{report.graph.name} on {report.chip.name}"
     row = report.stitched
     if row is not None and row.cycles is not None:
-        title += f": {row.cycles:,} cycles"
+        # the picture shows calls of libraries too, which these cycles do not have
+        title += f", fused part: {row.cycles:,} cycles"
     return plots.plot(report.plan, path, title=title)
 
 

@@ -164,7 +164,9 @@ class FusionRow:
             weights = [1] * len(self.kernels)
         else:
             weights = [each.cycles for each in self.figures.kernels]
-        return sum(w * of(each) for w, each in zip(weights, self.kernels, strict=True)) / max(1, sum(weights))
+        mean = sum(w * of(each) for w, each in zip(weights, self.kernels, strict=True)) / max(1, sum(weights))
+        # the mean of equal shares is that share, however they were weighed
+        return round(mean, 12)
 
 
 def row_of(asked: Asked, name: str, device: FusionDevice, kernels: Sequence[PlannedKernel]) -> FusionRow:

@@ -5,25 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from lstmsim.api.fuse import FusionReport
+from lstmsim.api.fuse import STITCH, FusionReport
 from lstmsim.api.fuse_json import fusion_json, row_json
 from lstmsim.api.fuse_plan_text import decisions_text, plan_text
 from lstmsim.api.fuse_runs import FusionRow
 from lstmsim.api.product_text import folded, wrapped
 from lstmsim.fusion.ablation import ABLATION
 from lstmsim.fusion.device import up
+from lstmsim.fusion.plan import MODES
 from lstmsim.metrics.figures_text import percent, short_path, three_digits
 from lstmsim.metrics.tables import table
 from lstmsim.results import Forms
 from lstmsim.units import cycles_to_us
-from lstmsim.wording import counted
+from lstmsim.wording import counted, listed
 
 __all__ = ["FORMS", "fusion_text"]
 
 #: Most kernels in the text; the others are counted in a line.
 _MOST_KERNELS = 12
 #: What the ratio is to, where a table has one.
-_RATIO = "cycles over those of {}, the strongest baseline: above 1 is slower"
+_RATIO = "cycles over those of {}, {}: above 1 is slower"
 MEMORY_ONLY = (
     "cycles and bytes are those of the memory-intensive part alone: kernels of a library, such as matrix products, are "
     "not in them"
@@ -80,11 +81,19 @@ def _modes(report: FusionReport) -> str:
     lines += [line for each in report.rows for line in wrapped(each.name, _MEANINGS[each.name])]
     other, stitched = report.other, report.stitched
     if other is not None and stitched is not None and other.cycles is not None and stitched.cycles is not None:
-        share = percent(abs(stitched.cycles - other.cycles), stitched.cycles)
-        less = f"{share} less time than" if other.cycles < stitched.cycles else f"{share} more time than"
-        takes = "as long as" if other.cycles == stitched.cycles else less
-        lines += folded(f"split_rule {other.device.split_rule} takes {takes} split_rule {stitched.device.split_rule}")
+        rules = other.device.split_rule, stitched.device.split_rule
+        lines += folded(f"split_rule {rules[0]} takes {_beside(other, stitched)} split_rule {rules[1]}")
     return "\n".join([*lines, *folded(MEMORY_ONLY)])
+
+
+def _beside(row: FusionRow, than: FusionRow) -> str:
+    """The time of a row beside that of another, both of which were simulated."""
+    mine, its = row.cycles or 0, than.cycles or 0
+    if mine == its:
+        return "as long as"
+    if mine >= 2 * its:
+        return f"{mine / its:.2f} times the time of"
+    return f"{percent(abs(mine - its), its)} {'less' if mine < its else 'more'} time than"
 
 
 #: What each mode is, in words.
@@ -110,7 +119,7 @@ def _table(report: FusionReport, title: str, rows: Sequence[FusionRow], legend: 
         told += folded(f"{each.name} was not simulated: {each.refused}") if each.refused else []
     base = report.strongest
     text = "read, written: bytes beyond the chip; launches: their share of the time"
-    text += f"; ratio: {_RATIO.format(base.name)}" if base is not None else ""
+    text += f"; ratio: {_RATIO.format(base.name, _strength(report))}" if base is not None else ""
     filled = [["", "waves", "cores", "occupancy", "grid barriers", "shared bytes", "without reuse"]]
     for each in rows:
         shares = [percent(each.mean(of), 1) for of in (each.cores, each.occupancy)]
@@ -120,11 +129,21 @@ def _table(report: FusionReport, title: str, rows: Sequence[FusionRow], legend: 
         )
         cells = [each.name, f"{each.waves:,}", *shares, f"{each.grid_barriers:,}"]
         filled.append([*cells, *(f"{number:,}" for number in shared)])
-    about = "cores: share with a block; occupancy: share of the slots for warps (both: mean over the time of the "
-    about += "kernels); shared bytes: of a block, of the kernel with the most"
+    over = "the time of the kernels" if any(each.figures is not None for each in rows) else "the kernels"
+    about = f"cores: share with a block; occupancy: share of the slots for warps (both: mean over {over}); "
+    about += "shared bytes: of a block, of the kernel with the most"
     if not legend:
         return [*told, "", *table(filled, left=[0])]
     return [*told, *folded(text), "", *table(filled, left=[0]), *folded(about)]
+
+
+def _strength(report: FusionReport) -> str:
+    """Among which baselines the one that rows are compared with is the strongest."""
+    missing = [each for each in MODES if each not in {row.name for row in report.rows if row.cycles is not None}]
+    without = [each for each in missing if each != STITCH]
+    if not without:
+        return "the strongest baseline"
+    return f"the strongest of the baselines here, without {listed(without, 'and')}"
 
 
 def _timed(report: FusionReport, row: FusionRow) -> list[str]:
@@ -186,7 +205,8 @@ def _accounts(report: FusionReport) -> list[str]:
 
 def _executed(report: FusionReport) -> str:
     """What the kernels computed, beside numpy."""
-    rows = [*report.rows, *([] if report.other is None else [report.other]), *report.ablations]
+    # steps of the ablation may be modes that were asked for
+    rows = dict.fromkeys([*report.rows, *([] if report.other is None else [report.other]), *report.ablations])
     done = [each for each in rows if each.checked is not None]
     if not done:
         return "\n".join(wrapped("executed", "no: kernels were not executed on numbers"))

@@ -1,0 +1,63 @@
+"""Sentences of `lstmsim fuse` that a sceptic would look up: what is compared with what, and what a mean is over."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import lstmsim
+from tests.cli.runner import call
+
+pytestmark = pytest.mark.needs_core
+
+
+def text(*arguments: str) -> str:
+    """The printed text with its lines joined, so that no sentence is broken."""
+    called = call("fuse", *arguments)
+    assert called.exit_code == 0, called.output
+    return " ".join(called.stdout.split())
+
+
+@pytest.fixture(scope="module")
+def row_sum() -> str:
+    return text("row-sum", "--modes", "op,stitch", "--ablate")
+
+
+def test_the_strongest_of_some_baselines_is_not_called_the_strongest(row_sum: str) -> None:
+    assert "of op, the strongest of the baselines here, without xla and tvm: above 1 is slower" in row_sum
+    assert "the strongest baseline: above 1" in text("row-sum", "--size", "length=32", "--no-numbers")
+
+
+def test_a_way_that_was_executed_is_named_once(row_sum: str) -> None:
+    assert "(op, stitch, stitch (costed), xla, mapped, stored), block by block" in row_sum
+
+
+def test_more_than_twice_the_time_is_told_as_a_multiple() -> None:
+    printed = text("row-sum", "--set", "split_rule=costed", "--modes", "op,stitch", "--no-numbers")
+    assert "split_rule paper takes 2.54 times the time of split_rule costed" in printed
+
+
+def test_without_cycles_a_mean_is_not_over_time() -> None:
+    asked = ("row-sum", "--modes", "op,stitch", "--no-numbers")
+    assert "(both: mean over the kernels)" in text(*asked, "--no-cycles")
+    assert "(both: mean over the time of the kernels)" in text(*asked)
+
+
+def test_equal_shares_have_that_share_as_their_mean() -> None:
+    report = lstmsim.run_fusion("quantisation", modes=["xla", "stitch"], numbers=False)
+    assert [row.mean(row.cores) for row in report.rows] == [1 / 80, 1 / 80]
+
+
+def test_a_picture_with_library_calls_says_that_its_cycles_are_without_them(tmp_path: Path) -> None:
+    report = lstmsim.run_fusion("cycle", modes=["stitch"], numbers=False)
+    lstmsim.plot_fusion(report, tmp_path / "cycle.svg")
+    assert "cycle on v100, fused part: 11,472 cycles" in (tmp_path / "cycle.svg").read_text()
+
+
+def test_nothing_to_draw_over_time_is_not_blamed_on_the_user(tmp_path: Path) -> None:
+    graph = tmp_path / "p.yaml"
+    graph.write_text("outputs: [x]\nnodes: [{name: x, op: input, shape: [3]}]\n")
+    called = call("fuse", str(graph), "--timeline", str(tmp_path / "t.png"))
+    assert called.exit_code == 2
+    assert "timeline: there is no kernel: the graph has no memory-intensive operation" in called.stderr
