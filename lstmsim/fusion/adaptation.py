@@ -7,6 +7,7 @@ from collections.abc import Mapping, Set
 import numpy as np
 
 from lstmsim.fusion.graph import Graph
+from lstmsim.fusion.indexing import ranks
 from lstmsim.fusion.plan import Decision, Group, Owners, ThreadMapping
 from lstmsim.fusion.trees import first_read
 from lstmsim.records import record
@@ -69,16 +70,8 @@ def _following(name: str, one: Earlier, read: np.ndarray) -> Adapted:
         return Adapted(None, None, f"{said}, more than {_FULLEST} times the mean")
     threads = one.mapping.threads
     mapping = ThreadMapping("adapted", one.mapping.blocks, threads, threads, 1, 1, 1, block.size)
-    thread = (_ranks(block, counts) % threads).astype(np.int32)
+    thread = (ranks(block) % threads).astype(np.int32)
     return Adapted(mapping, Owners(block, thread), f"{said}, at most {_FULLEST} times the mean")
-
-
-def _ranks(block: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """The place of each element among those of its block, ascending."""
-    order = np.argsort(block, kind="stable")
-    ranks = np.empty(block.size, np.int64)
-    ranks[order] = np.arange(block.size) - np.repeat(np.cumsum(counts) - counts, counts)
-    return ranks
 
 
 def adaptation_decision(graph: Graph, group: Group, tried: Adapted) -> Decision:

@@ -21,7 +21,8 @@ def outputs_of(graph: Graph, nodes: Sequence[int]) -> tuple[int, ...]:
     graph: the graph.
     nodes: numbers of the sub-graph's operations, ascending.
     """
-    return tuple(number for number in nodes if _why_output(graph, number, set(nodes)))
+    inside = set(nodes)
+    return tuple(number for number in nodes if _why_output(graph, number, inside))
 
 
 def candidates_of(graph: Graph, nodes: Sequence[int]) -> tuple[Decision, ...]:

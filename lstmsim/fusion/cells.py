@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from heapq import heapify, heappop, heappush
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.fusion.cell_products import StepProduct, products_of
 from lstmsim.fusion.graph import Graph
+from lstmsim.fusion.order import lowest_first
 from lstmsim.fusion.sketch import Sketch
 from lstmsim.records import record
 from lstmsim.workload.cell import REDUCTIONS, Cell, Node
@@ -92,21 +92,7 @@ def _listed(cell: Cell) -> list[Node]:
         {place[name] for source in node.sources for name in (source, *vectors.get(source, ())) if name in place}
         for node in cell.nodes
     ]
-    readers: list[list[int]] = [[] for _ in cell.nodes]
-    for number, some in enumerate(waits):
-        for each in some:
-            readers[each].append(number)
-    ready = [number for number, some in enumerate(waits) if not some]
-    heapify(ready)
-    order = []
-    while ready:
-        number = heappop(ready)
-        order.append(cell.nodes[number])
-        for reader in readers[number]:
-            waits[reader].discard(number)
-            if not waits[reader]:
-                heappush(ready, reader)
-    return order
+    return [cell.nodes[number] for number in lowest_first(range(len(waits)), waits)]
 
 
 class _Step:

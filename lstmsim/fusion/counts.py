@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.fusion.device import VALUE_BYTES
 from lstmsim.fusion.graph import Graph
 from lstmsim.fusion.operations import CHEAP, HEAVY, REDUCE
 from lstmsim.fusion.plan import GLOBAL, PlannedKernel, Stage
@@ -17,9 +18,6 @@ from lstmsim.records import record
 __all__ = ["Counts", "KernelCounts", "counted"]
 
 Ints = NDArray[np.int64]
-
-#: Everything is float32 on the device.
-BYTES = 4
 
 
 @record
@@ -98,7 +96,7 @@ class _Elements:
 
 
 def _of_kernel(graph: Graph, kernel: PlannedKernel, whole: Callable[[int], Ints], maps: Maps) -> KernelCounts:
-    ends = frozenset(range(len(graph.nodes))) - kernel.inlined
+    ends = kernel.ends(graph)
     read, evaluated, evaluations = _Elements(graph, whole), _Elements(graph, whole), 0
     for stage in kernel.stages:
         first = graph.operands[stage.node][0] if graph.nodes[stage.node].kind == REDUCE else stage.node
@@ -111,7 +109,7 @@ def _of_kernel(graph: Graph, kernel: PlannedKernel, whole: Callable[[int], Ints]
                     evaluations += each.times * each.elements.size
                     evaluated.add(number, each.elements)
     written = sum(graph.nodes[stage.node].size for stage in kernel.stages if stage.written)
-    return KernelCounts(kernel.name, BYTES * read.count, BYTES * written, evaluations - evaluated.count)
+    return KernelCounts(kernel.name, VALUE_BYTES * read.count, VALUE_BYTES * written, evaluations - evaluated.count)
 
 
 def _is_off_chip(stage: Stage | None) -> bool:

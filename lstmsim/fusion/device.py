@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from lstmsim.records import hashed_once, record
 
-__all__ = ["SPLIT_RULES", "FusionDevice", "up"]
+__all__ = ["SPLIT_RULES", "VALUE_BYTES", "FusionDevice", "up"]
 
 #: When a result is split over blocks: as published, or only where that is worth its grid barrier.
 SPLIT_RULES = ("paper", "costed")
+
+#: Bytes of a value on the device: everything is float32.
+VALUE_BYTES = 4
 
 #: The most registers that a thread can name.
 _MOST_REGISTERS = 255

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from lstmsim.fusion.graph import Graph, Node
 
-__all__ = ["moved", "operand_elements", "positions", "reduced_elements"]
+__all__ = ["moved", "operand_elements", "positions", "ranks", "reduced_elements"]
 
 Ints = NDArray[np.int64]
 Number = TypeVar("Number", np.int64, np.float64)
@@ -86,6 +86,21 @@ def positions(graph: Graph, number: int, elements: Ints) -> tuple[Ints, Ints]:
         _flat([places[axis] for axis in some], tuple(source.shape[axis] for axis in some), elements)
         for some in (kept, gone)
     )
+
+
+def ranks(block: NDArray[np.int32]) -> Ints:
+    """The place of each element among those of its block.
+
+    block: shape (n,); of each element.
+
+    >>> ranks(np.array([1, 0, 1, 1], np.int32)).tolist()
+    [0, 0, 1, 2]
+    """
+    order = np.argsort(block, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(block))]) if block.size else np.zeros(1, np.int64)
+    rank = np.empty(block.size, np.int64)
+    rank[order] = np.arange(block.size) - starts[block[order]]
+    return rank
 
 
 def _axes(node: Node, source: Node) -> tuple[list[int], list[int]]:

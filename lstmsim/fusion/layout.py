@@ -9,14 +9,14 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass, replace
 
 from lstmsim.fusion.adaptation import Earlier, adaptation_decision, adapted
-from lstmsim.fusion.device import FusionDevice
+from lstmsim.fusion.device import VALUE_BYTES, FusionDevice
 from lstmsim.fusion.graph import Graph
 from lstmsim.fusion.groups import Grouping
 from lstmsim.fusion.mapping import mapped, mapping_decision, owners_by_rule
 from lstmsim.fusion.owners import propagated, work_of
 from lstmsim.fusion.plan import ELEMENT, GLOBAL, SHARED, Decision, Group, Owners, Stage, ThreadMapping
 from lstmsim.fusion.schemes import Placed, Reads, Reason, schemes
-from lstmsim.fusion.shared import VALUE_BYTES, Buffers, buffered, grid_barriers, most_of_a_block
+from lstmsim.fusion.shared import Buffers, buffered, grid_barriers, most_of_a_block
 
 __all__ = ["Layout", "Subject", "laid_out"]
 

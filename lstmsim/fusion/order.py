@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from heapq import heapify, heappop, heappush
 
 from lstmsim.errors import InputError
@@ -10,7 +10,7 @@ from lstmsim.fusion.graph import Graph
 from lstmsim.fusion.operations import COMPUTE
 from lstmsim.fusion.plan import PlannedKernel
 
-__all__ = ["in_order", "steps"]
+__all__ = ["in_order", "lowest_first", "steps"]
 
 
 def in_order(graph: Graph, kernels: Sequence[PlannedKernel]) -> tuple[PlannedKernel, ...]:
@@ -38,15 +38,22 @@ def steps(graph: Graph, kernels: Sequence[PlannedKernel]) -> tuple[PlannedKernel
         {maker[operand] for number in inside for operand in graph.operands[number] if operand in maker} - {place}
         for place, inside in enumerate(nodes)
     ]
-    order = _sorted(firsts, waits)
+    order = lowest_first(firsts, waits)
     if len(order) < len(items):
         names = [item.name for place, item in enumerate(items) if place not in order and not isinstance(item, int)]
         raise InputError(f"{graph.name}: the kernels {', '.join(names)} wait for each other: no order is possible")
     return tuple(items[place] for place in order)
 
 
-def _sorted(firsts: Sequence[int], waits: Sequence[set[int]]) -> list[int]:
-    """Places in an order in which each comes after those it waits for, the lowest first; what cannot run is missing."""
+def lowest_first(firsts: Sequence[int], waits: Sequence[Set[int]]) -> list[int]:
+    """Places in an order in which each comes after those it waits for; what waits for itself is missing.
+
+    firsts: of each place; of those that could come next it is the one with the lowest.
+    waits: the places that each one waits for.
+
+    >>> lowest_first([0, 1, 2], [{2}, set(), set()])
+    [1, 2, 0]
+    """
     open_waits = [len(each) for each in waits]
     readers: list[list[int]] = [[] for _ in waits]
     for place, some in enumerate(waits):

@@ -170,6 +170,10 @@ class PlannedKernel:
         """How often all blocks meet."""
         return sum(each.grid_barrier for each in self.stages) + self.end_barrier
 
+    def ends(self, graph: Graph) -> frozenset[int]:
+        """Where its expressions end: its stages, and all that it reads from outside; graph: what it is of."""
+        return frozenset(range(len(graph.nodes))) - self.inlined
+
     @cached_property
     def stage_of(self) -> Mapping[int, Stage]:
         """The stage of each candidate by its number."""

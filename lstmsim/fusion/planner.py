@@ -10,14 +10,13 @@ from collections.abc import Collection
 from lstmsim.errors import InputError, Mistake
 from lstmsim.fusion.candidates import outputs_of
 from lstmsim.fusion.clusters import clusters, refusal
-from lstmsim.fusion.device import FusionDevice, up
+from lstmsim.fusion.device import VALUE_BYTES, FusionDevice, up
 from lstmsim.fusion.graph import CONSTANT, Graph
 from lstmsim.fusion.groups import grouped
 from lstmsim.fusion.layout import Layout, Subject, laid_out
 from lstmsim.fusion.operations import REDUCE
 from lstmsim.fusion.plan import SHARED, Decision, FusionPlan, PlannedKernel, PlannedSubgraph, Refused
 from lstmsim.fusion.schemes import all_reads
-from lstmsim.fusion.shared import VALUE_BYTES
 
 __all__ = ["first_wave", "planned", "scratch_of"]
 

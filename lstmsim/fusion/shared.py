@@ -11,9 +11,6 @@ from lstmsim.records import record
 
 __all__ = ["Buffers", "buffered", "grid_barriers", "most_of_a_block"]
 
-#: Bytes of a value on the device.
-VALUE_BYTES = 4
-
 
 def grid_barriers(
     stages: Sequence[int],

@@ -10,17 +10,17 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.fusion.device import VALUE_BYTES
 from lstmsim.fusion.graph import Graph
+from lstmsim.fusion.indexing import ranks
 from lstmsim.fusion.interpreter.faults import Fault
 from lstmsim.fusion.plan import GLOBAL, REGISTER, SHARED, PlannedKernel, Stage
 
-__all__ = ["KernelMemory", "Reader", "ranks"]
+__all__ = ["KernelMemory", "Reader"]
 
 Ints = NDArray[np.int64]
 Values = NDArray[np.float64]
 
-#: Bytes of a value in shared memory.
-BYTES = 4
 #: A word of shared memory knows whose it is: node times this, plus element.
 _NODES = 1 << 40
 _NOBODY = -1
@@ -37,21 +37,6 @@ class Reader:
     stage: int
     block: NDArray[np.int32]
     thread: NDArray[np.int32]
-
-
-def ranks(block: NDArray[np.int32]) -> Ints:
-    """The place of each element among those of its block.
-
-    block: shape (n,); of each element.
-
-    >>> ranks(np.array([1, 0, 1, 1], np.int32)).tolist()
-    [0, 0, 1, 2]
-    """
-    order = np.argsort(block, kind="stable")
-    starts = np.concatenate([[0], np.cumsum(np.bincount(block))]) if block.size else np.zeros(1, np.int64)
-    rank = np.empty(block.size, np.int64)
-    rank[order] = np.arange(block.size) - starts[block[order]]
-    return rank
 
 
 @dataclass(eq=False)
@@ -73,7 +58,7 @@ class KernelMemory:
     _ranks: dict[int, Ints] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        words = [size // BYTES for size in self.kernel.buffers]
+        words = [size // VALUE_BYTES for size in self.kernel.buffers]
         self._starts = np.concatenate([[0], np.cumsum(words)]).astype(np.int64)
         self._shared = np.zeros((self.kernel.blocks, int(self._starts[-1])))
         self._whose = np.full(self._shared.shape, _NOBODY, np.int64)
@@ -156,9 +141,9 @@ class KernelMemory:
                 f"it is to lie in shared memory, in buffer {stage.buffer}, which there is not", stage.node
             )
         room = self.kernel.buffers[stage.buffer]
-        if rank.size and BYTES * (most := int(rank.max()) + 1) > room:
+        if rank.size and VALUE_BYTES * (most := int(rank.max()) + 1) > room:
             raise self._fault(
-                f"a block has {most} elements of it, {BYTES * most} bytes, in buffer {stage.buffer} of {room}",
+                f"a block has {most} elements of it, {VALUE_BYTES * most} bytes, in buffer {stage.buffer} of {room}",
                 stage.node,
             )
         places: Ints = rank[elements] + self._starts[stage.buffer]

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.fusion.graph import Graph
-from lstmsim.fusion.indexing import positions
-from lstmsim.fusion.interpreter.memory import ranks
+from lstmsim.fusion.indexing import positions, ranks
 from lstmsim.fusion.operations import REDUCE
 from lstmsim.fusion.plan import SHARED, PlannedKernel, Stage
 from lstmsim.fusion.schemes import all_reads
@@ -55,7 +54,7 @@ def overlaps(graph: Graph, kernel: PlannedKernel, warp: int = 32) -> tuple[Overl
     shared = [stage for stage in kernel.stages if stage.scheme == SHARED]
     if len({stage.buffer for stage in shared}) == len(shared):
         return ()
-    ends = frozenset(range(len(graph.nodes))) - kernel.inlined
+    ends = kernel.ends(graph)
     reads = all_reads(graph, [stage.node for stage in kernel.stages], ends)
     writes = cache(lambda place: _Writes(graph, kernel.stages[place], warp))
     some = []

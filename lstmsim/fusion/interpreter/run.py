@@ -84,7 +84,7 @@ def _ran(graph: Graph, kernel: PlannedKernel, memory: dict[int, Values], device:
 
 def _outside(graph: Graph, kernel: PlannedKernel) -> set[int]:
     """The nodes outside a kernel that it reads."""
-    ends = frozenset(range(len(graph.nodes))) - kernel.inlined
+    ends = kernel.ends(graph)
     return set().union(*(read_by(graph, stage.node, ends) for stage in kernel.stages)) - set(kernel.stage_of)
 
 

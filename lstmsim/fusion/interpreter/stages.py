@@ -33,7 +33,7 @@ def run_stage(graph: Graph, kernel: PlannedKernel, stage: Stage, memory: KernelM
     stage: one of its stages; those before it were run.
     memory: of the running kernel.
     """
-    ends = frozenset(range(len(graph.nodes))) - kernel.inlined
+    ends = kernel.ends(graph)
     reduces = graph.nodes[stage.node].kind == REDUCE
     if not reduces and not _alike(stage.work, stage.owners):
         raise Fault("others compute it than own it", kernel.name, graph.nodes[stage.node].name)

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.fusion.candidates import outputs_of
+from lstmsim.fusion.device import VALUE_BYTES
 from lstmsim.fusion.graph import Graph
-from lstmsim.fusion.indexing import positions
+from lstmsim.fusion.indexing import positions, ranks
 from lstmsim.fusion.plan import SHARED, PlannedKernel, Stage
 from lstmsim.targets.parallel.kernel import Memory
 
@@ -94,24 +96,13 @@ def homes_of(graph: Graph, kernel: PlannedKernel, partials: Mapping[int, str]) -
     return Homes(
         graph,
         kernel,
-        frozenset(number for number in kernel.stage_of if _wanted(graph, number, inside)),
+        frozenset(outputs_of(graph, sorted(inside))).intersection(kernel.stage_of),
         [node.name for node in graph.nodes],
         partials,
-        {each.node: begins[each.buffer] + 4 * _ranks(each) for each in kernel.stages if each.scheme == SHARED},
+        {
+            each.node: begins[each.buffer] + VALUE_BYTES * ranks(each.owners.block)
+            for each in kernel.stages
+            if each.scheme == SHARED
+        },
         {each.node: Pieces.made(graph, each, kernel.blocks) for each in split},
     )
-
-
-def _wanted(graph: Graph, number: int, inside: frozenset[int]) -> bool:
-    readers = graph.readers[number]
-    return number in graph.output_numbers or not readers or not inside.issuperset(readers)
-
-
-def _ranks(stage: Stage) -> Ints:
-    """Shape (elements,); the rank of each element of a stage's result among those that its block owns."""
-    block = stage.owners.block
-    order = np.argsort(block, kind="stable")
-    ordered = block[order]
-    ranks = np.empty(len(block), np.int64)
-    ranks[order] = np.arange(len(block)) - np.searchsorted(ordered, ordered)
-    return ranks

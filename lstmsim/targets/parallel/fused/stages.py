@@ -9,6 +9,7 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.fusion.device import VALUE_BYTES
 from lstmsim.fusion.indexing import positions
 from lstmsim.fusion.operations import REDUCE
 from lstmsim.fusion.plan import SHARED, Stage
@@ -180,7 +181,7 @@ class Text:
         spanning = _any(spans.spanning)
         some = scene.warps.part(spanning)
         if len(some):
-            place = scratch + 4 * (some.numbers % self.warps)
+            place = scratch + VALUE_BYTES * (some.numbers % self.warps)
             self._sts.append(some.sts(place[:, None], spans.spanning[spanning], waits=[total]))
         self._bar()
         lowest = spans.spanning & spans.lowest
@@ -188,7 +189,7 @@ class Text:
         some = scene.warps.part(reading)
         if not len(some):
             return total
-        loaded = some.lds(scratch + 4 * (np.arange(self.grid.lanes) % self.warps))
+        loaded = some.lds(scratch + VALUE_BYTES * (np.arange(self.grid.lanes) % self.warps))
         return self._shuffled(some, _after(total, loaded), sharing)
 
     def _store_results(self, stage: Stage, scene: Scene, results: Ints, total: Result) -> None:

@@ -8,6 +8,7 @@ from lstmsim.fusion.device import SPLIT_RULES
 from lstmsim.fusion.plan import GLOBAL, SHARED, PlannedKernel
 from lstmsim.targets.parallel.device import ParallelDevice
 from lstmsim.targets.parallel.fused.steps import planned_step
+from lstmsim.wording import counted
 from lstmsim.workload.model import Layer
 from lstmsim.workload.scenario import Job
 
@@ -49,19 +50,15 @@ def _layer(chip: ParallelDevice, layer: Layer, batch: int, names: Sequence[str])
     operations = sum(len(each.nodes) for each in plan.subgraphs)
     products = sum(node.op == "matmul" for node in plan.graph.nodes)
     others = f" and {len(names) - 1} more" if len(names) > 1 else ""
-    beside = _counted(products, "product")
+    beside = counted(products, "product")
     ways = ", in each direction," if layer.bidirectional else ""
     rule = f", split_rule {chip.split_rule}" if chip.fusion == "on" else ""
     told = f"{names[0]}{others} ({layer.cell.name}, batch {batch})"
     step = f"Fusion {chip.fusion}{rule}: a step of {told}{ways} is {beside} and"
     if chip.fusion == "off":
-        return f"{step} {_counted(operations, 'operation')}, a kernel for each."
+        return f"{step} {counted(operations, 'operation')}, a kernel for each."
     kernels = "; ".join(_kernel(each.kernel, len(each.nodes)) for each in plan.subgraphs)
-    return f"{step} {_counted(len(plan.subgraphs), 'kernel')}: {kernels}."
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}{'s' if count != 1 else ''}"
+    return f"{step} {counted(len(plan.subgraphs), 'kernel')}: {kernels}."
 
 
 def _kernel(kernel: PlannedKernel, operations: int) -> str:
@@ -69,9 +66,9 @@ def _kernel(kernel: PlannedKernel, operations: int) -> str:
     schemes = [stage.scheme for stage in kernel.stages]
     lie = [f"{schemes.count(each)} {each}" for each in (SHARED, GLOBAL) if each in schemes]
     parts = [
-        f"{_counted(operations, 'operation')} in {_counted(len(schemes), 'stage')}",
-        f"{_counted(kernel.blocks, 'block')} of {kernel.threads} threads",
+        f"{counted(operations, 'operation')} in {counted(len(schemes), 'stage')}",
+        f"{counted(kernel.blocks, 'block')} of {kernel.threads} threads",
         *([f"values: {' and '.join(lie)}"] if lie else []),
-        *([_counted(kernel.grid_barriers, "grid barrier")] if kernel.grid_barriers else []),
+        *([counted(kernel.grid_barriers, "grid barrier")] if kernel.grid_barriers else []),
     ]
     return ", ".join(parts)
