@@ -11,6 +11,7 @@ from lstmsim.fusion.indexing import ranks
 from lstmsim.fusion.plan import Decision, Group, Owners, ThreadMapping
 from lstmsim.fusion.trees import first_read
 from lstmsim.records import record
+from lstmsim.wording import counted
 
 __all__ = ["Adapted", "Earlier", "adaptation_decision", "adapted"]
 
@@ -63,9 +64,10 @@ def _following(name: str, one: Earlier, read: np.ndarray) -> Adapted:
     """Whether a group may have the blocks of what it reads."""
     block = one.owners.block[read]
     counts = np.bincount(block, minlength=one.mapping.blocks)
-    said = (
-        f"the fullest block would have {counts.max()} of {block.size} elements, {one.mapping.blocks} blocks of {name}"
-    )
+    there = counted(one.mapping.blocks, "block")
+    said = f"the fullest of the {there} of {name} would have {counts.max()} of {block.size} elements"
+    if one.mapping.blocks == 1:
+        said = f"the one block of {name} would have all {block.size} elements"
     if counts.max() * one.mapping.blocks > _FULLEST * block.size:
         return Adapted(None, None, f"{said}, more than {_FULLEST} times the mean")
     threads = one.mapping.threads
@@ -82,5 +84,7 @@ def adaptation_decision(graph: Graph, group: Group, tried: Adapted) -> Decision:
     tried: what `adapted` made of it.
     """
     mapping = tried.mapping
-    chosen = "blocks by the rule for elements" if mapping is None else f"{mapping.blocks} blocks of {mapping.threads}"
+    chosen = "blocks by the rule for elements"
+    if mapping is not None:
+        chosen = f"{counted(mapping.blocks, 'block')} of {mapping.threads} threads"
     return Decision("mapping", graph.nodes[group.backbone].name, chosen, tried.because)

@@ -45,7 +45,8 @@ def plot(
         shapes = _shapes(blocks, len(busy))
         edge = _EDGE if len(shapes) <= _MOST_EDGED else "none"
         left.add_collection(PolyCollection(shapes, facecolors=_FILL, edgecolors=edge, linewidths=0.3, alpha=0.75))
-        left.set_xlim(min((each[1] for each in blocks), default=0), max((each[2] for each in blocks), default=1))
+        # from 0, for the launch of the first kernel is part of the time
+        left.set_xlim(0, max((each[2] for each in blocks), default=1))
         left.set_ylim(len(busy) - 0.5, -0.5)
         left.set_xlabel("cycle")
         left.set_ylabel("core")
