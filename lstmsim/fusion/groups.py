@@ -12,6 +12,7 @@ from lstmsim.fusion.graph import CONSTANT, Graph
 from lstmsim.fusion.operations import REDUCE
 from lstmsim.fusion.plan import COLUMN, ELEMENT, ROW, Decision, Group
 from lstmsim.records import record
+from lstmsim.wording import counted
 
 __all__ = ["Grouping", "group_of", "grouped", "reduce_kind"]
 
@@ -139,7 +140,7 @@ def _lost(graph: Graph, number: int, group: Group) -> Decision:
         name,
         f"no index travels from {graph.nodes[graph.operands[number][0]].name} to it",
         f"it reduces {_lines(reduce_kind(graph, number))} and {leading}, which has the largest operand of the "
-        f"group ({_operand_size(graph, group.backbone)} elements), reduces {_lines(group.kind)}",
+        f"group ({_operand_size(graph, group.backbone):,} elements), reduces {_lines(group.kind)}",
     )
 
 
@@ -150,11 +151,13 @@ def _lines(kind: str) -> str:
 def _led(graph: Graph, group: Group) -> Decision:
     """Why an operation is the backbone of its group."""
     if group.kind == ELEMENT:
-        because = f"the group has no reduce, and of its candidates it has the most elements ({group.rows})"
+        because = f"the group has no reduce, and of its candidates it has the most elements ({group.rows:,})"
     else:
-        because = f"of the reduces of the group it has the largest operand ({group.rows} x {group.length} elements)"
+        because = f"of the reduces of the group it has the largest operand ({group.rows:,} x {group.length:,} elements)"
     name = graph.nodes[group.backbone].name
-    return Decision("group", name, f"leads a group of {len(group.members)} operations, {group.kind}", because)
+    return Decision(
+        "group", name, f"leads a group of {counted(len(group.members), 'operation')}, {group.kind}", because
+    )
 
 
 def _subordinate(graph: Graph, group: Group, number: int) -> Decision:

@@ -57,8 +57,8 @@ def _not_worth(turns: int, device: FusionDevice) -> str:
     cycles = turns * device.turn_cycles
     if device.split_rule == "paper" or cycles > device.grid_cycles:
         return ""
-    cost = f"{counted(turns, 'turn')} of {device.turn_cycles} cycles"
-    return f"{cost} in one block cost no more than a grid barrier of {device.grid_cycles}"
+    cost = f"{counted(turns, 'turn')} of {device.turn_cycles:,} cycles"
+    return f"{cost} in one block cost no more than a grid barrier of {device.grid_cycles:,}"
 
 
 def _packed(group: Group, device: FusionDevice, wave: int) -> ThreadMapping:
@@ -140,7 +140,7 @@ def mapping_decision(graph: Graph, group: Group, mapping: ThreadMapping, device:
     >>> group = Group((1,), 1, (), "row", 64, 30000)
     >>> device = FusionDevice()
     >>> mapping_decision(Graph("g", nodes, ("s",)), group, mapped(group, device, 160), device, 160).because
-    '64 rows of 30,000 elements, longer than 1024, would fill only 64 of 160 blocks'
+    '64 rows of 30,000 elements, longer than 1,024, would fill only 64 of 160 blocks'
     """
     size = f"{counted(mapping.blocks, 'block')} of {counted(mapping.threads, 'thread')}"
     pieces = f"split over {counted(mapping.pieces, 'block')}, {counted(mapping.piece, 'element')} each"
@@ -159,22 +159,24 @@ def _why(group: Group, mapping: ThreadMapping, device: FusionDevice, wave: int) 
     """Why a mapping splits, packs or does neither."""
     length = counted(group.length, "element")
     if group.kind == ELEMENT:
-        return f"{counted(group.rows, 'element')}: {_spread(up(group.rows, mapping.threads), wave)}"
+        return f"{counted(group.rows, 'element')}: {_spread(up(group.rows, mapping.threads), wave, device)}"
     if group.kind == ROW:
         many = f"{counted(group.rows, 'row')} of {length}"
         if mapping.pieces > 1:
-            return f"{many}, longer than {device.split_length}, would fill only {group.rows} of {wave} blocks"
+            return f"{many}, longer than {device.split_length:,}, would fill only {group.rows:,} of {wave:,} blocks"
         why = _whole_row(group, device, wave) or f"{counted(wave, 'block')} are too few to give each row two"
-        return f"{why}; {many}: {_spread(up(group.rows, mapping.per_block), wave)}"
+        return f"{why}; {many}: {_spread(up(group.rows, mapping.per_block), wave, device)}"
     tiles = up(group.rows, device.warp)
     many = f"{counted(group.rows, 'column')} of {length}"
     if mapping.pieces > 1:
-        return f"{many} would fill only {tiles} of {wave} blocks"
+        return f"{many} would fill only {tiles:,} of {wave:,} blocks"
     turns = up(group.length, device.block_threads // device.warp)
     why = "" if tiles >= wave else _not_worth(turns, device) or f"a block is done in {counted(turns, 'turn')}"
-    return "; ".join(filter(None, (why, f"{many}: {_spread(tiles, wave)}")))
+    return "; ".join(filter(None, (why, f"{many}: {_spread(tiles, wave, device)}")))
 
 
-def _spread(tiles: int, wave: int) -> str:
-    """How many tiles there are for how many blocks."""
-    return f"{counted(tiles, 'tile')} for {counted(wave, 'block')} that are on the device at once"
+def _spread(tiles: int, wave: int, device: FusionDevice) -> str:
+    """How many tiles there are for how many blocks: those of the largest size, as the kernel's is not known yet."""
+    first = wave == device.wave(device.block_threads, 0)
+    which = f" of {device.block_threads:,} threads that are on the device at once" if first else ", as planned anew"
+    return f"{counted(tiles, 'tile')} for {counted(wave, 'block')}{which}"

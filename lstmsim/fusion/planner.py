@@ -147,8 +147,8 @@ def _overflow_decision(subject: Subject, kernel: PlannedKernel, number: int) -> 
         "overflow",
         subject.graph.nodes[number].name,
         "leaves shared memory for device memory",
-        f"{kernel.shared_bytes} bytes of shared memory are more than {subject.device.shared_limit} and its {asked} are "
-        "the most of one value",
+        f"{kernel.shared_bytes:,} bytes of shared memory are more than {subject.device.shared_limit:,} and its "
+        f"{asked:,} are the most of one value",
     )
 
 
@@ -156,6 +156,6 @@ def _wave_decision(subject: Subject, kernel: PlannedKernel, wave: int, narrower:
     return Decision(
         "wave",
         subject.graph.nodes[subject.nodes[0]].name,
-        f"planned anew for {narrower} blocks instead of {wave}",
-        f"blocks wait for each other, and of {kernel.blocks} only {kernel.wave} are on the device at once",
+        f"planned anew for {narrower:,} blocks instead of {wave:,}",
+        f"blocks wait for each other, and of {kernel.blocks:,} only {kernel.wave:,} are on the device at once",
     )

@@ -61,3 +61,9 @@ def test_nothing_to_draw_over_time_is_not_blamed_on_the_user(tmp_path: Path) -> 
     called = call("fuse", str(graph), "--timeline", str(tmp_path / "t.png"))
     assert called.exit_code == 2
     assert "timeline: there is no kernel: the graph has no memory-intensive operation" in called.stderr
+
+
+def test_a_group_of_one_is_one_operation() -> None:
+    printed = text("cycle", "--explain", "--no-cycles", "--no-numbers")
+    assert "a leads a group of 1 operation, element" in printed
+    assert "1 tile for 160 blocks of 1,024 threads that are on the device at once" in printed

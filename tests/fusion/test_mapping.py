@@ -199,20 +199,21 @@ def test_elements_go_to_tiles_and_tiles_to_blocks() -> None:
 @pytest.mark.parametrize(
     ("shape", "axes", "device", "wave", "because"),
     [
-        ((64, 30000), (1,), V100, 160, "64 rows of 30,000 elements, longer than 1024, would fill only 64 of 160"),
+        ((64, 30000), (1,), V100, 160, "64 rows of 30,000 elements, longer than 1,024, would fill only 64 of 160"),
         (
             (1, 512),
             (1,),
             V100,
             160,
-            "no row is longer than 1,024 elements; 1 row of 512 elements: 1 tile for 160 blocks",
+            "no row is longer than 1,024 elements; 1 row of 512 elements: 1 tile for 160 blocks of 1,024 threads that are on the device at once",
         ),
         ((200, 2048), (1,), V100, 160, "200 rows are enough for 160 blocks; 200 rows of 2,048 elements: 200 tiles"),
         ((2, 2048), (1,), V100, 3, "3 blocks are too few to give each row two"),
-        ((1, 2048), (1,), COSTED, 160, "2 turns of 400 cycles in one block cost no more than a grid barrier of 3830"),
-        ((4, 5120), (0,), V100, 160, "5,120 columns of 4 elements: 160 tiles for 160 blocks"),
+        ((1, 2048), (1,), COSTED, 160, "2 turns of 400 cycles in one block cost no more than a grid barrier of 3,830"),
+        ((4, 5120), (0,), V100, 160, "5,120 columns of 4 elements: 160 tiles for 160 blocks of 1,024 threads"),
+        ((4, 5120), (0,), V100, 150, "160 tiles for 150 blocks, as planned anew"),
         ((320, 32), (0,), V100, 160, "32 columns of 320 elements would fill only 1 of 160 blocks"),
-        ((64, 32), (0,), COSTED, 160, "2 turns of 400 cycles in one block cost no more than a grid barrier of 3830"),
+        ((64, 32), (0,), COSTED, 160, "2 turns of 400 cycles in one block cost no more than a grid barrier of 3,830"),
         ((4, 32), (0,), V100, 160, "a block is done in 1 turn; 32 columns of 4 elements: 1 tile"),
     ],
 )
