@@ -6,6 +6,7 @@ The bounds are far above anything built. They keep every cycle count that can co
 from __future__ import annotations
 
 __all__ = [
+    "MAX_AXIS",
     "MAX_BANKS",
     "MAX_CELLS",
     "MAX_CONTEXTS",
@@ -38,6 +39,8 @@ MAX_MATRIX_SIDE = 1 << 24
 MAX_NONZEROS = 1 << 27
 #: Elements of a tensor of a graph. Owners of elements are kept in 32 bits, a few such tables for each tensor.
 MAX_ELEMENTS = 1 << 28
+#: Size of an axis that a user gives for a graph.
+MAX_AXIS = 1 << 24
 #: Axes of a tensor of a graph; numpy's index functions take 32.
 MAX_RANK = 16
 #: Nodes of a graph.

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from lstmsim.api.fuse_runs import FusionRow
 from lstmsim.fusion.graph import Graph
 from lstmsim.fusion.plan import Group, PlannedKernel, PlannedSubgraph, Stage
-from lstmsim.units import cycles_to_us
 
 if TYPE_CHECKING:
     from lstmsim.api.fuse import FusionReport
@@ -61,7 +60,7 @@ def _subgraph_json(graph: Graph, plan: PlannedSubgraph) -> dict[str, Any]:
         "nodes": [names[each] for each in plan.nodes],
         "groups": [_group_json(graph, each) for each in plan.groups],
         "free": [names[each] for each in plan.free],
-        "kernel": kernel_json(plan.kernel),
+        "kernel": _kernel_json(plan.kernel),
         "stages": [_stage_json(graph, plan, each) for each in plan.kernel.stages],
         "overflowed": [names[each] for each in plan.overflowed],
         "decisions": [
@@ -100,7 +99,7 @@ def _stage_json(graph: Graph, plan: PlannedSubgraph, stage: Stage) -> dict[str, 
     }
 
 
-def kernel_json(kernel: PlannedKernel) -> dict[str, Any]:
+def _kernel_json(kernel: PlannedKernel) -> dict[str, Any]:
     """A kernel in short as plain data."""
     return {
         "name": kernel.name,
@@ -124,7 +123,6 @@ def row_json(row: FusionRow, report: FusionReport) -> dict[str, Any]:
     row: the way.
     report: whose it is.
     """
-    mhz = report.chip.frequency_mhz
     return {
         "name": row.name,
         "kernels": len(row.kernels),
@@ -138,7 +136,7 @@ def row_json(row: FusionRow, report: FusionReport) -> dict[str, Any]:
         "occupancy": row.mean(row.occupancy),
         "cores_used": row.mean(row.cores),
         "makespan_cycles": row.cycles,
-        "us": None if row.cycles is None else cycles_to_us(row.cycles, mhz),
+        "us": row.us(report.chip.frequency_mhz),
         "launch_share": row.launches,
         "ratio_to_strongest": report.ratio_of(row),
         "refused": row.refused or None,
@@ -164,7 +162,7 @@ def _told_json(row: FusionRow) -> dict[str, Any]:
     spans = [None] * len(row.kernels) if figures is None else figures.kernels
     kernels = []
     for kernel, counts, span in zip(row.kernels, row.counts.kernels, spans, strict=True):
-        told = {**kernel_json(kernel), "read_bytes": counts.read, "written_bytes": counts.written}
+        told = {**_kernel_json(kernel), "read_bytes": counts.read, "written_bytes": counts.written}
         told |= {"recomputed": counts.recomputed, "occupancy": row.occupancy(kernel), "cores_used": row.cores(kernel)}
         told |= {} if span is None else {"arrives": span.arrives, "ends": span.ends, "cycles": span.cycles}
         kernels.append(told)

@@ -9,7 +9,7 @@ from lstmsim.api.fuse import STITCH, FusionReport
 from lstmsim.api.fuse_json import fusion_json, row_json
 from lstmsim.api.fuse_plan_text import decisions_text, plan_text
 from lstmsim.api.fuse_runs import FusionRow
-from lstmsim.api.product_text import folded, wrapped
+from lstmsim.api.product_text import account_text, folded, wrapped
 from lstmsim.fusion.ablation import ABLATION
 from lstmsim.fusion.device import up
 from lstmsim.fusion.plan import MODES
@@ -25,7 +25,7 @@ __all__ = ["FORMS", "fusion_text"]
 _MOST_KERNELS = 12
 #: What the ratio is to, where a table has one.
 _RATIO = "cycles over those of {}, {}: above 1 is slower"
-MEMORY_ONLY = (
+_MEMORY_ONLY = (
     "cycles and bytes are those of the memory-intensive part alone: kernels of a library, such as matrix products, are "
     "not in them"
 )
@@ -83,7 +83,7 @@ def _modes(report: FusionReport) -> str:
     if other is not None and stitched is not None and other.cycles is not None and stitched.cycles is not None:
         rules = other.device.split_rule, stitched.device.split_rule
         lines += folded(f"split_rule {rules[0]} takes {_beside(other, stitched)} split_rule {rules[1]}")
-    return "\n".join([*lines, *folded(MEMORY_ONLY)])
+    return "\n".join([*lines, *folded(_MEMORY_ONLY)])
 
 
 def _beside(row: FusionRow, than: FusionRow) -> str:
@@ -196,11 +196,7 @@ def _accounts(report: FusionReport) -> list[str]:
     figures = report.told.figures
     if figures is None:
         return []
-    rows = [[f"cycles of all schedulers in {report.told.name}", "", ""]]
-    whole = figures.account_cycles
-    rows += [[name, f"{cycles:,}", percent(cycles, whole)] for name, cycles in figures.accounts.items()]
-    rows.append(["sum", f"{sum(figures.accounts.values()):,}", ""])
-    return ["\n".join(table(rows, left=[0]))]
+    return [account_text(f"cycles of all schedulers in {report.told.name}", figures.accounts, figures.account_cycles)]
 
 
 def _executed(report: FusionReport) -> str:

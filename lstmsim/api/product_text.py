@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Mapping
 
-__all__ = ["folded", "wrapped"]
+from lstmsim.metrics.figures_text import percent
+from lstmsim.metrics.tables import table
+
+__all__ = ["account_text", "folded", "wrapped"]
 
 _WIDTH = 100
 _NAMES = 13
@@ -26,3 +30,22 @@ def wrapped(name: str, text: str, width: int = _NAMES) -> list[str]:
     ['chip         v100']
     """
     return textwrap.wrap(f"{name:<{width}}{text}", _WIDTH, subsequent_indent=" " * width, break_on_hyphens=False)
+
+
+def account_text(title: str, accounts: Mapping[str, int], whole: int) -> str:
+    """A table of cycles by name.
+
+    title: what the cycles are.
+    accounts: cycles by name.
+    whole: of which shares are told.
+
+    >>> print(account_text("cycles", {"issue": 1, "idle": 3}, 4))
+    cycles
+    issue   1  25.0 %
+    idle    3  75.0 %
+    sum     4
+    """
+    rows = [[title, "", ""]]
+    rows += [[name, f"{cycles:,}", percent(cycles, whole)] for name, cycles in accounts.items()]
+    rows.append(["sum", f"{sum(accounts.values()):,}", ""])
+    return "\n".join(table(rows, left=[0]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from lstmsim.api.product_text import folded, wrapped
+from lstmsim.api.product_text import account_text, folded, wrapped
 from lstmsim.api.sparse import SparseReport
 from lstmsim.api.sparse_runs import SparseRow
 from lstmsim.api.sparse_sides import LEFT, SIDES
@@ -183,11 +183,8 @@ def _time(report: SparseReport) -> str:
 
 
 def _accounts(report: SparseReport) -> str:
-    whole = report.figures.account_cycles
-    rows = [["cycles of all schedulers", "", ""]]
-    rows += [[name, f"{cycles:,}", percent(cycles, whole)] for name, cycles in report.figures.accounts.items()]
-    rows.append(["sum", f"{sum(report.figures.accounts.values()):,}", ""])
-    return "\n".join(table(rows, left=[0]))
+    figures = report.figures
+    return account_text("cycles of all schedulers", figures.accounts, figures.account_cycles)
 
 
 def _traffic(report: SparseReport) -> str:

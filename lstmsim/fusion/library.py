@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 
-from lstmsim.bounds import MAX_ELEMENTS
+from lstmsim.bounds import MAX_AXIS, MAX_ELEMENTS
 from lstmsim.errors import InputError, Mistake
 from lstmsim.fusion import examples
 from lstmsim.fusion.cells import cell_graph
@@ -16,9 +16,6 @@ from lstmsim.workload.cell import Cell
 from lstmsim.workload.cells import CELLS
 
 __all__ = ["GRAPHS", "NamedGraph", "named_graph"]
-
-#: Largest size of an axis: owners of 2^31 elements are numbered by 32 bits.
-MAX_SIZE = 1 << 24
 
 
 @record
@@ -134,7 +131,7 @@ def _mistake(known: NamedGraph, size: str, value: object) -> str | None:
         return f"graph {known.name!r} has no such size{hint}"
     if isinstance(value, bool) or not isinstance(value, int):
         return f"must be a whole number, got {show(value)}"
-    return None if 1 <= value <= MAX_SIZE else f"must be from 1 to {MAX_SIZE}, got {show(value)}"
+    return None if 1 <= value <= MAX_AXIS else f"must be from 1 to {MAX_AXIS}, got {show(value)}"
 
 
 def _whole(known: NamedGraph, given: Mapping[str, int]) -> dict[str, int]:

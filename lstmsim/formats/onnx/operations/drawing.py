@@ -9,12 +9,13 @@ import numpy as np
 
 from lstmsim.bounds import MAX_ELEMENTS, MAX_GRAPH_NODES
 from lstmsim.errors import InputError
+from lstmsim.formats.onnx.operations.arguments import Arguments
 from lstmsim.formats.onnx.operations.finished import Drawn, finished, named
 from lstmsim.formats.onnx.operations.values import BOOL, Array, UnreadableError, Value, constant
 from lstmsim.fusion.graph import Node
 from lstmsim.fusion.operations import INPUT, OPERATIONS, REDUCES
 
-__all__ = ["Drawing"]
+__all__ = ["Drawing", "Rule"]
 
 Shape = tuple[int, ...]
 Operand = Value | float
@@ -262,6 +263,10 @@ class Drawing:
         if value.elem == BOOL:
             return value
         return self.element("greater", self.element("abs", value), 0.0, elem=BOOL)
+
+
+#: How an operator is drawn: from the arguments of a node to its results.
+Rule = Callable[[Drawing, Arguments], list[Value]]
 
 
 def _numeric(array: Array) -> Array:

@@ -10,19 +10,19 @@ from lstmsim.formats.onnx.operations.values import BOOL, Value
 
 __all__ = ["ELEMENTWISE", "sign_apart"]
 
-Rule = Callable[[Drawing, Arguments], Value]
+OneRule = Callable[[Drawing, Arguments], Value]
 _SELU_ALPHA, _SELU_GAMMA = 1.67326319217681884765625, 1.05070102214813232421875
 
 
-def _one(op: str) -> Rule:
+def _one(op: str) -> OneRule:
     return lambda draw, given: draw.element(op, given.value(0))
 
 
-def _two(op: str) -> Rule:
+def _two(op: str) -> OneRule:
     return lambda draw, given: draw.element(op, given.value(0), given.value(1))
 
 
-def _many(op: str) -> Rule:
+def _many(op: str) -> OneRule:
     def rule(draw: Drawing, given: Arguments) -> Value:
         value = given.value(0)
         for place in range(1, len(given.inputs)):
@@ -171,7 +171,7 @@ def _where(draw: Drawing, given: Arguments) -> Value:
     return draw.element("select", given.value(0), given.value(1), given.value(2), elem=given.value(1).elem)
 
 
-_PARTS: Mapping[str, Rule] = {
+_PARTS: Mapping[str, OneRule] = {
     "Relu": lambda draw, given: _relu(draw, given.value(0)),
     "LeakyRelu": _leaky,
     "PRelu": _parametric,
@@ -196,7 +196,7 @@ _PARTS: Mapping[str, Rule] = {
 }
 
 #: From a node's arguments to its one result.
-ELEMENTWISE: Mapping[str, Rule] = {
+ELEMENTWISE: Mapping[str, OneRule] = {
     **{kind: _one(kind.lower()) for kind in ("Abs", "Exp", "Log", "Sqrt", "Tanh", "Sigmoid", "Reciprocal", "Round")},
     "Neg": _one("negate"),
     "Add": _two("add"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from math import ceil, prod
 
 import numpy as np
@@ -10,12 +10,11 @@ import numpy as np
 from lstmsim.bounds import MAX_ELEMENTS
 from lstmsim.errors import InputError
 from lstmsim.formats.onnx.operations.arguments import Arguments
-from lstmsim.formats.onnx.operations.drawing import Drawing
+from lstmsim.formats.onnx.operations.drawing import Drawing, Rule
 from lstmsim.formats.onnx.operations.values import BOOL, FLOAT, Array, UnreadableError, Value, constant
 
 __all__ = ["FOLDING"]
 
-Rule = Callable[[Drawing, Arguments], list[Value]]
 #: Most numbers of a list that is made, or put together.
 _MOST = 1 << 20
 

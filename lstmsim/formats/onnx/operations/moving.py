@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from math import prod
 
 import numpy as np
 
 from lstmsim.errors import InputError
 from lstmsim.formats.onnx.operations.arguments import Arguments
-from lstmsim.formats.onnx.operations.drawing import Drawing
+from lstmsim.formats.onnx.operations.drawing import Drawing, Rule
 from lstmsim.formats.onnx.operations.elementwise import truncated
 from lstmsim.formats.onnx.operations.values import BOOL, FLOATS, UnreadableError, Value
 
 __all__ = ["MOVING", "retyped"]
-
-Rule = Callable[[Drawing, Arguments], list[Value]]
 
 
 def _same(draw: Drawing, given: Arguments) -> list[Value]:
@@ -28,8 +26,7 @@ def retyped(value: Value, elem: int) -> Value:
     """The same numbers, called by another type."""
     if value.elem == elem:
         return value
-    made = Value(value.shape, elem, value.number, value.load, value.label)
-    return made
+    return Value(value.shape, elem, value.number, value.load, value.label)
 
 
 def _cast(draw: Drawing, given: Arguments) -> list[Value]:

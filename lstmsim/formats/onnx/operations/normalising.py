@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import prod
 
 from lstmsim.formats.onnx.operations.arguments import Arguments
-from lstmsim.formats.onnx.operations.drawing import Drawing
+from lstmsim.formats.onnx.operations.drawing import Drawing, Rule
 from lstmsim.formats.onnx.operations.values import UnreadableError, Value
 
 __all__ = ["NORMALISING"]
 
-Rule = Callable[[Drawing, Arguments], list[Value]]
 Axes = Sequence[int]
 #: The smallest number of 32 bits with all its digits.
 _SMALLEST = 2.0**-126

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 
 from lstmsim.errors import InputError
 from lstmsim.formats.onnx.operations.arguments import Arguments
-from lstmsim.formats.onnx.operations.drawing import Drawing
+from lstmsim.formats.onnx.operations.drawing import Drawing, Rule
 from lstmsim.formats.onnx.operations.values import FLOAT, UnreadableError, Value, constant
 
 __all__ = ["PRODUCTS"]
 
-Rule = Callable[[Drawing, Arguments], list[Value]]
 #: Element types of 8 bits, with their ranges.
 _UINT8, _INT8, _INT32 = 2, 3, 6
 _RANGES = {_UINT8: (0.0, 255.0), _INT8: (-128.0, 127.0), 4: (0.0, 65535.0), 5: (-32768.0, 32767.0)}

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.bounds import MAX_AXIS
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.bounded import placed
 from lstmsim.formats.onnx.external import DataFiles
@@ -27,7 +28,6 @@ from lstmsim.wording import listed, nearest, show
 
 __all__ = ["OnnxGraph", "graph_of_onnx", "read_onnx_graph"]
 
-_MOST_SIZE = 1 << 24
 _MOST_TOLD = 20
 
 
@@ -117,9 +117,9 @@ def _check_sizes(network: Any, sizes: Mapping[str, int]) -> None:
         if each not in wanted
     ]
     wrong += [
-        Mistake("size", f"{show(each)} must be a whole number from 1 to {_MOST_SIZE}, got {show(number)}")
+        Mistake("size", f"{show(each)} must be a whole number from 1 to {MAX_AXIS}, got {show(number)}")
         for each, number in sizes.items()
-        if each in wanted and (type(number) is not int or not 1 <= number <= _MOST_SIZE)
+        if each in wanted and (type(number) is not int or not 1 <= number <= MAX_AXIS)
     ]
     missing = [each for each in wanted if each not in sizes]
     if missing:

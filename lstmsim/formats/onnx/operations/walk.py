@@ -10,7 +10,7 @@ from lstmsim.formats.onnx.external import DataFiles
 from lstmsim.formats.onnx.graph import DEFAULT_DOMAINS, Scope, attributes, label, resolve
 from lstmsim.formats.onnx.operations.arguments import Arguments
 from lstmsim.formats.onnx.operations.calls import Stated, call_of, stated_shapes
-from lstmsim.formats.onnx.operations.drawing import Drawing
+from lstmsim.formats.onnx.operations.drawing import Drawing, Rule
 from lstmsim.formats.onnx.operations.elementwise import ELEMENTWISE
 from lstmsim.formats.onnx.operations.folding import FOLDING
 from lstmsim.formats.onnx.operations.moving import MOVING
@@ -23,7 +23,6 @@ from lstmsim.wording import show
 
 __all__ = ["Walk"]
 
-Rule = Callable[[Drawing, Arguments], list[Value]]
 Key = tuple[Scope, str]
 #: Most sentences on nodes that were left out.
 _MOST_TOLD = 20
