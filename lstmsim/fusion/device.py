@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from lstmsim.records import hashed_once, record
 
-__all__ = ["SPLIT_RULES", "VALUE_BYTES", "FusionDevice", "up"]
+__all__ = ["PIECE", "SPLIT_RULES", "VALUE_BYTES", "FusionDevice", "up"]
 
 #: When a result is split over blocks: as published, or only where that is worth its grid barrier.
 SPLIT_RULES = ("paper", "costed")
 
 #: Bytes of a value on the device: everything is float32.
 VALUE_BYTES = 4
+
+#: Registers and bytes of shared memory are given to blocks in pieces of this size.
+PIECE = 256
 
 #: The most registers that a thread can name.
 _MOST_REGISTERS = 255
@@ -72,9 +75,9 @@ class FusionDevice:
         room = [
             self.max_blocks,
             self.max_warps // warps,
-            self.registers // (warps * up(self.assumed_registers * self.warp, 256) * 256),
+            self.registers // (warps * up(self.assumed_registers * self.warp, PIECE) * PIECE),
         ]
-        return min(room + ([self.shared_bytes // (up(shared, 256) * 256)] if shared else []))
+        return min(room + ([self.shared_bytes // (up(shared, PIECE) * PIECE)] if shared else []))
 
     def wave(self, threads: int, shared: int) -> int:
         """How many blocks are on the device at once; arguments as of `resident`."""

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from lstmsim.errors import InputError, Mistake
 from lstmsim.fusion.candidates import outputs_of
 from lstmsim.fusion.clusters import clusters, refusal
-from lstmsim.fusion.device import VALUE_BYTES, FusionDevice, up
+from lstmsim.fusion.device import PIECE, VALUE_BYTES, FusionDevice, up
 from lstmsim.fusion.graph import CONSTANT, Graph
 from lstmsim.fusion.groups import grouped
 from lstmsim.fusion.layout import Layout, Subject, laid_out
@@ -95,8 +95,8 @@ def _settled(subject: Subject, number: int, wave: int, refused: tuple[Refused, .
             changes.append(_overflow_decision(subject, kernel, largest))
         elif kernel.wave < 1:
             said = f"no block of {kernel.threads} threads with {kernel.shared_bytes} bytes of shared memory fits"
-            expected = f"expected at most {subject.device.shared_bytes} bytes"
-            raise InputError(Mistake("shared_limit", f"{said} on a multiprocessor; {expected}"))
+            has = f"which gives whole pieces of {PIECE} and has {subject.device.shared_bytes}"
+            raise InputError(Mistake("shared_bytes", f"{said} on a multiprocessor, {has}"))
         elif kernel.grid_barriers and kernel.blocks > kernel.wave:
             narrower = min(wave - 1, kernel.wave)
             changes.append(_wave_decision(subject, kernel, wave, narrower))

@@ -161,8 +161,9 @@ def test_a_device_that_takes_no_block_is_refused() -> None:
     graph = examples.softmax(4, 64)
     with pytest.raises(InputError, match="no block of 1024 threads fits on a multiprocessor"):
         planned(graph, FusionDevice(registers=1024))
-    with pytest.raises(InputError, match=r"no block of 64 threads with \d+ bytes of shared memory fits"):
-        planned(graph, FusionDevice(shared_bytes=4, shared_limit=4))
+    said = r"shared_bytes: no block of 64 threads with 16 bytes .* fits .* gives whole pieces of 256 and has 255$"
+    with pytest.raises(InputError, match=said):
+        planned(graph, FusionDevice(shared_bytes=255, shared_limit=255))
 
 
 def test_each_candidate_alone_is_a_group_for_ablations() -> None:

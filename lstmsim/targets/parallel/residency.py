@@ -7,7 +7,7 @@ from typing import Protocol
 from lstmsim.errors import InputError, Mistake
 from lstmsim.targets.parallel.kernel import KernelShape
 
-__all__ = ["Room", "in_pieces", "residency", "shared_room"]
+__all__ = ["Room", "in_pieces", "residency", "shared_room", "whole_pieces"]
 
 #: Registers and bytes of shared memory are given in pieces of this size.
 _PIECE = 256
@@ -65,3 +65,12 @@ def in_pieces(size: int) -> int:
     (0, 512)
     """
     return -(-size // _PIECE) * _PIECE
+
+
+def whole_pieces(size: int) -> int:
+    """How much of a number of registers or bytes blocks can have: its whole pieces of 256.
+
+    >>> whole_pieces(1000)
+    768
+    """
+    return size // _PIECE * _PIECE

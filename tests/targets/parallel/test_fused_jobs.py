@@ -222,6 +222,9 @@ def test_numbers_of_plans_are_those_of_the_chip() -> None:
     chip = lstmsim.load_chip("v100")
     assert isinstance(chip, ParallelDevice)
     assert FUSED.numbers(chip, {}) == FusionDevice()
+    # blocks get whole pieces of 256 bytes: a block of 832 bytes would not fit
+    small = replace(chip, cores=(replace(chip.cores[0], shared_bytes=1000),) * 80)
+    assert FUSED.numbers(small, {}).shared_limit == 768
 
 
 def test_the_tail_of_the_projects_lstm_takes_what_the_golden_one_takes() -> None:

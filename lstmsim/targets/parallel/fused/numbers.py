@@ -10,6 +10,7 @@ from lstmsim.errors import Mistake
 from lstmsim.fusion.device import SPLIT_RULES, FusionDevice
 from lstmsim.targets.parallel.device import Device
 from lstmsim.targets.parallel.kernels.options import bad_choice, bad_number, refuse
+from lstmsim.targets.parallel.residency import whole_pieces
 from lstmsim.wording import listed, nearest
 
 __all__ = ["SETTINGS", "fusion_device"]
@@ -73,7 +74,8 @@ def _defaults(device: Device) -> dict[str, Any]:
         "split_length": usual.split_length,
         "block_threads": min(usual.block_threads, threads),
         "element_threads": min(usual.element_threads, threads),
-        "shared_limit": min(usual.shared_limit, device.shared_bytes),
+        # whole pieces only, or else a value that just fits the limit would not fit the SM
+        "shared_limit": min(usual.shared_limit, whole_pieces(device.shared_bytes)),
         "assumed_registers": usual.assumed_registers,
         "register_elements": usual.register_elements,
         # one sector: issue, load/store unit, port, partition, and the way back
