@@ -2,64 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Set
 from math import inf, prod
 
 from lstmsim.bounds import MAX_ELEMENTS, MAX_GRAPH_NODES, MAX_RANK
 from lstmsim.errors import InputError, Mistake
 from lstmsim.fusion.graph import Graph, Node
+from lstmsim.fusion.operation_names import mistaken_name
 from lstmsim.fusion.operations import COMPUTE, INPUT, MOVES, OPERATIONS, REDUCES
-from lstmsim.fusion.shape_rules import AXES_KEYS, wrong_shapes
+from lstmsim.fusion.shape_rules import AXES_KEYS, sizes_text, wrong_shapes
 from lstmsim.wording import listed, nearest, show
 
-__all__ = ["LIBRARY", "Located", "checked_graph", "located_mistakes", "mistaken_name", "mistakes", "remarks"]
+__all__ = ["Located", "checked_graph", "located_mistakes", "mistakes", "remarks"]
 
 #: Where in a graph, as keys and places in lists, and what is wrong there.
 Located = tuple[tuple[str | int, ...], str]
 
-#: Calls of libraries that are well known by these names, though some are spelled like an operation.
-LIBRARY = frozenset(
-    [
-        "matmul",
-        "conv",
-        "gemm",
-        "lstm",
-        "gru",
-        "rnn",
-        "gather",
-        "scatter",
-        "concat",
-        "pad",
-        "where",
-        "argmax",
-        "argmin",
-        "topk",
-        "einsum",
-        "embedding",
-        "lookup",
-        "cumsum",
-        "softmax",
-        "attention",
-        "layer_norm",
-        "batch_norm",
-        "cast",
-        "sort",
-    ]
-)
-#: What other libraries call operations, where it is not nearly the same word.
-_OTHERWISE: Mapping[str, str] = {
-    "mul": "multiply",
-    "sub": "subtract",
-    "div": "divide",
-    "max": "maximum",
-    "min": "minimum",
-    "pow": "power",
-    "neg": "negate",
-    "sum": "reduce_sum",
-    "expand": "broadcast",
-    "dot": "matmul",
-    "parameter": "input",
-}
 _MOST_TOLD = 100
 #: The largest number of 32 bits.
 _MOST_NUMBER = 3.4028234663852886e38
@@ -140,7 +98,7 @@ def _result(node: Node) -> Iterator[Located]:
     for at in wrong:
         yield ("shape", at), f"must be a whole number of at least 1, got {show(node.shape[at])}"
     if not wrong and prod(node.shape) > MAX_ELEMENTS:
-        yield ("shape",), f"must be at most {MAX_ELEMENTS} elements, got {_sizes(node.shape)}: {prod(node.shape)}"
+        yield ("shape",), f"must be at most {MAX_ELEMENTS} elements, got {sizes_text(node.shape)}: {prod(node.shape)}"
     for at, axis in enumerate(node.axes):
         if not _whole(axis):
             yield (AXES_KEYS.get(node.op, "axes"), at), f"must be a whole number, got {show(axis)}"
@@ -148,34 +106,6 @@ def _result(node: Node) -> Iterator[Located]:
 
 def _whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _sizes(shape: tuple[int, ...]) -> str:
-    return f"[{', '.join(map(str, shape))}]"
-
-
-def mistaken_name(op: str) -> str:
-    """The operation that a name is nearly that of, as `; did you mean 'tanh'?`; empty if it is a library call or known.
-
-    op: name of an operation.
-
-    >>> mistaken_name("tanhh"), mistaken_name("gather"), mistaken_name("my_kernel")
-    ("; did you mean 'tanh'?", '', '')
-    """
-    known = [INPUT, "matmul", "conv", *OPERATIONS, *MOVES, *REDUCES]
-    if op in known or op in LIBRARY:
-        return ""
-    if op.casefold() in _OTHERWISE:
-        return f"; did you mean {_OTHERWISE[op.casefold()]!r}?"
-    hint = nearest(op, known)
-    # names that are only half alike are calls of a library: the hint's cutoff is too low to refuse them
-    return hint if hint and _alike(op, hint.split("'")[1]) else ""
-
-
-def _alike(word: str, known: str) -> bool:
-    from difflib import SequenceMatcher
-
-    return SequenceMatcher(None, word[:200].casefold(), known).ratio() >= 0.75
 
 
 def _operation(node: Node) -> Iterator[Located]:
@@ -186,7 +116,7 @@ def _operation(node: Node) -> Iterator[Located]:
     if hint:
         yield ("op",), f"no operation is called {show(node.op)}{hint} A call of a library needs a name unlike it"
     if node.axes and node.op not in REDUCES and node.op not in ("broadcast", "transpose", "slice"):
-        yield ("axes",), f"{show(node.op)} has no axes, got {_sizes(node.axes)}"
+        yield ("axes",), f"{show(node.op)} has no axes, got {sizes_text(node.axes)}"
 
 
 def _count(node: Node) -> int | None:

@@ -9,7 +9,7 @@ from lstmsim.fusion.graph import Node
 from lstmsim.fusion.operations import OPERATIONS, REDUCES
 from lstmsim.wording import show
 
-__all__ = ["AXES_KEYS", "wrong_shapes"]
+__all__ = ["AXES_KEYS", "sizes_text", "wrong_shapes"]
 
 #: A key of a node with places in its list, and what is wrong there.
 Wrong = tuple[tuple[str | int, ...], str]
@@ -31,7 +31,10 @@ def wrong_shapes(node: Node, operands: Sequence[Node]) -> Iterator[Wrong]:
     if node.op in OPERATIONS:
         for each in operands:
             if each.shape != node.shape:
-                yield ("shape",), f"must be that of its operand {_told(each)}, got {_sizes(node.shape)}{_stretch(node)}"
+                yield (
+                    ("shape",),
+                    f"must be that of its operand {_told(each)}, got {sizes_text(node.shape)}{_stretch(node)}",
+                )
                 return
     elif node.op in REDUCES:
         yield from _reduce(node, operands[0])
@@ -45,12 +48,17 @@ def _stretch(node: Node) -> str:
     return ": a broadcast makes shapes equal" if node.shape else ""
 
 
-def _sizes(shape: Sequence[int]) -> str:
+def sizes_text(shape: Sequence[int]) -> str:
+    """Sizes as graph files write them.
+
+    >>> sizes_text((2, 3))
+    '[2, 3]'
+    """
     return f"[{', '.join(map(str, shape))}]"
 
 
 def _told(node: Node) -> str:
-    return f"{show(node.name)} {_sizes(node.shape)}"
+    return f"{show(node.name)} {sizes_text(node.shape)}"
 
 
 def _axes(node: Node, key: str, rank: int, whose: str) -> list[Wrong]:
@@ -69,7 +77,7 @@ def _axes(node: Node, key: str, rank: int, whose: str) -> list[Wrong]:
 
 def _expected(node: Node, shape: tuple[int, ...], because: str) -> Iterator[Wrong]:
     if node.shape != shape:
-        yield ("shape",), f"must be {_sizes(shape)}, because {because}, got {_sizes(node.shape)}"
+        yield ("shape",), f"must be {sizes_text(shape)}, because {because}, got {sizes_text(node.shape)}"
 
 
 def _reduce(node: Node, operand: Node) -> Iterator[Wrong]:
@@ -77,19 +85,19 @@ def _reduce(node: Node, operand: Node) -> Iterator[Wrong]:
     if not node.axes:
         wrong.append((("axes",), "must name at least 1 axis that vanishes, got none"))
     if not wrong and list(node.axes) != sorted(node.axes):
-        wrong.append((("axes",), f"must be ascending, got {_sizes(node.axes)}"))
+        wrong.append((("axes",), f"must be ascending, got {sizes_text(node.axes)}"))
     yield from wrong
     if not wrong:
         shape = tuple(size for axis, size in enumerate(operand.shape) if axis not in node.axes)
-        yield from _expected(node, shape, f"{_told(operand)} loses axes {_sizes(node.axes)}")
+        yield from _expected(node, shape, f"{_told(operand)} loses axes {sizes_text(node.axes)}")
 
 
 def _broadcast(node: Node, operand: Node) -> Iterator[Wrong]:
     if len(node.axes) != len(operand.shape):
         text = f"must have an axis of the result for each axis of {_told(operand)}"
-        yield ("dims",), f"{text}, got {_sizes(node.axes)}"
+        yield ("dims",), f"{text}, got {sizes_text(node.axes)}"
         return
-    wrong = _axes(node, "dims", len(node.shape), f"the result {_sizes(node.shape)}")
+    wrong = _axes(node, "dims", len(node.shape), f"the result {sizes_text(node.shape)}")
     yield from wrong
     if wrong:
         return
@@ -103,25 +111,27 @@ def _broadcast(node: Node, operand: Node) -> Iterator[Wrong]:
 def _reshape(node: Node, operand: Node) -> Iterator[Wrong]:
     if prod(node.shape) != prod(operand.shape):
         text = f"must have the {prod(operand.shape)} elements of {_told(operand)}"
-        yield ("shape",), f"{text}, got {_sizes(node.shape)}: {prod(node.shape)}"
+        yield ("shape",), f"{text}, got {sizes_text(node.shape)}: {prod(node.shape)}"
 
 
 def _transpose(node: Node, operand: Node) -> Iterator[Wrong]:
     if len(node.axes) != len(operand.shape):
-        yield ("perm",), f"must name each axis of {_told(operand)} once, got {_sizes(node.axes)}"
+        yield ("perm",), f"must name each axis of {_told(operand)} once, got {sizes_text(node.axes)}"
         return
     wrong = _axes(node, "perm", len(operand.shape), _told(operand))
     yield from wrong
     if not wrong:
         shape = tuple(operand.shape[axis] for axis in node.axes)
-        yield from _expected(node, shape, f"{_told(operand).replace(' [', ' is [')} and perm is {_sizes(node.axes)}")
+        yield from _expected(
+            node, shape, f"{_told(operand).replace(' [', ' is [')} and perm is {sizes_text(node.axes)}"
+        )
 
 
 def _slice(node: Node, operand: Node) -> Iterator[Wrong]:
     if len(node.axes) != len(operand.shape):
-        yield ("start",), f"must have a place for each axis of {_told(operand)}, got {_sizes(node.axes)}"
+        yield ("start",), f"must have a place for each axis of {_told(operand)}, got {sizes_text(node.axes)}"
     elif len(node.shape) != len(operand.shape):
-        yield ("shape",), f"must have a size for each axis of {_told(operand)}, got {_sizes(node.shape)}"
+        yield ("shape",), f"must have a size for each axis of {_told(operand)}, got {sizes_text(node.shape)}"
     else:
         for at, (start, size, whole) in enumerate(zip(node.axes, node.shape, operand.shape, strict=True)):
             if start < 0:

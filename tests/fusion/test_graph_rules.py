@@ -9,7 +9,8 @@ import pytest
 from lstmsim.bounds import MAX_GRAPH_NODES
 from lstmsim.errors import InputError
 from lstmsim.fusion.graph import Graph, Node
-from lstmsim.fusion.graph_rules import checked_graph, mistaken_name, mistakes, remarks
+from lstmsim.fusion.graph_rules import checked_graph, mistakes, remarks
+from lstmsim.fusion.operation_names import mistaken_name
 
 X = Node("x", "input", (), (2, 3))
 B = Node("b", "input", (), (3, 4))

@@ -12,7 +12,8 @@ from lstmsim.formats.graphs.shapes import following_shape
 from lstmsim.formats.yaml.checks import WrongPaths, check, usable
 from lstmsim.formats.yaml.document import DataPath, Document
 from lstmsim.fusion.graph import Graph, Node
-from lstmsim.fusion.graph_rules import located_mistakes, mistaken_name, remarks
+from lstmsim.fusion.graph_rules import located_mistakes, remarks
+from lstmsim.fusion.operation_names import mistaken_name
 from lstmsim.fusion.operations import REDUCES
 from lstmsim.fusion.shape_rules import AXES_KEYS as OWN_KEYS
 from lstmsim.wording import show

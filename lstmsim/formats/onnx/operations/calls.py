@@ -11,7 +11,7 @@ import numpy as np
 from lstmsim.formats.onnx.operations.arguments import Arguments
 from lstmsim.formats.onnx.operations.drawing import Drawing
 from lstmsim.formats.onnx.operations.values import FLOAT, UnreadableError, Value
-from lstmsim.fusion.graph_rules import mistaken_name
+from lstmsim.fusion.operation_names import mistaken_name
 from lstmsim.fusion.operations import COMPUTE, class_of
 
 __all__ = ["Stated", "call_of", "stated_shapes"]
