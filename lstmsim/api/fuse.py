@@ -232,7 +232,7 @@ def _remarks(asked: Asked, plan: FusionPlan) -> tuple[str, ...]:
     if not plan.subgraphs:
         return ("the graph has no memory-intensive operation: there is nothing to fuse",)
     told = overlap_remarks(asked.graph, _kernels(plan), asked.device.warp) if asked.executes else ()
-    return (*asked.left_out, *told)
+    return (*filter(None, (asked.not_simulated, asked.not_executed)), *told)
 
 
 def _modes(modes: Sequence[str], mode: str | None) -> tuple[tuple[str, ...], str]:

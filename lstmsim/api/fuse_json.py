@@ -152,6 +152,7 @@ def _checked_json(row: FusionRow) -> dict[str, Any] | None:
         "equal_to_numpy": row.checked.equal,
         "largest_difference": None if difference is None else min(difference.largest, 1e308),
         "elements": 0 if difference is None else difference.elements,
+        "not_finite": 0 if difference is None else difference.endless,
         "fault": row.checked.fault or None,
     }
 

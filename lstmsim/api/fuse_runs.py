@@ -68,15 +68,22 @@ class Asked:
         return self.elements <= MOST_EXECUTED if self.numbers is None else self.numbers
 
     @property
-    def left_out(self) -> tuple[str, ...]:
-        """Sentences on what was left out because the graph is large."""
-        size = f"the graph has {self.elements:,} elements in all, more than"
-        told = []
-        if self.cycles is None and not self.simulates:
-            told.append(f"nothing was simulated: {size} {MOST_SIMULATED:,}; ask for cycles")
-        if self.numbers is None and not self.executes:
-            told.append(f"nothing was executed on numbers: {size} {MOST_EXECUTED:,}; ask for numbers")
-        return tuple(told)
+    def not_simulated(self) -> str:
+        """That nothing was simulated because the graph is large; empty: it was, or nobody wanted it."""
+        if self.cycles is not None or self.simulates:
+            return ""
+        return f"nothing was simulated: {self._size} {MOST_SIMULATED:,}; ask for cycles (--cycles)"
+
+    @property
+    def not_executed(self) -> str:
+        """That nothing was executed because the graph is large; empty: it was, or nobody wanted it."""
+        if self.numbers is not None or self.executes:
+            return ""
+        return f"nothing was executed on numbers: {self._size} {MOST_EXECUTED:,}; ask for numbers (--numbers)"
+
+    @property
+    def _size(self) -> str:
+        return f"the graph has {self.elements:,} elements in all, more than"
 
 
 @record

@@ -12,6 +12,7 @@ from lstmsim.api.fuse_runs import FusionRow
 from lstmsim.api.product_text import account_text, folded, wrapped
 from lstmsim.fusion.ablation import ABLATION
 from lstmsim.fusion.device import up
+from lstmsim.fusion.interpreter.difference import Difference
 from lstmsim.fusion.plan import MODES
 from lstmsim.metrics.figures_text import percent, short_path, three_digits
 from lstmsim.metrics.tables import table
@@ -42,7 +43,9 @@ def fusion_text(report: FusionReport, explain: bool = False) -> str:
     if report.plan.subgraphs:
         parts += [_modes(report), *_ablations(report), *_kernels(report), *_accounts(report), _executed(report)]
     parts.append("\n".join(wrapped("not modelled", "; ".join(report.asked.fused.left_out))))
-    parts += ["\n".join(folded(each)) for each in report.remarks]
+    # these two stand where their numbers would
+    there = (report.asked.not_simulated, report.asked.not_executed) if report.plan.subgraphs else ()
+    parts += ["\n".join(folded(each)) for each in report.remarks if each not in there]
     return "\n\n".join(each for each in parts if each)
 
 
@@ -77,7 +80,7 @@ def _what(report: FusionReport) -> str:
 
 def _modes(report: FusionReport) -> str:
     rows = [*report.rows, *([] if report.other is None else [report.other])]
-    lines = [*_table(report, "mode", rows), ""]
+    lines = [*_table(report, "mode", rows), *folded(report.asked.not_simulated), ""]
     lines += [line for each in report.rows for line in wrapped(each.name, _MEANINGS[each.name])]
     other, stitched = report.other, report.stitched
     if other is not None and stitched is not None and other.cycles is not None and stitched.cycles is not None:
@@ -203,21 +206,31 @@ def _executed(report: FusionReport) -> str:
     """What the kernels computed, beside numpy."""
     # steps of the ablation may be modes that were asked for
     rows = dict.fromkeys([*report.rows, *([] if report.other is None else [report.other]), *report.ablations])
-    done = [each for each in rows if each.checked is not None]
+    done = {each.name: each.checked for each in rows if each.checked is not None}
     if not done:
-        return "\n".join(wrapped("executed", "no: kernels were not executed on numbers"))
-    faults = [each for each in done if each.checked is not None and not each.checked.equal]
+        return "\n".join(
+            wrapped("executed", f"no: {report.asked.not_executed or 'kernels were not executed on numbers'}")
+        )
     lines: list[str] = []
-    for each in faults:
-        assert each.checked is not None
-        why = each.checked.fault or f"they differ from numpy's in {each.checked.difference}"
-        lines += wrapped("executed", f"{each.name} is WRONG, please report it: {why}")
-    largest = [each.checked.difference.largest for each in done if each.checked and each.checked.difference]
-    if not faults:
-        names = ", ".join(each.name for each in done)
-        told = f"equal to numpy within {max(largest):.2g} ({names}), block by block and thread by thread, reading only "
-        lines = wrapped("executed", f"{told}what each scheme allows; inputs drawn with seed {report.asked.seed}")
+    for name, checked in done.items():
+        if not checked.equal:
+            why = checked.fault or f"they differ from numpy's in {checked.difference}"
+            lines += wrapped("executed", f"{name} is WRONG, please report it: {why}")
+    far = [each.difference for each in done.values() if each.difference is not None]
+    if not lines:
+        told = f"equal to numpy within {max(each.largest for each in far):.2g} ({', '.join(done)}), block by block and "
+        told += "thread by thread, reading only what each scheme allows; inputs drawn with seed "
+        told += f"{report.asked.seed}{_endless(far)}"
+        lines = wrapped("executed", told)
     return "\n".join(lines)
+
+
+def _endless(differences: Sequence[Difference]) -> str:
+    """How many of the compared numbers tell little; empty: none."""
+    most = max(differences, key=lambda each: each.endless / max(1, each.elements))
+    if not most.endless:
+        return ""
+    return f"; {most.endless:,} of {most.elements:,} numbers are infinite or NaN in numpy too, which shows little"
 
 
 def _records(report: FusionReport) -> Iterator[dict[str, Any]]:

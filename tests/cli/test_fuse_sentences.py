@@ -67,3 +67,28 @@ def test_a_group_of_one_is_one_operation() -> None:
     printed = text("cycle", "--explain", "--no-cycles", "--no-numbers")
     assert "a leads a group of 1 operation, element" in printed
     assert "1 tile for 160 blocks of 1,024 threads that are on the device at once" in printed
+
+
+def test_numbers_that_are_none_are_not_counted_as_shown(tmp_path: Path) -> None:
+    graph = tmp_path / "g.yaml"
+    graph.write_text(
+        "outputs: [y, s]\nnodes:\n"
+        "  - {name: x, op: input, shape: [4, 8]}\n"
+        "  - {name: y, op: divide, inputs: [x, 0]}\n"
+        "  - {name: s, op: reduce_sum, inputs: [x], axes: [1]}\n"
+    )
+    asked = (str(graph), "--modes", "stitch", "--no-cycles")
+    assert "32 of 36 numbers are infinite or NaN in numpy too, which shows little" in text(*asked)
+    (row,) = lstmsim.run_fusion(graph, modes=["stitch"], cycles=False).to_dict()["modes"]
+    assert (row["executed"]["elements"], row["executed"]["not_finite"]) == (36, 32)
+    assert "which shows little" not in text("softmax", *asked[1:])
+
+
+def test_what_was_too_large_is_said_where_its_numbers_would_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lstmsim.api.fuse_runs.MOST_SIMULATED", 1000)
+    monkeypatch.setattr("lstmsim.api.fuse_runs.MOST_EXECUTED", 1000)
+    printed = text("softmax")
+    assert "more than 1,000; ask for cycles (--cycles) op a kernel for each operation" in printed
+    assert "executed no: nothing was executed on numbers: the graph has 82,048 elements in all" in printed
+    assert printed.count("nothing was simulated") == printed.count("nothing was executed") == 1
+    assert len(lstmsim.run_fusion("softmax").remarks) == 2

@@ -29,11 +29,13 @@ class Difference:
     largest: the largest |value - numpy's| / max(1, |numpy's|); infinite where only one of them is a number.
     node: name of the node where that is; of equal ones the first.
     elements: how many were compared: all that lies in memory of the device at the end, inputs left out.
+    endless: how many of numpy's are infinite or no number: equal ones of these tell little.
     """
 
     largest: float
     node: str
     elements: int
+    endless: int = 0
 
     @property
     def equal(self) -> bool:
@@ -63,14 +65,17 @@ def difference(graph: Graph, values: Mapping[int, Values], inputs: Mapping[int, 
     >>> from lstmsim.fusion.graph import Node
     >>> graph = Graph("g", (Node("x", "input", (), (2,)), Node("y", "negate", ("x",), (2,))), ("y",))
     >>> difference(graph, {1: np.array([-1.0, -2.5])}, {0: np.array([1.0, 2.0])})
-    Difference(largest=0.25, node='y', elements=2)
+    Difference(largest=0.25, node='y', elements=2, endless=0)
     """
     expected = evaluated(graph, inputs)
     compared = sorted(set(values) - set(inputs))
     far = [(_largest(values[number], expected[number]), -number) for number in compared]
     largest, place = max(far, default=(0.0, 0))
     return Difference(
-        largest, graph.nodes[-place].name if far else "", sum(graph.nodes[number].size for number in compared)
+        largest=largest,
+        node=graph.nodes[-place].name if far else "",
+        elements=sum(graph.nodes[number].size for number in compared),
+        endless=sum(int(np.count_nonzero(~np.isfinite(expected[number]))) for number in compared),
     )
 
 
