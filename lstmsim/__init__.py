@@ -44,8 +44,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from lstmsim.api.building import Job, Layer, Model, Scenario
     from lstmsim.api.fits import Fits
-    from lstmsim.api.fuse import plot_fusion, plot_kernels, run_fusion
+    from lstmsim.api.fuse import run_fusion
     from lstmsim.api.fuse_graph import load_graph, save_graph
+    from lstmsim.api.fuse_pictures import plot_fusion, plot_kernels
     from lstmsim.api.gemm import plot_threads, run_gemm
     from lstmsim.api.gemm_scaling import run_gemm_threads
     from lstmsim.api.importing import import_model
@@ -153,14 +154,14 @@ __version__ = "0.1.0"
 _HOMES = {
     "lstmsim.api.building": ("Job", "Layer", "Model", "Scenario"),
     "lstmsim.api.fits": ("Fits",),
-    "lstmsim.api.fuse": (
-        "plot_fusion",
-        "plot_kernels",
-        "run_fusion",
-    ),
+    "lstmsim.api.fuse": ("run_fusion",),
     "lstmsim.api.fuse_graph": (
         "load_graph",
         "save_graph",
+    ),
+    "lstmsim.api.fuse_pictures": (
+        "plot_fusion",
+        "plot_kernels",
     ),
     "lstmsim.api.gemm": (
         "plot_threads",

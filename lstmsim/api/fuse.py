@@ -29,10 +29,9 @@ from lstmsim.wording import listed, must_be
 
 if TYPE_CHECKING:
     from lstmsim.metrics.timeline import Timeline
-    from lstmsim.plots.figures import Picture
     from lstmsim.workload.scenario import Chip
 
-__all__ = ["STITCH", "FusionReport", "plot_fusion", "plot_kernels", "run_fusion"]
+__all__ = ["STITCH", "FusionReport", "run_fusion", "simulated_row"]
 
 #: The mode of the pass itself; the others are what it is compared with.
 STITCH = "stitch"
@@ -115,13 +114,17 @@ class FusionReport(Table, forms="lstmsim.api.fuse_text"):
 
         `InputError` if it was not simulated, or has too many operations.
         """
-        work = _simulated(self, "trace").work
+        work = simulated_row(self, "trace").work
         assert work is not None
         return timeline_of(work.flat, work.names, self.engine)
 
 
-def _simulated(report: FusionReport, place: str) -> FusionRow:
-    """The row that is told in full; `InputError` if it has no cycles."""
+def simulated_row(report: FusionReport, place: str) -> FusionRow:
+    """The row that is told in full; `InputError` if it has no cycles.
+
+    report: whose row it is.
+    place: what needs the cycles, for the mistake.
+    """
     row = report.told
     if row.figures is None:
         none = "" if row.kernels else "there is no kernel: the graph has no memory-intensive operation"
@@ -255,39 +258,3 @@ def _chips_with_kernels() -> list[str]:
     from lstmsim.formats.catalog import chip_files
 
     return [name for name in chip_files() if target_of(load_chip(name).kind).fused_kernels() is not None]
-
-
-def plot_fusion(report: FusionReport, path: Path | None = None) -> Picture:
-    """Draw the graph: its sub-graphs framed, groups in colour, where each value lies.
-
-    path: the picture's file (.png, .svg or .pdf); None: no file.
-
-    `InputError` for a graph of more nodes than one can look at.
-    """
-    from lstmsim.api.run import expect
-    from lstmsim.plots import fusion as plots
-
-    expect(report, (FusionReport,), "plot_fusion", "what run_fusion gives")
-    title = f"{report.graph.name} on {report.chip.name}"
-    row = report.stitched
-    if row is not None and row.cycles is not None:
-        # the picture shows calls of libraries too, which these cycles do not have
-        title += f", fused part: {row.cycles:,} cycles"
-    return plots.plot(report.plan, path, title=title)
-
-
-def plot_kernels(report: FusionReport, path: Path | None = None) -> Picture:
-    """Draw the blocks of each core over time, in the mode that is told in full, and how much each core has issued.
-
-    path: the picture's file (.png, .svg or .pdf); None: no file.
-
-    `InputError` if nothing was simulated.
-    """
-    from lstmsim.api.run import expect
-    from lstmsim.plots import blocks as plots
-
-    expect(report, (FusionReport,), "plot_kernels", "what run_fusion gives")
-    figures = _simulated(report, "timeline").figures
-    assert figures is not None
-    title = f"{report.graph.name} by {report.mode} on {report.chip.name}: {figures.makespan:,} cycles"
-    return plots.plot(figures.blocks, figures.busy, path, title=title)

@@ -85,8 +85,9 @@ def command(graph: str, **arguments: Any) -> None:
     picture, saved, explain = (arguments.pop(name) for name in ("picture", "save", "explain"))
     view = _check(outputs, picture, saved, (graph, arguments["chip"]))
     arguments["modes"] = [each.strip() for each in arguments["modes"].split(",") if each.strip()]
-    from lstmsim.api.fuse import plot_fusion, plot_kernels, run_fusion
+    from lstmsim.api.fuse import run_fusion
     from lstmsim.api.fuse_graph import save_graph
+    from lstmsim.api.fuse_pictures import plot_fusion, plot_kernels
     from lstmsim.api.fuse_text import fusion_text
 
     if (outputs["timeline"] or outputs["trace"]) and arguments["cycles"] is None:
