@@ -121,7 +121,10 @@ def _table(report: FusionReport, title: str, rows: Sequence[FusionRow], legend: 
     for each in rows:
         told += folded(f"{each.name} was not simulated: {each.refused}") if each.refused else []
     base = report.strongest
-    text = "read, written: bytes beyond the chip; launches: their share of the time"
+    split = any(stage.partials for row in rows for kernel in row.kernels for stage in kernel.stages)
+    text = "read, written: bytes beyond the chip, each element once a kernel"
+    text += ", without the partials of split results" if split else ""
+    text += "; launches: their share of the time"
     text += f"; ratio: {_RATIO.format(base.name, _strength(report))}" if base is not None else ""
     filled = [["", "waves", "cores", "occupancy", "grid barriers", "shared bytes", "without reuse"]]
     for each in rows:

@@ -29,6 +29,12 @@ def test_the_strongest_of_some_baselines_is_not_called_the_strongest(row_sum: st
     assert "the strongest baseline: above 1" in text("row-sum", "--size", "length=32", "--no-numbers")
 
 
+def test_bytes_that_are_not_counted_are_named(row_sum: str) -> None:
+    counted = "read, written: bytes beyond the chip, each element once a kernel"
+    assert f"{counted}, without the partials of split results; launches" in row_sum
+    assert f"{counted}; launches" in text("softmax", "--modes", "op,stitch", "--no-cycles", "--no-numbers")
+
+
 def test_a_way_that_was_executed_is_named_once(row_sum: str) -> None:
     assert "(op, stitch, stitch (costed), xla, mapped, stored), block by block" in row_sum
 
