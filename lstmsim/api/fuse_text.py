@@ -26,7 +26,12 @@ __all__ = ["FORMS", "fusion_text"]
 _MOST_KERNELS = 12
 #: What the ratio is to, where a table has one.
 _RATIO = "cycles over those of {}, {}: above 1 is slower"
-_MEMORY_ONLY = (
+_  #: What is counted as computed again: all that the formulas repeat, which is more than the device does.
+_RECOMPUTED = (
+    "evaluations of an element beyond its first in a kernel, as the formulas repeat them; a warp that still has the "
+    "value does not"
+)
+MEMORY_ONLY = (
     "cycles and bytes are those of the memory-intensive part alone: kernels of a library, such as matrix products, are "
     "not in them"
 )
@@ -124,7 +129,7 @@ def _table(report: FusionReport, title: str, rows: Sequence[FusionRow], legend: 
     split = any(stage.partials for row in rows for kernel in row.kernels for stage in kernel.stages)
     text = "read, written: bytes beyond the chip, each element once a kernel"
     text += ", without the partials of split results" if split else ""
-    text += "; launches: their share of the time"
+    text += f"; recomputed: {_RECOMPUTED}; launches: their share of the time"
     text += f"; ratio: {_RATIO.format(base.name, _strength(report))}" if base is not None else ""
     filled = [["", "waves", "cores", "occupancy", "grid barriers", "shared bytes", "without reuse"]]
     for each in rows:
