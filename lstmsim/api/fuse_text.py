@@ -26,12 +26,12 @@ __all__ = ["FORMS", "fusion_text"]
 _MOST_KERNELS = 12
 #: What the ratio is to, where a table has one.
 _RATIO = "cycles over those of {}, {}: above 1 is slower"
-_  #: What is counted as computed again: all that the formulas repeat, which is more than the device does.
+#: What is counted as computed again: all that the formulas repeat, which is more than the device does.
 _RECOMPUTED = (
     "evaluations of an element beyond its first in a kernel, as the formulas repeat them; a warp that still has the "
     "value does not"
 )
-MEMORY_ONLY = (
+_MEMORY_ONLY = (
     "cycles and bytes are those of the memory-intensive part alone: kernels of a library, such as matrix products, are "
     "not in them"
 )
