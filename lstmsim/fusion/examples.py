@@ -74,7 +74,10 @@ def _lstm_state(draw: Sketch, sums: str, batch: int, hidden: int) -> tuple[str, 
 
 
 def attention(batch: int, steps: int, features: int) -> Graph:
-    """Attention pooling: features of all time steps, weighted by a softmax over time of their scores, and added up."""
+    """Attention pooling: features of all time steps, weighted by a softmax over time of their scores, and added up.
+
+    batch, steps, features: sequences, time steps of each, and features of a step.
+    """
     draw = Sketch()
     shape = (batch, steps, features)
     f = draw.input("f", shape)
@@ -87,7 +90,10 @@ def attention(batch: int, steps: int, features: int) -> Graph:
 
 
 def softmax(rows: int, length: int) -> Graph:
-    """Softmax of each row."""
+    """Softmax of each row.
+
+    rows, length: of the matrix.
+    """
     draw = Sketch()
     return draw.graph("softmax", (_softmax(draw, draw.input("x", (rows, length)), "y", "s"),))
 
@@ -106,7 +112,10 @@ def _exponentials(draw: Sketch, value: str) -> tuple[str, str]:
 
 
 def log_softmax(rows: int, length: int) -> Graph:
-    """The logarithm of a softmax of each row."""
+    """The logarithm of a softmax of each row.
+
+    rows, length: of the matrix.
+    """
     draw = Sketch()
     d, e = _exponentials(draw, draw.input("x", (rows, length)))
     logarithm = draw.element("log", "l", draw.reduce("reduce_sum", "s", e, (1,)))
@@ -115,7 +124,10 @@ def log_softmax(rows: int, length: int) -> Graph:
 
 
 def l2_norm(rows: int, length: int) -> Graph:
-    """A projection with relu whose rows get length 1."""
+    """A projection with relu whose rows get length 1.
+
+    rows, length: of what is projected, and of the result.
+    """
     draw = Sketch()
     product = draw.matmul("p", draw.input("a", (rows, length)), draw.input("W", (length, length)))
     r = draw.element("maximum", "r", product, 0.0)
@@ -125,7 +137,10 @@ def l2_norm(rows: int, length: int) -> Graph:
 
 
 def quantisation(rows: int, length: int) -> Graph:
-    """A product of a vector that is quantised to 8 bits by its own largest value at run time."""
+    """A product of a vector that is quantised to 8 bits by its own largest value at run time.
+
+    rows, length: vectors side by side, and elements of each.
+    """
     draw = Sketch()
     h, weights = draw.input("h", (rows, length)), draw.input("W", (length, length))
     largest = draw.reduce("reduce_max", "max", draw.element("abs", "abs", h), (0, 1))
@@ -138,7 +153,10 @@ def quantisation(rows: int, length: int) -> Graph:
 
 
 def bias_gradient(rows: int, units: int) -> Graph:
-    """The gradient behind a tanh of a batch of steps, and the gradient of the bias: its sum over all of them."""
+    """The gradient behind a tanh of a batch of steps, and the gradient of the bias: its sum over all of them.
+
+    rows, units: steps of all sequences, and hidden units.
+    """
     draw = Sketch()
     dz, t = draw.input("dz", (rows, units)), draw.input("t", (rows, units))
     slope = draw.element("subtract", "one", 1.0, draw.element("multiply", "t2", t, t))
@@ -147,19 +165,28 @@ def bias_gradient(rows: int, units: int) -> Graph:
 
 
 def row_sum(rows: int, length: int) -> Graph:
-    """The sum of each row; 4 rows of 2048 is the published example of a row that several blocks share."""
+    """The sum of each row; 4 rows of 2048 is the published example of a row that several blocks share.
+
+    rows, length: of the matrix.
+    """
     draw = Sketch()
     return draw.graph("row-sum", (draw.reduce("reduce_sum", "y", draw.input("x", (rows, length)), (1,)),))
 
 
 def column_min(outer: int, length: int, inner: int) -> Graph:
-    """The minimum over the middle axis of three; figure 3."""
+    """The minimum over the middle axis of three; figure 3.
+
+    outer, length, inner: sizes of the axes.
+    """
     draw = Sketch()
     return draw.graph("figure-3", (draw.reduce("reduce_min", "y", draw.input("x", (outer, length, inner)), (1,)),))
 
 
 def figure_4(rows: int, parts: int, length: int, results: int) -> Graph:
-    """Four reduces in two groups; figures 4 and 6."""
+    """Four reduces in two groups; figures 4 and 6.
+
+    rows, parts, length: of x, which is reduced over the last axis and then over the parts. results: rows of y.
+    """
     draw = Sketch()
     x, y = draw.input("x", (rows, parts, length)), draw.input("y", (results, rows))
     r1 = draw.reduce("reduce_sum", "r1", draw.element("multiply", "x2", x, x), (2,))
@@ -171,7 +198,10 @@ def figure_4(rows: int, parts: int, length: int, results: int) -> Graph:
 
 
 def figure_7(repeats: int, rows: int, length: int) -> Graph:
-    """Two reduces, an expensive operation before a broadcast, an output; in kind figure 7 of AStitch (ASPLOS'22)."""
+    """Two reduces, an expensive operation before a broadcast, an output; in kind figure 7 of AStitch (ASPLOS'22).
+
+    repeats, rows, length: of y; x has the last two.
+    """
     draw = Sketch()
     flat, whole = (rows, length), (repeats, rows, length)
     x, y = draw.input("x", flat), draw.input("y", whole)
@@ -185,7 +215,10 @@ def figure_7(repeats: int, rows: int, length: int) -> Graph:
 
 
 def cycle(size: int) -> Graph:
-    """Two operations that must not become one kernel, because a product between them needs one and feeds the other."""
+    """Two operations that must not become one kernel, because a product between them needs one and feeds the other.
+
+    size: rows and columns of all matrices.
+    """
     draw = Sketch()
     x, weights = draw.input("x", (size, size)), draw.input("W", (size, size))
     a = draw.element("tanh", "a", x)
@@ -194,7 +227,10 @@ def cycle(size: int) -> Graph:
 
 
 def overflow(rows: int, parts: int, length: int) -> Graph:
-    """A row of values (tanh) that all of a block needs: more than shared memory holds if the rows are long."""
+    """A row of values (tanh) that all of a block needs: more than shared memory holds if the rows are long.
+
+    rows, parts, length: of y; x has no parts.
+    """
     draw = Sketch()
     flat, whole = (rows, length), (rows, parts, length)
     x, y = draw.input("x", flat), draw.input("y", whole)

@@ -64,7 +64,11 @@ class KernelMemory:
         self._whose = np.full(self._shared.shape, _NOBODY, np.int64)
 
     def write(self, stage: Stage, values: Values) -> None:
-        """Store what a stage computed, of all its elements, where its scheme says."""
+        """Store what a stage computed, where its scheme says.
+
+        stage: the stage.
+        values: shape (n,); of all its elements.
+        """
         if stage.scheme == REGISTER:
             self._registers[stage.node] = values
         elif stage.scheme == SHARED:

@@ -21,6 +21,8 @@ class Arguments:
     attributes: by name, as ONNX holds them.
     inputs: None where one is left out.
     outputs: how many it has.
+
+    The methods take the name of an attribute or the place of an input, and what holds if it is left out (`default`).
     """
 
     kind: str

@@ -59,6 +59,7 @@ def _stated(kind: Any) -> Stated | None:
 def call_of(draw: Drawing, given: Arguments, shapes: Sequence[Stated | None]) -> list[Value | None]:
     """A call of a library with all its results; None for those whose shapes are not known.
 
+    draw: the graph in the making.
     given: the node's arguments.
     shapes: of its results.
 

@@ -44,7 +44,10 @@ def named(drawn: Sequence[Drawn], outputs: Iterable[int]) -> dict[int, str]:
 
 
 def finished(drawn: Sequence[Drawn], names: Mapping[int, str]) -> list[Node]:
-    """The nodes that have names, in order."""
+    """The nodes that have names, in order.
+
+    drawn, names: as of `named`, and what that gives.
+    """
     nodes = []
     for number, name in names.items():
         each = drawn[number]

@@ -23,7 +23,11 @@ def _same(draw: Drawing, given: Arguments) -> list[Value]:
 
 
 def retyped(value: Value, elem: int) -> Value:
-    """The same numbers, called by another type."""
+    """The same numbers, called by another type.
+
+    value: the numbers.
+    elem: the type, as of `Value`.
+    """
     if value.elem == elem:
         return value
     return Value(value.shape, elem, value.number, value.load, value.label)

@@ -85,7 +85,11 @@ class Walk:
         self._scope(self._main)
 
     def known(self, scope: Scope, name: str) -> Value | None:
-        """What a name stands for; None if that is unknown."""
+        """What a name stands for; None if that is unknown.
+
+        scope: where the name is read.
+        name: of a value.
+        """
         where = resolve(scope, name)
         if where is None:
             return None
@@ -99,7 +103,7 @@ class Walk:
         return self._values.get(key)
 
     def why(self, scope: Scope, name: str) -> str:
-        """Why a name is unknown, in words."""
+        """Why a name is unknown, in words; arguments as of `known`."""
         where = resolve(scope, name)
         if where is None:
             return f"nothing is called {show(name)}"

@@ -35,7 +35,12 @@ class Pieces:
 
     @classmethod
     def made(cls, graph: Graph, stage: Stage, blocks: int) -> Pieces:
-        """The partials of a stage of a kernel of so many blocks."""
+        """The partials of a stage.
+
+        graph: the graph.
+        stage: its results are split.
+        blocks: of its kernel.
+        """
         results = positions(graph, stage.node, np.arange(len(stage.work.block)))[0]
         keys = np.unique(results * blocks + stage.work.block)
         result = keys // blocks
@@ -73,7 +78,11 @@ class Homes:
 
 
 def arrays_of(graph: Graph, kernels: Sequence[PlannedKernel]) -> tuple[tuple[Memory, ...], dict[int, str]]:
-    """The arrays of a run of kernels: all nodes by number, then partials as they come; and names of the latter."""
+    """The arrays of a run of kernels: all nodes by number, then partials as they come; and names of the latter.
+
+    graph: the graph.
+    kernels: in the order in which they run.
+    """
     memories = [Memory(node.name, node.size) for node in graph.nodes]
     names: dict[int, str] = {}
     for kernel in kernels:
@@ -88,6 +97,7 @@ def arrays_of(graph: Graph, kernels: Sequence[PlannedKernel]) -> tuple[tuple[Mem
 def homes_of(graph: Graph, kernel: PlannedKernel, partials: Mapping[int, str]) -> Homes:
     """Where the values of a kernel lie.
 
+    graph, kernel: the kernel and its graph.
     partials: as from `arrays_of`.
     """
     inside = kernel.inlined.union(kernel.stage_of)

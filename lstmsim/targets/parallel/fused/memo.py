@@ -76,7 +76,11 @@ class Memo:
         self._known: dict[int, list[tuple[NDArray[np.uint64], Places]]] = {}
 
     def places(self, node: int, table: Table) -> Places:
-        """Shape (n,); the place of the instruction that gave a node's elements, `NOTHING` or `MISSING`."""
+        """Shape (n,); the place of the instruction that gave a node's elements, `NOTHING` or `MISSING`.
+
+        node: its number.
+        table: the elements of each warp.
+        """
         result = np.full(len(table.elements), MISSING, np.int32)
         for keys, places in self._known.get(node, ()):
             at = np.searchsorted(keys, table.keys)
@@ -86,7 +90,12 @@ class Memo:
         return result
 
     def add(self, node: int, table: Table, places: Places) -> None:
-        """Remember where the elements of a node are, which nobody has known of before."""
+        """Remember where the elements of a node are, which nobody has known of before.
+
+        node: its number.
+        table: the elements of each warp.
+        places: shape (n,); of the instructions.
+        """
         parts = self._known.setdefault(node, [])
         if len(parts) == _PARTS:
             keys = np.concatenate([each for each, _ in parts])

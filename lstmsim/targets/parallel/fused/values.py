@@ -45,7 +45,11 @@ class Values:
         self._turn.clear()
 
     def of(self, node: int, table: Table) -> Result:
-        """The instruction that gives the elements of a node, of each warp; those that are needed are written."""
+        """The instruction that gives the elements of a node, of each warp; those that are needed are written.
+
+        node: its number.
+        table: the elements of each warp.
+        """
         # a deep expression is walked through with a stack of its own
         stack = [self._value(node, table)]
         answer: Places | None = None
@@ -97,7 +101,12 @@ class Values:
         return (yield from self._evaluated(node, table))
 
     def combined(self, node: int, pieces: int, table: Table) -> Result:
-        """The sum of the partials of a split reduce."""
+        """The sum of the partials of a split reduce.
+
+        node: its number.
+        pieces: how many partials a result has.
+        table: the results of each warp.
+        """
         warps, on = table.scene.warps, table.scene.on
         total: Result | None = None
         for piece in range(pieces):
