@@ -13,6 +13,7 @@ from lstmsim.program.flat import FlatProgram
 from lstmsim.program.flat_names import FlatNames
 from lstmsim.program.totals import Totals
 from lstmsim.program.unflatten import program_of
+from lstmsim.workload.scenario import Chip
 
 __all__ = ["timeline_of", "totals_of_flat"]
 
@@ -29,10 +30,11 @@ def totals_of_flat(flat: FlatProgram, names: FlatNames, engine: str) -> Totals:
     return totals_of(program, engines.run(program, engine, check=False))
 
 
-def timeline_of(flat: FlatProgram, names: FlatNames, engine: str) -> Timeline:
+def timeline_of(flat: FlatProgram, names: FlatNames, chip: Chip, engine: str) -> Timeline:
     """The timeline of a run: schedulers and warps of each core, and the memory behind them.
 
     flat, names: the program.
+    chip: whose name and clock the timeline has.
     engine: a key of `lstmsim.engines.ENGINES`.
 
     `InputError` if it has more operations than are recorded.
@@ -43,4 +45,5 @@ def timeline_of(flat: FlatProgram, names: FlatNames, engine: str) -> Timeline:
     except ProgramError as error:
         raise InputError(Mistake("trace", f"is too long to record, because {error}")) from None
     trace = engines.run(program, engine, check=False)
-    return build_timeline(program, trace, names.tasks, names.chip, names.frequency_mhz, names.unit)
+    unit = chip.core_figures[0].unit.name
+    return build_timeline(program, trace, names.tasks, chip.name, chip.frequency_mhz, unit)

@@ -116,7 +116,7 @@ class FusionReport(Table, forms="lstmsim.api.fuse_text"):
         """
         work = simulated_row(self, "trace").work
         assert work is not None
-        return timeline_of(work.flat, work.names, self.engine)
+        return timeline_of(work.flat, work.names, self.chip, self.engine)
 
 
 def simulated_row(report: FusionReport, place: str) -> FusionRow:

@@ -60,6 +60,9 @@ def _verdict(report: FusionReport) -> list[str]:
     if row is None or base is None or ratio is None or ratio <= 1:
         return []
     its = f"{counted(len(row.kernels), 'kernel')} with {counted(row.grid_barriers, 'grid barrier')}"
+    parts = max((stage.partials for kernel in row.kernels for stage in kernel.stages), default=0)
+    if parts:
+        its += f" and results in up to {parts} parts, which their readers load one after the other,"
     told = f"the pass LOSES here: {row.cycles:,} cycles for its {its} are {ratio:.2f} times the {base.cycles:,} of "
     told += f"{base.name} for {counted(len(base.kernels), 'kernel')}"
     other = report.other

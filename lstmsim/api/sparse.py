@@ -115,7 +115,7 @@ class SparseReport(Table, forms="lstmsim.api.sparse_text"):
 
         `InputError` if there are too many operations.
         """
-        return timeline_of(self.flat, self.names, self.engine)
+        return timeline_of(self.flat, self.names, self.chip, self.engine)
 
 
 def run_sparse(

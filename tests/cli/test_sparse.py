@@ -232,6 +232,7 @@ def test_a_trace_has_the_cycles_of_the_report(monkeypatch: pytest.MonkeyPatch) -
     options = ("--kernel", "spmv", "--chip", "edge", "--no-baselines")
     answer = json.loads(call("sparse", "a.mtx", *options, "--trace", "t.csv", "--json", "-").stdout)
     timeline = load_trace("t.csv")
+    assert (timeline.chip, timeline.unit) == (answer["chip"], "issue")
     busy = [0] * 8
     for row, start, end, state in zip(timeline.row, timeline.start, timeline.end, timeline.state, strict=True):
         where = timeline.rows[row]

@@ -27,6 +27,7 @@ _LEFT_OUT = (
     "copies between a thread's registers, and registers that spill",
     "instruction fetch, register banks, TLB, slices of L2, rows of DRAM, dual issue",
     "a sector that another load is still bringing counts as there",
+    "loads of a split result's parts that overlap: each waits until the part before is added, as long as L2 takes",
     "kernels side by side: each begins when the one before it has ended",
 )
 
