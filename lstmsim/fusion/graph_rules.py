@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Set
 from math import inf, prod
+from typing import Any
 
 from lstmsim.bounds import MAX_ELEMENTS, MAX_GRAPH_NODES, MAX_RANK
 from lstmsim.errors import InputError, Mistake
@@ -33,8 +34,32 @@ def mistakes(graph: Graph) -> list[tuple[str, str]]:
     >>> mistakes(Graph("g", (x, y), ("y",)))
     [('nodes.y.axes.0', "must be from 0 to 1, the axes of 'x' [2, 3], got 2")]
     """
+    kinds = list(_kinds(graph))
+    if kinds:
+        return [(".".join(map(str, path)), sentence) for path, sentence in kinds][:_MOST_TOLD]
     names = [node.name for node in graph.nodes]
     return [(_spelled(path, names), sentence) for path, sentence in located_mistakes(graph)]
+
+
+def _kinds(graph: Any) -> Iterator[Located]:
+    """What is of another type than the fields say, as only graphs that are made in Python may have it."""
+    if not isinstance(graph.name, str):
+        yield ("name",), f"must be text, got {show(graph.name)}"
+    for key in ("nodes", "outputs"):
+        if not isinstance(getattr(graph, key), tuple | list):
+            yield (key,), f"must be a tuple, got {show(getattr(graph, key))}"
+            return
+    for number, node in enumerate(graph.nodes):
+        if not isinstance(node, Node):
+            yield ("nodes", number), f"must be a Node, got {show(node)}"
+            continue
+        for key in ("name", "op"):
+            if not isinstance(getattr(node, key), str):
+                yield ("nodes", number, key), f"must be text, got {show(getattr(node, key))}"
+        for key in ("inputs", "shape", "axes"):
+            # a list would be unequal to the same numbers in a tuple
+            if not isinstance(getattr(node, key), tuple):
+                yield ("nodes", number, key), f"must be a tuple, got {show(getattr(node, key))}"
 
 
 def _spelled(path: tuple[str | int, ...], names: list[str]) -> str:

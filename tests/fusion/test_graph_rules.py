@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 
@@ -148,3 +149,27 @@ def test_remarks() -> None:
     assert said[0].startswith("the operation fft ('y') is a call of a library")
     assert said[1] == "'b' and 't': read by nobody and no output"
     assert remarks(Graph("g", (X,), ("x",))) == ()
+
+
+#: Without the types that a checker would ask for.
+ANY_NODE: Any = Node
+ANY_GRAPH: Any = Graph
+
+
+@pytest.mark.parametrize(
+    ("graph", "place", "sentence"),
+    [
+        (
+            ANY_GRAPH("g", (X, ANY_NODE("y", "tanh", ("x",), [2, 3])), ("y",)),
+            "nodes.1.shape",
+            "must be a tuple, got a list",
+        ),
+        (ANY_GRAPH("g", (X, ANY_NODE("y", "tanh", "x", (2, 3))), ("y",)), "nodes.1.inputs", "must be a tuple, got 'x'"),
+        (ANY_GRAPH("g", (X, ANY_NODE(3, "tanh", ("x",), (2, 3))), ("y",)), "nodes.1.name", "must be text, got 3"),
+        (ANY_GRAPH("g", ("x",), ("x",)), "nodes.0", "must be a Node, got 'x'"),
+        (ANY_GRAPH("g", None, None), "nodes", "must be a tuple, got nothing"),
+        (ANY_GRAPH(3, (X,), ("x",)), "name", "must be text, got 3"),
+    ],
+)
+def test_wrong_types_are_told(graph: Graph, place: str, sentence: str) -> None:
+    assert mistakes(graph)[0] == (place, sentence)
