@@ -35,7 +35,8 @@ __all__ = ["command"]
     "settings",
     metavar="NAME=VALUE",
     multiple=True,
-    help="A setting of the pass, like split_rule=costed or shared_limit=2048; repeatable.",
+    help="A setting of the pass, like split_rule=costed or shared_limit=2048; docs/fusion.md has all in section 4; "
+    "repeatable.",
 )
 @click.option(
     "--modes",
