@@ -234,8 +234,15 @@ def _form(kernel: PlannedKernel) -> tuple[Any, ...]:
 def _remarks(asked: Asked, plan: FusionPlan) -> tuple[str, ...]:
     if not plan.subgraphs:
         return ("the graph has no memory-intensive operation: there is nothing to fuse",)
-    told = overlap_remarks(asked.graph, _kernels(plan), asked.device.warp) if asked.executes else ()
-    return (*filter(None, (asked.not_simulated, asked.not_executed)), *told)
+    limit = asked.device.shared_limit
+    large = (
+        f"the kernel {each.name} has {each.shared_bytes:,} bytes of shared memory a block, more than the {limit:,} of "
+        "shared_limit: its scratch alone stays, as no value is left that could leave it"
+        for each in _kernels(plan)
+        if each.shared_bytes > limit
+    )
+    told = overlap_remarks(asked.graph, _kernels(plan), asked.device.warp)
+    return (*filter(None, (asked.not_simulated, asked.not_executed)), *large, *told)
 
 
 def _modes(modes: Sequence[str], mode: str | None) -> tuple[tuple[str, ...], str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -99,3 +100,13 @@ def test_what_was_too_large_is_said_where_its_numbers_would_be(monkeypatch: pyte
     assert "executed no: nothing was executed on numbers: the graph has 82,048 elements in all" in printed
     assert printed.count("nothing was simulated") == printed.count("nothing was executed") == 1
     assert len(lstmsim.run_fusion("softmax").remarks) == 2
+
+
+def test_scratch_beyond_the_limit_is_told_and_overlaps_without_numbers() -> None:
+    asked: dict[str, Any] = {"modes": ["stitch"], "cycles": False, "numbers": False}
+    (large,) = lstmsim.run_fusion("overflow", settings={"shared_limit": 0}, **asked).remarks
+    assert large.startswith(
+        "the kernel stitch 0 has 80 bytes of shared memory a block, more than the 0 of shared_limit"
+    )
+    (overlap,) = lstmsim.run_fusion("overflow", **asked).remarks
+    assert overlap.startswith("t writes over s in buffer 0 of shared memory")
