@@ -459,3 +459,16 @@ def test_fuse_reads_the_same_graph(tmp_path: Path) -> None:
     assert lstmsim.load_graph(path, ["batch=2"]) == graph_of_onnx(path, {"batch": 2})
     lstmsim.save_graph(lstmsim.load_graph(path, {"batch": 2}), tmp_path / "b.yaml")
     assert lstmsim.load_graph(tmp_path / "b.yaml").nodes == graph_of_onnx(path, {"batch": 2}).nodes
+
+
+def test_numbers_that_are_not_4_bytes_in_the_network_are_told(tmp_path: Path) -> None:
+    net = Net()
+    x = net.input("x", 3, 4)
+    # shapes are numbers of 64 bits, which are known and cost nothing
+    net.node("Reshape", x, net.node("Shape", x, inner=True))
+    assert len(graph_of_onnx(saved(net.model(), tmp_path)).about) == 1
+    net.node("Cast", net.node("Cast", x, to=TensorProto.INT8, inner=True), to=TensorProto.DOUBLE)
+    assert graph_of_onnx(saved(net.model(), tmp_path)).about[1:] == (
+        "whole numbers of 16 bits and less count as 4 bytes each, as all numbers of a graph",
+        "numbers of 64 bits count as 4 bytes each, as all numbers of a graph",
+    )

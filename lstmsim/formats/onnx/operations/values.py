@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from lstmsim.errors import InputError
 
-__all__ = ["BOOL", "FLOAT", "FLOATS", "INT64", "NARROW", "Array", "UnreadableError", "Value", "constant"]
+__all__ = ["BOOL", "FLOAT", "FLOATS", "INT64", "NARROW", "Array", "UnreadableError", "Value", "constant", "width_told"]
 
 Array = NDArray[Any]
 
@@ -23,6 +23,12 @@ FLOAT, INT64, BOOL = 1, 7, 9
 NARROW = (10, 16, 17, 18, 19, 20, 23)
 #: All floating-point types; 11 has 64 bits.
 FLOATS = (FLOAT, 11, *NARROW)
+#: What is said of results that do not have 4 bytes: the types (2 to 5, 21 and 22 are whole numbers), and the sentence.
+_OTHER_WIDTHS = (
+    (NARROW, "numbers of 16 bits and less are computed in 32, as all numbers of a graph"),
+    ((2, 3, 4, 5, 21, 22), "whole numbers of 16 bits and less count as 4 bytes each, as all numbers of a graph"),
+    ((INT64, 11, 13), "numbers of 64 bits count as 4 bytes each, as all numbers of a graph"),
+)
 
 
 class UnreadableError(Exception):
@@ -90,3 +96,14 @@ def constant(array: Array, elem: int = INT64, label: str = "constant") -> Value:
     label: the name of what is stored.
     """
     return Value(array.shape, elem, -1, lambda: array, label)
+
+
+def width_told(value: Value) -> str:
+    """The sentence on a value whose numbers do not have 4 bytes in its network; empty: they have, or are stored.
+
+    value: the value.
+
+    >>> width_told(Value((4,), elem=2, number=0))
+    'whole numbers of 16 bits and less count as 4 bytes each, as all numbers of a graph'
+    """
+    return next((told for types, told in _OTHER_WIDTHS if value.elem in types and not value.stored), "")

@@ -17,7 +17,7 @@ from lstmsim.formats.onnx.operations.moving import MOVING
 from lstmsim.formats.onnx.operations.normalising import NORMALISING
 from lstmsim.formats.onnx.operations.products import PRODUCTS
 from lstmsim.formats.onnx.operations.stored import constant_node, stored_value
-from lstmsim.formats.onnx.operations.values import FLOAT, NARROW, UnreadableError, Value
+from lstmsim.formats.onnx.operations.values import FLOAT, UnreadableError, Value, width_told
 from lstmsim.formats.onnx.sizes import sizes_of_input
 from lstmsim.wording import show
 
@@ -164,8 +164,7 @@ class Walk:
             raise InputError(Mistake(name, "reads numbers that are rearranged too often")) from None
         except _WRONG:
             raise InputError(Mistake(name, "has arguments that do not fit")) from None
-        if any(result is not None and result.elem in NARROW for result in results):
-            self._told["numbers of 16 bits and less are computed in 32, as all numbers of a graph"] = None
+        self._told.update({width_told(each): None for each in results if each is not None and width_told(each)})
         for output, result in zip(node.output, results, strict=False):
             if result is not None and result.number >= before and output:
                 self._draw.rename(result, str(output))
