@@ -89,8 +89,8 @@ def ablation_verdict(cases: Sequence[tuple[str, Mapping[str, int], str]]) -> str
         worst = f", at worst {max(slower):.2f} times as slow" if slower else ""
         said.append(f"{name} in {len(slower)} of {len(rows)} cases{worst}")
     return (
-        f"A step is slower here than the one before: {'; '.join(said)}. What the layer-normalised LSTM gains comes from "
-        "one kernel in place of eight (stored)."
+        f"A step is slower here than the one before: {'; '.join(said)}. What the layer-normalised LSTM gains comes "
+        "from one kernel in place of eight (stored)."
     )
 
 

@@ -205,7 +205,8 @@ def test_elements_go_to_tiles_and_tiles_to_blocks() -> None:
             (1,),
             V100,
             160,
-            "no row is longer than 1,024 elements; 1 row of 512 elements: 1 tile for 160 blocks of 1,024 threads that are on the device at once",
+            "no row is longer than 1,024 elements; 1 row of 512 elements: 1 tile for 160 blocks of 1,024 "
+            "threads that are on the device at once",
         ),
         ((200, 2048), (1,), V100, 160, "200 rows are enough for 160 blocks; 200 rows of 2,048 elements: 200 tiles"),
         ((2, 2048), (1,), V100, 3, "3 blocks are too few to give each row two"),
