@@ -51,7 +51,7 @@ def plot(
         left.set_xlabel("cycle")
         left.set_ylabel("core")
         left.yaxis.set_major_locator(MaxNLocator(integer=True))
-        left.set_title(short(title, 110), loc="left")
+        left.set_title(short(title, 110), loc="left", parse_math=False)
         right.barh(range(len(busy)), list(busy), color=_BAR)
         right.axvline(sum(busy) / max(1, len(busy)), color=_MEAN, linewidth=0.8, linestyle="--")
         right.set_xlabel("issue cycles (dashed: mean)")

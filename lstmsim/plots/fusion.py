@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
+from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.lines import Line2D
@@ -61,7 +62,8 @@ def plot(plan: FusionPlan, path: str | os.PathLike[str] | None = None, *, title:
     nodes = len(plan.graph.nodes)
     if nodes > _MOST_NODES:
         raise InputError(Mistake("picture", f"{nodes:,} nodes; at most {_MOST_NODES} are drawn"))
-    with settings():
+    # a dollar in a name is a dollar, and no formula
+    with settings(), rc_context({"text.parse_math": False}):
         page = _page(plan)
         legend = _legend(plan)
         columns = max(1, min(3, int(page.width // 3.4)))

@@ -109,3 +109,12 @@ def test_a_notebook_shows_it() -> None:
     assert lstmsim.plot_fusion(report)._repr_png_().startswith(b"\x89PNG\r\n")
     with pytest.raises(InputError, match="timeline: stitch was not simulated: ask for cycles"):
         lstmsim.plot_kernels(report)
+
+
+def test_a_dollar_in_a_name_is_no_formula(tmp_path: Path) -> None:
+    nodes = (Node("x", "input", (), (2,)), Node("$\\foo$", "tanh", ("x",), (2,)))
+    report = lstmsim.run_fusion(Graph("$\\bar$", nodes, ("$\\foo$",)), modes=["stitch"])
+    lstmsim.plot_fusion(report, tmp_path / "g.svg")
+    assert "$\\foo$" in (tmp_path / "g.svg").read_text()
+    lstmsim.plot_kernels(report, tmp_path / "k.svg")
+    assert "$\\bar$ by stitch" in (tmp_path / "k.svg").read_text()
