@@ -254,6 +254,16 @@ def test_what_is_not_known_is_left_out_and_said(tmp_path: Path) -> None:
         graph_of_onnx(saved(net.model(), tmp_path))
 
 
+def test_a_loop_that_all_hangs_on_is_named_with_the_reason(tmp_path: Path) -> None:
+    go, out = (helper.make_tensor_value_info(each, TensorProto.BOOL, []) for each in ("go", "on"))
+    turn = helper.make_tensor_value_info("turn", TensorProto.INT64, [])
+    body = helper.make_graph([helper.make_node("Identity", ["go"], ["on"])], "body", [turn, go], [out])
+    net = Net()
+    net.outputs = [net.node("Loop", "", "", body=body)]
+    with pytest.raises(InputError, match=r"Loop with output '.*' is left out: it repeats what it holds"):
+        graph_of_onnx(saved(net.model(), tmp_path))
+
+
 def test_branches_and_functions(tmp_path: Path) -> None:
     def branch(kind: str) -> onnx.GraphProto:
         out = helper.make_tensor_value_info(kind, 1, None)

@@ -127,8 +127,9 @@ class Walk:
         """The results of a node that holds others: a function, or a branch of an `If`."""
         node, bodies, name = scope.nodes[index], scope.children[index], label(scope, index)
         if bodies[0].caller is None and node.op_type != "If":
-            self._told[f"{name} is left out: it repeats what it holds"] = None
-            return [], f"{name} is left out"
+            why = f"{name} is left out: it repeats what it holds"
+            self._told[why] = None
+            return [], why
         body = bodies[0] if bodies[0].caller is not None else self._branch(scope, index, name)
         self._scope(body)
         return [self.known(body, each) for each in body.outputs], f"{name} gives something unknown"
