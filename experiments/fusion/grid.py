@@ -15,9 +15,10 @@ ABOUT = {
     "cycles": (
         "Cycles of one time step's memory-intensive part on a V100, with a launch of 5,000 cycles before each kernel; "
         "the products are not in them. In brackets how many times as fast as the strongest baseline. A row of 4 x "
-        "hidden sums that is longer than 1,024 is split over blocks by the published rule if there are fewer rows than "
-        "blocks of a wave (160): each reduce becomes global then, and costs a grid barrier. `costed` splits only where "
-        "the loads that it saves cost more than a grid barrier."
+        "hidden sums that is longer than 1,024 is split over blocks by the published rule if there are fewer rows "
+        "than blocks of a wave (160). Then each reduce becomes global: it costs a grid barrier, and whoever reads it "
+        "loads its partials one after the other. `costed` splits only where the loads that a thread saves cost more "
+        "than a grid barrier; it does not count the partials."
     ),
     "bytes": (
         "Kernels, kilobytes read and written beyond the chip, evaluations done twice (pass: published rule). Reads "
