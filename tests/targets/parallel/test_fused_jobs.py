@@ -24,6 +24,7 @@ from lstmsim.program.unflatten import tabled
 from lstmsim.targets.parallel.device import ParallelDevice
 from lstmsim.targets.parallel.fused.steps import fused_step
 from lstmsim.targets.parallel.fused.study import FUSED
+from lstmsim.targets.parallel.fused.told import fused_text
 from lstmsim.targets.parallel.kernels.dense.gemv import gemv
 from lstmsim.targets.parallel.lowering.program import program_of_kernels
 from lstmsim.targets.parallel.memory.traffic import priced
@@ -197,6 +198,22 @@ def test_a_split_rule_without_effect_is_said() -> None:
     (told,) = run(scenario(job("lstm", bidirectional=True), fusion="on", split_rule="costed")).report.kernels
     assert told.startswith("Fusion on, split_rule costed: a step of layer 0 of")
     assert "batch 1), in each direction, is 1 product" in told
+
+
+def test_what_the_other_split_rule_would_have_is_said_where_it_differs() -> None:
+    asked = lstmsim.load_scenario({"chip": "edge", "jobs": [job("lstm", steps=1, hidden=272, input=8)]})
+    (long,) = asked.jobs
+    chip = lstmsim.load_chip("v100")
+    assert isinstance(chip, ParallelDevice)
+    layer = replace(long.model.layers[0], cell=cell("lstm-layernorm"))
+    jobs = [replace(long, model=replace(long.model, layers=(layer,)))]
+    paper, costed = (fused_text(replace(chip, fusion="on", split_rule=rule), jobs)[0] for rule in ("paper", "costed"))
+    assert paper.endswith("grid barriers; split_rule costed would have no grid barrier; `simulate --explain` tries it.")
+    barriers = paper.split(", ")[-1].split("; ")[0]
+    assert costed.endswith(f"; split_rule paper would have {barriers}.")
+    # one kernel for each operation splits nothing
+    (off,) = fused_text(replace(chip, fusion="off"), jobs)
+    assert "split_rule" not in off
 
 
 def test_what_if_tries_the_other_ways() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lstmsim.fusion.device import SPLIT_RULES
-from lstmsim.fusion.plan import GLOBAL, SHARED, PlannedKernel
+from lstmsim.fusion.plan import GLOBAL, SHARED, FusionPlan, PlannedKernel
 from lstmsim.targets.parallel.device import ParallelDevice
 from lstmsim.targets.parallel.fused.steps import planned_step
 from lstmsim.wording import counted
@@ -58,7 +58,19 @@ def _layer(chip: ParallelDevice, layer: Layer, batch: int, names: Sequence[str])
     if chip.fusion == "off":
         return f"{step} {counted(operations, 'operation')}, a kernel for each."
     kernels = "; ".join(_kernel(each.kernel, len(each.nodes)) for each in plan.subgraphs)
-    return f"{step} {counted(len(plan.subgraphs), 'kernel')}: {kernels}."
+    return f"{step} {counted(len(plan.subgraphs), 'kernel')}: {kernels}{_other_rule(chip, layer, batch, plan)}."
+
+
+def _other_rule(chip: ParallelDevice, layer: Layer, batch: int, plan: FusionPlan) -> str:
+    """How often blocks would meet by the other rule for splits, if not as often. That is planned only: no cycles."""
+    (rule,) = (each for each in SPLIT_RULES if each != chip.split_rule)
+    other = planned_step(chip.view, layer, batch, rule)
+    own, its = (sum(each.kernel.grid_barriers for each in some.subgraphs) for some in (plan, other))
+    if own == its:
+        return ""
+    # what-if tries only the rule that is not the usual one
+    tried = "; `simulate --explain` tries it" if rule != SPLIT_RULES[0] else ""
+    return f"; split_rule {rule} would have {counted(its, 'grid barrier') if its else 'no grid barrier'}{tried}"
 
 
 def _kernel(kernel: PlannedKernel, operations: int) -> str:
