@@ -11,7 +11,7 @@ from lstmsim import engines
 from lstmsim.api.arguments import refuse, wrong_names, wrong_whole
 from lstmsim.api.flat_runs import timeline_of
 from lstmsim.api.fuse_graph import graph_of, sizes_from
-from lstmsim.api.fuse_runs import Asked, FusionRow, row_of
+from lstmsim.api.fuse_runs import Asked, Checked, FusionRow, row_of
 from lstmsim.api.loading import Path
 from lstmsim.api.product_options import chip_of, options_from
 from lstmsim.api.run import check_engine
@@ -107,6 +107,19 @@ class FusionReport(Table, forms="lstmsim.api.fuse_text"):
         if base is None or base.cycles is None or row.cycles is None:
             return None
         return row.cycles / base.cycles
+
+    @property
+    def executed(self) -> dict[str, Checked]:
+        """What each row that was executed computed, by the row's name; steps of the ablation may be rows themselves."""
+        rows = [*self.rows, *([] if self.other is None else [self.other]), *self.ablations]
+        return {each.name: each.checked for each in rows if each.checked is not None}
+
+    @property
+    def wrong(self) -> tuple[str, ...]:
+        """A sentence for each row whose kernels do not compute what numpy does, or cannot run; none: all is right."""
+        return tuple(
+            f"{name} is WRONG, please report it: {each.why}" for name, each in self.executed.items() if not each.equal
+        )
 
     @cached_property
     def timeline(self) -> Timeline:

@@ -23,6 +23,7 @@ def fusion_json(report: FusionReport) -> dict[str, Any]:
     names = [node.name for node in graph.nodes]
     return {
         "schema": SCHEMA,
+        "wrong": list(report.wrong),
         "graph": {
             "name": graph.name,
             "source": report.source,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import isfinite
 from typing import TYPE_CHECKING
 
 from lstmsim.api.flat_runs import totals_of_flat
@@ -12,7 +13,7 @@ from lstmsim.errors import InputError
 from lstmsim.fusion.counts import Counts, counted
 from lstmsim.fusion.device import FusionDevice, up
 from lstmsim.fusion.graph import Graph
-from lstmsim.fusion.interpreter.difference import Difference, difference_of_run
+from lstmsim.fusion.interpreter.difference import TOLERANCE, Difference, difference_of_run
 from lstmsim.fusion.interpreter.faults import Fault
 from lstmsim.fusion.plan import PlannedKernel
 from lstmsim.records import record
@@ -101,6 +102,17 @@ class Checked:
     def equal(self) -> bool:
         """Whether the kernels computed what numpy does."""
         return self.difference is not None and self.difference.equal
+
+    @property
+    def why(self) -> str:
+        """What is wrong, without a full stop; empty: nothing."""
+        far = self.difference
+        if far is None or far.equal:
+            return self.fault
+        if not isfinite(far.largest):
+            return f"a value of {far.node} is finite only here or only in numpy"
+        told = f"a value of {far.node} is off by {far.largest:.2g} of max(1, |numpy's|)"
+        return f"{told}, the largest of {far.elements:,} differences; up to {TOLERANCE:g} is equal"
 
 
 @dataclass(frozen=True, eq=False)

@@ -42,7 +42,7 @@ def fusion_text(report: FusionReport, explain: bool = False) -> str:
 
     explain: with every decision of the pass.
     """
-    parts = [*_verdict(report), _what(report), plan_text(report)]
+    parts = [*_wrong(report), *_verdict(report), _what(report), plan_text(report)]
     if explain:
         parts.append(decisions_text(report))
     if report.plan.subgraphs:
@@ -54,8 +54,13 @@ def fusion_text(report: FusionReport, explain: bool = False) -> str:
     return "\n\n".join(each for each in parts if each)
 
 
+def _wrong(report: FusionReport) -> list[str]:
+    """Said before all else: which kernels do not compute what they should."""
+    return ["\n".join(line for each in report.wrong for line in folded(each))] if report.wrong else []
+
+
 def _verdict(report: FusionReport) -> list[str]:
-    """Said first: that the pass loses, if it does."""
+    """Said first of what is right: that the pass loses, if it does."""
     row, base, ratio = report.stitched, report.strongest, report.ratio
     if row is None or base is None or ratio is None or ratio <= 1:
         return []
@@ -215,25 +220,19 @@ def _accounts(report: FusionReport) -> list[str]:
 
 def _executed(report: FusionReport) -> str:
     """What the kernels computed, beside numpy."""
-    # steps of the ablation may be modes that were asked for
-    rows = dict.fromkeys([*report.rows, *([] if report.other is None else [report.other]), *report.ablations])
-    done = {each.name: each.checked for each in rows if each.checked is not None}
+    done = report.executed
     if not done:
         return "\n".join(
             wrapped("executed", f"no: {report.asked.not_executed or 'kernels were not executed on numbers'}")
         )
-    lines: list[str] = []
-    for name, checked in done.items():
-        if not checked.equal:
-            why = checked.fault or f"they differ from numpy's in {checked.difference}"
-            lines += wrapped("executed", f"{name} is WRONG, please report it: {why}")
+    if report.wrong:
+        names = [name for name, each in done.items() if not each.equal]
+        return "\n".join(wrapped("executed", f"NOT equal to numpy: {listed(names, 'and')}; why stands at the top"))
     far = [each.difference for each in done.values() if each.difference is not None]
-    if not lines:
-        told = f"equal to numpy within {max(each.largest for each in far):.2g} ({', '.join(done)}), block by block and "
-        told += "thread by thread, reading only what each scheme allows; inputs drawn with seed "
-        told += f"{report.asked.seed}{_endless(far)}"
-        lines = wrapped("executed", told)
-    return "\n".join(lines)
+    told = f"equal to numpy within {max(each.largest for each in far):.2g} ({', '.join(done)}), block by block and "
+    told += "thread by thread, reading only what each scheme allows; inputs drawn with seed "
+    told += f"{report.asked.seed}{_endless(far)}"
+    return "\n".join(wrapped("executed", told))
 
 
 def _endless(differences: Sequence[Difference]) -> str:

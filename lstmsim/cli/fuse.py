@@ -9,6 +9,7 @@ import click
 from lstmsim.cli.options import engine_option
 from lstmsim.cli.outputs import check_suffix, progress, remark, status
 from lstmsim.cli.product_outputs import OUTPUTS, check_product_outputs, product_options, write_product_outputs
+from lstmsim.errors import ReplayError
 
 __all__ = ["command"]
 
@@ -105,6 +106,9 @@ def command(graph: str, **arguments: Any) -> None:
     for path in (picture, saved):
         if path is not None:
             remark(f"wrote {path}")
+    if report.wrong:
+        # all is written, for whoever looks for the reason; scripts see it by the exit code
+        raise ReplayError("; ".join(report.wrong))
 
 
 def _check(
