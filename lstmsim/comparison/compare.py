@@ -20,6 +20,7 @@ from lstmsim.metrics.measure import measure
 from lstmsim.metrics.report import Report
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
+from lstmsim.targets.registry import target_of
 from lstmsim.traffic.result import Serving
 from lstmsim.traffic.run_requests import collect
 from lstmsim.units import cycles_to_ms
@@ -211,7 +212,8 @@ def _simulated(scenario: Scenario, engine: str, served: Served | None) -> tuple[
     except InputError as error:
         return Entry(reason=_reasons(error.mistakes)), None
     one_each = {(id(job.model), job.cores, job.threads): job for job in reversed(scenario.jobs)}
-    remarks += [f"{chip.name}: {text}" for job in reversed(one_each.values()) for text in chip.remarks(job)]
+    told = [text for job in reversed(one_each.values()) for text in chip.remarks(job)]
+    remarks += [f"{chip.name}: {text}" for text in (*told, *target_of(chip.kind).kernels(chip, scenario.jobs))]
     totals = engines.totals(program, engine, check=False)
     report = measure(scenario, totals, engine)
     own_latencies = _latencies(scenario, program, report, served)

@@ -18,6 +18,7 @@ from lstmsim.errors import InputError
 from lstmsim.formats.scenario.scenario_file import load_chip, load_scenario
 from lstmsim.formats.tables.published import Measurement, deepbench
 from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
+from lstmsim.targets.parallel.device import ParallelDevice
 from lstmsim.units import cycles_to_ms
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer, Model
@@ -117,6 +118,20 @@ def test_a_core_that_a_chip_lacks_is_refused_and_a_batch_becomes_jobs() -> None:
     alone = scenario(*[Job(name, LSTM, 3) for name in "abcdef"], chip=LARGE)
     assert compared.entries[0][1].cycles == compare(alone, [LARGE]).entries[0][0].cycles
     assert "batched inferences run as jobs" in compared.entries[0][1].remarks[0]
+
+
+def test_what_a_chip_says_of_its_kernels_stands_among_the_remarks() -> None:
+    edge = load_chip("edge")
+    tiny = scenario(Job("a", Model("tiny", (Layer(cell("lstm"), 8, 8),)), 2), chip=edge)
+    assert isinstance(edge, ParallelDevice)
+    chips = [edge, replace(edge, split_rule="costed"), replace(edge, fusion="on")]
+    compared = compare(tiny, chips)
+    plain, idle, fused = (set(each.remarks) for each in compared.entries[0])
+    (told,) = idle - plain
+    assert told == f"{edge.name}: split_rule: costed has no effect: only `fusion: on` splits rows, and fusion is cell."
+    (cut,) = fused - plain
+    assert cut.startswith(f"{edge.name}: Fusion on, split_rule paper: a step of layer 0 of tiny")
+    assert "split_rule: costed has no effect" in " ".join(compared.to_text().split())
 
 
 def test_clients_of_a_batch_wait_for_its_inferences() -> None:
