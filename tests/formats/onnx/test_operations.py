@@ -144,6 +144,22 @@ def test_operators_that_move_and_reduce(tmp_path: Path) -> None:
     assert not called(read.graph)
 
 
+def test_groups_of_channels_are_normalised(tmp_path: Path) -> None:
+    """Until version 21 scale and shift were numbers of a group, since then of a channel."""
+    for version, numbers in ((18, 3), (21, 6)):
+        net = Net(version)
+        scale, shift = (net.store(name, RNG.uniform(0.5, 2, numbers)) for name in ("scale", "shift"))
+        x = net.input("x", 2, 6, 5, 4)
+        net.node("GroupNormalization", x, scale, shift, num_groups=3, epsilon=1e-3)
+        net.node("GroupNormalization", net.input("y", 2, 6), scale, shift, num_groups=3)
+        read = compared(saved(net.model(), tmp_path), net.given)
+        assert len(read.sources) == 2
+        assert not called(read.graph)
+    net.node("GroupNormalization", x, scale, shift, num_groups=4)
+    with pytest.raises(InputError, match="must have as many channels in every group, got 6 in 4 groups"):
+        graph_of_onnx(saved(net.model(), tmp_path))
+
+
 def test_a_softmax_is_five_operations_and_a_reduce_is_not_reshaped_twice(tmp_path: Path) -> None:
     net = Net()
     net.node("Softmax", net.input("x", 8, 256))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
+from lstmsim.errors import InputError
 from lstmsim.formats.onnx.operations.arguments import Arguments
 from lstmsim.formats.onnx.operations.drawing import Drawing, Rule
 from lstmsim.formats.onnx.operations.values import UnreadableError, Value
@@ -92,6 +93,22 @@ def _instance(draw: Drawing, given: Arguments) -> list[Value]:
     rank = len(value.shape)
     normal, _, _ = _standardised(draw, value, range(2, rank), given.real("epsilon", 1e-5))
     return [_scaled(draw, normal, *(_channels(draw, given.value(place), rank) for place in (1, 2)))]
+
+
+def _group(draw: Drawing, given: Arguments) -> list[Value]:
+    value, groups = given.value(0), given.whole("num_groups", 0)
+    batch, channels, *_ = value.shape
+    if groups < 1 or channels % groups:
+        raise InputError(f"must have as many channels in every group, got {channels} in {groups} groups")
+    parts = draw.reshaped(value, (batch, groups, value.size // (batch * groups)))
+    normal, _, _ = _standardised(draw, parts, (2,), given.real("epsilon", 1e-5))
+    # before version 21 scale and shift are numbers of a group
+    numbers = (given.value(place) for place in (1, 2))
+    if given.version < 21:
+        return [draw.reshaped(_scaled(draw, normal, *(_channels(draw, each, 3) for each in numbers)), value.shape)]
+    rank = len(value.shape)
+    whole = draw.reshaped(normal, value.shape)
+    return [_scaled(draw, whole, *(_channels(draw, each, rank) for each in numbers))]
 
 
 def _batch(draw: Drawing, given: Arguments) -> list[Value]:
@@ -183,6 +200,7 @@ NORMALISING: Mapping[str, Rule] = {
     "LogSoftmax": _log_softmax,
     "LayerNormalization": _layer,
     "RMSNormalization": _rms,
+    "GroupNormalization": _group,
     "InstanceNormalization": _instance,
     "BatchNormalization": _batch,
     "MeanVarianceNormalization": _mean_variance,
