@@ -34,24 +34,33 @@ class Clockwork:
             for number, unit in enumerate(core.units)
             for way in range(unit.ways)
         }
+        #: For each core: its keys in `queues`, and what they hold.
+        self.ways = [
+            [(key, queue) for key, queue in self.queues.items() if key[0] == index]
+            for index in range(len(program.cores))
+        ]
         #: For each way of a unit that sleeps, as (core, unit, way).
         self.bells: dict[tuple[int, int, int], simpy.Event] = {}
         self.last_cycle = 0
 
     def phase_of_cycle(self, priority: EventPriority) -> simpy.Event:
         """An event of this same cycle that comes after all events of a smaller priority number."""
-        event = self.env.event()
+        return self.at_phase(self.env.event(), priority)
+
+    def at_phase(self, event: simpy.Event, priority: EventPriority, delay: int = 0) -> simpy.Event:
+        """Let an event come about so many cycles later, after all events of a smaller priority number."""
         event._ok, event._value = True, None
-        self.env.schedule(event, priority=priority)
+        self.env.schedule(event, priority=priority, delay=delay)
         return event
 
     def ring(self, core: int) -> None:
-        """Wake the sleeping units of a core: something has changed."""
-        for number, unit in enumerate(self.program.cores[core].units):
-            for way in range(unit.ways):
-                bell = self.bells.pop((core, number, way), None)
-                if bell is not None:
-                    bell.succeed()
+        """Wake the sleeping units of a core, so that they choose in this cycle: something has changed.
+
+        Ways without threads that have operations for them have nothing to choose, and sleep on.
+        """
+        for key, queue in self.ways[core]:
+            if queue and key in self.bells:
+                self.at_phase(self.bells.pop(key), CHOICE)
 
     def ring_all(self, thread: Thread) -> None:
         """Wake the units of a thread's cores."""

@@ -25,6 +25,9 @@ from lstmsim.program.validate import describe_wait, validate
 
 __all__ = ["Machine", "run"]
 
+#: What held back an issue that follows another one of its operation.
+_UNHELD = (0,) * len(CAUSES)
+
 
 class Machine(Dispatcher):
     """Cores and their units as SimPy processes."""
@@ -40,23 +43,28 @@ class Machine(Dispatcher):
     def unit(self, index: int, core: Core, number: int, way: int) -> Process:
         """Run one way of a unit: choose, issue for `cycles`, choose again; sleep while there is no candidate."""
         unit = core.units[number]
+        policy = POLICIES[unit.policy]
         queue = self.queues[index, number, way]
         active, fresh = 0, False
         while True:
-            yield self.phase_of_cycle(CHOICE)
-            known = ((context, seat.thread.ready((seat.member, number), self.now)) for context, seat in queue.items())
-            ready = {context: cycle for context, cycle in known if cycle is not None}
-            chosen = POLICIES[unit.policy](active, fresh, ready)
+            now, chosen = self.now, None
+            if queue:
+                ready = {
+                    context: cycle
+                    for context, seat in queue.items()
+                    if (cycle := seat.thread.ready((seat.member, number), now)) is not None
+                }
+                chosen = policy(active, fresh, ready)
             if chosen is None:
                 bell = self.bells[index, number, way] = self.env.event()
                 yield bell
             elif chosen != active and unit.switch_cycles:
-                self.trace.switch(self.now, index, number, unit.switch_cycles, active, chosen)
+                self.trace.switch(now, index, number, unit.switch_cycles, active, chosen)
                 active, fresh = chosen, True
-                yield self.env.timeout(unit.switch_cycles)
+                yield self.at_phase(self.env.event(), CHOICE, unit.switch_cycles)
             else:
                 active, fresh = chosen, False
-                yield self.env.timeout(self.issue(index, number, chosen))
+                yield self.at_phase(self.env.event(), CHOICE, self.issue(index, number, chosen))
 
     def issue(self, core: int, unit: int, context: int) -> int:
         """Issue the next operation of the chosen thread once. Returns for how many cycles the unit is taken."""
@@ -65,15 +73,15 @@ class Machine(Dispatcher):
         thread, which = seat.thread, (seat.member, unit)
         head = thread.heads[which]
         assert head is not None
-        operation = head.operation
+        operation, now = head.operation, self.now
         who = (core, unit, context, thread.number, head.phase, head.iteration, head.index)
-        until = thread.until(head) if head.left == operation.count else (0,) * len(CAUSES)
+        until = thread.until(head) if head.left == operation.count else _UNHELD
         extra = thread.extra(head)
         way = context % self.program.cores[core].units[unit].ways
-        self.trace.issue(self.now, operation.cycles + extra, 1, who, until, way)
-        self.last_cycle = max(self.last_cycle, self.now)
+        self.trace.issue(now, operation.cycles + extra, 1, who, until, way)
+        self.last_cycle = max(self.last_cycle, now)
         thread.reached[which] = head.phase, head.iteration
-        thread.ended[which] = self.now + extra + operation.cycles
+        thread.ended[which] = now + extra + operation.cycles
         if head.left == operation.count and operation.takes is not None:
             thread.taken[operation.takes] += 1
         head.left -= 1

@@ -178,18 +178,24 @@ class Thread:
             return f"a free slot of buffer {buffer}"
         return None
 
+    def waits(self, head: Head) -> Iterator[tuple[str, int]]:
+        """What holds `head` back: the cause, and the cycle from which it no longer does; `NEVER` if not known yet."""
+        for need in head.operation.needs:
+            yield need.cause, self.over_at(head, need)
+        if head.operation.frame:
+            step = self.phases[head.phase].step(head.iteration, head.operation.ahead)
+            yield "input", self.arrived + step * self.task.frame_interval
+        buffer = head.operation.takes
+        if buffer is not None and self.taken[buffer] >= self.buffers[buffer].slots:
+            turn = self.taken[buffer] - self.buffers[buffer].slots
+            freed = self.freed[buffer]
+            yield self.buffers[buffer].cause, freed[turn] if turn < len(freed) else NEVER
+
     def until(self, head: Head) -> tuple[int, ...]:
         """For each cause the cycle from which it no longer holds `head` back; `NEVER` where that is not known yet."""
         until = dict.fromkeys(CAUSES, 0)
-        for need in head.operation.needs:
-            until[need.cause] = max(until[need.cause], self.over_at(head, need))
-        if head.operation.frame:
-            step = self.phases[head.phase].step(head.iteration, head.operation.ahead)
-            until["input"] = max(until["input"], self.arrived + step * self.task.frame_interval)
-        buffer = head.operation.takes
-        if buffer is not None and self.taken[buffer] >= self.buffers[buffer].slots:
-            cause, turn = self.buffers[buffer].cause, self.taken[buffer] - self.buffers[buffer].slots
-            until[cause] = max(until[cause], self.freed[buffer][turn] if turn < len(self.freed[buffer]) else NEVER)
+        for cause, cycle in self.waits(head):
+            until[cause] = max(until[cause], cycle)
         return tuple(until.values())
 
     def ready(self, which: Stream, now: int) -> int | None:
@@ -198,9 +204,12 @@ class Thread:
         if head is None or self.parked(head) or not head.operation.count:
             return None
         if head.left == head.operation.count:
-            if self.lacking(head) is not None:
-                return None
-            head.since = max(self.since, *self.until(head))
+            since = self.since
+            for _, cycle in self.waits(head):
+                if cycle > now:
+                    return None
+                since = max(since, cycle)
+            head.since = since
         return head.since if head.since <= now else None
 
 
