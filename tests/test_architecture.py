@@ -171,13 +171,24 @@ def tree(name: str) -> ast.Module:
     return ast.parse(FILES[name].read_text(encoding="utf-8"))
 
 
+@cache
+def nodes(name: str) -> tuple[ast.AST, ...]:
+    """All nodes of the module's tree: to walk it costs more than most rules."""
+    return tuple(ast.walk(tree(name)))
+
+
 def part(name: str) -> str:
     return name.split(".")[1] if "." in name else ""
 
 
-def imported(name: str) -> Iterator[str]:
+@cache
+def imported(name: str) -> tuple[str, ...]:
     """Every module that the module imports, wherever in it the import stands."""
-    for node in ast.walk(tree(name)):
+    return tuple(imports_of(name))
+
+
+def imports_of(name: str) -> Iterator[str]:
+    for node in nodes(name):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -264,14 +275,14 @@ def test_the_forms_of_a_result_stand_in_its_own_room() -> None:
     """A result names the module of its forms in words, so that no import shows it."""
     named = 0
     for name in FILES:
-        for node in ast.walk(tree(name)):
+        for node in nodes(name):
             if isinstance(node, ast.ClassDef):
                 for keyword in node.keywords:
                     if keyword.arg == "forms":
                         home = ast.literal_eval(keyword.value)
                         assert home in FILES, f"{name}:{node.lineno}: no module {home}"
                         assert part(home) == part(name), f"{name}:{node.lineno}: {home} is another room's"
-                        assert "FORMS" in {each.id for each in ast.walk(tree(home)) if isinstance(each, ast.Name)}
+                        assert "FORMS" in {each.id for each in nodes(home) if isinstance(each, ast.Name)}
                         named += 1
     assert named > 12
 
@@ -288,7 +299,7 @@ def test_third_party_packages_stay_in_their_places(name: str) -> None:
 @in_every_room
 def test_no_star_imports_no_prints_nothing_unpickled_or_evaluated(name: str) -> None:
     forbidden = {"print", "eval", "exec", "breakpoint", "input"}
-    for node in ast.walk(tree(name)):
+    for node in nodes(name):
         if isinstance(node, ast.ImportFrom):
             assert all(alias.name != "*" for alias in node.names), f"{name}:{node.lineno}: star import"
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
@@ -299,7 +310,7 @@ def test_no_star_imports_no_prints_nothing_unpickled_or_evaluated(name: str) -> 
 @in_every_room
 def test_files_and_functions_are_short(name: str) -> None:
     assert len(FILES[name].read_text(encoding="utf-8").splitlines()) <= FILE_LINES
-    for node in ast.walk(tree(name)):
+    for node in nodes(name):
         if isinstance(node, ast.FunctionDef):
             lines = (node.end_lineno or node.lineno) - node.lineno + 1
             assert lines <= FUNCTION_LINES, f"{name}:{node.lineno}: {node.name} has {lines} lines"
@@ -355,14 +366,16 @@ def defined(name: str) -> set[str]:
     return classes | {each.id for targets in assigned for each in targets if isinstance(each, ast.Name)}
 
 
-#: Classes of machines whose names nobody else uses for something of his own.
-OWN_CLASSES = {
-    each
-    for name in FILES
-    if name.startswith(HOMES)
-    for each in defined(name)
-    if each[:1].isupper() and not each.isupper()
-} - {each for name in FILES if not name.startswith(HOMES) for each in defined(name)}
+@cache
+def own_classes() -> set[str]:
+    """Classes of machines whose names nobody else uses for something of his own."""
+    own, others = (
+        {each for name in FILES if name.startswith(HOMES) == inside for each in defined(name)}
+        for inside in (True, False)
+    )
+    return {each for each in own if each[:1].isupper() and not each.isupper()} - others
+
+
 KIND_WORD = re.compile(rf"(?<![\w-])(?:{'|'.join(MACHINES)})(?![\w-])")
 
 
@@ -374,11 +387,11 @@ def docstrings(node: ast.AST) -> set[int]:
 def named(name: str) -> Iterator[str]:
     """Where the module names a machine in its code, in words."""
     skipped = docstrings(tree(name))
-    for node in ast.walk(tree(name)):
+    for node in nodes(name):
         word = ""
         if isinstance(node, ast.Name | ast.Attribute):
             word = node.id if isinstance(node, ast.Name) else node.attr
-            word = word if word in OWN_CLASSES else ""
+            word = word if word in own_classes() else ""
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in skipped:
             hit = KIND_WORD.search(node.value)
             word = hit[0] if hit else next((each for each in MACHINES.values() if each in node.value), "")
@@ -390,7 +403,7 @@ def named(name: str) -> Iterator[str]:
 
 
 def test_a_machine_is_named_in_its_folder_and_in_the_registry_only() -> None:
-    assert {"ColumnCore", "ColumnNpu", "RowCore", "RowNpu"} <= OWN_CLASSES
+    assert {"ColumnCore", "ColumnNpu", "RowCore", "RowNpu"} <= own_classes()
     strangers = [name for name in FILES if not name.startswith(HOMES)]
     assert len(strangers) > 300
     wrong = [each for name in strangers for each in named(name)]
@@ -440,7 +453,7 @@ def test_no_file_knows_this_machine() -> None:
 @in_every_room
 def test_records_are_built_by_name_and_not_from_rows(name: str) -> None:
     """A field that is added must not move the others: no class is called with a row of values that is spread out."""
-    for node in ast.walk(tree(name)):
+    for node in nodes(name):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id[:1].isupper():
             rows = [each for each in node.args if isinstance(each, ast.Starred) and isinstance(each.value, ast.Tuple)]
             assert not rows, f"{name}:{node.lineno}: {node.func.id}(*(...))"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from dataclasses import is_dataclass
+from functools import cache
 
 import pytest
 
@@ -53,7 +54,8 @@ def attributes_of_its_own(module: ast.Module) -> Iterator[str]:
             yield node.attr
 
 
-def own_words() -> set[str]:
+@cache
+def words_of_machines() -> set[str]:
     """The names that only descriptions of machines have: the keys of all machines, without what others define too."""
     machines = [target_of(kind) for kind in KINDS]
     keys = {key for each in machines for part in (each.chip, each.core) for key in keys_below(part)}
@@ -63,7 +65,6 @@ def own_words() -> set[str]:
     return keys - {*COMMON} - others - NUMPY
 
 
-OWN_WORDS = own_words()
 #: Pieces of kinds that are no words of their own: tables have rows and columns, FPGAs are devices, but nothing else is
 #: an npu.
 PIECES = {piece for kind in MACHINES for piece in kind.split("-")} - {"row", "column", "device"}
@@ -101,7 +102,7 @@ def questions_of(module: ast.Module, own_words: bool = True) -> Iterator[tuple[i
     for node in ast.walk(module):
         line = getattr(node, "lineno", 0)
         if own_words:
-            yield from ((line, word) for word in words_read(node) if word in OWN_WORDS)
+            yield from ((line, word) for word in words_read(node) if word in words_of_machines())
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in skipped:
             pieces = [each for each in PIECES if node.value.strip("-") == each or node.value.endswith(f"-{each}")]
             yield from ((line, repr(node.value)) for _ in pieces)
