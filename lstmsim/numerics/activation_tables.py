@@ -90,7 +90,7 @@ class ActivationTable:
         cells = self.precision.activation_entries
         place = floored(raw, self.source.fraction - self._cells_per_one - _WITHIN)
         place = place + (self._cells_below_zero << _WITHIN)
-        inside = np.clip(place, 0, cells << _WITHIN)
+        inside = np.minimum(np.maximum(place, 0), cells << _WITHIN)
         cell = np.minimum(inside >> _WITHIN, cells - 1)
         lost = beyond[cell]
         if self.function == "log_sigmoid":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import partial
 
@@ -24,8 +25,10 @@ _LARGEST = 1e100
 def _widen(ranges: dict[str, Range], name: str, values: Array) -> None:
     """Widen the range of a name so that it holds further values."""
     low, high = ranges.get(name, (0.0, 0.0))
-    low, high = min(low, float(np.min(values, initial=0))), max(high, float(np.max(values, initial=0)))
-    if not max(-low, high) <= _LARGEST or not np.all(np.isfinite(values)):
+    least, most = float(values.min(initial=0)), float(values.max(initial=0))
+    low, high = min(low, least), max(high, most)
+    # both are NaN if any value is
+    if math.isnan(least) or not max(-low, high) <= _LARGEST:
         raise InputError(f"{name} has no finite range in floating point: no fixed-point format holds it")
     ranges[name] = low, high
 
