@@ -129,6 +129,8 @@ def row_json(row: FusionRow, report: FusionReport) -> dict[str, Any]:
         "kernels": len(row.kernels),
         "read_bytes": row.counts.read,
         "written_bytes": row.counts.written,
+        "dram_bytes": None if row.figures is None else row.figures.dram_bytes,
+        "l2_bytes": None if row.figures is None else row.figures.l2_bytes,
         "recomputed": row.counts.recomputed,
         "grid_barriers": row.grid_barriers,
         "waves": row.waves,

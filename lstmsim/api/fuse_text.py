@@ -26,6 +26,11 @@ __all__ = ["FORMS", "fusion_text"]
 _MOST_KERNELS = 12
 #: What the ratio is to, where a table has one.
 _RATIO = "cycles over those of {}, {}: above 1 is slower"
+#: What the device moves, and why that is another number than what kernels read and write.
+_DRAM = (
+    "DRAM: bytes that the simulated device moves there, in sectors of 32, with partials, but without what L2 still "
+    "has, so this is not their sum"
+)
 #: What is counted as computed again: all that the formulas repeat, which is more than the device does.
 _RECOMPUTED = (
     "evaluations of an element beyond its first in a kernel, as the formulas repeat them; a warp that still has the "
@@ -126,10 +131,12 @@ def _table(report: FusionReport, title: str, rows: Sequence[FusionRow], legend: 
 
     legend: whether the columns are explained.
     """
-    lines = [[title, "kernels", "read", "written", "recomputed", "cycles", "us", "launches", "ratio"]]
+    lines = [[title, "kernels", "read", "written", "DRAM", "recomputed", "cycles", "us", "launches", "ratio"]]
     for each in rows:
-        numbers = (len(each.kernels), each.counts.read, each.counts.written, each.counts.recomputed)
-        lines.append([each.name, *(f"{number:,}" for number in numbers), *_timed(report, each)])
+        numbers = (len(each.kernels), each.counts.read, each.counts.written)
+        dram = "-" if each.figures is None else f"{each.figures.dram_bytes:,}"
+        cells = [each.name, *(f"{number:,}" for number in numbers), dram, f"{each.counts.recomputed:,}"]
+        lines.append([*cells, *_timed(report, each)])
     told = table(lines, left=[0])
     for each in rows:
         told += folded(f"{each.name} was not simulated: {each.refused}") if each.refused else []
@@ -137,6 +144,7 @@ def _table(report: FusionReport, title: str, rows: Sequence[FusionRow], legend: 
     split = any(stage.partials for row in rows for kernel in row.kernels for stage in kernel.stages)
     text = "read, written: bytes beyond the chip, each element once a kernel"
     text += ", without the partials of split results" if split else ""
+    text += f"; {_DRAM}" if any(each.figures is not None for each in rows) else ""
     text += f"; recomputed: {_RECOMPUTED}; launches: their share of the time"
     text += f"; ratio: {_RATIO.format(base.name, _strength(report))}" if base is not None else ""
     filled = [["", "waves", "cores", "occupancy", "grid barriers", "shared bytes", "without reuse"]]

@@ -47,6 +47,8 @@ class FusedFigures:
     accounts: cycles by name over all cores; they add up to `account_cycles`.
     account_cycles: issue slots of all cores times the makespan.
     counts: what was counted, by name: `load_requests`, `requests`, `l1_sectors`, `l2_sectors`, `dram_sectors`.
+    l2_bytes: between all cores and L2, stores included.
+    dram_bytes: between L2 and DRAM: what L2 has not.
     blocks: each block's core, cycle of its placing and of its end, for pictures.
     """
 
@@ -57,6 +59,8 @@ class FusedFigures:
     accounts: Mapping[str, int]
     account_cycles: int
     counts: Mapping[str, int]
+    l2_bytes: int
+    dram_bytes: int
     blocks: tuple[tuple[int, int, int], ...] = ()
 
 

@@ -32,9 +32,37 @@ def test_the_strongest_of_some_baselines_is_not_called_the_strongest(row_sum: st
 
 def test_bytes_that_are_not_counted_are_named(row_sum: str) -> None:
     counted = "read, written: bytes beyond the chip, each element once a kernel"
-    assert f"{counted}, without the partials of split results; recomputed: " in row_sum
+    assert f"{counted}, without the partials of split results; DRAM: " in row_sum
     printed = text("softmax", "--modes", "op,stitch", "--no-cycles", "--no-numbers")
     assert f"{counted}; recomputed: evaluations of an element beyond its first in a kernel, as the" in printed
+
+
+def test_what_the_device_moves_stands_beside_what_kernels_read_and_write() -> None:
+    # sectors of 32 bytes: 4 rows of 2,048 numbers, a sector for the results, and 4 x 32 partials where rows are split
+    report = lstmsim.run_fusion("row-sum", modes=["op", "stitch"], numbers=False)
+    answer = report.to_dict()
+    op, stitch = answer["modes"]
+    assert (op["read_bytes"] + op["written_bytes"], op["dram_bytes"]) == (4 * 8192 + 16, 4 * 8192 + 32)
+    assert stitch["read_bytes"] + stitch["written_bytes"] == 4 * 8192 + 16
+    assert stitch["dram_bytes"] == 4 * 8192 + 32 + 4 * 32 * 4
+    counts = answer["told"]["counts"]
+    assert [stitch["l2_bytes"], stitch["dram_bytes"]] == [32 * counts["l2_sectors"], 32 * counts["dram_sectors"]]
+    rows = [" ".join(line.split()) for line in report.to_text().splitlines()]
+    assert f"stitch 1 32,768 16 33,312 0 {report.told.cycles:,}" in " ".join(rows)
+    told = "DRAM: bytes that the simulated device moves there, in sectors of 32, with partials, but without what L2"
+    assert told in " ".join(rows)
+
+
+def test_the_partials_of_attention_are_half_of_what_it_moves() -> None:
+    # beside the rounding to sectors, these are 40 partials of the maximum, the sum, and 356 results
+    (row,) = lstmsim.run_fusion("attention", modes=["stitch"], numbers=False).to_dict()["modes"]
+    assert (row["read_bytes"] + row["written_bytes"], row["dram_bytes"]) == (59_824, 59_824 + 4 * 40 * 358 + 16)
+
+
+def test_without_cycles_nothing_is_moved() -> None:
+    report = lstmsim.run_fusion("row-sum", modes=["stitch"], numbers=False, cycles=False)
+    assert [report.to_dict()["modes"][0][each] for each in ("dram_bytes", "l2_bytes")] == [None, None]
+    assert "DRAM: bytes" not in report.to_text()
 
 
 def test_a_way_that_was_executed_is_named_once(row_sum: str) -> None:

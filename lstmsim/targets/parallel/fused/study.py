@@ -16,6 +16,7 @@ from lstmsim.targets.parallel.fused.numbers import SETTINGS, fusion_device
 from lstmsim.targets.parallel.fused.writing import fused_run
 from lstmsim.targets.parallel.lowering.outcome import outcome_of
 from lstmsim.targets.parallel.lowering.program import Lowered, program_of_kernels
+from lstmsim.targets.parallel.memory.addresses import SECTOR_BYTES
 from lstmsim.targets.parallel.memory.traffic import priced
 from lstmsim.targets.parallel.metrics import traffic_of
 from lstmsim.targets.sparse import KernelSpan
@@ -78,6 +79,8 @@ class Fused:
             accounts={name: int(cycles.sum()) for name, cycles in outcome.accounts.items()},
             account_cycles=device.sms * device.schedulers * outcome.makespan,
             counts=own.counts,
+            l2_bytes=SECTOR_BYTES * own.counts["l2_sectors"],
+            dram_bytes=SECTOR_BYTES * own.counts["dram_sectors"],
             blocks=tuple(map(tuple, outcome.blocks[:, [2, 3, 5]].tolist())),
         )
 
