@@ -14,6 +14,7 @@ from lstmsim.formats.onnx.values import integer
 __all__ = [
     "MAX_COUNTED",
     "PRIMES",
+    "empty_sizes",
     "frames_of",
     "in_order",
     "open_sizes",
@@ -41,15 +42,23 @@ def open_sizes(network: Any) -> list[str]:
 
 def size_names(network: Any) -> list[str]:
     """Name all sizes that a network's inputs leave open, as `open_sizes`."""
+    return [name for name, _ in _open_dims(network)]
+
+
+def empty_sizes(network: Any) -> list[str]:
+    """Name those of `size_names` that are stated, as 0: some exporters write it for an open size."""
+    return [name for name, dim in _open_dims(network) if dim.HasField("dim_value") and dim.dim_value == 0]
+
+
+def _open_dims(network: Any) -> list[tuple[str, Any]]:
+    """The sizes of a network's inputs that are no numbers above 0, each name once."""
     stored = {each.name for each in network.graph.initializer}
-    names = [
-        _size_name(info, axis)
-        for info in network.graph.input
-        if info.name not in stored
-        for axis, dim in enumerate(info.type.tensor_type.shape.dim)
-        if dim.dim_value <= 0
-    ]
-    return list(dict.fromkeys(names))
+    dims: dict[str, Any] = {}
+    for info in network.graph.input:
+        for axis, dim in enumerate(() if info.name in stored else info.type.tensor_type.shape.dim):
+            if dim.dim_value <= 0:
+                dims.setdefault(_size_name(info, axis), dim)
+    return list(dims.items())
 
 
 def sizes_of_input(info: Any, sizes: Mapping[str, int]) -> tuple[int, ...] | None:

@@ -261,13 +261,36 @@ def test_what_is_not_known_is_left_out_and_said(tmp_path: Path) -> None:
     net.inputs.append(helper.make_tensor_value_info("idle", TensorProto.FLOAT, [3]))
     graph = graph_of_onnx(saved(net.model(), tmp_path))
     assert graph.outputs == ("exp3",)
-    assert graph.about[1] == (
-        "output 'tanh2' is left out: NonZero with output 'nonzero0' is left out: it has results of unknown shape"
-    )
+    assert graph.about[1] == "output 'tanh2' is left out: NonZero with output 'nonzero0' has results of unknown shape"
+    # each reason once
+    assert sum("NonZero" in each for each in graph.about) == 1
     assert "'idle' of the network's inputs: no operation of the graph reads it" in graph.about
     net.outputs = ["tanh2"]
     with pytest.raises(InputError, match="output 'tanh2' is left out"):
         graph_of_onnx(saved(net.model(), tmp_path))
+
+
+def test_what_no_output_reads_is_told_on_its_own(tmp_path: Path) -> None:
+    net = Net()
+    x = net.input("x", 4, 4)
+    net.node("NonZero", x, inner=True)
+    net.node("Exp", x)
+    graph = graph_of_onnx(saved(net.model(), tmp_path))
+    assert "NonZero with output 'nonzero0' is left out: it has results of unknown shape" in graph.about
+
+
+def test_a_stated_size_of_0_is_not_called_open(tmp_path: Path) -> None:
+    net = Net()
+    net.node("Exp", net.input("x", 0, "n", n=3))
+    path = saved(net.model(), tmp_path)
+    with pytest.raises(InputError) as error:
+        graph_of_onnx(path, {"n": 3})
+    (mistake,) = error.value.mistakes
+    said = "the network's inputs state a size of 0, so there is nothing to compute; a number in its place may be given"
+    assert mistake.sentence == f"{said}: x[0]=N"
+    with pytest.raises(InputError, match="leave sizes open; a number is needed for each: n=N"):
+        graph_of_onnx(path, {"x[0]": 2})
+    assert graph_of_onnx(path, {"n": 3, "x[0]": 2}).nodes[0].shape == (2, 3)
 
 
 def test_a_loop_that_all_hangs_on_is_named_with_the_reason(tmp_path: Path) -> None:
@@ -276,7 +299,7 @@ def test_a_loop_that_all_hangs_on_is_named_with_the_reason(tmp_path: Path) -> No
     body = helper.make_graph([helper.make_node("Identity", ["go"], ["on"])], "body", [turn, go], [out])
     net = Net()
     net.outputs = [net.node("Loop", "", "", body=body)]
-    with pytest.raises(InputError, match=r"Loop with output '.*' is left out: it repeats what it holds"):
+    with pytest.raises(InputError, match=r"is left out: Loop with output '\w+' repeats what it holds"):
         graph_of_onnx(saved(net.model(), tmp_path))
 
 

@@ -20,7 +20,7 @@ from lstmsim.formats.onnx.operations.drawing import Drawing
 from lstmsim.formats.onnx.operations.values import Value
 from lstmsim.formats.onnx.operations.walk import Walk
 from lstmsim.formats.onnx.quantized import dequantise
-from lstmsim.formats.onnx.sizes import size_names
+from lstmsim.formats.onnx.sizes import empty_sizes, size_names
 from lstmsim.fusion.graph import Graph
 from lstmsim.fusion.graph_rules import checked_graph, remarks
 from lstmsim.records import record
@@ -84,11 +84,12 @@ def _read(network: Any, name: str, sizes: dict[str, int]) -> OnnxGraph:
     draw = Drawing(network.ByteSize())
     walk = Walk(network, scopes[0], draw, DataFiles(name))
     walk.start(sizes)
-    outputs, about = [], []
+    outputs, about, reasons = [], [], []
     for info in network.graph.output:
         value = walk.known(scopes[0], str(info.name))
         if value is None:
-            about.append(f"output {show(str(info.name))} is left out: {walk.why(scopes[0], str(info.name))}")
+            reasons.append(walk.why(scopes[0], str(info.name)))
+            about.append(f"output {show(str(info.name))} is left out: {reasons[-1]}")
         elif value.stored:
             about.append(f"output {show(str(info.name))} is left out: it does not depend on the inputs")
         else:
@@ -102,7 +103,7 @@ def _read(network: Any, name: str, sizes: dict[str, int]) -> OnnxGraph:
     ordered = list(apart.values())
     nodes, names, stored = draw.nodes([value for _, value in ordered])
     graph = Graph(PurePath(name).stem, tuple(nodes), tuple(names))
-    text = (*_origin(network, name, sizes), *about, *walk.told(), *_unread(network, graph))
+    text = (*_origin(network, name, sizes), *about, *walk.told(reasons), *_unread(network, graph))
     graph = checked_graph(Graph(graph.name, graph.nodes, graph.outputs, text))
     graph = Graph(graph.name, graph.nodes, graph.outputs, (*text, *remarks(graph)))
     return OnnxGraph(graph, dict(zip(names, (label for label, _ in ordered), strict=True)), stored)
@@ -121,10 +122,16 @@ def _check_sizes(network: Any, sizes: Mapping[str, int]) -> None:
         for each, number in sizes.items()
         if each in wanted and (type(number) is not int or not 1 <= number <= MAX_AXIS)
     ]
-    missing = [each for each in wanted if each not in sizes]
-    if missing:
-        words = " ".join(f"{each}=N" for each in missing[:_MOST_TOLD])
-        wrong.append(Mistake("size", f"the network's inputs leave sizes open; a number is needed for each: {words}"))
+    missing, none = [each for each in wanted if each not in sizes], set(empty_sizes(network))
+    for names, told in (
+        ([each for each in missing if each not in none], "leave sizes open; a number is needed for each"),
+        (
+            [each for each in missing if each in none],
+            "state a size of 0, so there is nothing to compute; a number in its place may be given",
+        ),
+    ):
+        words = " ".join(f"{each}=N" for each in names[:_MOST_TOLD])
+        wrong += [Mistake("size", f"the network's inputs {told}: {words}")] if names else []
     if wrong:
         raise InputError(wrong)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from lstmsim.errors import InputError, Mistake
@@ -56,11 +56,11 @@ class Walk:
         self._network, self._main, self._draw, self._files = network, main, draw, files
         self._values: dict[Key, Value] = {}
         self._unknown: dict[Key, str] = {}
-        self._told: dict[str, None] = {}
+        self._told: dict[str, str] = {}
 
-    def told(self) -> list[str]:
-        """Sentences on what was left out or assumed."""
-        told = list(self._told)
+    def told(self, known: Collection[str] = ()) -> list[str]:
+        """Sentences on what was left out or assumed; known: reasons (of `why`) that are told elsewhere."""
+        told = [sentence for sentence, reason in self._told.items() if reason not in known]
         more = len(told) - _MOST_TOLD
         return [*told[:_MOST_TOLD], *([f"and {more} more like these"] if more > 0 else [])]
 
@@ -127,9 +127,7 @@ class Walk:
         """The results of a node that holds others: a function, or a branch of an `If`."""
         node, bodies, name = scope.nodes[index], scope.children[index], label(scope, index)
         if bodies[0].caller is None and node.op_type != "If":
-            why = f"{name} is left out: it repeats what it holds"
-            self._told[why] = None
-            return [], why
+            return [], self._left_out(name, "repeats what it holds")
         body = bodies[0] if bodies[0].caller is not None else self._branch(scope, index, name)
         self._scope(body)
         return [self.known(body, each) for each in body.outputs], f"{name} gives something unknown"
@@ -139,7 +137,7 @@ class Walk:
         then, *others = scope.children[index]
         if condition is not None and condition.stored and condition.size == 1 and others:
             return then if condition.array.any() else others[0]
-        self._told[f"{name}: its then_branch is taken, because its condition is known at run time alone"] = None
+        self._told[f"{name}: its then_branch is taken, because its condition is known at run time alone"] = ""
         return then
 
     def _node(self, scope: Scope, index: int) -> tuple[Sequence[Value | None], str]:
@@ -157,19 +155,24 @@ class Walk:
         try:
             results = self._results(scope, node, given, name if own else "")
         except UnreadableError as reason:
-            self._told[f"{name} is left out: it {reason}"] = None
-            return [], f"{name} is left out: it {reason}"
+            return [], self._left_out(name, str(reason))
         except InputError as error:
             raise InputError([Mistake(name, each.sentence) for each in error.mistakes]) from None
         except RecursionError:
             raise InputError(Mistake(name, "reads numbers that are rearranged too often")) from None
         except _WRONG:
             raise InputError(Mistake(name, "has arguments that do not fit")) from None
-        self._told.update({width_told(each): None for each in results if each is not None and width_told(each)})
+        self._told.update({width_told(each): "" for each in results if each is not None and width_told(each)})
         for output, result in zip(node.output, results, strict=False):
             if result is not None and result.number >= before and output:
                 self._draw.rename(result, str(output))
         return results, f"{name} gives no such result"
+
+    def _left_out(self, name: str, reason: str) -> str:
+        """Tell that a node is left out; returns why its results are unknown."""
+        why = f"{name} {reason}"
+        self._told[f"{name} is left out: it {reason}"] = why
+        return why
 
     def _results(self, scope: Scope, node: Any, given: Arguments, name: str) -> Sequence[Value | None]:
         """What a node gives: by its rule, else as a call of a library. An empty name: it is none of ONNX's own."""
@@ -179,7 +182,7 @@ class Walk:
             try:
                 return _EXPANDED[given.kind](self._draw, given)
             except UnreadableError as reason:
-                self._told[f"{name} is a call of a library: it {reason}"] = None
+                self._told[f"{name} is a call of a library: it {reason}"] = ""
         if name and given.kind in FOLDING:
             try:
                 return FOLDING[given.kind](self._draw, given)
