@@ -35,7 +35,8 @@ test: $(VENV)/.installed-test  ## install what tests need and run every check
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 2
+	@# tests of a file stay together as far as possible: they share what they have simulated
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 readme: $(VENV)/.installed  ## write every command's help and the validation's table into README.md
 	$(BIN)/python tools/readme.py
