@@ -137,13 +137,38 @@ def test_more_nodes_than_a_byte_counts() -> None:
         ({"split_rul": "paper"}, "is no setting of the pass; did you mean 'split_rule'"),
         ({"shared_limit": 98305}, "from 0 to 98304, got 98305"),
         ({"element_threads": 48}, "must be a multiple of 32"),
-        ({"block_threads": 2048, "assumed_registers": 64}, "does not fit an SM, which has 65536"),
+        (
+            {"block_threads": 1024, "assumed_registers": 65},
+            "^block_threads: a block of 1024 threads with 65 registers each does not fit an SM, which has 65536$",
+        ),
+        (
+            {"assumed_registers": 255},
+            "^assumed_registers: 255 for each of the 1024 threads of a block do not fit an SM, which has 65536: "
+            "expected at most 64, or fewer block_threads$",
+        ),
+        (
+            {"block_threads": 2048},
+            r"^block_threads: must be a whole number from 32 to 1024, got 2048; a block of CUDA has no more threads "
+            r"\(CUDA C Programming Guide\)$",
+        ),
+        ({"element_threads": 1056}, "^element_threads: must be a whole number from 32 to 1024, got 1056; a block of"),
+        ({"block_threads": 0}, "^block_threads: must be a whole number from 32 to 1024, got 0$"),
         ({"split_length": True}, "must be a whole number"),
     ],
 )
 def test_settings_that_do_not_fit(settings, sentence) -> None:
     with pytest.raises(InputError, match=sentence):
         FUSED.numbers(CHIP, settings)
+
+
+def test_a_chip_without_room_for_a_warp_is_blamed_itself() -> None:
+    core = replace(CHIP.cores[0], registers=512)
+    with pytest.raises(InputError) as refused:
+        FUSED.numbers(replace(CHIP, cores=(core,)), {})
+    assert str(refused.value) == (
+        "registers: a block of 32 threads with 32 registers each does not fit an SM, which has 512; "
+        "expected at least 1024"
+    )
 
 
 def test_numbers_follow_the_chip() -> None:

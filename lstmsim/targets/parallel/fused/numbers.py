@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -28,6 +29,9 @@ SETTINGS: Mapping[str, str] = {
     "grid_cycles": "cycles of a grid barrier, for costed",
 }
 _MOST_REGISTERS, _MOST = 255, 1 << 30
+#: Threads of a block, whatever else an SM has room for.
+_MOST_THREADS, _SOURCE = 1024, "a block of CUDA has no more threads (CUDA C Programming Guide)"
+_THREADS = ("block_threads", "element_threads")
 
 
 def fusion_device(device: Device, settings: Mapping[str, Any]) -> FusionDevice:
@@ -56,19 +60,22 @@ def fusion_device(device: Device, settings: Mapping[str, Any]) -> FusionDevice:
     refuse(check(name, values[name]) for name, check in _checks(device).items())
     refuse(
         Mistake(name, f"must be a multiple of {device.warp}, the lanes of a warp, got {values[name]}")
-        for name in ("block_threads", "element_threads")
+        for name in _THREADS
         if values[name] % device.warp
     )
     own = ("sms", "warp", "max_warps", "max_blocks", "registers", "shared_bytes")
     result = FusionDevice(**{name: getattr(device, name) for name in own}, **values)
-    refuse(_too_many(result, name) for name in ("block_threads", "element_threads"))
+    given = {name for name, value in settings.items() if value is not None}
+    # both kinds of blocks may not fit for the same reason, which is told once
+    refuse({each.place: each for name in reversed(_THREADS) if (each := _too_many(result, name, given))}.values())
     return result
 
 
 def _defaults(device: Device) -> dict[str, Any]:
     usual = FusionDevice()
     sectors, cycles = device.port
-    threads = min(device.max_warps, device.registers // (usual.assumed_registers * device.warp)) * device.warp
+    warps = min(device.max_warps, device.registers // (usual.assumed_registers * device.warp))
+    threads = max(1, warps) * device.warp
     return {
         "split_rule": usual.split_rule,
         "split_length": usual.split_length,
@@ -91,8 +98,7 @@ def _checks(device: Device) -> Mapping[str, Callable[[str, Any], Mistake | None]
     return {
         "split_rule": partial(bad_choice, known=SPLIT_RULES),
         "split_length": at_most(1, _MOST),
-        "block_threads": at_most(device.warp, device.max_warps * device.warp),
-        "element_threads": at_most(device.warp, device.max_warps * device.warp),
+        **dict.fromkeys(_THREADS, partial(_bad_threads, device=device)),
         "shared_limit": at_most(0, device.shared_bytes),
         "assumed_registers": at_most(1, _MOST_REGISTERS),
         "register_elements": at_most(0, _MOST),
@@ -101,9 +107,25 @@ def _checks(device: Device) -> Mapping[str, Callable[[str, Any], Mistake | None]
     }
 
 
-def _too_many(device: FusionDevice, name: str) -> Mistake | None:
-    threads = getattr(device, name)
+def _bad_threads(name: str, value: object, device: Device) -> Mistake | None:
+    slots = device.max_warps * device.warp
+    wrong = bad_number(name, value, device.warp, min(slots, _MOST_THREADS))
+    if wrong is None or not isinstance(value, int) or value <= _MOST_THREADS or slots < _MOST_THREADS:
+        return wrong
+    return Mistake(name, f"{wrong.sentence}; {_SOURCE}")
+
+
+def _too_many(device: FusionDevice, name: str, given: Collection[str]) -> Mistake | None:
+    """A block that does not fit, in the name of what a user gave; a chip that is too small is blamed itself."""
+    threads, registers = getattr(device, name), device.assumed_registers
     if device.resident(threads, 0):
         return None
-    text = f"a block of {threads} threads with {device.assumed_registers} registers each does not fit an SM"
-    return Mistake(name, f"{text}, which has {device.registers}")
+    if name not in given and "assumed_registers" in given:
+        room = [each for each in range(1, registers) if replace(device, assumed_registers=each).resident(threads, 0)]
+        text = f"{registers} for each of the {threads} threads of a block do not fit an SM, which has"
+        fewer = f"expected at most {room[-1]}, or fewer {name}" if room else "expected fewer"
+        return Mistake("assumed_registers", f"{text} {device.registers}: {fewer}")
+    text = f"a block of {threads} threads with {registers} registers each does not fit an SM, which has"
+    if name in given:
+        return Mistake(name, f"{text} {device.registers}")
+    return Mistake("registers", f"{text} {device.registers}; expected at least {threads * registers}")
