@@ -63,7 +63,7 @@ class Memory:
         if key not in self.held:
             self.held[key] = Timed(np.zeros(width, values.dtype), np.full(width, NEVER, dtype=np.int64))
         timed = self.held[key]
-        if np.any(timed.since[units] != NEVER):
+        if (timed.since[units] != NEVER).any():
             raise ReplayError(f"{key!r} is computed twice (units {units.start} to {units.stop - 1})")
         timed.values[units] = values
         timed.since[units] = since
@@ -76,11 +76,11 @@ class Memory:
         who: the reader, for the error.
         """
         timed = self.held.get(key)
+        if timed is not None and not (timed.since[units] > cycles).any():
+            return timed.values[units]
         since = NEVER if timed is None else timed.since[units]
-        late = np.flatnonzero(np.broadcast_to(since > cycles, cycles.shape))
-        if timed is None or len(late):
-            element = units.start + int(late[0])
-            when = NEVER if timed is None else int(timed.since[element])
-            there = "it has not been computed by then" if when == NEVER else f"it is there only from cycle {when}"
-            raise ReplayError(f"{who} reads element {element} of {key!r} at cycle {int(cycles[late[0]])}, but {there}")
-        return timed.values[units]
+        late = int(np.flatnonzero(np.broadcast_to(since > cycles, cycles.shape))[0])
+        element = units.start + late
+        when = NEVER if timed is None else int(timed.since[element])
+        there = "it has not been computed by then" if when == NEVER else f"it is there only from cycle {when}"
+        raise ReplayError(f"{who} reads element {element} of {key!r} at cycle {int(cycles[late])}, but {there}")

@@ -148,17 +148,21 @@ def test_files_that_are_no_cases(outcome: Callable[[Any], tuple[int, list[str], 
     assert said in errors
 
 
-def test_on_the_command_line(tmp_path: Path) -> None:
-    def tried(*arguments: str) -> tuple[int, str, str]:
-        command = [sys.executable, contract.__file__, *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
-        return done.returncode, done.stdout, done.stderr
-
+def test_on_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "cases.json").write_text(json.dumps([CASE, changed("expect", "makespan_cycles", value=1)]))
-    code, printed, _ = tried("cases.json")
-    assert (code, printed.splitlines()[-1]) == (1, "1 of 2 cases as expected")
-    assert tried("missing.json")[::2] == (2, "missing.json: cannot be read: No such file or directory\n")
-    assert tried(".")[0] == tried()[0] == 2
+    command = [sys.executable, contract.__file__, "cases.json"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (1, "1 of 2 cases as expected")
+    # the process ends with what `main` gives
+    monkeypatch.chdir(tmp_path)
+    assert contract.main(["missing.json"]) == 2
+    assert capsys.readouterr().err == "missing.json: cannot be read: No such file or directory\n"
+    assert contract.main(["."]) == 2
+    with pytest.raises(SystemExit) as ended:
+        contract.main([])
+    assert ended.value.code == 2
 
 
 def test_examples_of_the_tool() -> None:
