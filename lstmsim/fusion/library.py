@@ -39,7 +39,11 @@ _ROWS: Mapping[str, int | str] = {"rows": 1, "length": 256}
 
 _EXAMPLES = (
     NamedGraph(
-        "ln-lstm", "a layer-normalised LSTM step: norms over all four sums and over c", _LAYER, examples.ln_lstm
+        "ln-lstm",
+        "a layer-normalised LSTM step; 43 operations: one norm over all four sums, one over c; lstm-layernorm is "
+        "another graph, with norms of the sums of x and of h apart",
+        _LAYER,
+        examples.ln_lstm,
     ),
     NamedGraph("lstm-tail", "an LSTM step with one matrix for x and h", _LAYER, examples.lstm_tail),
     NamedGraph(
@@ -86,12 +90,20 @@ _EXAMPLES = (
 )
 
 
+#: What is said of a cell's graph beside its source, since another graph is easily taken for it.
+_BESIDE = {
+    "lstm-layernorm": "; 104 operations: norms of the sums of x, of those of h, and of c; ln-lstm is another graph, "
+    "with one norm over the sums of both"
+}
+
+
 def _of_cell(cell: Cell) -> NamedGraph:
     def make(batch: int, hidden: int, input: int, projection: int | None = None) -> Graph:
         return cell_graph(cell, hidden, input, batch, projection)
 
     sizes = {**_LAYER, "projection": 32} if cell.projected else _LAYER
-    return NamedGraph(cell.name, f"a step of the built-in cell ({cell.source})", sizes, make)
+    meaning = f"a step of the built-in cell ({cell.source}){_BESIDE.get(cell.name, '')}"
+    return NamedGraph(cell.name, meaning, sizes, make)
 
 
 #: Graphs by name.

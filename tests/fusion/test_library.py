@@ -76,3 +76,12 @@ def test_all_sizes_are_used() -> None:
             # a size that nothing depends on would be a lie
             changed = named_graph(name, {size: 7 if default == "hidden" else int(default) + 8})
             assert changed.nodes != before.nodes, (name, size)
+
+
+@pytest.mark.parametrize(("name", "other"), [("ln-lstm", "lstm-layernorm"), ("lstm-layernorm", "ln-lstm")])
+def test_the_two_layer_normalised_lstms_point_at_each_other(name: str, other: str) -> None:
+    graph = named_graph(name)
+    operations = sum(node.intensive for node in graph.nodes)
+    for told in (GRAPHS[name].meaning, graph.about[0]):
+        assert f"{operations} operations: " in told
+        assert f"; {other} " in told
