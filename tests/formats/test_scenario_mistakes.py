@@ -126,6 +126,15 @@ def test_what_is_no_scenario_at_all_is_refused(folder, content, sentence):
     assert told(folder, content)[0].startswith(sentence)
 
 
+def test_a_broken_json_file_is_not_called_yaml(folder):
+    (first,) = told(folder, '{"chip": "column-npu-64k"\n "jobs": []}', "s.json")
+    assert first.startswith("s.json:2:2: not valid JSON: ")
+    (other,) = told(folder, '{"chip": "\\U00110000"}', "s.json")
+    assert other.startswith("s.json:1:11: not valid JSON: ")
+    # JSON is YAML, and YAML is read from such a file too
+    assert "not valid" not in told(folder, "a: {b: 1}", "s.json")[0]
+
+
 def test_an_alias_bomb_is_refused(folder):
     lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 12)]

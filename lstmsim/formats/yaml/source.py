@@ -6,6 +6,7 @@ nothing, lists, mappings): no tag of a file can name code. Files are YAML 1.2: `
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import re
@@ -138,6 +139,7 @@ def parse_document(text: str, name: str) -> Document:
     except InputError as error:
         raise InputError([*document.mistakes, *error.mistakes]) from None
     except MarkedYAMLError as error:
+        _refuse_json(text, name)
         mark = error.problem_mark or error.context_mark
         place = f"{name}:{mark.line + 1}:{mark.column + 1}" if mark is not None else name
         raise InputError(Mistake(place, _problem(error))) from None
@@ -163,6 +165,19 @@ def _problem(error: MarkedYAMLError) -> str:
         return "a second document starts here, expected only one"
     words = " ".join(str(part) for part in (error.context, error.problem) if part)
     return f"not valid YAML: {' '.join(words.split())}"
+
+
+def _refuse_json(text: str, name: str) -> None:
+    """Say what is wrong with a JSON file in the words of JSON, if it is no JSON either."""
+    if not name.lower().endswith(".json"):
+        return
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        place = f"{name}:{error.lineno}:{error.colno}"
+        raise InputError(Mistake(place, f"not valid JSON: {error.msg[:1].lower()}{error.msg[1:]}")) from None
+    except (ValueError, RecursionError):
+        return
 
 
 def _refuse_version(text: str, name: str) -> None:
