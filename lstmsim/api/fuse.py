@@ -182,7 +182,7 @@ def run_fusion(
     ([('op', 7), ('xla', 3), ('tvm', 3), ('stitch', 1)], True)
     """
     check_engine(engine)
-    refuse(wrong_whole("seed", seed, 0))
+    refuse(_wrong_seed(seed))
     wanted, told = _modes(modes, mode)
     read, source = graph_of(graph, sizes_from(sizes))
     ready = chip_of(chip, chip_overrides)
@@ -256,6 +256,13 @@ def _remarks(asked: Asked, plan: FusionPlan) -> tuple[str, ...]:
     )
     told = overlap_remarks(asked.graph, _kernels(plan), asked.device.warp)
     return (*filter(None, (asked.not_simulated, asked.not_executed)), *large, *told)
+
+
+def _wrong_seed(seed: object) -> list[Mistake]:
+    """What is wrong with a seed; without one, numbers would be others each time, and nobody could repeat them."""
+    if seed is None:
+        return [Mistake("seed", "must be a whole number of at least 0, got nothing")]
+    return wrong_whole("seed", seed, 0)
 
 
 def _modes(modes: Sequence[str], mode: str | None) -> tuple[tuple[str, ...], str]:

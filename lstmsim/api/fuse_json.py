@@ -36,6 +36,7 @@ def fusion_json(report: FusionReport) -> dict[str, Any]:
         "chip": report.chip.name,
         "frequency_mhz": report.chip.frequency_mhz,
         "engine": report.engine,
+        "seed": report.asked.seed,
         "device": {each.name: getattr(device, each.name) for each in fields(device)},
         "subgraphs": [_subgraph_json(graph, each) for each in report.plan.subgraphs],
         "refused_edges": [
