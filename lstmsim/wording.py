@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 
-__all__ = ["counted", "dotted", "listed", "must_be", "nearest", "show"]
+__all__ = ["counted", "dotted", "given_twice", "listed", "must_be", "nearest", "show"]
 
 _LONGEST = 60
 #: Most names that are compared with a word; of more names, only those of about its length are compared.
@@ -62,6 +62,15 @@ def counted(number: int, what: str) -> str:
     ('1 core', '1,024 cores')
     """
     return f"{number:,} {what if number == 1 else what + 's'}"
+
+
+def given_twice(first: object, second: object) -> str:
+    """What a sentence says of something that may be given once only, so that no value is dropped in silence.
+
+    >>> given_twice(3, "four")
+    "is given twice, as 3 and as 'four'; expected once"
+    """
+    return f"is given twice, as {show(first)} and as {show(second)}; expected once"
 
 
 def listed(words: Iterable[object], conjunction: str = "or") -> str:

@@ -12,7 +12,7 @@ from lstmsim.errors import InputError, Mistake
 from lstmsim.fusion.graph import Graph
 from lstmsim.fusion.graph_rules import checked_graph
 from lstmsim.fusion.library import GRAPHS, named_graph
-from lstmsim.wording import listed, nearest, show
+from lstmsim.wording import given_twice, listed, nearest, show
 
 if TYPE_CHECKING:
     from lstmsim.api.loading import Path
@@ -83,10 +83,13 @@ def sizes_from(given: Collection[str] | Mapping[str, int]) -> dict[str, int]:
     mistakes = []
     for each in given:
         name, equals, value = str(each).partition("=")
-        if not equals or not name.strip() or not _NUMBER.fullmatch(value.strip()):
+        name = name.strip()
+        if not equals or not name or not _NUMBER.fullmatch(value.strip()):
             mistakes.append(Mistake("size", f"expected NAME=NUMBER, like hidden=512, got {show(each)}"))
+        elif name in sizes:
+            mistakes.append(Mistake(f"size {name}", given_twice(sizes[name], int(value))))
         else:
-            sizes[name.strip()] = int(value)
+            sizes[name] = int(value)
     if mistakes:
         raise InputError(mistakes)
     return sizes

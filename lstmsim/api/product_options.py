@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lstmsim.errors import InputError, Mistake
-from lstmsim.wording import listed, nearest, show
+from lstmsim.wording import given_twice, listed, nearest, show
 
 if TYPE_CHECKING:
     from lstmsim.api.loading import Path
@@ -45,14 +45,16 @@ def options_from(
         if name not in known:
             text = f"is no {what}{nearest(str(name), known)}; it has {listed(known, 'and')}"
             mistakes.append(Mistake(f"--set {name}", text))
+        elif name in values:
+            mistakes.append(Mistake(f"--set {name}", given_twice(values[name], value)))
         values[name] = value
     if mistakes:
         raise InputError(mistakes)
     return values
 
 
-def _pair(text: str) -> tuple[str, Any]:
-    name, equals, value = text.partition("=")
+def _pair(text: object) -> tuple[str, Any]:
+    name, equals, value = str(text).partition("=")
     if not equals or not name:
         raise InputError(Mistake("--set", f"expected NAME=VALUE, got {show(text)}"))
     parts = [_plain(each.strip()) for each in value.split(",")]

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import lstmsim
 from lstmsim.formats.traces import load_trace
 from tests.cli.runner import call
 
@@ -74,6 +75,8 @@ def test_what_a_script_reads_agrees_with_itself() -> None:
     strongest = modes[answer["strongest_baseline"]]["makespan_cycles"]
     assert answer["ratio_to_strongest"] == modes["stitch"]["makespan_cycles"] / strongest
     assert answer["loses"] == (answer["ratio_to_strongest"] > 1)
+    assert answer["seed"] == 0
+    assert told("row-sum", "--seed", "7", "--modes", "stitch", "--no-cycles")["seed"] == 7
     run = answer["told"]
     assert sum(run["accounts"].values()) == run["account_cycles"] == 80 * 4 * modes["stitch"]["makespan_cycles"]
     # a launch before each kernel, and the kernels one after the other
@@ -215,6 +218,14 @@ WRONG = {
     ("no.onnx",): "no.onnx",
     ("ln-lstm", "--size", "hiden=4"): "hiden: graph 'ln-lstm' has no such size; did you mean 'hidden'?",
     ("ln-lstm", "--size", "hidden"): "size: expected NAME=NUMBER, like hidden=512, got 'hidden'",
+    ("row-sum", "--size", "rows=3", "--size", "rows=4"): "size rows: is given twice, as 3 and as 4; expected once",
+    (
+        "softmax",
+        "--set",
+        "split_rule=paper",
+        "--set",
+        "split_rule=costed",
+    ): "--set split_rule: is given twice, as 'paper' and as 'costed'; expected once",
     ("ln-lstm", "--size", "hidden=0"): "hidden: must be from 1 to",
     ("cycle.yaml", "--size", "hidden=4"): "size hidden: is for graphs that come with lstmsim",
     ("softmax", "--chip", "v10"): "no chip called 'v10'; did you mean 'v100'?",
@@ -242,3 +253,19 @@ def test_what_is_wrong_gets_a_sentence(arguments: tuple[str, ...], sentence: str
     assert (called.exit_code, called.stdout) == (2, "")
     assert sentence in called.stderr
     assert "Traceback" not in called.stderr
+
+
+@pytest.mark.parametrize(
+    ("argument", "sentence"),
+    [
+        ({"chip": None}, "chip: must be a preset's name, a chip's file or a chip, got nothing"),
+        ({"chip": 5, "chip_overrides": ["l1=8"]}, "chip: must be a preset's name, a chip's file or a chip, got 5"),
+        ({"settings": [5]}, "--set: expected NAME=VALUE, got 5"),
+        ({"settings": None}, "--set: must be a list of texts like 'name=value' or a mapping, got nothing"),
+        ({"seed": None}, "seed: must be a whole number of at least 0, got nothing"),
+    ],
+)
+def test_arguments_of_a_wrong_type_get_a_sentence(argument: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(lstmsim.InputError) as refused:
+        lstmsim.run_fusion("row-sum", **{"cycles": False, "numbers": False, **argument})
+    assert str(refused.value) == sentence
