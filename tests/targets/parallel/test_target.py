@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,15 @@ from lstmsim.formats.traces import READABLE, load_trace
 from lstmsim.program.tabled import TabledProgram
 from lstmsim.program.unflatten import program_of
 from lstmsim.targets.parallel.cells import GATES
+from lstmsim.targets.parallel.device import ParallelDevice
 from lstmsim.targets.parallel.jobs import device_jobs
 from lstmsim.targets.parallel.kernels.dense.recurrent import CELLS, RecurrentSizes, recurrent_layer
 from lstmsim.targets.parallel.kernels.dense.tiles import tile_for
+from lstmsim.targets.parallel.lowering.program import program_of_jobs
 from lstmsim.targets.registry import target_of
+from lstmsim.workload.cells import cell as workload_cell
+from lstmsim.workload.model import Layer, Model
+from lstmsim.workload.scenario import Job
 from tests.timelines import assert_equal
 
 SMALL = {
@@ -147,6 +153,43 @@ def test_a_step_has_no_more_operations_than_its_bound(name: str) -> None:
     operations = sum(len(each.variants[0][1][0].body.operations) for each in program.tasks)
     assert operations <= bound.most * one.steps
     assert len(device_jobs(loaded.chip, loaded.jobs)) == 1
+
+
+@pytest.mark.parametrize("recurrent", ["kernels", "persistent"])
+@pytest.mark.parametrize(
+    ("cell", "hidden", "inputs", "batch"),
+    # rows that begin anywhere, several slices, two products, each default tile
+    [("lstm", 33, 31, 2), ("gru-lbr0", 24, 200, 3), ("rnn", 40, 40, 17), ("gru", 8, 7, 65), ("rnn", 1, 1, 130)],
+)
+def test_products_have_no_more_operations_than_their_bound(
+    recurrent: str, cell: str, hidden: int, inputs: int, batch: int
+) -> None:
+    chip = lstmsim.load_chip("v100")
+    assert isinstance(chip, ParallelDevice)
+    chip = replace(chip, recurrent=recurrent)
+    (one,) = lstmsim.load_scenario(scenario(job(layer(cell, hidden, inputs), steps=1, batch=batch))).jobs
+    real = _operations(chip, one)
+    assert real <= target_of("parallel-device").per_step(chip.cores[:1], one.model, batch).most
+
+
+def _operations(chip: ParallelDevice, one: Job) -> int:
+    """How many operations the blocks of all kernels have."""
+    flat = program_of_jobs(chip.view, device_jobs(chip, [one])).flat
+    row = flat.column("tasks", "profile")
+    for table, column in (("profiles", "first_variant"), ("variants", "first_phase"), ("phases", "body")):
+        row = flat.column(table, column)[row]
+    return int(flat.column("bodies", "operations")[row].sum())
+
+
+def test_the_bound_of_a_product_by_tiles_is_near_what_is_written() -> None:
+    """On the V100: 23.4 million operations were once the bound of an LSTM of 1024 units, which has 2.3 million."""
+    chip = lstmsim.load_chip("v100")
+    assert isinstance(chip, ParallelDevice)
+    (one,) = lstmsim.load_scenario(scenario(job(layer("lstm", 256, 256), steps=1, batch=2))).jobs
+    machine = target_of("parallel-device")
+    assert machine.per_step(chip.cores[:1], one.model, 2).most < 2 * _operations(chip, one)
+    large = Model("large", (Layer(workload_cell("lstm"), 1024, 1024),))
+    assert machine.per_step(chip.cores[:1], large, 2).most < 5_000_000
 
 
 def test_too_large_jobs_are_refused_before_a_kernel_is_written() -> None:
