@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Generic, Protocol, TypeVar
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.program.program import Buffer, Content, Core, Phase, Program, Task, Wide
 from lstmsim.records import record
-from lstmsim.targets.sizes import PerStep, Tally
+from lstmsim.targets.sizes import PerStep, Tally, way_out
 from lstmsim.workload.dispatch import DISPATCH
 from lstmsim.workload.model import Model
 from lstmsim.workload.scenario import Job
@@ -126,12 +127,12 @@ def kinds_of(cores: Sequence[C]) -> Kinds[C]:
     return Kinds(tuple(cores), tuple(places), of)
 
 
-def _per_step(kinds: Kinds[C], job: Job, bound: Bound[C]) -> PerStep:
-    """Bounds on the operations of one step of a job."""
+def _per_step(kinds: Kinds[C], bound: Bound[C], job: Job, batch: int) -> PerStep:
+    """Bounds on the operations of one step of a job, if it has some batch."""
     able = [core for _, core in kinds.allowed(job)]
     if not job.together(len(kinds.cores)):
         able = [core for core in able if core.refusal(job.model) is None]
-    return bound(able, job.model, job.batch, job.split, job.members(len(kinds.cores)))
+    return bound(able, job.model, batch, job.split, job.members(len(kinds.cores)))
 
 
 def check_size(kinds: Kinds[C], jobs: Sequence[Job], bound: Bound[C], *, templates: bool = False) -> None:
@@ -147,9 +148,10 @@ def check_size(kinds: Kinds[C], jobs: Sequence[Job], bound: Bound[C], *, templat
         # by identity: jobs are many, their models few, and comparing models would take most of the time
         key = (id(job.model), job.batch, job.cores, job.split, job.threads)
         if key not in known:
-            known[key] = _per_step(kinds, job, bound)
+            known[key] = _per_step(kinds, bound, job, job.batch)
         tally = Tally() if templates else tally
         wrong = tally.add(repr(job.model.name), known[key], job.steps)
+        wrong = way_out(wrong, job.batch, partial(_per_step, kinds, bound, job))
         if wrong is not None:
             where = "" if wrong.what == "step" else ".steps"
             raise InputError(Mistake(f"jobs.{index}{where} (job {job.name})", wrong.sentence))

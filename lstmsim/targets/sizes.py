@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["MAX_JOB_OPERATIONS", "MAX_OPERATIONS", "MAX_STEP_OPERATIONS", "PerStep", "Tally", "TooLarge"]
+__all__ = ["MAX_JOB_OPERATIONS", "MAX_OPERATIONS", "MAX_STEP_OPERATIONS", "PerStep", "Tally", "TooLarge", "way_out"]
 
 #: Most operations of one step: a program holds them one by one.
 MAX_STEP_OPERATIONS = 500_000
@@ -47,6 +47,25 @@ class TooLarge:
 
     what: str
     sentence: str
+
+
+def way_out(wrong: TooLarge | None, batch: int, bound: Callable[[int], PerStep]) -> TooLarge | None:
+    """Add to what is too large a smaller batch with which a step is not: a half, a quarter and so on, the largest.
+
+    wrong: what is too large; None if nothing is.
+    batch: of the job.
+    bound: from a batch to bounds on the operations of one step.
+
+    >>> way_out(TooLarge("step", "one step takes ..."), 40, lambda batch: PerStep(1, 40_000 * batch)).sentence
+    'one step takes ...; with batch 10 it takes up to 400,000'
+    """
+    if wrong is None or wrong.what != "step":
+        return wrong
+    for shift in range(1, batch.bit_length()):
+        each = bound(batch >> shift)
+        if each.held <= MAX_STEP_OPERATIONS * each.packed:
+            return TooLarge("step", f"{wrong.sentence}; with batch {batch >> shift} it takes up to {each.held:,}")
+    return wrong
 
 
 class Tally:

@@ -20,7 +20,7 @@ from lstmsim.formats.scenario.model_entries import STAND_IN, frames_path, read_m
 from lstmsim.formats.scenario.schema import JobEntry, ScenarioFile
 from lstmsim.formats.yaml.checks import usable, wrong_keys
 from lstmsim.formats.yaml.document import DataPath, Document
-from lstmsim.targets.sizes import Tally, TooLarge
+from lstmsim.targets.sizes import Tally, TooLarge, way_out
 from lstmsim.wording import show
 from lstmsim.workload.cell import Cell
 from lstmsim.workload.model import Model
@@ -81,9 +81,10 @@ def check_jobs(
         if model is None or not runnable or cores.target is None:
             continue
         members, split = entry.threads or len(named_cores(entry) or cores.cores), entry.split or ""
-        step = cores.target.per_step(runnable, model, entry.batch, split, members)
+        bound = partial(cores.target.per_step, runnable, model, split=split, members=members)
         exact = partial(steps.total, index, entry, key, count) if steps.known(index) and not single else None
-        _blame_size(document, path, tally.add(show(model.name), step, most, count, exact))
+        wrong_size = tally.add(show(model.name), bound(entry.batch), most, count, exact)
+        _blame_size(document, path, way_out(wrong_size, entry.batch, bound))
     return models
 
 

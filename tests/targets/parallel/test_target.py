@@ -197,6 +197,19 @@ def test_too_large_jobs_are_refused_before_a_kernel_is_written() -> None:
         lstmsim.simulate({"chip": "v100", "jobs": [job(layer(hidden=100_000, inputs=100_000))]})
 
 
+def test_a_step_that_is_too_large_for_its_batch_is_told_a_smaller_one() -> None:
+    entry = job(layer("lstm", 1024, 1024), steps=1, batch=256)
+    said = r"more than 8,000,000: too many to simulate; with batch 32 it takes up to [67],\d{3},\d{3}$"
+    with pytest.raises(InputError, match=said):
+        lstmsim.load_scenario({"chip": "v100", "jobs": [entry]})
+    asked = lstmsim.load_scenario({"chip": "v100", "jobs": [{**entry, "batch": 32}]})
+    with pytest.raises(InputError, match=said):
+        targets.lower(asked.chip, [replace(asked.jobs[0], batch=256)])
+    # too large with any batch: nothing is promised
+    with pytest.raises(InputError, match=r"too many to simulate$"):
+        lstmsim.load_scenario({"chip": "v100", "jobs": [job(layer("lstm", 4096, 4096), steps=1, batch=2)]})
+
+
 def test_the_tile_of_a_large_product_is_the_largest_that_keeps_every_sm_busy() -> None:
     sms = len(lstmsim.load_chip("v100").cores)
     assert tile_for(4096, 16, sms).bm == 64
