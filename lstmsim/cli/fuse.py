@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from lstmsim.cli.options import engine_option
+from lstmsim.cli.options import chip_options, engine_option, seed_option, setting_option
 from lstmsim.cli.outputs import check_suffix, progress, remark, status
 from lstmsim.cli.product_outputs import OUTPUTS, check_product_outputs, product_options, write_product_outputs
 from lstmsim.errors import ReplayError
@@ -23,21 +23,10 @@ __all__ = ["command"]
     multiple=True,
     help="A size of the graph, like hidden=512, or of an open axis of an ONNX file; repeatable.",
 )
-@click.option("--chip", default="v100", show_default=True, metavar="CHIP", help="A preset's name or a chip's file.")
-@click.option(
-    "--chip-set",
-    "chip_overrides",
-    metavar="PATH=VALUE",
-    multiple=True,
-    help="Change a value of the chip, like partitions=8; repeatable.",
-)
-@click.option(
-    "--set",
+@chip_options("v100", "partitions=8")
+@setting_option(
     "settings",
-    metavar="NAME=VALUE",
-    multiple=True,
-    help="A setting of the pass, like split_rule=costed or shared_limit=2048; docs/fusion.md has all in section 4; "
-    "repeatable.",
+    "A setting of the pass, like split_rule=costed or shared_limit=2048; docs/fusion.md has all in section 4",
 )
 @click.option(
     "--modes",
@@ -65,7 +54,7 @@ __all__ = ["command"]
     default=None,
     help="Execute the kernels on numbers and compare with numpy; default: if the graph is not too large.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of these numbers.")
+@seed_option("Of these numbers.")
 @engine_option
 @click.option("--picture", metavar="FILE", help="Draw the graph with its groups: .png, .svg, .pdf.")
 @click.option("--save", metavar="FILE", help="Write the graph as a graph file: .yaml, .yml or .json.")

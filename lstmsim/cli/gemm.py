@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from lstmsim.cli.options import engine_option
+from lstmsim.cli.options import chip_options, engine_option, seed_option, setting_option
 from lstmsim.cli.outputs import progress, remark, write_json
 from lstmsim.cli.product_outputs import OUTPUTS, check_product_outputs, product_options, write_product_outputs
 
@@ -54,16 +54,7 @@ def _size(text: str) -> object:
     metavar="P[,P...]",
     help="On how many cores; default: all of the chip. Several numbers (1,2,4,8): a table of them.",
 )
-@click.option(
-    "--chip", default="epyc-7742", show_default=True, metavar="CHIP", help="A preset's name or a chip's file."
-)
-@click.option(
-    "--chip-set",
-    "chip_overrides",
-    metavar="PATH=VALUE",
-    multiple=True,
-    help="Change a value of the chip, like frequency_mhz=2000; repeatable.",
-)
+@chip_options("epyc-7742", "frequency_mhz=2000")
 @click.option(
     "--caches",
     default="warm",
@@ -84,12 +75,9 @@ def _size(text: str) -> object:
     metavar="NAME",
     help="How threads that add into the same block of C keep out of each other's way: plan, none, sub, buffer or both.",
 )
-@click.option(
-    "--set",
+@setting_option(
     "settings",
-    metavar="NAME=VALUE",
-    multiple=True,
-    help="A parameter of the planner, like contention=4 or mn=all; repeatable.",
+    "A parameter of the planner, like contention=4 or mn=all",
 )
 @click.option(
     "--baselines/--no-baselines",
@@ -104,7 +92,7 @@ def _size(text: str) -> object:
     default=None,
     help="Compute C in the order of the steps and compare with numpy; default: if the product is not too large.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the numbers of A and B.")
+@seed_option("Of the numbers of A and B.")
 @engine_option
 @product_options("what each thread does over time")
 def command(sizes: tuple[str, ...], **arguments: Any) -> None:

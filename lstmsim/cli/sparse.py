@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from lstmsim.cli.options import engine_option
+from lstmsim.cli.options import chip_options, engine_option, seed_option, setting_option
 from lstmsim.cli.outputs import status
 from lstmsim.cli.product_outputs import OUTPUTS, check_product_outputs, product_options, write_product_outputs
 
@@ -39,20 +39,10 @@ __all__ = ["command"]
     show_default=True,
     help="Columns of the dense operand (rows, for --side right); of sddmm the length of the inner products.",
 )
-@click.option("--chip", default="v100", show_default=True, metavar="CHIP", help="A preset's name or a chip's file.")
-@click.option(
-    "--chip-set",
-    "chip_overrides",
-    metavar="PATH=VALUE",
-    multiple=True,
-    help="Change a value of the chip, like partitions=8; repeatable.",
-)
-@click.option(
-    "--set",
+@chip_options("v100", "partitions=8")
+@setting_option(
     "options",
-    metavar="NAME=VALUE",
-    multiple=True,
-    help="A parameter of the kernel, like tile=64; repeatable.",
+    "A parameter of the kernel, like tile=64",
 )
 @click.option("--prune", type=float, metavar="FRACTION", help="Take this fraction of a model's weights away.")
 @click.option(
@@ -60,9 +50,7 @@ __all__ = ["command"]
 )
 @click.option("--banks", type=click.IntRange(min=1), default=4, show_default=True, help="Banks of a row.")
 @click.option("--block", type=click.IntRange(min=1), default=4, show_default=True, help="Rows and columns of a block.")
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the numbers of dense operands."
-)
+@seed_option("Of the numbers of dense operands.")
 @click.option("--values-seed", type=click.IntRange(min=0), help="Draw the values of a file without values; default: 1.")
 @click.option(
     "--baselines/--no-baselines",
