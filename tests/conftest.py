@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import warnings
 
@@ -34,3 +35,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items if reason is not None else ():
         if item.get_closest_marker("needs_core"):
             item.add_marker(pytest.mark.skip(reason=f"needs the native core, which is missing: {reason}"))
+
+
+def pytest_collection_finish() -> None:
+    """Let the garbage collector pass over what collecting thousands of tests has left, which lives to the end."""
+    gc.freeze()
