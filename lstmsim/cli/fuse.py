@@ -52,7 +52,8 @@ __all__ = ["command"]
     "--numbers/--no-numbers",
     "numbers",
     default=None,
-    help="Execute the kernels on numbers and compare with numpy; default: if the graph is not too large.",
+    help="Execute the kernels on numbers and compare with numpy, with exit code 1 if they differ; default: if the "
+    "graph is not too large.",
 )
 @seed_option("Of these numbers.")
 @engine_option
