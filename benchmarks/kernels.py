@@ -91,7 +91,7 @@ def measured(make: Callable[[], Csr], kernel: str, columns: int) -> dict[str, fl
         result[name], result[f"MB {name}"] = time.perf_counter() - begin, _megabytes()
         return made
 
-    made = part("write", lambda: method.make(task, method.of({}), device))
+    made = part("write", lambda: method.make(task, method.of(task, device), device))
     kernels = part("price", lambda: priced(made.run, device))
     lowered = part("lower", lambda: program_of_kernels(device, kernels))
     totals = part("simulate", lambda: engines.totals(lowered.flat, check=False))
