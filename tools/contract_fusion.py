@@ -8,17 +8,18 @@ and nothing is simulated here.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import fields
 from typing import Any
 
 from lstmsim.api.flat_runs import totals_of_flat
+from lstmsim.api.fuse_json import group_json
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.graphs import graph_from_data
 from lstmsim.fusion.baselines import kernels_of
 from lstmsim.fusion.counts import counted
 from lstmsim.fusion.device import FusionDevice
 from lstmsim.fusion.graph import Graph
-from lstmsim.fusion.plan import MODES, FusionPlan, Group, PlannedKernel, PlannedSubgraph
+from lstmsim.fusion.plan import MODES, FusionPlan, PlannedKernel, PlannedSubgraph
 from lstmsim.fusion.planner import planned
 from lstmsim.targets.parallel.fused.numbers import SETTINGS
 from lstmsim.targets.parallel.fused.study import FUSED
@@ -36,6 +37,7 @@ def chip_of(keys: Case) -> tuple[Any, FusionDevice]:
     keys: the numbers of `FusionDevice` by their names, and a `name`.
     `InputError` for numbers that are missing or impossible.
 
+    >>> from dataclasses import asdict
     >>> chip_of({"name": "v100", **asdict(FusionDevice())})[1] == FusionDevice()
     True
     """
@@ -66,7 +68,7 @@ def _subgraph_shown(subgraph: PlannedSubgraph, names: Sequence[str]) -> dict[str
     kernel = subgraph.kernel
     barriers = [names[each.node] for each in kernel.stages if each.grid_barrier]
     return {
-        "groups": [_group_shown(each, names) for each in subgraph.groups],
+        "groups": [group_json(names, each) for each in subgraph.groups],
         "free": [names[each] for each in subgraph.free],
         "stages": [names[each.node] for each in kernel.stages],
         "schemes": {names[each.node]: each.scheme for each in kernel.stages},
@@ -79,18 +81,6 @@ def _subgraph_shown(subgraph: PlannedSubgraph, names: Sequence[str]) -> dict[str
         "threads": kernel.threads,
         "wave": kernel.wave,
         "registers": kernel.registers,
-    }
-
-
-def _group_shown(group: Group, names: Sequence[str]) -> dict[str, Any]:
-    return {
-        "members": [names[each] for each in group.members],
-        "backbone": names[group.backbone],
-        "sub_backbones": [names[each] for each in group.sub_backbones],
-        "kind": group.kind,
-        "rows": group.rows,
-        "length": group.length,
-        "mapping": None if group.mapping is None else asdict(group.mapping),
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from lstmsim.fusion.plan import Group, PlannedKernel, PlannedSubgraph, Stage
 if TYPE_CHECKING:
     from lstmsim.api.fuse import FusionReport
 
-__all__ = ["SCHEMA", "fusion_json", "row_json"]
+__all__ = ["SCHEMA", "fusion_json", "group_json", "row_json"]
 
 SCHEMA = "lstmsim/fusion/1"
 
@@ -60,7 +61,7 @@ def _subgraph_json(graph: Graph, plan: PlannedSubgraph) -> dict[str, Any]:
     names = [node.name for node in graph.nodes]
     return {
         "nodes": [names[each] for each in plan.nodes],
-        "groups": [_group_json(graph, each) for each in plan.groups],
+        "groups": [group_json(names, each) for each in plan.groups],
         "free": [names[each] for each in plan.free],
         "kernel": _kernel_json(plan.kernel),
         "stages": [_stage_json(graph, plan, each) for each in plan.kernel.stages],
@@ -72,8 +73,12 @@ def _subgraph_json(graph: Graph, plan: PlannedSubgraph) -> dict[str, Any]:
     }
 
 
-def _group_json(graph: Graph, group: Group) -> dict[str, Any]:
-    names = [node.name for node in graph.nodes]
+def group_json(names: Sequence[str], group: Group) -> dict[str, Any]:
+    """A group with its mapping, operations by their names.
+
+    names: of all nodes of the graph, in order.
+    group: the group.
+    """
     return {
         "members": [names[each] for each in group.members],
         "backbone": names[group.backbone],

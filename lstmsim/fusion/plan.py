@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.fusion.device import FusionDevice
 from lstmsim.fusion.graph import Graph
 from lstmsim.records import record
 
@@ -137,8 +138,7 @@ class PlannedKernel:
     name: of the kernel.
     subgraph: number of the sub-graph that it is of.
     stages: in order.
-    inlined: whether an operation that is no stage of this kernel, nor read from outside, is evaluated where it is
-        needed: the numbers of these operations.
+    inlined: operations that are no stage: whoever needs an element of one evaluates it.
     blocks, threads: of the grid, and of a block.
     shared_bytes: of a block, with scratch.
     shared_bytes_before_reuse: the same if no buffer were used twice.
@@ -163,7 +163,7 @@ class PlannedKernel:
     registers: int
     wave: int
     end_barrier: bool = False
-    register_elements: int = 8
+    register_elements: int = FusionDevice.register_elements
 
     @property
     def grid_barriers(self) -> int:

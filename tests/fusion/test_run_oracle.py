@@ -108,7 +108,7 @@ def change(draw: random.Random, kernel: PlannedKernel, plain: Kernel) -> Planned
 
 
 def test_faults_for_the_same_wrong_plans() -> None:
-    found = []
+    faults = []
     for seed, each in enumerate(drawn(3 * COUNT)):
         kernels, plain = each.kernels("stitch"), each.plain_kernels("stitch")
         draw = random.Random(seed)
@@ -116,6 +116,6 @@ def test_faults_for_the_same_wrong_plans() -> None:
         kernels[place] = change(draw, kernels[place], plain[place])
         one, other = each.faults(kernels, plain)
         assert one == other
-        found.append(one)
-    assert True in found
-    assert False in found
+        faults.append(one)
+    assert True in faults
+    assert False in faults

@@ -50,6 +50,12 @@ class Traffic:
     dram_sectors: int
     loads_by_array: dict[str, Loads]
 
+    @property
+    def counts(self) -> dict[str, int]:
+        """The sums over all arrays by their names, as reports have them."""
+        names = ("load_requests", "requests", "l1_sectors", "l2_sectors", "dram_sectors")
+        return {name: getattr(self, name) for name in names}
+
 
 def traffic_of(run: Run, kernels: tuple[Priced, ...]) -> Traffic:
     """The traffic of a run, summed over its kernels.

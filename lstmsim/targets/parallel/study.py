@@ -15,6 +15,7 @@ from lstmsim.targets.parallel.lowering.program import Lowered, program_of_kernel
 from lstmsim.targets.parallel.memory.traffic import priced
 from lstmsim.targets.parallel.methods import CONVERT, METHODS, Method
 from lstmsim.targets.parallel.metrics import Traffic, traffic_of
+from lstmsim.targets.parallel.words import NOT_MODELLED
 from lstmsim.targets.sparse import ArrayLoads, KernelSpan, SparseFigures, SparseTask, SparseWork, Variant
 
 __all__ = ["PRODUCTS", "Products"]
@@ -45,8 +46,7 @@ _MEANINGS = {
     "search_steps": "columns that binary searches looked at",
 }
 _LEFT_OUT = (
-    "instruction fetch, register banks, TLB, slices of L2, rows of DRAM, dual issue",
-    "a sector that another load is still bringing counts as there",
+    *NOT_MODELLED,
     "both operands sparse, a master node that compiles the result, several devices",
     "moving operands to the device, and (but for the row of its own) converting or sorting the matrix",
 )
@@ -165,8 +165,7 @@ def _family(task: SparseTask) -> str:
 
 
 def _counts(traffic: Traffic, metrics: Mapping[str, int]) -> dict[str, float]:
-    names = ("load_requests", "requests", "l1_sectors", "l2_sectors", "dram_sectors")
-    counts: dict[str, float] = {name: getattr(traffic, name) for name in names}
+    counts: dict[str, float] = {**traffic.counts}
     counts |= {name: each for name, each in metrics.items() if name != "macs"}
     if counts.get("lane_slots"):
         counts["efficiency"] = counts["lane_active"] / counts["lane_slots"]

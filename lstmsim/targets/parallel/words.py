@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from lstmsim.workload.figures import MainUnit, Words
 
-__all__ = ["STALLS", "UNIT", "WORDS"]
+__all__ = ["NOT_MODELLED", "STALLS", "UNIT", "WORDS"]
+
+#: What the device leaves out, whatever runs on it.
+NOT_MODELLED = (
+    "instruction fetch, register banks, TLB, slices of L2, rows of DRAM, dual issue",
+    "a sector that another load is still bringing counts as there",
+)
 
 #: Names of cycles that not every machine has.
 STALLS = ("memory", "barrier", "dependence", "start")

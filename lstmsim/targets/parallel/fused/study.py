@@ -19,6 +19,7 @@ from lstmsim.targets.parallel.lowering.program import Lowered, program_of_kernel
 from lstmsim.targets.parallel.memory.addresses import SECTOR_BYTES
 from lstmsim.targets.parallel.memory.traffic import priced
 from lstmsim.targets.parallel.metrics import traffic_of
+from lstmsim.targets.parallel.words import NOT_MODELLED
 from lstmsim.targets.sparse import KernelSpan
 
 __all__ = ["FUSED", "Fused"]
@@ -26,8 +27,7 @@ __all__ = ["FUSED", "Fused"]
 _LEFT_OUT = (
     "integer work for addresses: a move costs nothing, an operation only its own instructions",
     "copies between a thread's registers, and registers that spill",
-    "instruction fetch, register banks, TLB, slices of L2, rows of DRAM, dual issue",
-    "a sector that another load is still bringing counts as there",
+    *NOT_MODELLED,
     "loads of a split result's parts that overlap: each waits until the part before is added, as long as L2 takes",
     "kernels side by side: each begins when the one before it has ended",
 )
@@ -61,10 +61,8 @@ class Fused:
         run = fused_run(graph, kernels, device)
         costs = priced(run, device)
         traffic = traffic_of(run, costs)
-        names = ("load_requests", "requests", "l1_sectors", "l2_sectors", "dram_sectors")
         lowered = program_of_kernels(device, costs, name)
-        counts = {each: getattr(traffic, each) for each in names}
-        return FusedWork(lowered.flat, lowered.names, _Own(lowered, counts))
+        return FusedWork(lowered.flat, lowered.names, _Own(lowered, traffic.counts))
 
     def figures(self, chip: ParallelDevice, work: FusedWork, totals: Totals) -> FusedFigures:
         """What the run of a program came to."""
