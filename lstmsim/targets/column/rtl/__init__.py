@@ -1,0 +1,1 @@
+"""The column-wise NPU as Verilog: what is built, its tables, its memories' contents, its fixed and generated modules."""

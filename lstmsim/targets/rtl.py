@@ -1,0 +1,82 @@
+"""The part of the contract about generated hardware: a machine that can be written as RTL fills this in.
+
+What is here knows no machine: files, events, refusals. `lstmsim.rtl` compiles, simulates and compares.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from lstmsim.errors import Mistake
+from lstmsim.numerics.golden import NetworkRun
+from lstmsim.numerics.jobs import JobNumbers
+from lstmsim.program.program import Program
+from lstmsim.program.trace import Trace
+from lstmsim.records import record
+from lstmsim.workload.precision import Precision
+from lstmsim.workload.scenario import Scenario
+
+__all__ = ["EVENT_KINDS", "Event", "EventKind", "GeneratedHardware"]
+
+#: H a vector is visible, F a job has finished, A a job takes a context, I a tile issues, T a turn of the tail, C the name
+#: of a cycle. The log has the events of a cycle in this order; of one kind in the order of cores, then of threads or
+#: memories (A: of posting).
+EventKind = Literal["H", "F", "A", "I", "T", "C"]
+
+EVENT_KINDS: tuple[EventKind, ...] = ("H", "F", "A", "I", "T", "C")
+
+
+@record
+class Event:
+    """A line of the log: `kind cycle` and its fields, with the core as the last field where there are several cores.
+
+    The fields are, by kind: A thread job; I thread job pass step block of_x group; T none; H job pass step first count
+    hex; F job; C name. `hex` has the elements as one word, the first one in the lowest bits, elements behind `count` 0.
+    """
+
+    kind: EventKind
+    cycle: int
+    fields: tuple[int | str, ...]
+
+    @property
+    def line(self) -> str:
+        """The line of the log, without its end."""
+        return " ".join(map(str, (self.kind, self.cycle, *self.fields)))
+
+
+class GeneratedHardware(ABC):
+    """How a machine is written as RTL."""
+
+    @abstractmethod
+    def refusals(self, scenario: Scenario, precision: Precision | None) -> list[Mistake]:
+        """Why a scenario is outside the subset, each with its key; empty if it is inside.
+
+        precision: None if only cycles are wanted.
+        """
+
+    @abstractmethod
+    def design(self, scenario: Scenario, precision: Precision) -> Any:
+        """Plan the hardware of a scenario that is not refused."""
+
+    @abstractmethod
+    def files(self, design: Any, numbers: Mapping[int, JobNumbers] | None) -> Mapping[str, str]:
+        """Give the files by path, whole: `rtl/`, `data/`, `sim/`, `README.md`; not `golden/`.
+
+        design: as `design` gives it.
+        numbers: of every job, by its place in the scenario; None: cycles alone, no data.
+        """
+
+    @abstractmethod
+    def events(
+        self, design: Any, program: Program, trace: Trace, runs: Mapping[int, NetworkRun] | None
+    ) -> tuple[Event, ...]:
+        """Give what the log must say, in the order of the log.
+
+        runs: the golden runs of all jobs; None: without H.
+        """
+
+    @abstractmethod
+    def words(self, design: Any, event: Event) -> str:
+        """Say an event in words: `issue: thread 0 job speech layer 0 step 1 block 0 of h, group 0`."""
