@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from lstmsim.errors import Mistake
 from lstmsim.numerics.golden import NetworkRun
@@ -47,7 +47,18 @@ class Event:
 
 
 class GeneratedHardware(ABC):
-    """How a machine is written as RTL."""
+    """How a machine is written as RTL.
+
+    top: the module that is the hardware.
+    testbench: the module that is simulated, in one of the `.v` files under `sim/`. It has a register `cycle`, the number
+        of the present cycle, writes `events.txt` into the folder in which it runs, and knows two arguments: `+limit=N`
+        ends the simulation after cycle N, `+vcd=FILE` writes all signals.
+    timing_define: is defined when the files have no numbers.
+    """
+
+    top: ClassVar[str]
+    testbench: ClassVar[str]
+    timing_define: ClassVar[str]
 
     @abstractmethod
     def refusals(self, scenario: Scenario, precision: Precision | None) -> list[Mistake]:
@@ -79,4 +90,7 @@ class GeneratedHardware(ABC):
 
     @abstractmethod
     def words(self, design: Any, event: Event) -> str:
-        """Say an event in words: `issue: thread 0 job speech layer 0 step 1 block 0 of h, group 0`."""
+        """Say the fields of an event in words: `thread 0 job speech layer 0 step 1 block 0 of h, group 0`.
+
+        Neither kind nor cycle are in it; empty for an event without fields.
+        """

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from lstmsim.targets.fusion import FusedKernels
     from lstmsim.targets.gemm import GemmThreads
     from lstmsim.targets.hardware import Hardware
+    from lstmsim.targets.rtl import GeneratedHardware
     from lstmsim.targets.sparse import SparseKernels
     from lstmsim.workload.planned import PlannedProducts
 
@@ -131,6 +132,10 @@ class Target(Entries, ABC):
 
     def fused_kernels(self) -> FusedKernels | None:
         """Its kernels for fused parts of a graph; None: it has none."""
+        return None
+
+    def generated_hardware(self) -> GeneratedHardware | None:
+        """How the machine is written as RTL; None: it is not."""
         return None
 
     def planned(self, chip: Any, jobs: Sequence[Job]) -> PlannedProducts | None:
