@@ -50,11 +50,12 @@ class ActivationTable:
     negative: bool = False
 
     @cached_property
-    def _cells_below_zero(self) -> int:
+    def cells_below_zero(self) -> int:
+        """How many cells lie below 0: the argument 0 is at the lower end of the cell of that number."""
         return self.precision.activation_entries // (1 if self.negative else 2)
 
     @cached_property
-    def _cells_per_one(self) -> int:
+    def cells_per_one(self) -> int:
         """Logarithm of the number of cells per unit of the argument; negative if a cell is wider than one unit."""
         return self.precision.activation_entries.bit_length() - (2 * self.precision.activation_range).bit_length()
 
@@ -66,8 +67,8 @@ class ActivationTable:
         """
         linear = self.precision.activation == "linear"
         entries = self.precision.activation_entries
-        cells = np.arange(entries + linear) - self._cells_below_zero
-        exact = FUNCTIONS[self.function](np.ldexp(cells + (0.0 if linear else 0.5), -self._cells_per_one))
+        cells = np.arange(entries + linear) - self.cells_below_zero
+        exact = FUNCTIONS[self.function](np.ldexp(cells + (0.0 if linear else 0.5), -self.cells_per_one))
         values, _ = self.result.held(exact)
         with np.errstate(over="ignore"):
             beyond = np.abs(np.rint(np.ldexp(exact, self.result.fraction)) - values) > 1
@@ -88,8 +89,8 @@ class ActivationTable:
         """
         values, beyond = self._held
         cells = self.precision.activation_entries
-        place = floored(raw, self.source.fraction - self._cells_per_one - _WITHIN)
-        place = place + (self._cells_below_zero << _WITHIN)
+        place = floored(raw, self.source.fraction - self.cells_per_one - _WITHIN)
+        place = place + (self.cells_below_zero << _WITHIN)
         inside = np.minimum(np.maximum(place, 0), cells << _WITHIN)
         cell = np.minimum(inside >> _WITHIN, cells - 1)
         lost = beyond[cell]

@@ -34,7 +34,7 @@ def _widen(ranges: dict[str, Range], name: str, values: Array) -> None:
 
 
 def calibrate(network: Network, stimuli: Sequence[Stimulus]) -> tuple[tuple[Mapping[str, Range], ...], ...]:
-    """Measure the ranges of x and of every sum and node, name to range, `[layer][direction]`.
+    """Measure the ranges of x and of every sum, node and parameter, name to range, `[layer][direction]`.
 
     network: runs in float64. An initial state counts for the node that feeds the state.
     stimuli: what it runs on, at least one.
@@ -52,6 +52,10 @@ def calibrate(network: Network, stimuli: Sequence[Stimulus]) -> tuple[tuple[Mapp
         raise InputError("calibration needs at least one stimulus")
     reached: list[list[dict[str, Range]]] = [[{} for _ in both] for both in network.passes]
     with np.errstate(all="ignore"):
+        for both, passes in zip(network.passes, reached, strict=True):
+            for weights, ranges in zip(both, passes, strict=True):
+                for name, values in weights.parameters.items():
+                    _widen(ranges, name, values)
         for stimulus in stimuli:
             x = stimulus.x.astype(np.float64)
             for number, layer in enumerate(network.model.layers):

@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.numerics.activation_tables import TABULATED, ActivationTable
+from lstmsim.numerics.adapters import Adapter, quantized
 from lstmsim.numerics.arithmetic import Array
 from lstmsim.numerics.calibration import Range, calibrate
 from lstmsim.numerics.fixed_point import (
@@ -30,15 +31,16 @@ from lstmsim.numerics.fixed_point import (
     shifted,
     wrap,
 )
+from lstmsim.numerics.formats import Format, formats_of, largest_of, q_format
 from lstmsim.numerics.weights import Floats, Network, PassWeights, Stimulus
 from lstmsim.workload.cell import Node
 from lstmsim.workload.model import Layer
 from lstmsim.workload.precision import Precision
 
-__all__ = ["FixedArithmetic", "fixed_arithmetic", "fixed_passes"]
+__all__ = ["FixedArithmetic", "Rescaling", "fixed_arithmetic", "fixed_passes"]
 
-#: Bits of a bias in its sum's units: a large bias may meet an equally large product.
-_BIAS_BITS = 32
+#: A scale as a factor and a shift: value * factor >> shift, rounded.
+Rescaling = tuple[np.int64, int]
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +49,7 @@ class FixedArithmetic:
 
     layer, weights: the layer and its weights in this direction.
     precision: widths of all numbers.
-    ranges: what every sum, node and x reached in floating point.
+    ranges: what every sum, node, parameter and x reached in floating point.
     x: format of the input; it has a scale for each column if a layer below gives the input.
     saturated: by name, how many results did not fit their format, over all calls.
     overflowed: by name, how many finished sums did not fit the accumulator, over all calls.
@@ -74,34 +76,17 @@ class FixedArithmetic:
     def counting_anew(self) -> FixedArithmetic:
         """Give the same arithmetic with new counters that begin at 0; weights and tables are shared, not copied."""
         # computed before the copy, so that all copies share the results
-        for name in ("formats", "_quantized", "_adapters", "_parameters", "_constants", "_tables"):
-            getattr(self, name)
+        for name, each in vars(type(self)).items():
+            if isinstance(each, cached_property):
+                getattr(self, name)
         other = copy(self)
         other.__dict__.update(saturated=Counter(), overflowed=Counter())
         return other
 
     @cached_property
-    def formats(self) -> Mapping[str, QFormat | VectorFormat]:
+    def formats(self) -> Mapping[str, Format]:
         """Format of x and of every sum, node, state and parameter; a state has the format of the node that feeds it."""
-        cell, precision = self.layer.cell, self.precision
-        formats: dict[str, QFormat | VectorFormat] = {"x": self.x}
-        for each in cell.sums:
-            formats[each.name] = QFormat.of(self._largest(each.name), precision.tail_bits)
-        for node in cell.nodes:
-            largest = self._largest(node.name)
-            if node.operation == "quantize":
-                formats[node.name] = VectorFormat.of(largest, precision.vector_bits, precision.tail_bits)
-            else:
-                kept = node.name in cell.states.values()
-                formats[node.name] = QFormat.of(largest, precision.state_bits if kept else precision.tail_bits)
-        for name in cell.parameters:
-            largest = float(np.abs(self.weights.parameters[name]).max(initial=0))
-            formats[name] = QFormat.of(largest, precision.tail_bits)
-        return formats | {state: formats[target] for state, target in cell.states.items()}
-
-    def _largest(self, name: str) -> float:
-        low, high = self.ranges[name]
-        return max(-low, high)
+        return formats_of(self.layer.cell, self.ranges, self.x, self.precision)
 
     def encode(self, x: Floats) -> Array:
         """Turn the input into integers; saturations count under x."""
@@ -125,28 +110,15 @@ class FixedArithmetic:
         assert isinstance(own, VectorFormat)
         return own.scale
 
-    def _largest_of_vector(self, name: str) -> float:
-        return self._largest(self.layer.cell.states.get(name, name))
-
     @cached_property
     def _quantized(self) -> Mapping[str, tuple[Mapping[str, Array], Floats]]:
         """For each sum its weights by vector, as integers, and the real number per row that one unit stands for."""
-        top = (1 << (self.precision.weight_bits - 1)) - 1
-        quantized = {}
+        weights, states = {}, self.layer.cell.states
         for each in self.layer.cell.sums:
             folded = {name: self.weights.matrices[each.name, name] * self._scale(name) for name in each.vectors}
-            # A vector that is always 0 has no scale of its own and must not set the scale of the other vectors.
-            counted = [part for name, part in folded.items() if self._largest_of_vector(name) > 0]
-            largest = np.max([np.abs(part).max(axis=1) for part in counted or folded.values()], axis=0)
-            if self.precision.weight_scale == "tensor":
-                largest = np.full_like(largest, largest.max())
-            unit = largest / top
-            divisor = np.where(unit > 0, unit, 1)[:, None]
-            quantized[each.name] = (
-                {name: np.clip(np.rint(part / divisor), -top, top) for name, part in folded.items()},
-                unit,
-            )
-        return quantized
+            idle = {name for name in folded if largest_of(self.ranges[states.get(name, name)]) == 0}
+            weights[each.name] = quantized(folded, idle, self.precision)
+        return weights
 
     def matrix(self, sum_: str, vector: str) -> Array:
         """Give the weights as whole numbers in float64, because numpy multiplies matrices of integers slowly.
@@ -164,20 +136,17 @@ class FixedArithmetic:
         return total.astype(np.int64) + part.astype(np.int64)
 
     @cached_property
-    def _adapters(self) -> Mapping[str, tuple[Array, Array, Array]]:
-        """For each sum its rows' multipliers, shifts and biases."""
-        adapters = {}
-        for name, (_, unit) in self._quantized.items():
-            fraction = self._q_format(name).fraction
-            bias = self.weights.biases.get(name, np.zeros_like(unit))
-            raw, _ = QFormat(_BIAS_BITS, fraction).held(bias)
-            adapters[name] = (*multipliers(unit, fraction, self.precision.multiplier_bits), raw)
-        return adapters
+    def adapters(self) -> Mapping[str, Adapter]:
+        """For each sum what the adapter does to its rows."""
+        return {
+            name: Adapter.of(
+                unit, self.weights.biases.get(name, np.zeros_like(unit)), self._q_format(name), self.precision
+            )
+            for name, (_, unit) in self._quantized.items()
+        }
 
     def _q_format(self, name: str) -> QFormat:
-        """The Q-format of a name; a vector gives the format of its single elements."""
-        own = self.formats[name]
-        return own.element if isinstance(own, VectorFormat) else own
+        return q_format(self.formats[name])
 
     def adapt(self, sum_: str, total: Array, units: slice) -> Array:
         """Multiply by the row's factor, shift and round into the sum's format, add the bias, saturate.
@@ -191,8 +160,8 @@ class FixedArithmetic:
         held = wrap(total, self.precision.accumulator_bits)
         if lost := int(np.count_nonzero(held != total)):
             self.overflowed[sum_] += lost
-        factor, shift, bias = (each[units] for each in self._adapters[sum_])
-        return self._fit(sum_, shifted(held * factor, shift) + bias)
+        own = self.adapters[sum_]
+        return self._fit(sum_, shifted(held * own.factor[units], own.shift[units]) + own.bias[units])
 
     def _fit(self, name: str, exact: Array) -> Array:
         return self._noted(name, *saturate(exact, self.formats[name]))
@@ -206,38 +175,59 @@ class FixedArithmetic:
         """
         operands = [self._operand(each, values, units) for each in node.inputs]
         if node.operation in TABULATED:
-            return self._noted(node.name, *self._tables[node.name](operands[0][0]))
+            return self._noted(node.name, *self.tables[node.name](operands[0][0]))
         if node.operation == "quantize":
-            factor, shift = multipliers(1 / self._scale(node.name), -operands[0][1], self.precision.multiplier_bits)
+            factor, shift = self.quantizers[node.name]
             return self._fit(node.name, shifted(operands[0][0] * factor, shift))
         return self._fit(node.name, combine(node.operation, operands, self._q_format(node.name).fraction))
 
     def _operand(self, name: str | float, values: Mapping[str, Array], units: slice) -> Operand:
         """An input's integers and fraction; elements of a vector are brought into its element format first."""
         if not isinstance(name, str):
-            return self._constants[name]
+            return self.constants[name]
         own = self.formats[name]
-        if name in self._parameters:
-            return self._parameters[name][units], self._q_format(name).fraction
+        if name in self.parameters:
+            return self.parameters[name][units], self._q_format(name).fraction
         if isinstance(own, QFormat):
             return values[name], own.fraction
-        factor, shift = multipliers(own.scale, own.element.fraction, self.precision.multiplier_bits)
+        factor, shift = self.readers[name]
         # Not counted: the element format holds the vector's range, up to the rounding of the multiplier.
         return saturate(shifted(values[name] * factor, shift), own.element)[0], own.element.fraction
 
     @cached_property
-    def _parameters(self) -> Mapping[str, Array]:
+    def quantizers(self) -> Mapping[str, Rescaling]:
+        """For each `quantize` node the factor and the shift that bring its input into the integers of the vector."""
+        inputs = {each.name: each.inputs[0] for each in self.layer.cell.nodes if each.operation == "quantize"}
+        return {name: self._rescaling(1 / self._scale(name), -self._fraction(own)) for name, own in inputs.items()}
+
+    def _fraction(self, operand: str | float) -> int:
+        return self._q_format(operand).fraction if isinstance(operand, str) else self.constants[operand][1]
+
+    @cached_property
+    def readers(self) -> Mapping[str, Rescaling]:
+        """For each vector that nodes read the factor and the shift that bring its integers into its element format."""
+        read = dict.fromkeys(name for each in self.layer.cell.nodes for name in each.sources)
+        vectors = {name: own for name in read if isinstance(own := self.formats[name], VectorFormat)}
+        return {name: self._rescaling(own.scale, own.element.fraction) for name, own in vectors.items()}
+
+    def _rescaling(self, scale: ArrayLike, fraction: int) -> Rescaling:
+        factor, shift = multipliers(scale, fraction, self.precision.multiplier_bits)
+        return np.int64(factor), int(shift)
+
+    @cached_property
+    def parameters(self) -> Mapping[str, Array]:
+        """Each parameter in its format, [units]."""
         return {name: self.formats[name].held(self.weights.parameters[name])[0] for name in self.layer.cell.parameters}
 
     @cached_property
-    def _constants(self) -> Mapping[float, Operand]:
-        """Plain numbers, each in the finest format that holds it."""
+    def constants(self) -> Mapping[float, Operand]:
+        """Plain numbers of nodes, each in the finest format that holds it: [1] and the fraction."""
         numbers = {each for node in self.layer.cell.nodes for each in node.inputs if not isinstance(each, str)}
         formats = {each: QFormat.of(abs(each), self.precision.tail_bits) for each in numbers}
         return {each: (own.held([each])[0], own.fraction) for each, own in formats.items()}
 
     @cached_property
-    def _tables(self) -> Mapping[str, ActivationTable]:
+    def tables(self) -> Mapping[str, ActivationTable]:
         """The table of each node that has one; an exp table lies below 0 if calibration saw no argument above 0.
 
         So the exponential gates of a stabilised cell use their whole table: their arguments are never positive.
@@ -245,11 +235,10 @@ class FixedArithmetic:
         states, tables = self.layer.cell.states, {}
         for node in self.layer.cell.nodes:
             if node.operation in TABULATED:
-                source = next(iter(node.sources))
+                (source,) = node.sources
                 negative = node.operation == "exp" and self.ranges[states.get(source, source)][1] <= 0
-                result = self._q_format(node.name)
-                arguments = self._q_format(source)
-                tables[node.name] = ActivationTable(node.operation, self.precision, arguments, result, negative)
+                formats = self._q_format(source), self._q_format(node.name)
+                tables[node.name] = ActivationTable(node.operation, self.precision, *formats, negative)
         return tables
 
     def decode(self, name: str, values: Array) -> NDArray[np.float64]:
@@ -286,8 +275,7 @@ def fixed_passes(
     """
     if mistakes := precision.mistakes():
         raise InputError([Mistake(f"precision.{key}", text) for key, text in mistakes])
-    low, high = ranges[0][0]["x"]
-    x = VectorFormat.of(max(-low, high), precision.vector_bits, precision.tail_bits)
+    x = VectorFormat.of(largest_of(ranges[0][0]["x"]), precision.vector_bits, precision.tail_bits)
     layers = []
     for layer, weights, reached in zip(network.model.layers, network.passes, ranges, strict=True):
         both = tuple(

@@ -1,0 +1,69 @@
+"""Constants of the adapter: whole numbers as weights of a sum, and the factor, shift and bias of each of its rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from lstmsim.numerics.arithmetic import Array
+from lstmsim.numerics.fixed_point import QFormat, multipliers
+from lstmsim.numerics.weights import Floats
+from lstmsim.workload.precision import Precision
+
+__all__ = ["Adapter", "quantized"]
+
+#: Bits of a bias in its sum's units: a large bias may meet an equally large product.
+_BIAS_BITS = 32
+
+
+@dataclass(frozen=True, eq=False)
+class Adapter:
+    """What the adapter does to the rows of a sum: `(total * factor) >> shift`, rounded, plus `bias`.
+
+    factor: [units], 0 or more, below 2**multiplier_bits.
+    shift: [units], bits to the right; negative to the left.
+    bias: [units], in the format of the sum.
+
+    >>> own = Adapter.of(np.array([0.75, 0.25]), np.array([1.0, 0.0]), QFormat(16, 8), Precision(multiplier_bits=4))
+    >>> own.factor.tolist(), own.shift.tolist(), own.bias.tolist()
+    ([12, 8], [-4, -3], [256, 0])
+    """
+
+    factor: Array
+    shift: Array
+    bias: Array
+
+    @classmethod
+    def of(cls, unit: Floats, bias: Floats, result: QFormat, precision: Precision) -> Adapter:
+        """Make the adapter of a sum.
+
+        unit: [units], the real number that one unit of each row's accumulator stands for.
+        bias: [units], real numbers.
+        result: format of the sum.
+        precision: gives the width of factors.
+        """
+        raw, _ = QFormat(_BIAS_BITS, result.fraction).held(bias)
+        return cls(*multipliers(unit, result.fraction, precision.multiplier_bits), raw)
+
+
+def quantized(folded: Mapping[str, Floats], idle: set[str], precision: Precision) -> tuple[Mapping[str, Array], Floats]:
+    """Give the weights of a sum as whole numbers in float64, and the real number that one unit of each row stands for.
+
+    folded: vector to weights times the scales of the vector's columns, [units, width].
+    idle: vectors that are always 0. They have no scale of their own and must not set that of the other vectors.
+    precision: gives the width of weights, and whether a sum has one scale.
+
+    >>> weights, unit = quantized({"x": np.array([[1.0, 0.5]])}, set(), Precision(weight_bits=4))
+    >>> weights["x"].tolist(), unit.round(4).tolist()
+    ([[7.0, 4.0]], [0.1429])
+    """
+    top = (1 << (precision.weight_bits - 1)) - 1
+    counted = [part for name, part in folded.items() if name not in idle]
+    largest = np.max([np.abs(part).max(axis=1) for part in counted or folded.values()], axis=0)
+    if precision.weight_scale == "tensor":
+        largest = np.full_like(largest, largest.max())
+    unit: Floats = largest / top
+    divisor = np.where(unit > 0, unit, 1)[:, None]
+    return {name: np.clip(np.rint(part / divisor), -top, top) for name, part in folded.items()}, unit
