@@ -6,8 +6,6 @@ thread have a place for every row block of every segment whose values others wai
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from lstmsim.records import record
 from lstmsim.targets.column.rtl.plan import Program
 from lstmsim.targets.column.rtl.rows import SegmentRow, StageRow, Want
@@ -82,9 +80,10 @@ def awaits(program: Program, tail_width: int) -> Awaits:
     for each in segments:
         stamps.append(places if each.number in given else -1)
         places += program.stages[each.stage_row].blocks if each.number in given else 0
-    rows, blocks = [], []
+    rows: list[tuple[AwaitRow, ...]] = []
+    blocks: list[BlockAwait] = []
     for each in segments:
-        own = []
+        own: list[AwaitRow] = []
         for want in each.wants:
             row, more = _row(program, segments, each, want, stamps[want.segment], len(blocks), tail_width)
             own += row
@@ -109,31 +108,25 @@ def _row(
         return ([AwaitRow(stamp + there.blocks - 1, False, want.lag, cycles)] if cycles > 0 else []), []
     if (here.units, here.unit_count) == (there.units, there.unit_count):
         return ([AwaitRow(stamp, True, want.lag, want.cycles)] if want.cycles > 0 else []), []
-    blocks = []
-    for number in range(here.blocks):
-        block, turns = _overlap(here, number, there, tail_width)
-        blocks.append(BlockAwait(stamp + block, max(0, turns + want.cycles)))
+    blocks = [_overlap(here, number, there, want.cycles, stamp, tail_width) for number in range(here.blocks)]
     if not any(each.cycles for each in blocks):
         return [], []
     return [AwaitRow(stamp, False, want.lag, 0, first)], blocks
 
 
-def _overlap(here: StageRow, number: int, there: StageRow, tail_width: int) -> tuple[int, int]:
-    """The last block of another stage with units of a block of this, and how many turns later those units come.
+def _overlap(here: StageRow, number: int, there: StageRow, cycles: int, stamp: int, tail_width: int) -> BlockAwait:
+    """What a block waits for of the blocks of another stage that have some of its units.
 
-    The blocks before that one are there sooner: each block starts after all turns of the one before it.
+    Of those that it waits for at all, the last one is there last, because a block starts after all turns of the one
+    before it.
     """
     start = number * here.units
     last = min(start + here.units, here.unit_count) - 1
-    block = last // there.units
-    begin = block * there.units
-    return block, max(_later(start, begin, unit, tail_width) for unit in _units(max(start, begin), last, tail_width))
-
-
-def _units(low: int, last: int, tail_width: int) -> Iterator[int]:
-    """Units that show all differences of turns: they repeat after `tail_width`."""
-    return iter(range(low, min(last, low + tail_width) + 1))
-
-
-def _later(start: int, begin: int, unit: int, tail_width: int) -> int:
-    return (unit - begin) // tail_width - (unit - start) // tail_width
+    for block in range(last // there.units, start // there.units - 1, -1):
+        begin = block * there.units
+        low, high = max(start, begin), min(last, begin + there.units - 1)
+        units = range(low, min(high, low + tail_width) + 1)  # all differences of turns are among these
+        delay = cycles + max((unit - begin) // tail_width - (unit - start) // tail_width for unit in units)
+        if delay > 0:
+            return BlockAwait(stamp + block, delay)
+    return BlockAwait(stamp, 0)
