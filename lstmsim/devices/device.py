@@ -26,6 +26,8 @@ class Packing:
     group: how many products have it in common.
     summed: how many products leave the block as one sum.
     logic: elements of the device's logic that correct each product.
+    mixed_signs: whether each operand of a block is signed or not by its own choice, so that the lower parts of a wide
+        operand take the whole width.
 
     >>> pair = Packing("int8 pair", products=2, widths=(8, 8), shares="either", group=2)
     >>> pair.takes(8, 8), pair.takes(16, 8), pair.serves(weight=1, vector=64), pair.serves(weight=1, vector=1)
@@ -39,6 +41,7 @@ class Packing:
     group: int = 1
     summed: int = 1
     logic: int = 0
+    mixed_signs: bool = False
 
     def takes(self, first_bits: int, second_bits: int) -> bool:
         """Say whether operands of those widths go in."""
@@ -67,16 +70,19 @@ class Packing:
         """Say of how many products of this packing one product of wider signed operands is put together.
 
         The upper part of an operand is signed and takes the whole width; the lower parts are not signed and take a bit
-        less.
+        less, unless a block multiplies signed and unsigned operands alike.
 
         >>> two = Packing("two 18x19", 2, (18, 19))
         >>> two.pieces(16, 16), two.pieces(32, 17), two.pieces(35, 37)
         (1, 2, 4)
+        >>> Packing("18x18", 1, (18, 18), mixed_signs=True).pieces(36, 17)
+        2
         """
         low, high = self.widths
+        sign = 0 if self.mixed_signs else 1
 
         def parts(bits: int, width: int) -> int:
-            return 1 if bits <= width else 1 + -(-(bits - width) // (width - 1))
+            return 1 if bits <= width else 1 + -(-(bits - width) // (width - sign))
 
         ways = ((first_bits, second_bits), (second_bits, first_bits))
         return min(parts(one, low) * parts(other, high) for one, other in ways)

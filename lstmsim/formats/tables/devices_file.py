@@ -38,6 +38,7 @@ class PackingEntry(Entry):
     group: Bits = 1
     summed: Bits = 1
     logic: Annotated[int, Key(low=0, high=1_000_000)] = 0
+    mixed_signs: bool = False
 
 
 class MemoryEntry(Entry):
