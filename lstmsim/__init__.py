@@ -2,7 +2,7 @@
 
 Each command of `lstmsim` is a function here, under the same name (`import` is `import_model`, `list` is `list_known`,
 `load-latency` is `load_latency`, `program` is `run_program`, `sparse` is `run_sparse`, `gemm` is `run_gemm`,
-`fuse` is `run_fusion`), and gives what the command prints as a result.
+`fuse` is `run_fusion`, `rtl` is `run_rtl`), and gives what the command prints as a result.
 
     simulate, run, trace       one simulation: its report, all of it, what happened cycle by cycle
     explain, serving           why a run is not faster; what serving its jobs came to
@@ -14,6 +14,7 @@ Each command of `lstmsim` is a function here, under the same name (`import` is `
     run_gemm                   threads for a matrix product: planned, its time, its result, other ways to do the same
     run_gemm_threads           the same on several numbers of threads (`lstmsim gemm --threads 1,2,4`)
     run_fusion                 few kernels for the memory-intensive part of a graph: their time, other ways to cut it
+    run_rtl                    the chip as Verilog, simulated and compared with lstmsim event for event
     fit, energy                what a chip takes of an FPGA; relative energy of its jobs
     accuracy, validate         fixed point against floating point; published figures against simulated ones
     import_model               networks of other frameworks (from_torch, from_keras: of modules in memory)
@@ -55,6 +56,8 @@ if TYPE_CHECKING:
     from lstmsim.api.pictures import plot, plot_accuracy, plot_comparison, plot_load_latency, plot_sweep, timeline
     from lstmsim.api.product_files import save_result
     from lstmsim.api.programs import load_program, run_program, save_program
+    from lstmsim.api.rtl import run_rtl
+    from lstmsim.api.rtl_pictures import plot_rtl
     from lstmsim.api.run import Run, check_numerics, explain, outputs, run, serving, simulate, trace
     from lstmsim.api.saving import load_trace, save_outputs, save_report, save_trace
     from lstmsim.api.serving.load_latency import load_latency
@@ -122,6 +125,7 @@ __all__ = [
     "plot_fusion",
     "plot_kernels",
     "plot_load_latency",
+    "plot_rtl",
     "plot_sweep",
     "plot_threads",
     "run",
@@ -129,6 +133,7 @@ __all__ = [
     "run_gemm",
     "run_gemm_threads",
     "run_program",
+    "run_rtl",
     "run_sparse",
     "saturate",
     "save_graph",
@@ -189,6 +194,8 @@ _HOMES = {
         "run_program",
         "save_program",
     ),
+    "lstmsim.api.rtl": ("run_rtl",),
+    "lstmsim.api.rtl_pictures": ("plot_rtl",),
     "lstmsim.api.run": (
         "Run",
         "check_numerics",

@@ -43,6 +43,7 @@ BELOW: dict[str, set[str]] = {
     "targets": {"native", "workload", "program", "numerics", "sparse", "fusion"},
     "metrics": {"workload", "program"},
     "replay": {"workload", "program", "numerics", "targets", "metrics"},
+    "rtl": {"targets", "formats"},
     "traffic": {"workload", "program", "metrics"},
     "explanations": {"workload", "program", "engines", "targets", "metrics"},
     "html": {"workload", "targets", "metrics", "traffic", "formats", ""},
@@ -86,6 +87,7 @@ BELOW: dict[str, set[str]] = {
         "validation",
         "html",
         "plots",
+        "rtl",
         "",
     },
     "cli": {
@@ -304,7 +306,9 @@ def test_no_star_imports_no_prints_nothing_unpickled_or_evaluated(name: str) -> 
             assert all(alias.name != "*" for alias in node.names), f"{name}:{node.lineno}: star import"
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             assert node.func.id not in forbidden, f"{name}:{node.lineno}: {node.func.id}()"
-    assert not {"pickle", "marshal", "shelve", "subprocess"} & set(imported(name))
+    # programs of others run in one place, which ends whatever they start
+    others = set() if name == "lstmsim.rtl.programs" else {"subprocess"}
+    assert not {"pickle", "marshal", "shelve", *others} & set(imported(name))
 
 
 @in_every_room

@@ -29,6 +29,7 @@ COMMANDS = {
     "sparse": "lstmsim.cli.sparse",
     "gemm": "lstmsim.cli.gemm",
     "fuse": "lstmsim.cli.fuse",
+    "rtl": "lstmsim.cli.rtl",
     "search": "lstmsim.cli.search",
     "sweep": "lstmsim.cli.sweep",
     "merge": "lstmsim.cli.merge",

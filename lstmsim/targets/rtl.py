@@ -20,8 +20,8 @@ from lstmsim.workload.scenario import Scenario
 
 __all__ = ["EVENT_KINDS", "Event", "EventKind", "GeneratedHardware"]
 
-#: H a vector is visible, F a job has finished, A a job takes a context, I a tile issues, T a turn of the tail, C the name
-#: of a cycle. The log has the events of a cycle in this order; of one kind in the order of cores, then of threads or
+#: H a vector is visible, F a job has finished, A a job takes a context, I a tile issues, T a turn of the tail, C the
+#: name of a cycle. The log has the events of a cycle in this order; of one kind in the order of cores, then of threads or
 #: memories (A: of posting).
 EventKind = Literal["H", "F", "A", "I", "T", "C"]
 
@@ -50,9 +50,9 @@ class GeneratedHardware(ABC):
     """How a machine is written as RTL.
 
     top: the module that is the hardware.
-    testbench: the module that is simulated, in one of the `.v` files under `sim/`. It has a register `cycle`, the number
-        of the present cycle, writes `events.txt` into the folder in which it runs, and knows two arguments: `+limit=N`
-        ends the simulation after cycle N, `+vcd=FILE` writes all signals.
+    testbench: the module that is simulated, in one of the `.v` files under `sim/`. It has a register `cycle`, the
+        number of the present cycle, writes `events.txt` into the folder in which it runs, and knows two arguments:
+        `+limit=N` ends the simulation after cycle N, `+vcd=FILE` writes all signals.
     timing_define: is defined when the files have no numbers.
     """
 
@@ -70,6 +70,10 @@ class GeneratedHardware(ABC):
     @abstractmethod
     def design(self, scenario: Scenario, precision: Precision) -> Any:
         """Plan the hardware of a scenario that is not refused."""
+
+    @abstractmethod
+    def posted(self, design: Any) -> tuple[int, ...]:
+        """Give the place in the scenario of each job, in the order of the jobs' numbers in events."""
 
     @abstractmethod
     def files(self, design: Any, numbers: Mapping[int, JobNumbers] | None) -> Mapping[str, str]:

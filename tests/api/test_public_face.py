@@ -31,7 +31,7 @@ SWEEP = {"scenario": PLAIN, "axes": {"ep": {"path": "chip.cores.0.ep", "values":
 
 #: The function of each command whose name is not the command's with `_` for `-`.
 NAMES = {"import": "import_model", "list": "list_known", "program": "run_program"}
-NAMES |= {"sparse": "run_sparse", "gemm": "run_gemm", "fuse": "run_fusion"}
+NAMES |= {"sparse": "run_sparse", "gemm": "run_gemm", "fuse": "run_fusion", "rtl": "run_rtl"}
 
 
 def function_of(command: str) -> str:

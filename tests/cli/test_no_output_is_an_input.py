@@ -43,6 +43,7 @@ OUTPUTS = {
     "sparse": {"--json": ".json", "--output": ".npy", "--timeline": ".png", "--trace": ".csv"},
     "gemm": {"--json": ".json", "--output": ".npy", "--timeline": ".png", "--trace": ".csv"},
     "fuse": {"--json": ".json", "--picture": ".svg", "--save": ".yaml", "--timeline": ".png", "--trace": ".csv"},
+    "rtl": {"--json": ".json", "--vcd": ".vcd", "--timeline": ".png"},
     "search": {"--json": ".json"},
     "sweep": {"--plot": ".svg"},
     "merge": {"--plot": ".svg"},
@@ -52,7 +53,7 @@ OUTPUTS = {
     "list": {"--json": ".json"},
 }
 #: Folders, whose own tests are below.
-FOLDERS = {("sweep", "--out"), ("load-latency", "--out")}
+FOLDERS = {("sweep", "--out"), ("load-latency", "--out"), ("rtl", "--out")}
 #: Options that take a text and write nothing.
 OTHERS = {
     *(
@@ -80,6 +81,7 @@ ARGUMENTS = {
     "sparse": ("data/matrix.mtx", "--chip", "data/chip.json"),
     "gemm": ("--model", "data/model.json", "--chip", "data/chip.json"),
     "fuse": ("data/graph.yaml", "--chip", "data/chip.json"),
+    "rtl": ("s.json", "--out", "design", "--verify"),
     "search": ("s.json", "--npe", "4096"),
     "sweep": ("sweep.json", "--out", "kept"),
     "merge": ("out.sqlite", "data/shard.sqlite"),

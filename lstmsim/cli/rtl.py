@@ -1,0 +1,116 @@
+"""`lstmsim rtl`."""
+
+from __future__ import annotations
+
+import click
+
+from lstmsim.cli.options import engine_option
+from lstmsim.cli.outputs import check_outputs, check_suffix, inputs_of, remark, status, write_json
+from lstmsim.errors import InputError, Mistake, ReplayError
+
+__all__ = ["command"]
+
+#: Named here too, because asking `lstmsim.rtl` would import what a help text does not need.
+SIMULATORS = ("icarus", "verilator")
+
+
+@click.command(name="rtl", short_help="The chip as Verilog, proved equal to the simulation.")
+@click.argument("scenario", type=click.Path())
+@click.option("--out", "folder", metavar="DIR", required=True, help="The folder that gets the files.")
+@click.option("--verify", is_flag=True, help="Simulate the Verilog and compare it: exit code 1 if it differs.")
+@click.option(
+    "--simulator",
+    type=click.Choice(SIMULATORS),
+    default="icarus",
+    show_default=True,
+    help="With --verify; verilator compiles long and runs fast.",
+)
+@click.option("--timing-only", is_flag=True, help="Cycles only: no weights are needed, no numbers are computed.")
+@click.option(
+    "--random-weights",
+    metavar="SEED",
+    type=click.IntRange(0, 2**32 - 1),
+    help="Draw weights for models that have none.",
+)
+@click.option(
+    "--set", "overrides", metavar="PATH=VALUE", multiple=True, help="Change a value of the scenario; repeatable."
+)
+@click.option("--replace", is_flag=True, help="Also replace files in DIR that were changed since lstmsim wrote them.")
+@click.option("--vcd", metavar="FILE", help="With --verify: signals of the RTL, and beside them lstmsim's: .vcd.")
+@click.option("--timeline", metavar="FILE", help="With --verify: draw both, one above the other: .png, .svg, .pdf.")
+@click.option("--json", "json_path", metavar="FILE", help="Write the result as JSON; - is standard output.")
+@engine_option
+def command(
+    scenario: str,
+    folder: str,
+    verify: bool,
+    simulator: str,
+    timing_only: bool,
+    random_weights: int | None,
+    overrides: tuple[str, ...],
+    replace: bool,
+    vcd: str | None,
+    timeline: str | None,
+    json_path: str | None,
+    engine: str,
+) -> None:
+    """Write the chip of the file SCENARIO, with its jobs, as Verilog into a folder.
+
+    With --verify the Verilog is simulated and compared with lstmsim: every issue, turn of the tail, admission, finish,
+    name of a cycle, and all bits of every h. docs/rtl.md says what can be built, and what each file is.
+
+    \b
+    lstmsim rtl scenario.yaml --out npu --random-weights 0
+    lstmsim rtl scenario.yaml --out npu --verify --timing-only
+    lstmsim rtl scenario.yaml --out npu --verify --simulator verilator --vcd both.vcd
+    """
+    _check(scenario, overrides, folder, verify, {"--json": json_path, "--vcd": vcd, "--timeline": timeline})
+    from lstmsim.api.rtl import run_rtl
+
+    with status("writing and simulating the RTL" if verify else "writing the RTL"):
+        report = run_rtl(
+            scenario,
+            folder,
+            verify=verify,
+            simulator=simulator,
+            timing_only=timing_only,
+            random_weights=random_weights,
+            replace=replace,
+            vcd=vcd,
+            overrides=overrides,
+            engine=engine,
+        )
+    if timeline is not None:
+        with status(f"drawing {timeline}"):
+            from lstmsim.api.rtl_pictures import plot_rtl
+
+            plot_rtl(report, timeline)
+    if json_path is not None:
+        write_json(json_path, report.to_dict())
+    if json_path != "-":
+        click.echo(report.to_text())
+    for text in report.remarks:
+        remark(text)
+    remark(f"wrote {folder}")
+    for path in (vcd, timeline, None if json_path == "-" else json_path):
+        if path is not None:
+            remark(f"wrote {path}")
+    if report.wrong:
+        # all is written, for whoever looks for the reason; scripts see it by the exit code
+        raise ReplayError(report.wrong)
+
+
+def _check(
+    scenario: str, overrides: tuple[str, ...], folder: str, verify: bool, outputs: dict[str, str | None]
+) -> None:
+    """Refuse outputs that cannot be written, before anything is run."""
+    from lstmsim.plots.figures import SUFFIXES
+
+    check_suffix("--vcd", outputs["--vcd"], (".vcd",))
+    check_suffix("--timeline", outputs["--timeline"], SUFFIXES)
+    only = [name for name in ("--vcd", "--timeline") if outputs[name] is not None and not verify]
+    if only:
+        raise InputError([Mistake(name, "only with --verify: without it no RTL is simulated") for name in only])
+    if not folder:
+        raise InputError(Mistake("--out", "the name is empty"))
+    check_outputs(outputs, inputs=inputs_of(scenario, overrides))

@@ -1,0 +1,1 @@
+"""Generated hardware, compiled, simulated, and compared with what the simulator says; it knows no machine."""
