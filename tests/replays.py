@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from lstmsim import engines, targets
 from lstmsim.errors import InputError
-from lstmsim.numerics.fixed import fixed_arithmetic
+from lstmsim.numerics.fixed_networks import fixed_arithmetic
 from lstmsim.numerics.golden import run_network
 from lstmsim.numerics.weights import random_network, random_stimulus
 from lstmsim.program.program import Program

@@ -31,7 +31,7 @@ from lstmsim.formats.weights import read_weights
 from lstmsim.formats.weights.safetensors import read_safetensors
 from lstmsim.numerics.accuracy import accuracy
 from lstmsim.numerics.arithmetic import Arithmetic
-from lstmsim.numerics.fixed import fixed_arithmetic
+from lstmsim.numerics.fixed_networks import fixed_arithmetic
 from lstmsim.numerics.golden import float_arithmetic, run_network
 from lstmsim.numerics.weights import Network, Stimulus
 from lstmsim.plots.accuracy import plot

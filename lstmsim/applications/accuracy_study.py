@@ -18,7 +18,8 @@ from lstmsim.errors import InputError, Mistake
 from lstmsim.numerics.accuracy import Accuracy, accuracy
 from lstmsim.numerics.arithmetic import Arithmetic
 from lstmsim.numerics.calibration import Range, calibrate
-from lstmsim.numerics.fixed import FixedArithmetic, fixed_passes
+from lstmsim.numerics.fixed import FixedArithmetic
+from lstmsim.numerics.fixed_networks import fixed_chip
 from lstmsim.numerics.jobs import JobData, fixed_numbers, float_numbers, run_jobs
 from lstmsim.numerics.weights import Floats, Stimulus
 from lstmsim.results import Table
@@ -264,9 +265,8 @@ def words_accuracy(spelled: Spelling, precision: Precision, note: Callable[[int]
     1.0
     """
     networks = {"encoder": spelled.g2p.encoder, "decoder": spelled.g2p.decoder}
-    own = {
-        which: fixed_passes(network, [[spelled.ranges[which]]], precision)[0][0] for which, network in networks.items()
-    }
+    chip = fixed_chip([(network, [[spelled.ranges[which]]]) for which, network in networks.items()], precision)
+    own = {which: passes[0][0] for which, passes in zip(networks, chip, strict=True)}
     runner = arithmetic_runner(own["encoder"], own["decoder"])
     changed = []
     for word, expected in spelled.phonemes.items():

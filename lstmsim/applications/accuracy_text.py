@@ -59,11 +59,14 @@ def job_title(job: JobAccuracy) -> str:
 
 def _precision_lines(own: Precision) -> list[str]:
     kind = "table entries" if own.activation == "table" else "straight pieces"
+    shared = ["formats shared by all passes of a kind of cell"] * (own.formats == "shared")
+    shared += ["one shift for all rows of a sum"] * (own.shift == "common")
     return [
         f"{own.weight_bits}-bit weights (a scale per {own.weight_scale}), {own.vector_bits}-bit vectors, "
         f"{own.accumulator_bits}-bit accumulator, {own.multiplier_bits}-bit multiplier,",
         f"{own.tail_bits}-bit tail, {own.state_bits}-bit state, activation functions of {own.activation_entries} "
-        f"{kind} over -{own.activation_range} ... {own.activation_range}",
+        f"{kind} over -{own.activation_range} ... {own.activation_range}{',' * bool(shared)}",
+        *([", ".join(shared)] if shared else []),
     ]
 
 

@@ -36,16 +36,22 @@ class Adapter:
     bias: Array
 
     @classmethod
-    def of(cls, unit: Floats, bias: Floats, result: QFormat, precision: Precision) -> Adapter:
+    def of(
+        cls, unit: Floats, bias: Floats, result: QFormat, precision: Precision, largest: float | None = None
+    ) -> Adapter:
         """Make the adapter of a sum.
 
         unit: [units], the real number that one unit of each row's accumulator stands for.
         bias: [units], real numbers.
         result: format of the sum.
-        precision: gives the width of factors.
+        precision: gives the width of factors, and whether rows share a shift.
+        largest: with a common shift, that of this unit is taken; None: that of the largest of the rows.
         """
         raw, _ = QFormat(_BIAS_BITS, result.fraction).held(bias)
-        return cls(*multipliers(unit, result.fraction, precision.multiplier_bits), raw)
+        common = None
+        if precision.shift == "common":
+            common = float(unit.max(initial=0)) if largest is None else largest
+        return cls(*multipliers(unit, result.fraction, precision.multiplier_bits, common), raw)
 
 
 def quantized(folded: Mapping[str, Floats], idle: set[str], precision: Precision) -> tuple[Mapping[str, Array], Floats]:

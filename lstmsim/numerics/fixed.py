@@ -8,7 +8,7 @@ into a Q-format. This dequantisation stands behind the adapter, as in the column
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,11 +16,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lstmsim.errors import InputError, Mistake
 from lstmsim.numerics.activation_tables import TABULATED, ActivationTable
 from lstmsim.numerics.adapters import Adapter, quantized
 from lstmsim.numerics.arithmetic import Array
-from lstmsim.numerics.calibration import Range, calibrate
+from lstmsim.numerics.calibration import Range
 from lstmsim.numerics.fixed_point import (
     Operand,
     QFormat,
@@ -32,12 +31,12 @@ from lstmsim.numerics.fixed_point import (
     wrap,
 )
 from lstmsim.numerics.formats import Format, formats_of, largest_of, q_format
-from lstmsim.numerics.weights import Floats, Network, PassWeights, Stimulus
+from lstmsim.numerics.weights import Floats, PassWeights
 from lstmsim.workload.cell import Node
 from lstmsim.workload.model import Layer
 from lstmsim.workload.precision import Precision
 
-__all__ = ["FixedArithmetic", "Rescaling", "fixed_arithmetic", "fixed_passes"]
+__all__ = ["FixedArithmetic", "Rescaling"]
 
 #: A scale as a factor and a shift: value * factor >> shift, rounded.
 Rescaling = tuple[np.int64, int]
@@ -53,9 +52,11 @@ class FixedArithmetic:
     x: format of the input; it has a scale for each column if a layer below gives the input.
     saturated: by name, how many results did not fit their format, over all calls.
     overflowed: by name, how many finished sums did not fit the accumulator, over all calls.
+    largest_units: by sum, the unit whose shift all rows take; empty: that of the sum's own largest (`shift: common`).
 
     Neither count depends on how the units are cut into row blocks, nor on the order of additions.
 
+    >>> from lstmsim.numerics.fixed_networks import fixed_arithmetic
     >>> from lstmsim.numerics.weights import random_network, random_stimulus
     >>> from lstmsim.workload.cells import cell
     >>> from lstmsim.workload.model import Model
@@ -72,6 +73,7 @@ class FixedArithmetic:
     x: VectorFormat
     saturated: Counter[str] = field(default_factory=Counter)
     overflowed: Counter[str] = field(default_factory=Counter)
+    largest_units: Mapping[str, float] = field(default_factory=dict)
 
     def counting_anew(self) -> FixedArithmetic:
         """Give the same arithmetic with new counters that begin at 0; weights and tables are shared, not copied."""
@@ -110,6 +112,11 @@ class FixedArithmetic:
         assert isinstance(own, VectorFormat)
         return own.scale
 
+    @property
+    def scale_of_h(self) -> NDArray[np.float64]:
+        """The real number that one unit of an element of h stands for."""
+        return self._scale("h")
+
     @cached_property
     def _quantized(self) -> Mapping[str, tuple[Mapping[str, Array], Floats]]:
         """For each sum its weights by vector, as integers, and the real number per row that one unit stands for."""
@@ -140,13 +147,22 @@ class FixedArithmetic:
         """For each sum what the adapter does to its rows."""
         return {
             name: Adapter.of(
-                unit, self.weights.biases.get(name, np.zeros_like(unit)), self._q_format(name), self.precision
+                unit,
+                self.weights.biases.get(name, np.zeros_like(unit)),
+                self._q_format(name),
+                self.precision,
+                self.largest_units.get(name),
             )
             for name, (_, unit) in self._quantized.items()
         }
 
     def _q_format(self, name: str) -> QFormat:
         return q_format(self.formats[name])
+
+    @property
+    def units(self) -> Mapping[str, Floats]:
+        """For each sum the real number that one unit of each row's accumulator stands for, [units]."""
+        return {name: unit for name, (_, unit) in self._quantized.items()}
 
     def adapt(self, sum_: str, total: Array, units: slice) -> Array:
         """Multiply by the row's factor, shift and round into the sum's format, add the bias, saturate.
@@ -244,44 +260,3 @@ class FixedArithmetic:
     def decode(self, name: str, values: Array) -> NDArray[np.float64]:
         """Give the real numbers that a name's integers stand for."""
         return self.formats[name].real(values)
-
-
-def fixed_arithmetic(
-    network: Network, stimulus: Stimulus | Sequence[Stimulus], precision: Precision
-) -> tuple[tuple[FixedArithmetic, ...], ...]:
-    """Make the arithmetic `[layer][direction]` of a network, with formats that hold all that the stimuli reach.
-
-    network: the weights.
-    stimulus: one stimulus or several, which the network is calibrated on.
-    precision: widths of all numbers.
-
-    `InputError` if a width is not possible or a value of the floating-point run is not finite.
-    """
-    return fixed_passes(
-        network, calibrate(network, [stimulus] if isinstance(stimulus, Stimulus) else stimulus), precision
-    )
-
-
-def fixed_passes(
-    network: Network, ranges: Sequence[Sequence[Mapping[str, Range]]], precision: Precision
-) -> tuple[tuple[FixedArithmetic, ...], ...]:
-    """Make the arithmetic `[layer][direction]` of a network whose ranges are known.
-
-    network: the weights.
-    ranges: name to range, `[layer][direction]`, as `calibrate` gives them.
-    precision: widths of all numbers.
-
-    `InputError` if a width is not possible.
-    """
-    if mistakes := precision.mistakes():
-        raise InputError([Mistake(f"precision.{key}", text) for key, text in mistakes])
-    x = VectorFormat.of(largest_of(ranges[0][0]["x"]), precision.vector_bits, precision.tail_bits)
-    layers = []
-    for layer, weights, reached in zip(network.model.layers, network.passes, ranges, strict=True):
-        both = tuple(
-            FixedArithmetic(layer, own, precision, each, x) for own, each in zip(weights, reached, strict=True)
-        )
-        layers.append(both)
-        scales = [np.broadcast_to(each._scale("h"), layer.width("h")) for each in both]
-        x = VectorFormat(precision.vector_bits, np.concatenate(scales), x.element)
-    return tuple(layers)

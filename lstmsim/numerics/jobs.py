@@ -10,7 +10,7 @@ import numpy as np
 from lstmsim.errors import InputError, Mistake
 from lstmsim.numerics.arithmetic import Arithmetic
 from lstmsim.numerics.calibration import calibrate
-from lstmsim.numerics.fixed import FixedArithmetic, fixed_passes
+from lstmsim.numerics.fixed_networks import fixed_chip
 from lstmsim.numerics.golden import NetworkRun, float_arithmetic, run_network
 from lstmsim.numerics.weights import Floats, Network, States, Stimulus
 from lstmsim.workload.precision import Precision
@@ -124,6 +124,7 @@ def float_numbers(jobs: Mapping[int, JobData]) -> dict[int, JobNumbers]:
 def fixed_numbers(jobs: Mapping[int, JobData], precision: Precision) -> dict[int, JobNumbers]:
     """Make every job ready to run in fixed point: one calibration for each network, counters for each job.
 
+    What networks share on a chip (`precision.formats`) is shared by the networks of all of these jobs.
     A network is calibrated on the `calibration` frames of its jobs, beginning with the states that the network itself
     fixes. If no job has such frames, it is calibrated on all that its jobs run on. `InputError` if a width is not
     possible or a value of the floating-point run is not finite.
@@ -132,17 +133,18 @@ def fixed_numbers(jobs: Mapping[int, JobData], precision: Precision) -> dict[int
     jobs_of: dict[int, list[int]] = {}
     for index, each in jobs.items():
         jobs_of.setdefault(id(each.network), []).append(index)
-    passes: dict[int, tuple[tuple[FixedArithmetic, ...], ...]] = {}
-    for key, own in jobs_of.items():
+    calibrated = []
+    for own in jobs_of.values():
         network = jobs[own[0]].network
         frames = {id(jobs[index].calibration): jobs[index].calibration for index in own}
         sets = [network.stimulus(x) for x in frames.values() if x is not None]
         # equal jobs share their stimulus
         stimuli = sets or list({id(started[index]): started[index] for index in own}.values())
         try:
-            passes[key] = fixed_passes(network, calibrate(network, stimuli), precision)
+            calibrated.append((network, calibrate(network, stimuli)))
         except InputError as error:
             raise InputError(_named(network, error.mistakes)) from None
+    passes = dict(zip(jobs_of, fixed_chip(calibrated, precision), strict=True))
     return {
         index: JobNumbers(
             tuple(tuple(own.counting_anew() for own in both) for both in passes[id(each.network)]),

@@ -6,10 +6,12 @@ from dataclasses import asdict
 
 from lstmsim.records import record
 
-__all__ = ["ACTIVATIONS", "WEIGHT_SCALES", "Precision"]
+__all__ = ["ACTIVATIONS", "FORMATS", "SHIFTS", "WEIGHT_SCALES", "Precision"]
 
 WEIGHT_SCALES = ("row", "tensor")
 ACTIVATIONS = ("table", "linear")
+FORMATS = ("own", "shared")
+SHIFTS = ("row", "common")
 
 #: Width -> narrowest and widest value in bits. Products and dequantisation must fit into 64 bits.
 WIDTHS = {
@@ -36,6 +38,9 @@ class Precision:
     activation: a `table` of values, or straight pieces (`linear`).
     activation_entries: how many values or pieces.
     activation_range: they cover the inputs from -`activation_range` to +`activation_range`.
+    formats: each pass (a layer in one direction) has formats of its `own`, or all passes of a kind of cell on the chip
+        have the same ones (`shared`).
+    shift: of the dequantisation: one for each `row` of the matrix, or one for each sum (`common`).
 
     The widths 8, 32 and 16 are from the linear quantisation of the column-wise LSTM patent. Multiplier and tables are
     an assumption, because the patent gives none.
@@ -54,6 +59,8 @@ class Precision:
     activation: str = "linear"
     activation_entries: int = 256
     activation_range: int = 8
+    formats: str = "own"
+    shift: str = "row"
 
     def mistakes(self) -> list[tuple[str, str]]:
         """List what is wrong with the widths, as (key, sentence) pairs."""
@@ -63,7 +70,8 @@ class Precision:
             for key, (low, high) in WIDTHS.items()
             if not low <= values[key] <= high
         ]
-        for key, known in (("weight_scale", WEIGHT_SCALES), ("activation", ACTIVATIONS)):
+        words = {"weight_scale": WEIGHT_SCALES, "activation": ACTIVATIONS, "formats": FORMATS, "shift": SHIFTS}
+        for key, known in words.items():
             if values[key] not in known:
                 mistakes.append((key, f"must be {' or '.join(known)}, got {values[key]!r}"))
         for key, high in (("activation_entries", 65536), ("activation_range", 64)):

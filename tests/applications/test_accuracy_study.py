@@ -13,7 +13,7 @@ from lstmsim.applications.g2p import PHONEMES, G2p, arithmetic_runner, golden_ru
 from lstmsim.applications.g2p_files import read_g2p
 from lstmsim.errors import InputError
 from lstmsim.formats.scenario.scenario_file import load_scenario
-from lstmsim.numerics.fixed import fixed_arithmetic
+from lstmsim.numerics.fixed_networks import fixed_arithmetic
 from lstmsim.numerics.golden import float_arithmetic, run_network
 from lstmsim.numerics.weights import Stimulus, random_network, random_stimulus
 from lstmsim.workload.cells import cell

@@ -14,7 +14,7 @@ from lstmsim.formats.scenario.scenario_file import load_model, load_model_file, 
 from lstmsim.formats.scenario.schema import PrecisionEntry
 from lstmsim.keys import keys_of
 from lstmsim.targets.column.npu import ColumnNpu
-from lstmsim.workload.precision import ACTIVATIONS, WEIGHT_SCALES, Precision
+from lstmsim.workload.precision import ACTIVATIONS, FORMATS, SHIFTS, WEIGHT_SCALES, Precision
 
 PLAIN = {"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 1}]}
 
@@ -110,6 +110,7 @@ def test_weights_are_safetensors(name: str) -> None:
         ("precision.state_bits", "1" + "0" * 50, "must be at most 1000000, got 1"),
         ("precision.weight_scale", "rows", "must be 'row' or 'tensor', got 'rows'; did you mean 'row'?"),
         ("precision.activation_entries", "100", "must be a power of two between 2 and 65536, got 100"),
+        ("precision.formats", "share", "must be 'own' or 'shared', got 'share'; did you mean 'shared'?"),
         ("precision.activation_rang", "4", "unknown key; did you mean 'activation_range'?"),
         ("precision", "8", "must be a mapping of keys to values, got 8"),
         ("cells", "[]", "must be a mapping of keys to values, got a list"),
@@ -148,7 +149,10 @@ def test_precision_has_the_fields_and_defaults_of_what_it_describes() -> None:
     assert own == {each.name: each.default for each in fields(Precision)}
 
 
-@pytest.mark.parametrize(("key", "known"), [("weight_scale", WEIGHT_SCALES), ("activation", ACTIVATIONS)])
+@pytest.mark.parametrize(
+    ("key", "known"),
+    [("weight_scale", WEIGHT_SCALES), ("activation", ACTIVATIONS), ("formats", FORMATS), ("shift", SHIFTS)],
+)
 def test_words_of_precision_are_all_known(key: str, known: tuple[str, ...]) -> None:
     for word in known:
         assert getattr(load_scenario(PLAIN, [f"precision.{key}={word}"]).precision, key) == word

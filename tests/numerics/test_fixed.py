@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lstmsim.numerics.fixed import FixedArithmetic, fixed_arithmetic
+from lstmsim.numerics.fixed import FixedArithmetic
+from lstmsim.numerics.fixed_networks import fixed_arithmetic
 from lstmsim.numerics.fixed_point import QFormat, VectorFormat
 from lstmsim.numerics.weights import Network, PassWeights, Stimulus, random_network, random_stimulus
 from lstmsim.workload.cell import OPERATIONS, Cell, Node, stage_of

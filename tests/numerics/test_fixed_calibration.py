@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lstmsim.errors import InputError
-from lstmsim.numerics.fixed import fixed_arithmetic
+from lstmsim.numerics.fixed_networks import fixed_arithmetic
 from lstmsim.numerics.fixed_point import QFormat
 from lstmsim.numerics.golden import float_arithmetic, run_network
 from lstmsim.numerics.weights import Network, PassWeights, Stimulus, random_network, random_stimulus

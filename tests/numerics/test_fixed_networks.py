@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lstmsim.numerics.accuracy import accuracy
-from lstmsim.numerics.fixed import fixed_arithmetic
+from lstmsim.numerics.fixed_networks import fixed_arithmetic
 from lstmsim.numerics.golden import float_arithmetic, run_network
 from lstmsim.numerics.weights import Network, Stimulus, random_network, random_stimulus
 from lstmsim.workload.cells import CELLS, cell

@@ -10,7 +10,8 @@ import pytest
 
 from lstmsim.formats.scenario.schema import PrecisionEntry
 from lstmsim.keys import keys_of
-from lstmsim.numerics.fixed import fixed_arithmetic
+from lstmsim.numerics.calibration import calibrate
+from lstmsim.numerics.fixed_networks import fixed_arithmetic, fixed_chip
 from lstmsim.numerics.golden import run_network
 from lstmsim.numerics.weights import Network, Stimulus, random_network, random_stimulus
 from lstmsim.workload.cell import OPERATIONS, REDUCTIONS, Cell, stage_of
@@ -27,6 +28,7 @@ PRECISIONS = {
     "wide": Precision(16, 16, "row", 40, 20, 24, 24, "linear", 1024, 16),
     "steps": Precision(7, 9, "row", 20, 9, 12, 14, "table", 64, 32),
     "odd": Precision(5, 11, "tensor", 14, 13, 9, 20, "linear", 2, 64),
+    "common": Precision(6, 6, multiplier_bits=7, activation_entries=16, shift="common"),
 }
 
 
@@ -138,6 +140,26 @@ def test_weights_of_very_different_size_in_single_precision() -> None:
     net = Network(plain.model, ((replace(own, matrices=matrices, biases={"r": own.biases["r"] * 1e6}),),))
     for kind in ("usual", "odd"):
         assert_equal_bits(net, random_stimulus(net.model, 5, seed=2), PRECISIONS[kind])
+
+
+#: One chip: two models of one kind of cell with unlike ranges, one of two layers, and a model of another kind.
+@pytest.mark.parametrize("shift", ["row", "common"])
+@pytest.mark.parametrize("name", ["lstm-peephole", "gru", "lstm-projection", "slstm"])
+def test_models_that_share_their_formats(name: str, shift: str) -> None:
+    precision = Precision(vector_bits=6, multiplier_bits=9, activation_entries=32, formats="shared", shift=shift)
+    nets = [network(name, layers=2, both=True), network(name, hidden=3, seed=9), network("rnn", seed=4)]
+    loud = zip(nets, (1, 20, 3), strict=True)
+    stimuli = [Stimulus(scale * random_stimulus(net.model, 4, seed=6).x) for net, scale in loud]
+    ranges = [(net, calibrate(net, [each])) for net, each in zip(nets, stimuli, strict=True)]
+    written = [(net.model.layers, as_pages(net, s), [s.x.tolist()]) for net, s in zip(nets, stimuli, strict=True)]
+    for number, passes in enumerate(fixed_chip(ranges, precision)):
+        ours = run_network(passes, stimuli[number])
+        own, rest = written[number], written[:number] + written[number + 1 :]
+        theirs = page.run(*own[:2], precision, own[2][0], own[2], rest)
+        for both, other in zip(ours.passes, theirs, strict=True):
+            for one, (h, states, _) in zip(both, other, strict=True):
+                assert one.h.tolist() == h
+                assert {key: each.tolist() for key, each in one.states.items()} == states
 
 
 def test_the_page_names_every_operation_and_every_width() -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lstmsim.numerics.fixed import FixedArithmetic, fixed_arithmetic
+from lstmsim.numerics.fixed import FixedArithmetic
+from lstmsim.numerics.fixed_networks import fixed_arithmetic
 from lstmsim.numerics.golden import initial_states, step
 from lstmsim.numerics.products import once, per_unit
 from lstmsim.numerics.weights import random_network, random_stimulus

@@ -14,7 +14,8 @@ from lstmsim.applications.accuracy_text import accuracy_text
 from lstmsim.errors import InputError
 from lstmsim.formats.catalog import input_files
 from lstmsim.formats.scenario.frames import read_frames
-from lstmsim.numerics.fixed import FixedArithmetic, fixed_arithmetic
+from lstmsim.numerics.fixed import FixedArithmetic
+from lstmsim.numerics.fixed_networks import fixed_arithmetic
 from lstmsim.numerics.jobs import JobData, fixed_numbers, judged_frames, run_jobs
 from lstmsim.numerics.weights import Stimulus, random_network, random_stimulus
 from lstmsim.workload.cells import cell

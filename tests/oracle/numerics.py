@@ -238,6 +238,14 @@ class Ranges(dict[str, tuple[float, float]]):
         return max(-low, high)
 
 
+def parameters_noted(passes: Sequence[Sequence[PassNumbers]], found: list[list[Ranges]]) -> None:
+    """A parameter's format holds its largest magnitude."""
+    for both, ranges in zip(passes, found, strict=True):
+        for own, each in zip(both, ranges, strict=True):
+            for name, values in own.parameters.items():
+                each.note(name, [float(v) for v in values])
+
+
 def calibrate(
     layers: Sequence[Layer], passes: Sequence[Sequence[PassNumbers]], runs: Sequence[Sequence[Sequence[float]]]
 ) -> list[list[Ranges]]:
@@ -263,7 +271,25 @@ def calibrate(
                     h[t] = states["h"]
                 outputs.append(h)
             x = [[v for h in outputs for v in h[t]] for t in range(len(x))]
+    parameters_noted(passes, found)
     return found
+
+
+def shared(networks: Sequence[tuple[Sequence[Layer], Sequence[Sequence[PassNumbers]], list[list[Ranges]]]]) -> None:
+    """Section 4, `formats: shared`: ranges and parameters' magnitudes of all passes with the same cell become one."""
+    every = [
+        (layer.cell, ranges)
+        for layers, _, reached in networks
+        for layer, both in zip(layers, reached, strict=True)
+        for ranges in both
+    ]
+    for number, (cell, _) in enumerate(every):
+        if all(cell != before for before, _ in every[:number]):
+            same = [ranges for other, ranges in every if other == cell]
+            for name in [each for each in same[0] if each != "x"]:
+                low, high = min(each[name][0] for each in same), max(each[name][1] for each in same)
+                for each in same:
+                    each[name] = low, high
 
 
 # -- 6, 7 weights and sums ---------------------------------------------------------------------------------------------
@@ -301,12 +327,14 @@ class FixedPass:
         for state, target in cell.states.items():
             self.formats[state] = self.formats[target]
         for name in cell.parameters:
-            self.formats[name] = q_format(max(abs(float(v)) for v in own.parameters[name]), p.tail_bits)
+            self.formats[name] = q_format(ranges.largest(name), p.tail_bits)
         self.order = ordered(cell)
-        self.rows: dict[str, list[tuple[dict[str, list[int]], int, int, int]]] = {}
+        self.weights: dict[str, list[tuple[dict[str, list[int]], float, int]]] = {}
         for stage, each in self.order:
             if stage is not None:
-                self.rows[each.name] = self._rows(each, x_scales)
+                self.weights[each.name] = self._weights(each, x_scales)
+        self.rows: dict[str, list[tuple[dict[str, list[int]], int, int, int]]] = {}
+        self.adapt({name: max(unit for _, unit, _ in rows) for name, rows in self.weights.items()})
         self.tables = {node.name: self._table(node) for node in cell.nodes if node.operation in ACTIVATIONS}
 
     def _scales(self, vector: str, x_scales: Sequence[float], columns: int) -> Sequence[float]:
@@ -316,8 +344,22 @@ class FixedPass:
         assert isinstance(own, V)
         return [own.scale] * columns
 
-    def _rows(self, each: Any, x_scales: Sequence[float]) -> list[tuple[dict[str, list[int]], int, int, int]]:
-        """Of each unit its weights by vector, factor, shift and bias."""
+    def adapt(self, largest: Mapping[str, float]) -> None:
+        """Of each unit its weights by vector, factor, shift and bias; `largest` unit: sets the common shift."""
+        bits = self.precision.multiplier_bits
+        for name, rows in self.weights.items():
+            own = self.formats[name]
+            assert isinstance(own, Q)
+            self.rows[name] = []
+            for w, unit, b in rows:
+                m, k = factor(unit, own.fraction, bits)
+                if self.precision.shift == "common":
+                    _, k = factor(largest[name], own.fraction, bits)
+                    m = even(Fraction(unit) * power(own.fraction + k))
+                self.rows[name].append((w, m, k, b))
+
+    def _weights(self, each: Any, x_scales: Sequence[float]) -> list[tuple[dict[str, list[int]], float, int]]:
+        """Of each unit its weights by vector, what a unit of its accumulator stands for, and its bias."""
         p = self.precision
         folded: dict[str, list[list[float]]] = {}
         for vector in each.vectors:
@@ -339,7 +381,7 @@ class FixedPass:
             w = {v: [clip(even(value / (unit or 1)), -most, most) for value in folded[v][u]] for v in each.vectors}
             real = Fraction(float(bias[u])) if bias is not None else Fraction(0)
             b = clip(even(real * power(own.fraction)), -(2**31), 2**31 - 1)
-            rows.append((w, *factor(unit, own.fraction, p.multiplier_bits), b))
+            rows.append((w, unit, b))
         return rows
 
     def _sum(self, name: str, values: Mapping[str, list[int]]) -> list[int]:
@@ -464,31 +506,58 @@ def _up_of_root(v: Fraction) -> int:
     return n if (n - HALF) ** 2 <= v else n - 1
 
 
+#: A network: its layers, its passes, the runs [steps][inputs] that it is calibrated on.
+Calibrated = tuple[Sequence[Layer], Sequence[Sequence[PassNumbers]], Sequence[Sequence[Sequence[float]]]]
+
+
+def chip(networks: Sequence[Calibrated], precision: Precision) -> list[list[list[FixedPass]]]:
+    """The passes [layer][direction] of all networks on a chip."""
+    measured = [(layers, passes, calibrate(layers, passes, runs)) for layers, passes, runs in networks]
+    if precision.formats == "shared":
+        shared(measured)
+    every = []
+    for layers, passes, ranges in measured:
+        vector = v_format(ranges[0][0].largest("x"), precision.vector_bits, precision.tail_bits)
+        scales, own = [vector.scale] * layers[0].input, []
+        for layer, both, reached in zip(layers, passes, ranges, strict=True):
+            own.append(
+                [FixedPass(layer, one, precision, each, scales) for one, each in zip(both, reached, strict=True)]
+            )
+            scales = [each.formats["h"].scale for each in own[-1] for _ in range(layer.width("h"))]
+        every.append(own)
+    if precision.formats == "shared" and precision.shift == "common":
+        alike = [each for own in every for both in own for each in both]
+        for each in alike:
+            same = [other for other in alike if other.layer.cell == each.layer.cell]
+            each.adapt({n: max(unit for o in same for _, unit, _ in o.weights[n]) for n in each.weights})
+    return every
+
+
 def run(
     layers: Sequence[Layer],
     passes: Sequence[Sequence[PassNumbers]],
     precision: Precision,
     frames: Sequence[Sequence[float]],
     calibration: Sequence[Sequence[Sequence[float]]] | None = None,
+    others: Sequence[Calibrated] = (),
 ) -> list[list[tuple[list[list[int]], dict[str, list[int]], list[list[float]]]]]:
     """Of every layer and direction: h as integers [steps][units], the last states as integers, h as real numbers.
 
     calibration: runs [steps][inputs] of its own; None: the frames themselves.
+    others: further networks on the chip.
     """
-    ranges = calibrate(layers, passes, [frames] if calibration is None else calibration)
-    vector = v_format(ranges[0][0].largest("x"), precision.vector_bits, precision.tail_bits)
+    own = (layers, passes, [frames] if calibration is None else calibration)
+    fixed = chip([own, *others], precision)[0]
+    vector = v_format(fixed[0][0].ranges.largest("x"), precision.vector_bits, precision.tail_bits)
     x = [[vector.held(float(v)) for v in frame] for frame in frames]
-    scales = [vector.scale] * len(x[0])
     found = []
-    for layer, both, reached in zip(layers, passes, ranges, strict=True):
-        done, further = [], []
-        for direction, own in enumerate(both):
-            fixed = FixedPass(layer, own, precision, reached[direction], scales)
-            h, states = fixed.run(x, direction)
-            form = fixed.formats["h"]
+    for both in fixed:
+        done = []
+        for direction, each in enumerate(both):
+            h, states = each.run(x, direction)
+            form = each.formats["h"]
             assert isinstance(form, V)
-            done.append((h, states, [[form.real(r) for r in each] for each in h]))
-            further += [form.scale] * len(h[0])
+            done.append((h, states, [[form.real(r) for r in line] for line in h]))
         found.append(done)
-        x, scales = [[v for h, _, _ in done for v in h[t]] for t in range(len(x))], further
+        x = [[v for h, _, _ in done for v in h[t]] for t in range(len(x))]
     return found

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from lstmsim import engines, targets
 from lstmsim.engines import ENGINES
 from lstmsim.errors import ReplayError
-from lstmsim.numerics.fixed import fixed_arithmetic
+from lstmsim.numerics.fixed_networks import fixed_arithmetic
 from lstmsim.numerics.golden import float_arithmetic, run_network
 from lstmsim.numerics.weights import Network, random_network, random_stimulus
 from lstmsim.program.program import Program
@@ -39,6 +39,8 @@ PRECISIONS = st.builds(
     weight_bits=st.sampled_from([2, 4, 8, 8, 16]),
     vector_bits=st.sampled_from([2, 5, 8, 8, 16]),
     weight_scale=st.sampled_from(["row", "tensor"]),
+    formats=st.sampled_from(["own", "shared"]),
+    shift=st.sampled_from(["row", "common"]),
     accumulator_bits=st.sampled_from([8, 16, 32, 40]),
     multiplier_bits=st.sampled_from([4, 16, 20]),
     tail_bits=st.sampled_from([6, 16, 24]),

@@ -10,7 +10,7 @@ import pytest
 from lstmsim import engines
 from lstmsim.engines.reference import run as reference
 from lstmsim.errors import InputError
-from lstmsim.numerics.fixed import fixed_arithmetic
+from lstmsim.numerics.fixed_networks import fixed_arithmetic
 from lstmsim.numerics.golden import float_arithmetic, run_network
 from lstmsim.numerics.weights import Network, Stimulus, random_network, random_stimulus
 from lstmsim.targets import lower

@@ -156,6 +156,8 @@ class PrecisionEntry(Entry):
     activation: Literal["table", "linear"] = "linear"
     activation_entries: Width = 256
     activation_range: Width = 8
+    formats: Literal["own", "shared"] = "own"
+    shift: Literal["row", "common"] = "row"
     calibration: AnyCalibration | None = None
 
 

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper
 from lstmsim.formats.onnx.file import read_onnx
 from lstmsim.formats.scenario.model_writer import write_model_file
 from lstmsim.formats.scenario.scenario_file import load_model_file
-from lstmsim.numerics.fixed import fixed_arithmetic
+from lstmsim.numerics.fixed_networks import fixed_arithmetic
 from lstmsim.numerics.golden import float_arithmetic, run_network
 from lstmsim.numerics.weights import Stimulus
 from lstmsim.workload.cells import CELLS
