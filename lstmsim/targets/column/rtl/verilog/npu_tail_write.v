@@ -1,0 +1,70 @@
+// The write of one output: from the turn's token at the depth of the write to what the vector memory and the counters
+// of visible units take.
+`default_nettype none
+
+module npu_tail_write #(
+  parameter CORE = 0,
+  // Number of the output on the core.
+  parameter OUTPUT = 0
+) (
+  d_valid, d_thread, d_segment, d_step, d_unit, d_units, d_write, d_last,
+  w_valid, w_thread, w_counter, w_units, w_last, w_element, w_count
+);
+`include "npu_config.vh"
+  localparam THREADS = C_THREADS[CORE * C_THREADS_B +: C_THREADS_B];
+  localparam [31:0] PART = Y_PART[(C_OUTPUT[CORE * C_OUTPUT_B +: C_OUTPUT_B] + OUTPUT) * Y_PART_B +: Y_PART_B];
+
+  input wire d_valid;
+  input wire [W_THREAD-1:0] d_thread;
+  input wire [W_SEGMENT-1:0] d_segment;
+  input wire [W_STEP-1:0] d_step;
+  input wire [W_UNIT-1:0] d_unit;
+  input wire [W_UNIT-1:0] d_units;
+  input wire [W_ELEMENT-1:0] d_write;
+  // Last turn of the step.
+  input wire d_last;
+  output wire w_valid;
+  output wire [W_THREAD-1:0] w_thread;
+  output wire [W_COUNTER-1:0] w_counter;
+  output wire [W_UNIT-1:0] w_units;
+  output wire w_last;
+  output wire [W_ELEMENT-1:0] w_element;
+  output wire [W_UNIT-1:0] w_count;
+
+  // Which of the segment's vectors is this output, if any.
+  wire [31:0] from = S_V[d_segment * S_V_B +: S_V_B];
+  wire [31:0] count = S_VS[d_segment * S_VS_B +: S_VS_B];
+  reg writes;
+  reg [31:0] vector;
+  integer i;
+  always @* begin
+    writes = 1'b0;
+    vector = 0;
+    for (i = 0; i < MOST_VECTORS; i = i + 1)
+      if (i < count && V_OUTPUT[(from + i) * V_OUTPUT_B +: V_OUTPUT_B] == OUTPUT) begin
+        writes = 1'b1;
+        vector = from + i;
+      end
+  end
+
+  wire [THREADS*W_ELEMENT-1:0] parts;
+  genvar g;
+  generate
+    for (g = 0; g < THREADS; g = g + 1) begin : g_part
+      assign parts[g*W_ELEMENT +: W_ELEMENT] = g * PART;
+    end
+  endgenerate
+
+  // Of a vector of which two steps are kept, the lowest bit of the step says where.
+  wire all = V_ALL[vector * V_ALL_B +: V_ALL_B] != 0;
+  wire [W_ELEMENT-1:0] other = d_step[0] ? V_STRIDE[vector * V_STRIDE_B +: V_STRIDE_B] : {W_ELEMENT{1'b0}};
+  wire [W_ELEMENT-1:0] two = V_BASE[vector * V_BASE_B +: V_BASE_B] + other;
+
+  assign w_valid = d_valid && writes;
+  assign w_thread = d_thread;
+  assign w_counter = V_COUNTER[vector * V_COUNTER_B +: V_COUNTER_B];
+  assign w_units = d_unit + d_units;
+  assign w_last = d_last;
+  assign w_element = (all ? d_write : two) + d_unit + parts[d_thread*W_ELEMENT +: W_ELEMENT];
+  assign w_count = d_units;
+endmodule
