@@ -1,4 +1,4 @@
-"""Constants of the adapter: whole numbers as weights of a sum, and the factor, shift and bias of each of its rows."""
+"""Scales as factors and shifts; the weights of a sum as whole numbers, and what the adapter does to each of its rows."""
 
 from __future__ import annotations
 
@@ -6,16 +6,40 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from lstmsim.numerics.arithmetic import Array
-from lstmsim.numerics.fixed_point import QFormat, multipliers
+from lstmsim.numerics.fixed_point import QFormat
 from lstmsim.numerics.weights import Floats
 from lstmsim.workload.precision import Precision
 
-__all__ = ["Adapter", "quantized"]
+__all__ = ["Adapter", "multipliers", "quantized"]
 
 #: Bits of a bias in its sum's units: a large bias may meet an equally large product.
 _BIAS_BITS = 32
+
+
+def multipliers(scale: ArrayLike, fraction: int, bits: int, largest: float | None = None) -> tuple[Array, Array]:
+    """Choose integers m and shifts, so that m * 2**-shift is about scale * 2**fraction.
+
+    scale: real numbers, any shape; a scale of 0 gives m = 0.
+    fraction: of the format that the product has.
+    bits: m is below 2**bits, and as large as fits.
+    largest: all get the shift of this scale, which is none of them below; None: each its own.
+
+    >>> multipliers([0.75, 0.2, 0.0], fraction=0, bits=4)
+    (array([12, 13,  0]), array([4, 6, 4]))
+    >>> multipliers([0.75, 0.2, 0.0], fraction=0, bits=4, largest=0.75)
+    (array([12,  3,  0]), array([4, 4, 4]))
+    """
+    scales = np.asarray(scale, np.float64)
+    mantissa, exponent = np.frexp(scales)
+    factor = np.rint(np.ldexp(mantissa, bits)).astype(np.int64)
+    carry = factor >> bits
+    if largest is None:
+        return factor >> carry, bits - exponent.astype(np.int64) - carry - fraction
+    _, shift = multipliers(largest, fraction, bits)
+    return np.rint(np.ldexp(scales, fraction + int(shift))).astype(np.int64), np.full_like(factor, shift)
 
 
 @dataclass(frozen=True, eq=False)

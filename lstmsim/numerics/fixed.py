@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lstmsim.numerics.activation_tables import TABULATED, ActivationTable
-from lstmsim.numerics.adapters import Adapter, quantized
+from lstmsim.numerics.adapters import Adapter, multipliers, quantized
 from lstmsim.numerics.arithmetic import Array
 from lstmsim.numerics.calibration import Range
 from lstmsim.numerics.fixed_point import (
@@ -25,7 +25,6 @@ from lstmsim.numerics.fixed_point import (
     QFormat,
     VectorFormat,
     combine,
-    multipliers,
     saturate,
     shifted,
     wrap,

@@ -23,7 +23,6 @@ __all__ = [
     "VectorFormat",
     "combine",
     "floored",
-    "multipliers",
     "saturate",
     "shifted",
     "wrap",
@@ -200,29 +199,6 @@ def _raised(values: Array, left: Array) -> Array:
     bound = (_one(values) * LIMIT) >> left
     result: Array = (_within(values, -bound, bound) << left).astype(np.int64)
     return result
-
-
-def multipliers(scale: ArrayLike, fraction: int, bits: int, largest: float | None = None) -> tuple[Array, Array]:
-    """Choose integers m and shifts, so that m * 2**-shift is about scale * 2**fraction.
-
-    scale: real numbers, any shape; a scale of 0 gives m = 0.
-    fraction: of the format that the product has.
-    bits: m is below 2**bits, and as large as fits.
-    largest: all get the shift of this scale, which is none of them below; None: each its own.
-
-    >>> multipliers([0.75, 0.2, 0.0], fraction=0, bits=4)
-    (array([12, 13,  0]), array([4, 6, 4]))
-    >>> multipliers([0.75, 0.2, 0.0], fraction=0, bits=4, largest=0.75)
-    (array([12,  3,  0]), array([4, 4, 4]))
-    """
-    scales = np.asarray(scale, np.float64)
-    mantissa, exponent = np.frexp(scales)
-    factor = np.rint(np.ldexp(mantissa, bits)).astype(np.int64)
-    carry = factor >> bits
-    if largest is None:
-        return factor >> carry, bits - exponent.astype(np.int64) - carry - fraction
-    _, shift = multipliers(largest, fraction, bits)
-    return np.rint(np.ldexp(scales, fraction + int(shift))).astype(np.int64), np.full_like(factor, shift)
 
 
 def _aligned(a: Operand, b: Operand) -> tuple[Array, Array, int]:

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lstmsim.numerics.adapters import multipliers
 from lstmsim.numerics.fixed_point import (
     LIMIT,
     QFormat,
     VectorFormat,
     combine,
     floored,
-    multipliers,
     saturate,
     shifted,
     wrap,
