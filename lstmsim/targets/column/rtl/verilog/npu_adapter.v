@@ -1,0 +1,93 @@
+// The adapter between array and tail: multiplies each finished sum by its row's factor, shifts, rounds half up, adds the
+// bias and saturates.
+`default_nettype none
+
+module npu_adapter #(
+  // Sums side by side.
+  parameter SUMS = 1,
+  parameter ACCUMULATOR_BITS = 32,
+  parameter MULTIPLIER_BITS = 16,
+  parameter SHIFT_BITS = 6,
+  // Added to all shifts: what is shifted is first moved up by as many bits, so that no shift is negative.
+  parameter LEFT = 0,
+  parameter TAIL_BITS = 16,
+  // Registers by their place.
+  parameter SELECTED = 1,
+  parameter MULTIPLIED = 1,
+  parameter SHIFTED = 1,
+  parameter SATURATED = 1
+) (
+  input wire clock,
+  input wire [SUMS*ACCUMULATOR_BITS-1:0] sums,
+  // SELECTED cycles behind the sums, as a memory gives them.
+  input wire [SUMS*(MULTIPLIER_BITS+SHIFT_BITS+32)-1:0] constants,
+  output wire [SUMS*TAIL_BITS-1:0] adapted
+);
+  localparam BIAS_BITS = 32;
+  localparam C = MULTIPLIER_BITS + SHIFT_BITS + BIAS_BITS;
+  genvar s;
+  generate
+    for (s = 0; s < SUMS; s = s + 1) begin : adapters
+      npu_adapter_lane #(
+        .ACCUMULATOR_BITS(ACCUMULATOR_BITS), .MULTIPLIER_BITS(MULTIPLIER_BITS), .SHIFT_BITS(SHIFT_BITS), .LEFT(LEFT),
+        .TAIL_BITS(TAIL_BITS), .SELECTED(SELECTED), .MULTIPLIED(MULTIPLIED), .SHIFTED(SHIFTED), .SATURATED(SATURATED)
+      ) lane (
+        .clock(clock), .total(sums[s*ACCUMULATOR_BITS +: ACCUMULATOR_BITS]),
+        .factor(constants[s*C +: MULTIPLIER_BITS]), .shift(constants[s*C+MULTIPLIER_BITS +: SHIFT_BITS]),
+        .bias(constants[s*C+MULTIPLIER_BITS+SHIFT_BITS +: BIAS_BITS]), .result(adapted[s*TAIL_BITS +: TAIL_BITS])
+      );
+    end
+  endgenerate
+endmodule
+
+// The adapter of one sum.
+module npu_adapter_lane #(
+  parameter ACCUMULATOR_BITS = 32,
+  parameter MULTIPLIER_BITS = 16,
+  parameter SHIFT_BITS = 6,
+  parameter LEFT = 0,
+  parameter TAIL_BITS = 16,
+  parameter SELECTED = 1,
+  parameter MULTIPLIED = 1,
+  parameter SHIFTED = 1,
+  parameter SATURATED = 1
+) (
+  input wire clock,
+  input wire [ACCUMULATOR_BITS-1:0] total,
+  input wire [MULTIPLIER_BITS-1:0] factor,
+  input wire [SHIFT_BITS-1:0] shift,
+  input wire [31:0] bias,
+  output wire [TAIL_BITS-1:0] result
+);
+  // The factor is never negative: as a signed operand it has one more bit.
+  localparam P = ACCUMULATOR_BITS + MULTIPLIER_BITS + 1;
+  // A bit below the point, for the rounding; a bit above, for the carry.
+  localparam S = P + LEFT + 2;
+  localparam R = (S > 32 ? S : 32) + 1;
+
+  wire signed [ACCUMULATOR_BITS-1:0] selected;
+  npu_delay #(.WIDTH(ACCUMULATOR_BITS), .CYCLES(SELECTED)) select_register (.clock(clock), .in(total), .out(selected));
+  wire signed [MULTIPLIER_BITS:0] multiplier = {1'b0, factor};
+  wire signed [P-1:0] product = selected * multiplier;
+
+  wire signed [P-1:0] multiplied;
+  wire [SHIFT_BITS-1:0] by;
+  wire signed [31:0] bias_multiplied;
+  npu_delay #(.WIDTH(P), .CYCLES(MULTIPLIED)) product_register (.clock(clock), .in(product), .out(multiplied));
+  npu_delay #(.WIDTH(SHIFT_BITS), .CYCLES(MULTIPLIED)) shift_register (.clock(clock), .in(shift), .out(by));
+  npu_delay #(.WIDTH(32), .CYCLES(MULTIPLIED)) bias_register (.clock(clock), .in(bias), .out(bias_multiplied));
+
+  wire signed [S-1:0] placed = $signed({multiplied, {(LEFT + 1){1'b0}}});
+  wire signed [S-1:0] moved = placed >>> by;
+  wire signed [S-1:0] shifted;
+  wire signed [31:0] bias_shifted;
+  npu_delay #(.WIDTH(S), .CYCLES(SHIFTED)) moved_register (.clock(clock), .in(moved), .out(shifted));
+  npu_delay #(.WIDTH(32), .CYCLES(SHIFTED)) bias_again (.clock(clock), .in(bias_multiplied), .out(bias_shifted));
+
+  wire signed [S-1:0] half_added = shifted + $signed({{(S - 2){1'b0}}, 2'b01});
+  wire signed [S-2:0] rounded = half_added[S-1:1];
+  wire signed [R-1:0] sum = rounded + bias_shifted;
+  wire fits = &sum[R-1:TAIL_BITS-1] | ~|sum[R-1:TAIL_BITS-1];
+  wire [TAIL_BITS-1:0] saturated = fits ? sum[TAIL_BITS-1:0] : {sum[R-1], {(TAIL_BITS - 1){~sum[R-1]}}};
+  npu_delay #(.WIDTH(TAIL_BITS), .CYCLES(SATURATED)) result_register (.clock(clock), .in(saturated), .out(result));
+endmodule
