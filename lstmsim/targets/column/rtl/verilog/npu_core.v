@@ -1,0 +1,148 @@
+// A core: issue logic and tail decide the cycles, the datapath computes. The first two need nothing of the third.
+`default_nettype none
+
+module npu_core (
+  clock, reset, admit, admit_job, ended, frames_posted, host_write, host_address, host_data
+);
+  parameter CORE = 0;
+  `include "npu_config.vh"
+  localparam THREADS = C_THREADS[CORE * C_THREADS_B +: C_THREADS_B];
+  localparam OUTPUTS = C_OUTPUTS[CORE * C_OUTPUTS_B +: C_OUTPUTS_B];
+  localparam D = C_D[CORE * C_D_B +: C_D_B];
+
+  input wire clock;
+  input wire reset;
+  // Contexts that are taken at the edge that ends this cycle, and by which jobs.
+  input wire [THREADS-1:0] admit;
+  input wire [THREADS*W_JOB-1:0] admit_job;
+  // Contexts whose jobs finish in the next cycle.
+  output wire [THREADS-1:0] ended;
+  // How many frames of each job are there.
+  input wire [JOBS*W_STEP-1:0] frames_posted;
+  input wire host_write;
+  input wire [31:0] host_address;
+  input wire [31:0] host_data;
+
+  // Tile, block, turn and its delay line, write, bank free: docs/rtl.md section 10.
+  wire o_valid;
+  wire [W_THREAD-1:0] o_thread;
+  wire [W_JOB-1:0] o_job;
+  wire [W_ROW-1:0] o_row;
+  wire [W_READ-1:0] o_read;
+  wire [W_STEP-1:0] o_step;
+  wire [W_BLOCK-1:0] o_block;
+  wire [W_GROUP-1:0] o_group;
+  wire [W_WEIGHT-1:0] o_weight;
+  wire [W_FRAME-1:0] o_frame;
+  wire [W_ELEMENT-1:0] o_element;
+  wire [W_UNIT-1:0] o_elements;
+  wire [W_BANK-1:0] o_bank;
+  wire o_first;
+  wire o_last;
+  wire o_h0;
+  wire b_valid;
+  wire [W_THREAD-1:0] b_thread;
+  wire [W_JOB-1:0] b_job;
+  wire [W_ROW-1:0] b_row;
+  wire [W_STEP-1:0] b_step;
+  wire [W_BLOCK-1:0] b_block;
+  wire [W_BANK-1:0] b_bank;
+  wire [W_TURN-1:0] b_turn;
+  wire [W_UNIT-1:0] b_unit;
+  wire [W_UNIT-1:0] b_units;
+  wire [W_CONSTANT-1:0] b_constant;
+  wire [W_ELEMENT-1:0] b_write;
+  wire t_valid;
+  wire [W_THREAD-1:0] t_thread;
+  wire [W_JOB-1:0] t_job;
+  wire [W_ROW-1:0] t_row;
+  wire [W_SEGMENT-1:0] t_segment;
+  wire [W_STEP-1:0] t_step;
+  wire [W_BLOCK-1:0] t_block;
+  wire [W_BANK-1:0] t_bank;
+  wire [W_TURN-1:0] t_turn;
+  wire [W_UNIT-1:0] t_number;
+  wire [W_UNIT-1:0] t_unit;
+  wire [W_UNIT-1:0] t_units;
+  wire [W_CONSTANT-1:0] t_constant;
+  wire [W_TURN-1:0] t_parameter;
+  wire [W_ELEMENT-1:0] t_write;
+  wire t_zero;
+  wire t_initial;
+  wire t_last_turn;
+  wire t_last_block;
+  wire t_last_step;
+  wire [D:0] d_valid;
+  wire [(D+1)*W_THREAD-1:0] d_thread;
+  wire [(D+1)*W_JOB-1:0] d_job;
+  wire [(D+1)*W_ROW-1:0] d_row;
+  wire [(D+1)*W_SEGMENT-1:0] d_segment;
+  wire [(D+1)*W_STEP-1:0] d_step;
+  wire [(D+1)*W_BLOCK-1:0] d_block;
+  wire [(D+1)*W_BANK-1:0] d_bank;
+  wire [(D+1)*W_TURN-1:0] d_turn;
+  wire [(D+1)*W_UNIT-1:0] d_number;
+  wire [(D+1)*W_UNIT-1:0] d_unit;
+  wire [(D+1)*W_UNIT-1:0] d_units;
+  wire [(D+1)*W_CONSTANT-1:0] d_constant;
+  wire [(D+1)*W_TURN-1:0] d_parameter;
+  wire [(D+1)*W_ELEMENT-1:0] d_write;
+  wire [D:0] d_zero;
+  wire [D:0] d_initial;
+  wire [D:0] d_last_turn;
+  wire [D:0] d_last_block;
+  wire [D:0] d_last_step;
+  wire [OUTPUTS-1:0] w_valid;
+  wire [OUTPUTS*W_THREAD-1:0] w_thread;
+  wire [OUTPUTS*W_COUNTER-1:0] w_counter;
+  wire [OUTPUTS*W_UNIT-1:0] w_units;
+  wire [OUTPUTS-1:0] w_last;
+  wire [OUTPUTS*W_ELEMENT-1:0] w_element;
+  wire [OUTPUTS*W_UNIT-1:0] w_count;
+  wire f_valid;
+  wire [W_THREAD-1:0] f_thread;
+  wire [2:0] cycle_name;
+
+  npu_issue #(.CORE(CORE)) issue (
+    .clock(clock), .reset(reset), .admit(admit), .admit_job(admit_job), .ended(ended),
+    .frames_posted(frames_posted), .w_valid(w_valid), .w_thread(w_thread), .w_counter(w_counter),
+    .w_units(w_units), .w_last(w_last), .f_valid(f_valid), .f_thread(f_thread), .o_valid(o_valid),
+    .o_thread(o_thread), .o_job(o_job), .o_row(o_row), .o_read(o_read), .o_step(o_step), .o_block(o_block),
+    .o_group(o_group), .o_weight(o_weight), .o_frame(o_frame), .o_element(o_element), .o_elements(o_elements),
+    .o_bank(o_bank), .o_first(o_first), .o_last(o_last), .o_h0(o_h0), .b_valid(b_valid), .b_thread(b_thread),
+    .b_job(b_job), .b_row(b_row), .b_step(b_step), .b_block(b_block), .b_bank(b_bank), .b_turn(b_turn),
+    .b_unit(b_unit), .b_units(b_units), .b_constant(b_constant), .b_write(b_write), .cycle_name(cycle_name)
+  );
+
+  npu_tail #(.CORE(CORE)) tail (
+    .clock(clock), .reset(reset), .b_valid(b_valid), .b_thread(b_thread), .b_job(b_job), .b_row(b_row),
+    .b_step(b_step), .b_block(b_block), .b_bank(b_bank), .b_turn(b_turn), .b_unit(b_unit), .b_units(b_units),
+    .b_constant(b_constant), .b_write(b_write), .t_valid(t_valid), .t_thread(t_thread), .t_job(t_job),
+    .t_row(t_row), .t_segment(t_segment), .t_step(t_step), .t_block(t_block), .t_bank(t_bank), .t_turn(t_turn),
+    .t_number(t_number), .t_unit(t_unit), .t_units(t_units), .t_constant(t_constant), .t_parameter(t_parameter),
+    .t_write(t_write), .t_zero(t_zero), .t_initial(t_initial), .t_last_turn(t_last_turn),
+    .t_last_block(t_last_block), .t_last_step(t_last_step), .d_valid(d_valid), .d_thread(d_thread), .d_job(d_job),
+    .d_row(d_row), .d_segment(d_segment), .d_step(d_step), .d_block(d_block), .d_bank(d_bank), .d_turn(d_turn),
+    .d_number(d_number), .d_unit(d_unit), .d_units(d_units), .d_constant(d_constant), .d_parameter(d_parameter),
+    .d_write(d_write), .d_zero(d_zero), .d_initial(d_initial), .d_last_turn(d_last_turn),
+    .d_last_block(d_last_block), .d_last_step(d_last_step), .w_valid(w_valid), .w_thread(w_thread),
+    .w_counter(w_counter), .w_units(w_units), .w_last(w_last), .w_element(w_element), .w_count(w_count),
+    .f_valid(f_valid), .f_thread(f_thread), .e_valid(ended)
+  );
+
+`ifndef NPU_TIMING_ONLY
+  npu_datapath #(.CORE(CORE)) datapath (
+    .clock(clock), .reset(reset), .o_valid(o_valid), .o_thread(o_thread), .o_job(o_job), .o_row(o_row),
+    .o_read(o_read), .o_step(o_step), .o_block(o_block), .o_group(o_group), .o_weight(o_weight), .o_frame(o_frame),
+    .o_element(o_element), .o_elements(o_elements), .o_bank(o_bank), .o_first(o_first), .o_last(o_last),
+    .o_h0(o_h0), .d_valid(d_valid), .d_thread(d_thread), .d_job(d_job), .d_row(d_row), .d_segment(d_segment),
+    .d_step(d_step), .d_block(d_block), .d_bank(d_bank), .d_turn(d_turn), .d_number(d_number), .d_unit(d_unit),
+    .d_units(d_units), .d_constant(d_constant), .d_parameter(d_parameter), .d_write(d_write), .d_zero(d_zero),
+    .d_initial(d_initial), .d_last_turn(d_last_turn), .d_last_block(d_last_block), .d_last_step(d_last_step),
+    .w_valid(w_valid), .w_element(w_element), .w_count(w_count), .host_write(host_write),
+    .host_address(host_address), .host_data(host_data)
+  );
+`endif
+endmodule
+
+`default_nettype wire

@@ -1,0 +1,169 @@
+// The issue logic of a core: its threads, the ring that chooses one of them, switches, the name of the cycle, and the
+// delay line that brings a block's last tile to the tail. docs/timing.md sections 3, 4 and 5.
+`default_nettype none
+
+module npu_issue (
+  clock, reset,
+  admit, admit_job, ended, frames_posted,
+  w_valid, w_thread, w_counter, w_units, w_last,
+  f_valid, f_thread,
+  o_valid, o_thread, o_job, o_row, o_read, o_step, o_block, o_group, o_weight, o_frame, o_element, o_elements, o_bank,
+  o_first, o_last, o_h0,
+  b_valid, b_thread, b_job, b_row, b_step, b_block, b_bank, b_turn, b_unit, b_units, b_constant, b_write,
+  cycle_name
+);
+  parameter CORE = 0;
+  `include "npu_config.vh"
+  localparam THREADS = C_THREADS[CORE * C_THREADS_B +: C_THREADS_B];
+  localparam OUTPUTS = C_OUTPUTS[CORE * C_OUTPUTS_B +: C_OUTPUTS_B];
+  localparam FINE = C_FINE[CORE * C_FINE_B +: C_FINE_B];
+  localparam SWITCH_CYCLES = C_SWITCH_CYCLES[CORE * C_SWITCH_CYCLES_B +: C_SWITCH_CYCLES_B];
+  localparam BLOCK_CYCLES = C_BLOCK_CYCLES[CORE * C_BLOCK_CYCLES_B +: C_BLOCK_CYCLES_B];
+
+  input wire clock;
+  input wire reset;
+  // The contexts that are taken at the edge that ends this cycle, and by which jobs.
+  input wire [THREADS-1:0] admit;
+  input wire [THREADS*W_JOB-1:0] admit_job;
+  // The contexts whose jobs finish in the next cycle.
+  input wire [THREADS-1:0] ended;
+  input wire [JOBS*W_STEP-1:0] frames_posted;
+  // What becomes visible in the next cycle, by output.
+  input wire [OUTPUTS-1:0] w_valid;
+  input wire [OUTPUTS*W_THREAD-1:0] w_thread;
+  input wire [OUTPUTS*W_COUNTER-1:0] w_counter;
+  input wire [OUTPUTS*W_UNIT-1:0] w_units;
+  input wire [OUTPUTS-1:0] w_last;
+  // A bank that is free from the next cycle on.
+  input wire f_valid;
+  input wire [W_THREAD-1:0] f_thread;
+
+  // The tile that issues in this cycle.
+  output wire o_valid;
+  output wire [W_THREAD-1:0] o_thread;
+  output wire [W_JOB-1:0] o_job;
+  output wire [W_ROW-1:0] o_row;
+  output wire [W_READ-1:0] o_read;
+  output wire [W_STEP-1:0] o_step;
+  output wire [W_BLOCK-1:0] o_block;
+  output wire [W_GROUP-1:0] o_group;
+  output wire [W_WEIGHT-1:0] o_weight;
+  output wire [W_FRAME-1:0] o_frame;
+  output wire [W_ELEMENT-1:0] o_element;
+  output wire [W_UNIT-1:0] o_elements;
+  output wire [W_BANK-1:0] o_bank;
+  output wire o_first;
+  output wire o_last;
+  output wire o_h0;
+
+  // The block whose last tile issued BLOCK_CYCLES ago: MVM latency without `convert`.
+  output wire b_valid;
+  output wire [W_THREAD-1:0] b_thread;
+  output wire [W_JOB-1:0] b_job;
+  output wire [W_ROW-1:0] b_row;
+  output wire [W_STEP-1:0] b_step;
+  output wire [W_BLOCK-1:0] b_block;
+  output wire [W_BANK-1:0] b_bank;
+  output wire [W_TURN-1:0] b_turn;
+  output wire [W_UNIT-1:0] b_unit;
+  output wire [W_UNIT-1:0] b_units;
+  output wire [W_CONSTANT-1:0] b_constant;
+  output wire [W_ELEMENT-1:0] b_write;
+
+  // 0 busy, 1 switch, 2 hazard, 3 backpressure, 4 input, 5 drain, 6 idle.
+  output wire [2:0] cycle_name;
+
+  // What a thread says of its next tile, in one word.
+  localparam TILE = W_JOB + W_ROW + W_READ + W_STEP + W_BLOCK + W_GROUP + W_WEIGHT + W_FRAME + W_ELEMENT + W_UNIT
+    + W_BANK + 3;
+  localparam BLOCK = W_TURN + 2 * W_UNIT + W_CONSTANT + W_ELEMENT;
+  wire [THREADS*TILE-1:0] tiles;
+  wire [THREADS*BLOCK-1:0] blocks;
+  wire [THREADS-1:0] may;
+  wire [THREADS-1:0] hazard;
+  wire [THREADS-1:0] backpressure;
+  wire [THREADS-1:0] no_frame;
+  wire [THREADS-1:0] draining;
+  wire [THREADS-1:0] grant;
+
+  genvar t;
+  generate
+    for (t = 0; t < THREADS; t = t + 1) begin : threads
+      npu_thread #(.CORE(CORE), .THREAD(t)) thread (
+        .clock(clock), .reset(reset),
+        .admit(admit[t]), .admit_job(admit_job[t*W_JOB +: W_JOB]), .ended(ended[t]), .frames_posted(frames_posted),
+        .w_valid(w_valid), .w_thread(w_thread), .w_counter(w_counter), .w_units(w_units), .w_last(w_last),
+        .f_valid(f_valid), .f_thread(f_thread),
+        .grant(grant[t]), .may(may[t]), .hazard(hazard[t]), .backpressure(backpressure[t]), .no_frame(no_frame[t]),
+        .draining(draining[t]), .tile(tiles[t*TILE +: TILE]), .block_word(blocks[t*BLOCK +: BLOCK])
+      );
+    end
+  endgenerate
+
+  // The ring: the first thread that may issue from `active` on (fine: from the one behind it; a thread to which the
+  // core has just switched is looked at first under both policies).
+  reg [W_THREAD-1:0] active;
+  reg fresh;
+  reg [W_SWITCH-1:0] switching;
+  reg [THREADS-1:0] ahead;
+  reg [W_THREAD-1:0] winner;
+  reg any;
+  integer i;
+  always @* begin
+    for (i = 0; i < THREADS; i = i + 1)
+      ahead[i] = may[i] && (i > active || (i == active && (FINE == 0 || fresh)));
+    any = |may;
+    winner = active;
+    if (|ahead) begin
+      for (i = THREADS - 1; i >= 0; i = i - 1)
+        if (ahead[i]) winner = i;
+    end else begin
+      for (i = THREADS - 1; i >= 0; i = i - 1)
+        if (may[i]) winner = i;
+    end
+  end
+  wire under_way = switching != 0;
+  wire chosen = any && !under_way;
+  wire starts = chosen && SWITCH_CYCLES != 0 && winner != active;
+  assign o_valid = chosen && !starts && !reset;
+  always @(posedge clock)
+    if (reset) begin
+      active <= 0;
+      fresh <= 1'b0;
+      switching <= 0;
+    end else begin
+      if (under_way) switching <= switching - 1'b1;
+      else if (starts) switching <= SWITCH_CYCLES - 1;
+      if (chosen) begin
+        active <= winner;
+        fresh <= starts;
+      end
+    end
+  generate
+    for (t = 0; t < THREADS; t = t + 1) begin : grants
+      assign grant[t] = o_valid && winner == t;
+    end
+  endgenerate
+  assign cycle_name = (under_way || starts) ? 3'd1
+    : chosen ? 3'd0
+    : |hazard ? 3'd2
+    : |backpressure ? 3'd3
+    : |no_frame ? 3'd4
+    : |draining ? 3'd5
+    : 3'd6;
+
+  // The winner's tile.
+  assign o_thread = winner;
+  assign {o_job, o_row, o_read, o_step, o_block, o_group, o_weight, o_frame, o_element, o_elements, o_bank, o_first,
+    o_last, o_h0} = tiles[winner * TILE +: TILE];
+
+  // The block goes the way of its last tile.
+  localparam TOKEN = W_THREAD + W_JOB + W_ROW + W_STEP + W_BLOCK + W_BANK + BLOCK;
+  wire [TOKEN-1:0] token = {o_thread, o_job, o_row, o_step, o_block, o_bank, blocks[winner * BLOCK +: BLOCK]};
+  wire [TOKEN-1:0] late;
+  npu_pulse #(.CYCLES(BLOCK_CYCLES)) block_valid (
+    .clock(clock), .reset(reset), .in(o_valid && o_last), .out(b_valid)
+  );
+  npu_delay #(.WIDTH(TOKEN), .CYCLES(BLOCK_CYCLES)) block_token (.clock(clock), .in(token), .out(late));
+  assign {b_thread, b_job, b_row, b_step, b_block, b_bank, b_turn, b_unit, b_units, b_constant, b_write} = late;
+endmodule

@@ -1,0 +1,51 @@
+// Small parts that several modules share.
+`default_nettype none
+
+// A delay line: what went in CYCLES cycles ago comes out. With CYCLES 0 it is a wire.
+// Nothing is reset: what must not be seen carries a valid bit, which npu_pulse delays.
+module npu_delay #(
+  parameter WIDTH = 1,
+  parameter CYCLES = 1
+) (
+  input wire clock,
+  input wire [WIDTH-1:0] in,
+  output wire [WIDTH-1:0] out
+);
+  generate
+    if (CYCLES == 0) begin : wire_only
+      assign out = in;
+    end else begin : registers
+      reg [WIDTH-1:0] stages [0:CYCLES-1];
+      integer i;
+      always @(posedge clock) begin
+        stages[0] <= in;
+        for (i = 1; i < CYCLES; i = i + 1)
+          stages[i] <= stages[i-1];
+      end
+      assign out = stages[CYCLES-1];
+    end
+  endgenerate
+endmodule
+
+// A delay line of a bit that is 0 after a reset.
+module npu_pulse #(
+  parameter CYCLES = 1
+) (
+  input wire clock,
+  input wire reset,
+  input wire in,
+  output wire out
+);
+  generate
+    if (CYCLES == 0) begin : wire_only
+      assign out = in;
+    end else begin : registers
+      reg [CYCLES-1:0] stages;
+      wire [CYCLES:0] moved = {stages, in};
+      always @(posedge clock)
+        if (reset) stages <= {CYCLES{1'b0}};
+        else stages <= moved[CYCLES-1:0];
+      assign out = stages[CYCLES-1];
+    end
+  endgenerate
+endmodule

@@ -1,0 +1,257 @@
+// A host and a log. It fills the memories from data/*.hex by the host's bus, posts jobs and frames at their cycles, and
+// writes events.txt, to be compared with golden/events.txt. Runs in the folder of the design.
+//
+// +limit=N ends the simulation after cycle N; +vcd=FILE dumps all signals.
+`default_nettype none
+
+module npu_tb;
+  `include "npu_config.vh"
+  localparam STRIDE = 1 << W_THREAD;
+  localparam CONTEXTS = CORES * STRIDE;
+
+  reg clock;
+  reg reset;
+  reg [W_JOBS-1:0] jobs_posted;
+  reg [JOBS*W_STEP-1:0] frames_posted;
+  wire [JOBS-1:0] jobs_ended;
+  reg host_write;
+  reg [31:0] host_address;
+  reg [31:0] host_data;
+
+  npu_top dut (
+    .clock(clock), .reset(reset), .jobs_posted(jobs_posted), .frames_posted(frames_posted), .jobs_ended(jobs_ended),
+    .host_write(host_write), .host_address(host_address), .host_data(host_data)
+  );
+
+  // The number of the present cycle; -1 is the cycle before cycle 0, in which the reset is still high.
+  integer cycle;
+  integer limit;
+  integer log_file;
+  integer ended_jobs;
+  reg [8*256-1:0] vcd_name;
+
+  initial begin
+    clock = 1'b0;
+    reset = 1'b1;
+    cycle = -2;
+    jobs_posted = 0;
+    frames_posted = 0;
+    host_write = 1'b0;
+    host_address = 0;
+    host_data = 0;
+    ended_jobs = 0;
+    if (!$value$plusargs("limit=%d", limit)) limit = 0;
+    if ($value$plusargs("vcd=%s", vcd_name)) begin
+      $dumpfile(vcd_name);
+      $dumpvars(0, npu_tb);
+    end
+    log_file = $fopen("events.txt", "w");
+  end
+  always #1 clock = !clock;
+
+  // The signals that the log reads, of all cores side by side.
+  wire [CORES-1:0] o_valid;
+  wire [CORES*W_THREAD-1:0] o_thread;
+  wire [CORES*W_JOB-1:0] o_job;
+  wire [CORES*W_ROW-1:0] o_row;
+  wire [CORES*W_READ-1:0] o_read;
+  wire [CORES*W_STEP-1:0] o_step;
+  wire [CORES*W_BLOCK-1:0] o_block;
+  wire [CORES*W_GROUP-1:0] o_group;
+  wire [CORES-1:0] t_valid;
+  wire [CORES*3-1:0] names;
+  wire [CONTEXTS-1:0] ended = dut.ended;
+  wire [CONTEXTS-1:0] admit = dut.admit;
+  wire [CONTEXTS*W_JOB-1:0] admit_job = dut.admit_job;
+  genvar g;
+  generate
+    for (g = 0; g < CORES; g = g + 1) begin : logged
+      assign o_valid[g] = dut.cores[g].core.o_valid;
+      assign o_thread[g*W_THREAD +: W_THREAD] = dut.cores[g].core.o_thread;
+      assign o_job[g*W_JOB +: W_JOB] = dut.cores[g].core.o_job;
+      assign o_row[g*W_ROW +: W_ROW] = dut.cores[g].core.o_row;
+      assign o_read[g*W_READ +: W_READ] = dut.cores[g].core.o_read;
+      assign o_step[g*W_STEP +: W_STEP] = dut.cores[g].core.o_step;
+      assign o_block[g*W_BLOCK +: W_BLOCK] = dut.cores[g].core.o_block;
+      assign o_group[g*W_GROUP +: W_GROUP] = dut.cores[g].core.o_group;
+      // The contract's cycle of a turn is CONVERT cycles behind the choice.
+      assign t_valid[g] = dut.cores[g].core.d_valid[C_CONVERT[g*C_CONVERT_B +: C_CONVERT_B]];
+      assign names[g*3 +: 3] = dut.cores[g].core.cycle_name;
+    end
+  endgenerate
+
+  task end_line(input integer core);
+    // The core is the last field where there are several.
+    begin
+      if (CORES > 1) $fwrite(log_file, " %0d", core);
+      $fwrite(log_file, "\n");
+    end
+  endtask
+
+  task log_tile(input integer core);
+    begin
+      $fwrite(log_file, "I %0d %0d %0d %0d %0d %0d %0d %0d", cycle,
+        o_thread[core*W_THREAD +: W_THREAD], o_job[core*W_JOB +: W_JOB],
+        P_NUMBER[o_row[core*W_ROW +: W_ROW] * P_NUMBER_B +: P_NUMBER_B], o_step[core*W_STEP +: W_STEP],
+        o_block[core*W_BLOCK +: W_BLOCK], R_CODE[o_read[core*W_READ +: W_READ] * R_CODE_B +: R_CODE_B],
+        o_group[core*W_GROUP +: W_GROUP]);
+      end_line(core);
+    end
+  endtask
+
+  task log_name(input integer core);
+    begin
+      $fwrite(log_file, "C %0d ", cycle);
+      case (names[core*3 +: 3])
+        3'd0: $fwrite(log_file, "busy");
+        3'd1: $fwrite(log_file, "switch");
+        3'd2: $fwrite(log_file, "hazard");
+        3'd3: $fwrite(log_file, "backpressure");
+        3'd4: $fwrite(log_file, "input");
+        3'd5: $fwrite(log_file, "drain");
+        default: $fwrite(log_file, "idle");
+      endcase
+      end_line(core);
+    end
+  endtask
+
+  // Whose job is in a context.
+  reg [W_JOB-1:0] holder [0:CONTEXTS-1];
+  integer c;
+  integer j;
+
+  task log_ends;
+    for (c = 0; c < CONTEXTS; c = c + 1)
+      if (ended[c]) begin
+        $fwrite(log_file, "F %0d %0d", cycle + 1, holder[c]);
+        end_line(c / STRIDE);
+        ended_jobs = ended_jobs + 1;
+      end
+  endtask
+
+  task log_admissions;
+    for (j = 0; j < JOBS; j = j + 1)
+      for (c = 0; c < CONTEXTS; c = c + 1)
+        if (admit[c] && admit_job[c*W_JOB +: W_JOB] == j) begin
+          $fwrite(log_file, "A %0d %0d %0d", cycle + 1, c % STRIDE, j);
+          end_line(c / STRIDE);
+          holder[c] = j;
+        end
+  endtask
+
+`ifndef NPU_TIMING_ONLY
+  // h of a turn becomes visible: entry CONVERT + visible_cycles - 1 of the delay line says whose it is.
+  integer visible_first;
+  integer k;
+  generate
+    for (g = 0; g < CORES; g = g + 1) begin : visible
+    end
+  endgenerate
+`endif
+
+  // What the host does.
+  integer file;
+  integer files_read;
+  integer fields;
+  reg [31:0] address;
+  reg [31:0] data;
+  reg loaded;
+  initial begin
+    file = 0;
+    files_read = 0;
+    loaded = 1'b0;
+  end
+  task next_file;
+    begin
+      case (files_read)
+        0: file = $fopen("data/weights.hex", "r");
+        1: file = $fopen("data/frames.hex", "r");
+        2: file = $fopen("data/constants.hex", "r");
+        3: file = $fopen("data/tables.hex", "r");
+        4: file = $fopen("data/parameters.hex", "r");
+        default: file = $fopen("data/initial.hex", "r");
+      endcase
+      files_read = files_read + 1;
+    end
+  endtask
+  task load;
+    // The next word of the files goes on the bus.
+    begin
+      fields = 0;
+      while (fields != 2 && !loaded) begin
+        if (file == 0) begin
+          if (files_read == 6) loaded = 1'b1;
+          else next_file;
+        end else begin
+          fields = $fscanf(file, "%h %h\n", address, data);
+          if (fields != 2) begin
+            $fclose(file);
+            file = 0;
+          end
+        end
+      end
+      host_write <= fields == 2;
+      host_address <= address;
+      host_data <= data;
+    end
+  endtask
+
+  integer posted;
+  integer interval;
+  integer arrival;
+  integer frames;
+  task post(input integer now);
+    // What the host has posted by the cycle `now`: jobs of the next cycle, frames of this one.
+    begin
+      posted = 0;
+      for (j = 0; j < JOBS; j = j + 1) begin
+        arrival = J_ARRIVAL[j*J_ARRIVAL_B +: J_ARRIVAL_B];
+        interval = J_FRAME_INTERVAL[j*J_FRAME_INTERVAL_B +: J_FRAME_INTERVAL_B];
+        if (arrival <= now + 1) posted = posted + 1;
+        frames = J_STEPS[j*J_STEPS_B +: J_STEPS_B];
+        if (now < arrival) frames = 0;
+        else if (interval != 0 && (now - arrival) / interval + 1 < frames) frames = (now - arrival) / interval + 1;
+        frames_posted[j*W_STEP +: W_STEP] <= frames;
+      end
+      jobs_posted <= posted;
+    end
+  endtask
+
+  always @(posedge clock) begin
+    if (cycle < -1) begin
+`ifdef NPU_TIMING_ONLY
+      loaded = 1'b1;
+`else
+      load;
+`endif
+      if (loaded) begin
+        cycle <= -1;
+        post(-1);
+      end
+    end else begin
+      // First what was in this cycle, then what is known for the next one.
+      if (cycle >= 0) begin
+        for (c = 0; c < CORES; c = c + 1)
+          if (o_valid[c]) log_tile(c);
+        for (c = 0; c < CORES; c = c + 1)
+          if (t_valid[c]) begin
+            $fwrite(log_file, "T %0d", cycle);
+            end_line(c);
+          end
+        for (c = 0; c < CORES; c = c + 1)
+          log_name(c);
+        log_ends;
+      end
+      log_admissions;
+      cycle <= cycle + 1;
+      reset <= 1'b0;
+      post(cycle + 1);
+      if (ended_jobs == JOBS || (limit != 0 && cycle >= limit)) begin
+        $fclose(log_file);
+        $finish;
+      end
+    end
+  end
+endmodule
+
+`default_nettype wire
