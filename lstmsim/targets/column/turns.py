@@ -19,7 +19,7 @@ from lstmsim.workload.cell import Cell
 from lstmsim.workload.model import Layer
 from lstmsim.workload.segments import Segment, kinds, segment_of, segments
 
-__all__ = ["EXCHANGE", "TAIL", "Homes", "Turns"]
+__all__ = ["EXCHANGE", "TAIL", "Homes", "Turns", "Wanted", "wanted"]
 
 #: Number of the tail unit among the units of a core.
 TAIL = 1
@@ -34,7 +34,7 @@ Homes = Mapping[tuple[int, int, int], Home]
 _MOST_KEPT = 1024
 
 
-class _Want(NamedTuple):
+class Wanted(NamedTuple):
     """A value that a segment reads.
 
     home: the segment that gives the value.
@@ -73,7 +73,7 @@ class Turns:
         """Write a segment's tail operations, whose blocks have their last tiles at the places `ends` in the body."""
         shape, cell, first = self.shapes[segment.stage], self.layer.cell, segment.index == 0
         core = shape.core
-        wanted = _wanted(cell, core.latency, core.tail_width, segment.stage, segment.index)
+        wants = wanted(cell, core.latency, core.tail_width, segment.stage, segment.index)
         arrival_cycles = core.latency.mvm_cycles(core.ep)
         frees = self.member if first else NONE
         after_last_turn = 1
@@ -84,8 +84,8 @@ class Turns:
         for block, units in enumerate(shape.blocks):
             if first:
                 rows.need(None, ends[block], arrival_cycles)
-            if wanted:
-                self._reads(rows, shape, wanted, block)
+            if wants:
+                self._reads(rows, shape, wants, block)
             taken = -(-units // core.tail_width)
             rows.operation(
                 TAIL,
@@ -119,10 +119,10 @@ class Turns:
                     member=self.member,
                 )
 
-    def _reads(self, rows: BodyWriter, shape: StageShape, wanted: Sequence[_Want], block: int) -> None:
+    def _reads(self, rows: BodyWriter, shape: StageShape, wants: Sequence[Wanted], block: int) -> None:
         """Write the needs of one row block for what its segment reads, in the order of the segments."""
         delays: dict[tuple[tuple[int, int], int, int], int] = {}
-        for want in wanted:
+        for want in wants:
             other = self.shapes[want.home[0]]
             for number, turns in [_last_turn(other)] if want.reduced else _overlaps(shape, block, other):
                 key = (want.home, number, want.lag)
@@ -133,12 +133,12 @@ class Turns:
 
 
 @lru_cache(_MOST_KEPT)
-def _wanted(cell: Cell, latency: Latency, tail_width: int, stage: int, index: int) -> tuple[_Want, ...]:
+def wanted(cell: Cell, latency: Latency, tail_width: int, stage: int, index: int) -> tuple[Wanted, ...]:
     """The values that a segment reads from earlier segments of the step, and from states of the step before."""
     depth = depths(cell, vars(latency), tail_width)
     segment = next(each for each in segments(cell) if (each.stage, each.index) == (stage, index))
     names = {each.name for each in cell.nodes}
-    wanted = []
+    wants = []
     for name in segment.inputs:
         node = cell.states.get(name, name)
         if node not in names:
@@ -149,8 +149,8 @@ def _wanted(cell: Cell, latency: Latency, tail_width: int, stage: int, index: in
             continue
         needed = min(begins(each, depth, segment) for each in users)
         reduced = kinds(cell)[node] == "scalar"
-        wanted.append(_Want(home, depth[node] - needed, int(name in cell.states), reduced))
-    return tuple(wanted)
+        wants.append(Wanted(home, depth[node] - needed, int(name in cell.states), reduced))
+    return tuple(wants)
 
 
 def _implied(cell: Cell, depth: Mapping[str, int], segment: Segment, node: str, home: tuple[int, int]) -> bool:

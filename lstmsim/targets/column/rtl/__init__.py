@@ -1,1 +1,1 @@
-"""The column-wise NPU as Verilog: what is built, its tables, its memories' contents, its fixed and generated modules."""
+"""The column-wise NPU as Verilog: what is built, its tables, memories' contents, its fixed and generated modules."""

@@ -144,8 +144,8 @@ class StageRow:
     reads: vectors in the order of their issue.
     weight_base: address of the first tile's word; a step's words follow each other in the order of issue.
     constant_base: address of the first turn's word of adapter constants.
-    turn_base: address of the first turn in state and parameter memories, in the thread's part (parameters: of the core).
-        Turn i of block b is at `turn_base + b * ceil(units / tail_width) + i`.
+    turn_base: address of the first turn in state and parameter memories, in the thread's part (parameters: of the
+        core). Turn i of block b is at `turn_base + b * ceil(units / tail_width) + i`. The stages of a pass share it.
     segments: its segments in order.
     first_of_pass: number of the first `StageRow` of its pass.
     last_of_pass: whether the step of the pass ends with it.
@@ -191,7 +191,9 @@ class JobRow:
     frame_end: address of the first word of its last time step.
     x_starts: for each `StageRow` of its program the address of element 0 of step 0's x, in the thread's part (`all_x`).
     write_starts: likewise of unit 0 of step 0 of its h (`all`).
-    initial: address of its first word of initial states, or -1: its states begin with 0.
+    initial: what is added to a turn's address (without the thread's part) to give the address of its initial states,
+        or -1: states begin with 0.
+    h_starts: for each `StageRow` the frame address of the first group of h before step 0, or -1: 0.
     """
 
     frame_start: int
@@ -199,3 +201,4 @@ class JobRow:
     x_starts: tuple[int, ...]
     write_starts: tuple[int, ...]
     initial: int = -1
+    h_starts: tuple[int, ...] = ()

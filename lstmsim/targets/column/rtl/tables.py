@@ -1,0 +1,201 @@
+"""`npu_config.vh`: the sizes of a design, the widths of its signals, and its control store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lstmsim.targets.column.rtl.layout import Column, column_text, number_text
+from lstmsim.targets.column.rtl.plan import CorePlan, Design, Program
+from lstmsim.targets.column.rtl.row_tables import Table, columns, firsts, program_tables
+from lstmsim.targets.column.rtl.rows import JobRow
+from lstmsim.targets.column.rtl.widths import depth_of, programs_of, stages_of, widths
+
+__all__ = ["config"]
+
+_HEAD = """\
+// Sizes, widths and tables of this design; section 10 of lstmsim's docs/rtl.md names them. This file has localparams
+// only and is included in modules. NAME_B is the width of an entry of NAME; entry 0 is in the lowest bits; negative
+// entries are in two's complement. The signals `row`, `read`, `segment` are places in P_, R_, S_; counters are numbered
+// within their program."""
+
+
+def config(design: Design) -> str:
+    """Give the text of `npu_config.vh`."""
+    wide = widths(design)
+    parts = [_HEAD, number_text(_counts(design)), "", "// widths of signals", number_text(wide.items())]
+    tables: list[Table] = [
+        ("C_: cores", _core_columns(design)),
+        (
+            "K_: kinds of cells, by core; K_MEMORY: number of the first memory (and write port) in the core",
+            _kinds(design),
+        ),
+        ("M_: vector memories, by core; M_BANKS: memories of single elements that each is built of", _memories(design)),
+        ("G_: programs, at core * MODELS + model; G_ROW is a place in P_", _program_columns(design, wide)),
+        ("J_: jobs in posting order", _job_columns(design, wide)),
+        ("Q_: queues; Q_CORES has a bit for each core that the queue's jobs may run on", _queue_columns(design)),
+        ("JC_: jobs by core, at core * JOBS + job", _job_core_columns(design, wide)),
+        ("JR_: rows of jobs by core, at ((core * JOBS + job) << JR_SHIFT) + P_NUMBER", _job_row_columns(design, wide)),
+        *program_tables(design, wide),
+    ]
+    for title, own in tables:
+        parts += ["", f"// {title}", *(column_text(each) for each in own)]
+    return "\n".join(parts) + "\n"
+
+
+def _counts(design: Design) -> list[tuple[str, int]]:
+    plans, rows, precision = design.cores, stages_of(design), design.precision
+    cells = [kind.cell for plan in plans for kind in plan.kinds]
+    return [
+        ("CORES", len(plans)),
+        ("JOBS", len(design.jobs)),
+        ("MODELS", len(design.models)),
+        ("QUEUES", len(design.queues)),
+        ("ROWS", len(rows)),
+        ("MOST_THREADS", max(plan.core.threads for plan in plans)),
+        ("MOST_ROWS", _most_rows(design)),
+        ("MOST_GATES", max(row.gates for row in rows)),
+        ("MOST_SLOTS", max(len(gate.sums) for cell in cells for gate in cell.gates)),
+        ("MOST_SUMS", max(len(stage.sums) for cell in cells for stage in cell.stages)),
+        ("MOST_COUNTERS", max(program.counters for program in programs_of(design))),
+        ("MOST_NEEDS", max(len(read.needs) for row in rows for read in row.reads)),
+        ("MOST_WRITES", max(len(segment.writes) for row in rows for segment in row.segments)),
+        ("MOST_WANTS", max(len(segment.wants) for row in rows for segment in row.segments)),
+        ("MOST_SEGMENTS", max(sum(len(row.segments) for row in one.stages) for one in programs_of(design))),
+        ("JR_SHIFT", (_most_rows(design) - 1).bit_length()),
+        ("WEIGHT_BITS", precision.weight_bits),
+        ("VECTOR_BITS", precision.vector_bits),
+        ("ACCUMULATOR_BITS", precision.accumulator_bits),
+        ("MULTIPLIER_BITS", precision.multiplier_bits),
+        ("TAIL_BITS", precision.tail_bits),
+        ("STATE_BITS", precision.state_bits),
+    ]
+
+
+def _most_rows(design: Design) -> int:
+    return max(len(program.stages) for program in programs_of(design))
+
+
+def _rows(plan: CorePlan) -> int:
+    return sum(len(program.stages) for program in plan.programs if program is not None)
+
+
+def _core_columns(design: Design) -> list[Column]:
+    plans = design.cores
+    latencies = [
+        Column(f"C_{name.upper()}", tuple(int(getattr(plan.core.latency, name)) for plan in plans))
+        for name in vars(plans[0].core.latency)
+    ]
+    made = columns(
+        "C",
+        plans,
+        ep=(1, lambda plan: plan.core.ep),
+        vp=(1, lambda plan: plan.core.vp),
+        rows=(1, lambda plan: plan.rows),
+        levels=(1, lambda plan: plan.tree_levels),
+        threads=(1, lambda plan: plan.core.threads),
+        banks=(1, lambda plan: plan.core.accumulator_banks),
+        tail_width=(1, lambda plan: plan.core.tail_width),
+        fine=(1, lambda plan: int(plan.core.thread_policy == "fine")),
+        switch_cycles=(1, lambda plan: plan.core.switch_cycles),
+        column_order=(1, lambda plan: int(plan.core.block_order == "column")),
+        mvm=(1, lambda plan: plan.core.latency.mvm_cycles(plan.core.ep)),
+        depth=(1, depth_of),
+        weight_words=(1, lambda plan: plan.weight_words),
+        frame_words=(1, lambda plan: plan.frame_words),
+        constant_words=(1, lambda plan: plan.constant_words),
+        turns=(1, lambda plan: plan.turns),
+        initial_words=(1, lambda plan: plan.initial_words),
+        kinds=(1, lambda plan: len(plan.kinds)),
+        memories=(1, lambda plan: len(plan.memories)),
+        stage_rows=(1, _rows),
+    )
+    made.append(Column("C_KIND", tuple(firsts(len(plan.kinds) for plan in plans))))
+    made.append(Column("C_MEMORY", tuple(firsts(len(plan.memories) for plan in plans))))
+    made.append(Column("C_ROW", tuple(firsts(map(_rows, plans)))))
+    return [*made, *latencies]
+
+
+def _kinds(design: Design) -> list[Column]:
+    return columns(
+        "K",
+        [kind for plan in design.cores for kind in plan.kinds],
+        memory=(1, lambda kind: kind.memories[0]),
+        outputs=(1, lambda kind: len(kind.outputs)),
+        passes=(1, lambda kind: len(kind.passes)),
+    )
+
+
+def _memories(design: Design) -> list[Column]:
+    pairs = [(memory, plan.core) for plan in design.cores for memory in plan.memories]
+    return columns(
+        "M",
+        pairs,
+        kind=(1, lambda pair: pair[0].kind),
+        slot=(1, lambda pair: pair[0].slot),
+        elements=(1, lambda pair: pair[0].elements),
+        banks=(1, lambda pair: 1 << (max(pair[1].ep, pair[1].tail_width) - 1).bit_length()),
+    )
+
+
+def _program_columns(design: Design, wide: Mapping[str, int]) -> list[Column]:
+    programs: list[Program | None] = [program for plan in design.cores for program in plan.programs]
+    made = columns(
+        "G",
+        programs,
+        there=(1, lambda one: int(one is not None)),
+        rows=(wide["W_ROW"], lambda one: 0 if one is None else len(one.stages)),
+        counters=(wide["W_COUNTER"], lambda one: 0 if one is None else one.counters),
+        interleaved=(1, lambda one: 0 if one is None else int(one.interleaved)),
+    )
+    rows = firsts(0 if one is None else len(one.stages) for one in programs)
+    segments = firsts(0 if one is None else sum(len(row.segments) for row in one.stages) for one in programs)
+    # a program that is not there may stand behind the last row
+    made.append(Column("G_ROW", tuple(rows), wide["W_ROW"]))
+    made.append(Column("G_SEGMENT", tuple(segments), wide["W_SEGMENT"]))
+    return made
+
+
+def _job_columns(design: Design, wide: Mapping[str, int]) -> list[Column]:
+    return columns(
+        "J",
+        design.jobs,
+        model=(wide["W_PROGRAM"], lambda job: job.model),
+        steps=(wide["W_STEP"], lambda job: job.steps),
+        arrival=(1, lambda job: job.arrival),
+        frame_interval=(1, lambda job: job.frame_interval),
+        queue=(1, lambda job: job.queue),
+    )
+
+
+def _queue_columns(design: Design) -> list[Column]:
+    return columns("Q", design.queues, cores=(len(design.cores), lambda cores: sum(1 << core for core in cores)))
+
+
+def _job_core_columns(design: Design, wide: Mapping[str, int]) -> list[Column]:
+    rows: list[JobRow | None] = [row for plan in design.cores for row in plan.jobs]
+    return columns(
+        "JC",
+        rows,
+        there=(1, lambda row: int(row is not None)),
+        frame_start=(wide["W_FRAME"], lambda row: 0 if row is None else row.frame_start),
+        frame_end=(wide["W_FRAME"], lambda row: 0 if row is None else row.frame_end),
+        started=(1, lambda row: int(row is not None and row.initial >= 0)),
+        initial=(wide["W_TURN"], lambda row: 0 if row is None else max(0, row.initial)),
+    )
+
+
+def _job_row_columns(design: Design, wide: Mapping[str, int]) -> list[Column]:
+    most = 1 << (_most_rows(design) - 1).bit_length()
+    rows = [(row, place) for plan in design.cores for row in plan.jobs for place in range(most)]
+
+    def take(row: JobRow | None, name: str, place: int) -> int:
+        values: tuple[int, ...] = () if row is None else getattr(row, name)
+        return max(0, values[place]) if place < len(values) else 0
+
+    return columns(
+        "JR",
+        rows,
+        x_start=(wide["W_ELEMENT"], lambda pair: take(pair[0], "x_starts", pair[1])),
+        write_start=(wide["W_ELEMENT"], lambda pair: take(pair[0], "write_starts", pair[1])),
+        h_start=(wide["W_FRAME"], lambda pair: take(pair[0], "h_starts", pair[1])),
+    )
