@@ -19,7 +19,7 @@ module npu_array #(
 ) (
   input wire clock,
   input wire [ROWS*EP*WEIGHT_BITS-1:0] weights,
-  input wire [EP*VECTOR_BITS-1:0] vector,
+  input wire [EP*VECTOR_BITS-1:0] elements,
   // All MULTIPLY + ADD * LEVELS + ACCUMULATE - 1 cycles behind the operands of the tile: the sum is in the accumulator in
   // the cycle after.
   input wire add_valid,
@@ -39,7 +39,7 @@ module npu_array #(
         .MULTIPLY(MULTIPLY), .ADD(ADD), .ACCUMULATE(ACCUMULATE)
       ) row (
         .clock(clock),
-        .weights(weights[r*EP*WEIGHT_BITS +: EP*WEIGHT_BITS]), .vector(vector),
+        .weights(weights[r*EP*WEIGHT_BITS +: EP*WEIGHT_BITS]), .elements(elements),
         .add_valid(add_valid), .add_first(add_first), .add_bank(add_bank), .add_slots(add_slots[r*SLOTS +: SLOTS]),
         .read_bank(read_bank), .sums(sums[r*SLOTS*ACCUMULATOR_BITS +: SLOTS*ACCUMULATOR_BITS])
       );
@@ -63,7 +63,7 @@ module npu_row #(
 ) (
   input wire clock,
   input wire [EP*WEIGHT_BITS-1:0] weights,
-  input wire [EP*VECTOR_BITS-1:0] vector,
+  input wire [EP*VECTOR_BITS-1:0] elements,
   input wire add_valid,
   input wire add_first,
   input wire [W_BANK-1:0] add_bank,
@@ -80,7 +80,7 @@ module npu_row #(
   wire [EP*WEIGHT_BITS-1:0] w;
   wire [EP*VECTOR_BITS-1:0] v;
   npu_delay #(.WIDTH(EP * WEIGHT_BITS), .CYCLES(BEFORE)) weight_register (.clock(clock), .in(weights), .out(w));
-  npu_delay #(.WIDTH(EP * VECTOR_BITS), .CYCLES(BEFORE)) vector_register (.clock(clock), .in(vector), .out(v));
+  npu_delay #(.WIDTH(EP * VECTOR_BITS), .CYCLES(BEFORE)) element_register (.clock(clock), .in(elements), .out(v));
   reg [EP*P-1:0] products;
   integer e;
   always @*

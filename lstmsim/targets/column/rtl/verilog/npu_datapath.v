@@ -1,0 +1,210 @@
+// The numbers of a core: memories that the host fills, vectors, array, adapter and tail lanes.
+//
+// It decides nothing. A tile comes with its addresses in the cycle in which it issues, a turn in the cycle in which it is
+// chosen, a write in the cycle before it is visible; everything between is a fixed number of registers.
+`default_nettype none
+`ifndef NPU_TIMING_ONLY
+
+module npu_datapath #(
+  parameter CORE = 0
+) (
+  clock, reset,
+  host_write, host_address, host_data,
+  o_valid, o_read, o_weight, o_frame, o_element, o_elements, o_bank, o_first, o_h0,
+  t_row, t_bank, t_number, t_constant,
+  d_valid, d_thread, d_job, d_row, d_segment, d_step, d_block, d_bank, d_turn, d_number, d_unit, d_units, d_constant,
+  d_parameter, d_write, d_zero, d_initial, d_last_turn, d_last_block, d_last_step,
+  w_valid, w_element, w_count,
+  y
+);
+`include "npu_config.vh"
+`include "npu_data.vh"
+  localparam EP = C_EP[CORE * C_EP_B +: C_EP_B];
+  localparam ARRAY_ROWS = C_ROWS[CORE * C_ROWS_B +: C_ROWS_B];
+  localparam LEVELS = C_LEVELS[CORE * C_LEVELS_B +: C_LEVELS_B];
+  localparam THREADS = C_THREADS[CORE * C_THREADS_B +: C_THREADS_B];
+  localparam BANKS = THREADS * C_BANKS[CORE * C_BANKS_B +: C_BANKS_B];
+  localparam WIDTH = C_TAIL_WIDTH[CORE * C_TAIL_WIDTH_B +: C_TAIL_WIDTH_B];
+  localparam READ = C_READ[CORE * C_READ_B +: C_READ_B];
+  localparam MULTIPLY = C_MULTIPLY[CORE * C_MULTIPLY_B +: C_MULTIPLY_B];
+  localparam ADD = C_ADD[CORE * C_ADD_B +: C_ADD_B];
+  localparam ACCUMULATE = C_ACCUMULATE[CORE * C_ACCUMULATE_B +: C_ACCUMULATE_B];
+  localparam CONVERT = C_CONVERT[CORE * C_CONVERT_B +: C_CONVERT_B];
+  localparam WEIGHT_WORDS = C_WEIGHT_WORDS[CORE * C_WEIGHT_WORDS_B +: C_WEIGHT_WORDS_B];
+  localparam FRAME_WORDS = C_FRAME_WORDS[CORE * C_FRAME_WORDS_B +: C_FRAME_WORDS_B];
+  localparam CONSTANT_WORDS = C_CONSTANT_WORDS[CORE * C_CONSTANT_WORDS_B +: C_CONSTANT_WORDS_B];
+  localparam MEMORIES = C_MEMORIES[CORE * C_MEMORIES_B +: C_MEMORIES_B];
+  localparam FIRST_MEMORY = C_MEMORY[CORE * C_MEMORY_B +: C_MEMORY_B];
+  localparam D = C_D[CORE * C_D_B +: C_D_B];
+  localparam SUMS = D_SUMS[CORE * D_SUMS_B +: D_SUMS_B];
+  localparam SLOTS = D_SLOTS[CORE * D_SLOTS_B +: D_SLOTS_B];
+  localparam CONSTANT_BITS = MULTIPLIER_BITS + SHIFT_BITS + 32;
+  localparam W_MEMORY = MEMORIES > 1 ? $clog2(MEMORIES) : 1;
+
+  input wire clock;
+  input wire reset;
+  input wire host_write;
+  input wire [31:0] host_address;
+  input wire [31:0] host_data;
+
+  input wire o_valid;
+  input wire [W_READ-1:0] o_read;
+  input wire [W_WEIGHT-1:0] o_weight;
+  input wire [W_FRAME-1:0] o_frame;
+  input wire [W_ELEMENT-1:0] o_element;
+  input wire [W_UNIT-1:0] o_elements;
+  input wire [W_BANK-1:0] o_bank;
+  input wire o_first;
+  input wire o_h0;
+
+  input wire [W_ROW-1:0] t_row;
+  input wire [W_BANK-1:0] t_bank;
+  input wire [W_UNIT-1:0] t_number;
+  input wire [W_CONSTANT-1:0] t_constant;
+
+  input wire [D:0] d_valid;
+  input wire [(D+1)*W_THREAD-1:0] d_thread;
+  input wire [(D+1)*W_JOB-1:0] d_job;
+  input wire [(D+1)*W_ROW-1:0] d_row;
+  input wire [(D+1)*W_SEGMENT-1:0] d_segment;
+  input wire [(D+1)*W_STEP-1:0] d_step;
+  input wire [(D+1)*W_BLOCK-1:0] d_block;
+  input wire [(D+1)*W_BANK-1:0] d_bank;
+  input wire [(D+1)*W_TURN-1:0] d_turn;
+  input wire [(D+1)*W_UNIT-1:0] d_number;
+  input wire [(D+1)*W_UNIT-1:0] d_unit;
+  input wire [(D+1)*W_UNIT-1:0] d_units;
+  input wire [(D+1)*W_CONSTANT-1:0] d_constant;
+  input wire [(D+1)*W_TURN-1:0] d_parameter;
+  input wire [(D+1)*W_ELEMENT-1:0] d_write;
+  input wire [D:0] d_zero;
+  input wire [D:0] d_initial;
+  input wire [D:0] d_last_turn;
+  input wire [D:0] d_last_block;
+  input wire [D:0] d_last_step;
+
+  input wire [MEMORIES-1:0] w_valid;
+  input wire [MEMORIES*W_ELEMENT-1:0] w_element;
+  input wire [MEMORIES*W_UNIT-1:0] w_count;
+
+  // What is written, a word for each vector memory: the testbench logs it.
+  output wire [MEMORIES*WIDTH*VECTOR_BITS-1:0] y;
+
+  // --- the host ---
+
+  wire [3:0] space = host_address[31:28];
+  wire mine = host_write && (host_address[27:24] == 4'd15 || host_address[27:24] == CORE);
+
+  // --- operands, READ cycles behind the issue ---
+
+  wire [ARRAY_ROWS*EP*WEIGHT_BITS-1:0] weights;
+  npu_memory #(.WIDTH(ARRAY_ROWS * EP * WEIGHT_BITS), .WORDS(WEIGHT_WORDS), .READ(READ), .W_ADDRESS(W_WEIGHT)) weight_memory (
+    .clock(clock), .write(mine && space == 4'd1), .write_word(host_address[23:0]), .write_data(host_data),
+    .address(o_weight), .data(weights)
+  );
+
+  // Word 0 is the frame, word m + 1 comes from vector memory m.
+  wire [(MEMORIES+1)*EP*VECTOR_BITS-1:0] sources;
+  npu_memory #(.WIDTH(EP * VECTOR_BITS), .WORDS(FRAME_WORDS), .READ(READ), .W_ADDRESS(W_FRAME)) frame_memory (
+    .clock(clock), .write(mine && space == 4'd2), .write_word(host_address[23:0]), .write_data(host_data),
+    .address(o_frame), .data(sources[0 +: EP*VECTOR_BITS])
+  );
+  genvar m;
+  generate
+    for (m = 0; m < MEMORIES; m = m + 1) begin : memories
+      npu_vector_memory #(
+        .EP(EP), .TAIL_WIDTH(WIDTH), .BITS(VECTOR_BITS), .READ(READ), .W_ELEMENT(W_ELEMENT), .W_UNIT(W_UNIT),
+        .ELEMENTS(THREADS * M_ELEMENTS[(FIRST_MEMORY + m) * M_ELEMENTS_B +: M_ELEMENTS_B])
+      ) vectors (
+        .clock(clock), .write(w_valid[m]), .write_element(w_element[m*W_ELEMENT +: W_ELEMENT]),
+        .write_count(w_count[m*W_UNIT +: W_UNIT]), .write_data(y[m*WIDTH*VECTOR_BITS +: WIDTH*VECTOR_BITS]),
+        .read_element(o_element), .read_data(sources[(m+1)*EP*VECTOR_BITS +: EP*VECTOR_BITS])
+      );
+    end
+  endgenerate
+
+  // Initial values of h are frames, too.
+  wire framed = R_SOURCE[o_read * R_SOURCE_B +: R_SOURCE_B] == 0 || o_h0;
+  wire [W_MEMORY-1:0] memory = R_MEMORY[o_read * R_MEMORY_B +: R_MEMORY_B];
+  wire framed_read;
+  wire [W_MEMORY-1:0] memory_read;
+  wire [W_UNIT-1:0] elements_read;
+  npu_delay #(.WIDTH(1 + W_MEMORY + W_UNIT), .CYCLES(READ)) operand_delay (
+    .clock(clock), .in({framed, memory, o_elements}), .out({framed_read, memory_read, elements_read})
+  );
+  // Elements that do not count are 0, whatever the memories hold there. So no memory needs initial values.
+  reg [EP*VECTOR_BITS-1:0] source;
+  reg [EP*VECTOR_BITS-1:0] operand;
+  integer i;
+  always @* begin
+    source = sources[0 +: EP*VECTOR_BITS];
+    for (i = 0; i < MEMORIES; i = i + 1)
+      if (!framed_read && memory_read == i) source = sources[(i+1)*EP*VECTOR_BITS +: EP*VECTOR_BITS];
+    for (i = 0; i < EP; i = i + 1)
+      operand[i*VECTOR_BITS +: VECTOR_BITS] =
+        i < elements_read ? source[i*VECTOR_BITS +: VECTOR_BITS] : {VECTOR_BITS{1'b0}};
+  end
+
+  // --- array ---
+
+  localparam TO_ADD = READ + MULTIPLY + ADD * LEVELS + ACCUMULATE - 1;
+  wire add_valid;
+  wire add_first;
+  wire [W_BANK-1:0] add_bank;
+  wire [W_READ-1:0] add_read;
+  npu_pulse #(.CYCLES(TO_ADD)) valid_delay (.clock(clock), .reset(reset), .in(o_valid), .out(add_valid));
+  npu_delay #(.WIDTH(1 + W_BANK + W_READ), .CYCLES(TO_ADD)) add_delay (
+    .clock(clock), .in({o_first, o_bank, o_read}), .out({add_first, add_bank, add_read})
+  );
+  wire [ARRAY_ROWS*SLOTS-1:0] add_slots;
+  npu_slots #(.CORE(CORE)) slots (.read(add_read), .slots(add_slots));
+
+  wire [ARRAY_ROWS*SLOTS*ACCUMULATOR_BITS-1:0] totals;
+  npu_array #(
+    .ROWS(ARRAY_ROWS), .EP(EP), .LEVELS(LEVELS), .SLOTS(SLOTS), .BANKS(BANKS), .W_BANK(W_BANK),
+    .WEIGHT_BITS(WEIGHT_BITS), .VECTOR_BITS(VECTOR_BITS), .ACCUMULATOR_BITS(ACCUMULATOR_BITS),
+    .MULTIPLY(MULTIPLY), .ADD(ADD), .ACCUMULATE(ACCUMULATE)
+  ) array (
+    .clock(clock), .weights(weights), .elements(operand),
+    .add_valid(add_valid), .add_first(add_first), .add_bank(add_bank), .add_slots(add_slots),
+    .read_bank(t_bank), .sums(totals)
+  );
+
+  // --- adapter: CONVERT registers from the choice of a turn to its sums ---
+
+  // The first register reads the constants, a second one there is worth less than a register behind each operation; all
+  // further ones go to the product.
+  localparam SELECTED = CONVERT > 4 ? 2 : CONVERT > 0 ? 1 : 0;
+  localparam SHIFTED = CONVERT > 2 ? 1 : 0;
+  localparam SATURATED = CONVERT > 3 ? 1 : 0;
+  localparam MULTIPLIED = CONVERT - SELECTED - SHIFTED - SATURATED;
+
+  wire [WIDTH*SUMS*ACCUMULATOR_BITS-1:0] picked;
+  npu_pick #(.CORE(CORE)) pick (.row(t_row), .number(t_number), .sums(totals), .picked(picked));
+
+  wire [WIDTH*SUMS*CONSTANT_BITS-1:0] constants;
+  npu_memory #(.WIDTH(WIDTH * SUMS * CONSTANT_BITS), .WORDS(CONSTANT_WORDS), .READ(SELECTED), .W_ADDRESS(W_CONSTANT))
+    constant_memory (
+      .clock(clock), .write(mine && space == 4'd3), .write_word(host_address[23:0]), .write_data(host_data),
+      .address(t_constant), .data(constants)
+    );
+
+  wire [WIDTH*SUMS*TAIL_BITS-1:0] sums;
+  npu_adapter #(
+    .SUMS(WIDTH * SUMS), .ACCUMULATOR_BITS(ACCUMULATOR_BITS), .MULTIPLIER_BITS(MULTIPLIER_BITS), .SHIFT_BITS(SHIFT_BITS),
+    .LEFT(ADAPTER_LEFT), .TAIL_BITS(TAIL_BITS),
+    .SELECTED(SELECTED), .MULTIPLIED(MULTIPLIED), .SHIFTED(SHIFTED), .SATURATED(SATURATED)
+  ) adapter (.clock(clock), .sums(picked), .constants(constants), .adapted(sums));
+
+  // --- tail ---
+
+  npu_lanes #(.CORE(CORE)) lanes (
+    .clock(clock), .reset(reset), .host_write(mine), .host_address(host_address), .host_data(host_data),
+    .d_valid(d_valid), .d_thread(d_thread), .d_job(d_job), .d_row(d_row), .d_segment(d_segment), .d_step(d_step),
+    .d_block(d_block), .d_bank(d_bank), .d_turn(d_turn), .d_number(d_number), .d_unit(d_unit), .d_units(d_units),
+    .d_constant(d_constant), .d_parameter(d_parameter), .d_write(d_write), .d_zero(d_zero), .d_initial(d_initial),
+    .d_last_turn(d_last_turn), .d_last_block(d_last_block), .d_last_step(d_last_step),
+    .sums(sums), .y(y)
+  );
+endmodule
+`endif
