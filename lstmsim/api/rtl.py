@@ -16,7 +16,7 @@ from lstmsim.results import Table
 from lstmsim.rtl.comparison import Compared, compare
 from lstmsim.rtl.log import log_text, read_log
 from lstmsim.rtl.simulators import Simulator, simulate_rtl, simulator_of
-from lstmsim.targets.registry import target_of
+from lstmsim.targets.registry import KINDS, target_of
 from lstmsim.wording import listed
 
 if TYPE_CHECKING:
@@ -185,18 +185,10 @@ def _hardware(result: Run) -> GeneratedHardware:
     chip = result.scenario.chip
     hardware = target_of(chip.kind).generated_hardware()
     if hardware is None:
-        known = _chips_with_rtl()
-        text = f"; {listed(known, 'and')} can" if known else ""
-        raise InputError(Mistake(f"chip {chip.name}", f"its machine cannot be written as RTL{text}"))
+        written = [each.title for each in map(target_of, KINDS) if each.generated_hardware() is not None]
+        text = f"its machine, the {target_of(chip.kind).title}, cannot be written as RTL"
+        raise InputError(Mistake(f"chip {chip.name}", f"{text}; of {listed(written, 'and')} it can"))
     return hardware
-
-
-def _chips_with_rtl() -> list[str]:
-    """Names of the presets whose machines are written as RTL."""
-    from lstmsim.api.loading import load_chip
-    from lstmsim.formats.catalog import chip_files
-
-    return [name for name in chip_files() if target_of(load_chip(name).kind).generated_hardware() is not None]
 
 
 def _numbers(result: Run, random_weights: int | None) -> tuple[Mapping[int, JobNumbers], Mapping[int, NetworkRun]]:

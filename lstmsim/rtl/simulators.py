@@ -66,7 +66,7 @@ def simulator_of(name: str) -> Simulator:
     place = f"--simulator {name}"
     missing(place, SIMULATORS[name])
     if name == "icarus":
-        return Simulator(name, run_program(["iverilog", "-V"]).output.split("\n", 1)[0].strip(" ()"))
+        return Simulator(name, run_program(["iverilog", "-V"]).output.split("\n", 1)[0].removesuffix(" ()"))
     version = run_program(["verilator", "--version"]).output.strip()
     numbers = re.search(r"(\d+)\.(\d+)", version)
     if numbers is not None and (int(numbers[1]), int(numbers[2])) < _OLDEST_VERILATOR:

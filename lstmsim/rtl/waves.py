@@ -133,6 +133,11 @@ def _header(
         words = line.split()
         if words[:1] == ["$enddefinitions"]:
             break
+        if words[:1] == ["$date"]:
+            # equal runs give equal files
+            while "$end" not in line:
+                line = next(lines)
+            continue
         kept.append(line)
         if words[:1] == ["$scope"]:
             scopes.append(words[2])

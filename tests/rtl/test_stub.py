@@ -50,15 +50,15 @@ def test_files_are_written_without_any_program(monkeypatch: pytest.MonkeyPatch) 
 def test_what_is_refused_is_refused_before_a_file_is_written() -> None:
     with pytest.raises(InputError, match=r"^model m: has no weights: --random-weights 0 draws some, --timing-only"):
         lstmsim.run_rtl(SCENARIO, "out")
-    late = {**SCENARIO, "jobs": [{**SCENARIO["jobs"][0], "arrival": {"kind": "fixed", "cycles": [7]}}]}
+    late = {**SCENARIO, "jobs": [{**SCENARIO["jobs"][0], "arrival": 7}]}
     done = lstmsim.load_scenario(SCENARIO)
     with pytest.raises(InputError, match=r"^vcd: only with verify"):
         lstmsim.run_rtl(SCENARIO, "out", timing_only=True, vcd="both.vcd")
     with pytest.raises(InputError, match=r"^random_weights: not with timing_only"):
         lstmsim.run_rtl(done, "out", timing_only=True, random_weights=0)
-    with pytest.raises(InputError):
+    with pytest.raises(InputError, match=r"^jobs.0.arrival: is not in the subset"):
         lstmsim.run_rtl(late, "out", timing_only=True)
-    with pytest.raises(InputError, match="its machine cannot be written as RTL"):
+    with pytest.raises(InputError, match=r"its machine, the .*, cannot be written as RTL; of toy processor it can"):
         lstmsim.run_rtl({**SCENARIO, "chip": "v100"}, "out", timing_only=True)
     assert not Path("out").exists()
 
