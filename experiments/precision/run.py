@@ -4,7 +4,8 @@ Three published networks on real inputs, in fixed point against float64. Silero 
 speech, silence and noise does the decision (probability above 0.5) change? g2p-en: how many of 365 English words keep
 their phonemes? Resemblyzer: are two sentences of one voice still nearer to each other (cosine) than to another voice?
 Axes: weights and vectors of 4 to 10 bits with a scale per row or per tensor, tables or straight pieces of 16 to 1024
-entries, a state of 8 to 24 bits; everything else as the default precision.
+entries, a state of 8 to 24 bits, formats and shifts that passes and rows share; everything else as the default
+precision.
 
 Run `python experiments/precision/run.py`; numbers and picture go to out/precision; `--write` refreshes expected.md.
 """
@@ -12,8 +13,8 @@ Run `python experiments/precision/run.py`; numbers and picture go to out/precisi
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
-from dataclasses import astuple, dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from textwrap import wrap
@@ -31,7 +32,8 @@ from lstmsim.formats.weights import read_weights
 from lstmsim.formats.weights.safetensors import read_safetensors
 from lstmsim.numerics.accuracy import accuracy
 from lstmsim.numerics.arithmetic import Arithmetic
-from lstmsim.numerics.fixed_networks import fixed_arithmetic
+from lstmsim.numerics.calibration import Range, calibrate
+from lstmsim.numerics.fixed_networks import fixed_arithmetic, fixed_chip
 from lstmsim.numerics.golden import float_arithmetic, run_network
 from lstmsim.numerics.weights import Network, Stimulus
 from lstmsim.plots.accuracy import plot
@@ -47,6 +49,13 @@ INPUTS = {
 BITS = range(4, 11)
 ENTRIES = (16, 64, 256, 1024)
 STATE_BITS = (8, 12, 16, 20, 24)
+#: What is shared, in words.
+SHARED = {
+    ("own", "row"): "formats of each pass, a shift per row",
+    ("own", "common"): "formats of each pass, a shift per sum",
+    ("shared", "row"): "shared formats, a shift per row",
+    ("shared", "common"): "shared formats and shifts",
+}
 #: Bits of Resemblyzer's weights and vectors, beyond what the others need.
 WIDE = ((8, 8), (8, 16), (16, 8), (16, 12), (16, 16))
 #: Said of the tables as a whole; the test of this experiment holds it to be true.
@@ -55,6 +64,8 @@ ANSWER = [
     "**Answer.** With a scale per row, 7 bits keep Silero VAD's decisions (but for that one frame) and 99 % of the",
     "words of g2p-en; with a scale per tensor it takes about one bit more. 64 straight pieces are as good as a table",
     "of 1024 entries. A state of 12 bits costs Silero VAD more than 7-bit weights and vectors. Resemblyzer needs 16.",
+    "Formats that all passes of a kind of cell share, and shifts that all rows of a sum share, cost none of them its",
+    "answer, not even when Silero VAD and Resemblyzer share them.",
 ]
 OUT = Path(__file__).parents[2] / "out" / "precision"
 
@@ -132,6 +143,17 @@ def outputs(name: str, arithmetic: Sequence[Sequence[Arithmetic]]) -> list[Float
 
 
 @cache
+def ranges(name: str) -> Sequence[Sequence[Mapping[str, Range]]]:
+    return calibrate(network(name), stimuli(name))
+
+
+def fixed(name: str, precision: Precision, together: bool = False) -> Sequence[Sequence[Arithmetic]]:
+    """A network alone on its chip, or on one chip with the other LSTMs."""
+    names = tuple(INPUTS) if together else (name,)
+    return fixed_chip([(network(each), ranges(each)) for each in names], precision)[names.index(name)]
+
+
+@cache
 def exact(name: str) -> list[Floats]:
     return outputs(name, float_arithmetic(network(name)))
 
@@ -149,9 +171,9 @@ def speech(h: Floats) -> Floats:
 
 
 @cache
-def heard(precision: Precision) -> Heard:
+def heard(precision: Precision, together: bool = False) -> Heard:
     name = "silero-vad-16k"
-    (outputs_fixed,) = outputs(name, fixed_arithmetic(network(name), stimuli(name), precision))
+    (outputs_fixed,) = outputs(name, fixed(name, precision, together))
     (reference,) = exact(name)
     ours, theirs = speech(outputs_fixed), speech(reference)
     changed = int(np.count_nonzero((ours > 0.5) != (theirs > 0.5)))
@@ -175,9 +197,9 @@ def compared(frames: list[Floats]) -> Voices:
 
 
 @cache
-def voices(precision: Precision) -> Voices:
+def voices(precision: Precision, together: bool = False) -> Voices:
     name = "resemblyzer"
-    return compared(outputs(name, fixed_arithmetic(network(name), stimuli(name), precision)))
+    return compared(outputs(name, fixed(name, precision, together)))
 
 
 def rounded_input(bits: int) -> Voices:
@@ -195,9 +217,9 @@ def unchanged(precision: Precision) -> int:
     return words.words - len(words.changed)
 
 
-def point(title: str, precision: Precision, with_voices: bool = False) -> Point:
+def point(title: str, precision: Precision, with_voices: bool = False, together: bool = False) -> Point:
     own = voices(precision) if with_voices else None
-    return Point(title, heard(precision), unchanged(precision), own)
+    return Point(title, heard(precision, together), unchanged(precision), own)
 
 
 def results(small: bool = False) -> Points:
@@ -220,7 +242,17 @@ def results(small: bool = False) -> Points:
         "State that only the tail reads": [
             point(f"{bits}-bit state", Precision(state_bits=bits)) for bits in STATE_BITS
         ],
+        "What passes and rows share": sharing(),
     }
+
+
+def sharing() -> list[Point]:
+    """Each network alone on its chip (g2p-en has two), then Silero VAD beside Resemblyzer."""
+    own = {title: Precision(formats=formats, shift=shift) for (formats, shift), title in SHARED.items()}
+    beside = point("the last, with Resemblyzer on the chip", list(own.values())[-1], together=True)
+    narrow = {f"8-bit factors, {title}": replace(each, multiplier_bits=8) for title, each in own.items()}
+    ends = [list(narrow.items())[index] for index in (0, -1)]
+    return [*(point(*each) for each in own.items()), beside, *(point(*each) for each in ends)]
 
 
 def wide() -> dict[str, Voices]:
@@ -229,6 +261,10 @@ def wide() -> dict[str, Voices]:
     for weight, vector in WIDE:
         precision = Precision(weight_bits=weight, vector_bits=vector, accumulator_bits=40)
         rows[f"{weight}-bit weights, {vector}-bit vectors"] = voices(precision)
+    for (formats, shift), title in list(SHARED.items())[1:]:
+        rows[f"16 and 16 bits, {title}"] = voices(replace(precision, formats=formats, shift=shift))
+    precision = replace(precision, formats="shared", shift="common")
+    rows["the last, with Silero VAD on the chip"] = voices(precision, together=True)
     return rows | {f"float64, input of {bits} bits": rounded_input(bits) for bits in (8, 12, 16)}
 
 

@@ -1,4 +1,4 @@
-"""Scales as factors and shifts; the weights of a sum as whole numbers, and what the adapter does to each of its rows."""
+"""Scales as factors and shifts; weights as whole numbers, and what the adapter does to each row of a sum."""
 
 from __future__ import annotations
 

@@ -100,6 +100,9 @@ def test_precision() -> None:
     assert coarse.changed > fine.heard.changed == 0
     assert fine.unchanged > 0.99 * len(script.spelled().phonemes)
     assert fine.voices.kept < 0.6, "the vectors of 8 bits are other ones, whatever their cosines among themselves"
+    beside = script.heard(script.Precision(formats="shared", shift="common"), together=True)
+    (printed,) = (line for line in numbers(expected) if line.startswith("| the last, with Resemblyzer on the chip |"))
+    assert f"| {beside.sqnr_db:.1f} | {beside.changed} | {beside.largest:.3f} |" in printed
 
 
 def test_the_answer_on_precision_is_what_its_tables_say() -> None:
@@ -118,6 +121,15 @@ def test_the_answer_on_precision_is_what_its_tables_say() -> None:
         assert float(rows[f"{bits} bits, per tensor"][0]) < float(rows[f"{bits - 1} bits, per row"][0]) + 1
     assert float(rows["linear, 64 entries"][0]) >= float(rows["table, 1024 entries"][0]) - 0.5
     assert float(rows["12-bit state"][0]) < float(rows["7 bits, per row"][0]) < float(rows["16-bit state"][0])
+    shared = ["formats of each pass, a shift per sum"]
+    shared += ["shared formats, a shift per row", "shared formats and shifts", "the last, with Resemblyzer on the chip"]
+    for setting in shared:
+        assert float(rows[setting][0]) >= float(rows["formats of each pass, a shift per row"][0]) - 0.2
+        assert rows[setting][1] == "0"
+        assert words(setting) >= words("formats of each pass, a shift per row") - 1
+    wide = [cells for setting, cells in rows.items() if setting.startswith(("16 and 16", "the last, with Silero"))]
+    assert len(wide) == 4
+    assert min(float(cells[2]) for cells in wide) > 0.95
     assert float(rows["16-bit weights, 16-bit vectors"][2]) > 0.95 > float(rows["16-bit weights, 12-bit vectors"][2])
 
 
