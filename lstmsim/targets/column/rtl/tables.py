@@ -8,6 +8,7 @@ from lstmsim.targets.column.rtl.layout import Column, column_text, number_text
 from lstmsim.targets.column.rtl.plan import CorePlan, Design, Program
 from lstmsim.targets.column.rtl.row_tables import Table, columns, firsts, program_tables
 from lstmsim.targets.column.rtl.rows import JobRow
+from lstmsim.targets.column.rtl.tail_tables import tail_numbers, tail_tables
 from lstmsim.targets.column.rtl.widths import depth_of, programs_of, stages_of, widths
 
 __all__ = ["config"]
@@ -22,7 +23,13 @@ _HEAD = """\
 def config(design: Design) -> str:
     """Give the text of `npu_config.vh`."""
     wide = widths(design)
-    parts = [_HEAD, number_text(_counts(design)), "", "// widths of signals", number_text(wide.items())]
+    parts = [
+        _HEAD,
+        number_text(_counts(design)),
+        "",
+        "// widths of signals",
+        number_text([*wide.items(), *tail_numbers(design)]),
+    ]
     tables: list[Table] = [
         ("C_: cores", _core_columns(design)),
         (
@@ -36,6 +43,7 @@ def config(design: Design) -> str:
         ("JC_: jobs by core, at core * JOBS + job", _job_core_columns(design, wide)),
         ("JR_: rows of jobs by core, at ((core * JOBS + job) << JR_SHIFT) + P_NUMBER", _job_row_columns(design, wide)),
         *program_tables(design, wide),
+        *tail_tables(design),
     ]
     for title, own in tables:
         parts += ["", f"// {title}", *(column_text(each) for each in own)]

@@ -26,9 +26,9 @@ module npu_tail #(
   localparam CONVERT = C_CONVERT[CORE * C_CONVERT_B +: C_CONVERT_B];
   localparam TURNS = C_TURNS[CORE * C_TURNS_B +: C_TURNS_B];
   localparam AGES = C_AGES[CORE * C_AGES_B +: C_AGES_B];
-  localparam OUTPUTS = C_OUTPUTS[CORE * C_OUTPUTS_B +: C_OUTPUTS_B];
-  localparam FIRST_OUTPUT = C_OUTPUT[CORE * C_OUTPUT_B +: C_OUTPUT_B];
-  localparam D = C_D[CORE * C_D_B +: C_D_B];
+  localparam OUTPUTS = C_MEMORIES[CORE * C_MEMORIES_B +: C_MEMORIES_B];
+  localparam FIRST_OUTPUT = C_MEMORY[CORE * C_MEMORY_B +: C_MEMORY_B];
+  localparam D = C_DEPTH[CORE * C_DEPTH_B +: C_DEPTH_B];
 
   input wire clock;
   input wire reset;
@@ -55,7 +55,7 @@ module npu_tail #(
   output wire [W_BLOCK-1:0] t_block;
   output wire [W_BANK-1:0] t_bank;
   output wire [W_TURN-1:0] t_turn;
-  output wire [W_UNIT-1:0] t_number;
+  output wire [W_NUMBER-1:0] t_number;
   output wire [W_UNIT-1:0] t_unit;
   output wire [W_UNIT-1:0] t_units;
   output wire [W_CONSTANT-1:0] t_constant;
@@ -76,7 +76,7 @@ module npu_tail #(
   output wire [(D+1)*W_BLOCK-1:0] d_block;
   output wire [(D+1)*W_BANK-1:0] d_bank;
   output wire [(D+1)*W_TURN-1:0] d_turn;
-  output wire [(D+1)*W_UNIT-1:0] d_number;
+  output wire [(D+1)*W_NUMBER-1:0] d_number;
   output wire [(D+1)*W_UNIT-1:0] d_unit;
   output wire [(D+1)*W_UNIT-1:0] d_units;
   output wire [(D+1)*W_CONSTANT-1:0] d_constant;
@@ -158,7 +158,7 @@ module npu_tail #(
   reg [W_BLOCK-1:0] n_block;
   reg [W_BANK-1:0] n_bank;
   reg [W_TURN-1:0] n_turn;
-  reg [W_UNIT-1:0] n_number;
+  reg [W_NUMBER-1:0] n_number;
   reg [W_UNIT-1:0] n_unit;
   reg [W_UNIT-1:0] n_left;
   reg [W_CONSTANT-1:0] n_constant;
@@ -174,7 +174,7 @@ module npu_tail #(
   assign t_block = going ? n_block : s_block;
   assign t_bank = going ? n_bank : s_bank;
   assign t_parameter = going ? n_turn : s_turn;
-  assign t_number = going ? n_number : {W_UNIT{1'b0}};
+  assign t_number = going ? n_number : {W_NUMBER{1'b0}};
   assign t_unit = going ? n_unit : s_unit;
   assign t_units = left > WIDTH ? WIDTH : left;
   assign t_constant = going ? n_constant : s_constant;
@@ -184,7 +184,7 @@ module npu_tail #(
   assign t_last_step = t_step == J_STEPS[t_job * J_STEPS_B +: J_STEPS_B] - 1;
 
   // States before step 0 are 0 unless the job brings its own.
-  wire own_states = JC_INITIAL[(t_job * CORES_POWER + CORE) * JC_INITIAL_B +: JC_INITIAL_B] != 0;
+  wire own_states = JC_STARTED[(CORE * JOBS + t_job) * JC_STARTED_B +: JC_STARTED_B] != 0;
   assign t_zero = t_step == 0 && !own_states;
   assign t_initial = t_step == 0 && own_states;
 
@@ -226,7 +226,7 @@ module npu_tail #(
   reg [D*W_BLOCK-1:0] l_block;
   reg [D*W_BANK-1:0] l_bank;
   reg [D*W_TURN-1:0] l_turn;
-  reg [D*W_UNIT-1:0] l_number;
+  reg [D*W_NUMBER-1:0] l_number;
   reg [D*W_UNIT-1:0] l_unit;
   reg [D*W_UNIT-1:0] l_units;
   reg [D*W_CONSTANT-1:0] l_constant;
@@ -269,7 +269,7 @@ module npu_tail #(
     l_block <= d_block[D*W_BLOCK-1:0];
     l_bank <= d_bank[D*W_BANK-1:0];
     l_turn <= d_turn[D*W_TURN-1:0];
-    l_number <= d_number[D*W_UNIT-1:0];
+    l_number <= d_number[D*W_NUMBER-1:0];
     l_unit <= d_unit[D*W_UNIT-1:0];
     l_units <= d_units[D*W_UNIT-1:0];
     l_constant <= d_constant[D*W_CONSTANT-1:0];
@@ -292,7 +292,7 @@ module npu_tail #(
 
   generate
     for (g = 0; g < OUTPUTS; g = g + 1) begin : g_output
-      localparam [31:0] VISIBLE = Y_VISIBLE_CYCLES[(FIRST_OUTPUT+g)*Y_VISIBLE_CYCLES_B +: Y_VISIBLE_CYCLES_B];
+      localparam VISIBLE = M_VISIBLE_CYCLES[(FIRST_OUTPUT+g)*M_VISIBLE_CYCLES_B +: M_VISIBLE_CYCLES_B];
       npu_tail_write #(.CORE(CORE), .OUTPUT(g)) write (
         .d_valid(d_valid[CONVERT+VISIBLE-1]),
         .d_thread(d_thread[(CONVERT+VISIBLE-1)*W_THREAD +: W_THREAD]),
@@ -313,7 +313,8 @@ module npu_tail #(
 
   // Cycles from a turn until all its results are there, without the last one.
   wire [W_DELAY-1:0] results = S_RESULT_CYCLES[t_segment * S_RESULT_CYCLES_B +: S_RESULT_CYCLES_B] + (CONVERT - 1);
-  wire ends = t_last_turn && t_last_block && t_last_step && S_ENDS[t_segment * S_ENDS_B +: S_ENDS_B] != 0;
+  wire ends = t_last_turn && t_last_block && t_last_step && S_LAST[t_segment * S_LAST_B +: S_LAST_B] != 0
+    && P_LAST_OF_PROGRAM[t_row * P_LAST_OF_PROGRAM_B +: P_LAST_OF_PROGRAM_B] != 0;
   generate
     for (g = 0; g < THREADS; g = g + 1) begin : g_end
       reg [W_DELAY-1:0] rest;

@@ -4,7 +4,7 @@
 
 module npu_tail_write #(
   parameter CORE = 0,
-  // Number of the output on the core.
+  // Number of the output on the core: the number of its vector memory.
   parameter OUTPUT = 0
 ) (
   d_valid, d_thread, d_segment, d_step, d_unit, d_units, d_write, d_last,
@@ -12,7 +12,8 @@ module npu_tail_write #(
 );
 `include "npu_config.vh"
   localparam THREADS = C_THREADS[CORE * C_THREADS_B +: C_THREADS_B];
-  localparam [31:0] PART = Y_PART[(C_OUTPUT[CORE * C_OUTPUT_B +: C_OUTPUT_B] + OUTPUT) * Y_PART_B +: Y_PART_B];
+  localparam MEMORY = C_MEMORY[CORE * C_MEMORY_B +: C_MEMORY_B] + OUTPUT;
+  localparam PART = M_ELEMENTS[MEMORY * M_ELEMENTS_B +: M_ELEMENTS_B];
 
   input wire d_valid;
   input wire [W_THREAD-1:0] d_thread;
@@ -32,16 +33,16 @@ module npu_tail_write #(
   output wire [W_UNIT-1:0] w_count;
 
   // Which of the segment's vectors is this output, if any.
-  wire [31:0] from = S_V[d_segment * S_V_B +: S_V_B];
-  wire [31:0] count = S_VS[d_segment * S_VS_B +: S_VS_B];
+  wire [31:0] from = S_WRITE[d_segment * S_WRITE_B +: S_WRITE_B];
+  wire [31:0] count = S_WRITES[d_segment * S_WRITES_B +: S_WRITES_B];
   reg writes;
   reg [31:0] vector;
   integer i;
   always @* begin
     writes = 1'b0;
     vector = 0;
-    for (i = 0; i < MOST_VECTORS; i = i + 1)
-      if (i < count && V_OUTPUT[(from + i) * V_OUTPUT_B +: V_OUTPUT_B] == OUTPUT) begin
+    for (i = 0; i < MOST_WRITES; i = i + 1)
+      if (i < count && V_MEMORY[(from + i) * V_MEMORY_B +: V_MEMORY_B] == OUTPUT) begin
         writes = 1'b1;
         vector = from + i;
       end
