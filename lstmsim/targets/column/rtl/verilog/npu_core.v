@@ -7,8 +7,8 @@ module npu_core (
   parameter CORE = 0;
   `include "npu_config.vh"
   localparam THREADS = C_THREADS[CORE * C_THREADS_B +: C_THREADS_B];
-  localparam OUTPUTS = C_OUTPUTS[CORE * C_OUTPUTS_B +: C_OUTPUTS_B];
-  localparam D = C_D[CORE * C_D_B +: C_D_B];
+  localparam OUTPUTS = C_MEMORIES[CORE * C_MEMORIES_B +: C_MEMORIES_B];
+  localparam D = C_DEPTH[CORE * C_DEPTH_B +: C_DEPTH_B];
 
   input wire clock;
   input wire reset;

@@ -11,7 +11,8 @@ module npu_dispatch (clock, reset, jobs_posted, ended, admit, admit_job);
   // Contexts side by side: those of core c from c * STRIDE on.
   localparam STRIDE = 1 << W_THREAD;
   localparam CONTEXTS = CORES * STRIDE;
-  localparam W_CORE = 8;
+  // As many jobs as that may find a context in one cycle.
+  localparam ROUNDS = JOBS < CORES * MOST_THREADS ? JOBS : CORES * MOST_THREADS;
 
   input wire clock;
   input wire reset;
@@ -25,9 +26,9 @@ module npu_dispatch (clock, reset, jobs_posted, ended, admit, admit_job);
 
   reg [CONTEXTS-1:0] occupied;
   // The first job of each queue that has no context yet; JOBS: none.
-  reg [QUEUES*(W_JOB+1)-1:0] heads;
+  reg [QUEUES*W_JOBS-1:0] heads;
 
-  function [W_JOB:0] behind(input [W_JOB:0] job);
+  function [W_JOBS-1:0] behind(input [W_JOBS-1:0] job);
     // The next job of the same queue.
     integer j;
     begin
@@ -38,7 +39,7 @@ module npu_dispatch (clock, reset, jobs_posted, ended, admit, admit_job);
     end
   endfunction
 
-  function [W_JOB:0] first_of(input integer queue);
+  function [W_JOBS-1:0] first_of(input integer queue);
     integer j;
     begin
       first_of = JOBS;
@@ -49,16 +50,16 @@ module npu_dispatch (clock, reset, jobs_posted, ended, admit, admit_job);
   endfunction
 
   // Constant tables of the two, so that no search is built.
-  wire [JOBS*(W_JOB+1)-1:0] nexts;
-  wire [QUEUES*(W_JOB+1)-1:0] firsts;
+  wire [JOBS*W_JOBS-1:0] nexts;
+  wire [QUEUES*W_JOBS-1:0] firsts;
   wire [CONTEXTS-1:0] exists;
   genvar g;
   generate
     for (g = 0; g < JOBS; g = g + 1) begin : next_jobs
-      assign nexts[g*(W_JOB+1) +: W_JOB+1] = behind(g);
+      assign nexts[g*W_JOBS +: W_JOB+1] = behind(g);
     end
     for (g = 0; g < QUEUES; g = g + 1) begin : first_jobs
-      assign firsts[g*(W_JOB+1) +: W_JOB+1] = first_of(g);
+      assign firsts[g*W_JOBS +: W_JOB+1] = first_of(g);
     end
     for (g = 0; g < CONTEXTS; g = g + 1) begin : contexts
       assign exists[g] = (g % STRIDE) < C_THREADS[(g / STRIDE) * C_THREADS_B +: C_THREADS_B];
@@ -66,11 +67,11 @@ module npu_dispatch (clock, reset, jobs_posted, ended, admit, admit_job);
   endgenerate
 
   reg [CONTEXTS-1:0] taken;
-  reg [QUEUES*(W_JOB+1)-1:0] left;
+  reg [QUEUES*W_JOBS-1:0] left;
   reg [CORES-1:0] open;
   reg [CORES-1:0] allowed;
-  reg [W_JOB:0] head;
-  reg [W_JOB:0] best;
+  reg [W_JOBS-1:0] head;
+  reg [W_JOBS-1:0] best;
   reg [W_THREAD+1:0] count;
   reg [W_THREAD+1:0] fewest;
   integer round;
@@ -101,7 +102,7 @@ module npu_dispatch (clock, reset, jobs_posted, ended, admit, admit_job);
       best = JOBS;
       best_queue = 0;
       for (q = 0; q < QUEUES; q = q + 1) begin
-        head = left[q*(W_JOB+1) +: W_JOB+1];
+        head = left[q*W_JOBS +: W_JOB+1];
         if (head < jobs_posted && head < best && (Q_CORES[q*Q_CORES_B +: Q_CORES_B] & open) != 0) begin
           best = head;
           best_queue = q;
@@ -127,7 +128,7 @@ module npu_dispatch (clock, reset, jobs_posted, ended, admit, admit_job);
         taken[place] = 1'b1;
         admit[place] = 1'b1;
         admit_job[place*W_JOB +: W_JOB] = best[W_JOB-1:0];
-        left[best_queue*(W_JOB+1) +: W_JOB+1] = nexts[best*(W_JOB+1) +: W_JOB+1];
+        left[best_queue*W_JOBS +: W_JOB+1] = nexts[best*W_JOBS +: W_JOB+1];
       end
     end
   end
@@ -137,3 +138,5 @@ module npu_dispatch (clock, reset, jobs_posted, ended, admit, admit_job);
     heads <= left;
   end
 endmodule
+
+`default_nettype wire

@@ -15,10 +15,10 @@ module npu_issue (
   parameter CORE = 0;
   `include "npu_config.vh"
   localparam THREADS = C_THREADS[CORE * C_THREADS_B +: C_THREADS_B];
-  localparam OUTPUTS = C_OUTPUTS[CORE * C_OUTPUTS_B +: C_OUTPUTS_B];
+  localparam OUTPUTS = C_MEMORIES[CORE * C_MEMORIES_B +: C_MEMORIES_B];
   localparam FINE = C_FINE[CORE * C_FINE_B +: C_FINE_B];
   localparam SWITCH_CYCLES = C_SWITCH_CYCLES[CORE * C_SWITCH_CYCLES_B +: C_SWITCH_CYCLES_B];
-  localparam BLOCK_CYCLES = C_BLOCK_CYCLES[CORE * C_BLOCK_CYCLES_B +: C_BLOCK_CYCLES_B];
+  localparam BLOCK_CYCLES = C_MVM[CORE * C_MVM_B +: C_MVM_B] - C_CONVERT[CORE * C_CONVERT_B +: C_CONVERT_B];
 
   input wire clock;
   input wire reset;
@@ -104,7 +104,7 @@ module npu_issue (
   // core has just switched is looked at first under both policies).
   reg [W_THREAD-1:0] active;
   reg fresh;
-  reg [W_SWITCH-1:0] switching;
+  reg [C_SWITCH_CYCLES_B-1:0] switching;
   reg [THREADS-1:0] ahead;
   reg [W_THREAD-1:0] winner;
   reg any;
@@ -167,3 +167,5 @@ module npu_issue (
   npu_delay #(.WIDTH(TOKEN), .CYCLES(BLOCK_CYCLES)) block_token (.clock(clock), .in(token), .out(late));
   assign {b_thread, b_job, b_row, b_step, b_block, b_bank, b_turn, b_unit, b_units, b_constant, b_write} = late;
 endmodule
+
+`default_nettype wire

@@ -49,3 +49,5 @@ module npu_pulse #(
     end
   endgenerate
 endmodule
+
+`default_nettype wire

@@ -14,10 +14,11 @@ module npu_thread (
   parameter CORE = 0;
   parameter THREAD = 0;
   `include "npu_config.vh"
-  localparam OUTPUTS = C_OUTPUTS[CORE * C_OUTPUTS_B +: C_OUTPUTS_B];
+  localparam OUTPUTS = C_MEMORIES[CORE * C_MEMORIES_B +: C_MEMORIES_B];
+  localparam FIRST_MEMORY = C_MEMORY[CORE * C_MEMORY_B +: C_MEMORY_B];
   localparam BANKS = C_BANKS[CORE * C_BANKS_B +: C_BANKS_B];
   localparam EP = C_EP[CORE * C_EP_B +: C_EP_B];
-  localparam COLUMN = C_COLUMN[CORE * C_COLUMN_B +: C_COLUMN_B];
+  localparam COLUMN = C_COLUMN_ORDER[CORE * C_COLUMN_ORDER_B +: C_COLUMN_ORDER_B];
   localparam FIRST_BANK = THREAD * BANKS;
   localparam TILE = W_JOB + W_ROW + W_READ + W_STEP + W_BLOCK + W_GROUP + W_WEIGHT + W_FRAME + W_ELEMENT + W_UNIT
     + W_BANK + 3;
@@ -68,7 +69,6 @@ module npu_thread (
   reg [W_WEIGHT-1:0] weight;
   reg [W_FRAME-1:0] frame_base;
   reg [W_FRAME-1:0] frame_stride;
-  reg [W_FRAME-1:0] initial_base;
   reg [W_ELEMENT-1:0] x_base;
   reg [W_ELEMENT-1:0] x_stride;
   reg [W_ELEMENT-1:0] write_base;
@@ -82,13 +82,12 @@ module npu_thread (
 
   // The program's tables at this place.
   wire [W_STEP-1:0] steps = J_STEPS[job * J_STEPS_B +: J_STEPS_B];
-  wire [W_MODEL-1:0] model = J_MODEL[job * J_MODEL_B +: J_MODEL_B];
-  wire [W_PROGRAM-1:0] program = CORE * MODELS_P + model;
+  wire [31:0] program = CORE * MODELS + J_MODEL[job * J_MODEL_B +: J_MODEL_B];
   wire [W_ROW-1:0] program_row = G_ROW[program * G_ROW_B +: G_ROW_B];
-  wire [W_ROW-1:0] program_last = G_LAST_ROW[program * G_LAST_ROW_B +: G_LAST_ROW_B];
   wire interleaved = G_INTERLEAVED[program * G_INTERLEAVED_B +: G_INTERLEAVED_B];
+  wire last_row = P_LAST_OF_PROGRAM[row * P_LAST_OF_PROGRAM_B +: P_LAST_OF_PROGRAM_B];
   wire [W_READ-1:0] first_read = P_READ[row * P_READ_B +: P_READ_B];
-  wire [W_READ-1:0] last_read = P_LAST_READ[row * P_LAST_READ_B +: P_LAST_READ_B];
+  wire [W_READ-1:0] last_read = first_read + P_READS[row * P_READS_B +: P_READS_B] - 1'b1;
   wire [W_BLOCK-1:0] blocks = P_BLOCKS[row * P_BLOCKS_B +: P_BLOCKS_B];
   wire [W_UNIT-1:0] full_units = P_UNITS[row * P_UNITS_B +: P_UNITS_B];
   wire [W_UNIT-1:0] last_units = P_LAST_UNITS[row * P_LAST_UNITS_B +: P_LAST_UNITS_B];
@@ -110,12 +109,12 @@ module npu_thread (
   wire last_group = group == groups - 1'b1;
   wire [W_UNIT-1:0] width = last_group ? rest : EP;
   wire [W_UNIT-1:0] group_end = offset + width;
-  wire [COUNTERS*W_STEP-1:0] steps_visible;
-  wire [COUNTERS*W_UNIT-1:0] units_visible;
+  wire [MOST_COUNTERS*W_STEP-1:0] steps_visible;
+  wire [MOST_COUNTERS*W_UNIT-1:0] units_visible;
   reg [W_STEP-1:0] steps_there;
   reg [W_UNIT-1:0] units_there;
   reg visible;
-  reg [W_NEED-1:0] need;
+  integer need;
   reg [W_COUNTER-1:0] counter;
   reg [W_STEP-1:0] wanted_step;
   reg [W_UNIT-1:0] need_begin;
@@ -145,7 +144,7 @@ module npu_thread (
             && (steps_there != wanted_step || units_there < wanted_units))
           visible = 1'b0;
       end
-      need = need + 1'b1;
+      need = need + 1;
     end
   end
   wire [W_STEP-1:0] frames = frames_posted[job * W_STEP +: W_STEP];
@@ -164,8 +163,10 @@ module npu_thread (
 
   // What the tile reads and where its sums go.
   wire last_block = block == blocks - 1'b1;
-  wire has_initial = JC_HAS_INITIAL[(CORE * JOBS_P + job) * JC_HAS_INITIAL_B +: JC_HAS_INITIAL_B];
-  wire [W_FRAME-1:0] frame = (h0 ? initial_base : frame_base) + group;
+  wire has_initial = JC_STARTED[(CORE * JOBS + job) * JC_STARTED_B +: JC_STARTED_B];
+  wire [31:0] place = ((CORE * JOBS + job) << JR_SHIFT) + P_NUMBER[row * P_NUMBER_B +: P_NUMBER_B];
+  wire [W_FRAME-1:0] h_start = JR_H_START[place * JR_H_START_B +: JR_H_START_B];
+  wire [W_FRAME-1:0] frame = (h0 ? h_start : frame_base) + group;
   wire odd = step[0] ^ lag;
   wire [W_ELEMENT-1:0] start = source == ALL_X ? x_base
     : source == ALL_H ? own_base
@@ -174,9 +175,9 @@ module npu_thread (
   integer m;
   always @* begin
     own_part = 0;
-    for (m = 0; m < MEMORIES_P; m = m + 1)
+    for (m = 0; m < OUTPUTS; m = m + 1)
       if (R_MEMORY[read * R_MEMORY_B +: R_MEMORY_B] == m)
-        own_part = THREAD * M_ELEMENTS[(CORE * MEMORIES_P + m) * M_ELEMENTS_B +: M_ELEMENTS_B];
+        own_part = THREAD * M_ELEMENTS[(FIRST_MEMORY + m) * M_ELEMENTS_B +: M_ELEMENTS_B];
   end
   wire [W_ELEMENT-1:0] element = start + offset + own_part;
   wire [W_UNIT-1:0] counted = h0 && !has_initial ? {W_UNIT{1'b0}} : width;
@@ -196,10 +197,10 @@ module npu_thread (
   wire row_ends = last_tile && last_block;
   wire next_block = row_order ? last_tile : !last_block;
   wire [W_BANK-1:0] bank_behind = bank == FIRST_BANK + BANKS - 1 ? FIRST_BANK : bank + 1'b1;
-  wire new_row = row_ends && (interleaved ? row != program_last : !last_of_pass);
+  wire new_row = row_ends && (interleaved ? !last_row : !last_of_pass);
   wire step_ends = row_ends && !new_row;
   wire new_step = step_ends && !last_step;
-  wire new_pass = step_ends && last_step && !interleaved && row != program_last;
+  wire new_pass = step_ends && last_step && !interleaved && !last_row;
   wire all_done = step_ends && last_step && !new_pass;
   wire [W_ROW-1:0] row_behind = new_step ? (interleaved ? program_row : pass_row) : row + 1'b1;
   // In `layer` order a step's end is that of its pass, in `step` order that of all layers.
@@ -207,12 +208,11 @@ module npu_thread (
   wire [W_FRAME-1:0] frame_move = from_frame ? groups : frame_stride;
 
   // What a job begins with.
-  wire [W_MODEL-1:0] new_model = J_MODEL[admit_job * J_MODEL_B +: J_MODEL_B];
-  wire [W_PROGRAM-1:0] new_program = CORE * MODELS_P + new_model;
+  wire [31:0] new_program = CORE * MODELS + J_MODEL[admit_job * J_MODEL_B +: J_MODEL_B];
   wire [W_JOB-1:0] job_next = admit ? admit_job : job;
   wire [W_ROW-1:0] row_next = admit ? G_ROW[new_program * G_ROW_B +: G_ROW_B] : row_behind;
-  wire [W_JC-1:0] job_row = CORE * JOBS_P + job_next;
-  wire [W_X-1:0] x_row = job_row * ROWS_P + P_NUMBER[row_next * P_NUMBER_B +: P_NUMBER_B];
+  wire [31:0] job_place = CORE * JOBS + job_next;
+  wire [31:0] row_place = (job_place << JR_SHIFT) + P_NUMBER[row_next * P_NUMBER_B +: P_NUMBER_B];
   wire pass_starts = admit || (grant && new_pass);
   wire row_starts = admit || (grant && (new_row || new_step || new_pass));
   wire backward_next = P_BACKWARD[row_next * P_BACKWARD_B +: P_BACKWARD_B];
@@ -265,10 +265,10 @@ module npu_thread (
     if (pass_starts) begin
       pass_row <= row_next;
       step <= 0;
-      x_base <= X_X_START[x_row * X_X_START_B +: X_X_START_B];
-      write_base <= X_WRITE_START[x_row * X_WRITE_START_B +: X_WRITE_START_B];
-      frame_base <= backward_next ? JC_FRAME_END[job_row * JC_FRAME_END_B +: JC_FRAME_END_B]
-        : JC_FRAME_START[job_row * JC_FRAME_START_B +: JC_FRAME_START_B];
+      x_base <= JR_X_START[row_place * JR_X_START_B +: JR_X_START_B];
+      write_base <= JR_WRITE_START[row_place * JR_WRITE_START_B +: JR_WRITE_START_B];
+      frame_base <= backward_next ? JC_FRAME_END[job_place * JC_FRAME_END_B +: JC_FRAME_END_B]
+        : JC_FRAME_START[job_place * JC_FRAME_START_B +: JC_FRAME_START_B];
     end
     credits <= credits - (grant && first_tile) + (f_valid && f_thread == THREAD);
     // A new job, perhaps in the cycle in which the one before it finishes.
@@ -283,7 +283,7 @@ module npu_thread (
   // What is visible of each vector: whole steps, and units of the step under way.
   genvar c;
   generate
-    for (c = 0; c < COUNTERS; c = c + 1) begin : counters
+    for (c = 0; c < MOST_COUNTERS; c = c + 1) begin : counters
       reg [W_STEP-1:0] whole;
       reg [W_UNIT-1:0] part;
       integer o;
@@ -303,3 +303,5 @@ module npu_thread (
     end
   endgenerate
 endmodule
+
+`default_nettype wire
