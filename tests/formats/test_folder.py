@@ -1,0 +1,111 @@
+"""A folder of generated files: all or none, and what others wrote stays."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+import pytest
+
+from lstmsim.errors import InputError
+from lstmsim.formats import folder as folders
+from lstmsim.formats.files import readable_file
+from lstmsim.formats.files_kept import own_ledger
+from lstmsim.formats.folder import LIST, check_folder, write_folder
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def contents(folder: str) -> dict[str, str]:
+    files = (each for each in Path(folder).rglob("*") if each.is_file())
+    return {each.relative_to(folder).as_posix(): each.read_text() for each in files if each.name != LIST}
+
+
+def test_what_others_wrote_stays() -> None:
+    Path("out").mkdir()
+    Path("out/notes.txt").write_text("mine")
+    write_folder("out", {"a.txt": "1", "b/c.txt": "2"})
+    assert contents("out") == {"notes.txt": "mine", "a.txt": "1", "b/c.txt": "2"}
+    digest = hashlib.sha256(b"2").hexdigest()
+    assert f"{digest}  b/c.txt\n" in Path("out", LIST).read_text()
+    done = write_folder("out", {"a.txt": "3"})
+    assert (done.kept, done.removed) == ((), ("b/c.txt",))
+    assert contents("out") == {"notes.txt": "mine", "a.txt": "3"}
+    assert not Path("out/b").exists()
+
+
+def test_a_file_of_others_is_not_replaced_unless_asked() -> None:
+    Path("out").mkdir()
+    Path("out/a.txt").write_text("mine")
+    with pytest.raises(InputError, match=r"^out/a.txt: stands there and was not written by lstmsim"):
+        write_folder("out", {"a.txt": "1", "b.txt": "2"})
+    assert contents("out") == {"a.txt": "mine"}
+    write_folder("out", {"a.txt": "1"}, replace=True)
+    assert contents("out") == {"a.txt": "1"}
+
+
+def test_a_changed_file_stays_as_often_as_it_is_written() -> None:
+    write_folder("out", {"a.txt": "1", "b.txt": "2"})
+    Path("out/a.txt").write_text("mine")
+    for _ in range(2):
+        done = write_folder("out", {"a.txt": "3", "b.txt": "4"})
+        assert (done.kept, contents("out")) == (("a.txt",), {"a.txt": "mine", "b.txt": "4"})
+    # it stays too if it is no longer needed, and is a file of others then
+    done = write_folder("out", {"b.txt": "5"})
+    assert (done.removed, contents("out")) == ((), {"a.txt": "mine", "b.txt": "5"})
+    Path("out/b.txt").unlink()
+    assert write_folder("out", {"b.txt": "6"}).kept == ()
+
+
+def test_nothing_is_left_of_a_folder_that_could_not_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    write_folder("old", {"a.txt": "1"})
+    written = folders.whole_file
+
+    def full(path: str) -> object:
+        if path.endswith("z.txt"):
+            raise KeyboardInterrupt
+        return written(path)
+
+    monkeypatch.setattr(folders, "whole_file", full)
+    for name in ("new", "old"):
+        with pytest.raises(KeyboardInterrupt):
+            write_folder(name, {"a.txt": "2", "z.txt": "3"})
+    assert os.listdir() == ["old"]
+    assert contents("old") == {"a.txt": "1"}
+
+
+def test_folders_that_cannot_be() -> None:
+    Path("file").write_text("")
+    with pytest.raises(InputError, match="^file: is a file, expected a folder"):
+        check_folder("file", {"a.txt": ""})
+    with pytest.raises(InputError, match="^no/such: there is no folder"):
+        check_folder("no/such", {"a.txt": ""})
+    Path("out/a.txt").mkdir(parents=True)
+    with pytest.raises(InputError, match=r"^out/a.txt: is a folder, expected a file"):
+        check_folder("out", {"a.txt": ""})
+
+
+def test_a_list_leads_nowhere_else() -> None:
+    """Whoever changes the list cannot have files outside removed."""
+    Path("precious.txt").write_text("1")
+    write_folder("out", {"a.txt": "1"})
+    digest = hashlib.sha256(b"1").hexdigest()
+    with Path("out", LIST).open("a") as file:
+        file.write(f"{digest}  ../precious.txt\n{digest}  {Path('precious.txt').resolve()}\n")
+    assert write_folder("out", {"a.txt": "2"}).removed == ()
+    assert Path("precious.txt").read_text() == "1"
+
+
+def test_an_input_is_not_replaced() -> None:
+    with own_ledger():
+        write_folder("out", {"a.txt": "1"})
+        Path("out/b.txt").write_text("input")
+        with readable_file("out/b.txt"):
+            pass
+        with pytest.raises(InputError, match="is also the input"):
+            write_folder("out", {"a.txt": "2", "b.txt": "3"}, replace=True)
+        assert contents("out") == {"a.txt": "1", "b.txt": "input"}
