@@ -204,9 +204,11 @@ def _job_rows(
 
 def _x_start(model: Model, places: Mapping[tuple[int, str], Region], row: StageRow, steps: int) -> int:
     """Address of element 0 of the first step's x, where all steps of the layer below are kept."""
-    if all(read.source != "all_x" for read in row.reads):
+    if row.layer == 0:
         return 0
     region = places[row.layer - 1, model.layers[row.layer - 1].cell.output]
+    if not region.every:
+        return 0
     return region.base + (steps - 1) * region.width * row.backward
 
 

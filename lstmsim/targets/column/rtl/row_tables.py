@@ -137,11 +137,24 @@ def _stage_columns(placed: Sequence[_Placed], wide: Mapping[str, int]) -> list[C
         last_of_pass=(1, lambda one: int(one.row.last_of_pass)),
         last_of_program=(1, lambda one: int(one.row is _last(one))),
         backward=(1, lambda one: int(one.row.backward)),
+        write_stride=(wide["W_ELEMENT"], _write_stride),
     )
     made.append(Column("P_READ", tuple(reads), wide["W_READ"]))
+    last_reads = (first + len(each.row.reads) - 1 for first, each in zip(reads, placed, strict=True))
+    made.append(Column("P_LAST_READ", tuple(last_reads), wide["W_READ"]))
     made.append(Column("P_SEGMENT", tuple(segments), wide["W_SEGMENT"]))
     made.append(Column("P_SUM", tuple(sums)))
     return made
+
+
+def _write_stride(one: _Placed) -> int:
+    """Elements from one step to the next of the pass's h, if all steps of it are kept; else 0."""
+    program = next(
+        each for each in one.plan.programs if each is not None and any(row is one.row for row in each.stages)
+    )
+    of_pass = [row for row in program.stages if row.first_of_pass == one.row.first_of_pass]
+    writes = [write for row in of_pass for segment in row.segments for write in segment.writes]
+    return next((write.stride for write in writes if write.kept == "all"), 0)
 
 
 def _last(one: _Placed) -> StageRow:

@@ -107,6 +107,7 @@ def _core_columns(design: Design) -> list[Column]:
         switch_cycles=(1, lambda plan: plan.core.switch_cycles),
         column_order=(1, lambda plan: int(plan.core.block_order == "column")),
         mvm=(1, lambda plan: plan.core.latency.mvm_cycles(plan.core.ep)),
+        block_cycles=(1, lambda plan: plan.core.latency.mvm_cycles(plan.core.ep) - plan.core.latency.convert),
         depth=(1, depth_of),
         weight_words=(1, lambda plan: plan.weight_words),
         frame_words=(1, lambda plan: plan.frame_words),
@@ -115,6 +116,7 @@ def _core_columns(design: Design) -> list[Column]:
         initial_words=(1, lambda plan: plan.initial_words),
         kinds=(1, lambda plan: len(plan.kinds)),
         memories=(1, lambda plan: len(plan.memories)),
+        sums=(1, lambda plan: max([1, *(len(stage.sums) for kind in plan.kinds for stage in kind.cell.stages)])),
         stage_rows=(1, _rows),
     )
     made.append(Column("C_KIND", tuple(firsts(len(plan.kinds) for plan in plans))))
@@ -159,6 +161,8 @@ def _program_columns(design: Design, wide: Mapping[str, int]) -> list[Column]:
     segments = firsts(0 if one is None else sum(len(row.segments) for row in one.stages) for one in programs)
     # a program that is not there may stand behind the last row
     made.append(Column("G_ROW", tuple(rows), wide["W_ROW"]))
+    last = (row + len(one.stages) - 1 if one is not None else 0 for row, one in zip(rows, programs, strict=True))
+    made.append(Column("G_LAST_ROW", tuple(last), wide["W_ROW"]))
     made.append(Column("G_SEGMENT", tuple(segments), wide["W_SEGMENT"]))
     return made
 
