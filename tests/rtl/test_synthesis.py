@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lstmsim.errors import InputError
+from lstmsim.errors import InputError, LstmsimError
 from lstmsim.rtl.families import FAMILIES
 from lstmsim.rtl.synthesis import synthesize, yosys_program
 
@@ -16,12 +16,18 @@ needs_yosys = pytest.mark.skipif(
 )
 
 #: Two multipliers of 8 x 8 bits and one of 32 x 17 (two blocks on ECP5), a memory of 1024 x 32 (two blocks of 18 Kbit),
-#: and registers behind all of them.
+#: and registers around all of them.
 _VERILOG = """`default_nettype none
 module times #(parameter W = 8) (
   input wire clock, input wire signed [W-1:0] a, input wire signed [16:0] b, output reg signed [W+16:0] y
 );
-  always @(posedge clock) y <= a * b;
+  reg signed [W-1:0] c;
+  reg signed [16:0] d;
+  always @(posedge clock) begin
+    c <= a;
+    d <= b;
+    y <= c * d;
+  end
 endmodule
 module memory (input wire clock, input wire write, input wire [9:0] address, input wire [31:0] d, output reg [31:0] q);
   reg [31:0] words [0:1023];
@@ -31,12 +37,12 @@ module memory (input wire clock, input wire write, input wire [9:0] address, inp
   end
 endmodule
 module whole (
-  input wire clock, input wire write, input wire signed [16:0] b, input wire [31:0] d, output wire [31:0] q,
+  input wire clock, input wire write, input wire signed [50:0] b, input wire [31:0] d, output wire [31:0] q,
   output wire [24:0] y0, output wire [24:0] y1, output wire [48:0] y2
 );
-  times m0 (.clock(clock), .a(d[7:0]), .b(b), .y(y0));
-  times m1 (.clock(clock), .a(d[15:8]), .b(b), .y(y1));
-  times #(.W(32)) m2 (.clock(clock), .a(d), .b(b), .y(y2));
+  times m0 (.clock(clock), .a(d[7:0]), .b(b[16:0]), .y(y0));
+  times m1 (.clock(clock), .a(d[15:8]), .b(b[33:17]), .y(y1));
+  times #(.W(32)) m2 (.clock(clock), .a(~d), .b(b[50:34]), .y(y2));
   memory m (.clock(clock), .write(write), .address(b[9:0]), .d(d), .q(q));
 endmodule
 """
@@ -49,16 +55,15 @@ def folder(tmp_path: Path) -> Path:
 
 
 @needs_yosys
-def test_modules_are_counted_with_their_copies_and_add_up(folder: Path) -> None:
-    made = synthesize(folder, ["whole.v"], "whole", FAMILIES["ecp5"], apart=["times"])
-    modules = {each.module: each for each in made.modules}
-    # `memory` is not counted apart: its blocks are those of the whole.
-    assert list(modules) == ["whole", "times"]
-    assert modules["times"].copies == 3
-    assert made.family.counts(modules["times"].cells)["multipliers"] == 1 + 1 + 2
-    assert made.family.counts(modules["whole"].cells)["memories"] == 2
-    assert made.counts["multipliers"] == 4
-    assert made.counts["registers"] == 25 + 25 + 49
+def test_cells_are_shared_out_by_instance_and_add_up(folder: Path) -> None:
+    made = synthesize(folder, ["whole.v"], "whole", FAMILIES["ecp5"], {"m0": "products", "m2": "wide product"})
+    parts = {each.name: made.family.counts(each.cells) for each in made.parts}
+    assert list(parts) == ["products", "wide product", "rest"]
+    assert [each["multipliers"] for each in parts.values()] == [1, 2, 1]
+    assert [each["registers"] for each in parts.values()] == [50, 98, 50]
+    # `m` and `m1` are no parts: their cells are those of the rest.
+    assert [each["memories"] for each in parts.values()] == [0, 0, 2]
+    assert (made.counts["multipliers"], made.counts["memories"], made.counts["registers"]) == (4, 2, 198)
     assert sorted(each.name for each in folder.iterdir()) == ["whole.v"]
 
 
@@ -72,24 +77,24 @@ def test_modules_are_counted_with_their_copies_and_add_up(folder: Path) -> None:
     ],
 )
 def test_other_families_have_blocks_of_their_own(folder: Path, family: str, multipliers: int, memories: int) -> None:
-    counts = synthesize(folder, ["whole.v"], "whole", FAMILIES[family]).counts
+    counts = synthesize(folder, ["whole.v"], "whole", FAMILIES[family], {}).counts
     assert (counts["multipliers"], counts["memories"]) == (multipliers, memories)
 
 
 @needs_yosys
 def test_what_yosys_says_is_told(folder: Path) -> None:
     (folder / "broken.v").write_text("module broken (input wire a;\nendmodule\n", encoding="utf-8")
-    with pytest.raises(InputError, match=r"Yosys failed: .*broken\.v:1"):
-        synthesize(folder, ["broken.v"], "broken", FAMILIES["ecp5"])
+    with pytest.raises(LstmsimError, match=r"(?s)failed.*broken\.v:1"):
+        synthesize(folder, ["broken.v"], "broken", FAMILIES["ecp5"], {})
 
 
 @needs_yosys
 def test_a_run_has_a_limit(folder: Path) -> None:
-    with pytest.raises(InputError, match="did not end within 0 s"):
-        synthesize(folder, ["whole.v"], "whole", FAMILIES["ecp5"], limit=0)
+    with pytest.raises(LstmsimError, match="was ended after 0 seconds"):
+        synthesize(folder, ["whole.v"], "whole", FAMILIES["ecp5"], {}, limit=0)
 
 
 def test_a_missing_yosys_names_its_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda *_, **__: None)
-    with pytest.raises(InputError, match=r"apt install yosys, or pip install 'lstmsim\[rtl\]'"):
+    with pytest.raises(InputError, match=r"apt install yosys\), or pip install 'lstmsim\[rtl\]'"):
         yosys_program()
