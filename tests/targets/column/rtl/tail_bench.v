@@ -91,8 +91,10 @@ module tail_bench;
             w_counter[i*W_COUNTER +: W_COUNTER], w_units[i*W_UNIT +: W_UNIT], w_last[i],
             w_element[i*W_ELEMENT +: W_ELEMENT], w_count[i*W_UNIT +: W_UNIT]);
       if (f_valid) $fdisplay(log, "F %0d %0d", cycle, f_thread);
-      for (i = 0; i < THREADS; i = i + 1) if (e_valid[i] !== 1'b0) $fdisplay(log, "E %0d %0d%s", cycle, i,
-        e_valid[i] === 1'b1 ? "" : " x");
+      for (i = 0; i < THREADS; i = i + 1) begin
+        if (e_valid[i] === 1'b1) $fdisplay(log, "E %0d %0d", cycle, i);
+        if (e_valid[i] === 1'bx) $fdisplay(log, "E %0d %0d unknown", cycle, i);
+      end
     end
     reset <= 1'b0;
     cycle <= cycle + 1;
