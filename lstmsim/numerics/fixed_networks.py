@@ -66,7 +66,7 @@ def fixed_chip(networks: Sequence[tuple[Network, Ranges]], precision: Precision)
     >>> stimulus = random_stimulus(model, 5, seed=1)
     >>> chip = [(own, calibrate(own, [stimulus])) for own in (random_network(model, 1), random_network(model, 2))]
     >>> own, shared = (fixed_chip(chip, replace(Precision(), formats=each)) for each in ("own", "shared"))
-    >>> [len({str(passes[0][0].formats["a"]) for passes in each}) for each in (own, shared)]
+    >>> [len({float(passes[0][0].scale_of_h) for passes in each}) for each in (own, shared)]
     [2, 1]
     """
     if mistakes := precision.mistakes():
