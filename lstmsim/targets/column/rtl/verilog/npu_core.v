@@ -6,9 +6,9 @@ module npu_core (
 );
   parameter CORE = 0;
   `include "npu_config.vh"
-  localparam THREADS = C_THREADS[CORE * C_THREADS_B +: C_THREADS_B];
-  localparam OUTPUTS = C_MEMORIES[CORE * C_MEMORIES_B +: C_MEMORIES_B];
-  localparam D = C_DEPTH[CORE * C_DEPTH_B +: C_DEPTH_B];
+  localparam integer THREADS = C_THREADS[CORE * C_THREADS_B +: C_THREADS_B];
+  localparam integer OUTPUTS = C_MEMORIES[CORE * C_MEMORIES_B +: C_MEMORIES_B];
+  localparam integer D = C_DEPTH[CORE * C_DEPTH_B +: C_DEPTH_B];
 
   input wire clock;
   input wire reset;
@@ -61,7 +61,7 @@ module npu_core (
   wire [W_BLOCK-1:0] t_block;
   wire [W_BANK-1:0] t_bank;
   wire [W_TURN-1:0] t_turn;
-  wire [W_UNIT-1:0] t_number;
+  wire [W_NUMBER-1:0] t_number;
   wire [W_UNIT-1:0] t_unit;
   wire [W_UNIT-1:0] t_units;
   wire [W_CONSTANT-1:0] t_constant;
@@ -81,7 +81,7 @@ module npu_core (
   wire [(D+1)*W_BLOCK-1:0] d_block;
   wire [(D+1)*W_BANK-1:0] d_bank;
   wire [(D+1)*W_TURN-1:0] d_turn;
-  wire [(D+1)*W_UNIT-1:0] d_number;
+  wire [(D+1)*W_NUMBER-1:0] d_number;
   wire [(D+1)*W_UNIT-1:0] d_unit;
   wire [(D+1)*W_UNIT-1:0] d_units;
   wire [(D+1)*W_CONSTANT-1:0] d_constant;

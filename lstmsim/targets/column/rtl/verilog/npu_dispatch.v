@@ -56,10 +56,10 @@ module npu_dispatch (clock, reset, jobs_posted, ended, admit, admit_job);
   genvar g;
   generate
     for (g = 0; g < JOBS; g = g + 1) begin : next_jobs
-      assign nexts[g*W_JOBS +: W_JOB+1] = behind(g);
+      assign nexts[g*W_JOBS +: W_JOBS] = behind(g);
     end
     for (g = 0; g < QUEUES; g = g + 1) begin : first_jobs
-      assign firsts[g*W_JOBS +: W_JOB+1] = first_of(g);
+      assign firsts[g*W_JOBS +: W_JOBS] = first_of(g);
     end
     for (g = 0; g < CONTEXTS; g = g + 1) begin : contexts
       assign exists[g] = (g % STRIDE) < C_THREADS[(g / STRIDE) * C_THREADS_B +: C_THREADS_B];
@@ -102,7 +102,7 @@ module npu_dispatch (clock, reset, jobs_posted, ended, admit, admit_job);
       best = JOBS;
       best_queue = 0;
       for (q = 0; q < QUEUES; q = q + 1) begin
-        head = left[q*W_JOBS +: W_JOB+1];
+        head = left[q*W_JOBS +: W_JOBS];
         if (head < jobs_posted && head < best && (Q_CORES[q*Q_CORES_B +: Q_CORES_B] & open) != 0) begin
           best = head;
           best_queue = q;
@@ -128,7 +128,7 @@ module npu_dispatch (clock, reset, jobs_posted, ended, admit, admit_job);
         taken[place] = 1'b1;
         admit[place] = 1'b1;
         admit_job[place*W_JOB +: W_JOB] = best[W_JOB-1:0];
-        left[best_queue*W_JOBS +: W_JOB+1] = nexts[best*W_JOBS +: W_JOB+1];
+        left[best_queue*W_JOBS +: W_JOBS] = nexts[best*W_JOBS +: W_JOBS];
       end
     end
   end

@@ -14,11 +14,11 @@ module npu_issue (
 );
   parameter CORE = 0;
   `include "npu_config.vh"
-  localparam THREADS = C_THREADS[CORE * C_THREADS_B +: C_THREADS_B];
-  localparam OUTPUTS = C_MEMORIES[CORE * C_MEMORIES_B +: C_MEMORIES_B];
-  localparam FINE = C_FINE[CORE * C_FINE_B +: C_FINE_B];
-  localparam SWITCH_CYCLES = C_SWITCH_CYCLES[CORE * C_SWITCH_CYCLES_B +: C_SWITCH_CYCLES_B];
-  localparam BLOCK_CYCLES = C_MVM[CORE * C_MVM_B +: C_MVM_B] - C_CONVERT[CORE * C_CONVERT_B +: C_CONVERT_B];
+  localparam integer THREADS = C_THREADS[CORE * C_THREADS_B +: C_THREADS_B];
+  localparam integer OUTPUTS = C_MEMORIES[CORE * C_MEMORIES_B +: C_MEMORIES_B];
+  localparam integer FINE = C_FINE[CORE * C_FINE_B +: C_FINE_B];
+  localparam integer SWITCH_CYCLES = C_SWITCH_CYCLES[CORE * C_SWITCH_CYCLES_B +: C_SWITCH_CYCLES_B];
+  localparam integer BLOCK_CYCLES = C_MVM[CORE * C_MVM_B +: C_MVM_B] - C_CONVERT[CORE * C_CONVERT_B +: C_CONVERT_B];
 
   input wire clock;
   input wire reset;

@@ -14,12 +14,12 @@ module npu_thread (
   parameter CORE = 0;
   parameter THREAD = 0;
   `include "npu_config.vh"
-  localparam OUTPUTS = C_MEMORIES[CORE * C_MEMORIES_B +: C_MEMORIES_B];
-  localparam FIRST_MEMORY = C_MEMORY[CORE * C_MEMORY_B +: C_MEMORY_B];
-  localparam BANKS = C_BANKS[CORE * C_BANKS_B +: C_BANKS_B];
-  localparam EP = C_EP[CORE * C_EP_B +: C_EP_B];
-  localparam COLUMN = C_COLUMN_ORDER[CORE * C_COLUMN_ORDER_B +: C_COLUMN_ORDER_B];
-  localparam FIRST_BANK = THREAD * BANKS;
+  localparam integer OUTPUTS = C_MEMORIES[CORE * C_MEMORIES_B +: C_MEMORIES_B];
+  localparam integer FIRST_MEMORY = C_MEMORY[CORE * C_MEMORY_B +: C_MEMORY_B];
+  localparam integer BANKS = C_BANKS[CORE * C_BANKS_B +: C_BANKS_B];
+  localparam integer EP = C_EP[CORE * C_EP_B +: C_EP_B];
+  localparam integer COLUMN = C_COLUMN_ORDER[CORE * C_COLUMN_ORDER_B +: C_COLUMN_ORDER_B];
+  localparam integer FIRST_BANK = THREAD * BANKS;
   localparam TILE = W_JOB + W_ROW + W_READ + W_STEP + W_BLOCK + W_GROUP + W_WEIGHT + W_FRAME + W_ELEMENT + W_UNIT
     + W_BANK + 3;
   localparam BLOCK = W_TURN + 2 * W_UNIT + W_CONSTANT + W_ELEMENT;

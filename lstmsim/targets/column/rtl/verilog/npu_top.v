@@ -30,7 +30,7 @@ module npu_top (clock, reset, jobs_posted, frames_posted, jobs_ended, host_write
   genvar g;
   generate
     for (g = 0; g < CORES; g = g + 1) begin : cores
-      localparam THREADS = C_THREADS[g * C_THREADS_B +: C_THREADS_B];
+      localparam integer THREADS = C_THREADS[g * C_THREADS_B +: C_THREADS_B];
       npu_core #(.CORE(g)) core (
         .clock(clock), .reset(reset),
         .admit(admit[g*STRIDE +: THREADS]), .admit_job(admit_job[g*STRIDE*W_JOB +: THREADS*W_JOB]),
