@@ -12,6 +12,7 @@ from lstmsim.api.loading import Path, Source
 from lstmsim.api.run import Run, run
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.folder import Written, check_folder, write_folder
+from lstmsim.metrics.accounts import named_cycles
 from lstmsim.results import Table
 from lstmsim.rtl.comparison import Compared, compare
 from lstmsim.rtl.log import log_text, read_log
@@ -128,8 +129,8 @@ def run_rtl(
     hardware = _hardware(result)
     refuse(hardware.refusals(result.scenario, None if timing_only else result.scenario.precision))
     numbers, runs = (None, None) if timing_only else _numbers(result, random_weights)
-    design = hardware.design(result.scenario, result.scenario.precision)
-    events = hardware.events(design, result.program, result.trace, runs)
+    design = hardware.design(result.scenario, result.scenario.precision, numbers)
+    events = hardware.events(design, result.program, result.trace, _names(result), runs)
     files = {**hardware.files(design, numbers), GOLDEN: log_text(events)}
     _refuse_foreign_log(name, verify)
     written = write_folder(name, files, replace=replace)
@@ -145,6 +146,12 @@ def run_rtl(
         verified=None if program is None else _verified(program, hardware, name, files, events, defines, vcd),
         remarks=_remarks(name, written),
     )
+
+
+def _names(result: Run) -> tuple[tuple[str, ...], ...]:
+    """For each core the name of each of its cycles."""
+    cores = range(len(result.program.cores))
+    return tuple(named_cycles(result.program, result.trace, core).each() for core in cores)
 
 
 def _verified(

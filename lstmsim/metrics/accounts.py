@@ -41,6 +41,10 @@ class NamedCycles:
     edges: NDArray[np.int64]
     name: NDArray[np.int8]
 
+    def each(self) -> tuple[str, ...]:
+        """The name of every cycle from 0 on."""
+        return tuple(self.names[index] for index in np.repeat(self.name, np.diff(self.edges)).tolist())
+
     def totals(self) -> dict[str, int]:
         """Cycles by name; they add up to the makespan."""
         lengths = np.diff(self.edges)

@@ -6,7 +6,7 @@ What is here knows no machine: files, events, refusals. `lstmsim.rtl` compiles, 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 from lstmsim.errors import Mistake
@@ -68,8 +68,13 @@ class GeneratedHardware(ABC):
         """
 
     @abstractmethod
-    def design(self, scenario: Scenario, precision: Precision) -> Any:
-        """Plan the hardware of a scenario that is not refused."""
+    def design(
+        self, scenario: Scenario, precision: Precision, numbers: Mapping[int, JobNumbers] | None = None
+    ) -> Any:
+        """Plan the hardware of a scenario that is not refused.
+
+        numbers: of every job, by its place in the scenario: which begin with states that are not 0; None: none does.
+        """
 
     @abstractmethod
     def posted(self, design: Any) -> tuple[int, ...]:
@@ -85,10 +90,16 @@ class GeneratedHardware(ABC):
 
     @abstractmethod
     def events(
-        self, design: Any, program: Program, trace: Trace, runs: Mapping[int, NetworkRun] | None
+        self,
+        design: Any,
+        program: Program,
+        trace: Trace,
+        names: Sequence[Sequence[str]],
+        runs: Mapping[int, NetworkRun] | None,
     ) -> tuple[Event, ...]:
         """Give what the log must say, in the order of the log.
 
+        names: for each core the name of each of its cycles, from 0 to the makespan.
         runs: the golden runs of all jobs; None: without H.
         """
 

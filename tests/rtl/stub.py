@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -79,7 +79,9 @@ class _Stub(GeneratedHardware):
         late = [place for place, job in enumerate(scenario.jobs) if job.arrival]
         return [Mistake(f"jobs.{place}.arrival", "is not in the subset: expected 0") for place in late]
 
-    def design(self, scenario: Scenario, precision: Precision) -> Any:
+    def design(
+        self, scenario: Scenario, precision: Precision, numbers: Mapping[int, JobNumbers] | None = None
+    ) -> Any:
         return replace(scenario, precision=precision)
 
     def posted(self, design: Any) -> tuple[int, ...]:
@@ -91,7 +93,12 @@ class _Stub(GeneratedHardware):
         return {"rtl/stub.v": stub, "sim/stub_tb.v": TESTBENCH, "sim/run.sh": "#!/bin/sh\n", "data/replay.txt": replay}
 
     def events(
-        self, design: Any, program: Program, trace: Trace, runs: Mapping[int, NetworkRun] | None
+        self,
+        design: Any,
+        program: Program,
+        trace: Trace,
+        names: Sequence[Sequence[str]],
+        runs: Mapping[int, NetworkRun] | None,
     ) -> tuple[Event, ...]:
         return _events(design, runs is not None)
 
