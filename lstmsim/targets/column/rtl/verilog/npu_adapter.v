@@ -8,7 +8,8 @@ module npu_adapter #(
   parameter ACCUMULATOR_BITS = 32,
   parameter MULTIPLIER_BITS = 16,
   parameter SHIFT_BITS = 6,
-  // Added to all shifts: what is shifted is first moved up by as many bits, so that no shift is negative.
+  // Added to all shifts: what is shifted is first moved up by as many bits, so that no shift is negative. Negative itself
+  // if all shifts go far to the right.
   parameter LEFT = 0,
   parameter TAIL_BITS = 16,
   // Registers by their place.
@@ -61,8 +62,10 @@ module npu_adapter_lane #(
 );
   // The factor is never negative: as a signed operand it has one more bit.
   localparam P = ACCUMULATOR_BITS + MULTIPLIER_BITS + 1;
-  // A bit below the point, for the rounding; a bit above, for the carry.
-  localparam S = P + LEFT + 2;
+  // A bit below the point, for the rounding; a bit above, for the carry. What is moved down leaves no more bits to shift.
+  localparam UP = LEFT > -1 ? LEFT + 1 : 0;
+  localparam DOWN = LEFT < -1 ? -1 - LEFT : 0;
+  localparam S = P + UP + 1 > DOWN + 3 ? P + UP + 1 - DOWN : 3;
   localparam R = (S > 32 ? S : 32) + 1;
 
   wire signed [ACCUMULATOR_BITS-1:0] selected;
@@ -77,7 +80,8 @@ module npu_adapter_lane #(
   npu_delay #(.WIDTH(SHIFT_BITS), .CYCLES(MULTIPLIED)) shift_register (.clock(clock), .in(shift), .out(by));
   npu_delay #(.WIDTH(32), .CYCLES(MULTIPLIED)) bias_register (.clock(clock), .in(bias), .out(bias_multiplied));
 
-  wire signed [S-1:0] placed = $signed({multiplied, {(LEFT + 1){1'b0}}});
+  wire signed [P+UP:0] placed_up = multiplied;
+  wire signed [S-1:0] placed = (placed_up <<< UP) >>> DOWN;
   wire signed [S-1:0] moved = placed >>> by;
   wire signed [S-1:0] shifted;
   wire signed [31:0] bias_shifted;

@@ -11,7 +11,6 @@ module npu_datapath #(
   clock, reset,
   host_write, host_address, host_data,
   o_valid, o_read, o_weight, o_frame, o_element, o_elements, o_bank, o_first, o_h0,
-  t_row, t_bank, t_number, t_constant,
   d_valid, d_thread, d_job, d_row, d_segment, d_step, d_block, d_bank, d_turn, d_number, d_unit, d_units, d_constant,
   d_parameter, d_write, d_zero, d_initial, d_last_turn, d_last_block, d_last_step,
   w_valid, w_element, w_count,
@@ -35,7 +34,7 @@ module npu_datapath #(
   localparam CONSTANT_WORDS = C_CONSTANT_WORDS[CORE * C_CONSTANT_WORDS_B +: C_CONSTANT_WORDS_B];
   localparam MEMORIES = C_MEMORIES[CORE * C_MEMORIES_B +: C_MEMORIES_B];
   localparam FIRST_MEMORY = C_MEMORY[CORE * C_MEMORY_B +: C_MEMORY_B];
-  localparam D = C_D[CORE * C_D_B +: C_D_B];
+  localparam D = C_DEPTH[CORE * C_DEPTH_B +: C_DEPTH_B];
   localparam SUMS = D_SUMS[CORE * D_SUMS_B +: D_SUMS_B];
   localparam SLOTS = D_SLOTS[CORE * D_SLOTS_B +: D_SLOTS_B];
   localparam CONSTANT_BITS = MULTIPLIER_BITS + SHIFT_BITS + 32;
@@ -56,11 +55,6 @@ module npu_datapath #(
   input wire [W_BANK-1:0] o_bank;
   input wire o_first;
   input wire o_h0;
-
-  input wire [W_ROW-1:0] t_row;
-  input wire [W_BANK-1:0] t_bank;
-  input wire [W_UNIT-1:0] t_number;
-  input wire [W_CONSTANT-1:0] t_constant;
 
   input wire [D:0] d_valid;
   input wire [(D+1)*W_THREAD-1:0] d_thread;
@@ -146,6 +140,12 @@ module npu_datapath #(
   end
 
   // --- array ---
+
+  // The turn that is chosen in this cycle.
+  wire [W_ROW-1:0] t_row = d_row[W_ROW-1:0];
+  wire [W_BANK-1:0] t_bank = d_bank[W_BANK-1:0];
+  wire [W_UNIT-1:0] t_number = d_number[W_UNIT-1:0];
+  wire [W_CONSTANT-1:0] t_constant = d_constant[W_CONSTANT-1:0];
 
   localparam TO_ADD = READ + MULTIPLY + ADD * LEVELS + ACCUMULATE - 1;
   wire add_valid;
