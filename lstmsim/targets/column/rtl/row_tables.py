@@ -136,7 +136,6 @@ def _stage_columns(placed: Sequence[_Placed], wide: Mapping[str, int]) -> list[C
         first_of_pass=(row, lambda one: one.program + one.row.first_of_pass),
         last_of_pass=(1, lambda one: int(one.row.last_of_pass)),
         last_of_program=(1, lambda one: int(one.row is _last(one))),
-        write_stride=(wide["W_ELEMENT"], _write_stride),
         backward=(1, lambda one: int(one.row.backward)),
         write_stride=(wide["W_ELEMENT"], _write_stride),
     )
@@ -164,20 +163,6 @@ def _last(one: _Placed) -> StageRow:
         each for each in one.plan.programs if each is not None and any(row is one.row for row in each.stages)
     )
     return program.stages[-1]
-
-
-def _write_stride(one: _Placed) -> int:
-    """From a step of the pass's h to the next one, where all steps are kept; 0 where two are."""
-    writes = (
-        write
-        for program in one.plan.programs
-        if program is not None and any(row is one.row for row in program.stages)
-        for row in program.stages
-        if row.first_of_pass == one.row.first_of_pass
-        for segment in row.segments
-        for write in segment.writes
-    )
-    return next((write.stride for write in writes if write.slot == 0 and write.kept == "all"), 0)
 
 
 def _sum_columns(placed: Sequence[_Placed]) -> list[Column]:

@@ -87,7 +87,7 @@ module npu_thread (
   wire interleaved = G_INTERLEAVED[program * G_INTERLEAVED_B +: G_INTERLEAVED_B];
   wire last_row = P_LAST_OF_PROGRAM[row * P_LAST_OF_PROGRAM_B +: P_LAST_OF_PROGRAM_B];
   wire [W_READ-1:0] first_read = P_READ[row * P_READ_B +: P_READ_B];
-  wire [W_READ-1:0] last_read = first_read + P_READS[row * P_READS_B +: P_READS_B] - 1'b1;
+  wire [W_READ-1:0] last_read = P_LAST_READ[row * P_LAST_READ_B +: P_LAST_READ_B];
   wire [W_BLOCK-1:0] blocks = P_BLOCKS[row * P_BLOCKS_B +: P_BLOCKS_B];
   wire [W_UNIT-1:0] full_units = P_UNITS[row * P_UNITS_B +: P_UNITS_B];
   wire [W_UNIT-1:0] last_units = P_LAST_UNITS[row * P_LAST_UNITS_B +: P_LAST_UNITS_B];
