@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from lstmsim.targets.array_search import ArraySearch
     from lstmsim.targets.change import Change
     from lstmsim.targets.hardware import Hardware
+    from lstmsim.targets.rtl import GeneratedHardware
 
 __all__ = ["TARGET"]
 
@@ -64,6 +65,12 @@ class _ColumnTarget(ColumnEntries, Target):
         from lstmsim.targets.column.hardware import HARDWARE
 
         return HARDWARE
+
+    def generated_hardware(self) -> GeneratedHardware:
+        """Verilog that does what is simulated."""
+        from lstmsim.targets.column.rtl.generated import GENERATED
+
+        return GENERATED
 
     def chip_counts(self, chip: ColumnNpu) -> Mapping[str, int]:
         """Each thread of a core has banks of its own."""

@@ -147,16 +147,6 @@ def _stage_columns(placed: Sequence[_Placed], wide: Mapping[str, int]) -> list[C
     return made
 
 
-def _write_stride(one: _Placed) -> int:
-    """Elements from one step to the next of the pass's h, if all steps of it are kept; else 0."""
-    program = next(
-        each for each in one.plan.programs if each is not None and any(row is one.row for row in each.stages)
-    )
-    of_pass = [row for row in program.stages if row.first_of_pass == one.row.first_of_pass]
-    writes = [write for row in of_pass for segment in row.segments for write in segment.writes]
-    return next((write.stride for write in writes if write.kept == "all"), 0)
-
-
 def _last(one: _Placed) -> StageRow:
     """The last row of the same program."""
     program = next(

@@ -1,0 +1,75 @@
+"""The column-wise NPU as generated hardware: all its answers to the neutral question."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib.resources import files as package_files
+from typing import ClassVar
+
+from lstmsim.errors import Mistake
+from lstmsim.numerics.golden import NetworkRun
+from lstmsim.numerics.jobs import JobNumbers
+from lstmsim.program.program import Program
+from lstmsim.program.trace import Trace
+from lstmsim.targets.column.rtl.events import events_of, words_of
+from lstmsim.targets.column.rtl.plan import Design
+from lstmsim.targets.column.rtl.planning import design as plan_design
+from lstmsim.targets.column.rtl.subset import refusals
+from lstmsim.targets.column.rtl.tables import config
+from lstmsim.targets.rtl import Event, GeneratedHardware
+from lstmsim.workload.precision import Precision
+from lstmsim.workload.scenario import Scenario
+
+__all__ = ["GENERATED"]
+
+
+class _ColumnHardware(GeneratedHardware):
+    """The column-wise NPU as Verilog; docs/rtl.md says what is built."""
+
+    top: ClassVar[str] = "npu_top"
+    testbench: ClassVar[str] = "npu_tb"
+    timing_define: ClassVar[str] = "NPU_TIMING_ONLY"
+
+    def refusals(self, scenario: Scenario, precision: Precision | None) -> list[Mistake]:
+        """Why a scenario is outside the subset."""
+        return refusals(scenario, precision)
+
+    def design(
+        self, scenario: Scenario, precision: Precision, numbers: Mapping[int, JobNumbers] | None = None
+    ) -> Design:
+        """Plan the hardware of a scenario."""
+        return plan_design(scenario, precision, numbers)
+
+    def posted(self, design: Design) -> tuple[int, ...]:
+        """The jobs in posting order, by their places in the scenario."""
+        return tuple(job.index for job in design.jobs)
+
+    def files(self, design: Design, numbers: Mapping[int, JobNumbers] | None) -> Mapping[str, str]:
+        """The files of a design."""
+        return {**_fixed(), "rtl/npu_config.vh": config(design)}
+
+    def events(
+        self,
+        design: Design,
+        program: Program,
+        trace: Trace,
+        names: Sequence[Sequence[str]],
+        runs: Mapping[int, NetworkRun] | None,
+    ) -> tuple[Event, ...]:
+        """What the log must say."""
+        return events_of(design, program, trace, names, runs)
+
+    def words(self, design: Design, event: Event) -> str:
+        """An event in words."""
+        return words_of(design, event)
+
+
+def _fixed() -> dict[str, str]:
+    """The files that are the same for every design."""
+    folder = package_files("lstmsim.targets.column.rtl") / "verilog"
+    modules = {f"rtl/{each.name}": each for each in folder.iterdir() if each.name.endswith(".v")}
+    bench = {f"sim/{each.name}": each for each in (folder / "sim").iterdir() if each.name.endswith((".v", ".sh"))}
+    return {path: each.read_text(encoding="utf-8") for path, each in sorted({**modules, **bench}.items())}
+
+
+GENERATED = _ColumnHardware()
