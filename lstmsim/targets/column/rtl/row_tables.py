@@ -147,6 +147,20 @@ def _stage_columns(placed: Sequence[_Placed], wide: Mapping[str, int]) -> list[C
     return made
 
 
+def _write_stride(one: _Placed) -> int:
+    """From a step of the pass's h to the next one, where all steps are kept; 0 where two are."""
+    writes = (
+        write
+        for program in one.plan.programs
+        if program is not None and any(row is one.row for row in program.stages)
+        for row in program.stages
+        if row.first_of_pass == one.row.first_of_pass
+        for segment in row.segments
+        for write in segment.writes
+    )
+    return next((write.stride for write in writes if write.slot == 0 and write.kept == "all"), 0)
+
+
 def _last(one: _Placed) -> StageRow:
     """The last row of the same program."""
     program = next(
