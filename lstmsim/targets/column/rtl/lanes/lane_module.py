@@ -1,0 +1,176 @@
+"""A lane as a module: its ports, its memories with their write ports, its nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lstmsim.records import record
+from lstmsim.targets.column.rtl.lanes.lane import Graph, Lanes, memory_name
+from lstmsim.targets.column.rtl.lanes.layout import CoreLanes
+from lstmsim.targets.column.rtl.lanes.netlist import Netlist, Signal, safe
+from lstmsim.targets.column.rtl.lanes.tables import word_bits
+
+__all__ = ["Module", "Port", "control_range", "lane_module", "memory", "module_text", "table_memories"]
+
+
+@record
+class Port:
+    """A port of a module.
+
+    name: its name.
+    range: what stands between direction and name, such as `[7:0]`; empty for one bit.
+    output: whether it is an output.
+    """
+
+    name: str
+    range: str
+    output: bool = False
+
+    @property
+    def line(self) -> str:
+        """Its declaration."""
+        return f"  {'output' if self.output else 'input'} wire {self.range and self.range + ' '}{self.name};"
+
+
+@record
+class Module:
+    """A module that has been written.
+
+    text: its Verilog.
+    controls: fields of the turn that it asks for: (field, cycles since the turn, name of the port).
+    """
+
+    text: str
+    controls: tuple[tuple[str, int, str], ...]
+
+
+def module_text(name: str, ports: Sequence[Port], body: str) -> str:
+    """Write a module."""
+    names = ",\n".join(f"  {each.name}" for each in ports)
+    lines = "\n".join(each.line for each in ports)
+    return f'module {name} (\n{names}\n);\n`include "npu_config.vh"\n{lines}\n\n{body}\nendmodule\n'
+
+
+def control_range(field: str, lanes: Lanes, initial_bits: int) -> str:
+    """What stands before the name of a field's port."""
+    if field in ("turn", "parameter"):
+        return "[W_TURN-1:0]"
+    if field == "thread":
+        return "[W_THREAD-1:0]"
+    if field == "initial_address":
+        return f"[{initial_bits - 1}:0]"
+    if field == "class":
+        return f"[{max(1, (len(lanes.numbers) - 1).bit_length()) - 1}:0]"
+    if field.startswith("scalar_"):
+        name = next(each.name for each in lanes.schedule.cell.nodes if f"scalar_{safe(each.name)}" == field)
+        return f"signed [{lanes.bits(name) - 1}:0]"
+    return ""
+
+
+def memory(name: str, bits: int, words: int, write: str, address: str, data: str) -> tuple[str, str]:
+    """Write a memory with one write port: its declaration and its write. Reads stand where they are needed."""
+    declared = f"  reg [{bits - 1}:0] {name} [0:{words - 1}];"
+    return declared, f"  always @(posedge clock) if ({write}) {name}[{address}] <= {data};"
+
+
+def table_memories(core: CoreLanes, kind: int, nodes: Sequence[str]) -> list[tuple[str, str]]:
+    """Write the memories of tables of some nodes."""
+    lanes, texts = core.kinds[kind], []
+    for node in nodes:
+        number = core.tables.index((kind, node))
+        bits, tables = word_bits(lanes.bits(node), lanes.linear), max(lanes.tables(node)[1]) + 1
+        words = tables << core.cell_bits
+        write, where = f"table_write[{number}]", f"table_address[{(words - 1).bit_length() - 1}:0]"
+        texts.append(memory(f"t_{safe(node)}", bits, words, write, where, f"table_word[{bits - 1}:0]"))
+    return texts
+
+
+def host_ports(core: CoreLanes) -> list[Port]:
+    """Ports through which a lane's memories are loaded."""
+    ports = [Port("clock", "")]
+    if core.tables:
+        ports += [
+            Port("table_write", f"[{len(core.tables) - 1}:0]"),
+            Port("table_address", f"[{core.table_bits + core.cell_bits - 1}:0]"),
+            Port("table_word", f"[{core.word_bits - 1}:0]"),
+        ]
+    if core.parameters:
+        ports.append(Port("parameter_write", f"[{len(core.parameters) - 1}:0]"))
+    if core.plan.initial_words:
+        ports.append(Port("initial_write", f"[{max(1, len(core.states)) - 1}:0]"))
+    return [*ports, Port("host_place", "[23:0]"), Port("host_data", "[31:0]")]
+
+
+def lane_module(core: CoreLanes, kind: int) -> Module:
+    """Write the lane of a kind of cell of a core."""
+    lanes, plan = core.kinds[kind], core.plan
+    net = Netlist(initial=bool(plan.initial_words))
+    graph = Graph(lanes, net)
+    results = _results(core, kind, graph)
+    writes = _kept(core, graph)
+    nodes = [node for node in lanes.tabulated if lanes.schedule.rows[node] != "scalar"]
+    memories = [*table_memories(core, kind, nodes), *_loaded(core, kind), *writes]
+    body = [*(declared for declared, _ in memories), net.text, *(written for _, written in memories)]
+    body += [f"  assign {port.name} = {signal.name};" for port, signal in results]
+    controls = tuple((field, cycle, name) for (field, cycle), name in sorted(net.controls.items()))
+    sums = {
+        each.name: Port(f"s_{safe(each.name)}", f"signed [{lanes.bits(each.name) - 1}:0]")
+        for each in lanes.schedule.cell.sums
+    }
+    bits = max(1, plan.initial_words.bit_length())
+    ports = [
+        *host_ports(core),
+        *sums.values(),
+        *(Port(name, control_range(field, lanes, bits)) for field, _, name in controls),
+        *(port for port, _ in results),
+    ]
+    text = module_text(f"npu_lane_c{plan.number}_k{kind}", ports, "\n".join(body))
+    return Module(f"// A lane of {lanes.schedule.cell.name} cells.\n{text}", controls)
+
+
+def _results(core: CoreLanes, kind: int, graph: Graph) -> list[tuple[Port, Signal]]:
+    """Outputs, each with its signal: vectors one cycle before they are visible, inputs of reductions at their begin."""
+    schedule, lanes = graph.lanes.schedule, graph.lanes
+    results = []
+    for slot, node in enumerate(core.plan.kinds[kind].outputs):
+        visible = max(1, schedule.depth[node] + schedule.latency.writeback)
+        signal = graph.value(node, visible - 1, schedule.home[node])
+        results.append((Port(f"y_{slot}", f"[{lanes.bits(node) - 1}:0]", output=True), signal))
+    for number, segment in enumerate(schedule.segments):
+        for each in segment.reductions:
+            for place, source in enumerate(each.inputs):
+                signal = graph.operand(source, schedule.begin(each), number).signal
+                port = Port(f"r_{safe(each.name)}_{place}", f"signed [{signal.bits - 1}:0]", output=True)
+                results.append((port, signal))
+    return results
+
+
+def _kept(core: CoreLanes, graph: Graph) -> list[tuple[str, str]]:
+    """Memories of what is kept for other segments and for the next step."""
+    schedule, texts = graph.lanes.schedule, []
+    words = core.plan.core.threads * core.plan.turns
+    for each in schedule.kept:
+        cycle, home = schedule.written(each.giver), schedule.home[each.giver]
+        signal = graph.value(each.giver, cycle, home)
+        address, write = graph.net.control("turn", cycle), graph.net.control(f"on{home}", cycle)
+        if each.doubled:
+            address = f"{{{address}, {graph.net.control('odd', cycle)}}}"
+        name = memory_name(each.giver, each.state)
+        texts.append(memory(name, signal.bits, words << each.doubled, write, address, signal.name))
+    return texts
+
+
+def _loaded(core: CoreLanes, kind: int) -> list[tuple[str, str]]:
+    """Memories of parameters and of states before the first step."""
+    lanes, plan, texts = core.kinds[kind], core.plan, []
+    for number, (own, name) in enumerate(core.parameters):
+        if own == kind:
+            data = f"host_data[{lanes.bits(name) - 1}:0]"
+            write = f"parameter_write[{number}]"
+            texts.append(memory(f"p_{safe(name)}", lanes.bits(name), plan.turns, write, "host_place", data))
+    for number, (own, name) in enumerate(core.states) if plan.initial_words else ():
+        if own == kind:
+            data = f"host_data[{lanes.bits(name) - 1}:0]"
+            write = f"initial_write[{number}]"
+            texts.append(memory(f"i_{safe(name)}", lanes.bits(name), plan.initial_words, write, "host_place", data))
+    return texts
