@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from lstmsim.api.rtl_synthesis import synthesis_json, synthesis_lines
 from lstmsim.results import Forms
 from lstmsim.rtl.comparison import GROUPS, Difference
 from lstmsim.rtl.comparison_text import compared_lines, difference_lines, event_words
@@ -25,15 +26,20 @@ def rtl_text(report: RtlReport) -> str:
     with_what = "with all numbers" if report.with_numbers else "cycles only: no numbers, no h"
     lines = [f"{run.scenario.name} on {run.scenario.chip.name} as RTL: {size}, {with_what}"]
     lines.append(f"lstmsim ({run.engine}): {run.report.makespan_cycles:,} cycles, {len(report.events):,} events")
+    lines += _verified_lines(report)
+    if report.synthesis is not None:
+        lines += ["", *synthesis_lines(run.scenario, report.synthesis)]
+    return "\n".join(lines)
+
+
+def _verified_lines(report: RtlReport) -> list[str]:
     verified = report.verified
     if verified is None:
-        lines.append("not simulated: --verify does, and compares")
-        return "\n".join(lines)
+        return ["not simulated: --verify does, and compares"]
     times = f"compiled in {verified.compile_seconds:.1f} s, run in {verified.run_seconds:.1f} s"
-    lines += [f"{verified.simulator.version}: {len(verified.log):,} events; {times}", ""]
+    lines = [f"{verified.simulator.version}: {len(verified.log):,} events; {times}", ""]
     lines += compared_lines(verified.compared, lambda event: report.hardware.words(report.design, event))
-    lines += ["", "EQUAL in every cycle" if verified.equal else "DIFFERENT"]
-    return "\n".join(lines)
+    return [*lines, "", "EQUAL in every cycle" if verified.equal else "DIFFERENT"]
 
 
 def rtl_json(report: RtlReport) -> Mapping[str, Any]:
@@ -61,6 +67,7 @@ def rtl_json(report: RtlReport) -> Mapping[str, Any]:
             "equal_events": dict(verified.compared.equal),
             "differences": [_difference_json(report, each) for each in verified.compared.differences],
         },
+        "synthesis": None if report.synthesis is None else synthesis_json(report.run.scenario, report.synthesis),
         "remarks": list(report.remarks),
     }
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from lstmsim.cli.options import engine_option
 from lstmsim.cli.outputs import check_outputs, check_suffix, inputs_of, remark, status, write_json
 from lstmsim.errors import InputError, Mistake, ReplayError
+from lstmsim.wording import listed
 
 __all__ = ["command"]
 
 #: Named here too, because asking `lstmsim.rtl` would import what a help text does not need.
 SIMULATORS = ("icarus", "verilator")
+FAMILIES = ("ecp5", "xilinx", "intel-alm")
 
 
 @click.command(name="rtl", short_help="The chip as Verilog, proved equal to the simulation.")
@@ -24,6 +28,11 @@ SIMULATORS = ("icarus", "verilator")
     default="icarus",
     show_default=True,
     help="With --verify; verilator compiles long and runs fast.",
+)
+@click.option(
+    "--synth",
+    type=click.Choice(FAMILIES),
+    help="Count what it takes of such an FPGA by Yosys, beside the numbers of `lstmsim fit`.",
 )
 @click.option("--timing-only", is_flag=True, help="Cycles only: no weights are needed, no numbers are computed.")
 @click.option(
@@ -41,18 +50,7 @@ SIMULATORS = ("icarus", "verilator")
 @click.option("--json", "json_path", metavar="FILE", help="Write the result as JSON; - is standard output.")
 @engine_option
 def command(
-    scenario: str,
-    folder: str,
-    verify: bool,
-    simulator: str,
-    timing_only: bool,
-    random_weights: int | None,
-    overrides: tuple[str, ...],
-    replace: bool,
-    vcd: str | None,
-    timeline: str | None,
-    json_path: str | None,
-    engine: str,
+    scenario: str, folder: str, vcd: str | None, timeline: str | None, json_path: str | None, **options: Any
 ) -> None:
     """Write the chip of the file SCENARIO, with its jobs, as Verilog into a folder.
 
@@ -64,22 +62,13 @@ def command(
     lstmsim rtl scenario.yaml --out npu --verify --timing-only
     lstmsim rtl scenario.yaml --out npu --verify --simulator verilator --vcd both.vcd
     """
-    _check(scenario, overrides, folder, verify, {"--json": json_path, "--vcd": vcd, "--timeline": timeline})
+    outputs = {"--json": json_path, "--vcd": vcd, "--timeline": timeline}
+    verify, synth = options["verify"], options["synth"] is not None
+    _check(scenario, options["overrides"], folder, verify, outputs)
     from lstmsim.api.rtl import run_rtl
 
-    with status("writing and simulating the RTL" if verify else "writing the RTL"):
-        report = run_rtl(
-            scenario,
-            folder,
-            verify=verify,
-            simulator=simulator,
-            timing_only=timing_only,
-            random_weights=random_weights,
-            replace=replace,
-            vcd=vcd,
-            overrides=overrides,
-            engine=engine,
-        )
+    with status(f"{listed(['writing', *['simulating'] * verify, *['synthesizing'] * synth], 'and')} the RTL"):
+        report = run_rtl(scenario, folder, vcd=vcd, **options)
     if timeline is not None:
         with status(f"drawing {timeline}"):
             from lstmsim.api.rtl_pictures import plot_rtl

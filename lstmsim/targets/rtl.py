@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, ClassVar, Literal
 
 from lstmsim.errors import Mistake
@@ -21,8 +22,8 @@ from lstmsim.workload.scenario import Scenario
 __all__ = ["EVENT_KINDS", "Event", "EventKind", "GeneratedHardware"]
 
 #: H a vector is visible, F a job has finished, A a job takes a context, I a tile issues, T a turn of the tail, C the
-#: name of a cycle. The log has the events of a cycle in this order; of one kind in the order of cores, then of threads or
-#: memories (A: of posting).
+#: name of a cycle. The log has the events of a cycle in this order; of one kind in the order of cores, then of threads
+#: or memories (A: of posting).
 EventKind = Literal["H", "F", "A", "I", "T", "C"]
 
 EVENT_KINDS: tuple[EventKind, ...] = ("H", "F", "A", "I", "T", "C")
@@ -54,11 +55,13 @@ class GeneratedHardware(ABC):
         number of the present cycle, writes `events.txt` into the folder in which it runs, and knows two arguments:
         `+limit=N` ends the simulation after cycle N, `+vcd=FILE` writes all signals.
     timing_define: is defined when the files have no numbers.
+    parts: what the cells of instances are counted as, in words, by the instance's name in the Verilog text.
     """
 
     top: ClassVar[str]
     testbench: ClassVar[str]
     timing_define: ClassVar[str]
+    parts: ClassVar[Mapping[str, str]] = MappingProxyType({})
 
     @abstractmethod
     def refusals(self, scenario: Scenario, precision: Precision | None) -> list[Mistake]:
@@ -68,9 +71,7 @@ class GeneratedHardware(ABC):
         """
 
     @abstractmethod
-    def design(
-        self, scenario: Scenario, precision: Precision, numbers: Mapping[int, JobNumbers] | None = None
-    ) -> Any:
+    def design(self, scenario: Scenario, precision: Precision, numbers: Mapping[int, JobNumbers] | None = None) -> Any:
         """Plan the hardware of a scenario that is not refused.
 
         numbers: of every job, by its place in the scenario: which begin with states that are not 0; None: none does.

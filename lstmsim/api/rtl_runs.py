@@ -1,0 +1,146 @@
+"""Steps on the way to generated hardware that is proved: what is refused, numbers, simulation, synthesis."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lstmsim.api.arguments import refuse
+from lstmsim.api.loading import Path
+from lstmsim.api.run import Run
+from lstmsim.errors import InputError, Mistake
+from lstmsim.formats.folder import LIST, check_folder
+from lstmsim.metrics.accounts import named_cycles
+from lstmsim.rtl.comparison import Compared, compare
+from lstmsim.rtl.families import family_of
+from lstmsim.rtl.log import read_log
+from lstmsim.rtl.simulators import Simulator, simulate_rtl
+from lstmsim.rtl.synthesis import Synthesis, synthesize, yosys_program
+from lstmsim.targets.registry import KINDS, target_of
+from lstmsim.wording import listed
+
+if TYPE_CHECKING:
+    from lstmsim.numerics.golden import NetworkRun
+    from lstmsim.numerics.jobs import JobNumbers
+    from lstmsim.targets.rtl import Event, GeneratedHardware
+
+__all__ = [
+    "Verified",
+    "hardware_of",
+    "names_of",
+    "numbers_of",
+    "refuse_foreign_log",
+    "refuse_options",
+    "synthesized",
+    "verified",
+]
+
+#: The log that the testbench writes in the folder of a design.
+LOG = "events.txt"
+#: Cycles after the last one of the simulator's run after which a simulation of hardware is ended.
+_MARGIN = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class Verified:
+    """Generated hardware, simulated and compared.
+
+    simulator: what simulated it.
+    compared: what is equal, and the first differences.
+    log: all events of the hardware.
+    compile_seconds, run_seconds: how long compiling and running took.
+    """
+
+    simulator: Simulator
+    compared: Compared
+    log: tuple[Event, ...]
+    compile_seconds: float
+    run_seconds: float
+
+    @property
+    def equal(self) -> bool:
+        """Whether every line of the log is what the simulator says."""
+        return not self.compared.differences
+
+
+def verified(
+    program: Simulator,
+    hardware: GeneratedHardware,
+    folder: str,
+    files: Mapping[str, str],
+    events: Sequence[Event],
+    defines: Sequence[str],
+    vcd: Path | None,
+) -> Verified:
+    """Simulate the files as they are in the folder, and compare the log."""
+    last = max((each.cycle for each in events), default=0)
+    sources = sorted(each for each in files if each.endswith(".v"))
+    with tempfile.TemporaryDirectory(prefix="lstmsim-vcd-") as kept:
+        waves = None if vcd is None else os.path.join(kept, "rtl.vcd")
+        done = simulate_rtl(program, folder, sources, hardware.testbench, last + _MARGIN, defines, waves)
+        log = read_log(done.log)
+        compared = compare(events, log)
+        if waves is not None and vcd is not None:
+            from lstmsim.rtl.waves import merge_waves
+
+            merge_waves(waves, os.fspath(vcd), hardware.testbench, events, compared.differences)
+    return Verified(program, compared, log, done.compile_seconds, done.run_seconds)
+
+
+def synthesized(hardware: GeneratedHardware, folder: str, files: Mapping[str, str], family: str) -> Synthesis:
+    """Count the cells of the files as they are in the folder; the testbench is no part of the hardware."""
+    sources = sorted(each for each in files if each.endswith(".v") and each.startswith("rtl/"))
+    return synthesize(folder, sources, hardware.top, family_of(family), hardware.parts)
+
+
+def refuse_options(verify: bool, vcd: object, timing_only: bool, random_weights: int | None, synth: str | None) -> None:
+    """`InputError` for options that do not go together, and for a family or a program that is not there."""
+    wrong = [] if vcd is None or verify else [Mistake("vcd", "only with verify: without it nothing is simulated")]
+    if timing_only and random_weights is not None:
+        wrong.append(Mistake("random_weights", "not with timing_only, which leaves numbers out"))
+    if synth is not None and timing_only:
+        wrong.append(Mistake("synth", "not with timing_only: without numbers there is no datapath to count"))
+    refuse(wrong)
+    if synth is not None:
+        family_of(synth)
+        yosys_program()
+
+
+def hardware_of(result: Run) -> GeneratedHardware:
+    """How the machine of a run is written; `InputError` if it is not."""
+    chip = result.scenario.chip
+    hardware = target_of(chip.kind).generated_hardware()
+    if hardware is None:
+        written = [each.title for each in map(target_of, KINDS) if each.generated_hardware() is not None]
+        text = f"its machine, the {target_of(chip.kind).title}, cannot be written as RTL"
+        raise InputError(Mistake(f"chip {chip.name}", f"{text}; of {listed(written, 'and')} it can"))
+    return hardware
+
+
+def numbers_of(result: Run, random_weights: int | None) -> tuple[Mapping[int, JobNumbers], Mapping[int, NetworkRun]]:
+    """The numbers of all jobs with one calibration for each model, and their golden runs."""
+    from lstmsim.formats.scenario.numbers import job_data
+    from lstmsim.numerics.jobs import fixed_numbers, run_jobs
+
+    scenario = result.scenario
+    if random_weights is None:
+        models = dict.fromkeys(job.model for job in scenario.jobs)
+        text = "has no weights: --random-weights 0 draws some, --timing-only leaves numbers out"
+        refuse(Mistake(f"model {each.name}", text) for each in models if each.network is None and not each.weights)
+    numbers = fixed_numbers(job_data(scenario, random_weights), scenario.precision)
+    return numbers, run_jobs(numbers)
+
+
+def names_of(result: Run) -> tuple[tuple[str, ...], ...]:
+    """For each core the name of each of its cycles."""
+    cores = range(len(result.program.cores))
+    return tuple(named_cycles(result.program, result.trace, core).each() for core in cores)
+
+
+def refuse_foreign_log(folder: str, verify: bool) -> None:
+    """`InputError` for a log in a folder into which lstmsim has written nothing: it would be lost."""
+    if verify and not os.path.exists(os.path.join(folder, LIST)):
+        check_folder(folder, {LOG: ""})

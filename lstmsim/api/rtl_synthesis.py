@@ -1,0 +1,90 @@
+"""What Yosys made of generated hardware, beside what `lstmsim fit` says of the same chip."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from lstmsim.api.studies import fit
+from lstmsim.records import record
+from lstmsim.rtl.families import RESOURCES
+
+if TYPE_CHECKING:
+    from lstmsim.rtl.synthesis import Synthesis
+    from lstmsim.workload.scenario import Scenario
+
+__all__ = ["Beside", "beside", "synthesis_json", "synthesis_lines"]
+
+
+@record
+class Beside:
+    """A resource, counted and estimated.
+
+    resource: one of `lstmsim.rtl.families.RESOURCES`.
+    unit: what is counted.
+    fit: what `lstmsim fit` says; None: it does not tell.
+    yosys: what Yosys says.
+    """
+
+    resource: str
+    unit: str
+    fit: int | None
+    yosys: int
+
+    @property
+    def error(self) -> float | None:
+        """How far `fit` is off, as a part of Yosys's number; None: one of both is not known or 0."""
+        return None if self.fit is None or not self.yosys else self.fit / self.yosys - 1
+
+
+def beside(scenario: Scenario, synthesis: Synthesis) -> tuple[Beside, ...]:
+    """Put the numbers of `lstmsim fit` on the family's device beside those of Yosys.
+
+    scenario: the chip, its models and widths.
+    synthesis: of the same.
+    """
+    (fitted,) = fit(scenario, [synthesis.family.device])
+    said = {"multipliers": fitted.multipliers, "memories": fitted.memory, "logic": fitted.logic}
+    needs = {name: each.need for name, each in said.items()}
+    counts, units = synthesis.counts, synthesis.family.units
+    return tuple(Beside(each, units[each], needs.get(each), counts[each]) for each in RESOURCES)
+
+
+def synthesis_lines(scenario: Scenario, synthesis: Synthesis) -> list[str]:
+    """Say what Yosys counted: the whole beside `fit`, then each part."""
+    device = synthesis.family.device
+    rows = [("", "unit", f"fit ({device})", synthesis.family.name, "error of fit")]
+    for each in beside(scenario, synthesis):
+        error = "" if each.error is None else f"{100 * each.error:+.0f} %"
+        rows.append((each.resource, each.unit, "-" if each.fit is None else f"{each.fit:,}", f"{each.yosys:,}", error))
+    parts: list[tuple[str, ...]] = [("part", *RESOURCES)]
+    for own in synthesis.parts:
+        counts = synthesis.family.counts(own.cells)
+        parts.append((own.name, *(f"{counts[each]:,}" for each in RESOURCES)))
+    return [f"{synthesis.version}, {synthesis.family.command}:", *_table(rows, 2), "", *_table(parts, 1)]
+
+
+def _table(rows: Sequence[Sequence[str]], texts: int) -> list[str]:
+    """Rows with their columns below each other; the first `texts` columns begin at the left."""
+    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+    return [
+        "  ".join(
+            cell.ljust(width) if place < texts else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def synthesis_json(scenario: Scenario, synthesis: Synthesis) -> dict[str, Any]:
+    """Give what Yosys counted as plain data."""
+    return {
+        "family": synthesis.family.name,
+        "device": synthesis.family.device,
+        "version": synthesis.version,
+        "resources": {
+            each.resource: {"unit": each.unit, "fit": each.fit, "yosys": each.yosys, "error": each.error}
+            for each in beside(scenario, synthesis)
+        },
+        "parts": [{"part": each.name, **synthesis.family.counts(each.cells)} for each in synthesis.parts],
+    }
