@@ -16,6 +16,7 @@ from lstmsim.targets.column.rtl.plan import Design
 from lstmsim.targets.column.rtl.planning import design as plan_design
 from lstmsim.targets.column.rtl.subset import refusals
 from lstmsim.targets.column.rtl.tables import config
+from lstmsim.targets.column.rtl.written import written_files
 from lstmsim.targets.rtl import Event, GeneratedHardware
 from lstmsim.workload.precision import Precision
 from lstmsim.workload.scenario import Scenario
@@ -46,7 +47,8 @@ class _ColumnHardware(GeneratedHardware):
 
     def files(self, design: Design, numbers: Mapping[int, JobNumbers] | None) -> Mapping[str, str]:
         """The files of a design."""
-        return {**_fixed(), "rtl/npu_config.vh": config(design)}
+        own = {} if numbers is None else written_files(design, numbers)
+        return {**_fixed(), "rtl/npu_config.vh": config(design), **own}
 
     def events(
         self,

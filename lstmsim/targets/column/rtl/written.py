@@ -1,0 +1,37 @@
+"""The files of a design that depend on its numbers: generated modules, and what the host writes into memories."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from lstmsim.numerics.jobs import JobNumbers
+from lstmsim.targets.column.rtl.lanes.files import lane_files
+from lstmsim.targets.column.rtl.passes import passes_of
+from lstmsim.targets.column.rtl.picking import data_header, pick_modules
+from lstmsim.targets.column.rtl.plan import Design
+from lstmsim.targets.column.rtl.words import constants, frames, hex_text, shifts_of, weights
+
+__all__ = ["written_files"]
+
+
+def written_files(design: Design, numbers: Mapping[int, JobNumbers]) -> dict[str, str]:
+    """Give the files by path.
+
+    design: the design.
+    numbers: of every job, by its place in the scenario, in fixed point.
+
+    `InputError` if jobs of one model have different weights, or if a memory is larger than the host's bus addresses.
+    """
+    passes = passes_of(design, numbers)
+    shifts, lanes = shifts_of(design, passes), lane_files(design, numbers)
+    return {
+        "rtl/npu_data.vh": data_header(design, shifts),
+        "rtl/npu_pick.v": pick_modules(design),
+        "rtl/npu_tail_lane.v": lanes.verilog,
+        "data/weights.hex": hex_text(weights(design, passes)),
+        "data/frames.hex": hex_text(frames(design, passes, numbers)),
+        "data/constants.hex": hex_text(constants(design, passes, shifts)),
+        "data/tables.hex": hex_text(lanes.tables),
+        "data/parameters.hex": hex_text(lanes.parameters),
+        "data/initial.hex": hex_text(lanes.initial),
+    }
