@@ -65,7 +65,7 @@ module npu_datapath #(
   input wire [(D+1)*W_BLOCK-1:0] d_block;
   input wire [(D+1)*W_BANK-1:0] d_bank;
   input wire [(D+1)*W_TURN-1:0] d_turn;
-  input wire [(D+1)*W_UNIT-1:0] d_number;
+  input wire [(D+1)*W_NUMBER-1:0] d_number;
   input wire [(D+1)*W_UNIT-1:0] d_unit;
   input wire [(D+1)*W_UNIT-1:0] d_units;
   input wire [(D+1)*W_CONSTANT-1:0] d_constant;
@@ -144,7 +144,7 @@ module npu_datapath #(
   // The turn that is chosen in this cycle.
   wire [W_ROW-1:0] t_row = d_row[W_ROW-1:0];
   wire [W_BANK-1:0] t_bank = d_bank[W_BANK-1:0];
-  wire [W_UNIT-1:0] t_number = d_number[W_UNIT-1:0];
+  wire [W_NUMBER-1:0] t_number = d_number[W_NUMBER-1:0];
   wire [W_CONSTANT-1:0] t_constant = d_constant[W_CONSTANT-1:0];
 
   localparam TO_ADD = READ + MULTIPLY + ADD * LEVELS + ACCUMULATE - 1;

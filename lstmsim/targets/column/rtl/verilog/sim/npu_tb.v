@@ -140,13 +140,80 @@ module npu_tb;
   endtask
 
 `ifndef NPU_TIMING_ONLY
-  // h of a turn becomes visible: entry CONVERT + visible_cycles - 1 of the delay line says whose it is.
-  integer visible_first;
-  integer k;
+  // h that becomes visible: memories of all cores side by side; the entry of the delay line at the depth of the write
+  // says whose it is.
+  localparam integer MEMORIES = C_MEMORY[(CORES-1)*C_MEMORY_B +: C_MEMORY_B]
+    + C_MEMORIES[(CORES-1)*C_MEMORIES_B +: C_MEMORIES_B];
+  function integer widest(input integer unused);
+    integer i;
+    begin
+      widest = 1;
+      for (i = 0; i < CORES; i = i + 1)
+        if (C_TAIL_WIDTH[i*C_TAIL_WIDTH_B +: C_TAIL_WIDTH_B] > widest)
+          widest = C_TAIL_WIDTH[i*C_TAIL_WIDTH_B +: C_TAIL_WIDTH_B];
+    end
+  endfunction
+  localparam integer MOST_Y = widest(0) * VECTOR_BITS;
+  wire [MEMORIES-1:0] h_valid;
+  wire [MEMORIES*W_JOB-1:0] h_job;
+  wire [MEMORIES*W_ROW-1:0] h_row;
+  wire [MEMORIES*W_STEP-1:0] h_step;
+  wire [MEMORIES*W_UNIT-1:0] h_unit;
+  wire [MEMORIES*W_UNIT-1:0] h_count;
+  wire [MEMORIES*MOST_Y-1:0] h_word;
+  genvar m;
   generate
     for (g = 0; g < CORES; g = g + 1) begin : visible
+      localparam integer FIRST = C_MEMORY[g*C_MEMORY_B +: C_MEMORY_B];
+      localparam integer WORD = C_TAIL_WIDTH[g*C_TAIL_WIDTH_B +: C_TAIL_WIDTH_B] * VECTOR_BITS;
+      for (m = 0; m < C_MEMORIES[g*C_MEMORIES_B +: C_MEMORIES_B]; m = m + 1) begin : memories
+        localparam integer AT = C_CONVERT[g*C_CONVERT_B +: C_CONVERT_B]
+          + M_VISIBLE_CYCLES[(FIRST+m)*M_VISIBLE_CYCLES_B +: M_VISIBLE_CYCLES_B] - 1;
+        localparam integer SLOT = M_SLOT[(FIRST+m)*M_SLOT_B +: M_SLOT_B];
+        assign h_valid[FIRST+m] = dut.cores[g].core.w_valid[m] && SLOT == 0;
+        assign h_job[(FIRST+m)*W_JOB +: W_JOB] = dut.cores[g].core.d_job[AT*W_JOB +: W_JOB];
+        assign h_row[(FIRST+m)*W_ROW +: W_ROW] = dut.cores[g].core.d_row[AT*W_ROW +: W_ROW];
+        assign h_step[(FIRST+m)*W_STEP +: W_STEP] = dut.cores[g].core.d_step[AT*W_STEP +: W_STEP];
+        assign h_unit[(FIRST+m)*W_UNIT +: W_UNIT] = dut.cores[g].core.d_unit[AT*W_UNIT +: W_UNIT];
+        assign h_count[(FIRST+m)*W_UNIT +: W_UNIT] = dut.cores[g].core.w_count[m*W_UNIT +: W_UNIT];
+        assign h_word[(FIRST+m)*MOST_Y +: MOST_Y] = dut.cores[g].core.y[m*WORD +: WORD];
+      end
     end
   endgenerate
+
+  reg [MOST_Y-1:0] word;
+  integer count;
+  integer place;
+  task log_h(input integer core, input integer memory);
+    // Elements behind the count are written as 0; a digit that is unknown is an x in the log.
+    begin
+      count = h_count[memory*W_UNIT +: W_UNIT];
+      $fwrite(log_file, "H %0d %0d %0d %0d %0d %0d ", cycle + 1, h_job[memory*W_JOB +: W_JOB],
+        P_NUMBER[h_row[memory*W_ROW +: W_ROW] * P_NUMBER_B +: P_NUMBER_B], h_step[memory*W_STEP +: W_STEP],
+        h_unit[memory*W_UNIT +: W_UNIT], count);
+      word = h_word[memory*MOST_Y +: MOST_Y];
+      for (place = 0; place < MOST_Y; place = place + 1)
+        if (place >= count * VECTOR_BITS) word[place] = 1'b0;
+      for (place = (C_TAIL_WIDTH[core*C_TAIL_WIDTH_B +: C_TAIL_WIDTH_B] * VECTOR_BITS + 3) / 4 - 1; place >= 0;
+          place = place - 1)
+        $fwrite(log_file, "%h", nibble(place));
+      end_line(core);
+    end
+  endtask
+  function [3:0] nibble(input integer place);
+    integer i;
+    for (i = 0; i < 4; i = i + 1)
+      nibble[i] = place * 4 + i < MOST_Y ? word[place * 4 + i] : 1'b0;
+  endfunction
+
+  integer memory;
+  task log_visible;
+    for (c = 0; c < CORES; c = c + 1)
+      for (memory = C_MEMORY[c*C_MEMORY_B +: C_MEMORY_B];
+          memory < C_MEMORY[c*C_MEMORY_B +: C_MEMORY_B] + C_MEMORIES[c*C_MEMORIES_B +: C_MEMORIES_B];
+          memory = memory + 1)
+        if (h_valid[memory]) log_h(c, memory);
+  endtask
 `endif
 
   // What the host does.
@@ -240,6 +307,9 @@ module npu_tb;
           end
         for (c = 0; c < CORES; c = c + 1)
           log_name(c);
+`ifndef NPU_TIMING_ONLY
+        log_visible;
+`endif
         log_ends;
       end
       log_admissions;
