@@ -22,7 +22,7 @@ TOKEN: tuple[tuple[str, str], ...] = (
     ("block", "W_BLOCK"),
     ("bank", "W_BANK"),
     ("turn", "W_TURN"),
-    ("number", "W_UNIT"),
+    ("number", "W_NUMBER"),
     ("unit", "W_UNIT"),
     ("units", "W_UNIT"),
     ("constant", "W_CONSTANT"),
@@ -97,7 +97,7 @@ _HEAD = """\
 #: Direction, width and name of the ports.
 _PICK_PORTS = (
     ("input wire [W_ROW-1:0]", "row"),
-    ("input wire [W_UNIT-1:0]", "number"),
+    ("input wire [W_NUMBER-1:0]", "number"),
     ("input wire [ARRAY_ROWS*SLOTS*ACCUMULATOR_BITS-1:0]", "sums"),
     ("output wire [WIDTH*SUMS*ACCUMULATOR_BITS-1:0]", "picked"),
 )
