@@ -111,6 +111,11 @@ def run_fusion() -> None:
     same(result.to_dict(), "fuse", "figure-4", *arguments)
 
 
+def run_rtl() -> None:
+    result = lstmsim.run_rtl(file("scenario.yaml", PLAIN), "design", timing_only=True)
+    same(result.to_dict(), "rtl", "scenario.yaml", "--out", "design", "--timing-only")
+
+
 def search() -> None:
     result = lstmsim.search(file("scenario.yaml", PLAIN), 4096)
     same(result.to_dict(), "search", "scenario.yaml", "--npe", "4096")
@@ -179,7 +184,7 @@ CASES: dict[str, Callable[[], None]] = {
     each.__name__: each
     for each in (
         *(simulate, compare, validate, accuracy, serve, saturate, load_latency, fit, search, sweep, merge, timeline),
-        *(run_sparse, run_gemm, run_fusion, run_program, import_model, list_known),
+        *(run_sparse, run_gemm, run_fusion, run_rtl, run_program, import_model, list_known),
     )
 }
 

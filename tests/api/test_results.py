@@ -58,6 +58,7 @@ RESULTS: dict[str, tuple[Callable[[], Any], int | None]] = {
     "GemmReport": (lambda: lstmsim.run_gemm(8, 64, 64, threads=4), -1),
     "GemmScaling": (lambda: lstmsim.run_gemm_threads(8, 64, 64, threads=[1, 4], baselines=False), 2),
     "FusionReport": (lambda: lstmsim.run_fusion("softmax", sizes={"rows": 8}), 4),
+    "RtlReport": (lambda: lstmsim.run_rtl(PLAIN, "design", timing_only=True), 5),
     "SearchResult": (lambda: lstmsim.search(PLAIN, 4096), -1),
     "SweepResult": (lambda: lstmsim.sweep(SWEEP, "sweep", jobs=1), 2),
     "Merged": (lambda: lstmsim.merge("all.sqlite", lstmsim.sweep(SWEEP, "shards", jobs=1, shard=(1, 2)).path), 1),

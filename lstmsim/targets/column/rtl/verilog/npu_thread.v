@@ -82,9 +82,9 @@ module npu_thread (
 
   // The program's tables at this place.
   wire [W_STEP-1:0] steps = J_STEPS[job * J_STEPS_B +: J_STEPS_B];
-  wire [31:0] program = CORE * MODELS + J_MODEL[job * J_MODEL_B +: J_MODEL_B];
-  wire [W_ROW-1:0] program_row = G_ROW[program * G_ROW_B +: G_ROW_B];
-  wire interleaved = G_INTERLEAVED[program * G_INTERLEAVED_B +: G_INTERLEAVED_B];
+  wire [31:0] own_program = CORE * MODELS + J_MODEL[job * J_MODEL_B +: J_MODEL_B];
+  wire [W_ROW-1:0] program_row = G_ROW[own_program * G_ROW_B +: G_ROW_B];
+  wire interleaved = G_INTERLEAVED[own_program * G_INTERLEAVED_B +: G_INTERLEAVED_B];
   wire last_row = P_LAST_OF_PROGRAM[row * P_LAST_OF_PROGRAM_B +: P_LAST_OF_PROGRAM_B];
   wire [W_READ-1:0] first_read = P_READ[row * P_READ_B +: P_READ_B];
   wire [W_READ-1:0] last_read = P_LAST_READ[row * P_LAST_READ_B +: P_LAST_READ_B];
