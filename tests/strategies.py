@@ -23,6 +23,7 @@ from lstmsim.program.program import (
     Wide,
 )
 from lstmsim.targets.column.npu import ColumnCore, ColumnNpu, Latency
+from lstmsim.workload.cell import Cell
 from lstmsim.workload.cells import cell
 from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.scenario import Job, Scenario
@@ -246,13 +247,14 @@ CONTRACT_CELLS = ("lstm", "gru", "rnn")
 
 
 @st.composite
-def models(draw: st.DrawFn, cells: Sequence[str] = CONTRACT_CELLS) -> Model:
-    """One to three layers of up to 24 units."""
+def models(draw: st.DrawFn, cells: Sequence[str | Cell] = CONTRACT_CELLS) -> Model:
+    """One to three layers of up to 24 units, of built-in cells (by name) or others."""
     order = draw(st.sampled_from(["layer", "step"]))
     layers: list[Layer] = []
     for _ in range(draw(st.integers(1, 3))):
         size = layers[-1].output if layers else draw(st.integers(1, 24))
-        own = cell(draw(st.sampled_from(cells)))
+        drawn = draw(st.sampled_from(cells))
+        own = drawn if isinstance(drawn, Cell) else cell(drawn)
         ways = ("forward", "both", "reverse") if order == "layer" and own.recurrent else ("forward",)
         way = draw(st.sampled_from(ways))
         projection = draw(st.integers(1, 12)) if own.projected else None
@@ -261,7 +263,7 @@ def models(draw: st.DrawFn, cells: Sequence[str] = CONTRACT_CELLS) -> Model:
 
 
 @st.composite
-def scenarios(draw: st.DrawFn, cells: Sequence[str] = CONTRACT_CELLS) -> Scenario:
+def scenarios(draw: st.DrawFn, cells: Sequence[str | Cell] = CONTRACT_CELLS) -> Scenario:
     """A small chip and jobs that it can run."""
     cores = tuple(draw(st.lists(cores_of_a_chip(), min_size=1, max_size=3)))
     jobs = []

@@ -4,6 +4,7 @@
 module tail_bench;
 `include "npu_config.vh"
   parameter CORE = 0;
+  parameter W_STAMP = 16;
   localparam THREADS = C_THREADS[CORE * C_THREADS_B +: C_THREADS_B];
   localparam CONVERT = C_CONVERT[CORE * C_CONVERT_B +: C_CONVERT_B];
   localparam OUTPUTS = C_MEMORIES[CORE * C_MEMORIES_B +: C_MEMORIES_B];
@@ -48,7 +49,7 @@ module tail_bench;
   wire [W_THREAD-1:0] f_thread;
   wire [THREADS-1:0] e_valid;
 
-  npu_tail #(.CORE(CORE), .W_STAMP(16)) tail (
+  npu_tail #(.CORE(CORE), .W_STAMP(W_STAMP)) tail (
     .clock(clock), .reset(reset), .b_valid(b_valid), .b_thread(b_thread), .b_job(b_job), .b_row(b_row),
     .b_step(b_step), .b_block(b_block), .b_bank(b_bank), .b_turn(b_turn), .b_unit(b_unit), .b_units(b_units),
     .b_constant(b_constant), .b_write(b_write),

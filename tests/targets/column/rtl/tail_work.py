@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from lstmsim.program.program import Operation, Program
 from lstmsim.program.trace import Trace
-from lstmsim.targets.column.rtl.plan import CorePlan, Design, Job, JobRow
+from lstmsim.targets.column.rtl.plan import CorePlan, Design
 from lstmsim.targets.column.rtl.rows import SegmentRow, StageRow
 from lstmsim.targets.column.turns import TAIL
 
@@ -72,8 +72,11 @@ class TailWork:
             own: Operation = program.tasks[task].phases(program.cores[core].kind)[phase].body.operations[operation]
             layer, direction, block, _, stage, index = own.place
             job = posted[task]
-            stages = self.plan.programs[self.design.jobs[job].model].stages
-            row = next(each for each in stages if (each.layer, each.direction, each.stage) == (layer, direction, stage))
+            its = self.plan.programs[self.design.jobs[job].model]
+            assert its is not None
+            row = next(
+                each for each in its.stages if (each.layer, each.direction, each.stage) == (layer, direction, stage)
+            )
             segment = row.segments[index]
             arrival = -1
             if index == 0:
@@ -107,8 +110,7 @@ class TailWork:
     def lines(self, blocks: list[Block], trace: Trace) -> list[str]:
         """What the tail has to say."""
         every = [line for each in blocks for line in self._block(each)]
-        for number, job in enumerate(self.design.jobs):
-            del number
+        for job in self.design.jobs:
             core, context, finish = (int(trace.task(name)[job.index]) for name in ("core", "context", "finish"))
             if core == self.plan.number:
                 every.append(f"E {finish - 1} {context}")
@@ -153,8 +155,7 @@ class TailWork:
 
     def _written(self, each: Block) -> int:
         """Address of unit 0 of the step, where all steps are kept."""
-        job: Job = self.design.jobs[each.job]
-        row: JobRow | None = self.plan.jobs[each.job]
-        assert row is not None and job is not None
+        row = self.plan.jobs[each.job]
+        assert row is not None
         strides = [write.stride for one in each.row.segments for write in one.writes if write.kept == "all"]
         return row.write_starts[each.row.number] + each.step * strides[0] if strides else 0

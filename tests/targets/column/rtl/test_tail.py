@@ -6,34 +6,38 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, settings
 
 from lstmsim.engines.reference.run import run
 from lstmsim.targets import lower
+from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
 from lstmsim.targets.column.rtl.planning import design
 from lstmsim.targets.column.rtl.tables import config
-from lstmsim.workload.cells import CELLS
+from lstmsim.workload.cells import CELLS, cell
+from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.precision import Precision
-from lstmsim.workload.scenario import Scenario
+from lstmsim.workload.scenario import Job, Scenario
+from tests.rtl.needed import needs_icarus
 from tests.strategies import scenarios
+from tests.targets.column.rtl.own_cells import OWN_CELLS
 from tests.targets.column.rtl.tail_work import TailWork
 
 HERE = Path(__file__).parent
 VERILOG = Path(__file__).parents[4] / "lstmsim/targets/column/rtl/verilog"
 
 
-def said(folder: Path, core: int, tokens: list[str], limit: int) -> list[str]:
+def said(folder: Path, core: int, tokens: list[str], limit: int, stamp_bits: int) -> list[str]:
     """Run the bench in a folder that has the design's tables; the lines that the tail gives, sorted."""
     (folder / "tokens.txt").write_text("".join(f"{line}\n" for line in tokens))
     sources = [HERE / "tail_bench.v", *sorted(VERILOG.glob("npu_tail*.v"))]
-    compile_ = ["iverilog", "-g2005", f"-Ptail_bench.CORE={core}", "-I", folder, "-o", folder / "bench", *sources]
-    subprocess.run(compile_, check=True, timeout=60)
+    given = [f"-Ptail_bench.CORE={core}", f"-Ptail_bench.W_STAMP={stamp_bits}"]
+    words = ["iverilog", "-g2005", *given, "-I", str(folder), "-o", str(folder / "bench"), *map(str, sources)]
+    subprocess.run(words, check=True, timeout=60)
     subprocess.run(["vvp", "bench", f"+limit={limit}"], cwd=folder, check=True, timeout=60, stdout=subprocess.DEVNULL)
     return sorted((folder / "log.txt").read_text().splitlines())
 
 
-def check(scenario: Scenario, folder: Path) -> None:
+def check(scenario: Scenario, folder: Path, stamp_bits: int = 16) -> None:
     """Compare the tail of every core of a scenario."""
     made = design(scenario, Precision())
     (folder / "npu_config.vh").write_text(config(made))
@@ -43,5 +47,21 @@ def check(scenario: Scenario, folder: Path) -> None:
         work = TailWork.of(made, core)
         blocks = work.blocks(program, trace)
         if blocks:
-            lines = said(folder, core, list(work.tokens(blocks)), trace.makespan_cycles + 5)
+            lines = said(folder, core, list(work.tokens(blocks)), trace.makespan_cycles + 5, stamp_bits)
             assert lines == work.lines(blocks, trace)
+
+
+@needs_icarus
+@settings(max_examples=12)
+@given(made=scenarios([*CELLS, *OWN_CELLS, *OWN_CELLS]))
+def test_random_blocks(made: Scenario, tmp_path_factory: pytest.TempPathFactory) -> None:
+    check(made, tmp_path_factory.mktemp("tail"))
+
+
+@needs_icarus
+@pytest.mark.parametrize("interval", [2200, 4090])
+def test_a_long_wait_for_a_frame_makes_stamps_old(interval: int, tmp_path: Path) -> None:
+    chip = ColumnNpu("chip", 260, (ColumnCore(npe=16, ep=4, vp=4, threads=2, tail_width=2),))
+    model = Model("m", (Layer(cell("mingru"), 5, 3),))
+    jobs = tuple(Job(name, model, 3, frame_interval=interval) for name in "ab")
+    check(Scenario(chip, jobs), tmp_path, stamp_bits=12)
