@@ -224,7 +224,7 @@ def _lanes(plans: Sequence[CorePlan]) -> str:
         listed = _wrapped(given, "        ")
         text.append(
             f"    {word} (CORE == {plan.number}) begin : core_{plan.number}\n"
-            f"      npu_lanes_c{plan.number} own (\n{listed}\n      );\n    end"
+            f"      npu_lanes_c{plan.number} #(.D(D)) own (\n{listed}\n      );\n    end"
         )
     memories = "  localparam MEMORIES = C_MEMORIES[CORE * C_MEMORIES_B +: C_MEMORIES_B];\n"
     listed = _wrapped([port for _, port in ports], "  ")
