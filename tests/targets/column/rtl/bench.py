@@ -41,10 +41,12 @@ def simulated(
     outputs: Mapping[str, int],
     cycles: Sequence[Mapping[str, int]],
     clocked: bool = True,
+    written: Mapping[str, str] | None = None,
 ) -> list[dict[str, str]]:
     """Simulate a module; give every output's bits in each cycle, `x` for what nobody has written.
 
     inputs, outputs: name to width. cycles: value of every input in each cycle; an input that is left out is 0.
+    written: further files by name; those that end in `.v` are compiled, the others can be included.
     """
     ports: list[str] = []
     place = 0
@@ -66,6 +68,9 @@ def simulated(
     (folder / "given.hex").write_text("".join(f"{_word(each, inputs):x}\n" for each in cycles))
     sources = sorted(str(each) for each in _VERILOG.iterdir() if each.name.startswith(("npu_lib", "npu_a", "npu_m")))
     sources += [str(_VERILOG / "npu_vector_memory.v")]
+    for name, own in (written or {}).items():
+        (folder / name).write_text(own)
+        sources += [name] if name.endswith(".v") else []
     built = str(folder / "bench.vvp")
     subprocess.run(["iverilog", "-g2005", "-o", built, "-s", "bench", *sources, "bench.v"], cwd=folder, check=True)
     ran = subprocess.run(["vvp", "-n", built], cwd=folder, check=True, capture_output=True, text=True, timeout=60)
