@@ -2,7 +2,8 @@
 `default_nettype none
 
 module npu_core (
-  clock, reset, admit, admit_job, ended, frames_posted, host_write, host_address, host_data
+  clock, reset, admit, admit_job, ended, frames_posted, host_write, host_address, host_data,
+  h_valid, h_job, h_row, h_step, h_unit, h_count, h_word
 );
   parameter CORE = 0;
   `include "npu_config.vh"
@@ -22,6 +23,16 @@ module npu_core (
   input wire host_write;
   input wire [31:0] host_address;
   input wire [31:0] host_data;
+
+  // What becomes visible in the next cycle, a word for each vector memory: this is what the host takes away.
+  localparam integer WORD = C_TAIL_WIDTH[CORE * C_TAIL_WIDTH_B +: C_TAIL_WIDTH_B] * VECTOR_BITS;
+  output wire [OUTPUTS-1:0] h_valid;
+  output wire [OUTPUTS*W_JOB-1:0] h_job;
+  output wire [OUTPUTS*W_ROW-1:0] h_row;
+  output wire [OUTPUTS*W_STEP-1:0] h_step;
+  output wire [OUTPUTS*W_UNIT-1:0] h_unit;
+  output wire [OUTPUTS*W_UNIT-1:0] h_count;
+  output wire [OUTPUTS*WORD-1:0] h_word;
 
   // Tile, block, turn and its delay line, write, bank free: docs/rtl.md section 10.
   wire o_valid;
@@ -132,7 +143,6 @@ module npu_core (
 
 `ifndef NPU_TIMING_ONLY
   // What is written, a word of the tail's width for each memory.
-  localparam integer WORD = C_TAIL_WIDTH[CORE * C_TAIL_WIDTH_B +: C_TAIL_WIDTH_B] * VECTOR_BITS;
   wire [OUTPUTS*WORD-1:0] y;
   npu_datapath #(.CORE(CORE)) datapath (
     .clock(clock), .reset(reset), .host_write(host_write), .host_address(host_address), .host_data(host_data),
@@ -144,7 +154,27 @@ module npu_core (
     .d_last_turn(d_last_turn), .d_last_block(d_last_block), .d_last_step(d_last_step), .w_valid(w_valid),
     .w_element(w_element), .w_count(w_count), .y(y)
   );
+  assign h_word = y;
+`else
+  assign h_word = {OUTPUTS*WORD{1'b0}};
 `endif
+
+  // Whose it is: the entry of the delay line at the depth of the write.
+  localparam integer FIRST = C_MEMORY[CORE * C_MEMORY_B +: C_MEMORY_B];
+  localparam integer CONVERT = C_CONVERT[CORE * C_CONVERT_B +: C_CONVERT_B];
+  genvar m;
+  generate
+    for (m = 0; m < OUTPUTS; m = m + 1) begin : visible
+      localparam integer AT = CONVERT + M_VISIBLE_CYCLES[(FIRST + m) * M_VISIBLE_CYCLES_B +: M_VISIBLE_CYCLES_B] - 1;
+      // Slot 0 is h; the others are read by later stages only.
+      assign h_valid[m] = w_valid[m] && M_SLOT[(FIRST + m) * M_SLOT_B +: M_SLOT_B] == 0;
+      assign h_job[m*W_JOB +: W_JOB] = d_job[AT*W_JOB +: W_JOB];
+      assign h_row[m*W_ROW +: W_ROW] = d_row[AT*W_ROW +: W_ROW];
+      assign h_step[m*W_STEP +: W_STEP] = d_step[AT*W_STEP +: W_STEP];
+      assign h_unit[m*W_UNIT +: W_UNIT] = d_unit[AT*W_UNIT +: W_UNIT];
+      assign h_count[m*W_UNIT +: W_UNIT] = w_count[m*W_UNIT +: W_UNIT];
+    end
+  endgenerate
 endmodule
 
 `default_nettype wire

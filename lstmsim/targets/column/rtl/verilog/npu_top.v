@@ -1,7 +1,10 @@
 // A chip: cores that share nothing but the dispatcher of jobs and the host's bus.
 `default_nettype none
 
-module npu_top (clock, reset, jobs_posted, frames_posted, jobs_ended, host_write, host_address, host_data);
+module npu_top (
+  clock, reset, jobs_posted, frames_posted, jobs_ended, host_write, host_address, host_data,
+  h_valid, h_job, h_row, h_step, h_unit, h_count, h_word
+);
   `include "npu_config.vh"
   localparam STRIDE = 1 << W_THREAD;
 
@@ -19,6 +22,28 @@ module npu_top (clock, reset, jobs_posted, frames_posted, jobs_ended, host_write
   input wire [31:0] host_address;
   input wire [31:0] host_data;
 
+  // What becomes visible in the next cycle, for each vector memory of all cores side by side: `h_count` units from
+  // `h_unit` on of the step `h_step` of row `h_row` (a place in P_) of a job.
+  localparam integer MEMORIES = C_MEMORY[(CORES-1)*C_MEMORY_B +: C_MEMORY_B]
+    + C_MEMORIES[(CORES-1)*C_MEMORIES_B +: C_MEMORIES_B];
+  function integer widest(input integer cores);
+    integer i;
+    begin
+      widest = 1;
+      for (i = 0; i < cores; i = i + 1)
+        if (C_TAIL_WIDTH[i*C_TAIL_WIDTH_B +: C_TAIL_WIDTH_B] > widest)
+          widest = C_TAIL_WIDTH[i*C_TAIL_WIDTH_B +: C_TAIL_WIDTH_B];
+    end
+  endfunction
+  localparam integer MOST_Y = widest(CORES) * VECTOR_BITS;
+  output wire [MEMORIES-1:0] h_valid;
+  output wire [MEMORIES*W_JOB-1:0] h_job;
+  output wire [MEMORIES*W_ROW-1:0] h_row;
+  output wire [MEMORIES*W_STEP-1:0] h_step;
+  output wire [MEMORIES*W_UNIT-1:0] h_unit;
+  output wire [MEMORIES*W_UNIT-1:0] h_count;
+  output wire [MEMORIES*MOST_Y-1:0] h_word;
+
   wire [CORES*STRIDE-1:0] ended;
   wire [CORES*STRIDE-1:0] admit;
   wire [CORES*STRIDE*W_JOB-1:0] admit_job;
@@ -28,15 +53,28 @@ module npu_top (clock, reset, jobs_posted, frames_posted, jobs_ended, host_write
   );
 
   genvar g;
+  genvar m;
   generate
     for (g = 0; g < CORES; g = g + 1) begin : cores
+      localparam integer FIRST = C_MEMORY[g * C_MEMORY_B +: C_MEMORY_B];
+      localparam integer OUTPUTS = C_MEMORIES[g * C_MEMORIES_B +: C_MEMORIES_B];
+      localparam integer WORD = C_TAIL_WIDTH[g * C_TAIL_WIDTH_B +: C_TAIL_WIDTH_B] * VECTOR_BITS;
+      wire [OUTPUTS*WORD-1:0] words;
       localparam integer THREADS = C_THREADS[g * C_THREADS_B +: C_THREADS_B];
       npu_core #(.CORE(g)) core (
         .clock(clock), .reset(reset),
         .admit(admit[g*STRIDE +: THREADS]), .admit_job(admit_job[g*STRIDE*W_JOB +: THREADS*W_JOB]),
         .ended(ended[g*STRIDE +: THREADS]), .frames_posted(frames_posted),
-        .host_write(host_write), .host_address(host_address), .host_data(host_data)
+        .host_write(host_write), .host_address(host_address), .host_data(host_data),
+        .h_valid(h_valid[FIRST +: OUTPUTS]), .h_job(h_job[FIRST*W_JOB +: OUTPUTS*W_JOB]),
+        .h_row(h_row[FIRST*W_ROW +: OUTPUTS*W_ROW]), .h_step(h_step[FIRST*W_STEP +: OUTPUTS*W_STEP]),
+        .h_unit(h_unit[FIRST*W_UNIT +: OUTPUTS*W_UNIT]), .h_count(h_count[FIRST*W_UNIT +: OUTPUTS*W_UNIT]),
+        .h_word(words)
       );
+      for (m = 0; m < OUTPUTS; m = m + 1) begin : outputs
+        wire [MOST_Y-1:0] padded = words[m*WORD +: WORD];
+        assign h_word[(FIRST + m)*MOST_Y +: MOST_Y] = padded;
+      end
       if (THREADS < STRIDE) begin : none
         assign ended[g*STRIDE+THREADS +: STRIDE-THREADS] = 0;
       end

@@ -1,0 +1,109 @@
+"""The array, its adapters, and the memories around them."""
+
+from __future__ import annotations
+
+from lstmsim.targets.column.parts.sizes import Sizes, bits_of, chosen
+from lstmsim.targets.hardware import Demand, Part
+
+__all__ = ["adapter", "array", "memories", "vectors"]
+
+#: Bits of a shift behind the adapter, and of a bias.
+_SHIFT_BITS, _BIAS_BITS = 6, 32
+#: Bits of a word that the host writes at once: wider memories are several.
+_HOST_BITS = 32
+
+
+def array(sizes: Sizes, summed: int) -> Part:
+    """Rows of multipliers, a tree behind each, and accumulators: a small memory for each sum that a row keeps apart.
+
+    summed: products that leave a multiplier block as one sum.
+    """
+    core, precision, latency = sizes.core, sizes.precision, sizes.core.latency
+    leaves = -(-core.ep // summed)
+    product, levels = precision.weight_bits + precision.vector_bits, (core.ep - 1).bit_length()
+    tree, total = product + levels, precision.accumulator_bits
+    nodes = [leaves]
+    while nodes[-1] > 1:
+        nodes.append(-(-nodes[-1] // 2))
+    before = latency.multiply > 1
+    held = leaves * product * (latency.multiply - before) + sum(nodes[1:]) * tree * latency.add
+    held += before * core.ep * precision.weight_bits + (latency.accumulate - 1) * min(tree, total)
+    rows, accumulators = sizes.rows, sizes.rows * sizes.slots
+    banks = core.threads * core.accumulator_banks
+    word = accumulators * total
+    sums = Demand("sums", banks * word, word, accumulators, writes=1, reads=2, instant=True)
+    return Part(
+        "array",
+        adders=rows * (leaves - 1) * tree + word,
+        gates=accumulators * (total + min(tree, total)),
+        registers=rows * held + before * core.ep * precision.vector_bits,
+        memories=(sums,),
+    )
+
+
+def adapter(sizes: Sizes) -> Part:
+    """A multiplier, a barrel shifter and two adders a sum; in front of it the choice of the turn's sums."""
+    core, precision, convert = sizes.core, sizes.precision, sizes.core.latency.convert
+    selected = 2 if convert > 4 else min(convert, 1)
+    shifted, saturated = int(convert > 2), int(convert > 3)
+    multiplied = convert - selected - shifted - saturated
+    total = precision.accumulator_bits
+    product = total + precision.multiplier_bits + 1
+    moved = product + 2
+    constants = precision.multiplier_bits + _SHIFT_BITS + _BIAS_BITS
+    registers = selected * total + multiplied * (product + _SHIFT_BITS + _BIAS_BITS)
+    registers += shifted * (moved + _BIAS_BITS) + saturated * precision.tail_bits
+    # Products of parts of the operands are added, the product is rounded, the bias is added.
+    adders = 2 * (moved + 1) + (product - total // 2 if total > total // 2 + 1 else 0)
+    stages = min(_SHIFT_BITS, bits_of(moved - 1))
+    gates = 2 * moved * stages + (moved - precision.tail_bits) // 2 + precision.tail_bits
+    count = core.tail_width * sizes.sums
+    return Part(
+        "adapter",
+        adders=count * adders,
+        gates=count * (gates + chosen(total, sizes.block_turns)),
+        registers=count * registers,
+        memories=(_loaded("constants", sizes.constant_words, count * constants, selected == 0),),
+    )
+
+
+def memories(sizes: Sizes, weight_words: int) -> Part:
+    """The weights, and the registers behind them: the first one is the memory's own."""
+    core, precision = sizes.core, sizes.precision
+    word = sizes.rows * core.ep * precision.weight_bits
+    further = max(0, core.latency.read - 1)
+    return Part(
+        "weights",
+        registers=further * word,
+        memories=(_loaded("weights", weight_words, word, core.latency.read == 0),),
+    )
+
+
+def vectors(sizes: Sizes) -> Part:
+    """For each kind of cell and vector a memory of as many banks as elements are read or written at once.
+
+    Rotators bring banks into the order of elements; what is read of several memories or of frames is chosen behind.
+    """
+    core, precision, read = sizes.core, sizes.precision, sizes.core.latency.read
+    levels = (max(core.ep, core.tail_width) - 1).bit_length()
+    banks, bits = 1 << levels, precision.vector_bits
+    own, gates, registers = [], 0, 0
+    for (cell, node), elements in sizes.vectors.items():
+        words = -(-elements * core.threads // banks) + 1
+        address = bits_of(words - 1)
+        word = banks * bits
+        name = f"vectors {node} of {cell.name}"
+        own.append(Demand(name, words * word, word, banks, writes=1, instant=read == 0))
+        # Two rotators, and for each bank its addresses and whether it is written.
+        gates += 2 * levels * word + banks * (2 * address + 4) * (levels > 0)
+        registers += (read > 0) * levels + max(0, read - 1) * core.ep * bits
+    operand = core.ep * bits
+    gates += chosen(operand, 1 + len(own)) + operand
+    frames = max(0, read - 1) * operand
+    return Part("vectors", gates=gates, registers=registers + frames, memories=tuple(own))
+
+
+def _loaded(name: str, words: int, width: int, instant: bool) -> Demand:
+    """A memory that the host fills: several of as many bits as it writes at once."""
+    pieces = -(-width // _HOST_BITS)
+    return Demand(name, words * width, width, pieces, writes=1, instant=instant)
