@@ -84,7 +84,9 @@ class Work:
         bits = self.precision.tail_bits
         low, high = -(1 << (bits - 1)), (1 << (bits - 1)) - 1
         chosen = [
-            self.random.choice((self.random.randint(low, high), self.random.randint(low // 8, high // 8), low, high, 0, -1))
+            self.random.choice(
+                (self.random.randint(low, high), self.random.randint(low // 8, high // 8), low, high, 0, -1)
+            )
             for _ in range(count)
         ]
         return np.array(chosen, np.int64)

@@ -156,6 +156,13 @@ class Pipe:
             self.cycle += 1
         return signals
 
+    def evenly(self, steps: int) -> None:
+        """Spread all registers of the node evenly over its steps, the last one behind the last of them."""
+        count = sum(self._places)
+        self._places = [0] * (steps + 1)
+        for number in range(count):
+            self._places[-(-steps * (number + 1) // count)] += 1
+
     def end(self, signal: Signal) -> tuple[Signal, Signal]:
         """Go through the registers of the last place: the value in front of the last register, and behind it."""
         (count,) = self._places

@@ -41,6 +41,8 @@ class Result:
 
 Ends = tuple[Signal, Signal]
 
+_PLUS, _MINUS = "{a} + {b}", "{a} - {b}"
+
 
 def _multiply(pipe: Pipe, operands: Sequence[Operand], result: Result) -> Ends:
     a, b = operands
@@ -67,11 +69,16 @@ def _aligned(text: str) -> Callable[[Pipe, Sequence[Operand], Result], Ends]:
             align((one, two), bits, (own, result.bits))
             for one, two, own in zip(*(each.fractions for each in operands), result.fractions, strict=True)
         ]
+        first, second = signals
+        how = text
+        if text == _MINUS and any(each.left[1] < 0 for each in plans):
+            # bits are cut off what is added: a cut rounds down, and so would the difference be rounded up
+            second, how = pipe.wire("negative", second.bits + 1, f"-{second.name}"), _PLUS
         first, second = (
-            moved(pipe, f"aligned{side}", signals[side], [each.left[side] for each in plans]) for side in (0, 1)
+            moved(pipe, f"aligned{side}", (first, second)[side], [each.left[side] for each in plans]) for side in (0, 1)
         )
         first, second = pipe.step(first, second)
-        exact = pipe.wire("exact", max(first.bits, second.bits) + 1, text.format(a=first.name, b=second.name))
+        exact = pipe.wire("exact", max(first.bits, second.bits) + 1, how.format(a=first.name, b=second.name))
         return _finish(pipe, exact, [each.shift for each in plans], result.bits)
 
     return emit
@@ -101,8 +108,8 @@ def _rsqrt(pipe: Pipe, operands: Sequence[Operand], result: Result) -> Ends:
 #: Operation -> how it is written, and the order in which its places get registers.
 _OPERATIONS: Mapping[str, tuple[Callable[[Pipe, Sequence[Operand], Result], Ends], tuple[int, ...]]] = {
     "multiply": (_multiply, (3, 1, 2, 0)),
-    "add": (_aligned("{a} + {b}"), (4, 2, 3, 1, 0)),
-    "subtract": (_aligned("{a} - {b}"), (4, 2, 3, 1, 0)),
+    "add": (_aligned(_PLUS), (4, 2, 3, 1, 0)),
+    "subtract": (_aligned(_MINUS), (4, 2, 3, 1, 0)),
     "maximum": (_aligned("({a} > {b}) ? {a} : {b}"), (4, 2, 3, 1, 0)),
     "minimum": (_aligned("({a} < {b}) ? {a} : {b}"), (4, 2, 3, 1, 0)),
     "relu": (_relu, (3, 2, 1, 0)),
