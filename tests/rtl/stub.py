@@ -79,9 +79,7 @@ class _Stub(GeneratedHardware):
         late = [place for place, job in enumerate(scenario.jobs) if job.arrival]
         return [Mistake(f"jobs.{place}.arrival", "is not in the subset: expected 0") for place in late]
 
-    def design(
-        self, scenario: Scenario, precision: Precision, numbers: Mapping[int, JobNumbers] | None = None
-    ) -> Any:
+    def design(self, scenario: Scenario, precision: Precision, numbers: Mapping[int, JobNumbers] | None = None) -> Any:
         return replace(scenario, precision=precision)
 
     def posted(self, design: Any) -> tuple[int, ...]:
