@@ -12,7 +12,7 @@ import time
 from typing import Any
 
 import lstmsim
-from lstmsim.errors import InputError, LstmsimError
+from lstmsim.errors import InputError
 
 __all__ = ["drawn", "step_of"]
 
