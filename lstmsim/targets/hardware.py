@@ -1,14 +1,14 @@
 """The part of the contract about hardware: what a machine's cores are built of, to be counted on a device.
 
 All machines share some assumptions, because they are choices of a design. Every core holds the weights of all models,
-so that each job may run on each core. Sums are in registers; everything else is in block memory, even if it is shallow.
-Only the vectors of one step are counted, not the sequences between layers.
+so that each job may run on each core. Small memories are of logic where the device's table says what that takes; else
+sums are in registers, and everything else is in block memory, even if it is shallow.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ __all__ = [
     "Demand",
     "Hardware",
     "LogicBits",
+    "Part",
     "TailLanes",
     "layers_of",
     "most_vector_elements",
@@ -42,7 +43,9 @@ class Demand:
     bits: bits of all memories together, with padding.
     read_bits: bits that are read in a cycle from all memories together, in one access of each.
     memories: how many equal memories with addresses of their own.
-    writes: accesses in a cycle that write, beside the access that reads.
+    writes: accesses in a cycle that write, beside those that read.
+    reads: accesses in a cycle that read, each with an address of its own.
+    instant: whether a word is read in the cycle of its address, which block memory cannot do.
     """
 
     name: str
@@ -50,6 +53,22 @@ class Demand:
     read_bits: int
     memories: int = 1
     writes: int = 0
+    reads: int = 1
+    instant: bool = False
+
+    @property
+    def width(self) -> int:
+        """Bits that are read of one of its memories in one access."""
+        return -(-self.read_bits // self.memories)
+
+    @property
+    def words(self) -> int:
+        """Words of one of its memories.
+
+        >>> Demand("weights", bits=640, read_bits=64, memories=2).words
+        10
+        """
+        return -(-self.bits // max(1, self.memories * self.width))
 
 
 @dataclass(frozen=True)
@@ -76,6 +95,24 @@ class LogicBits:
 
     adders: int
     registers: int
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a core, without its multipliers.
+
+    name: what it is.
+    adders: bits of its adders.
+    gates: functions of four inputs beside its adders.
+    registers: bits of its registers, those in memories left out.
+    memories: its memories.
+    """
+
+    name: str
+    adders: int = 0
+    gates: int = 0
+    registers: int = 0
+    memories: tuple[Demand, ...] = ()
 
 
 class Hardware(ABC):
@@ -107,6 +144,18 @@ class Hardware(ABC):
     @abstractmethod
     def vector_reads(self, core: Any, layer: Layer) -> int:
         """Elements of vectors that one step of a layer reads, in one direction."""
+
+    def parts(
+        self, core: Any, models: Sequence[Model], precision: Precision, summed: int, steps: Mapping[str, int]
+    ) -> tuple[Part, ...]:
+        """The parts of a core that can run all of these models; its memories and its array where no more is known.
+
+        summed: products that leave a multiplier block as one sum.
+        steps: the most time steps of a job, by the name of its model; 1 for those that are left out.
+        """
+        bits = self.logic(core, precision, summed)
+        memories = Part("memories", memories=self.demands(core, models, precision))
+        return Part("array", adders=bits.adders, registers=bits.registers), memories
 
     def weight_sharing(self, core: Any) -> int:
         """How many inferences share each read of a weight; 1 without batching."""

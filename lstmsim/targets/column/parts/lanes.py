@@ -102,10 +102,9 @@ class _Lane:
         cell = bits_of(precision.activation_entries - 1)
         word = 2 * bits + 1 if linear else bits
         words = precision.activation_entries * self.classes
-        instant = latency < 1 if linear else latency < 1
         width = self.sizes.core.tail_width
         name = f"table {node.name} of {self.cell.name}"
-        self.memories.append(Demand(name, width * words * word, width * word, width, writes=1, instant=instant))
+        self.memories.append(Demand(name, width * words * word, width * word, width, writes=1, instant=latency < 2))
         self.adders += read + 2
         self.gates += 2 * cell + chosen(read, self.classes)
         if not linear:

@@ -121,7 +121,10 @@ class Sizes:
                 elements = layer.width(node) * layer.directions * (steps if every else 2)
                 total.setdefault((layer.cell, node), []).append(elements)
         # A layer's elements are free again when the layer above is through.
-        return {key: max(map(sum, zip(own, [*own[1:], 0], strict=True))) if by_layer else sum(own) for key, own in total.items()}
+        return {
+            key: max(map(sum, zip(own, [*own[1:], 0], strict=True))) if by_layer else sum(own)
+            for key, own in total.items()
+        }
 
     @cached_property
     def passes(self) -> Mapping[Cell, int]:

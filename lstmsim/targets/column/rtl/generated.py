@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib.resources import files as package_files
+from types import MappingProxyType
 from typing import ClassVar
 
 from lstmsim.errors import Mistake
@@ -30,6 +31,21 @@ class _ColumnHardware(GeneratedHardware):
     top: ClassVar[str] = "npu_top"
     testbench: ClassVar[str] = "npu_tb"
     timing_define: ClassVar[str] = "NPU_TIMING_ONLY"
+    parts: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "array": "array",
+            "adapter": "adapter",
+            "pick": "adapter",
+            "constant_memory": "adapter",
+            "weight_memory": "weights",
+            "frame_memory": "frames",
+            "datapath": "vectors",
+            "lanes": "lanes",
+            "issue": "issue",
+            "tail": "tail control",
+            "dispatch": "dispatch",
+        }
+    )
 
     def refusals(self, scenario: Scenario, precision: Precision | None) -> list[Mistake]:
         """Why a scenario is outside the subset."""
