@@ -109,7 +109,7 @@ _SLOT_PORTS = (
 
 def _sizes(core: str) -> str:
     names = {"ARRAY_ROWS": "C_ROWS", "WIDTH": "C_TAIL_WIDTH", "SUMS": "D_SUMS", "SLOTS": "D_SLOTS", "D": "C_DEPTH"}
-    lines = [f"  localparam {own} = {name}[{core} * {name}_B +: {name}_B];" for own, name in names.items()]
+    lines = [f"  localparam integer {own} = {name}[{core} * {name}_B +: {name}_B];" for own, name in names.items()]
     return '`include "npu_config.vh"\n`include "npu_data.vh"\n' + "\n".join(lines)
 
 
@@ -226,7 +226,7 @@ def _lanes(plans: Sequence[CorePlan]) -> str:
             f"    {word} (CORE == {plan.number}) begin : core_{plan.number}\n"
             f"      npu_lanes_c{plan.number} #(.D(D)) own (\n{listed}\n      );\n    end"
         )
-    memories = "  localparam MEMORIES = C_MEMORIES[CORE * C_MEMORIES_B +: C_MEMORIES_B];\n"
+    memories = "  localparam integer MEMORIES = C_MEMORIES[CORE * C_MEMORIES_B +: C_MEMORIES_B];\n"
     listed = _wrapped([port for _, port in ports], "  ")
     declared = "\n".join(f"  {kind} {port};" for kind, port in ports)
     body = "  generate\n" + "\n".join(text) + "\n  endgenerate\n"

@@ -18,25 +18,25 @@ module npu_datapath #(
 );
 `include "npu_config.vh"
 `include "npu_data.vh"
-  localparam EP = C_EP[CORE * C_EP_B +: C_EP_B];
-  localparam ARRAY_ROWS = C_ROWS[CORE * C_ROWS_B +: C_ROWS_B];
-  localparam LEVELS = C_LEVELS[CORE * C_LEVELS_B +: C_LEVELS_B];
-  localparam THREADS = C_THREADS[CORE * C_THREADS_B +: C_THREADS_B];
-  localparam BANKS = THREADS * C_BANKS[CORE * C_BANKS_B +: C_BANKS_B];
-  localparam WIDTH = C_TAIL_WIDTH[CORE * C_TAIL_WIDTH_B +: C_TAIL_WIDTH_B];
-  localparam READ = C_READ[CORE * C_READ_B +: C_READ_B];
-  localparam MULTIPLY = C_MULTIPLY[CORE * C_MULTIPLY_B +: C_MULTIPLY_B];
-  localparam ADD = C_ADD[CORE * C_ADD_B +: C_ADD_B];
-  localparam ACCUMULATE = C_ACCUMULATE[CORE * C_ACCUMULATE_B +: C_ACCUMULATE_B];
-  localparam CONVERT = C_CONVERT[CORE * C_CONVERT_B +: C_CONVERT_B];
-  localparam WEIGHT_WORDS = C_WEIGHT_WORDS[CORE * C_WEIGHT_WORDS_B +: C_WEIGHT_WORDS_B];
-  localparam FRAME_WORDS = C_FRAME_WORDS[CORE * C_FRAME_WORDS_B +: C_FRAME_WORDS_B];
-  localparam CONSTANT_WORDS = C_CONSTANT_WORDS[CORE * C_CONSTANT_WORDS_B +: C_CONSTANT_WORDS_B];
-  localparam MEMORIES = C_MEMORIES[CORE * C_MEMORIES_B +: C_MEMORIES_B];
-  localparam FIRST_MEMORY = C_MEMORY[CORE * C_MEMORY_B +: C_MEMORY_B];
-  localparam D = C_DEPTH[CORE * C_DEPTH_B +: C_DEPTH_B];
-  localparam SUMS = D_SUMS[CORE * D_SUMS_B +: D_SUMS_B];
-  localparam SLOTS = D_SLOTS[CORE * D_SLOTS_B +: D_SLOTS_B];
+  localparam integer EP = C_EP[CORE * C_EP_B +: C_EP_B];
+  localparam integer ARRAY_ROWS = C_ROWS[CORE * C_ROWS_B +: C_ROWS_B];
+  localparam integer LEVELS = C_LEVELS[CORE * C_LEVELS_B +: C_LEVELS_B];
+  localparam integer THREADS = C_THREADS[CORE * C_THREADS_B +: C_THREADS_B];
+  localparam integer BANKS = THREADS * C_BANKS[CORE * C_BANKS_B +: C_BANKS_B];
+  localparam integer WIDTH = C_TAIL_WIDTH[CORE * C_TAIL_WIDTH_B +: C_TAIL_WIDTH_B];
+  localparam integer READ = C_READ[CORE * C_READ_B +: C_READ_B];
+  localparam integer MULTIPLY = C_MULTIPLY[CORE * C_MULTIPLY_B +: C_MULTIPLY_B];
+  localparam integer ADD = C_ADD[CORE * C_ADD_B +: C_ADD_B];
+  localparam integer ACCUMULATE = C_ACCUMULATE[CORE * C_ACCUMULATE_B +: C_ACCUMULATE_B];
+  localparam integer CONVERT = C_CONVERT[CORE * C_CONVERT_B +: C_CONVERT_B];
+  localparam integer WEIGHT_WORDS = C_WEIGHT_WORDS[CORE * C_WEIGHT_WORDS_B +: C_WEIGHT_WORDS_B];
+  localparam integer FRAME_WORDS = C_FRAME_WORDS[CORE * C_FRAME_WORDS_B +: C_FRAME_WORDS_B];
+  localparam integer CONSTANT_WORDS = C_CONSTANT_WORDS[CORE * C_CONSTANT_WORDS_B +: C_CONSTANT_WORDS_B];
+  localparam integer MEMORIES = C_MEMORIES[CORE * C_MEMORIES_B +: C_MEMORIES_B];
+  localparam integer FIRST_MEMORY = C_MEMORY[CORE * C_MEMORY_B +: C_MEMORY_B];
+  localparam integer D = C_DEPTH[CORE * C_DEPTH_B +: C_DEPTH_B];
+  localparam integer SUMS = D_SUMS[CORE * D_SUMS_B +: D_SUMS_B];
+  localparam integer SLOTS = D_SLOTS[CORE * D_SLOTS_B +: D_SLOTS_B];
   localparam CONSTANT_BITS = MULTIPLIER_BITS + SHIFT_BITS + 32;
   localparam W_MEMORY = MEMORIES > 1 ? $clog2(MEMORIES) : 1;
 

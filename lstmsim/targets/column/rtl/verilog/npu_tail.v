@@ -20,15 +20,15 @@ module npu_tail #(
   f_valid, f_thread, e_valid
 );
 `include "npu_config.vh"
-  localparam THREADS = C_THREADS[CORE * C_THREADS_B +: C_THREADS_B];
-  localparam BANKS = C_BANKS[CORE * C_BANKS_B +: C_BANKS_B];
-  localparam WIDTH = C_TAIL_WIDTH[CORE * C_TAIL_WIDTH_B +: C_TAIL_WIDTH_B];
-  localparam CONVERT = C_CONVERT[CORE * C_CONVERT_B +: C_CONVERT_B];
-  localparam TURNS = C_TURNS[CORE * C_TURNS_B +: C_TURNS_B];
-  localparam AGES = C_AGES[CORE * C_AGES_B +: C_AGES_B];
-  localparam OUTPUTS = C_MEMORIES[CORE * C_MEMORIES_B +: C_MEMORIES_B];
-  localparam FIRST_OUTPUT = C_MEMORY[CORE * C_MEMORY_B +: C_MEMORY_B];
-  localparam D = C_DEPTH[CORE * C_DEPTH_B +: C_DEPTH_B];
+  localparam integer THREADS = C_THREADS[CORE * C_THREADS_B +: C_THREADS_B];
+  localparam integer BANKS = C_BANKS[CORE * C_BANKS_B +: C_BANKS_B];
+  localparam integer WIDTH = C_TAIL_WIDTH[CORE * C_TAIL_WIDTH_B +: C_TAIL_WIDTH_B];
+  localparam integer CONVERT = C_CONVERT[CORE * C_CONVERT_B +: C_CONVERT_B];
+  localparam integer TURNS = C_TURNS[CORE * C_TURNS_B +: C_TURNS_B];
+  localparam integer AGES = C_AGES[CORE * C_AGES_B +: C_AGES_B];
+  localparam integer OUTPUTS = C_MEMORIES[CORE * C_MEMORIES_B +: C_MEMORIES_B];
+  localparam integer FIRST_OUTPUT = C_MEMORY[CORE * C_MEMORY_B +: C_MEMORY_B];
+  localparam integer D = C_DEPTH[CORE * C_DEPTH_B +: C_DEPTH_B];
 
   input wire clock;
   input wire reset;
@@ -292,7 +292,7 @@ module npu_tail #(
 
   generate
     for (g = 0; g < OUTPUTS; g = g + 1) begin : g_output
-      localparam VISIBLE = M_VISIBLE_CYCLES[(FIRST_OUTPUT+g)*M_VISIBLE_CYCLES_B +: M_VISIBLE_CYCLES_B];
+      localparam integer VISIBLE = M_VISIBLE_CYCLES[(FIRST_OUTPUT+g)*M_VISIBLE_CYCLES_B +: M_VISIBLE_CYCLES_B];
       npu_tail_write #(.CORE(CORE), .OUTPUT(g)) write (
         .d_valid(d_valid[CONVERT+VISIBLE-1]),
         .d_thread(d_thread[(CONVERT+VISIBLE-1)*W_THREAD +: W_THREAD]),

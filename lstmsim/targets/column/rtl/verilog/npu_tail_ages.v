@@ -16,7 +16,7 @@ module npu_tail_ages #(
   t_valid, t_thread, t_parameter, t_unit, t_units
 );
 `include "npu_config.vh"
-  localparam THREADS = C_THREADS[CORE * C_THREADS_B +: C_THREADS_B];
+  localparam integer THREADS = C_THREADS[CORE * C_THREADS_B +: C_THREADS_B];
 
   input wire clock;
   input wire reset;
@@ -114,8 +114,8 @@ module npu_tail_head #(
   ready, age, head, start, turn, t_parameter, t_unit, t_units
 );
 `include "npu_config.vh"
-  localparam BANKS = C_BANKS[CORE * C_BANKS_B +: C_BANKS_B];
-  localparam STAMPS = C_STAMPS[CORE * C_STAMPS_B +: C_STAMPS_B];
+  localparam integer BANKS = C_BANKS[CORE * C_BANKS_B +: C_BANKS_B];
+  localparam integer STAMPS = C_STAMPS[CORE * C_STAMPS_B +: C_STAMPS_B];
   localparam W_HEAD = W_JOB + W_ROW + W_SEGMENT + W_STEP + W_BLOCK + W_BANK + W_TURN + 2 * W_UNIT + W_CONSTANT
     + W_ELEMENT;
   localparam W_TOKEN = W_JOB + W_ROW + W_STEP + W_BLOCK + W_BANK + W_TURN + 2 * W_UNIT + W_CONSTANT + W_ELEMENT

@@ -11,9 +11,9 @@ module npu_tail_write #(
   w_valid, w_thread, w_counter, w_units, w_last, w_element, w_count
 );
 `include "npu_config.vh"
-  localparam THREADS = C_THREADS[CORE * C_THREADS_B +: C_THREADS_B];
-  localparam MEMORY = C_MEMORY[CORE * C_MEMORY_B +: C_MEMORY_B] + OUTPUT;
-  localparam PART = M_ELEMENTS[MEMORY * M_ELEMENTS_B +: M_ELEMENTS_B];
+  localparam integer THREADS = C_THREADS[CORE * C_THREADS_B +: C_THREADS_B];
+  localparam integer MEMORY = C_MEMORY[CORE * C_MEMORY_B +: C_MEMORY_B] + OUTPUT;
+  localparam integer PART = M_ELEMENTS[MEMORY * M_ELEMENTS_B +: M_ELEMENTS_B];
 
   input wire d_valid;
   input wire [W_THREAD-1:0] d_thread;
