@@ -59,21 +59,26 @@ module npu_top (
       localparam integer FIRST = C_MEMORY[g * C_MEMORY_B +: C_MEMORY_B];
       localparam integer OUTPUTS = C_MEMORIES[g * C_MEMORIES_B +: C_MEMORIES_B];
       localparam integer WORD = C_TAIL_WIDTH[g * C_TAIL_WIDTH_B +: C_TAIL_WIDTH_B] * VECTOR_BITS;
-      wire [OUTPUTS*WORD-1:0] words;
       localparam integer THREADS = C_THREADS[g * C_THREADS_B +: C_THREADS_B];
-      npu_core #(.CORE(g)) core (
-        .clock(clock), .reset(reset),
-        .admit(admit[g*STRIDE +: THREADS]), .admit_job(admit_job[g*STRIDE*W_JOB +: THREADS*W_JOB]),
-        .ended(ended[g*STRIDE +: THREADS]), .frames_posted(frames_posted),
-        .host_write(host_write), .host_address(host_address), .host_data(host_data),
-        .h_valid(h_valid[FIRST +: OUTPUTS]), .h_job(h_job[FIRST*W_JOB +: OUTPUTS*W_JOB]),
-        .h_row(h_row[FIRST*W_ROW +: OUTPUTS*W_ROW]), .h_step(h_step[FIRST*W_STEP +: OUTPUTS*W_STEP]),
-        .h_unit(h_unit[FIRST*W_UNIT +: OUTPUTS*W_UNIT]), .h_count(h_count[FIRST*W_UNIT +: OUTPUTS*W_UNIT]),
-        .h_word(words)
-      );
-      for (m = 0; m < OUTPUTS; m = m + 1) begin : outputs
-        wire [MOST_Y-1:0] padded = words[m*WORD +: WORD];
-        assign h_word[(FIRST + m)*MOST_Y +: MOST_Y] = padded;
+      // A core on which no job may run is not built.
+      if (OUTPUTS == 0) begin : empty
+        assign ended[g*STRIDE +: THREADS] = 0;
+      end else begin : built
+        wire [OUTPUTS*WORD-1:0] words;
+        npu_core #(.CORE(g)) core (
+          .clock(clock), .reset(reset),
+          .admit(admit[g*STRIDE +: THREADS]), .admit_job(admit_job[g*STRIDE*W_JOB +: THREADS*W_JOB]),
+          .ended(ended[g*STRIDE +: THREADS]), .frames_posted(frames_posted),
+          .host_write(host_write), .host_address(host_address), .host_data(host_data),
+          .h_valid(h_valid[FIRST +: OUTPUTS]), .h_job(h_job[FIRST*W_JOB +: OUTPUTS*W_JOB]),
+          .h_row(h_row[FIRST*W_ROW +: OUTPUTS*W_ROW]), .h_step(h_step[FIRST*W_STEP +: OUTPUTS*W_STEP]),
+          .h_unit(h_unit[FIRST*W_UNIT +: OUTPUTS*W_UNIT]), .h_count(h_count[FIRST*W_UNIT +: OUTPUTS*W_UNIT]),
+          .h_word(words)
+        );
+        for (m = 0; m < OUTPUTS; m = m + 1) begin : outputs
+          wire [MOST_Y-1:0] padded = words[m*WORD +: WORD];
+          assign h_word[(FIRST + m)*MOST_Y +: MOST_Y] = padded;
+        end
       end
       if (THREADS < STRIDE) begin : none
         assign ended[g*STRIDE+THREADS +: STRIDE-THREADS] = 0;
