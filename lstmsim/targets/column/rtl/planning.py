@@ -152,12 +152,13 @@ def _core(
 
 
 def _memories(kinds: Sequence[Kind], places: Sequence[Mapping[tuple[int, str], Region]]) -> tuple[VectorMemory, ...]:
+    """The vector memories of a core; on a core without cells one that is not built, for no list of ports is empty."""
     every = [region for one in places for region in one.values()]
     return tuple(
         VectorMemory(memory, kind.number, slot, max(one.end for one in every if one.memory == memory))
         for kind in kinds
         for slot, memory in enumerate(kind.memories)
-    )
+    ) or (VectorMemory(0, 0, 0, 1),)
 
 
 @record

@@ -36,7 +36,7 @@ def _visible(plan: CorePlan) -> list[int]:
         for segment in _segments(program)
         for write in segment.writes
     }
-    return [cycles[memory.number] for memory in plan.memories]
+    return [cycles.get(memory.number, 1) for memory in plan.memories]
 
 
 def tail_numbers(design: Design) -> list[tuple[str, int]]:

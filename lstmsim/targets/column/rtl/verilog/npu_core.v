@@ -144,16 +144,23 @@ module npu_core (
 `ifndef NPU_TIMING_ONLY
   // What is written, a word of the tail's width for each memory.
   wire [OUTPUTS*WORD-1:0] y;
-  npu_datapath #(.CORE(CORE)) datapath (
-    .clock(clock), .reset(reset), .host_write(host_write), .host_address(host_address), .host_data(host_data),
-    .o_valid(o_valid), .o_read(o_read), .o_weight(o_weight), .o_frame(o_frame), .o_element(o_element),
-    .o_elements(o_elements), .o_bank(o_bank), .o_first(o_first), .o_h0(o_h0), .d_valid(d_valid),
-    .d_thread(d_thread), .d_job(d_job), .d_row(d_row), .d_segment(d_segment), .d_step(d_step), .d_block(d_block),
-    .d_bank(d_bank), .d_turn(d_turn), .d_number(d_number), .d_unit(d_unit), .d_units(d_units),
-    .d_constant(d_constant), .d_parameter(d_parameter), .d_write(d_write), .d_zero(d_zero), .d_initial(d_initial),
-    .d_last_turn(d_last_turn), .d_last_block(d_last_block), .d_last_step(d_last_step), .w_valid(w_valid),
-    .w_element(w_element), .w_count(w_count), .y(y)
-  );
+  generate
+    // A core on which no job may run has no numbers.
+    if (C_KINDS[CORE * C_KINDS_B +: C_KINDS_B] != 0) begin : numbers
+      npu_datapath #(.CORE(CORE)) datapath (
+        .clock(clock), .reset(reset), .host_write(host_write), .host_address(host_address), .host_data(host_data),
+        .o_valid(o_valid), .o_read(o_read), .o_weight(o_weight), .o_frame(o_frame), .o_element(o_element),
+        .o_elements(o_elements), .o_bank(o_bank), .o_first(o_first), .o_h0(o_h0), .d_valid(d_valid),
+        .d_thread(d_thread), .d_job(d_job), .d_row(d_row), .d_segment(d_segment), .d_step(d_step), .d_block(d_block),
+        .d_bank(d_bank), .d_turn(d_turn), .d_number(d_number), .d_unit(d_unit), .d_units(d_units),
+        .d_constant(d_constant), .d_parameter(d_parameter), .d_write(d_write), .d_zero(d_zero), .d_initial(d_initial),
+        .d_last_turn(d_last_turn), .d_last_block(d_last_block), .d_last_step(d_last_step), .w_valid(w_valid),
+        .w_element(w_element), .w_count(w_count), .y(y)
+      );
+    end else begin : no_numbers
+      assign y = {OUTPUTS*WORD{1'b0}};
+    end
+  endgenerate
   assign h_word = y;
 `else
   assign h_word = {OUTPUTS*WORD{1'b0}};
