@@ -119,7 +119,7 @@ class Work:
         sizes = dict(
             valid=1, thread=wide["W_THREAD"], job=wide["W_JOB"], row=wide["W_ROW"], segment=wide["W_SEGMENT"],
             step=wide["W_STEP"], turn=wide["W_TURN"], units=wide["W_UNIT"], parameter=wide["W_TURN"], zero=1, initial=1,
-            last_turn=1, last_block=1,
+            last_turn=1, last_block=1, block=wide["W_BLOCK"], number=wide["W_NUMBER"],
         )  # fmt: skip
         writes = (*self.lane_files.tables, *self.lane_files.parameters, *self.lane_files.initial)
         first = len(writes)
@@ -289,6 +289,8 @@ class _Stream:
                 initial=int(step == 0 and work.plan.jobs[self.thread].initial >= 0),  # type: ignore[union-attr]
                 last_turn=int(place == len(every) - 1),
                 last_block=int(block == row.blocks - 1),
+                block=block,
+                number=place,
             )
             sums = [[int(values[each.name][unit]) for each in cell.stages[row.stage].sums] for unit in units]
             turn = Turn(cycle + place, fields, sums if not index else [])

@@ -42,6 +42,10 @@ class Lanes:
             return self.precision.vector_bits
         return self.precision.state_bits if name in cell.states.values() else self.precision.tail_bits
 
+    def operand_bits(self, name: str) -> int:
+        """Width of a name as nodes read it."""
+        return self.precision.tail_bits if name in self.numbers[0].readers else self.bits(name)
+
     @cached_property
     def tabulated(self) -> tuple[str, ...]:
         """Nodes with a table, in the order of their numbers on the bus."""

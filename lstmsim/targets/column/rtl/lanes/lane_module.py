@@ -10,7 +10,17 @@ from lstmsim.targets.column.rtl.lanes.layout import CoreLanes
 from lstmsim.targets.column.rtl.lanes.netlist import Netlist, Signal, safe
 from lstmsim.targets.column.rtl.lanes.tables import word_bits
 
-__all__ = ["Module", "Port", "control_range", "lane_module", "memory", "module_text", "table_memories"]
+__all__ = [
+    "Module",
+    "Port",
+    "control_range",
+    "host_ports",
+    "lane_module",
+    "memory",
+    "module_text",
+    "table_memories",
+    "table_ports",
+]
 
 
 @record
@@ -38,10 +48,12 @@ class Module:
 
     text: its Verilog.
     controls: fields of the turn that it asks for: (field, cycles since the turn, name of the port).
+    reductions: its outputs that go to means: (name, bits).
     """
 
     text: str
     controls: tuple[tuple[str, int, str], ...]
+    reductions: tuple[tuple[str, int], ...] = ()
 
 
 def module_text(name: str, ports: Sequence[Port], body: str) -> str:
@@ -57,6 +69,8 @@ def control_range(field: str, lanes: Lanes, initial_bits: int) -> str:
         return "[W_TURN-1:0]"
     if field == "thread":
         return "[W_THREAD-1:0]"
+    if field == "units":
+        return "[W_UNIT-1:0]"
     if field == "initial_address":
         return f"[{initial_bits - 1}:0]"
     if field == "class":
@@ -87,6 +101,16 @@ def table_memories(core: CoreLanes, kind: int, nodes: Sequence[str]) -> list[tup
 
 def host_ports(core: CoreLanes) -> list[Port]:
     """Ports through which a lane's memories are loaded."""
+    ports = table_ports(core)
+    if core.parameters:
+        ports.append(Port("parameter_write", f"[{len(core.parameters) - 1}:0]"))
+    if core.plan.initial_words:
+        ports.append(Port("initial_write", f"[{max(1, len(core.states)) - 1}:0]"))
+    return [*ports, Port("host_place", "[23:0]"), Port("host_data", "[31:0]")]
+
+
+def table_ports(core: CoreLanes) -> list[Port]:
+    """The clock, and ports through which tables are loaded."""
     ports = [Port("clock", "")]
     if core.tables:
         ports += [
@@ -94,11 +118,7 @@ def host_ports(core: CoreLanes) -> list[Port]:
             Port("table_address", f"[{core.table_bits + core.cell_bits - 1}:0]"),
             Port("table_word", f"[{core.word_bits - 1}:0]"),
         ]
-    if core.parameters:
-        ports.append(Port("parameter_write", f"[{len(core.parameters) - 1}:0]"))
-    if core.plan.initial_words:
-        ports.append(Port("initial_write", f"[{max(1, len(core.states)) - 1}:0]"))
-    return [*ports, Port("host_place", "[23:0]"), Port("host_data", "[31:0]")]
+    return ports
 
 
 def lane_module(core: CoreLanes, kind: int) -> Module:
@@ -113,6 +133,7 @@ def lane_module(core: CoreLanes, kind: int) -> Module:
     body = [*(declared for declared, _ in memories), net.text, *(written for _, written in memories)]
     body += [f"  assign {port.name} = {signal.name};" for port, signal in results]
     controls = tuple((field, cycle, name) for (field, cycle), name in sorted(net.controls.items()))
+    reductions = tuple((port.name, signal.bits) for port, signal in results if port.name.startswith("r_"))
     sums = {
         each.name: Port(f"s_{safe(each.name)}", f"signed [{lanes.bits(each.name) - 1}:0]")
         for each in lanes.schedule.cell.sums
@@ -125,7 +146,7 @@ def lane_module(core: CoreLanes, kind: int) -> Module:
         *(port for port, _ in results),
     ]
     text = module_text(f"npu_lane_c{plan.number}_k{kind}", ports, "\n".join(body))
-    return Module(f"// A lane of {lanes.schedule.cell.name} cells.\n{text}", controls)
+    return Module(f"// A lane of {lanes.schedule.cell.name} cells.\n{text}", controls, reductions)
 
 
 def _results(core: CoreLanes, kind: int, graph: Graph) -> list[tuple[Port, Signal]]:

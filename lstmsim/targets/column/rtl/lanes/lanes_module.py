@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from lstmsim.targets.column.rtl.lanes.lane_module import Module, Port, host_ports, lane_module, module_text
+from lstmsim.targets.column.rtl.lanes.lane_module import Module, Port, host_ports, lane_module, module_text, table_ports
 from lstmsim.targets.column.rtl.lanes.layout import CoreLanes, bits_of
 from lstmsim.targets.column.rtl.lanes.netlist import safe
+from lstmsim.targets.column.rtl.lanes.scalars import scalar_module
 
 __all__ = ["SPACES", "core_text"]
 
@@ -40,10 +41,12 @@ _FIELDS: Mapping[str, str] = {
 def core_text(core: CoreLanes) -> str:
     """Write the modules of the lanes of a core; `npu_lanes_c<core>` is the one that others see."""
     modules = [lane_module(core, kind) for kind in range(len(core.kinds))]
-    return "\n".join([*(each.text for each in modules), _lanes(core, modules)])
+    scalars = [scalar_module(core, kind, each.controls) for kind, each in enumerate(modules)]
+    texts = [each.text for each in (*modules, *scalars) if each]
+    return "\n".join([*texts, _lanes(core, modules, scalars)])
 
 
-def _lanes(core: CoreLanes, modules: Sequence[Module]) -> str:
+def _lanes(core: CoreLanes, modules: Sequence[Module], scalars: Sequence[Module | None]) -> str:
     width, plan = core.plan.core.tail_width, core.plan
     sums = max(len(stage.sums) for kind in plan.kinds for stage in kind.cell.stages)
     ports = [Port("clock", ""), Port("reset", ""), Port("host_write", "")]
@@ -57,8 +60,10 @@ def _lanes(core: CoreLanes, modules: Sequence[Module]) -> str:
         for slot in range(len(kind.outputs))
     ]
     body = [f"  localparam CONVERT = {plan.core.latency.convert};", "  genvar l;", *_host(core)]
-    for kind, module in enumerate(modules):
-        body += _turn(core, kind, module.controls)
+    for kind, (module, scalar) in enumerate(zip(modules, scalars, strict=True)):
+        body += _turn(core, kind, [*module.controls, *(scalar.controls if scalar else ())])
+        if scalar:
+            body += _scalars(core, kind, module, scalar)
         body += _instances(core, kind, module, sums)
     text = module_text(f"npu_lanes_c{plan.number} #(parameter D = 1)", ports, "\n".join(body))
     return (
@@ -117,6 +122,7 @@ def _turn(core: CoreLanes, kind: int, controls: Sequence[tuple[str, int, str]]) 
     yield f"  // kind {kind}: {lanes.schedule.cell.name}"
     last: dict[str, int] = {}
     for field, cycle, _ in controls:
+        field = field.replace("ends", "on")
         if field == "class" or field.startswith("on"):
             last[field] = max(cycle, last.get(field, 0))
     row, segment = "d_row[CONVERT*W_ROW +: W_ROW]", "d_segment[CONVERT*W_SEGMENT +: W_SEGMENT]"
@@ -156,8 +162,15 @@ def _connected(core: CoreLanes, kind: int, field: str, cycle: int) -> str:
     entry = f"CONVERT{cycle:+d}"
     if field == "class" or field.startswith("on"):
         return f"k{kind}_{field}_{cycle}"
-    if field in ("turn", "parameter"):
-        return f"d_{field}[({entry})*W_TURN +: W_TURN]"
+    if field.startswith("scalar_"):
+        return f"k{kind}_{field}_{cycle}"
+    if field.startswith("ends"):
+        return f"k{kind}_on{field[4:]}_{cycle} && d_last_turn[{entry}] && d_last_block[{entry}]"
+    if field == "first":
+        return f"!(|d_block[({entry})*W_BLOCK +: W_BLOCK]) && !(|d_number[({entry})*W_NUMBER +: W_NUMBER])"
+    if field in ("turn", "parameter", "thread", "units"):
+        width = _FIELDS[field]
+        return f"d_{field}[({entry})*{width} +: {width}]"
     if field == "odd":
         return f"d_step[({entry})*W_STEP]"
     if field == "initial_address":
@@ -187,12 +200,34 @@ def _instances(core: CoreLanes, kind: int, module: Module, sums: int) -> Iterato
     joined += [(name, _connected(core, kind, field, cycle)) for field, cycle, name in module.controls]
     bits = precision.vector_bits
     joined += [(f"y_{slot}", f"y_{kind}_{slot}[l * {bits} +: {bits}]") for slot in range(len(plan.kinds[kind].outputs))]
+    joined += [(name, f"k{kind}_{name}[l * {bits} +: {bits}]") for name, bits in module.reductions]
     pairs = ",\n        ".join(f".{name}({wire})" for name, wire in joined)
     yield "  generate"
     yield f"    for (l = 0; l < {width}; l = l + 1) begin : g_k{kind}"
     yield f"      npu_lane_c{plan.number}_k{kind} lane (\n        {pairs}\n      );"
     yield "    end"
     yield "  endgenerate"
+
+
+def _scalars(core: CoreLanes, kind: int, module: Module, scalar: Module) -> Iterator[str]:
+    """What is one number for all units: what lanes give to it and take from it."""
+    width = core.plan.core.tail_width
+    joined = [(port.name, _host_wire(core, port.name)) for port in table_ports(core)]
+    for name, bits in module.reductions:
+        yield f"  wire [{width * bits - 1}:0] k{kind}_{name};"
+        joined.append((name, f"k{kind}_{name}"))
+    joined += [(name, _connected(core, kind, field, cycle)) for field, cycle, name in scalar.controls]
+    for field, cycle, name in module.controls:
+        if field.startswith("scalar_"):
+            bits = next(
+                core.kinds[kind].bits(each.name)
+                for each in core.kinds[kind].schedule.cell.nodes
+                if f"scalar_{safe(each.name)}" == field
+            )
+            yield f"  wire [{bits - 1}:0] k{kind}_{field}_{cycle};"
+            joined.append((name, f"k{kind}_{field}_{cycle}"))
+    pairs = ",\n    ".join(f".{name}({wire})" for name, wire in joined)
+    yield f"  npu_scalars_c{core.plan.number}_k{kind} k{kind}_scalars (\n    {pairs}\n  );"
 
 
 def _host_wire(core: CoreLanes, port: str) -> str:

@@ -152,6 +152,12 @@ class Schedule:
         every = (each.kept for segment in self.segments for each in self.reads(segment, False))
         return tuple(dict.fromkeys(each for each in every if each))
 
+    @cached_property
+    def scalars_kept(self) -> tuple[str, ...]:
+        """The numbers that are one for all units and that later segments read."""
+        reads = (each for segment in self.segments for way in (False, True) for each in self.reads(segment, way))
+        return tuple(dict.fromkeys(each.name for each in reads if self.rows.get(each.name) == "scalar"))
+
     def crossings(self) -> Iterator[tuple[str, int, int]]:
         """Yield what is kept for a reader of another stage: name, the giver's stage, the reader's stage."""
         for segment in self.segments:
