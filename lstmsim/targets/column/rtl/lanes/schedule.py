@@ -57,8 +57,8 @@ class Schedule:
 
     >>> from lstmsim.workload.cells import cell
     >>> own = Schedule(cell("gru"), Latency(), 2)
-    >>> own.begin(own.node("hn")), own.reads(own.segments[0], False)
-    (0, (Read(name='s', kept=Kept(giver='hf', state=True, doubled=False), cycle=0),))
+    >>> own.reads(own.segments[0], False)
+    (Read(name='s', kept=Kept(giver='hf', state=True, doubled=False), cycle=24),)
     """
 
     cell: Cell
