@@ -10,6 +10,7 @@ from lstmsim.records import record
 from lstmsim.rtl.families import RESOURCES
 
 if TYPE_CHECKING:
+    from lstmsim.devices.fit import Fit
     from lstmsim.rtl.synthesis import Synthesis
     from lstmsim.workload.scenario import Scenario
 
@@ -43,11 +44,16 @@ def beside(scenario: Scenario, synthesis: Synthesis) -> tuple[Beside, ...]:
     scenario: the chip, its models and widths.
     synthesis: of the same.
     """
-    (fitted,) = fit(scenario, [synthesis.family.device])
-    said = {"multipliers": fitted.multipliers, "memories": fitted.memory, "logic": fitted.logic}
-    needs = {name: each.need for name, each in said.items()}
-    counts, units = synthesis.counts, synthesis.family.units
+    fitted, counts = _fitted(scenario, synthesis), synthesis.counts
+    sums = {key: sum(getattr(each, key) for each in fitted.parts) for key in ("memories", "logic", "registers")}
+    needs = {"multipliers": fitted.multipliers.need, **(sums if fitted.parts else {})}
+    units = synthesis.family.units
     return tuple(Beside(each, units[each], needs.get(each), counts[each]) for each in RESOURCES)
+
+
+def _fitted(scenario: Scenario, synthesis: Synthesis) -> Fit:
+    (fitted,) = fit(scenario, [synthesis.family.device])
+    return fitted
 
 
 def synthesis_lines(scenario: Scenario, synthesis: Synthesis) -> list[str]:
@@ -57,11 +63,23 @@ def synthesis_lines(scenario: Scenario, synthesis: Synthesis) -> list[str]:
     for each in beside(scenario, synthesis):
         error = "" if each.error is None else f"{100 * each.error:+.0f} %"
         rows.append((each.resource, each.unit, "-" if each.fit is None else f"{each.fit:,}", f"{each.yosys:,}", error))
-    parts: list[tuple[str, ...]] = [("part", *RESOURCES)]
-    for own in synthesis.parts:
-        counts = synthesis.family.counts(own.cells)
-        parts.append((own.name, *(f"{counts[each]:,}" for each in RESOURCES)))
+    parts: list[tuple[str, ...]] = [("part", *(f"{each} (fit)" for each in RESOURCES))]
+    for name, own in _parts(scenario, synthesis).items():
+        cells = (f"{own[each][1]:,} ({'-' if own[each][0] is None else f'{own[each][0]:,}'})" for each in RESOURCES)
+        parts.append((name, *cells))
     return [f"{synthesis.version}, {synthesis.family.command}:", *_table(rows, 2), "", *_table(parts, 1)]
+
+
+def _parts(scenario: Scenario, synthesis: Synthesis) -> dict[str, dict[str, tuple[int | None, int]]]:
+    """For each part and resource what `lstmsim fit` says (None: nothing), and what Yosys says."""
+    said = {each.name: each for each in _fitted(scenario, synthesis).parts}
+    return {
+        own.name: {
+            key: (getattr(said.get(own.name), key, None), count)
+            for key, count in synthesis.family.counts(own.cells).items()
+        }
+        for own in synthesis.parts
+    }
 
 
 def _table(rows: Sequence[Sequence[str]], texts: int) -> list[str]:
@@ -86,5 +104,8 @@ def synthesis_json(scenario: Scenario, synthesis: Synthesis) -> dict[str, Any]:
             each.resource: {"unit": each.unit, "fit": each.fit, "yosys": each.yosys, "error": each.error}
             for each in beside(scenario, synthesis)
         },
-        "parts": [{"part": each.name, **synthesis.family.counts(each.cells)} for each in synthesis.parts],
+        "parts": [
+            {"part": name, **{key: {"fit": fit, "yosys": count} for key, (fit, count) in own.items()}}
+            for name, own in _parts(scenario, synthesis).items()
+        ],
     }

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["SHARES", "Device", "Logic", "Memory", "Packing"]
+__all__ = ["SHARES", "Device", "Logic", "Memory", "Packing", "SmallMemory"]
 
 #: What the products of one packing must have in common.
 SHARES = ("none", "weight", "vector", "either")
@@ -108,6 +108,36 @@ class Memory:
     read_bits: int
     ports: int = 2
 
+    def shaped(self, words: int, width: int) -> int:
+        """Blocks for a memory of so many words: a block is as wide as it can be, or half of that and twice as deep ...
+
+        words, width: of the memory; the width in bits.
+
+        >>> ram = Memory("EBR", 208, 18432, 36)
+        >>> ram.shaped(512, 36), ram.shaped(600, 32), ram.shaped(600, 18), ram.shaped(4096, 4)
+        (1, 2, 1, 1)
+        """
+        shapes, read = [], self.read_bits
+        while read:
+            shapes.append(-(-width // read) * -(-words // (self.bits // read)))
+            read //= 2
+        return min(shapes)
+
+
+@dataclass(frozen=True)
+class SmallMemory:
+    """A memory of elements of logic, with one port that writes and one that reads in the cycle of its address.
+
+    words, bits: how many words of how many bits it has.
+    elements: elements of logic that it takes.
+    block: so many of them are as dear as a memory block, to the program that chooses between the two.
+    """
+
+    words: int
+    bits: int
+    elements: int
+    block: int
+
 
 @dataclass(frozen=True)
 class Logic:
@@ -116,12 +146,16 @@ class Logic:
     name: of the kind (ALM, LUT).
     elements: how many there are; None: unknown.
     adder_bits, register_bits: bits of adders and of registers that one element holds.
+    functions: functions of four inputs that one element holds.
+    small: a memory of such elements; None: no source for it, or they are not used so.
     """
 
     name: str
     elements: int | None
     adder_bits: int
     register_bits: int
+    functions: int = 1
+    small: SmallMemory | None = None
 
 
 @dataclass(frozen=True)

@@ -1,21 +1,21 @@
 """Does a chip fit a device, and what stops it: multiplier blocks, memories, logic.
 
 Multipliers and memories are counted; logic is an estimate. A number that the device's table lacks makes a resource
-unknown, never zero, and the verdict names it. What is not counted: see `NOT_COUNTED` of `lstmsim.devices.tail` and the
-docstring of `lstmsim.devices.logic`.
+unknown, never zero, and the verdict names it. What is not counted, the machine says (`Hardware.not_counted`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from lstmsim.devices.device import Device, Memory, Packing
-from lstmsim.devices.logic import BAND, logic_elements
+from lstmsim.devices.logic import BAND, PartNeed, part_needs
 from lstmsim.devices.parts import hardware_of
+from lstmsim.devices.placing import placed
 from lstmsim.devices.resource import Resource
-from lstmsim.devices.tail import NOT_COUNTED, TailNeed, tail_needs
+from lstmsim.devices.tail import TailNeed, tail_needs
 from lstmsim.errors import InputError, Mistake
 from lstmsim.results import Table
 from lstmsim.targets.hardware import Demand, Hardware
@@ -65,6 +65,7 @@ class Fit(Table, forms="lstmsim.devices.text"):
     multipliers, memory, logic: the resources.
     memories: needs for each kind of memory block.
     tail: the multipliers behind the array, by kind and width.
+    parts: logic, registers and block memories of each part, of all cores together; empty without a packing.
     """
 
     chip: str
@@ -79,6 +80,12 @@ class Fit(Table, forms="lstmsim.devices.text"):
     memories: tuple[MemoryNeed, ...]
     logic: Resource
     tail: tuple[TailNeed, ...] = ()
+    parts: tuple[PartNeed, ...] = ()
+
+    @property
+    def registers(self) -> int | None:
+        """Bits of registers; None without a packing."""
+        return sum(each.registers for each in self.parts) if self.parts else None
 
     @property
     def resources(self) -> tuple[Resource, ...]:
@@ -107,12 +114,19 @@ class Fit(Table, forms="lstmsim.devices.text"):
         return f"cannot tell: {'; '.join(each.words for each in self.resources if each.fits is None)}"
 
 
-def fit(chip: Chip, models: Sequence[Model], precision: Precision, device: Device) -> Fit:
+def fit(
+    chip: Chip,
+    models: Sequence[Model],
+    precision: Precision,
+    device: Device,
+    steps: Mapping[str, int] | None = None,
+) -> Fit:
     """Count what a chip with all those models resident takes of a device.
 
     chip, models: every core must be able to run every model.
     precision: the widths of all numbers.
     device: the FPGA.
+    steps: the most time steps of a job, by the name of its model: so many are kept of what layers above read; None: 1.
     `InputError` if there is no model, or a core cannot run one.
 
     >>> from lstmsim.devices.device import Logic
@@ -141,8 +155,14 @@ def fit(chip: Chip, models: Sequence[Model], precision: Precision, device: Devic
     behind = tail_needs(chip, models, precision, device)
     known = [each.blocks for each in behind if each.blocks is not None]
     tail = sum(known) if len(known) == len(behind) else None
-    wanted = [each for core in chip.cores for each in hardware.demands(core, models, precision)]
-    needs = tuple(_memory_need(kind, wanted) for kind in device.memories)
+    every = tuple(
+        hardware.parts(core, models, precision, packing.summed if packing else 1, steps or {})
+        for core, packing in zip(chip.cores, packings, strict=True)
+    )
+    wanted = [each for parts in every for part in parts for each in part.memories]
+    blocks = [each for each in wanted if placed(each, device).in_blocks]
+    needs = tuple(_memory_need(kind, blocks) for kind in device.memories)
+    parts = () if None in packings else part_needs(every, packings, hardware, chip, device)
     return Fit(
         chip=chip.name,
         device=device,
@@ -151,11 +171,12 @@ def fit(chip: Chip, models: Sequence[Model], precision: Precision, device: Devic
         packings=packings,
         array_blocks=array,
         tail_blocks=tail,
-        multipliers=_multipliers(device, packings, array, behind, precision),
+        multipliers=_multipliers(device, packings, array, behind, precision, hardware.not_counted),
         memory=_memory(needs, _rate(wanted, chip)),
         memories=needs,
-        logic=_logic(hardware, chip, packings, precision, device),
+        logic=_logic(parts, hardware, device),
         tail=behind,
+        parts=parts,
     )
 
 
@@ -183,6 +204,7 @@ def _multipliers(
     array: int | None,
     behind: Sequence[TailNeed],
     precision: Precision,
+    not_counted: str,
 ) -> Resource:
     names = ", ".join(dict.fromkeys(each.name for each in packings if each is not None))
     widths = f"{precision.weight_bits} x {precision.vector_bits} bits"
@@ -195,7 +217,7 @@ def _multipliers(
     lanes = ", ".join(each.sentence for each in behind)
     how = f"{array:,} of the array ({widths}: {names}), "
     how += "those of the tail not known" if unpacked else f"{tail:,} of the tail"
-    how += f" (on each lane {lanes}); not counted: {NOT_COUNTED}"
+    how += f" (on each lane {lanes}); not counted: {not_counted}"
     missing = f"no source for independent products in a {name}, which the tail needs" if unpacked else ""
     need = array + tail
     if there is None:
@@ -212,10 +234,11 @@ def _memory_need(kind: Memory, wanted: Sequence[Demand]) -> MemoryNeed:
     counts = []
     for each in wanted:
         # Each memory has blocks of its own.
-        bits, width = -(-each.bits // each.memories), -(-each.read_bits // each.memories)
-        causes = (-(-bits // kind.bits), -(-width // kind.read_bits), -(-(1 + each.writes) // kind.ports))
-        counts.append([each.memories * blocks for blocks in (*causes, max(causes))])
-    capacity, bandwidth, ports, total = (sum(column) for column in zip(*counts, strict=True))
+        bits, width = -(-each.bits // each.memories), each.width
+        causes = (-(-bits // kind.bits), -(-width // kind.read_bits), -(-(each.reads + each.writes) // kind.ports))
+        total = max(*causes, kind.shaped(each.words, each.width))
+        counts.append([each.memories * blocks for blocks in (*causes, total)])
+    capacity, bandwidth, ports, total = (sum(column) for column in zip(*counts, strict=True)) if counts else (0,) * 4
     return MemoryNeed(kind.name, capacity, bandwidth, ports, total, kind.blocks)
 
 
@@ -248,18 +271,16 @@ def _joint_share(needs: Sequence[MemoryNeed], cause: str) -> float:
     return 1 / sum((each.available or 0) / int(getattr(each, cause)) for each in needs)
 
 
-def _logic(
-    hardware: Hardware, chip: Chip, packings: Sequence[Packing | None], precision: Precision, device: Device
-) -> Resource:
+def _logic(parts: Sequence[PartNeed], hardware: Hardware, device: Device) -> Resource:
     logic = device.logic
-    why = "no estimate without a packing"
-    unknown = Resource(logic.name, None, logic.elements, None, why, BAND, missing=f"{logic.name}: {why}")
-    need = 0
-    for core, packing in zip(chip.cores, packings, strict=True):
-        if packing is None:
-            return unknown
-        need += logic_elements(hardware, core, packing, precision, logic)
-    how = f"estimate, +-{100 * BAND:.0f} %: adder trees, accumulators and their banks, no control, no tail"
+    if not parts:
+        why = "no estimate without a packing"
+        return Resource(logic.name, None, logic.elements, None, why, BAND, missing=f"{logic.name}: {why}")
+    # Registers stand in the elements that adders and functions fill, as far as these have registers.
+    held = -(-sum(each.registers for each in parts) // logic.register_bits)
+    need = max(sum(each.logic for each in parts), held)
+    counted = ", ".join(each.name for each in parts if each.logic)
+    how = f"estimate, +-{100 * BAND:.0f} %: {counted}; not counted: {hardware.not_counted}"
     resource = Resource(logic.name, need, logic.elements, _share(need, logic.elements), how, BAND)
     missing = f"no source for the number of {logic.name}"
     return resource if logic.elements else replace(resource, how=f"{how}; {missing}", missing=missing)

@@ -18,10 +18,7 @@ from lstmsim.workload.model import Model
 from lstmsim.workload.precision import Precision
 from lstmsim.workload.scenario import Chip
 
-__all__ = ["NOT_COUNTED", "TailNeed", "tail_needs"]
-
-#: Parts beside these multipliers that are not counted.
-NOT_COUNTED = "control, fifos, routing, dividers, square roots, and the memory of activation tables and scale factors"
+__all__ = ["TailNeed", "tail_needs"]
 
 
 @dataclass(frozen=True)

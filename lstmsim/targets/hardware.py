@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Demand",
     "Hardware",
-    "LogicBits",
     "Part",
     "TailLanes",
     "layers_of",
@@ -86,18 +85,6 @@ class TailLanes:
 
 
 @dataclass(frozen=True)
-class LogicBits:
-    """The logic of a core.
-
-    adders: bits of its adders (trees and accumulators).
-    registers: bits of the registers that hold its sums.
-    """
-
-    adders: int
-    registers: int
-
-
-@dataclass(frozen=True)
 class Part:
     """A part of a core, without its multipliers.
 
@@ -130,32 +117,30 @@ class Hardware(ABC):
         """
 
     @abstractmethod
-    def demands(self, core: Any, models: Sequence[Model], precision: Precision) -> tuple[Demand, ...]:
-        """The memories: `weights`, `vectors`, and `tail` (states, biases and parameters, which only the tail reads)."""
-
-    @abstractmethod
     def tail(self, core: Any, cells: Sequence[Cell], precision: Precision) -> TailLanes:
         """The multipliers behind the array of a core that can run all of these cells."""
-
-    @abstractmethod
-    def logic(self, core: Any, precision: Precision, summed: int) -> LogicBits:
-        """Adders and registers, if multiplier blocks give sums of `summed` products."""
 
     @abstractmethod
     def vector_reads(self, core: Any, layer: Layer) -> int:
         """Elements of vectors that one step of a layer reads, in one direction."""
 
+    @abstractmethod
     def parts(
         self, core: Any, models: Sequence[Model], precision: Precision, summed: int, steps: Mapping[str, int]
     ) -> tuple[Part, ...]:
-        """The parts of a core that can run all of these models; its memories and its array where no more is known.
+        """The parts of a core that can run all of these models, the array first.
 
         summed: products that leave a multiplier block as one sum.
         steps: the most time steps of a job, by the name of its model; 1 for those that are left out.
         """
-        bits = self.logic(core, precision, summed)
-        memories = Part("memories", memories=self.demands(core, models, precision))
-        return Part("array", adders=bits.adders, registers=bits.registers), memories
+
+    @property
+    def not_counted(self) -> str:
+        """What neither multipliers nor logic count."""
+        return (
+            "control, the tail beside its multipliers, fifos, routing, dividers, square roots, "
+            "and the memory of activation tables and scale factors"
+        )
 
     def weight_sharing(self, core: Any) -> int:
         """How many inferences share each read of a weight; 1 without batching."""

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
 
-from lstmsim.devices.device import Device, Logic, Memory, Packing
+from lstmsim.devices.device import Device, Logic, Memory, Packing, SmallMemory
 from lstmsim.errors import InputError
 from lstmsim.formats.scenario.schema_types import Entry, Name, Text
 from lstmsim.formats.tables.published import Hardware, hardware
@@ -51,6 +51,15 @@ class MemoryEntry(Entry):
     ports: Bits = 2
 
 
+class SmallMemoryEntry(Entry):
+    """A memory of elements of logic; `lstmsim.devices.device.SmallMemory` says what the keys mean."""
+
+    words: Annotated[Bits, Key("words of such a memory")]
+    bits: Annotated[Bits, Key("bits of a word")]
+    elements: Annotated[Bits, Key("elements of logic that it takes")]
+    block: Annotated[Bits, Key("so many are as dear as a memory block")]
+
+
 class LogicEntry(Entry):
     """Elements of logic; `elements: null` if there is no source for their number."""
 
@@ -58,6 +67,8 @@ class LogicEntry(Entry):
     elements: Annotated[Amount | None, Key("how many, or null: no source")]
     adder_bits: Annotated[Bits, Key("bits of an adder in one element")]
     register_bits: Annotated[Bits, Key("registers in one element")]
+    functions: Bits = 1
+    small: Annotated[SmallMemoryEntry | None, Key("a memory of such elements")] = None
 
 
 class DeviceFile(Entry):
@@ -114,11 +125,16 @@ def read_device(path: str | os.PathLike[str]) -> Device:
         multipliers=entry.multipliers,
         packings=tuple(Packing(**values_of(each)) for each in entry.packings),
         memories=tuple(Memory(**values_of(each)) for each in entry.memories),
-        logic=Logic(**values_of(entry.logic)),
+        logic=_logic(entry.logic),
         published=entry.published,
         sources=dict(entry.sources),
         chips=entry.chips,
     )
+
+
+def _logic(entry: LogicEntry) -> Logic:
+    small = None if entry.small is None else SmallMemory(**values_of(entry.small))
+    return Logic(**{**values_of(entry), "small": small})
 
 
 def _check_sources(document: Document, entry: DeviceFile) -> None:

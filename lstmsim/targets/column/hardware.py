@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from lstmsim.numerics.products import Multiplier, once, per_unit
 from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
+from lstmsim.targets.column.parts.array import adapter, array, memories, vectors
+from lstmsim.targets.column.parts.control import control
+from lstmsim.targets.column.parts.lanes import lanes
+from lstmsim.targets.column.parts.sizes import Sizes
 from lstmsim.targets.column.shape import pass_shapes
-from lstmsim.targets.hardware import (
-    Demand,
-    Hardware,
-    LogicBits,
-    TailLanes,
-    layers_of,
-    most_vector_elements,
-    tail_bits,
-    tree_bits,
-    unit_bits,
-)
+from lstmsim.targets.hardware import Hardware, Part, TailLanes, layers_of
 from lstmsim.workload.cell import Cell
 from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.precision import Precision
@@ -51,40 +45,41 @@ class _ColumnHardware(Hardware):
         """In a column tile an element of the vector meets `vp` weights, each weight one element."""
         return 1, core.vp
 
-    def demands(self, core: ColumnCore, models: Sequence[Model], precision: Precision) -> tuple[Demand, ...]:
-        """The memories of one core. The weight memory has `weight_kib`, if the core gives it.
+    def parts(
+        self, core: ColumnCore, models: Sequence[Model], precision: Precision, summed: int, steps: Mapping[str, int]
+    ) -> tuple[Part, ...]:
+        """The parts of its generated hardware. The weight memory has `weight_kib`, if the core gives it.
 
         >>> from lstmsim.workload.cells import cell
-        >>> demands = HARDWARE.demands(
-        ...     ColumnCore(65536, 32, 2048), [Model("m", (Layer(cell("lstm"), 512, 512),))], Precision()
-        ... )
-        >>> [(each.name, each.bits, each.read_bits) for each in demands]
-        [('weights', 16777216, 524288), ('vectors', 12288, 256), ('tail', 73728, 9216)]
+        >>> lstm = Model("m", (Layer(cell("lstm"), 512, 512),))
+        >>> parts = HARDWARE.parts(ColumnCore(65536, 32, 2048), [lstm], Precision(), 1, {})
+        >>> [(each.name, each.bits, each.read_bits) for part in parts[:3] for each in part.memories]
+        [('sums', 131072, 65536), ('constants', 110592, 13824), ('weights', 16777216, 524288)]
         """
-        word = core.ep * core.vp * precision.weight_bits
+        sizes = Sizes(core, tuple(models), precision, steps)
         words = sum(weight_words(core, layer) for layer in layers_of(models))
-        vector_bits = core.threads * most_vector_elements(models) * precision.vector_bits
-        unit = core.tail_width * unit_bits(models, precision)
-        return (
-            Demand("weights", bits=words * word if core.weight_kib is None else 8192 * core.weight_kib, read_bits=word),
-            Demand("vectors", bits=vector_bits, read_bits=core.ep * precision.vector_bits, writes=1),
-            Demand("tail", bits=tail_bits(models, precision, core.threads), read_bits=unit, writes=1),
-        )
+        stored = None if core.weight_kib is None else 8192 * core.weight_kib
+        own = array(sizes, summed), adapter(sizes), memories(sizes, words, stored), vectors(sizes), lanes(sizes)
+        return (*own, *control(sizes))
 
     def tail(self, core: ColumnCore, cells: Sequence[Cell], precision: Precision) -> TailLanes:
-        """One multiplier for each operation of a lane. Cells that share a lane share its multipliers."""
+        """One multiplier for each operation of a lane. Kinds of cells have lanes of their own, behind shared adapters."""
         lane: Counter[Multiplier] = Counter()
+        shared: Counter[Multiplier] = Counter()
         single: Counter[Multiplier] = Counter()
         for cell in cells:
-            lane |= per_unit(cell, precision)
-            single |= once(cell, precision)
-        return TailLanes(core.tail_width, lane, single)
+            own = per_unit(cell, precision)
+            stages = max(len(stage.sums) for stage in cell.stages)
+            adapters = Counter({each: stages for each in own if each.kind == "adapter"})
+            shared |= adapters
+            lane += Counter({each: count for each, count in own.items() if each.kind != "adapter"})
+            single += once(cell, precision)
+        return TailLanes(core.tail_width, lane + shared, single)
 
-    def logic(self, core: ColumnCore, precision: Precision, summed: int) -> LogicBits:
-        """A tree and an accumulator for each row. For each thread, banks hold the sums of all rows."""
-        product, most = precision.weight_bits + precision.vector_bits, precision.accumulator_bits
-        adders = core.vp * (tree_bits(core.ep, product, summed, most) + most)
-        return LogicBits(adders, core.vp * most * core.accumulator_banks * core.threads)
+    @property
+    def not_counted(self) -> str:
+        """What neither multipliers nor logic count."""
+        return "routing, frames, dividers, square roots"
 
     def vector_reads(self, core: ColumnCore, layer: Layer) -> int:
         """Elements that a step reads: each vector is read once for each row block."""

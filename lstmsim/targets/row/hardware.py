@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from lstmsim.numerics.products import Multiplier
 from lstmsim.targets.hardware import (
     Demand,
     Hardware,
-    LogicBits,
+    Part,
     TailLanes,
     layers_of,
     most_vector_elements,
@@ -56,33 +56,14 @@ class _RowHardware(Hardware):
         """A weight meets as many vectors as inferences run together on one copy, an element one weight an engine."""
         return core.vectors, core.engines
 
-    def demands(self, core: RowCore, models: Sequence[Model], precision: Precision) -> tuple[Demand, ...]:
-        """The memories of one core."""
-        # One matrix register file an engine, one vector register file a tile (intel/fpga-npu, rtl/dpe_mrf.sv,
-        # mvu_vrf.sv).
-        files = core.tiles * core.replicas
-        word = core.ep * core.engines * core.replicas * precision.weight_bits
-        words = sum(weight_words(core, layer) for layer in layers_of(models))
-        vector_bits = core.batch * most_vector_elements(models) * precision.vector_bits
-        lanes = core.vector_lanes * core.replicas * precision.tail_bits
-        return (
-            Demand("weights", bits=words * word, read_bits=word, memories=files * core.engines),
-            Demand(
-                "vectors",
-                bits=vector_bits,
-                read_bits=core.ep * core.batch * precision.vector_bits,
-                memories=files,
-                writes=1,
-            ),
-            # A register file before the vector pipe and one in each of its two multi-function units.
-            Demand(
-                "tail",
-                bits=tail_bits(models, precision, core.batch),
-                read_bits=3 * lanes,
-                memories=3 * core.replicas,
-                writes=1,
-            ),
-        )
+    def parts(
+        self, core: RowCore, models: Sequence[Model], precision: Precision, summed: int, steps: Mapping[str, int]
+    ) -> tuple[Part, ...]:
+        """A tree and an accumulator for each engine of each tile, once for each inference of a batch; memories."""
+        product, most = precision.weight_bits + precision.vector_bits, precision.accumulator_bits
+        trees = core.tiles * tree_bits(core.lanes, product, summed, most)
+        array = Part("array", adders=core.engines * core.batch * (trees + core.tiles * most))
+        return array, Part("memories", memories=_demands(core, models, precision))
 
     def tail(self, core: RowCore, cells: Sequence[Cell], precision: Precision) -> TailLanes:
         """The same units for every cell: its sums are scaled as they come, its results as they leave."""
@@ -96,12 +77,6 @@ class _RowHardware(Hardware):
         lane[Multiplier("quantize", (widest, factor))] = 1
         return TailLanes(core.vector_lanes * core.replicas, lane, Counter())
 
-    def logic(self, core: RowCore, precision: Precision, summed: int) -> LogicBits:
-        """A tree and an accumulator for each engine of each tile, once for each inference of a batch."""
-        product, most = precision.weight_bits + precision.vector_bits, precision.accumulator_bits
-        trees = core.tiles * tree_bits(core.lanes, product, summed, most)
-        return LogicBits(core.engines * core.batch * (trees + core.tiles * most), 0)
-
     def vector_reads(self, core: RowCore, layer: Layer) -> int:
         """Each vector is read once a group of rows and gate."""
         return sum(
@@ -114,6 +89,35 @@ class _RowHardware(Hardware):
     def weight_sharing(self, core: RowCore) -> int:
         """Inferences that run together on one copy of the weights."""
         return core.vectors
+
+
+def _demands(core: RowCore, models: Sequence[Model], precision: Precision) -> tuple[Demand, ...]:
+    """The memories of one core."""
+    # One matrix register file an engine, one vector register file a tile (intel/fpga-npu, rtl/dpe_mrf.sv,
+    # mvu_vrf.sv).
+    files = core.tiles * core.replicas
+    word = core.ep * core.engines * core.replicas * precision.weight_bits
+    words = sum(weight_words(core, layer) for layer in layers_of(models))
+    vector_bits = core.batch * most_vector_elements(models) * precision.vector_bits
+    lanes = core.vector_lanes * core.replicas * precision.tail_bits
+    return (
+        Demand("weights", bits=words * word, read_bits=word, memories=files * core.engines),
+        Demand(
+            "vectors",
+            bits=vector_bits,
+            read_bits=core.ep * core.batch * precision.vector_bits,
+            memories=files,
+            writes=1,
+        ),
+        # A register file before the vector pipe and one in each of its two multi-function units.
+        Demand(
+            "tail",
+            bits=tail_bits(models, precision, core.batch),
+            read_bits=3 * lanes,
+            memories=3 * core.replicas,
+            writes=1,
+        ),
+    )
 
 
 HARDWARE = _RowHardware()

@@ -67,15 +67,20 @@ def adapter(sizes: Sizes) -> Part:
     )
 
 
-def memories(sizes: Sizes, weight_words: int) -> Part:
-    """The weights, and the registers behind them: the first one is the memory's own."""
+def memories(sizes: Sizes, weight_words: int, stored: int | None) -> Part:
+    """The weights, and the registers behind them: the first one is the memory's own.
+
+    weight_words: words of all models.
+    stored: bits of the memory; None: as many as the words have.
+    """
     core, precision = sizes.core, sizes.precision
     word = sizes.rows * core.ep * precision.weight_bits
     further = max(0, core.latency.read - 1)
+    words = weight_words if stored is None else max(1, stored // word)
     return Part(
         "weights",
         registers=further * word,
-        memories=(_loaded("weights", weight_words, word, core.latency.read == 0),),
+        memories=(_loaded("weights", words, word, core.latency.read == 0),),
     )
 
 
