@@ -15,6 +15,7 @@ from lstmsim.program.trace import Trace
 from lstmsim.targets.column.rtl.events import events_of, words_of
 from lstmsim.targets.column.rtl.plan import Design
 from lstmsim.targets.column.rtl.planning import design as plan_design
+from lstmsim.targets.column.rtl.readme import readme
 from lstmsim.targets.column.rtl.subset import refusals
 from lstmsim.targets.column.rtl.tables import config
 from lstmsim.targets.column.rtl.written import written_files
@@ -63,7 +64,12 @@ class _ColumnHardware(GeneratedHardware):
 
     def files(self, design: Design, numbers: Mapping[int, JobNumbers] | None) -> Mapping[str, str]:
         """The files of a design."""
-        own = {} if numbers is None else written_files(design, numbers)
+        from lstmsim import __version__
+
+        if numbers is None:
+            own = {"README.md": readme(design, __version__, None)}
+        else:
+            own = written_files(design, numbers, __version__)
         return {**_fixed(), "rtl/npu_config.vh": config(design), **own}
 
     def events(

@@ -6,18 +6,21 @@ from collections.abc import Mapping
 
 from lstmsim.numerics.jobs import JobNumbers
 from lstmsim.targets.column.rtl.lanes.files import lane_files
+from lstmsim.targets.column.rtl.memory_maps import memory_rows
 from lstmsim.targets.column.rtl.passes import passes_of
 from lstmsim.targets.column.rtl.picking import data_header, pick_modules
 from lstmsim.targets.column.rtl.plan import Design
+from lstmsim.targets.column.rtl.readme import readme
 from lstmsim.targets.column.rtl.words import constants, frames, hex_text, shifts_of, weights
 
 __all__ = ["written_files"]
 
 
-def written_files(design: Design, numbers: Mapping[int, JobNumbers]) -> dict[str, str]:
+def written_files(design: Design, numbers: Mapping[int, JobNumbers], version: str) -> dict[str, str]:
     """Give the files by path.
 
     design: the design.
+    version: of lstmsim.
     numbers: of every job, by its place in the scenario, in fixed point.
 
     `InputError` if jobs of one model have different weights, or if a memory is larger than the host's bus addresses.
@@ -25,6 +28,7 @@ def written_files(design: Design, numbers: Mapping[int, JobNumbers]) -> dict[str
     passes = passes_of(design, numbers)
     shifts, lanes = shifts_of(design, passes), lane_files(design, numbers)
     return {
+        "README.md": readme(design, version, memory_rows(design, passes, shifts)),
         "rtl/npu_data.vh": data_header(design, shifts),
         "rtl/npu_pick.v": pick_modules(design),
         "rtl/npu_tail_lane.v": lanes.verilog,
