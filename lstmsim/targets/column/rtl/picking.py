@@ -42,10 +42,13 @@ class Shifts:
 
     bits: width of a held shift.
     left: what is added to each shift before it is held; negative if all of them shift far to the right.
+    rows: for each stage row the held shift of each of its sums, where rows of a matrix share one; empty where they do
+        not, so that the shifts are held with the other constants.
     """
 
     bits: int
     left: int
+    rows: tuple[tuple[int, ...], ...] = ()
 
 
 def sums_of(plan: CorePlan) -> int:
@@ -69,18 +72,23 @@ def data_header(design: Design, shifts: Shifts) -> str:
         Column("D_SUMS", tuple(map(sums_of, design.cores))),
         Column("D_SLOTS", tuple(map(slots_of, design.cores))),
     ]
-    numbers = number_text([("SHIFT_BITS", shifts.bits), ("ADAPTER_LEFT", shifts.left)])
+    stored = int(not shifts.rows)
+    numbers = number_text([("SHIFT_BITS", shifts.bits), ("SHIFTS_STORED", stored), ("ADAPTER_LEFT", shifts.left)])
     return "\n".join([head, numbers, *map(column_text, columns)]) + "\n"
 
 
-def pick_modules(design: Design) -> str:
-    """Give the text of `npu_pick.v`: which sums a turn reads, which a tile adds to, and the lanes of each core."""
+def pick_modules(design: Design, shifts: Shifts) -> str:
+    """Give the text of `npu_pick.v`: which sums a turn reads, which a tile adds to, and the lanes of each core.
+
+    design: the design.
+    shifts: of its adapters.
+    """
     parts = [_HEAD]
     first_row = first_read = 0
     plans = [plan for plan in design.cores if plan.kinds]
     for plan in plans:
         rows = [row for program in plan.programs if program is not None for row in program.stages]
-        parts += [_pick(plan, rows, first_row), _slots(plan, rows, first_read)]
+        parts += [_pick(plan, rows, first_row, shifts), _slots(plan, rows, first_read)]
         first_row += len(rows)
         first_read += sum(len(row.reads) for row in rows)
     cores = [plan.number for plan in plans]
@@ -100,6 +108,7 @@ _PICK_PORTS = (
     ("input wire [W_NUMBER-1:0]", "number"),
     ("input wire [ARRAY_ROWS*SLOTS*ACCUMULATOR_BITS-1:0]", "sums"),
     ("output wire [WIDTH*SUMS*ACCUMULATOR_BITS-1:0]", "picked"),
+    ("output wire [SUMS*SHIFT_BITS-1:0]", "shifts"),
 )
 _SLOT_PORTS = (
     ("input wire [W_READ-1:0]", "read"),
@@ -130,7 +139,7 @@ def _choice(name: str, ports: Sequence[tuple[str, str]], cores: Sequence[int]) -
     return _module(name, ports, body, "CORE", " #(parameter CORE = 0)")
 
 
-def _pick(plan: CorePlan, rows: Sequence[StageRow], first: int) -> str:
+def _pick(plan: CorePlan, rows: Sequence[StageRow], first: int, shifts: Shifts) -> str:
     """The module that chooses what a turn reads: a part of the array's sums, in the order of lanes and sums."""
     width, slots = plan.core.tail_width, slots_of(plan)
     shapes: dict[tuple[int, int], list[int]] = {}
@@ -155,8 +164,23 @@ def _pick(plan: CorePlan, rows: Sequence[StageRow], first: int) -> str:
     for place, (key, places) in enumerate(groups):
         label = "default" if place == len(groups) - 1 else ", ".join(map(str, places))
         lines += _picked(plan, key, label, wide[key], turns[key])
-    lines += ["    endcase", "  end", "  assign picked = result;", ""]
+    lines += ["    endcase", "  end", "  assign picked = result;", *_fixed_shifts(shifts, first, len(rows)), ""]
     return _module(f"npu_pick_c{plan.number}", _PICK_PORTS, "\n".join(lines), str(plan.number))
+
+
+def _fixed_shifts(shifts: Shifts, first: int, count: int) -> list[str]:
+    """The shifts of the rows of a core, where they are not among the constants."""
+    if not shifts.rows:
+        return ["  assign shifts = 0;"]
+    lines = ["  reg [SUMS*SHIFT_BITS-1:0] shift;", "  always @*", "    case (row)"]
+    own = shifts.rows[first : first + count]
+    different = list(dict.fromkeys(own))
+    for number, held in enumerate(different):
+        places = [str(first + place) for place, each in enumerate(own) if each == held]
+        label = "default" if number == len(different) - 1 else ", ".join(places)
+        words = ", ".join(f"{shifts.bits}'d{each}" for each in reversed(held))
+        lines.append(f"      {label}: shift = {{{words}}};")
+    return [*lines, "    endcase", "  assign shifts = shift;"]
 
 
 def _picked(plan: CorePlan, key: tuple[int, int], label: str, wide: int, turns: int) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +49,7 @@ def word_bits(design: Design, plan: CorePlan, shifts: Shifts) -> dict[str, int]:
     shifts: of the adapters.
     """
     precision, core = design.precision, plan.core
-    entry = precision.multiplier_bits + shifts.bits + _BIAS_BITS
+    entry = precision.multiplier_bits + (0 if shifts.rows else shifts.bits) + _BIAS_BITS
     return {
         "weights": plan.rows * core.ep * precision.weight_bits,
         "frames": core.ep * precision.vector_bits,
@@ -162,23 +163,30 @@ def _grouped(vectors: Integers, ep: int) -> Integers:
 
 
 def shifts_of(design: Design, passes: Mapping[Pass, FixedArithmetic]) -> Shifts:
-    """Choose how the adapters hold their shifts: the smallest one as 0.
+    """Choose how the adapters hold their shifts: the smallest one as 0; as wires, if each sum has one for all units.
 
     design: the design.
     passes: arithmetic of every pass.
 
     >>> from lstmsim.workload.precision import Precision
     >>> shifts_of(Design("", (), (), (), Precision(), 1.0), {})
-    Shifts(bits=1, left=0)
+    Shifts(bits=1, left=0, rows=())
     """
-    every = [
-        _cut(each.shift[each.factor > 0], design.precision) for own in passes.values() for each in own.adapters.values()
-    ]
+    precision = design.precision
+    every = [_cut(each.shift[each.factor > 0], precision) for own in passes.values() for each in own.adapters.values()]
     known = np.concatenate([*every, np.zeros(0, np.int64)])
-    if not len(known):
-        return Shifts(1, 0)
-    low, high = int(known.min()), int(known.max())
-    return Shifts(max(1, (high - low).bit_length()), -low)
+    low, high = (int(known.min()), int(known.max())) if len(known) else (0, 0)
+    held = Shifts(max(1, (high - low).bit_length()), -low)
+    if precision.shift != "common":
+        return held
+    rows = []
+    for plan in design.cores:
+        for program, row in _rows(plan):
+            own = passes[program.model, row.layer, row.direction]
+            sums = own.layer.cell.stages[row.stage].sums
+            # a sum of nothing but zeros may have any shift
+            rows.append(tuple(int(np.clip(own.adapters[each.name].shift[0], low, high)) - low for each in sums))
+    return replace(held, rows=tuple(rows))
 
 
 def _cut(shift: Integers, precision: Precision) -> Integers:
@@ -208,7 +216,7 @@ def constants(design: Design, passes: Mapping[Pass, FixedArithmetic], shifts: Sh
 def _constant_rows(plan: CorePlan, row: StageRow, own: FixedArithmetic, shifts: Shifts) -> NDArray[np.uint8]:
     """The bits of the words of a stage, [turns, bits]."""
     precision, width = own.precision, plan.core.tail_width
-    fields = {"factor": precision.multiplier_bits, "shift": shifts.bits, "bias": _BIAS_BITS}
+    fields = {"factor": precision.multiplier_bits, "shift": 0 if shifts.rows else shifts.bits, "bias": _BIAS_BITS}
     turns = -(-row.units // width)
     words = np.zeros((row.blocks, turns * width, sums_of(plan), sum(fields.values())), np.uint8)
     units = np.arange(row.unit_count)

@@ -30,7 +30,7 @@ def written_files(design: Design, numbers: Mapping[int, JobNumbers], version: st
     return {
         "README.md": readme(design, version, memory_rows(design, passes, shifts)),
         "rtl/npu_data.vh": data_header(design, shifts),
-        "rtl/npu_pick.v": pick_modules(design),
+        "rtl/npu_pick.v": pick_modules(design, shifts),
         "rtl/npu_tail_lane.v": lanes.verilog,
         "data/weights.hex": hex_text(weights(design, passes)),
         "data/frames.hex": hex_text(frames(design, passes, numbers)),

@@ -8,6 +8,8 @@ module npu_adapter #(
   parameter ACCUMULATOR_BITS = 32,
   parameter MULTIPLIER_BITS = 16,
   parameter SHIFT_BITS = 6,
+  // Whether the constants have a shift for each sum; else all come from `fixed_shifts`, which then are wires.
+  parameter SHIFTS_STORED = 1,
   // Added to all shifts: what is shifted is first moved up by as many bits, so that no shift is negative. Negative itself
   // if all shifts go far to the right.
   parameter LEFT = 0,
@@ -21,21 +23,29 @@ module npu_adapter #(
   input wire clock,
   input wire [SUMS*ACCUMULATOR_BITS-1:0] sums,
   // SELECTED cycles behind the sums, as a memory gives them.
-  input wire [SUMS*(MULTIPLIER_BITS+SHIFT_BITS+32)-1:0] constants,
+  input wire [SUMS*(MULTIPLIER_BITS+(SHIFTS_STORED?SHIFT_BITS:0)+32)-1:0] constants,
+  input wire [SUMS*SHIFT_BITS-1:0] fixed_shifts,
   output wire [SUMS*TAIL_BITS-1:0] adapted
 );
   localparam BIAS_BITS = 32;
-  localparam C = MULTIPLIER_BITS + SHIFT_BITS + BIAS_BITS;
+  localparam STORED_BITS = SHIFTS_STORED ? SHIFT_BITS : 0;
+  localparam C = MULTIPLIER_BITS + STORED_BITS + BIAS_BITS;
   genvar s;
   generate
     for (s = 0; s < SUMS; s = s + 1) begin : adapters
+      wire [SHIFT_BITS-1:0] shift;
+      if (SHIFTS_STORED) begin : stored
+        assign shift = constants[s*C+MULTIPLIER_BITS +: SHIFT_BITS];
+      end else begin : wired
+        assign shift = fixed_shifts[s*SHIFT_BITS +: SHIFT_BITS];
+      end
       npu_adapter_lane #(
         .ACCUMULATOR_BITS(ACCUMULATOR_BITS), .MULTIPLIER_BITS(MULTIPLIER_BITS), .SHIFT_BITS(SHIFT_BITS), .LEFT(LEFT),
         .TAIL_BITS(TAIL_BITS), .SELECTED(SELECTED), .MULTIPLIED(MULTIPLIED), .SHIFTED(SHIFTED), .SATURATED(SATURATED)
       ) lane (
         .clock(clock), .total(sums[s*ACCUMULATOR_BITS +: ACCUMULATOR_BITS]),
-        .factor(constants[s*C +: MULTIPLIER_BITS]), .shift(constants[s*C+MULTIPLIER_BITS +: SHIFT_BITS]),
-        .bias(constants[s*C+MULTIPLIER_BITS+SHIFT_BITS +: BIAS_BITS]), .result(adapted[s*TAIL_BITS +: TAIL_BITS])
+        .factor(constants[s*C +: MULTIPLIER_BITS]), .shift(shift),
+        .bias(constants[s*C+MULTIPLIER_BITS+STORED_BITS +: BIAS_BITS]), .result(adapted[s*TAIL_BITS +: TAIL_BITS])
       );
     end
   endgenerate

@@ -37,7 +37,7 @@ module npu_datapath #(
   localparam integer D = C_DEPTH[CORE * C_DEPTH_B +: C_DEPTH_B];
   localparam integer SUMS = D_SUMS[CORE * D_SUMS_B +: D_SUMS_B];
   localparam integer SLOTS = D_SLOTS[CORE * D_SLOTS_B +: D_SLOTS_B];
-  localparam CONSTANT_BITS = MULTIPLIER_BITS + SHIFT_BITS + 32;
+  localparam CONSTANT_BITS = MULTIPLIER_BITS + (SHIFTS_STORED ? SHIFT_BITS : 0) + 32;
   localparam W_MEMORY = MEMORIES > 1 ? $clog2(MEMORIES) : 1;
 
   input wire clock;
@@ -180,7 +180,11 @@ module npu_datapath #(
   localparam MULTIPLIED = CONVERT - SELECTED - SHIFTED - SATURATED;
 
   wire [WIDTH*SUMS*ACCUMULATOR_BITS-1:0] picked;
-  npu_pick #(.CORE(CORE)) pick (.row(t_row), .number(t_number), .sums(totals), .picked(picked));
+  wire [SUMS*SHIFT_BITS-1:0] row_shifts;
+  wire [SUMS*SHIFT_BITS-1:0] fixed_shifts;
+  npu_pick #(.CORE(CORE)) pick (.row(t_row), .number(t_number), .sums(totals), .picked(picked), .shifts(row_shifts));
+  npu_delay #(.WIDTH(SUMS * SHIFT_BITS), .CYCLES(SELECTED)) shift_delay
+    (.clock(clock), .in(row_shifts), .out(fixed_shifts));
 
   wire [WIDTH*SUMS*CONSTANT_BITS-1:0] constants;
   npu_memory #(.WIDTH(WIDTH * SUMS * CONSTANT_BITS), .WORDS(CONSTANT_WORDS), .READ(SELECTED), .W_ADDRESS(W_CONSTANT))
@@ -192,9 +196,9 @@ module npu_datapath #(
   wire [WIDTH*SUMS*TAIL_BITS-1:0] sums;
   npu_adapter #(
     .SUMS(WIDTH * SUMS), .ACCUMULATOR_BITS(ACCUMULATOR_BITS), .MULTIPLIER_BITS(MULTIPLIER_BITS), .SHIFT_BITS(SHIFT_BITS),
-    .LEFT(ADAPTER_LEFT), .TAIL_BITS(TAIL_BITS),
+    .SHIFTS_STORED(SHIFTS_STORED), .LEFT(ADAPTER_LEFT), .TAIL_BITS(TAIL_BITS),
     .SELECTED(SELECTED), .MULTIPLIED(MULTIPLIED), .SHIFTED(SHIFTED), .SATURATED(SATURATED)
-  ) adapter (.clock(clock), .sums(picked), .constants(constants), .adapted(sums));
+  ) adapter (.clock(clock), .sums(picked), .constants(constants), .fixed_shifts({WIDTH{fixed_shifts}}), .adapted(sums));
 
   // --- tail ---
 
