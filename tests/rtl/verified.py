@@ -1,0 +1,48 @@
+"""Scenarios as RTL, simulated and compared with lstmsim."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import save_file
+
+from lstmsim.api.rtl import RtlReport, run_rtl
+from lstmsim.api.run import load_scenario
+from lstmsim.formats.scenario.job_initial import state_shapes
+
+__all__ = ["verify", "write_states"]
+
+
+def verify(
+    mapping: Mapping[str, Any], folder: Path, *, simulator: str = "icarus", timing_only: bool = False
+) -> RtlReport:
+    """Write, simulate and compare a scenario; weights are drawn. `folder` gets the scenario, too."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_states(mapping, folder)
+    path = folder / "scenario.yaml"
+    path.write_text(json.dumps(mapping, indent=1))
+    design = folder / "design"
+    weights = None if timing_only else 1
+    return run_rtl(path, design, verify=True, simulator=simulator, timing_only=timing_only, random_weights=weights)
+
+
+def write_states(mapping: Mapping[str, Any], folder: Path) -> None:
+    """Write the files of states with which jobs begin: of some states, drawn from the file's name."""
+    without = {**mapping, "jobs": [{k: v for k, v in job.items() if k != "initial"} for job in mapping["jobs"]]}
+    scenario = load_scenario(without)
+    for job, known in zip(mapping["jobs"], scenario.jobs, strict=True):
+        if not str(job.get("initial", "")).endswith(".safetensors"):
+            continue
+        random = np.random.default_rng(sum(map(ord, job["initial"])))
+        tensors = {}
+        recurrent = [number for number, layer in enumerate(known.model.layers) if layer.cell.recurrent]
+        for number, directions in zip(recurrent, state_shapes(known.model), strict=True):
+            for name, states in zip(("forward", "backward"), directions, strict=False):
+                for state, units in states.items():
+                    if not tensors or random.random() < 0.7:
+                        tensors[f"layers.{number}.{name}.initial.{state}"] = random.uniform(-1, 1, units)
+        save_file(tensors, str(folder / job["initial"]))
