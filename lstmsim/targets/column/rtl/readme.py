@@ -13,8 +13,8 @@ __all__ = ["readme"]
 
 _RUN = """\
 `sh sim/run.sh` simulates it with Icarus Verilog and writes `events.txt`. `diff golden/events.txt events.txt` then says
-nothing if the hardware does in every cycle what lstmsim says. Section 10 of docs/rtl.md of lstmsim describes modules and
-signals."""
+nothing if the hardware does in every cycle what lstmsim says. Section 10 of docs/rtl.md of lstmsim describes modules
+and signals."""
 
 _TIMING = """\
 This design has no numbers: `sh sim/run.sh -DNPU_TIMING_ONLY` simulates its control alone. `lstmsim rtl` without
@@ -70,12 +70,12 @@ The control store (sizes, rows of models, jobs) is in `rtl/npu_config.vh`, not o
 
 _ASSUMED = """\
 * The host posts jobs in the order of the table. Weights and frames are in their memories before their job reads them.
-* Frames of all jobs have a place in the frame memories of every core on which the job may run. A host with endless input
-  uses these places anew.
-* Memories answer within their latency. Block memories with an output register need `read` of at least 2, and the rotator
-  of the vector memories one more. A latency of 0 is a memory that answers in the same cycle.
-* Nothing is said about the clock that can be reached: registers are spread inside operations, but no tool has placed this
-  design."""
+* Frames of all jobs have a place in the frame memories of every core on which the job may run. A host with endless
+  input uses these places anew.
+* Memories answer within their latency. Block memories with an output register need `read` of at least 2, and the
+  rotator of the vector memories one more. A latency of 0 is a memory that answers in the same cycle.
+* Nothing is said about the clock that can be reached: registers are spread inside operations, but no tool has placed
+  this design."""
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
