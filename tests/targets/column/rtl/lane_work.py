@@ -1,10 +1,10 @@
-"""Turns of the tail with random sums, as close behind each other as the contract allows, and what the lanes must give."""
+"""Turns of the tail with random sums, as close to each other as the contract allows, and what lanes must give."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from lstmsim.numerics.fixed import FixedArithmetic
 from lstmsim.numerics.golden import initial_states
 from lstmsim.numerics.jobs import JobData, JobNumbers, fixed_numbers
-from lstmsim.numerics.weights import random_network, random_stimulus
+from lstmsim.numerics.weights import Stimulus, random_network, random_stimulus
 from lstmsim.targets.column.core import ColumnCore
 from lstmsim.targets.column.npu import ColumnNpu
 from lstmsim.targets.column.rtl.lanes.files import lane_files
@@ -20,10 +20,11 @@ from lstmsim.targets.column.rtl.plan import Design
 from lstmsim.targets.column.rtl.planning import design
 from lstmsim.targets.column.rtl.rows import StageRow
 from lstmsim.targets.column.rtl.tables import config
-from lstmsim.targets.column.rtl.widths import depth_of, stages_of, widths
+from lstmsim.targets.column.rtl.widths import depth_of, widths
 from lstmsim.targets.column.tail import depths
 from lstmsim.targets.column.turns import wanted
-from lstmsim.workload.model import Model
+from lstmsim.workload.cell import Cell
+from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.precision import Precision
 from lstmsim.workload.scenario import Job, Scenario
 from lstmsim.workload.segments import segments
@@ -33,12 +34,12 @@ from tests.targets.column.rtl.bench import simulated
 
 @dataclass
 class Turn:
-    """A turn of the tail and the sums that it gets; `gives`: what outputs must be, by slot: cycle and elements."""
+    """A turn of the tail, the sums of each lane, and the elements of each output with its delay."""
 
     cycle: int
     fields: dict[str, int]
     sums: list[list[int]]
-    gives: dict[int, list[int]] = field(default_factory=dict)
+    gives: dict[tuple[str, int], list[int]] = field(default_factory=dict)
 
 
 def numbers_of(models: Sequence[Model], precision: Precision, initial: bool = False) -> dict[int, JobNumbers]:
@@ -53,9 +54,7 @@ def numbers_of(models: Sequence[Model], precision: Precision, initial: bool = Fa
     return fixed_numbers(data, precision)
 
 
-def _begun(model: Model, stimulus, index: int):  # type: ignore[no-untyped-def]
-    from dataclasses import replace
-
+def _begun(model: Model, stimulus: Stimulus, index: int) -> Stimulus:
     generator = np.random.default_rng(index)
     given = {
         (number, direction): {name: generator.uniform(-1, 1, layer.width(name)) for name in layer.cell.states}
@@ -91,9 +90,6 @@ class Work:
         ]
         return np.array(chosen, np.int64)
 
-    def _steps(self, thread: int) -> Iterator[list[tuple[int, list[Turn]]]]:
-        """Of each step and pass, the blocks in order: (earliest start after the starts before, its turns)."""
-
     def _merged(self) -> list[Turn]:
         """All turns in the order of their cycles: each cycle without a block takes a thread whose block may start."""
         streams = [_Stream(self, thread) for thread in range(len(self.models))]
@@ -108,20 +104,19 @@ class Work:
             cycle += len(taken)
         return turns
 
-    def files(self) -> dict[str, str]:
-        self.lane_files = lane_files(self.design, self.numbers)
-        return {"npu_tail_lane.v": self.lane_files.verilog, "npu_config.vh": config(self.design)}
+    def run(self, folder: Path, changed: Callable[[str], str] = str) -> None:
+        """Simulate, and hold every output element against the golden one.
 
-    def run(self, folder: Path) -> None:
-        """Simulate, and hold every output element against the golden one."""
-        files = self.files()
+        changed: makes another Verilog of the lanes' own.
+        """
+        made = lane_files(self.design, self.numbers)
+        files = {"npu_tail_lane.v": changed(made.verilog), "npu_config.vh": config(self.design)}
         wide, deep, plan, convert = widths(self.design), depth_of(self.plan), self.plan, self.core.latency.convert
-        sizes = dict(
-            valid=1, thread=wide["W_THREAD"], job=wide["W_JOB"], row=wide["W_ROW"], segment=wide["W_SEGMENT"],
-            step=wide["W_STEP"], turn=wide["W_TURN"], units=wide["W_UNIT"], parameter=wide["W_TURN"], zero=1, initial=1,
-            last_turn=1, last_block=1, block=wide["W_BLOCK"], number=wide["W_NUMBER"],
-        )  # fmt: skip
-        writes = (*self.lane_files.tables, *self.lane_files.parameters, *self.lane_files.initial)
+        sizes = dict.fromkeys(("valid", "zero", "initial", "last_turn", "last_block"), 1)
+        sizes |= {name: wide[f"W_{name.upper()}"] for name in ("thread", "job", "row", "segment", "step", "turn")}
+        sizes |= {name: wide[f"W_{name.upper()}"] for name in ("block", "number")}
+        sizes |= {"units": wide["W_UNIT"], "parameter": wide["W_TURN"]}
+        writes = (*made.tables, *made.parameters, *made.initial)
         first = len(writes)
         at = {each.cycle: each for each in self.turns}
         last = max(at) + deep + 2
@@ -152,9 +147,9 @@ class Work:
         given = simulated(folder, "npu_lanes_c0", {"D": deep}, inputs, outputs, cycles, written=files)[first:]
         checked = 0
         for turn in self.turns:
-            for (name, delay), wanted_ in turn.gives.items():  # type: ignore[misc]
+            for (name, delay), elements in turn.gives.items():
                 there = parts(given[turn.cycle + delay][name], self.precision.vector_bits, sign=True)
-                assert there[: len(wanted_)] == wanted_, (name, turn, there)
+                assert there[: len(elements)] == elements, (name, turn, there)
                 checked += 1
         assert checked
 
@@ -275,23 +270,23 @@ class _Stream:
             for unit in units:
                 self.times[row.number, index, unit, step] = cycle + place
             address = row.turn_base + block * per_block + place
-            fields = dict(
-                valid=1,
-                thread=self.thread,
-                job=self.thread,
-                row=self.base + row.number,
-                segment=self.segment_base + row.segments[index].number,
-                step=step,
-                turn=self.thread * work.plan.turns + address,
-                units=len(units),
-                parameter=address,
-                zero=int(step == 0 and work.plan.jobs[self.thread].initial < 0),  # type: ignore[union-attr]
-                initial=int(step == 0 and work.plan.jobs[self.thread].initial >= 0),  # type: ignore[union-attr]
-                last_turn=int(place == len(every) - 1),
-                last_block=int(block == row.blocks - 1),
-                block=block,
-                number=place,
-            )
+            fields = {
+                "valid": 1,
+                "thread": self.thread,
+                "job": self.thread,
+                "row": self.base + row.number,
+                "segment": self.segment_base + row.segments[index].number,
+                "step": step,
+                "turn": self.thread * work.plan.turns + address,
+                "units": len(units),
+                "parameter": address,
+                "zero": int(step == 0 and work.plan.jobs[self.thread].initial < 0),  # type: ignore[union-attr]
+                "initial": int(step == 0 and work.plan.jobs[self.thread].initial >= 0),  # type: ignore[union-attr]
+                "last_turn": int(place == len(every) - 1),
+                "last_block": int(block == row.blocks - 1),
+                "block": block,
+                "number": place,
+            }
             sums = [[int(values[each.name][unit]) for each in cell.stages[row.stage].sums] for unit in units]
             turn = Turn(cycle + place, fields, sums if not index else [])
             segment = next(each for each in segments(cell) if (each.stage, each.index) == (row.stage, index))
@@ -299,18 +294,16 @@ class _Stream:
                 if any(each.name == node for each in segment.nodes):
                     delay = max(1, depth[node] + work.core.latency.writeback) - 1
                     name = f"y_{kind.number}_{slot}"
-                    turn.gives[name, delay] = [int(values[node][unit]) for unit in units]  # type: ignore[index]
+                    turn.gives[name, delay] = [int(values[node][unit]) for unit in units]
             turns.append(turn)
         self.before = cycle + len(turns)
         return turns
 
 
-def models_of(cell, hidden: Sequence[int], projection: int = 3) -> list[Model]:  # type: ignore[no-untyped-def]
-    """A model of one layer for each size."""
-    from lstmsim.workload.model import Layer
-
-    given = projection if cell.projected else None
-    return [Model(f"m{size}", (Layer(cell, size, 3, projection=given),)) for size in hidden]
-
-
-__all__ = ["Mapping", "Turn", "Work", "models_of", "stages_of"]
+def models_of(*cells: Cell, hidden: Sequence[int] = (5, 7, 3)) -> list[Model]:
+    """A model of one layer for each cell."""
+    sizes = [hidden[number % len(hidden)] for number in range(len(cells))]
+    return [
+        Model(f"m{number}", (Layer(cell, size, 3, projection=4 if cell.projected else None),))
+        for number, (cell, size) in enumerate(zip(cells, sizes, strict=True))
+    ]
