@@ -33,9 +33,8 @@ def passes_of(design: Design, numbers: Mapping[int, JobNumbers]) -> dict[Pass, F
                 held = passes.setdefault((job.model, layer, direction), own)
                 different |= held.weights is not own.weights
         if different:
-            text = (
-                f"has other weights than an earlier job of model {design.models[job.model]!r}, which the RTL holds once"
-            )
+            model = design.models[job.model]
+            text = f"must be those of the earlier jobs of model {model!r}, which the RTL holds once"
             mistakes.append(Mistake(f"job {job.name}: weights", text))
     if mistakes:
         raise InputError(mistakes)
