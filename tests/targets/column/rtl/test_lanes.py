@@ -14,6 +14,7 @@ from lstmsim.targets.column.npu import ColumnNpu
 from lstmsim.targets.column.rtl.lanes.files import lane_files
 from lstmsim.targets.column.rtl.lanes.netlist import Netlist, Pipe, Signal, spread
 from lstmsim.targets.column.rtl.lanes.operations import Operand, Result, compute, places
+from lstmsim.targets.column.rtl.lanes.schedule import Schedule
 from lstmsim.targets.column.rtl.subset import refusals
 from lstmsim.workload.cell import Cell, stage_of
 from lstmsim.workload.cells import cell, graph
@@ -193,3 +194,9 @@ def test_values_that_would_change_lanes_are_refused_with_the_key() -> None:
     assert places_ == [["chip chip: cores.0.tail_width"] * 2, []]
     # cycles alone do not need the lanes
     assert refusals(scenarios[0], None) == []
+
+
+def test_a_parameter_of_two_stages_has_one_place() -> None:
+    nodes = graph("pa multiply p a; v quantize pa; pc multiply p c; h' quantize pc")
+    own = Cell("two", (stage_of("a[x] b[x]"), stage_of("c[v b]")), nodes, {"h": "h'"}, ("p",))
+    assert [*Schedule(own, Latency(), 2).crossings()] == [("p", 0, 1)]

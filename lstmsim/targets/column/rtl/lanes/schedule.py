@@ -159,13 +159,18 @@ class Schedule:
         return tuple(dict.fromkeys(each.name for each in reads if self.rows.get(each.name) == "scalar"))
 
     def crossings(self) -> Iterator[tuple[str, int, int]]:
-        """Yield what is kept for a reader of another stage: name, the giver's stage, the reader's stage."""
+        """Yield what is in one place for units of two stages: name, the giver's stage, the reader's stage.
+
+        A parameter that several stages read is given by the first of them.
+        """
+        first: dict[str, int] = {}
         for segment in self.segments:
             for each in self.reads(segment, False):
-                if each.kept and (stage := self.segments[self.home[each.kept.giver]].stage) != segment.stage:
-                    yield each.name, stage, segment.stage
-
-    @cached_property
-    def deepest(self) -> int:
-        """Cycles since the turn of the last thing that a lane does for it."""
-        return max(self.depth.values())
+                if each.kept:
+                    giver = self.segments[self.home[each.kept.giver]].stage
+                elif each.name in self.cell.parameters:
+                    giver = first.setdefault(each.name, segment.stage)
+                else:
+                    continue
+                if giver != segment.stage:
+                    yield each.name, giver, segment.stage
