@@ -98,9 +98,11 @@ module npu_adapter_lane #(
   npu_delay #(.WIDTH(S), .CYCLES(SHIFTED)) moved_register (.clock(clock), .in(moved), .out(shifted));
   npu_delay #(.WIDTH(32), .CYCLES(SHIFTED)) bias_again (.clock(clock), .in(bias_multiplied), .out(bias_shifted));
 
-  wire signed [S-1:0] half_added = shifted + $signed({{(S - 2){1'b0}}, 2'b01});
-  wire signed [S-2:0] rounded = half_added[S-1:1];
-  wire signed [R-1:0] sum = rounded + bias_shifted;
+  // Half up is the bit below the point as a carry: rounding and bias take one adder, of which bit 0 makes the carry.
+  wire signed [R:0] rounded = {{(R - S + 1){shifted[S-1]}}, shifted[S-1:1], 1'b1};
+  wire signed [R:0] biased = {{(R - 32){bias_shifted[31]}}, bias_shifted, shifted[0]};
+  wire signed [R:0] added = rounded + biased;
+  wire signed [R-1:0] sum = added[R:1];
   wire fits = &sum[R-1:TAIL_BITS-1] | ~|sum[R-1:TAIL_BITS-1];
   wire [TAIL_BITS-1:0] saturated = fits ? sum[TAIL_BITS-1:0] : {sum[R-1], {(TAIL_BITS - 1){~sum[R-1]}}};
   npu_delay #(.WIDTH(TAIL_BITS), .CYCLES(SATURATED)) result_register (.clock(clock), .in(saturated), .out(result));
