@@ -95,7 +95,9 @@ def table_memories(core: CoreLanes, kind: int, nodes: Sequence[str]) -> list[tup
         bits, tables = word_bits(lanes.bits(node), lanes.linear), max(lanes.tables(node)[1]) + 1
         words = tables << core.cell_bits
         write, where = f"table_write[{number}]", f"table_address[{(words - 1).bit_length() - 1}:0]"
-        texts.append(memory(f"t_{safe(node)}", bits, words, write, where, f"table_word[{bits - 1}:0]"))
+        declared, written = memory(f"t_{safe(node)}", bits, words, write, where, f"table_word[{bits - 1}:0]")
+        # nobody reads a table while it is loaded: a block memory needs no logic for that
+        texts.append((f"  (* no_rw_check *)\n{declared}", written))
     return texts
 
 

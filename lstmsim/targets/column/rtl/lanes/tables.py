@@ -13,8 +13,9 @@ __all__ = ["LINEAR_ORDER", "TABLE_ORDER", "activation", "word_bits"]
 #: Bits of an argument's place within its cell that count.
 _WITHIN = 24
 
-#: Steps place, read, multiply, add: in which order they get registers. Behind the read first: it is the memory's own.
-LINEAR_ORDER = (4, 2, 3, 1, 0, 3)
+#: Steps place, read, multiply, round, add: in which order they get registers. Behind the read first: that one is the
+#: memory's own.
+LINEAR_ORDER = (5, 2, 3, 1, 4, 0, 3, 2)
 #: Steps place, read.
 TABLE_ORDER = (2, 1, 0)
 
@@ -56,10 +57,11 @@ def activation(
     product = pipe.wire("product", rise.bits + part_.bits, f"{rise.name} * {part_.name}")
     value, product = pipe.step(value, product)
     fine = part_.bits - 2
-    if not fine:
-        return pipe.end(pipe.wire("line", bits, f"{value.name} + {product.name}"))
-    half = literal(1 << (fine - 1), product.bits)
-    rest = pipe.wire("rest", product.bits, f"({product.name} + {half}) >>> {fine}")
+    rest = product
+    if fine:
+        half = literal(1 << (fine - 1), product.bits)
+        rest = pipe.wire("rest", product.bits, f"({product.name} + {half}) >>> {fine}")
+    value, rest = pipe.step(value, rest)
     return pipe.end(pipe.wire("line", bits, f"{value.name} + {rest.name}"))
 
 
