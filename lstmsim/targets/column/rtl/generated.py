@@ -91,7 +91,7 @@ class _ColumnHardware(GeneratedHardware):
 def _fixed() -> dict[str, str]:
     """The files that are the same for every design."""
     folder = package_files("lstmsim.targets.column.rtl") / "verilog"
-    modules = {f"rtl/{each.name}": each for each in folder.iterdir() if each.name.endswith(".v")}
+    modules = {f"rtl/{each.name}": each for each in folder.iterdir() if each.name.endswith((".v", ".vh"))}
     bench = {f"sim/{each.name}": each for each in (folder / "sim").iterdir() if each.name.endswith((".v", ".sh"))}
     return {path: each.read_text(encoding="utf-8") for path, each in sorted({**modules, **bench}.items())}
 

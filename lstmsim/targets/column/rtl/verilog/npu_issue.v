@@ -14,6 +14,7 @@ module npu_issue (
 );
   parameter CORE = 0;
   `include "npu_config.vh"
+  `include "npu_words.vh"
   localparam integer THREADS = C_THREADS[CORE * C_THREADS_B +: C_THREADS_B];
   localparam integer OUTPUTS = C_MEMORIES[CORE * C_MEMORIES_B +: C_MEMORIES_B];
   localparam integer FINE = C_FINE[CORE * C_FINE_B +: C_FINE_B];
@@ -73,12 +74,8 @@ module npu_issue (
   // 0 busy, 1 switch, 2 hazard, 3 backpressure, 4 input, 5 drain, 6 idle.
   output wire [2:0] cycle_name;
 
-  // What a thread says of its next tile, in one word.
-  localparam TILE = W_JOB + W_ROW + W_READ + W_STEP + W_BLOCK + W_GROUP + W_WEIGHT + W_FRAME + W_ELEMENT + W_UNIT
-    + W_BANK + 3;
-  localparam BLOCK = W_TURN + 2 * W_UNIT + W_CONSTANT + W_ELEMENT;
-  wire [THREADS*TILE-1:0] tiles;
-  wire [THREADS*BLOCK-1:0] blocks;
+  wire [THREADS*W_TILE-1:0] tiles;
+  wire [THREADS*W_BLOCK_WORD-1:0] blocks;
   wire [THREADS-1:0] may;
   wire [THREADS-1:0] hazard;
   wire [THREADS-1:0] backpressure;
@@ -86,16 +83,42 @@ module npu_issue (
   wire [THREADS-1:0] draining;
   wire [THREADS-1:0] grant;
 
+  // How each job begins.
+  localparam W_START = W_TILE + W_BLOCK_WORD + W_WAITS + W_PLACE + 1;
+  wire [JOBS*W_START-1:0] begins;
   genvar t;
   generate
+    for (t = 0; t < JOBS; t = t + 1) begin : jobs
+      wire [W_TILE-1:0] tile;
+      wire [W_BLOCK_WORD-1:0] block_word;
+      wire [W_WAITS-1:0] waits;
+      wire [W_PLACE-1:0] second_place;
+      wire single;
+      npu_start #(.CORE(CORE), .JOB(t)) start (
+        .tile(tile), .block_word(block_word), .waits(waits), .second_place(second_place), .single(single)
+      );
+      assign begins[t*W_START +: W_START] = {tile, block_word, waits, second_place, single};
+    end
+  endgenerate
+
+  generate
     for (t = 0; t < THREADS; t = t + 1) begin : threads
+      wire [W_JOB-1:0] job = admit_job[t*W_JOB +: W_JOB];
+      wire [W_TILE-1:0] tile;
+      wire [W_BLOCK_WORD-1:0] block_word;
+      wire [W_WAITS-1:0] waits;
+      wire [W_PLACE-1:0] second_place;
+      wire single;
+      assign {tile, block_word, waits, second_place, single} = begins[job*W_START +: W_START];
       npu_thread #(.CORE(CORE), .THREAD(t)) thread (
         .clock(clock), .reset(reset),
-        .admit(admit[t]), .admit_job(admit_job[t*W_JOB +: W_JOB]), .ended(ended[t]), .frames_posted(frames_posted),
+        .admit(admit[t]), .admit_job(job), .first_tile(tile), .first_block(block_word), .first_waits(waits),
+        .second_place(second_place), .single(single), .ended(ended[t]), .frames_posted(frames_posted),
         .w_valid(w_valid), .w_thread(w_thread), .w_counter(w_counter), .w_units(w_units), .w_last(w_last),
         .f_valid(f_valid), .f_thread(f_thread),
         .grant(grant[t]), .may(may[t]), .hazard(hazard[t]), .backpressure(backpressure[t]), .no_frame(no_frame[t]),
-        .draining(draining[t]), .tile(tiles[t*TILE +: TILE]), .block_word(blocks[t*BLOCK +: BLOCK])
+        .draining(draining[t]), .tile(tiles[t*W_TILE +: W_TILE]),
+        .block_word(blocks[t*W_BLOCK_WORD +: W_BLOCK_WORD])
       );
     end
   endgenerate
@@ -155,11 +178,11 @@ module npu_issue (
   // The winner's tile.
   assign o_thread = winner;
   assign {o_job, o_row, o_read, o_step, o_block, o_group, o_weight, o_frame, o_element, o_elements, o_bank, o_first,
-    o_last, o_h0} = tiles[winner * TILE +: TILE];
+    o_last, o_h0} = tiles[winner * W_TILE +: W_TILE];
 
   // The block goes the way of its last tile.
-  localparam TOKEN = W_THREAD + W_JOB + W_ROW + W_STEP + W_BLOCK + W_BANK + BLOCK;
-  wire [TOKEN-1:0] token = {o_thread, o_job, o_row, o_step, o_block, o_bank, blocks[winner * BLOCK +: BLOCK]};
+  localparam TOKEN = W_THREAD + W_JOB + W_ROW + W_STEP + W_BLOCK + W_BANK + W_BLOCK_WORD;
+  wire [TOKEN-1:0] token = {o_thread, o_job, o_row, o_step, o_block, o_bank, blocks[winner * W_BLOCK_WORD +: W_BLOCK_WORD]};
   wire [TOKEN-1:0] late;
   npu_pulse #(.CYCLES(BLOCK_CYCLES)) block_valid (
     .clock(clock), .reset(reset), .in(o_valid && o_last), .out(b_valid)

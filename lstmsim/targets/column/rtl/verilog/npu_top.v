@@ -12,7 +12,7 @@ module npu_top (
   // Synchronous, and high in the cycle before cycle 0.
   input wire reset;
   // How many jobs, and of each job how many frames, the host has posted. A job that is counted in cycle a - 1 may issue
-  // in cycle a; a frame may be read in the cycle in which it is counted.
+  // in cycle a, and so may a tile of a frame that is counted then.
   input wire [W_JOBS-1:0] jobs_posted;
   input wire [JOBS*W_STEP-1:0] frames_posted;
   // Jobs that have finished.

@@ -257,7 +257,7 @@ module npu_tb;
   integer arrival;
   integer frames;
   task post(input integer now);
-    // What the host has posted by the cycle `now`: jobs of the next cycle, frames of this one.
+    // What the host has posted by the cycle `now`: jobs and frames that are there from the next cycle on.
     begin
       posted = 0;
       for (j = 0; j < JOBS; j = j + 1) begin
@@ -265,8 +265,9 @@ module npu_tb;
         interval = J_FRAME_INTERVAL[j*J_FRAME_INTERVAL_B +: J_FRAME_INTERVAL_B];
         if (arrival <= now + 1) posted = posted + 1;
         frames = J_STEPS[j*J_STEPS_B +: J_STEPS_B];
-        if (now < arrival) frames = 0;
-        else if (interval != 0 && (now - arrival) / interval + 1 < frames) frames = (now - arrival) / interval + 1;
+        if (now + 1 < arrival) frames = 0;
+        else if (interval != 0 && (now + 1 - arrival) / interval + 1 < frames)
+          frames = (now + 1 - arrival) / interval + 1;
         frames_posted[j*W_STEP +: W_STEP] <= frames;
       end
       jobs_posted <= posted;
