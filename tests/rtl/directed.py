@@ -78,7 +78,11 @@ DIRECTED: dict[str, dict[str, Any] | Scenario] = {
         [{"model": GRU, "steps": 3}, {"model": RNN, "steps": 6, "arrival": 20, "frame_interval": 25}], _core()
     ),
     # a bank is taken with the first tile and free behind the last turn
-    "one_bank": _scenario([{"model": RNN, "steps": 2}] * 2, _core(accumulator_banks=1, threads=2, vp=2)),
+    # meanwhile a thread waits for frames: that is named only if no other thread lacks a bank
+    "one_bank": _scenario(
+        [{"model": RNN, "steps": 2}, {"model": RNN, "steps": 2, "frame_interval": 60}],
+        _core(accumulator_banks=1, threads=2, vp=2),
+    ),
     "columns_first": _scenario(
         [{"model": _model(("gru", 5, 6), ("lstm", 4, 5)), "steps": 3}] * 2,
         _core(block_order="column", accumulator_banks=3, threads=2),
@@ -144,10 +148,15 @@ DIRECTED: dict[str, dict[str, Any] | Scenario] = {
     ),
     "projection": _scenario([{"model": _model(("lstm-projection", 6, 3), projection=3), "steps": 3}], _core()),
     "two_stages": _scenario([{"model": _model(("gru-lbr0", 7, 3)), "steps": 3}] * 2, _core(threads=2)),
-    # blocks of two threads have all that they wait for in one cycle: the lower thread goes first
-    "equal_ages": _scenario(
+    # four threads in the tail: whose block has waited longest goes first
+    "oldest_first": _scenario(
         [{"model": _model(("lstm-layernorm", 3, 3)), "steps": 2}] * 4,
         _core(threads=4, vp=4, npe=16, tail_width=1, thread_policy="fine"),
+    ),
+    # blocks of two threads have all that they wait for in one cycle: the lower thread goes first
+    "equal_ages": _scenario(
+        [{"model": _model(("lstm-layernorm", hidden, 3)), "steps": 2} for hidden in (4, 2)],
+        _core(threads=2, vp=4, latency={}),
     ),
     # no product reads h: blocks wait in the tail for states of the step before
     "states_without_h": _scenario(

@@ -1,0 +1,467 @@
+"""Single changes of the hand-written Verilog, each with a directed scenario that must notice it.
+
+`python -m tests.rtl.mutants` tries all of them and says which are not noticed.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from pathlib import Path
+
+import lstmsim
+from lstmsim.records import record
+from tests.rtl.directed import DIRECTED
+
+__all__ = ["MUTANTS", "Mutant", "noticed"]
+
+
+@record
+class Mutant:
+    """A change of one place.
+
+    file: the module's file.
+    old, new: the text of the place, which stands there once or first, and what stands there instead.
+    scenario: a key of `DIRECTED`.
+    bits: whether cycles alone do not show it.
+    """
+
+    file: str
+    old: str
+    new: str
+    scenario: str
+    bits: bool = False
+
+
+#: Of the dispatcher, the threads, the ring, the tail, and of all that has to do with numbers.
+MUTANTS = (
+    Mutant(
+        "npu_dispatch.v",
+        "localparam ROUNDS = JOBS < CORES * MOST_THREADS ? JOBS : CORES * MOST_THREADS;",
+        "localparam ROUNDS = 1;",
+        "two_at_once",
+    ),
+    Mutant(
+        "npu_dispatch.v",
+        "(occupied & ~ended)",
+        "occupied",
+        "two_at_once",
+    ),
+    Mutant(
+        "npu_dispatch.v",
+        "count <= fewest",
+        "count < fewest",
+        "pinned",
+    ),
+    Mutant(
+        "npu_dispatch.v",
+        "for (t = STRIDE - 1; t >= 0; t = t - 1)\n          if (!taken",
+        "for (t = 0; t < STRIDE; t = t + 1)\n          if (!taken",
+        "two_at_once",
+    ),
+    Mutant(
+        "npu_dispatch.v",
+        "head < best && ",
+        "",
+        "pinned",
+    ),
+    Mutant(
+        "npu_thread.v",
+        "wire h0 = lag && first_step;",
+        "wire h0 = 1'b0;",
+        "two_at_once",
+    ),
+    Mutant(
+        "npu_thread.v",
+        "(need_end < group_end ? need_end : group_end)",
+        "need_end",
+        "two_at_once",
+    ),
+    Mutant(
+        "npu_thread.v",
+        "need_begin < group_end && need_end > offset",
+        "need_begin <= offset",
+        "both_ways",
+    ),
+    Mutant(
+        "npu_thread.v",
+        "? mirrored : step - lag",
+        "? step : step - lag",
+        "both_ways",
+    ),
+    Mutant(
+        "npu_thread.v",
+        "frames > (backward ? mirrored : step)",
+        "frames > step",
+        "backward_alone",
+    ),
+    Mutant(
+        "npu_thread.v",
+        "frames > (backward ? mirrored : step)",
+        "frames >= (backward ? mirrored : step)",
+        "both_ways",
+    ),
+    Mutant(
+        "npu_thread.v",
+        "units_there < wanted_units",
+        "units_there <= wanted_units",
+        "two_at_once",
+    ),
+    Mutant(
+        "npu_thread.v",
+        "assign hazard = working && !from_frame && !visible;",
+        "assign hazard = working && !from_frame && !visible && !no_bank;",
+        "no_latency",
+    ),
+    Mutant(
+        "npu_thread.v",
+        "(interleaved ? !last_row : !last_of_pass)",
+        "!last_of_pass",
+        "step_order",
+    ),
+    Mutant(
+        "npu_thread.v",
+        "part <= w_last[o] ? {W_UNIT{1'b0}} : w_units[o*W_UNIT +: W_UNIT];",
+        "part <= w_units[o*W_UNIT +: W_UNIT];",
+        "two_at_once",
+    ),
+    Mutant(
+        "npu_thread.v",
+        "        if (admit) begin\n          whole <= 0;\n          part <= 0;\n        end",
+        "        if (admit) part <= 0;",
+        "two_at_once",
+    ),
+    Mutant(
+        "npu_thread.v",
+        "      credits <= BANKS;",
+        "      credits <= BANKS - 1;",
+        "two_at_once",
+    ),
+    Mutant(
+        "npu_thread.v",
+        "      if (next_block) begin",
+        "      if (last_tile) begin",
+        "columns_first",
+    ),
+    Mutant(
+        "npu_issue.v",
+        "(FINE == 0 || fresh)",
+        "FINE == 0",
+        "slow_switches",
+    ),
+    Mutant(
+        "npu_issue.v",
+        "(FINE == 0 || fresh)",
+        "1'b1",
+        "slow_switches",
+    ),
+    Mutant(
+        "npu_issue.v",
+        "switching <= SWITCH_CYCLES - 1",
+        "switching <= SWITCH_CYCLES",
+        "slow_switches",
+    ),
+    Mutant(
+        "npu_issue.v",
+        "    : |hazard ? 3'd2\n    : |backpressure ? 3'd3",
+        "    : |backpressure ? 3'd3\n    : |hazard ? 3'd2",
+        "two_at_once",
+    ),
+    Mutant(
+        "npu_issue.v",
+        "    : |backpressure ? 3'd3\n    : |no_frame ? 3'd4",
+        "    : |no_frame ? 3'd4\n    : |backpressure ? 3'd3",
+        "one_bank",
+    ),
+    Mutant(
+        "npu_issue.v",
+        "active <= winner;",
+        "if (!starts || !FINE) active <= winner;",
+        "slow_switches",
+    ),
+    Mutant(
+        "npu_issue.v",
+        "fresh <= starts;",
+        "fresh <= fresh || starts;",
+        "slow_switches",
+    ),
+    Mutant(
+        "npu_tail.v",
+        "assign f_valid = d_valid[CONVERT] && d_last_turn[CONVERT]\n    &&",
+        "assign f_valid = d_valid[CONVERT] && d_number[CONVERT*W_NUMBER +: W_NUMBER] == 0\n    &&",
+        "step_order",
+    ),
+    Mutant(
+        "npu_tail.v",
+        "== 0;\n  assign f_thread",
+        "< 2;\n  assign f_thread",
+        "oldest_first",
+    ),
+    Mutant(
+        "npu_tail.v",
+        "mine && results > rest ? results : rest;",
+        "mine ? results : rest;",
+        "end_behind_h",
+    ),
+    Mutant(
+        "npu_tail.v",
+        "wire ends = t_last_turn && t_last_block && t_last_step",
+        "wire ends = t_last_turn && t_last_step",
+        "one_bank",
+    ),
+    Mutant(
+        "npu_tail.v",
+        "assign t_last_turn = left <= WIDTH;",
+        "assign t_last_turn = left < WIDTH;",
+        "two_at_once",
+    ),
+    Mutant(
+        "npu_tail_write.v",
+        "assign w_units = d_unit + d_units;",
+        "assign w_units = d_unit + 1'b1;",
+        "two_at_once",
+    ),
+    Mutant(
+        "npu_tail_queue.v",
+        "localparam W = DEPTH > 1 ? $clog2(DEPTH) : 1;",
+        "localparam W = 1;",
+        "states_across_stages",
+    ),
+    Mutant(
+        "npu_tail_ages.v",
+        "age[i*W_STAMP +: W_STAMP] > most",
+        "age[i*W_STAMP +: W_STAMP] >= most",
+        "equal_ages",
+    ),
+    Mutant(
+        "npu_tail_ages.v",
+        "(!any || age[i*W_STAMP +: W_STAMP] > most)",
+        "!any",
+        "oldest_first",
+    ),
+    Mutant(
+        "npu_tail_ages.v",
+        "else if (its_age < since) since = its_age;",
+        "else;",
+        "oldest_first",
+    ),
+    Mutant(
+        "npu_tail_ages.v",
+        "&& h_step == 0)",
+        ")",
+        "states_without_h",
+    ),
+    Mutant(
+        "npu_tail_ages.v",
+        "if (its_age[W_STAMP-1]) missing = 1'b1;",
+        "if (its_age[W_STAMP-1]) missing = i == 0;",
+        "oldest_first",
+    ),
+    Mutant(
+        "npu_tail_ages.v",
+        "by_block ? O_CYCLES[row_o * O_CYCLES_B +: O_CYCLES_B]",
+        "by_block ? 1",
+        "values_across_stages",
+    ),
+    Mutant(
+        "npu_tail_ages.v",
+        "(A_OWN[row_a * A_OWN_B +: A_OWN_B] ? h_block : 0)",
+        "0",
+        "projection",
+    ),
+    Mutant(
+        "npu_array.v",
+        "add_first ? {ACCUMULATOR_BITS{1'b0}}",
+        "add_first && add_slots[k] ? {ACCUMULATOR_BITS{1'b0}}",
+        "frames_of_who_waits",
+        True,
+    ),
+    Mutant(
+        "npu_array.v",
+        "add_slots[k] ? tile : {ACCUMULATOR_BITS{1'b0}}",
+        "tile",
+        "frames_of_who_waits",
+        True,
+    ),
+    Mutant(
+        "npu_array.v",
+        "{LEVELS + 1{held[i*P+P-1]}}",
+        "{LEVELS + 1{1'b0}}",
+        "two_at_once",
+        True,
+    ),
+    Mutant(
+        "npu_adapter.v",
+        "bias_shifted, shifted[0]}",
+        "bias_shifted, 1'b0}",
+        "columns_first",
+        True,
+    ),
+    Mutant(
+        "npu_adapter.v",
+        "= {1'b0, factor}",
+        "= {factor[MULTIPLIER_BITS-1], factor}",
+        "two_at_once",
+        True,
+    ),
+    Mutant(
+        "npu_adapter.v",
+        "added = rounded + biased",
+        "added = rounded",
+        "two_at_once",
+        True,
+    ),
+    Mutant(
+        "npu_vector_memory.v",
+        "lane < write_count",
+        "lane <= write_count",
+        "two_at_once",
+        True,
+    ),
+    Mutant(
+        "npu_vector_memory.v",
+        "write_word + (b < write_first)",
+        "write_word",
+        "two_at_once",
+        True,
+    ),
+    Mutant(
+        "npu_vector_memory.v",
+        "read_word + (b < read_first)",
+        "read_word",
+        "two_at_once",
+        True,
+    ),
+    Mutant(
+        "npu_datapath.v",
+        "i < elements_read ? source[i*VECTOR_BITS +: VECTOR_BITS] : {VECTOR_BITS{1'b0}}",
+        "source[i*VECTOR_BITS +: VECTOR_BITS]",
+        "two_at_once",
+        True,
+    ),
+    Mutant(
+        "npu_datapath.v",
+        "ACCUMULATE - 1;",
+        "ACCUMULATE;",
+        "two_at_once",
+        True,
+    ),
+    Mutant(
+        "npu_datapath.v",
+        "if (!framed_read && memory_read == i)",
+        "if (!framed_read)",
+        "two_at_once",
+        True,
+    ),
+    Mutant(
+        "npu_thread.v",
+        "odd = step[0] ^ lag",
+        "odd = step[0]",
+        "two_at_once",
+        True,
+    ),
+    Mutant(
+        "npu_thread.v",
+        "wire [W_ELEMENT-1:0] element = start + offset + own_part;",
+        "wire [W_ELEMENT-1:0] element = start + offset;",
+        "two_at_once",
+        True,
+    ),
+    Mutant(
+        "npu_thread.v",
+        "h0 && !has_initial ? {W_UNIT{1'b0}} : width",
+        "width",
+        "two_at_once",
+        True,
+    ),
+    Mutant(
+        "npu_thread.v",
+        "backward ? frame_base - frame_move : frame_base + frame_move",
+        "frame_base + frame_move",
+        "both_ways",
+        True,
+    ),
+    Mutant(
+        "npu_thread.v",
+        "own_base <= write_base;",
+        "own_base <= own_base;",
+        "columns_first",
+        True,
+    ),
+    Mutant(
+        "npu_tail.v",
+        "assign t_zero = t_step == 0 && !own_states;",
+        "assign t_zero = 1'b0;",
+        "two_at_once",
+        True,
+    ),
+    Mutant(
+        "npu_tail.v",
+        "assign t_turn = t_parameter + turn_parts[t_thread*W_TURN +: W_TURN];",
+        "assign t_turn = t_parameter;",
+        "two_at_once",
+        True,
+    ),
+    Mutant(
+        "npu_tail.v",
+        "n_constant <= t_constant + 1'b1;",
+        "n_constant <= t_constant;",
+        "two_at_once",
+        True,
+    ),
+    Mutant(
+        "npu_tail_write.v",
+        "d_step[0] ? ",
+        "1'b0 ? ",
+        "two_at_once",
+        True,
+    ),
+    Mutant(
+        "npu_tail_write.v",
+        "+ d_unit + parts[d_thread*W_ELEMENT +: W_ELEMENT]",
+        "+ d_unit",
+        "two_at_once",
+        True,
+    ),
+    Mutant(
+        "npu_tail_ages.v",
+        "block == 0 ? P_TURN_BASE[row * P_TURN_BASE_B +: P_TURN_BASE_B] : behind_turn",
+        "behind_turn",
+        "oldest_first",
+        True,
+    ),
+)
+
+
+def noticed(mutant: Mutant, folder: Path) -> bool:
+    """Whether the log of the changed Verilog differs from what the simulator says, or the change cannot be compiled."""
+    if mutant.bits:
+        report = lstmsim.run_rtl(DIRECTED[mutant.scenario], folder / "out", random_weights=3)
+    else:
+        report = lstmsim.run_rtl(DIRECTED[mutant.scenario], folder / "out", timing_only=True)
+    out = folder / "out"
+    changed = out / "rtl" / mutant.file
+    changed.write_text(changed.read_text().replace(mutant.old, mutant.new, 1))
+    files = [*sorted(map(str, out.glob("rtl/*.v"))), *map(str, out.glob("sim/*.v"))]
+    define = [] if mutant.bits else ["-DNPU_TIMING_ONLY"]
+    words = ["iverilog", "-g2005", *define, "-I", str(out / "rtl"), "-s", "npu_tb", "-o", str(out / "npu.vvp"), *files]
+    subprocess.run(words, check=True, timeout=60)
+    limit = report.run.trace.makespan_cycles + 100
+    subprocess.run(["vvp", "npu.vvp", f"+limit={limit}"], cwd=out, check=True, timeout=60, stdout=subprocess.DEVNULL)
+    return (out / "events.txt").read_text() != (out / "golden" / "events.txt").read_text()
+
+
+def main() -> int:
+    """Try all; the exit code is 1 if one is not noticed."""
+    missed = 0
+    for mutant in MUTANTS:
+        with tempfile.TemporaryDirectory() as folder:
+            if not noticed(mutant, Path(folder)):
+                missed += 1
+                print(f"{mutant.file}: not noticed by {mutant.scenario}: {mutant.new}", flush=True)
+    print(f"{len(MUTANTS)} changes, {missed} not noticed")
+    return int(missed > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
