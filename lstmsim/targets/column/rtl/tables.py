@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lstmsim.targets.column.rtl.layout import Column, column_text, number_text
-from lstmsim.targets.column.rtl.plan import CorePlan, Design, Program
+from lstmsim.targets.column.rtl.layout import Column, bits_of, column_text, number_text
+from lstmsim.targets.column.rtl.plan import Design, Program
 from lstmsim.targets.column.rtl.row_tables import Table, columns, firsts, program_tables
 from lstmsim.targets.column.rtl.rows import JobRow
 from lstmsim.targets.column.rtl.tail_tables import tail_numbers, tail_tables
@@ -32,11 +32,7 @@ def config(design: Design) -> str:
     ]
     tables: list[Table] = [
         ("C_: cores", _core_columns(design)),
-        (
-            "K_: kinds of cells, by core; K_MEMORY: number of the first memory (and write port) in the core",
-            _kinds(design),
-        ),
-        ("M_: vector memories, by core; M_BANKS: memories of single elements that each is built of", _memories(design)),
+        ("M_: vector memories, by core", _memories(design)),
         ("G_: programs, at core * MODELS + model; G_ROW is a place in P_", _program_columns(design, wide)),
         ("J_: jobs in posting order", _job_columns(design, wide)),
         ("Q_: queues; Q_CORES has a bit for each core that the queue's jobs may run on", _queue_columns(design)),
@@ -52,7 +48,6 @@ def config(design: Design) -> str:
 
 def _counts(design: Design) -> list[tuple[str, int]]:
     plans, rows, precision = design.cores, stages_of(design), design.precision
-    cells = [kind.cell for plan in plans for kind in plan.kinds]
     return [
         ("CORES", len(plans)),
         ("JOBS", len(design.jobs)),
@@ -60,22 +55,15 @@ def _counts(design: Design) -> list[tuple[str, int]]:
         ("QUEUES", len(design.queues)),
         ("ROWS", len(rows)),
         ("MOST_THREADS", max(plan.core.threads for plan in plans)),
-        ("MOST_ROWS", _most_rows(design)),
-        ("MOST_GATES", max(row.gates for row in rows)),
-        ("MOST_SLOTS", max(len(gate.sums) for cell in cells for gate in cell.gates)),
-        ("MOST_SUMS", max(len(stage.sums) for cell in cells for stage in cell.stages)),
         ("MOST_COUNTERS", max(program.counters for program in programs_of(design))),
         ("MOST_NEEDS", max(len(read.needs) for row in rows for read in row.reads)),
         ("MOST_WRITES", max(len(segment.writes) for row in rows for segment in row.segments)),
-        ("MOST_WANTS", max(len(segment.wants) for row in rows for segment in row.segments)),
-        ("MOST_SEGMENTS", max(sum(len(row.segments) for row in one.stages) for one in programs_of(design))),
         ("JR_SHIFT", (_most_rows(design) - 1).bit_length()),
         ("WEIGHT_BITS", precision.weight_bits),
         ("VECTOR_BITS", precision.vector_bits),
         ("ACCUMULATOR_BITS", precision.accumulator_bits),
         ("MULTIPLIER_BITS", precision.multiplier_bits),
         ("TAIL_BITS", precision.tail_bits),
-        ("STATE_BITS", precision.state_bits),
     ]
 
 
@@ -83,21 +71,17 @@ def _most_rows(design: Design) -> int:
     return max(len(program.stages) for program in programs_of(design))
 
 
-def _rows(plan: CorePlan) -> int:
-    return sum(len(program.stages) for program in plan.programs if program is not None)
-
-
 def _core_columns(design: Design) -> list[Column]:
     plans = design.cores
+    # the tail's latencies are in its depths
     latencies = [
         Column(f"C_{name.upper()}", tuple(int(getattr(plan.core.latency, name)) for plan in plans))
-        for name in vars(plans[0].core.latency)
+        for name in ("read", "multiply", "add", "accumulate", "convert")
     ]
     made = columns(
         "C",
         plans,
         ep=(1, lambda plan: plan.core.ep),
-        vp=(1, lambda plan: plan.core.vp),
         rows=(1, lambda plan: plan.rows),
         levels=(1, lambda plan: plan.tree_levels),
         threads=(1, lambda plan: plan.core.threads),
@@ -107,43 +91,25 @@ def _core_columns(design: Design) -> list[Column]:
         switch_cycles=(1, lambda plan: plan.core.switch_cycles),
         column_order=(1, lambda plan: int(plan.core.block_order == "column")),
         mvm=(1, lambda plan: plan.core.latency.mvm_cycles(plan.core.ep)),
-        block_cycles=(1, lambda plan: plan.core.latency.mvm_cycles(plan.core.ep) - plan.core.latency.convert),
         depth=(1, depth_of),
         weight_words=(1, lambda plan: max(1, plan.weight_words)),
         frame_words=(1, lambda plan: max(1, plan.frame_words)),
         constant_words=(1, lambda plan: max(1, plan.constant_words)),
         turns=(1, lambda plan: max(1, plan.turns)),
-        initial_words=(1, lambda plan: plan.initial_words),
         kinds=(1, lambda plan: len(plan.kinds)),
         memories=(1, lambda plan: len(plan.memories)),
-        sums=(1, lambda plan: max([1, *(len(stage.sums) for kind in plan.kinds for stage in kind.cell.stages)])),
-        stage_rows=(1, _rows),
     )
-    made.append(Column("C_KIND", tuple(firsts(len(plan.kinds) for plan in plans))))
     made.append(Column("C_MEMORY", tuple(firsts(len(plan.memories) for plan in plans))))
-    made.append(Column("C_ROW", tuple(firsts(map(_rows, plans)))))
     return [*made, *latencies]
 
 
-def _kinds(design: Design) -> list[Column]:
-    return columns(
-        "K",
-        [kind for plan in design.cores for kind in plan.kinds],
-        memory=(1, lambda kind: kind.memories[0]),
-        outputs=(1, lambda kind: len(kind.outputs)),
-        passes=(1, lambda kind: len(kind.passes)),
-    )
-
-
 def _memories(design: Design) -> list[Column]:
-    pairs = [(memory, plan.core) for plan in design.cores for memory in plan.memories]
+    memories = [memory for plan in design.cores for memory in plan.memories]
     return columns(
         "M",
-        pairs,
-        kind=(1, lambda pair: pair[0].kind),
-        slot=(1, lambda pair: pair[0].slot),
-        elements=(1, lambda pair: pair[0].elements),
-        banks=(1, lambda pair: 1 << (max(pair[1].ep, pair[1].tail_width) - 1).bit_length()),
+        memories,
+        slot=(1, lambda memory: memory.slot),
+        elements=(1, lambda memory: memory.elements),
     )
 
 
@@ -152,18 +118,11 @@ def _program_columns(design: Design, wide: Mapping[str, int]) -> list[Column]:
     made = columns(
         "G",
         programs,
-        there=(1, lambda one: int(one is not None)),
-        rows=(wide["W_ROW"], lambda one: 0 if one is None else len(one.stages)),
-        counters=(wide["W_COUNTER"], lambda one: 0 if one is None else one.counters),
         interleaved=(1, lambda one: 0 if one is None else int(one.interleaved)),
     )
     rows = firsts(0 if one is None else len(one.stages) for one in programs)
-    segments = firsts(0 if one is None else sum(len(row.segments) for row in one.stages) for one in programs)
     # a program that is not there may stand behind the last row
     made.append(Column("G_ROW", tuple(rows), wide["W_ROW"]))
-    last = (row + len(one.stages) - 1 if one is not None else 0 for row, one in zip(rows, programs, strict=True))
-    made.append(Column("G_LAST_ROW", tuple(last), wide["W_ROW"]))
-    made.append(Column("G_SEGMENT", tuple(segments), wide["W_SEGMENT"]))
     return made
 
 
@@ -171,7 +130,7 @@ def _job_columns(design: Design, wide: Mapping[str, int]) -> list[Column]:
     return columns(
         "J",
         design.jobs,
-        model=(wide["W_PROGRAM"], lambda job: job.model),
+        model=(bits_of(len(design.models) - 1), lambda job: job.model),
         steps=(wide["W_STEP"], lambda job: job.steps),
         arrival=(1, lambda job: job.arrival),
         frame_interval=(1, lambda job: job.frame_interval),
@@ -188,7 +147,6 @@ def _job_core_columns(design: Design, wide: Mapping[str, int]) -> list[Column]:
     return columns(
         "JC",
         rows,
-        there=(1, lambda row: int(row is not None)),
         frame_start=(wide["W_FRAME"], lambda row: 0 if row is None else row.frame_start),
         frame_end=(wide["W_FRAME"], lambda row: 0 if row is None else row.frame_end),
         started=(1, lambda row: int(row is not None and row.initial >= 0)),

@@ -40,24 +40,16 @@ def widths(design: Design) -> dict[str, int]:
     threads = [core.threads for core in cores]
     units = [row.unit_count for row in rows] + [read.elements for read in reads] + [core.ep for core in cores]
     elements = [plan.core.threads * memory.elements for plan in plans for memory in plan.memories]
-    slots = max(len(gate.sums) for plan in plans for kind in plan.kinds for gate in kind.cell.gates)
     return {
-        "W_CORE": bits_of(len(plans) - 1),
         "W_THREAD": bits_of(max(threads) - 1),
         "W_JOB": bits_of(len(design.jobs) - 1),
         "W_JOBS": bits_of(len(design.jobs)),
-        "W_PROGRAM": bits_of(len(design.models) - 1),
-        "W_G": bits_of(len(plans) * len(design.models) - 1),
-        "W_JC": bits_of(len(plans) * len(design.jobs) - 1),
         "W_ROW": bits_of(len(rows) - 1),
         "W_SEGMENT": bits_of(sum(len(row.segments) for row in rows) - 1),
         "W_READ": bits_of(len(reads) - 1),
-        "W_NEED": bits_of(sum(len(read.needs) for read in reads)),
         "W_STEP": bits_of(max(job.steps for job in design.jobs)),
         "W_BLOCK": bits_of(max(row.blocks for row in rows)),
         "W_GROUP": bits_of(max(read.groups for read in reads)),
-        "W_GATE": bits_of(max(row.gates for row in rows) - 1),
-        "W_SLOT": bits_of(slots),
         "W_UNIT": bits_of(max(units)),
         "W_BANK": bits_of(max(core.threads * core.accumulator_banks for core in cores) - 1),
         "W_WEIGHT": bits_of(max(plan.weight_words for plan in plans)),
@@ -67,9 +59,6 @@ def widths(design: Design) -> dict[str, int]:
         "W_TURN": bits_of(max(max(plan.core.threads * plan.turns, plan.initial_words) for plan in plans)),
         "W_NUMBER": bits_of(max(turns_in(plan, each) for plan in plans for each in _block_units(plan))),
         "W_COUNTER": bits_of(max(program.counters for program in programs_of(design)) - 1),
-        "W_KIND": bits_of(max(len(plan.kinds) for plan in plans) - 1),
-        "W_PASS": bits_of(max(row.lane_pass for row in rows)),
-        "W_LANE_SEGMENT": bits_of(max(segment.lane_segment for row in rows for segment in row.segments)),
     }
 
 
