@@ -136,13 +136,13 @@ def _write_stride(one: _Placed) -> int:
 
 def _read_columns(placed: Sequence[_Placed], wide: Mapping[str, int]) -> list[Column]:
     reads = [read for one in placed for read in one.row.reads]
+    widths = [one.plan.core.ep for one in placed for _ in one.row.reads]
     element = wide["W_ELEMENT"]
     made = columns(
         "R",
         reads,
         code=(1, lambda read: read.code),
         groups=(wide["W_GROUP"], lambda read: read.groups),
-        elements=(wide["W_UNIT"], lambda read: read.elements),
         source=(2, lambda read: SOURCES[read.source]),
         memory=(1, lambda read: max(0, read.memory)),
         base=(element, lambda read: read.base),
@@ -150,6 +150,8 @@ def _read_columns(placed: Sequence[_Placed], wide: Mapping[str, int]) -> list[Co
         lag=(1, lambda read: read.lag),
         needs=(1, lambda read: len(read.needs)),
     )
+    lasts = tuple(read.elements - (read.groups - 1) * ep for read, ep in zip(reads, widths, strict=True))
+    made.append(Column("R_LAST_ELEMENTS", lasts, wide["W_UNIT"]))
     made.append(Column("R_NEED", tuple(firsts(len(read.needs) for read in reads))))
     return made
 
