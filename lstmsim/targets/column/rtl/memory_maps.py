@@ -65,7 +65,9 @@ def _of_lanes(plan: CorePlan, lanes: CoreLanes) -> Iterator[_Row]:
     for name, held in (("parameters", lanes.parameters), ("initial", lanes.states)):
         words = plan.initial_words if name == "initial" else plan.turns
         if held and words:
-            what = _listed(f"{number} {value} of {names[kind]}" for number, (kind, value) in enumerate(held))
+            what = _listed(
+                f"{number} {value} of {names[kind]}, stage {stage}" for number, (kind, value, stage) in enumerate(held)
+            )
             place = f"((turn << {lanes.lane_bits}) + lane << {low[name]}) + number"
             text = f"a number of a unit, at `{place}`; numbers: {what}"
             yield plan.number, SPACES[name], name, words * plan.core.tail_width * len(held), 32, text

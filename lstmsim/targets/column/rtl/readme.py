@@ -109,7 +109,11 @@ def _ports(design: Design) -> Iterator[Sequence[object]]:
     most = max(plan.core.tail_width for plan in design.cores) * design.precision.vector_bits
     yield "`clock`, `reset`", "1, 1", "inputs"
     yield "`jobs_posted`", wide["W_JOBS"], "input: how many jobs the host has posted; a job is there in the next cycle"
-    yield "`frames_posted`", f"{jobs} x {wide['W_STEP']}", "input: how many frames of each job are there from the next cycle on"
+    yield (
+        "`frames_posted`",
+        f"{jobs} x {wide['W_STEP']}",
+        "input: how many frames of each job are there from the next cycle on",
+    )
     yield "`host_write`, `host_address`, `host_data`", "1, 32, 32", "inputs: the host's bus, a word a cycle"
     yield "`jobs_ended`", jobs, "output: which jobs have finished"
     yield (

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from lstmsim.errors import InputError, Mistake
-from lstmsim.targets.column.members import Members
 from lstmsim.targets.column.npu import ColumnNpu
 from lstmsim.targets.column.plan import Plan
-from lstmsim.targets.column.rtl.lanes.limits import apart
 from lstmsim.workload.precision import Precision
 from lstmsim.workload.scenario import Job, Scenario
 
@@ -43,7 +41,7 @@ def refusals(scenario: Scenario, precision: Precision | None) -> list[Mistake]:
     chip = scenario.chip
     assert isinstance(chip, ColumnNpu)
     mistakes = [*_of_jobs(scenario, chip), *_of_cores(chip)]
-    return mistakes or [*_of_weights(scenario, chip), *_of_lanes(scenario, chip, precision)]
+    return mistakes or list(_of_weights(scenario, chip))
 
 
 def _of_jobs(scenario: Scenario, chip: ColumnNpu) -> Iterator[Mistake]:
@@ -61,17 +59,6 @@ def _of_cores(chip: ColumnNpu) -> Iterator[Mistake]:
         if core.tree_inputs not in (None, core.ep) and core.latency.add != 1:
             text = f"must be 1 where a configurable tail adds up in its tree, got {core.latency.add}"
             yield Mistake(f"chip {chip.name}: cores.{number}.latency.add", text)
-
-
-def _of_lanes(scenario: Scenario, chip: ColumnNpu, precision: Precision | None) -> Iterator[Mistake]:
-    """Refuse values that would have to change lanes."""
-    members, told = Members(chip), set()
-    for job in scenario.jobs if precision is not None else ():
-        for (number,) in members.places(job):
-            for text in apart(chip.cores[number], job.model):
-                if (number, text) not in told:
-                    told.add((number, text))
-                    yield Mistake(f"chip {chip.name}: cores.{number}.tail_width", text)
 
 
 def _of_weights(scenario: Scenario, chip: ColumnNpu) -> Iterator[Mistake]:

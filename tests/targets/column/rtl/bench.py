@@ -67,7 +67,7 @@ def simulated(
     (folder / "bench.v").write_text(text)
     (folder / "given.hex").write_text("".join(f"{_word(each, inputs):x}\n" for each in cycles))
     sources = sorted(str(each) for each in _VERILOG.iterdir() if each.name.startswith(("npu_lib", "npu_a", "npu_m")))
-    sources += [str(_VERILOG / "npu_vector_memory.v")]
+    sources += [str(_VERILOG / f"npu_{name}_memory.v") for name in ("unit", "vector")]
     for name, own in (written or {}).items():
         (folder / name).write_text(own)
         sources += [name] if name.endswith(".v") else []

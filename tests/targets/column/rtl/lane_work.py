@@ -115,7 +115,7 @@ class Work:
         sizes = dict.fromkeys(("valid", "zero", "initial", "last_turn", "last_block"), 1)
         sizes |= {name: wide[f"W_{name.upper()}"] for name in ("thread", "job", "row", "segment", "step", "turn")}
         sizes |= {name: wide[f"W_{name.upper()}"] for name in ("block", "number")}
-        sizes |= {"units": wide["W_UNIT"], "parameter": wide["W_TURN"]}
+        sizes |= {"unit": wide["W_UNIT"], "units": wide["W_UNIT"], "parameter": wide["W_TURN"]}
         writes = (*made.tables, *made.parameters, *made.initial)
         first = len(writes)
         at = {each.cycle: each for each in self.turns}
@@ -278,6 +278,7 @@ class _Stream:
                 "segment": self.segment_base + row.segments[index].number,
                 "step": step,
                 "turn": self.thread * work.plan.turns + address,
+                "unit": units[0],
                 "units": len(units),
                 "parameter": address,
                 "zero": int(step == 0 and work.plan.jobs[self.thread].initial < 0),  # type: ignore[union-attr]

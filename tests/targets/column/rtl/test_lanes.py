@@ -10,17 +10,12 @@ import pytest
 
 from lstmsim.numerics.fixed_point import QFormat, combine, saturate
 from lstmsim.targets.column.core import ColumnCore, Latency
-from lstmsim.targets.column.npu import ColumnNpu
 from lstmsim.targets.column.rtl.lanes.files import lane_files
 from lstmsim.targets.column.rtl.lanes.netlist import Netlist, Pipe, Signal, spread
 from lstmsim.targets.column.rtl.lanes.operations import Operand, Result, compute, places
-from lstmsim.targets.column.rtl.lanes.schedule import Schedule
-from lstmsim.targets.column.rtl.subset import refusals
 from lstmsim.workload.cell import Cell, stage_of
 from lstmsim.workload.cells import cell, graph
-from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.precision import Precision
-from lstmsim.workload.scenario import Job, Scenario
 from tests.rtl.needed import long_run, needs_icarus
 from tests.targets.column.rtl.bench import numbers, simulated
 from tests.targets.column.rtl.lane_work import Work, models_of
@@ -126,6 +121,7 @@ WORKS = {
     "at once": (("lstm", "gru-lbr0", "lstm-projection"), _QUICK, 2, Precision(vector_bits=5, tail_bits=9)),
     "late": (("slstm", "mingru", "rnn"), _SLOW, 3, Precision(activation="table", state_bits=24, multiplier_bits=20)),
     "means": (("lstm-layernorm", "lstm-peephole"), _QUICK | {"elementwise_add": 3}, 3, Precision(tail_bits=24)),
+    "apart": (("gru-lbr0", "gru-lbr0", 39), {"divide": 5}, 2, Precision()),
     "graphs": ((11, 21, 39), _QUICK | {"divide": 5, "activation": 4}, 2, Precision(activation_entries=16)),
     "seen": (("lstm", "slstm"), {}, 2, Precision(vector_bits=16)),
     "two formats": ((23, 23, "keywords", "keywords"), {"quantize": 0, "divide": 40}, 1, Precision(activation_range=2)),
@@ -136,8 +132,8 @@ def _work(name: str, initial: bool = False) -> Work:
     names, latency, width, precision = WORKS[name]
     cells = [random_cell(each) if isinstance(each, int) else _named(each) for each in names]
     gates = [len(stage.gates) for each in cells for stage in each.stages]
-    # units of all row blocks are multiples of the tail's width
-    vp = width * int(np.lcm.reduce(gates))
+    # units of row blocks are multiples of the tail's width, or stages have the same unit in different lanes
+    vp = width * int(np.lcm.reduce(gates)) if name != "apart" else 6
     core = ColumnCore(vp * 2, 2, vp, threads=len(cells), tail_width=width, latency=Latency(**latency))
     return Work(models_of(*cells), core, precision, seed=5, initial=initial)
 
@@ -149,7 +145,7 @@ def _named(name: str) -> Cell:
 @needs_icarus
 @pytest.mark.parametrize("name", WORKS)
 def test_lanes_give_what_the_arithmetic_gives(name: str, tmp_path: Path) -> None:
-    _work(name, initial=name in ("at once", "graphs")).run(tmp_path)
+    _work(name, initial=name in ("at once", "graphs", "apart")).run(tmp_path)
 
 
 _USUAL_MUTANTS = ("wraps", "end of a table")
@@ -183,20 +179,3 @@ def test_a_change_of_a_lane_is_seen(name: str, tmp_path: Path) -> None:
 def test_the_same_design_gives_the_same_bytes() -> None:
     first, second = _work("graphs"), _work("graphs")
     assert lane_files(first.design, first.numbers) == lane_files(second.design, second.numbers)
-
-
-def test_values_that_would_change_lanes_are_refused_with_the_key() -> None:
-    job = Job("a", Model("m", (Layer(cell("gru-lbr0"), 12, 7),)), 3)
-    scenarios = [
-        Scenario(ColumnNpu("chip", 200, (ColumnCore(24, 4, 6, tail_width=width),)), (job,)) for width in (2, 3)
-    ]
-    places_ = [[each.place for each in refusals(each, Precision())] for each in scenarios]
-    assert places_ == [["chip chip: cores.0.tail_width"] * 2, []]
-    # cycles alone do not need the lanes
-    assert refusals(scenarios[0], None) == []
-
-
-def test_a_parameter_of_two_stages_has_one_place() -> None:
-    nodes = graph("pa multiply p a; v quantize pa; pc multiply p c; h' quantize pc")
-    own = Cell("two", (stage_of("a[x] b[x]"), stage_of("c[v b]")), nodes, {"h": "h'"}, ("p",))
-    assert [*Schedule(own, Latency(), 2).crossings()] == [("p", 0, 1)]

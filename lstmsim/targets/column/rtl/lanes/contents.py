@@ -52,10 +52,10 @@ def parameter_writes(core: CoreLanes, passes: Mapping[Pass, FixedArithmetic]) ->
     """
     for row, model in _rows(core):
         own = passes[model, row.layer, row.direction]
-        for number, (kind, name) in enumerate(core.parameters):
-            values = own.parameters.get(name) if kind == row.kind else None
-            if values is not None and _reads(core, row, name):
-                yield from _lanes_of(core, row, values.tolist(), ("parameters", 0, number, len(core.parameters)))
+        for number, (kind, name, stage) in enumerate(core.parameters):
+            if (kind, stage) == (row.kind, row.stage):
+                values = own.parameters[name].tolist()
+                yield from _lanes_of(core, row, values, ("parameters", 0, number, len(core.parameters)))
 
 
 def initial_writes(
@@ -72,8 +72,8 @@ def initial_writes(
         model, stimulus = stimuli[job]
         for row in (row for row, owner in _rows(core) if owner == model):
             held = initial_states(passes[model, row.layer, row.direction], stimulus, row.layer, row.direction)
-            for number, (kind, name) in enumerate(core.states):
-                if kind == row.kind and _reads(core, row, name):
+            for number, (kind, name, stage) in enumerate(core.states):
+                if (kind, stage) == (row.kind, row.stage):
                     values = held[name].tolist()
                     yield from _lanes_of(core, row, values, ("initial", own.initial, number, len(core.states)))
 
@@ -84,17 +84,6 @@ def _rows(core: CoreLanes) -> Iterator[tuple[StageRow, int]]:
         if program is not None:
             for row in program.stages:
                 yield row, program.model
-
-
-def _reads(core: CoreLanes, row: StageRow, name: str) -> bool:
-    """Whether a segment of the stage reads a parameter or a state."""
-    schedule = core.kinds[row.kind].schedule
-    return any(
-        each.name == name
-        for segment in schedule.segments
-        if segment.stage == row.stage
-        for each in schedule.reads(segment, False)
-    )
 
 
 def _lanes_of(core: CoreLanes, row: StageRow, values: list[int], where: tuple[str, int, int, int]) -> Iterator[Write]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 
 from lstmsim.numerics.activation_tables import TABULATED
@@ -12,7 +12,7 @@ from lstmsim.targets.column.rtl.lanes.netlist import Netlist, Pipe, Signal, lite
 from lstmsim.targets.column.rtl.lanes.numbers import Numbers, Table
 from lstmsim.targets.column.rtl.lanes.operations import Operand, Result
 from lstmsim.targets.column.rtl.lanes.rounding import rescaled, rounded, saturated
-from lstmsim.targets.column.rtl.lanes.schedule import Schedule
+from lstmsim.targets.column.rtl.lanes.schedule import Kept, Schedule
 from lstmsim.targets.column.rtl.lanes.tables import LINEAR_ORDER, TABLE_ORDER, activation
 from lstmsim.workload.cell import Node
 from lstmsim.workload.precision import Precision
@@ -58,11 +58,9 @@ class Lanes:
         different = list(dict.fromkeys(each.entries for each in own))
         return own, tuple(different.index(each.entries) for each in own)
 
-    @cached_property
-    def states(self) -> tuple[str, ...]:
-        """The states that nodes read, in the order of the cell."""
-        read = {name for node in self.schedule.cell.nodes for name in node.sources}
-        return tuple(name for name in self.schedule.cell.states if name in read)
+    def loaded(self, names: Iterable[str]) -> tuple[tuple[str, int], ...]:
+        """(name, stage) of each parameter or state and each stage that reads it: the host loads a memory for each."""
+        return tuple((name, stage) for name in names for stage in self.schedule.readers(name))
 
     @property
     def linear(self) -> bool:
@@ -75,10 +73,12 @@ class Graph:
 
     lanes: what is written.
     net: where it is written.
+    shared: what is kept by unit, in a memory of all lanes.
     """
 
-    def __init__(self, lanes: Lanes, net: Netlist) -> None:
-        self.lanes, self.net = lanes, net
+    def __init__(self, lanes: Lanes, net: Netlist, shared: frozenset[Kept] = frozenset()) -> None:
+        self.lanes, self.net, self.shared = lanes, net, shared
+        self.unit_reads: list[tuple[Kept, Signal, int]] = []
         self._values: dict[tuple[str, int, int], Signal] = {}
 
     def value(self, name: str, cycle: int, number: int) -> Signal:
@@ -113,23 +113,32 @@ class Graph:
         if schedule.rows.get(schedule.cell.states.get(name, name)) == "scalar":
             return Signal(self.net.control(f"scalar_{safe(name)}", cycle), self.lanes.bits(name))
         bits, own = self.lanes.bits(name), f"n_{safe(name)}_s{number}"
-        if name in schedule.cell.parameters:
-            return self.net.wire(own, bits, f"p_{safe(name)}[{self.net.control('parameter', cycle)}]")
         segment = schedule.segments[number]
+        if name in schedule.cell.parameters:
+            address = self.net.control("parameter", cycle)
+            return self.net.wire(own, bits, f"p_{safe(name)}_{segment.stage}[{address}]")
         kept = next(each.kept for each in schedule.reads(segment, False) if each.name == name)
         assert kept
-        address = self.net.control("turn", cycle)
-        if kept.doubled:
-            address = f"{{{address}, ~{self.net.control('odd', cycle)}}}"
-        word = self.net.wire(f"{own}_word", bits, f"{memory_name(kept.giver, kept.state)}[{address}]")
+        word = self._word(kept, own, cycle, bits)
         if not kept.state:
             return word
         zero, none = self.net.control("zero", cycle), literal(0, bits)
         begun = f"{word.name}"
         if self.net.initial:
-            first = f"i_{safe(name)}[{self.net.control('initial_address', cycle)}]"
+            first = f"i_{safe(name)}_{segment.stage}[{self.net.control('initial_address', cycle)}]"
             begun = f"{self.net.control('initial', cycle)} ? {first} : {word.name}"
         return self.net.wire(own, bits, f"{zero} ? {none} : {begun}")
+
+    def _word(self, kept: Kept, own: str, cycle: int, bits: int) -> Signal:
+        """Read a memory of what is kept."""
+        if kept in self.shared:
+            port = Signal(f"u_{own}", bits)
+            self.unit_reads.append((kept, port, cycle))
+            return port
+        address = self.net.control("turn", cycle)
+        if kept.doubled:
+            address = f"{{{address}, ~{self.net.control('odd', cycle)}}}"
+        return self.net.wire(f"{own}_word", bits, f"{memory_name(kept.giver, kept.state)}[{address}]")
 
     def operand(self, source: str | float, cycle: int, number: int) -> Operand:
         """Give an input of a node in the format in which nodes read it."""

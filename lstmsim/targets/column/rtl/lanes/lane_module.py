@@ -8,7 +8,9 @@ from lstmsim.records import record
 from lstmsim.targets.column.rtl.lanes.lane import Graph, Lanes, memory_name
 from lstmsim.targets.column.rtl.lanes.layout import CoreLanes
 from lstmsim.targets.column.rtl.lanes.netlist import Netlist, Signal, safe
+from lstmsim.targets.column.rtl.lanes.schedule import Kept
 from lstmsim.targets.column.rtl.lanes.tables import word_bits
+from lstmsim.targets.column.rtl.lanes.units import UnitRead, UnitWrite, by_unit
 
 __all__ = [
     "Module",
@@ -49,11 +51,14 @@ class Module:
     text: its Verilog.
     controls: fields of the turn that it asks for: (field, cycles since the turn, name of the port).
     reductions: its outputs that go to means: (name, bits).
+    unit_writes, unit_reads: its outputs and inputs that memories by unit have.
     """
 
     text: str
     controls: tuple[tuple[str, int, str], ...]
     reductions: tuple[tuple[str, int], ...] = ()
+    unit_writes: tuple[UnitWrite, ...] = ()
+    unit_reads: tuple[UnitRead, ...] = ()
 
 
 def module_text(name: str, ports: Sequence[Port], body: str) -> str:
@@ -127,9 +132,12 @@ def lane_module(core: CoreLanes, kind: int) -> Module:
     """Write the lane of a kind of cell of a core."""
     lanes, plan = core.kinds[kind], core.plan
     net = Netlist(initial=bool(plan.initial_words))
-    graph = Graph(lanes, net)
+    graph = Graph(lanes, net, by_unit(core, kind))
     results = _results(core, kind, graph)
     writes = _kept(core, graph)
+    shared = _shared(graph)
+    results += [(Port(f"e_{own.name}", f"[{own.bits - 1}:0]", output=True), signal) for own, signal in shared]
+    reads = [UnitRead(memory_name(*_key(kept)), port.name, port.bits, cycle) for kept, port, cycle in graph.unit_reads]
     nodes = [node for node in lanes.tabulated if lanes.schedule.rows[node] != "scalar"]
     memories = [*table_memories(core, kind, nodes), *_loaded(core, kind), *writes]
     body = [*(declared for declared, _ in memories), net.text, *(written for _, written in memories)]
@@ -144,11 +152,33 @@ def lane_module(core: CoreLanes, kind: int) -> Module:
     ports = [
         *host_ports(core),
         *sums.values(),
+        *(Port(each.port, f"signed [{each.bits - 1}:0]") for each in reads),
         *(Port(name, control_range(field, lanes, bits)) for field, _, name in controls),
         *(port for port, _ in results),
     ]
     text = module_text(f"npu_lane_c{plan.number}_k{kind}", ports, "\n".join(body))
-    return Module(f"// A lane of {lanes.schedule.cell.name} cells.\n{text}", controls, reductions)
+    return Module(
+        f"// A lane of {lanes.schedule.cell.name} cells.\n{text}",
+        controls,
+        reductions,
+        tuple(own for own, _ in shared),
+        tuple(reads),
+    )
+
+
+def _key(kept: Kept) -> tuple[str, bool]:
+    return kept.giver, kept.state
+
+
+def _shared(graph: Graph) -> list[tuple[UnitWrite, Signal]]:
+    """What is kept by unit, each with its signal."""
+    schedule, shared = graph.lanes.schedule, []
+    for each in schedule.kept:
+        if each in graph.shared:
+            cycle, home = schedule.written(each.giver), schedule.home[each.giver]
+            signal = graph.value(each.giver, cycle, home)
+            shared.append((UnitWrite(each, memory_name(*_key(each)), signal.bits, cycle, home), signal))
+    return shared
 
 
 def _results(core: CoreLanes, kind: int, graph: Graph) -> list[tuple[Port, Signal]]:
@@ -173,6 +203,8 @@ def _kept(core: CoreLanes, graph: Graph) -> list[tuple[str, str]]:
     schedule, texts = graph.lanes.schedule, []
     words = core.plan.core.threads * core.plan.turns
     for each in schedule.kept:
+        if each in graph.shared:
+            continue
         cycle, home = schedule.written(each.giver), schedule.home[each.giver]
         signal = graph.value(each.giver, cycle, home)
         address, write = graph.net.control("turn", cycle), graph.net.control(f"on{home}", cycle)
@@ -185,15 +217,15 @@ def _kept(core: CoreLanes, graph: Graph) -> list[tuple[str, str]]:
 
 def _loaded(core: CoreLanes, kind: int) -> list[tuple[str, str]]:
     """Memories of parameters and of states before the first step."""
-    lanes, plan, texts = core.kinds[kind], core.plan, []
-    for number, (own, name) in enumerate(core.parameters):
+    plan = core.plan
+    loaded = [("p", "parameter", plan.turns, each) for each in enumerate(core.parameters)]
+    if plan.initial_words:
+        loaded += [("i", "initial", plan.initial_words, each) for each in enumerate(core.states)]
+    texts = []
+    for prefix, write, words, (number, (own, name, stage)) in loaded:
         if own == kind:
-            data = f"host_data[{lanes.bits(name) - 1}:0]"
-            write = f"parameter_write[{number}]"
-            texts.append(memory(f"p_{safe(name)}", lanes.bits(name), plan.turns, write, "host_place", data))
-    for number, (own, name) in enumerate(core.states) if plan.initial_words else ():
-        if own == kind:
-            data = f"host_data[{lanes.bits(name) - 1}:0]"
-            write = f"initial_write[{number}]"
-            texts.append(memory(f"i_{safe(name)}", lanes.bits(name), plan.initial_words, write, "host_place", data))
+            bits = core.kinds[kind].bits(name)
+            memory_ = f"{prefix}_{safe(name)}_{stage}"
+            data = f"host_data[{bits - 1}:0]"
+            texts.append(memory(memory_, bits, words, f"{write}_write[{number}]", "host_place", data))
     return texts

@@ -8,6 +8,7 @@ from lstmsim.targets.column.rtl.lanes.lane_module import Module, Port, host_port
 from lstmsim.targets.column.rtl.lanes.layout import CoreLanes, bits_of
 from lstmsim.targets.column.rtl.lanes.netlist import safe
 from lstmsim.targets.column.rtl.lanes.scalars import scalar_module
+from lstmsim.targets.column.rtl.lanes.units import unit_memories
 
 __all__ = ["SPACES", "core_text"]
 
@@ -61,7 +62,9 @@ def _lanes(core: CoreLanes, modules: Sequence[Module], scalars: Sequence[Module 
     ]
     body = [f"  localparam CONVERT = {plan.core.latency.convert};", "  genvar l;", *_host(core)]
     for kind, (module, scalar) in enumerate(zip(modules, scalars, strict=True)):
-        body += _turn(core, kind, [*module.controls, *(scalar.controls if scalar else ())])
+        written = [(f"on{each.segment}", each.cycle, "") for each in module.unit_writes]
+        body += _turn(core, kind, [*module.controls, *(scalar.controls if scalar else ()), *written])
+        body += unit_memories(core, kind, module.unit_writes, module.unit_reads)
         if scalar:
             body += _scalars(core, kind, module, scalar)
         body += _instances(core, kind, module, sums)
@@ -200,6 +203,10 @@ def _instances(core: CoreLanes, kind: int, module: Module, sums: int) -> Iterato
     joined += [(name, _connected(core, kind, field, cycle)) for field, cycle, name in module.controls]
     bits = precision.vector_bits
     joined += [(f"y_{slot}", f"y_{kind}_{slot}[l * {bits} +: {bits}]") for slot in range(len(plan.kinds[kind].outputs))]
+    joined += [
+        (f"e_{each.name}", f"k{kind}_e_{each.name}[l * {each.bits} +: {each.bits}]") for each in module.unit_writes
+    ]
+    joined += [(each.port, f"k{kind}_{each.port}[l * {each.bits} +: {each.bits}]") for each in module.unit_reads]
     joined += [(name, f"k{kind}_{name}[l * {bits} +: {bits}]") for name, bits in module.reductions]
     pairs = ",\n        ".join(f".{name}({wire})" for name, wire in joined)
     yield "  generate"

@@ -78,14 +78,16 @@ class CoreLanes:
         return tuple((number, node) for number, own in enumerate(self.kinds) for node in own.tabulated)
 
     @cached_property
-    def parameters(self) -> tuple[tuple[int, str], ...]:
-        """(kind, parameter) by its number."""
-        return tuple((number, name) for number, own in enumerate(self.kinds) for name in own.schedule.cell.parameters)
+    def parameters(self) -> tuple[tuple[int, str, int], ...]:
+        """(kind, parameter, stage that reads it) by its number."""
+        every = ((kind, own.loaded(own.schedule.cell.parameters)) for kind, own in enumerate(self.kinds))
+        return tuple((kind, *each) for kind, loaded in every for each in loaded)
 
     @cached_property
-    def states(self) -> tuple[tuple[int, str], ...]:
-        """(kind, state) of every state that a lane reads, by its number."""
-        return tuple((number, name) for number, own in enumerate(self.kinds) for name in own.states)
+    def states(self) -> tuple[tuple[int, str, int], ...]:
+        """(kind, state, stage that reads it) by its number."""
+        every = ((kind, own.loaded(own.schedule.cell.states)) for kind, own in enumerate(self.kinds))
+        return tuple((kind, *each) for kind, loaded in every for each in loaded)
 
     @property
     def cell_bits(self) -> int:
@@ -113,17 +115,3 @@ class CoreLanes:
     def lane_bits(self) -> int:
         """Bits of the number of a lane."""
         return bits_of(self.plan.core.tail_width)
-
-    @cached_property
-    def parameter_bases(self) -> Mapping[int, int]:
-        """For each program where its parameters begin: those of the programs before it come first."""
-        bases, base = {}, 0
-        for number, program in enumerate(self.plan.programs):
-            bases[number] = base
-            base += self.plan.turns if program else 0
-        return bases
-
-    @property
-    def parameter_words(self) -> int:
-        """Size of a lane's memory of a parameter."""
-        return self.plan.turns * max(1, sum(program is not None for program in self.plan.programs))

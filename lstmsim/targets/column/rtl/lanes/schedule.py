@@ -158,19 +158,14 @@ class Schedule:
         reads = (each for segment in self.segments for way in (False, True) for each in self.reads(segment, way))
         return tuple(dict.fromkeys(each.name for each in reads if self.rows.get(each.name) == "scalar"))
 
-    def crossings(self) -> Iterator[tuple[str, int, int]]:
-        """Yield what is in one place for units of two stages: name, the giver's stage, the reader's stage.
-
-        A parameter that several stages read is given by the first of them.
-        """
-        first: dict[str, int] = {}
+    def crossings(self) -> Iterator[tuple[Kept, int, int]]:
+        """Yield what is kept for a reader of another stage: what it is, the giver's stage, the reader's stage."""
         for segment in self.segments:
             for each in self.reads(segment, False):
-                if each.kept:
-                    giver = self.segments[self.home[each.kept.giver]].stage
-                elif each.name in self.cell.parameters:
-                    giver = first.setdefault(each.name, segment.stage)
-                else:
-                    continue
-                if giver != segment.stage:
-                    yield each.name, giver, segment.stage
+                if each.kept and (giver := self.segments[self.home[each.kept.giver]].stage) != segment.stage:
+                    yield each.kept, giver, segment.stage
+
+    def readers(self, name: str) -> tuple[int, ...]:
+        """The stages whose lanes read a parameter or a state."""
+        stages = (each.stage for each in self.segments if any(one.name == name for one in self.reads(each, False)))
+        return tuple(dict.fromkeys(stages))
