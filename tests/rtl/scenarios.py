@@ -13,6 +13,7 @@ from typing import Any
 
 import lstmsim
 from lstmsim.errors import InputError
+from lstmsim.targets.registry import target_of
 
 __all__ = ["drawn", "step_of"]
 
@@ -45,13 +46,16 @@ def step_of(seed: int) -> int:
 
 
 def drawn(seed: int, step: int) -> dict[str, Any]:
-    """Draw a scenario of a step: the same one for the same seed. What the rules refuse is drawn anew."""
+    """Draw a scenario of a step: the same one for the same seed. What is refused is drawn anew."""
     chance = random.Random(f"{step}, {seed}")
     while True:
         scenario = _scenario(chance, step)
         try:
-            lstmsim.run(scenario)
-            return scenario
+            loaded = lstmsim.run(scenario).scenario
+            hardware = target_of(loaded.chip.kind).generated_hardware()
+            assert hardware is not None
+            if not hardware.refusals(loaded, loaded.precision):
+                return scenario
         except InputError:
             continue
 

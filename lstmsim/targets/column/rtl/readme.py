@@ -12,13 +12,13 @@ from lstmsim.targets.column.rtl.widths import depth_of, widths
 __all__ = ["readme"]
 
 _RUN = """\
-`sh sim/run.sh` simulates it with Icarus Verilog and writes `events.txt`. `diff golden/events.txt events.txt` then says
-nothing if the hardware does in every cycle what lstmsim says. Section 10 of docs/rtl.md of lstmsim describes modules
-and signals."""
+`sh sim/run.sh` simulates it with Icarus Verilog, writes `events.txt` and says `equal` if the hardware does in every
+cycle what lstmsim says, else the lines of `diff golden/events.txt events.txt`. Section 10 of docs/rtl.md of lstmsim
+describes modules and signals."""
 
 _TIMING = """\
-This design has no numbers: `sh sim/run.sh -DNPU_TIMING_ONLY` simulates its control alone. `lstmsim rtl` without
-`--timing-only` adds memories, array and lanes."""
+This design has no numbers: `sh sim/run.sh` simulates its control alone. `lstmsim rtl` without `--timing-only` adds
+memories, array and lanes."""
 
 _FILES = """\
 Files: `rtl/` is the hardware (top: `npu_top`), `sim/` a host that loads it and logs what it does, `data/` what the host

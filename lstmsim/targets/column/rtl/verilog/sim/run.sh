@@ -1,6 +1,8 @@
 #!/bin/sh
-# Simulates the design with Icarus Verilog; then compare: diff golden/events.txt events.txt
-# -DNPU_TIMING_ONLY as first argument leaves the numbers out: then compare all lines but those of H.
-cd "$(dirname "$0")/.." &&
-  iverilog -g2005 "$@" -I rtl -s npu_tb -o npu.vvp rtl/*.v sim/*.v &&
-  vvp npu.vvp
+# Simulates the design with Icarus Verilog and compares its log with what lstmsim says: "equal", or the lines that differ.
+# A design without numbers has no npu_data.vh. Arguments are handed to the compiler.
+cd "$(dirname "$0")/.." || exit
+[ -e rtl/npu_data.vh ] || set -- "$@" -DNPU_TIMING_ONLY
+iverilog -g2005 "$@" -I rtl -s npu_tb -o npu.vvp rtl/*.v sim/*.v &&
+  vvp -n npu.vvp &&
+  diff golden/events.txt events.txt && echo equal
