@@ -16,6 +16,7 @@ _HOST = "the queue of the hardware is in posting order; a host that sorts jobs b
 
 #: Key of a job -> whether the job has it, and why it is refused.
 _OF_JOBS: dict[str, tuple[Callable[[Job], bool], str]] = {
+    "split": (lambda job: bool(job.split), "must be left out: the exchange between cores is not written as Verilog"),
     "dispatch": (lambda job: job.dispatch != "fcfs", f"must be 'fcfs': {_HOST}"),
     "preemption": (lambda job: job.preempts, "must be false: a job keeps its context until it ends"),
     "queue_limit": (lambda job: job.queue_limit is not None, "must be left out: jobs are not turned away"),
@@ -45,13 +46,12 @@ def refusals(scenario: Scenario, precision: Precision | None) -> list[Mistake]:
 
 
 def _of_jobs(scenario: Scenario, chip: ColumnNpu) -> Iterator[Mistake]:
-    for job in scenario.jobs:
-        if job.settled(len(chip.cores)).split:
-            text = f"must be left out, got {job.split!r}: the exchange between cores is not written as Verilog"
-            yield Mistake(f"job {job.name}: split", text)
-        for key, (has, text) in _OF_JOBS.items():
-            if has(job):
-                yield Mistake(f"job {job.name}: {key}", text)
+    """Refuse keys of jobs, each key once: a scenario may have thousands of jobs."""
+    for key, (has, text) in _OF_JOBS.items():
+        names = [job.name for job in scenario.jobs if has(job.settled(len(chip.cores)))]
+        if names:
+            more = f" (as for {len(names) - 1:,} more)" if len(names) > 1 else ""
+            yield Mistake(f"job {names[0]}: {key}", text + more)
 
 
 def _of_cores(chip: ColumnNpu) -> Iterator[Mistake]:
