@@ -11,8 +11,6 @@ module npu_dispatch (clock, reset, jobs_posted, ended, admit, admit_job);
   // Contexts side by side: those of core c from c * STRIDE on.
   localparam STRIDE = 1 << W_THREAD;
   localparam CONTEXTS = CORES * STRIDE;
-  // As many jobs as that may find a context in one cycle.
-  localparam ROUNDS = JOBS < CORES * MOST_THREADS ? JOBS : CORES * MOST_THREADS;
 
   input wire clock;
   input wire reset;
@@ -21,6 +19,153 @@ module npu_dispatch (clock, reset, jobs_posted, ended, admit, admit_job);
   // Contexts whose jobs finish in the next cycle.
   input wire [CONTEXTS-1:0] ended;
   // Contexts that are taken at the edge that ends this cycle, and by whom.
+  output wire [CONTEXTS-1:0] admit;
+  output wire [CONTEXTS*W_JOB-1:0] admit_job;
+
+  function integer one_core(input integer queues);
+    // Whether the jobs of each queue may run on one core only.
+    integer q;
+    begin
+      one_core = 1;
+      for (q = 0; q < queues; q = q + 1)
+        if ((Q_CORES[q*Q_CORES_B +: Q_CORES_B] & (Q_CORES[q*Q_CORES_B +: Q_CORES_B] - 1'b1)) != 0)
+          one_core = 0;
+    end
+  endfunction
+  function integer queue_of(input integer core);
+    // The queue of a core, if it has one of its own.
+    integer q;
+    begin
+      queue_of = QUEUES;
+      for (q = 0; q < QUEUES; q = q + 1)
+        if (Q_CORES[q*Q_CORES_B + core])
+          queue_of = q;
+    end
+  endfunction
+
+  genvar g;
+  generate
+    if (one_core(QUEUES)) begin : apart
+      for (g = 0; g < CORES; g = g + 1) begin : cores
+        localparam integer THREADS = C_THREADS[g * C_THREADS_B +: C_THREADS_B];
+        localparam integer QUEUE = queue_of(g);
+        if (QUEUE < QUEUES) begin : has
+          npu_dispatch_core #(.CORE(g), .QUEUE(QUEUE)) queue (
+            .clock(clock), .reset(reset), .jobs_posted(jobs_posted), .ended(ended[g*STRIDE +: THREADS]),
+            .admit(admit[g*STRIDE +: THREADS]), .admit_job(admit_job[g*STRIDE*W_JOB +: THREADS*W_JOB])
+          );
+        end else begin : none
+          assign admit[g*STRIDE +: THREADS] = 0;
+          assign admit_job[g*STRIDE*W_JOB +: THREADS*W_JOB] = 0;
+        end
+        if (THREADS < STRIDE) begin : rest
+          assign admit[g*STRIDE+THREADS +: STRIDE-THREADS] = 0;
+          assign admit_job[(g*STRIDE+THREADS)*W_JOB +: (STRIDE-THREADS)*W_JOB] = 0;
+        end
+      end
+    end else begin : shared
+      npu_dispatch_cores all (
+        .clock(clock), .reset(reset), .jobs_posted(jobs_posted), .ended(ended), .admit(admit), .admit_job(admit_job)
+      );
+    end
+  endgenerate
+endmodule
+
+// The queue of a core whose jobs may run nowhere else: the k-th job that waits takes the k-th free context.
+module npu_dispatch_core (clock, reset, jobs_posted, ended, admit, admit_job);
+  parameter CORE = 0;
+  parameter QUEUE = 0;
+  `include "npu_config.vh"
+  localparam integer THREADS = C_THREADS[CORE * C_THREADS_B +: C_THREADS_B];
+
+  input wire clock;
+  input wire reset;
+  input wire [W_JOBS-1:0] jobs_posted;
+  input wire [THREADS-1:0] ended;
+  output reg [THREADS-1:0] admit;
+  output reg [THREADS*W_JOB-1:0] admit_job;
+
+  reg [THREADS-1:0] occupied;
+  // The first job of the queue that has no context yet; JOBS: none.
+  reg [W_JOBS-1:0] head;
+
+  function [W_JOBS-1:0] behind(input integer job, input integer places);
+    // So many places behind a job in the queue; from place 0 of job -1 on: its first one.
+    integer j;
+    integer left;
+    begin
+      behind = JOBS;
+      left = places;
+      for (j = 0; j < JOBS; j = j + 1)
+        if (j >= job && J_QUEUE[j*J_QUEUE_B +: J_QUEUE_B] == QUEUE) begin
+          if (left == 0) behind = j;
+          left = left - 1;
+        end
+    end
+  endfunction
+  localparam [W_JOBS-1:0] FIRST = behind(-1, 0);
+
+  wire [W_JOBS-1:0] now = reset ? FIRST : head;
+  wire [(THREADS+1)*W_JOBS-1:0] jobs;
+  wire [THREADS-1:0] there;
+  genvar g;
+  genvar h;
+  generate
+    for (g = 0; g <= THREADS; g = g + 1) begin : places
+      if (QUEUES == 1) begin : plain
+        // The jobs of the only queue follow each other.
+        wire [W_JOBS+W_THREAD:0] sum = now + g;
+        assign jobs[g*W_JOBS +: W_JOBS] = sum < JOBS ? sum[W_JOBS-1:0] : JOBS;
+      end else begin : listed
+        wire [JOBS*W_JOBS-1:0] table_of;
+        for (h = 0; h < JOBS; h = h + 1) begin : entries
+          assign table_of[h*W_JOBS +: W_JOBS] = behind(h, g);
+        end
+        assign jobs[g*W_JOBS +: W_JOBS] = now < JOBS ? table_of[now*W_JOBS +: W_JOBS] : JOBS;
+      end
+      if (g < THREADS) begin : posted
+        assign there[g] = jobs[g*W_JOBS +: W_JOBS] < jobs_posted;
+      end
+    end
+  endgenerate
+
+  wire [THREADS-1:0] free = reset ? {THREADS{1'b1}} : ~occupied | ended;
+  reg [W_JOBS-1:0] head_next;
+  integer t;
+  integer rank;
+  always @* begin
+    rank = 0;
+    admit = 0;
+    admit_job = 0;
+    for (t = 0; t < THREADS; t = t + 1)
+      if (free[t]) begin
+        admit[t] = there[rank];
+        admit_job[t*W_JOB +: W_JOB] = jobs[rank*W_JOBS +: W_JOB];
+        rank = rank + 1;
+      end
+    // Contexts are taken from the lowest on, as long as jobs are there.
+    head_next = now;
+    for (t = 0; t < THREADS; t = t + 1)
+      if (t < rank && there[t]) head_next = jobs[(t+1)*W_JOBS +: W_JOBS];
+  end
+  always @(posedge clock) begin
+    head <= head_next;
+    occupied <= ~free | admit;
+  end
+endmodule
+
+// Queues whose jobs may run on several cores.
+module npu_dispatch_cores (clock, reset, jobs_posted, ended, admit, admit_job);
+  `include "npu_config.vh"
+  localparam STRIDE = 1 << W_THREAD;
+  localparam CONTEXTS = CORES * STRIDE;
+  // As many jobs as that may find a context in one cycle.
+  localparam ROUNDS = JOBS < CORES * MOST_THREADS ? JOBS : CORES * MOST_THREADS;
+
+  input wire clock;
+  input wire reset;
+  input wire [W_JOBS-1:0] jobs_posted;
+  input wire [CONTEXTS-1:0] ended;
   output reg [CONTEXTS-1:0] admit;
   output reg [CONTEXTS*W_JOB-1:0] admit_job;
 

@@ -311,18 +311,29 @@ module npu_tail #(
 
   // --- ends of jobs: all of its results are there ---
 
-  // Cycles from a turn until all its results are there, without the last one.
-  wire [W_DELAY-1:0] results = S_RESULT_CYCLES[t_segment * S_RESULT_CYCLES_B +: S_RESULT_CYCLES_B] + (CONVERT - 1);
-  wire ends = t_last_turn && t_last_block && t_last_step && S_LAST[t_segment * S_LAST_B +: S_LAST_B] != 0
-    && P_LAST_OF_PROGRAM[t_row * P_LAST_OF_PROGRAM_B +: P_LAST_OF_PROGRAM_B] != 0;
+  // The turn is looked at one cycle late where there is time for that, so that an end begins at registers.
+  localparam integer LATE = CONVERT > 1 ? 1 : 0;
+  wire [W_SEGMENT-1:0] late_segment = d_segment[LATE*W_SEGMENT +: W_SEGMENT];
+  wire [W_ROW-1:0] late_row = d_row[LATE*W_ROW +: W_ROW];
+  // Cycles from there until all results of the turn are there, without the last one.
+  wire [W_DELAY-1:0] results = S_RESULT_CYCLES[late_segment * S_RESULT_CYCLES_B +: S_RESULT_CYCLES_B]
+    + (CONVERT - 1 - LATE);
+  wire ends = d_last_turn[LATE] && d_last_block[LATE] && d_last_step[LATE]
+    && S_LAST[late_segment * S_LAST_B +: S_LAST_B] != 0
+    && P_LAST_OF_PROGRAM[late_row * P_LAST_OF_PROGRAM_B +: P_LAST_OF_PROGRAM_B] != 0;
   generate
     for (g = 0; g < THREADS; g = g + 1) begin : g_end
       reg [W_DELAY-1:0] rest;
       reg over;
-      wire mine = t_valid && t_thread == g;
+      wire mine = d_valid[LATE] && d_thread[LATE*W_THREAD +: W_THREAD] == g;
       wire [W_DELAY-1:0] rest_now = mine && results > rest ? results : rest;
       wire over_now = over || (mine && ends);
-      assign e_valid[g] = over_now && rest_now == 0;
+      if (CONVERT > 0) begin : g_later
+        // No turn has all its results at once.
+        assign e_valid[g] = over && rest == 0;
+      end else begin : g_now
+        assign e_valid[g] = over_now && rest_now == 0;
+      end
       always @(posedge clock) begin
         rest <= reset || rest_now == 0 ? {W_DELAY{1'b0}} : rest_now - 1'b1;
         over <= !reset && over_now && !e_valid[g];
