@@ -11,7 +11,7 @@ import pytest
 from lstmsim.numerics.fixed_point import QFormat, combine, saturate
 from lstmsim.targets.column.core import ColumnCore, Latency
 from lstmsim.targets.column.rtl.lanes.files import lane_files
-from lstmsim.targets.column.rtl.lanes.netlist import Netlist, Pipe, Signal, spread
+from lstmsim.targets.column.rtl.lanes.netlist import Netlist, Pipeline, Signal, spread
 from lstmsim.targets.column.rtl.lanes.operations import Operand, Result, compute, places
 from lstmsim.workload.cell import Cell, stage_of
 from lstmsim.workload.cells import cell, graph
@@ -50,7 +50,7 @@ class Nodes:
             for each, own_ in zip(zip(names, bits, strict=True), fractions, strict=True)
         ]
         order = places(operation)
-        pipe = Pipe(self.net, f"n_{number}", 0, spread(latency, order) if order else (latency,))
+        pipe = Pipeline(self.net, f"n_{number}", 0, spread(latency, order) if order else (latency,))
         ends = compute(pipe, operation, operands, Result(out, tuple(result)))
         self.made.append((operation, names, fractions, result, out, latency, ends))
 

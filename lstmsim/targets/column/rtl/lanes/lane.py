@@ -8,7 +8,7 @@ from functools import cached_property
 from lstmsim.numerics.activation_tables import TABULATED
 from lstmsim.records import record
 from lstmsim.targets.column.rtl.lanes import operations
-from lstmsim.targets.column.rtl.lanes.netlist import Netlist, Pipe, Signal, literal, safe, spread
+from lstmsim.targets.column.rtl.lanes.netlist import Netlist, Pipeline, Signal, literal, safe, spread
 from lstmsim.targets.column.rtl.lanes.numbers import Numbers, Table
 from lstmsim.targets.column.rtl.lanes.operations import Operand, Result
 from lstmsim.targets.column.rtl.lanes.rounding import rescaled, rounded, saturated
@@ -157,7 +157,7 @@ class Graph:
     def _element(self, name: str, signal: Signal, cycle: int) -> Signal:
         """An element of a vector in its element format. It takes no cycle."""
         scales = [each.readers[name] for each in self.lanes.numbers]
-        pipe = Pipe(self.net, f"n_{safe(name)}_element", cycle, (0,))
+        pipe = Pipeline(self.net, f"n_{safe(name)}_element", cycle, (0,))
         exact = rescaled(pipe, signal, [factor for factor, _ in scales], self.lanes.precision.multiplier_bits)
         bits = self.lanes.precision.tail_bits
         return saturated(pipe, rounded(pipe, exact, [shift for _, shift in scales], bits), bits)
@@ -169,7 +169,7 @@ class Graph:
         assert cycle in (depth, depth - 1), (node.name, cycle, depth)
         at = begin if latency else cycle
         operands = [self.operand(each, at, number) for each in node.inputs]
-        pipe = Pipe(self.net, f"n_{safe(node.name)}", at, self._places(node, latency))
+        pipe = Pipeline(self.net, f"n_{safe(node.name)}", at, self._places(node, latency))
         before, behind = self._emit(pipe, node, operands)
         if latency:
             self._values[node.name, depth - 1, number] = before
@@ -183,7 +183,7 @@ class Graph:
         order = operations.places(node.operation)
         return spread(latency, order) if order else (latency,)
 
-    def _emit(self, pipe: Pipe, node: Node, operands: Sequence[Operand]) -> tuple[Signal, Signal]:
+    def _emit(self, pipe: Pipeline, node: Node, operands: Sequence[Operand]) -> tuple[Signal, Signal]:
         lanes, bits = self.lanes, self.lanes.bits(node.name)
         self.net.note(f"{node.name} = {node.operation} {' '.join(map(str, node.inputs))}")
         if node.operation in TABULATED:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from lstmsim.records import record
 
-__all__ = ["Netlist", "Pipe", "Signal", "literal", "safe", "spread"]
+__all__ = ["Netlist", "Pipeline", "Signal", "literal", "safe", "spread"]
 
 
 @record
@@ -129,7 +129,7 @@ class Netlist:
         return "\n".join([*self.lines, *clocked])
 
 
-class Pipe:
+class Pipeline:
     """The way through a node: cycles go by as its registers are passed.
 
     net: where it is written.

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from lstmsim.records import record
-from lstmsim.targets.column.rtl.lanes.netlist import Pipe, Signal
+from lstmsim.targets.column.rtl.lanes.netlist import Pipeline, Signal
 from lstmsim.targets.column.rtl.lanes.quotients import divide, rsqrt
 from lstmsim.targets.column.rtl.lanes.rounding import align, moved, rescaled, rounded, saturated
 
@@ -44,7 +44,7 @@ Ends = tuple[Signal, Signal]
 _PLUS, _MINUS = "{a} + {b}", "{a} - {b}"
 
 
-def _multiply(pipe: Pipe, operands: Sequence[Operand], result: Result) -> Ends:
+def _multiply(pipe: Pipeline, operands: Sequence[Operand], result: Result) -> Ends:
     a, b = operands
     (first, second) = pipe.step(a.signal, b.signal)
     product = pipe.wire("product", first.bits + second.bits, f"{first.name} * {second.name}")
@@ -52,17 +52,17 @@ def _multiply(pipe: Pipe, operands: Sequence[Operand], result: Result) -> Ends:
     return _finish(pipe, product, shifts, result.bits)
 
 
-def _finish(pipe: Pipe, exact: Signal, shifts: Sequence[int], bits: int, symmetric: bool = False) -> Ends:
+def _finish(pipe: Pipeline, exact: Signal, shifts: Sequence[int], bits: int, symmetric: bool = False) -> Ends:
     """Round and saturate, each a step."""
     (exact,) = pipe.step(exact)
     (narrow,) = pipe.step(rounded(pipe, exact, shifts, bits))
     return pipe.end(saturated(pipe, narrow, bits, symmetric))
 
 
-def _aligned(text: str) -> Callable[[Pipe, Sequence[Operand], Result], Ends]:
+def _aligned(text: str) -> Callable[[Pipeline, Sequence[Operand], Result], Ends]:
     """An operation on operands in common units, given as an expression of a and b."""
 
-    def emit(pipe: Pipe, operands: Sequence[Operand], result: Result) -> Ends:
+    def emit(pipe: Pipeline, operands: Sequence[Operand], result: Result) -> Ends:
         signals = pipe.step(*(each.signal for each in operands))
         bits = signals[0].bits, signals[1].bits
         plans = [
@@ -84,7 +84,7 @@ def _aligned(text: str) -> Callable[[Pipe, Sequence[Operand], Result], Ends]:
     return emit
 
 
-def _relu(pipe: Pipe, operands: Sequence[Operand], result: Result) -> Ends:
+def _relu(pipe: Pipeline, operands: Sequence[Operand], result: Result) -> Ends:
     (a,) = operands
     (raw,) = pipe.step(a.signal)
     zero = f"{raw.bits}'sd0"
@@ -93,20 +93,20 @@ def _relu(pipe: Pipe, operands: Sequence[Operand], result: Result) -> Ends:
     return _finish(pipe, positive, shifts, result.bits)
 
 
-def _divide(pipe: Pipe, operands: Sequence[Operand], result: Result) -> Ends:
+def _divide(pipe: Pipeline, operands: Sequence[Operand], result: Result) -> Ends:
     a, b = operands
     ups = [two - one + own for one, two, own in zip(a.fractions, b.fractions, result.fractions, strict=True)]
     return divide(pipe, a.signal, b.signal, ups, result.bits)
 
 
-def _rsqrt(pipe: Pipe, operands: Sequence[Operand], result: Result) -> Ends:
+def _rsqrt(pipe: Pipeline, operands: Sequence[Operand], result: Result) -> Ends:
     (a,) = operands
     ups = [2 * own + one for one, own in zip(a.fractions, result.fractions, strict=True)]
     return rsqrt(pipe, a.signal, ups, result.bits)
 
 
 #: Operation -> how it is written, and the order in which its places get registers.
-_OPERATIONS: Mapping[str, tuple[Callable[[Pipe, Sequence[Operand], Result], Ends], tuple[int, ...]]] = {
+_OPERATIONS: Mapping[str, tuple[Callable[[Pipeline, Sequence[Operand], Result], Ends], tuple[int, ...]]] = {
     "multiply": (_multiply, (3, 1, 2, 0)),
     "add": (_aligned(_PLUS), (4, 2, 3, 1, 0)),
     "subtract": (_aligned(_MINUS), (4, 2, 3, 1, 0)),
@@ -124,7 +124,7 @@ def places(operation: str) -> tuple[int, ...]:
     return _OPERATIONS[operation][1]
 
 
-def compute(pipe: Pipe, operation: str, operands: Sequence[Operand], result: Result) -> Ends:
+def compute(pipe: Pipeline, operation: str, operands: Sequence[Operand], result: Result) -> Ends:
     """Write an operation: its value in front of its last register, and behind it.
 
     pipe: through the node.
@@ -135,7 +135,7 @@ def compute(pipe: Pipe, operation: str, operands: Sequence[Operand], result: Res
     return _OPERATIONS[operation][0](pipe, operands, result)
 
 
-def quantize(pipe: Pipe, source: Signal, scales: Sequence[tuple[int, int]], factor_bits: int, bits: int) -> Ends:
+def quantize(pipe: Pipeline, source: Signal, scales: Sequence[tuple[int, int]], factor_bits: int, bits: int) -> Ends:
     """Write a `quantize`.
 
     scales: factor and shift for each class.

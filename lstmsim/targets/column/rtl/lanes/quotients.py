@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lstmsim.targets.column.rtl.lanes.netlist import Pipe, Signal, literal
+from lstmsim.targets.column.rtl.lanes.netlist import Pipeline, Signal, literal
 from lstmsim.targets.column.rtl.lanes.rounding import moved
 
 __all__ = ["divide", "rsqrt"]
 
 
-def _divided(pipe: Pipe, high: Signal, low: Signal, divisor: Signal, others: Sequence[Signal]) -> tuple[Signal, ...]:
+def _divided(
+    pipe: Pipeline, high: Signal, low: Signal, divisor: Signal, others: Sequence[Signal]
+) -> tuple[Signal, ...]:
     """Divide bit by bit: the quotient of {high, low}, as many bits as `low` has behind its sign, then the others.
 
     All of them are 0 or more; high is less than the divisor.
@@ -29,7 +31,7 @@ def _divided(pipe: Pipe, high: Signal, low: Signal, divisor: Signal, others: Seq
     return (rest[1], *rest[3:])
 
 
-def divide(pipe: Pipe, a: Signal, b: Signal, ups: Sequence[int], bits: int) -> tuple[Signal, Signal]:
+def divide(pipe: Pipeline, a: Signal, b: Signal, ups: Sequence[int], bits: int) -> tuple[Signal, Signal]:
     """Write a / b * 2**up, rounded half up, saturated; 0 / 0 is 0.
 
     ups: for each class.
@@ -62,7 +64,7 @@ def divide(pipe: Pipe, a: Signal, b: Signal, ups: Sequence[int], bits: int) -> t
     return pipe.end(pipe.wire("quotient", bits, f"({outside}) ? ({edge}) : {inside}"))
 
 
-def rsqrt(pipe: Pipe, a: Signal, ups: Sequence[int], bits: int) -> tuple[Signal, Signal]:
+def rsqrt(pipe: Pipeline, a: Signal, ups: Sequence[int], bits: int) -> tuple[Signal, Signal]:
     """Write sqrt(2**up / a), rounded half up, saturated; the highest number where a is not above 0.
 
     ups: for each class.
@@ -89,7 +91,7 @@ def rsqrt(pipe: Pipe, a: Signal, ups: Sequence[int], bits: int) -> tuple[Signal,
     return pipe.end(pipe.wire("root", bits, f"({outside}) ? {highest} : {twice.name}[{bits}:1]"))
 
 
-def _root(pipe: Pipe, square: Signal, bits: int, flag: Signal) -> tuple[Signal, Signal]:
+def _root(pipe: Pipeline, square: Signal, bits: int, flag: Signal) -> tuple[Signal, Signal]:
     """The square root of a number of 2 * bits bits behind its sign, rounded down, bit by bit."""
     rest = pipe.wire("rest", bits + 3, literal(0, bits + 3))
     root = pipe.wire("bits", bits + 1, literal(0, bits + 1))

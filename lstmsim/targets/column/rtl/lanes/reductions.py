@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lstmsim.records import record
-from lstmsim.targets.column.rtl.lanes.netlist import Netlist, Pipe, Signal, literal, spread
+from lstmsim.targets.column.rtl.lanes.netlist import Netlist, Pipeline, Signal, literal, spread
 from lstmsim.targets.column.rtl.lanes.rounding import moved, saturated
 
 __all__ = ["Mean", "mean"]
@@ -83,7 +83,7 @@ def _terms(
             term = net.wire(f"{own.name}_in", signal.bits, f"({units} > {lane}) ? {signal.name} : {zero}")
             if own.square:
                 term = net.wire(f"{own.name}_square", 2 * signal.bits, f"{term.name} * {term.name}")
-            terms.append(moved(Pipe(net, own.name, cycle, (0,)), "term", _delayed(net, term, cycle - begin), left))
+            terms.append(moved(Pipeline(net, own.name, cycle, (0,)), "term", _delayed(net, term, cycle - begin), left))
     return terms, cycle
 
 
@@ -105,7 +105,7 @@ def _quotient(net: Netlist, own: Mean, total: Signal, cycle: int, latency: int) 
     Half the divisor is added; the powers of two in the divisor are shifted out; the rest is a product with a reciprocal
     of so many bits that the quotient, rounded down, is exact.
     """
-    pipe = Pipe(net, own.name, cycle, spread(latency, (3, 2, 1, 0)))
+    pipe = Pipeline(net, own.name, cycle, spread(latency, (3, 2, 1, 0)))
     (total,) = pipe.step(total)
     ups = [result - both for result, both in zip(own.result, own.common, strict=True)]
     most = max(own.counts).bit_length()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lstmsim.records import record
-from lstmsim.targets.column.rtl.lanes.netlist import Pipe, Signal, literal
+from lstmsim.targets.column.rtl.lanes.netlist import Pipeline, Signal, literal
 
 __all__ = ["Alignment", "align", "moved", "rescaled", "rounded", "saturated"]
 
@@ -44,12 +44,12 @@ def align(fractions: tuple[int, int], bits: tuple[int, int], result: tuple[int, 
     return Alignment((left[0], left[1]), shift)
 
 
-def moved(pipe: Pipe, name: str, source: Signal, left: Sequence[int]) -> Signal:
+def moved(pipe: Pipeline, name: str, source: Signal, left: Sequence[int]) -> Signal:
     """Shift to the left, or where negative to the right (rounded down), by the number of each class.
 
     >>> from lstmsim.targets.column.rtl.lanes.netlist import Netlist
     >>> net = Netlist()
-    >>> moved(Pipe(net, "n_a", 0, (0,)), "x", Signal("s", 4), [2]), net.text
+    >>> moved(Pipeline(net, "n_a", 0, (0,)), "x", Signal("s", 4), [2]), net.text
     (Signal(name='n_a_x', bits=6), '  wire signed [5:0] n_a_x = s <<< 2;')
     """
     if not any(left):
@@ -62,7 +62,7 @@ def _shift(name: str, right: int) -> str:
     return f"{name} >>> {right}" if right > 0 else f"{name} <<< {-right}" if right else name
 
 
-def rounded(pipe: Pipe, source: Signal, shifts: Sequence[int], bits: int) -> Signal:
+def rounded(pipe: Pipeline, source: Signal, shifts: Sequence[int], bits: int) -> Signal:
     """Shift to the right by the number of each class, rounded half up; negative: to the left.
 
     shifts: are cut where a larger one gives the same: 0 to the right, saturated to the left.
@@ -82,7 +82,7 @@ def rounded(pipe: Pipe, source: Signal, shifts: Sequence[int], bits: int) -> Sig
     return pipe.choose("rounded", wide - max(0, min(cut)), [_shift(raised.name, each) for each in cut])
 
 
-def saturated(pipe: Pipe, source: Signal, bits: int, symmetric: bool = False) -> Signal:
+def saturated(pipe: Pipeline, source: Signal, bits: int, symmetric: bool = False) -> Signal:
     """Bring a number into `bits` bits.
 
     symmetric: whether the lowest number is minus the highest, as in vectors.
@@ -103,7 +103,7 @@ def saturated(pipe: Pipe, source: Signal, bits: int, symmetric: bool = False) ->
     return pipe.wire("held", bits, f"{inside} ? {low.name} : {source.name}[{source.bits - 1}] ? {bottom} : {top}")
 
 
-def rescaled(pipe: Pipe, source: Signal, factors: Sequence[int], factor_bits: int) -> Signal:
+def rescaled(pipe: Pipeline, source: Signal, factors: Sequence[int], factor_bits: int) -> Signal:
     """Multiply by the factor of each class, which is 0 or more."""
     factor = pipe.choose("factor", factor_bits + 1, [literal(each, factor_bits + 1) for each in factors])
     return pipe.wire("product", source.bits + factor_bits, f"{source.name} * {factor.name}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lstmsim.targets.column.rtl.lanes.netlist import Pipe, Signal, literal
+from lstmsim.targets.column.rtl.lanes.netlist import Pipeline, Signal, literal
 from lstmsim.targets.column.rtl.lanes.numbers import Table
 from lstmsim.targets.column.rtl.lanes.rounding import moved
 
@@ -26,7 +26,7 @@ def word_bits(bits: int, linear: bool) -> int:
 
 
 def activation(
-    pipe: Pipe, source: Signal, tables: Sequence[Table], numbers: Sequence[int], memory: str, bits: int
+    pipe: Pipeline, source: Signal, tables: Sequence[Table], numbers: Sequence[int], memory: str, bits: int
 ) -> tuple[Signal, Signal]:
     """Write an activation function: its value in front of its last register, and behind it.
 
@@ -65,7 +65,7 @@ def activation(
     return pipe.end(pipe.wire("line", bits, f"{value.name} + {rest.name}"))
 
 
-def _place(pipe: Pipe, source: Signal, tables: Sequence[Table], linear: bool) -> tuple[Signal, tuple[Signal, ...]]:
+def _place(pipe: Pipeline, source: Signal, tables: Sequence[Table], linear: bool) -> tuple[Signal, tuple[Signal, ...]]:
     """The argument's cell (with a leading 0), and with `linear` its place within the cell (with two leading bits).
 
     Only so many bits of the place are there as some class's argument has. An argument at or above the end of the table
