@@ -105,6 +105,8 @@ def run_rtl(
     Traceback (most recent call last):
     lstmsim.errors.InputError: chip brainwave-s10: its machine, the row-wise NPU, cannot be written as RTL; ...
     """
+    from lstmsim import __version__
+
     refuse(wrong_path("folder", folder), wrong_whole("random_weights", random_weights, 0))
     refuse_options(verify, vcd, timing_only, random_weights, synth)
     program = simulator_of(simulator) if verify else None
@@ -114,7 +116,7 @@ def run_rtl(
     numbers, runs = (None, None) if timing_only else numbers_of(result, random_weights)
     design = hardware.design(result.scenario, result.scenario.precision, numbers)
     events = hardware.events(design, result.program, result.trace, names_of(result), runs)
-    files = {**hardware.files(design, numbers), GOLDEN: log_text(events)}
+    files = {**hardware.files(design, numbers, __version__), GOLDEN: log_text(events)}
     refuse_foreign_log(name, verify)
     written = write_folder(name, files, replace=replace)
     defines = (hardware.timing_define,) * timing_only

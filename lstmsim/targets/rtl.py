@@ -82,10 +82,11 @@ class GeneratedHardware(ABC):
         """Give the place in the scenario of each job, in the order of the jobs' numbers in events."""
 
     @abstractmethod
-    def files(self, design: Any, numbers: Mapping[int, JobNumbers] | None) -> Mapping[str, str]:
+    def files(self, design: Any, numbers: Mapping[int, JobNumbers] | None, version: str) -> Mapping[str, str]:
         """Give the files by path, whole: `rtl/`, `data/`, `sim/`, `README.md`; not `golden/`.
 
         design: as `design` gives it.
+        version: of lstmsim.
         numbers: of every job, by its place in the scenario; None: cycles alone, no data.
         """
 

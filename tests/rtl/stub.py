@@ -85,7 +85,7 @@ class _Stub(GeneratedHardware):
     def posted(self, design: Any) -> tuple[int, ...]:
         return tuple(range(len(design.jobs)))
 
-    def files(self, design: Any, numbers: Mapping[int, JobNumbers] | None) -> Mapping[str, str]:
+    def files(self, design: Any, numbers: Mapping[int, JobNumbers] | None, version: str) -> Mapping[str, str]:
         replay = log_text(_events(design, numbers is not None))
         stub = "`default_nettype none\nmodule stub;\nendmodule\n"
         return {"rtl/stub.v": stub, "sim/stub_tb.v": TESTBENCH, "sim/run.sh": "#!/bin/sh\n", "data/replay.txt": replay}

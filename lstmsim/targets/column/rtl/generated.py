@@ -62,14 +62,12 @@ class _ColumnHardware(GeneratedHardware):
         """The jobs in posting order, by their places in the scenario."""
         return tuple(job.index for job in design.jobs)
 
-    def files(self, design: Design, numbers: Mapping[int, JobNumbers] | None) -> Mapping[str, str]:
+    def files(self, design: Design, numbers: Mapping[int, JobNumbers] | None, version: str) -> Mapping[str, str]:
         """The files of a design."""
-        from lstmsim import __version__
-
         if numbers is None:
-            own = {"README.md": readme(design, __version__, None)}
+            own = {"README.md": readme(design, version, None)}
         else:
-            own = written_files(design, numbers, __version__)
+            own = written_files(design, numbers, version)
         return {**_fixed(), "rtl/npu_config.vh": config(design), **own}
 
     def events(

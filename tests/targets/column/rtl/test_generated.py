@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-import lstmsim
 from lstmsim.api.loading import load_scenario
 from lstmsim.numerics.jobs import JobData, JobNumbers, fixed_numbers
 from lstmsim.numerics.weights import random_network, random_stimulus
@@ -134,7 +133,7 @@ def test_tables_say_what_the_rows_say(seed: int) -> None:
 
 def test_every_name_of_the_tables_is_read() -> None:
     design, numbers = _design(_mapping({}, {}), with_numbers=True)
-    files = GENERATED.files(design, numbers)
+    files = GENERATED.files(design, numbers, "1.2.3")
     folder = package_files("lstmsim.targets.column.rtl") / "lanes"
     lanes = "".join(each.read_text() for each in folder.iterdir() if each.name.endswith(".py"))
     read = "".join(text for path, text in files.items() if path.endswith((".v", "_data.vh"))) + lanes
@@ -143,12 +142,12 @@ def test_every_name_of_the_tables_is_read() -> None:
 
 
 def test_files_are_whole_and_the_same_each_time() -> None:
-    first = GENERATED.files(*_design(_mapping({}, {}), with_numbers=True))
-    second = GENERATED.files(*_design(_mapping({}, {}), with_numbers=True))
+    first = GENERATED.files(*_design(_mapping({}, {}), with_numbers=True), "1.2.3")
+    second = GENERATED.files(*_design(_mapping({}, {}), with_numbers=True), "1.2.3")
     assert list(first.items()) == list(second.items())
     data = {f"data/{name}.hex" for name in ("weights", "frames", "constants", "tables", "parameters", "initial")}
     assert data | {"README.md", "rtl/npu_top.v", "rtl/npu_tail_lane.v", "sim/npu_tb.v", "sim/run.sh"} <= set(first)
-    timing = GENERATED.files(*_design(_mapping({}, {})))
+    timing = GENERATED.files(*_design(_mapping({}, {})), "1.2.3")
     assert not [path for path in timing if path.startswith("data/")]
     for path, text in {**first, **timing}.items():
         assert text.endswith("\n") or not text, path
@@ -159,8 +158,8 @@ def test_files_are_whole_and_the_same_each_time() -> None:
 
 def test_the_readme_of_a_design_has_its_numbers() -> None:
     design, numbers = _design(_mapping({"arrival": 7}, {}), with_numbers=True)
-    text = GENERATED.files(design, numbers)["README.md"]
-    assert f"lstmsim {lstmsim.__version__}" in text
+    text = GENERATED.files(design, numbers, "1.2.3")["README.md"]
+    assert "lstmsim 1.2.3" in text
     assert "| 0 | 1 | weights | 8 | 512 |" in text, "two blocks of four groups, 16 rows of 4 weights of 8 bits"
     assert "| sums reach the tail | the first turn's sums have passed the adapter | s + 16 | s + 16 |" in text
     assert "lstm h: its turn + 36" in text
