@@ -6,11 +6,10 @@ import pytest
 
 from lstmsim.devices.device import Device, Packing
 from lstmsim.devices.fit import Fit, fit
-from lstmsim.devices.logic import BAND, logic_elements
+from lstmsim.devices.logic import BAND
 from lstmsim.formats.scenario.scenario_file import load_chip
 from lstmsim.formats.tables.devices_file import device, published_on
 from lstmsim.formats.tables.published import hardware
-from lstmsim.targets.column.hardware import HARDWARE
 from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
 from lstmsim.targets.row.npu import RowCore, RowNpu
 from lstmsim.workload.cells import cell
@@ -84,8 +83,10 @@ def test_logic_of_the_hls_lstm_is_within_the_band() -> None:
     """lstm_csynth.rpt of walkieq/RNN_HLS, c13a7c0: dense_simple_0_0_0_0, the recurrent products, takes 116,317 LUT."""
     table = device("kintex-ku115")
     core = ColumnCore(npe=32 * 128, ep=32, vp=128, accumulator_banks=1)
-    elements = logic_elements(HARDWARE, core, packing(table, "27x18"), FIXED16, table.logic)
-    assert 1 - BAND < elements / 116_317 < 1 + BAND
+    model = Model("mnist", (Layer(cell("lstm"), 32, 28),))
+    array = fit(ColumnNpu("recurrent", 200, (core,)), [model], FIXED16, table).parts[0]
+    assert array.name == "array"
+    assert 1 - BAND < array.logic / 116_317 < 1 + BAND
 
 
 def test_multipliers_of_vollo_are_within_50_percent() -> None:

@@ -9,8 +9,6 @@ __all__ = ["adapter", "array", "memories", "vectors"]
 
 #: Bits of a shift behind the adapter, and of a bias.
 _SHIFT_BITS, _BIAS_BITS = 6, 32
-#: Bits of a word that the host writes at once: wider memories are several.
-_HOST_BITS = 32
 
 
 def array(sizes: Sizes, summed: int) -> Part:
@@ -58,12 +56,13 @@ def adapter(sizes: Sizes) -> Part:
     stages = min(_SHIFT_BITS, bits_of(moved - 1))
     gates = 2 * moved * stages + (moved - precision.tail_bits) // 2 + precision.tail_bits
     count = core.tail_width * sizes.sums
+    word = count * constants
     return Part(
         "adapter",
         adders=count * adders,
         gates=count * (gates + chosen(total, sizes.block_turns)),
         registers=count * registers,
-        memories=(_loaded("constants", sizes.constant_words, count * constants, selected == 0),),
+        memories=(Demand("constants", sizes.constant_words * word, word, writes=1, instant=selected == 0),),
     )
 
 
@@ -80,7 +79,7 @@ def memories(sizes: Sizes, weight_words: int, stored: int | None) -> Part:
     return Part(
         "weights",
         registers=further * word,
-        memories=(_loaded("weights", words, word, core.latency.read == 0),),
+        memories=(Demand("weights", words * word, word, writes=1, instant=core.latency.read == 0),),
     )
 
 
@@ -106,9 +105,3 @@ def vectors(sizes: Sizes) -> Part:
     gates += chosen(operand, 1 + len(own)) + operand
     frames = max(0, read - 1) * operand
     return Part("vectors", gates=gates, registers=registers + frames, memories=tuple(own))
-
-
-def _loaded(name: str, words: int, width: int, instant: bool) -> Demand:
-    """A memory that the host fills: several of as many bits as it writes at once."""
-    pieces = -(-width // _HOST_BITS)
-    return Demand(name, words * width, width, pieces, writes=1, instant=instant)
