@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from lstmsim.api.studies import fit
+from lstmsim.devices.fit import Fit, fit
+from lstmsim.formats.tables.devices_file import device
 from lstmsim.records import record
 from lstmsim.rtl.families import RESOURCES
+from lstmsim.targets.hardware import Stored
 
 if TYPE_CHECKING:
-    from lstmsim.devices.fit import Fit
     from lstmsim.rtl.synthesis import Synthesis
     from lstmsim.workload.scenario import Scenario
 
@@ -52,14 +53,19 @@ def beside(scenario: Scenario, synthesis: Synthesis) -> tuple[Beside, ...]:
 
 
 def _fitted(scenario: Scenario, synthesis: Synthesis) -> Fit:
-    (fitted,) = fit(scenario, [synthesis.family.device])
-    return fitted
+    """What the chip takes by `lstmsim fit`, with the frames of all jobs in its memories."""
+    models = tuple(dict.fromkeys(job.model for job in scenario.jobs))
+    steps = {each.name: [job.steps for job in scenario.jobs if job.model == each] for each in models}
+    longest = {name: max(every) for name, every in steps.items()}
+    frames = {name: sum(every) for name, every in steps.items()}
+    stored = Stored(longest, frames, len(scenario.jobs))
+    return fit(scenario.chip, models, scenario.precision, device(synthesis.family.device), stored)
 
 
 def synthesis_lines(scenario: Scenario, synthesis: Synthesis) -> list[str]:
     """Say what Yosys counted: the whole beside `fit`, then each part."""
-    device = synthesis.family.device
-    rows = [("", "unit", f"fit ({device})", synthesis.family.name, "error of fit")]
+    named = synthesis.family.device
+    rows = [("", "unit", f"fit ({named})", synthesis.family.name, "error of fit")]
     for each in beside(scenario, synthesis):
         error = "" if each.error is None else f"{100 * each.error:+.0f} %"
         rows.append((each.resource, each.unit, "-" if each.fit is None else f"{each.fit:,}", f"{each.yosys:,}", error))

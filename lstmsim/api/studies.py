@@ -145,6 +145,7 @@ def fit(
     """
     from lstmsim.devices.fit import fit as fitting
     from lstmsim.formats.tables.devices_file import device, device_files
+    from lstmsim.targets.hardware import Stored
 
     refuse(wrong_names("devices", devices, "a device's name or file"))
     loaded = load_scenario(scenario, overrides)
@@ -153,7 +154,7 @@ def fit(
     steps: dict[str, int] = {}
     for job in loaded.jobs:
         steps[job.model.name] = max(steps.get(job.model.name, 1), job.steps)
-    fits = [fitting(loaded.chip, models, loaded.precision, device(name), steps) for name in names]
+    fits = [fitting(loaded.chip, models, loaded.precision, device(name), Stored(steps)) for name in names]
     return Fits(fits, energy(loaded) if with_energy else ())
 
 

@@ -6,7 +6,7 @@ unknown, never zero, and the verdict names it. What is not counted, the machine 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -18,7 +18,7 @@ from lstmsim.devices.resource import Resource
 from lstmsim.devices.tail import TailNeed, tail_needs
 from lstmsim.errors import InputError, Mistake
 from lstmsim.results import Table
-from lstmsim.targets.hardware import Demand, Hardware
+from lstmsim.targets.hardware import Demand, Hardware, Stored
 from lstmsim.workload.model import Model
 from lstmsim.workload.precision import Precision
 from lstmsim.workload.scenario import Chip
@@ -119,14 +119,14 @@ def fit(
     models: Sequence[Model],
     precision: Precision,
     device: Device,
-    steps: Mapping[str, int] | None = None,
+    stored: Stored | None = None,
 ) -> Fit:
     """Count what a chip with all those models resident takes of a device.
 
     chip, models: every core must be able to run every model.
     precision: the widths of all numbers.
     device: the FPGA.
-    steps: the most time steps of a job, by the name of its model: so many are kept of what layers above read; None: 1.
+    stored: what the jobs need beside the models; None: each has one step.
     `InputError` if there is no model, or a core cannot run one.
 
     >>> from lstmsim.devices.device import Logic
@@ -156,7 +156,7 @@ def fit(
     known = [each.blocks for each in behind if each.blocks is not None]
     tail = sum(known) if len(known) == len(behind) else None
     every = tuple(
-        hardware.parts(core, models, precision, packing.summed if packing else 1, steps or {})
+        hardware.parts(core, models, precision, packing.summed if packing else 1, stored or Stored())
         for core, packing in zip(chip.cores, packings, strict=True)
     )
     wanted = [each for parts in every for part in parts for each in part.memories]

@@ -36,7 +36,7 @@ def placed(demand: Demand, device: Device) -> Placed:
     >>> logic = Logic("LUT4", 100, 1, 1, small=SmallMemory(16, 4, 6, 32))
     >>> device = Device("d", "DSP", 1, (Packing("p", 1, (18, 18)),), (Memory("EBR", 8, 18432, 36),), logic)
     >>> placed(Demand("m", 512 * 32, 32, writes=1), device).in_blocks, placed(Demand("m", 32 * 8, 8, writes=1), device)
-    (True, Placed(in_blocks=False, gates=8, elements=24, registers=0))
+    (True, Placed(in_blocks=False, gates=8, elements=24, registers=8))
     >>> placed(Demand("m", 2 * 32, 32, writes=1, reads=2, instant=True), device)
     Placed(in_blocks=False, gates=64, elements=0, registers=64)
     """
@@ -53,7 +53,9 @@ def placed(demand: Demand, device: Device) -> Placed:
     blocks = min(kind.shaped(words, width) for kind in device.memories)
     if not demand.instant and dear >= small.block * blocks:
         return Placed(True)
-    return Placed(False, count * demand.reads * _chosen(width, banks), count * copies * small.elements)
+    # The register in which a block holds what it has read is one beside a small memory.
+    held = 0 if demand.instant else count * demand.reads * width
+    return Placed(False, count * demand.reads * _chosen(width, banks), count * copies * small.elements, held)
 
 
 #: What a block costs in bits of registers, to the program that chooses.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from lstmsim.workload.cell import Cell
@@ -25,6 +25,7 @@ __all__ = [
     "Demand",
     "Hardware",
     "Part",
+    "Stored",
     "TailLanes",
     "layers_of",
     "most_vector_elements",
@@ -102,6 +103,20 @@ class Part:
     memories: tuple[Demand, ...] = ()
 
 
+@dataclass(frozen=True)
+class Stored:
+    """What the jobs of a chip need beside its models.
+
+    steps: the most time steps of a job, by the name of its model; 1 for those that are left out.
+    frames: frames that lie in memories of the chip, by the name of the model; those left out are the host's.
+    jobs: how many jobs the chip is made for.
+    """
+
+    steps: Mapping[str, int] = field(default_factory=dict)
+    frames: Mapping[str, int] = field(default_factory=dict)
+    jobs: int = 1
+
+
 class Hardware(ABC):
     """The hardware of the cores of one kind of machine. Each method answers for one core."""
 
@@ -126,12 +141,12 @@ class Hardware(ABC):
 
     @abstractmethod
     def parts(
-        self, core: Any, models: Sequence[Model], precision: Precision, summed: int, steps: Mapping[str, int]
+        self, core: Any, models: Sequence[Model], precision: Precision, summed: int, stored: Stored
     ) -> tuple[Part, ...]:
         """The parts of a core that can run all of these models, the array first.
 
         summed: products that leave a multiplier block as one sum.
-        steps: the most time steps of a job, by the name of its model; 1 for those that are left out.
+        stored: what the jobs need beside the models.
         """
 
     @property

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from lstmsim.numerics.products import Multiplier, once, per_unit
 from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
-from lstmsim.targets.column.parts.array import adapter, array, memories, vectors
+from lstmsim.targets.column.parts.array import adapter, array, frames, memories, vectors
 from lstmsim.targets.column.parts.control import control
 from lstmsim.targets.column.parts.lanes import lanes
 from lstmsim.targets.column.parts.sizes import Sizes
 from lstmsim.targets.column.shape import pass_shapes
-from lstmsim.targets.hardware import Hardware, Part, TailLanes, layers_of
+from lstmsim.targets.hardware import Hardware, Part, Stored, TailLanes, layers_of
 from lstmsim.workload.cell import Cell
 from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.precision import Precision
@@ -46,24 +46,24 @@ class _ColumnHardware(Hardware):
         return 1, core.vp
 
     def parts(
-        self, core: ColumnCore, models: Sequence[Model], precision: Precision, summed: int, steps: Mapping[str, int]
+        self, core: ColumnCore, models: Sequence[Model], precision: Precision, summed: int, stored: Stored
     ) -> tuple[Part, ...]:
         """The parts of its generated hardware. The weight memory has `weight_kib`, if the core gives it.
 
         >>> from lstmsim.workload.cells import cell
         >>> lstm = Model("m", (Layer(cell("lstm"), 512, 512),))
-        >>> parts = HARDWARE.parts(ColumnCore(65536, 32, 2048), [lstm], Precision(), 1, {})
+        >>> parts = HARDWARE.parts(ColumnCore(65536, 32, 2048), [lstm], Precision(), 1, Stored())
         >>> [(each.name, each.bits, each.read_bits) for part in parts[:3] for each in part.memories]
         [('sums', 131072, 65536), ('constants', 110592, 13824), ('weights', 16777216, 524288)]
         """
-        sizes = Sizes(core, tuple(models), precision, steps)
+        sizes = Sizes(core, tuple(models), precision, stored)
         words = sum(weight_words(core, layer) for layer in layers_of(models))
-        stored = None if core.weight_kib is None else 8192 * core.weight_kib
-        own = array(sizes, summed), adapter(sizes), memories(sizes, words, stored), vectors(sizes), lanes(sizes)
-        return (*own, *control(sizes))
+        kept = None if core.weight_kib is None else 8192 * core.weight_kib
+        own = array(sizes, summed), adapter(sizes), memories(sizes, words, kept), vectors(sizes), lanes(sizes)
+        return (*own, *frames(sizes), *control(sizes))
 
     def tail(self, core: ColumnCore, cells: Sequence[Cell], precision: Precision) -> TailLanes:
-        """One multiplier for each operation of a lane. Kinds of cells have lanes of their own, behind shared adapters."""
+        """One multiplier for each operation of a lane. Each kind of cell has its own lanes; adapters are shared."""
         lane: Counter[Multiplier] = Counter()
         shared: Counter[Multiplier] = Counter()
         single: Counter[Multiplier] = Counter()

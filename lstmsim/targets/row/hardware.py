@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from lstmsim.numerics.products import Multiplier
 from lstmsim.targets.hardware import (
     Demand,
     Hardware,
     Part,
+    Stored,
     TailLanes,
     layers_of,
     most_vector_elements,
@@ -57,7 +58,7 @@ class _RowHardware(Hardware):
         return core.vectors, core.engines
 
     def parts(
-        self, core: RowCore, models: Sequence[Model], precision: Precision, summed: int, steps: Mapping[str, int]
+        self, core: RowCore, models: Sequence[Model], precision: Precision, summed: int, stored: Stored
     ) -> tuple[Part, ...]:
         """A tree and an accumulator for each engine of each tile, once for each inference of a batch; memories."""
         product, most = precision.weight_bits + precision.vector_bits, precision.accumulator_bits

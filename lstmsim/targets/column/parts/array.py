@@ -5,10 +5,10 @@ from __future__ import annotations
 from lstmsim.targets.column.parts.sizes import Sizes, bits_of, chosen
 from lstmsim.targets.hardware import Demand, Part
 
-__all__ = ["adapter", "array", "memories", "vectors"]
+__all__ = ["adapter", "array", "frames", "memories", "vectors"]
 
-#: Bits of a shift behind the adapter, and of a bias.
-_SHIFT_BITS, _BIAS_BITS = 6, 32
+#: Bits of a bias, and bits that a shifted product has beyond those of the sum.
+_BIAS_BITS, _CARRY_BITS = 32, 4
 
 
 def array(sizes: Sizes, summed: int) -> Part:
@@ -26,17 +26,24 @@ def array(sizes: Sizes, summed: int) -> Part:
     before = latency.multiply > 1
     held = leaves * product * (latency.multiply - before) + sum(nodes[1:]) * tree * latency.add
     held += before * core.ep * precision.weight_bits + (latency.accumulate - 1) * min(tree, total)
-    rows, accumulators = sizes.rows, sizes.rows * sizes.slots
+    rows, accumulators = sizes.rows, sizes.accumulators
     banks = core.threads * core.accumulator_banks
     word = accumulators * total
     sums = Demand("sums", banks * word, word, accumulators, writes=1, reads=2, instant=True)
     return Part(
         "array",
-        adders=rows * (leaves - 1) * tree + word,
-        gates=accumulators * (total + min(tree, total)),
+        adders=rows * (leaves - 1) * (tree + tree % 2) + word,
+        # The first tile of a block replaces the sum; where a row keeps several apart, only one takes the tile.
+        gates=word + (min(tree, total) * (accumulators - _lone(sizes)) if sizes.slots > 1 else 0),
         registers=rows * held + before * core.ep * precision.vector_bits,
         memories=(sums,),
     )
+
+
+def _lone(sizes: Sizes) -> int:
+    """Accumulators of gates that have one sum."""
+    stages = (stage for cell in sizes.cells for stage in cell.stages)
+    return min(sizes.core.units_per_block(stage) * sum(len(gate.sums) == 1 for gate in stage.gates) for stage in stages)
 
 
 def adapter(sizes: Sizes) -> Part:
@@ -45,16 +52,15 @@ def adapter(sizes: Sizes) -> Part:
     selected = 2 if convert > 4 else min(convert, 1)
     shifted, saturated = int(convert > 2), int(convert > 3)
     multiplied = convert - selected - shifted - saturated
-    total = precision.accumulator_bits
-    product = total + precision.multiplier_bits + 1
-    moved = product + 2
-    constants = precision.multiplier_bits + _SHIFT_BITS + _BIAS_BITS
-    registers = selected * total + multiplied * (product + _SHIFT_BITS + _BIAS_BITS)
+    total, shift = precision.accumulator_bits, _shift_bits(sizes)
+    # The smallest shift is known: what it drops is not kept, so a product has little more bits than the sum.
+    moved = total + _CARRY_BITS
+    constants = precision.multiplier_bits + shift + _BIAS_BITS
+    registers = selected * total + multiplied * (moved + shift + _BIAS_BITS)
     registers += shifted * (moved + _BIAS_BITS) + saturated * precision.tail_bits
     # Products of parts of the operands are added, the product is rounded, the bias is added.
-    adders = 2 * (moved + 1) + (product - total // 2 if total > total // 2 + 1 else 0)
-    stages = min(_SHIFT_BITS, bits_of(moved - 1))
-    gates = 2 * moved * stages + (moved - precision.tail_bits) // 2 + precision.tail_bits
+    adders = 2 * moved + total
+    gates = moved * shift + (moved - precision.tail_bits) // 3 + precision.tail_bits
     count = core.tail_width * sizes.sums
     word = count * constants
     return Part(
@@ -64,6 +70,23 @@ def adapter(sizes: Sizes) -> Part:
         registers=count * registers,
         memories=(Demand("constants", sizes.constant_words * word, word, writes=1, instant=selected == 0),),
     )
+
+
+def _shift_bits(sizes: Sizes) -> int:
+    """Bits that tell the shifts of a design apart: rows of a sum differ by a factor, layers by more."""
+    return min(6, 1 + (len(sizes.layers) > 1) + (len(sizes.models) > 1))
+
+
+def frames(sizes: Sizes) -> tuple[Part, ...]:
+    """The memory of frames, if the chip has one."""
+    core = sizes.core
+    words = sum(
+        sizes.stored.frames.get(model.name, 0) * -(-model.layers[0].width("x") // core.ep) for model in sizes.models
+    )
+    word = core.ep * sizes.precision.vector_bits
+    further = max(0, core.latency.read - 1) * word
+    own = Demand("frames", words * word, word, writes=1, instant=core.latency.read == 0)
+    return (Part("frames", registers=further, memories=(own,)),) if words else ()
 
 
 def memories(sizes: Sizes, weight_words: int, stored: int | None) -> Part:
@@ -103,5 +126,4 @@ def vectors(sizes: Sizes) -> Part:
         registers += (read > 0) * levels + max(0, read - 1) * core.ep * bits
     operand = core.ep * bits
     gates += chosen(operand, 1 + len(own)) + operand
-    frames = max(0, read - 1) * operand
-    return Part("vectors", gates=gates, registers=registers + frames, memories=tuple(own))
+    return Part("vectors", gates=gates, registers=registers, memories=tuple(own))

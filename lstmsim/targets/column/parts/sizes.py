@@ -8,7 +8,7 @@ from functools import cached_property
 from lstmsim.records import record
 from lstmsim.targets.column.npu import ColumnCore
 from lstmsim.targets.column.shape import StageShape, pass_shapes
-from lstmsim.targets.hardware import layers_of
+from lstmsim.targets.hardware import Stored, layers_of
 from lstmsim.workload.cell import Cell
 from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.precision import Precision
@@ -37,13 +37,13 @@ class Sizes:
     core: the core.
     models: all models that it runs.
     precision: the widths of all numbers.
-    steps: the most time steps of a job, by the name of its model.
+    stored: what the jobs need beside the models.
     """
 
     core: ColumnCore
     models: tuple[Model, ...]
     precision: Precision
-    steps: Mapping[str, int]
+    stored: Stored
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:
@@ -70,6 +70,12 @@ class Sizes:
     def sums(self) -> int:
         """Sums of a unit: the adapters of a lane."""
         return max(len(stage.sums) for cell in self.cells for stage in cell.stages)
+
+    @cached_property
+    def accumulators(self) -> int:
+        """Sums of all rows that are used: a gate's row keeps as many apart as the gate has."""
+        stages = (stage for cell in self.cells for stage in cell.stages)
+        return max(self.core.units_per_block(stage) * len(stage.sums) for stage in stages)
 
     @cached_property
     def block_turns(self) -> int:
@@ -113,7 +119,7 @@ class Sizes:
 
     def _vectors(self, model: Model) -> Mapping[tuple[Cell, str], int]:
         by_layer, top = model.layer_order == "layer", len(model.layers) - 1
-        steps = max(1, self.steps.get(model.name, 1))
+        steps = max(1, self.stored.steps.get(model.name, 1))
         total: dict[tuple[Cell, str], list[int]] = {}
         for number, layer in enumerate(model.layers):
             for node in written(layer.cell):
