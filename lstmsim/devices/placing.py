@@ -38,11 +38,13 @@ def placed(demand: Demand, device: Device) -> Placed:
     >>> placed(Demand("m", 512 * 32, 32, writes=1), device).in_blocks, placed(Demand("m", 32 * 8, 8, writes=1), device)
     (True, Placed(in_blocks=False, gates=8, elements=24, registers=8))
     >>> placed(Demand("m", 2 * 32, 32, writes=1, reads=2, instant=True), device)
-    Placed(in_blocks=False, gates=64, elements=0, registers=64)
+    Placed(in_blocks=False, gates=0, elements=0, registers=64)
     """
     words, width, count = demand.words, demand.width, demand.memories
     small = device.logic.small
-    in_registers = Placed(False, count * demand.reads * _chosen(width, words), 0, count * words * width)
+    # A choice of two is part of what is done with the word.
+    chosen = count * demand.reads * _chosen(width, words) if words > _FREE_CHOICE else 0
+    in_registers = Placed(False, chosen, 0, count * words * width)
     if small is None:
         return in_registers if demand.instant else Placed(True)
     copies = demand.reads * -(-words // small.words) * -(-width // small.bits)
@@ -60,6 +62,8 @@ def placed(demand: Demand, device: Device) -> Placed:
 
 #: What a block costs in bits of registers, to the program that chooses.
 _BLOCK_COST = 128
+#: So many words are chosen from by the function that takes the word.
+_FREE_CHOICE = 2
 #: So many choices of a bit are as dear as a small memory.
 _CHOICES_OF_A_SMALL_MEMORY = 8
 

@@ -9,6 +9,8 @@ __all__ = ["adapter", "array", "frames", "memories", "vectors"]
 
 #: Bits of a bias, and bits that a shifted product has beyond those of the sum.
 _BIAS_BITS, _CARRY_BITS = 32, 4
+#: So many banks are registers and no memory.
+_IN_REGISTERS = 2
 
 
 def array(sizes: Sizes, summed: int) -> Part:
@@ -63,10 +65,13 @@ def adapter(sizes: Sizes) -> Part:
     gates = moved * shift + (moved - precision.tail_bits) // 3 + precision.tail_bits
     count = core.tail_width * sizes.sums
     word = count * constants
+    # Two banks are registers, and a turn chooses among them, too.
+    held = core.threads * core.accumulator_banks
+    held = held if held <= _IN_REGISTERS else 1
     return Part(
         "adapter",
         adders=count * adders,
-        gates=count * (gates + chosen(total, sizes.block_turns)),
+        gates=count * (gates + chosen(total, sizes.block_turns * held)),
         registers=count * registers,
         memories=(Demand("constants", sizes.constant_words * word, word, writes=1, instant=selected == 0),),
     )
@@ -125,5 +130,7 @@ def vectors(sizes: Sizes) -> Part:
         gates += 2 * levels * word + banks * (2 * address + 4) * (levels > 0)
         registers += (read > 0) * levels + max(0, read - 1) * core.ep * bits
     operand = core.ep * bits
+    # What tells apart where an operand comes from and where its sum goes waits with it.
+    registers += read * (2 + sizes.unit_bits) + core.latency.mvm_cycles(core.ep) * 2
     gates += chosen(operand, 1 + len(own)) + operand
     return Part("vectors", gates=gates, registers=registers, memories=tuple(own))

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
 
 from lstmsim.numerics.activation_tables import TABULATED
 from lstmsim.targets.column.parts.sizes import Sizes, bits_of, chosen
+from lstmsim.targets.column.rtl.lanes.operations import places as places_of
+from lstmsim.targets.column.rtl.lanes.tables import LINEAR_ORDER, TABLE_ORDER
 from lstmsim.targets.column.tail import begins, depths
 from lstmsim.targets.hardware import Demand, Part
 from lstmsim.workload.cell import OPERATIONS, REDUCTIONS, Cell, Node
@@ -15,10 +16,11 @@ from lstmsim.workload.segments import Segment, kinds, segments
 
 __all__ = ["lanes"]
 
-#: Bits within a cell of an activation table that an argument usually has, two leading bits with them.
+#: Bits within a cell of an activation table that an argument usually has, a leading bit with them.
 _PART_BITS = 10
-#: Bits by which a rounded number is usually wider than what it is saturated to.
-_EXCESS_BITS = 2
+#: Bits by which a rounded number is usually wider than what it is saturated to, and by which the number in front of it
+#: is wider than the rounded one: a synthesis program leaves out what the shift drops for certain.
+_EXCESS_BITS, _DROPPED_BITS = 2, 1
 
 
 def lanes(sizes: Sizes) -> Part:
@@ -79,42 +81,46 @@ class _Lane:
         read = [self.bits(each) for each in node.inputs]
         if node.operation in TABULATED:
             self._table(node, read[0], bits, latency)
-        elif node.operation in ("multiply", "quantize"):
-            factor = self.precision.multiplier_bits + 1
-            product = read[0] + (read[1] if node.operation == "multiply" else factor)
-            held = sum(read) if node.operation == "multiply" else read[0]
-            self._finish(bits, product, latency, (held, product, bits + _EXCESS_BITS, bits), (3, 1, 2, 0))
+        elif node.operation in ("divide", "rsqrt"):
+            # A subtraction a bit of the result, with a register behind as many as the latency gives.
+            self.adders += (bits + 1) * (bits + _EXCESS_BITS)
+            self.registers += latency * (2 * bits + max(read))
+            self.gates += 2 * bits
         else:
-            wide = max(read) + 1
-            self.adders += wide + 1
-            places = (sum(read), 2 * wide, wide + 1, bits + _EXCESS_BITS, bits)
-            self._finish(bits, wide + 1, latency, places, (4, 2, 3, 1, 0))
+            self._exact(node.operation, read, bits, latency)
 
-    def _finish(self, bits: int, exact: int, latency: int, places: tuple[int, ...], order: Iterable[int]) -> None:
-        """Round and saturate, with a choice of shifts where passes have formats of their own."""
-        self.adders += exact + 1
+    def _exact(self, operation: str, read: list[int], bits: int, latency: int) -> None:
+        """An operation whose exact result is rounded and saturated."""
+        excess = bits if operation == "quantize" else bits + _EXCESS_BITS
+        rounded = excess + _DROPPED_BITS
+        self.adders += rounded + _DROPPED_BITS
         self.gates += bits + _EXCESS_BITS + chosen(bits, self.classes)
-        self.registers += _spread(latency, places, tuple(order))
+        places: tuple[int, ...] = (sum(read), rounded, excess, bits)
+        if operation not in ("multiply", "quantize"):
+            wide = max(read) + 2
+            self.adders += wide
+            places = (sum(read), sum(read), wide, excess, bits)
+        self.registers += _spread(latency, places, places_of(operation))
 
     def _table(self, node: Node, read: int, bits: int, latency: int) -> None:
         """A table for each lane, and a line between two entries."""
         precision, linear = self.precision, self.precision.activation == "linear"
         cell = bits_of(precision.activation_entries - 1)
         word = 2 * bits + 1 if linear else bits
-        words = precision.activation_entries * self.classes
+        # Passes differ in where an argument's point is, hardly ever in what the table holds.
+        words = precision.activation_entries
         width = self.sizes.core.tail_width
         name = f"table {node.name} of {self.cell.name}"
         self.memories.append(Demand(name, width * words * word, width * word, width, writes=1, instant=latency < 2))
-        self.adders += read + 2
-        self.gates += 2 * cell + chosen(read, self.classes)
+        self.gates += 2 * cell + chosen(cell, self.classes)
         if not linear:
-            self.registers += _spread(latency, (read, cell, 0), (2, 1, 0))
+            self.registers += max(0, _spread(latency, (read, cell, word), TABLE_ORDER) - word)
             return
-        product = bits + 1 + _PART_BITS
-        self.adders += product + bits + 1
-        self.gates += 2 * _PART_BITS
-        places = (read, cell + _PART_BITS, _PART_BITS, bits + product, bits)
-        self.registers += _spread(latency, places, (4, 2, 3, 1, 0, 2))
+        self.adders += 2 * bits + _EXCESS_BITS
+        line = 2 * bits + 1
+        places = (read, cell + _PART_BITS, word + _PART_BITS, line, line, bits)
+        # The first register behind the read is the memory's own.
+        self.registers += max(0, _spread(latency, places, LINEAR_ORDER) - word)
 
     def _keep(self) -> None:
         """States and values that other segments read, parameters, and the way of the results."""

@@ -133,6 +133,48 @@ class Sizes:
         }
 
     @cached_property
+    def unit_bits(self) -> int:
+        """Bits of a number of units or elements."""
+        widths = (layer.width(each) for layer in self.layers for stage in layer.cell.stages for each in stage.vectors)
+        return bits_of(max([self.core.ep, *widths]))
+
+    @cached_property
+    def stage_rows(self) -> int:
+        """Stages of all passes of all models: rows of the control store."""
+        return sum(layer.directions * len(layer.cell.stages) for layer in self.layers)
+
+    @cached_property
+    def words(self) -> Mapping[str, int]:
+        """Bits of what the control hands on, by name."""
+        core, most = self.core, max(self.vectors.values(), default=1)
+        shapes = [shape for model in self.models for _, shape in self.shapes(model)]
+        layers = self.layers
+        steps = max([1, *self.stored.steps.values()])
+        frames = sum(self.stored.frames.values()) * -(-max(layer.width("x") for layer in layers) // core.ep)
+        weights = sum(len(each.blocks) * sum(map(each.groups, each.stage.vectors)) for each in shapes)
+        return {
+            "thread": bits_of(core.threads - 1),
+            "job": bits_of(self.stored.jobs - 1),
+            "row": (self.stage_rows - 1).bit_length(),
+            "read": bits_of(sum(len(each.stage.vectors) for each in shapes) - 1),
+            "step": bits_of(steps),
+            "block": bits_of(max(len(each.blocks) for each in shapes)),
+            "group": bits_of(max(each.groups(vector) for each in shapes for vector in each.stage.vectors)),
+            "unit": self.unit_bits,
+            "bank": bits_of(core.threads * core.accumulator_banks - 1),
+            "weight": bits_of(weights),
+            "frame": bits_of(frames),
+            "element": bits_of(core.threads * most),
+            "turn": bits_of(core.threads * self.most_turns),
+            "constant": bits_of(self.constant_words),
+        }
+
+    @cached_property
+    def kept(self) -> bool:
+        """Whether all steps of some layer are kept for the layer above."""
+        return any(model.layer_order == "layer" and len(model.layers) > 1 for model in self.models)
+
+    @cached_property
     def passes(self) -> Mapping[Cell, int]:
         """Passes of all models that run on each kind of cell."""
         return {cell: sum(each.directions for each in self.layers if each.cell == cell) for cell in self.cells}
