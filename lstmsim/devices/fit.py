@@ -138,9 +138,9 @@ def fit(
     >>> chip = ColumnNpu("c", 250, (ColumnCore(npe=1024, ep=16, vp=64),))
     >>> answer = fit(chip, [Model("m", (Layer(cell("lstm"), 64, 64),))], Precision(), device)
     >>> answer.array_blocks, answer.memories[0].bound, answer.binds.name, round(answer.binds.share, 2), answer.fits
-    (512, 'bandwidth', 'M20K', 4.4, False)
+    (512, 'bandwidth', 'M20K', 9.03, False)
     >>> answer.verdict
-    'does not fit: M20K 4.40 times over'
+    'does not fit: M20K 9.03 times over'
     """
     hardware = hardware_of(chip)
     if not models:

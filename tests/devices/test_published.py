@@ -60,8 +60,9 @@ def test_full_device_of_int8_multipliers() -> None:
     core = ColumnCore(npe=22400, ep=32, vp=700, accumulator_banks=1)
     answer = fit(ColumnNpu("full", 400, (core,)), [LSTM], INT8, table)
     assert answer.array_blocks == 5600 <= (table.multipliers or 0)
-    assert answer.logic.share is not None
-    assert answer.logic.share < 0.5
+    array = answer.parts[0]
+    assert array.name == "array"
+    assert array.logic < 0.5 * (answer.logic.available or 0)
 
 
 def hls_lstm() -> Fit:

@@ -54,7 +54,7 @@ class _ColumnHardware(Hardware):
         >>> lstm = Model("m", (Layer(cell("lstm"), 512, 512),))
         >>> parts = HARDWARE.parts(ColumnCore(65536, 32, 2048), [lstm], Precision(), 1, Stored())
         >>> [(each.name, each.bits, each.read_bits) for part in parts[:3] for each in part.memories]
-        [('sums', 131072, 65536), ('constants', 110592, 13824), ('weights', 16777216, 524288)]
+        [('sums', 131072, 65536), ('constants', 100352, 12544), ('weights', 16777216, 524288)]
         """
         sizes = Sizes(core, tuple(models), precision, stored)
         words = sum(weight_words(core, layer) for layer in layers_of(models))
