@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,7 @@ from lstmsim.rtl.simulators import simulator_of
 from lstmsim.rtl.synthesis import Synthesis
 
 if TYPE_CHECKING:
+    from lstmsim.numerics.jobs import JobNumbers
     from lstmsim.targets.rtl import Event, GeneratedHardware
 
 __all__ = ["GOLDEN", "RtlReport", "run_rtl"]
@@ -105,8 +106,6 @@ def run_rtl(
     Traceback (most recent call last):
     lstmsim.errors.InputError: chip brainwave-s10: its machine, the row-wise NPU, cannot be written as RTL; ...
     """
-    from lstmsim import __version__
-
     refuse(wrong_path("folder", folder), wrong_whole("random_weights", random_weights, 0))
     refuse_options(verify, vcd, timing_only, random_weights, synth)
     program = simulator_of(simulator) if verify else None
@@ -116,7 +115,7 @@ def run_rtl(
     numbers, runs = (None, None) if timing_only else numbers_of(result, random_weights)
     design = hardware.design(result.scenario, result.scenario.precision, numbers)
     events = hardware.events(design, result.program, result.trace, names_of(result), runs)
-    files = {**hardware.files(design, numbers, __version__), GOLDEN: log_text(events)}
+    files = {**_own_files(hardware, design, numbers), GOLDEN: log_text(events)}
     refuse_foreign_log(name, verify)
     written = write_folder(name, files, replace=replace)
     defines = (hardware.timing_define,) * timing_only
@@ -132,6 +131,13 @@ def run_rtl(
         synthesis=None if synth is None else synthesized(hardware, name, files, synth),
         remarks=_remarks(name, written),
     )
+
+
+def _own_files(hardware: GeneratedHardware, design: Any, numbers: Mapping[int, JobNumbers] | None) -> Mapping[str, str]:
+    """The files of a design by path, but for the golden events."""
+    from lstmsim import __version__
+
+    return hardware.files(design, numbers, __version__)
 
 
 def _remarks(folder: str, written: Written) -> tuple[str, ...]:
