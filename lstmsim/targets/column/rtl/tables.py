@@ -56,6 +56,7 @@ def _counts(design: Design) -> list[tuple[str, int]]:
         ("ROWS", len(rows)),
         ("MOST_THREADS", max(plan.core.threads for plan in plans)),
         ("MOST_COUNTERS", max(program.counters for program in programs_of(design))),
+        ("MOST_NEEDS", max(len(read.needs) for row in rows for read in row.reads)),
         ("MOST_WRITES", max(len(segment.writes) for row in rows for segment in row.segments)),
         ("JR_SHIFT", (_most_rows(design) - 1).bit_length()),
         ("WEIGHT_BITS", precision.weight_bits),
