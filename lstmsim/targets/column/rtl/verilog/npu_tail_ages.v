@@ -91,7 +91,7 @@ module npu_tail_ages #(
   genvar g;
   generate
     for (g = 0; g < THREADS; g = g + 1) begin : g_thread
-      npu_tail_head #(.CORE(CORE), .W_STAMP(W_STAMP)) head (
+      npu_tail_head #(.CORE(CORE), .W_STAMP(W_STAMP)) thread (
         .clock(clock), .reset(reset), .now(now),
         .push(b_valid && b_thread == g), .b_job(b_job), .b_row(b_row), .b_step(b_step), .b_block(b_block),
         .b_bank(b_bank), .b_turn(b_turn), .b_unit(b_unit), .b_units(b_units), .b_constant(b_constant),
