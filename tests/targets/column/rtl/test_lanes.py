@@ -31,7 +31,7 @@ class Nodes:
         self.random = random.Random(seed)
         self.net, self.inputs, self.made = Netlist(), {}, []  # type: ignore[var-annotated]
         for operation in OPERATIONS:
-            for _ in range(5):
+            for _ in range(3):
                 self._draw(operation)
 
     def _draw(self, operation: str) -> None:
@@ -117,9 +117,8 @@ _KEYWORDS = Cell(
 _QUICK = dict.fromkeys(vars(Latency()), 1) | {"read": 0, "convert": 0, "quantize": 0, "writeback": 0}
 _SLOW = dict.fromkeys(vars(Latency()), 11)
 WORKS = {
-    "first": (("lstm", "gru", "dense-relu"), {}, 2, Precision()),
-    "at once": (("lstm", "gru-lbr0", "lstm-projection"), _QUICK, 2, Precision(vector_bits=5, tail_bits=9)),
-    "late": (("slstm", "mingru", "rnn"), _SLOW, 3, Precision(activation="table", state_bits=24, multiplier_bits=20)),
+    "at once": (("dense-relu", "gru-lbr0", "lstm-projection"), _QUICK, 2, Precision(vector_bits=5, tail_bits=9)),
+    "late": (("gru", "mingru", "rnn"), _SLOW, 3, Precision(activation="table", state_bits=24, multiplier_bits=20)),
     "means": (("lstm-layernorm", "lstm-peephole"), _QUICK | {"elementwise_add": 3}, 3, Precision(tail_bits=24)),
     "apart": (("gru-lbr0", "gru-lbr0", 39), {"divide": 5}, 2, Precision()),
     "graphs": ((11, 21, 39), _QUICK | {"divide": 5, "activation": 4}, 2, Precision(activation_entries=16)),
