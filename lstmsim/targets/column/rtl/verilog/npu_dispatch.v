@@ -106,7 +106,9 @@ module npu_dispatch_core (clock, reset, jobs_posted, ended, admit, admit_job);
   localparam [W_JOBS-1:0] FIRST = behind(-1, 0);
 
   wire [W_JOBS-1:0] now = reset ? FIRST : head;
-  wire [(THREADS+1)*W_JOBS-1:0] jobs;
+  // At distances that are powers of two, because an index times another width would be a multiplier.
+  localparam JOBS_B = 1 << $clog2(W_JOBS);
+  wire [(THREADS+1)*JOBS_B-1:0] jobs;
   wire [THREADS-1:0] there;
   genvar g;
   genvar h;
@@ -115,16 +117,17 @@ module npu_dispatch_core (clock, reset, jobs_posted, ended, admit, admit_job);
       if (QUEUES == 1) begin : plain
         // The jobs of the only queue follow each other.
         wire [W_JOBS+W_THREAD:0] sum = now + g;
-        assign jobs[g*W_JOBS +: W_JOBS] = sum < JOBS ? sum[W_JOBS-1:0] : JOBS;
+        wire [JOBS_B-1:0] one = sum < JOBS ? sum : JOBS;
+        assign jobs[g*JOBS_B +: JOBS_B] = one;
       end else begin : listed
-        wire [JOBS*W_JOBS-1:0] table_of;
+        wire [JOBS*JOBS_B-1:0] in_order;
         for (h = 0; h < JOBS; h = h + 1) begin : entries
-          assign table_of[h*W_JOBS +: W_JOBS] = behind(h, g);
+          assign in_order[h*JOBS_B +: JOBS_B] = behind(h, g);
         end
-        assign jobs[g*W_JOBS +: W_JOBS] = now < JOBS ? table_of[now*W_JOBS +: W_JOBS] : JOBS;
+        assign jobs[g*JOBS_B +: JOBS_B] = now < JOBS ? in_order[now*JOBS_B +: JOBS_B] : JOBS;
       end
       if (g < THREADS) begin : posted
-        assign there[g] = jobs[g*W_JOBS +: W_JOBS] < jobs_posted;
+        assign there[g] = jobs[g*JOBS_B +: W_JOBS] < jobs_posted;
       end
     end
   endgenerate
@@ -140,13 +143,13 @@ module npu_dispatch_core (clock, reset, jobs_posted, ended, admit, admit_job);
     for (t = 0; t < THREADS; t = t + 1)
       if (free[t]) begin
         admit[t] = there[rank];
-        admit_job[t*W_JOB +: W_JOB] = jobs[rank*W_JOBS +: W_JOB];
+        admit_job[t*W_JOB +: W_JOB] = jobs[rank*JOBS_B +: W_JOB];
         rank = rank + 1;
       end
     // Contexts are taken from the lowest on, as long as jobs are there.
     head_next = now;
     for (t = 0; t < THREADS; t = t + 1)
-      if (t < rank && there[t]) head_next = jobs[(t+1)*W_JOBS +: W_JOBS];
+      if (t < rank && there[t]) head_next = jobs[(t+1)*JOBS_B +: W_JOBS];
   end
   always @(posedge clock) begin
     head <= head_next;
@@ -171,7 +174,9 @@ module npu_dispatch_cores (clock, reset, jobs_posted, ended, admit, admit_job);
 
   reg [CONTEXTS-1:0] occupied;
   // The first job of each queue that has no context yet; JOBS: none.
-  reg [QUEUES*W_JOBS-1:0] heads;
+  // At distances that are powers of two, because an index times another width would be a multiplier.
+  localparam JOBS_B = 1 << $clog2(W_JOBS);
+  reg [QUEUES*JOBS_B-1:0] heads;
 
   function [W_JOBS-1:0] behind(input [W_JOBS-1:0] job);
     // The next job of the same queue.
@@ -195,16 +200,16 @@ module npu_dispatch_cores (clock, reset, jobs_posted, ended, admit, admit_job);
   endfunction
 
   // Constant tables of the two, so that no search is built.
-  wire [JOBS*W_JOBS-1:0] nexts;
-  wire [QUEUES*W_JOBS-1:0] firsts;
+  wire [JOBS*JOBS_B-1:0] nexts;
+  wire [QUEUES*JOBS_B-1:0] firsts;
   wire [CONTEXTS-1:0] exists;
   genvar g;
   generate
     for (g = 0; g < JOBS; g = g + 1) begin : next_jobs
-      assign nexts[g*W_JOBS +: W_JOBS] = behind(g);
+      assign nexts[g*JOBS_B +: JOBS_B] = behind(g);
     end
     for (g = 0; g < QUEUES; g = g + 1) begin : first_jobs
-      assign firsts[g*W_JOBS +: W_JOBS] = first_of(g);
+      assign firsts[g*JOBS_B +: JOBS_B] = first_of(g);
     end
     for (g = 0; g < CONTEXTS; g = g + 1) begin : contexts
       assign exists[g] = (g % STRIDE) < C_THREADS[(g / STRIDE) * C_THREADS_B +: C_THREADS_B];
@@ -212,7 +217,7 @@ module npu_dispatch_cores (clock, reset, jobs_posted, ended, admit, admit_job);
   endgenerate
 
   reg [CONTEXTS-1:0] taken;
-  reg [QUEUES*W_JOBS-1:0] left;
+  reg [QUEUES*JOBS_B-1:0] left;
   reg [CORES-1:0] open;
   reg [CORES-1:0] allowed;
   reg [W_JOBS-1:0] head;
@@ -247,7 +252,7 @@ module npu_dispatch_cores (clock, reset, jobs_posted, ended, admit, admit_job);
       best = JOBS;
       best_queue = 0;
       for (q = 0; q < QUEUES; q = q + 1) begin
-        head = left[q*W_JOBS +: W_JOBS];
+        head = left[q*JOBS_B +: W_JOBS];
         if (head < jobs_posted && head < best && (Q_CORES[q*Q_CORES_B +: Q_CORES_B] & open) != 0) begin
           best = head;
           best_queue = q;
@@ -272,8 +277,9 @@ module npu_dispatch_cores (clock, reset, jobs_posted, ended, admit, admit_job);
             place = best_core * STRIDE + t;
         taken[place] = 1'b1;
         admit[place] = 1'b1;
-        admit_job[place*W_JOB +: W_JOB] = best[W_JOB-1:0];
-        left[best_queue*W_JOBS +: W_JOBS] = nexts[best*W_JOBS +: W_JOBS];
+        for (t = 0; t < CONTEXTS; t = t + 1)
+          if (t == place) admit_job[t*W_JOB +: W_JOB] = best[W_JOB-1:0];
+        left[best_queue*JOBS_B +: JOBS_B] = nexts[best*JOBS_B +: JOBS_B];
       end
     end
   end

@@ -84,7 +84,7 @@ module npu_issue (
   wire [THREADS-1:0] grant;
 
   // How each job begins.
-  localparam W_START = W_TILE + W_BLOCK_WORD + W_WAITS + W_PLACE + 1;
+  localparam W_START = W_TILE + W_BLOCK_WORD + W_WAITS + W_PLACE + 2;
   wire [JOBS*W_START-1:0] begins;
   genvar t;
   generate
@@ -97,7 +97,12 @@ module npu_issue (
       npu_start #(.CORE(CORE), .JOB(t)) start (
         .tile(tile), .block_word(block_word), .waits(waits), .second_place(second_place), .single(single)
       );
-      assign begins[t*W_START +: W_START] = {tile, block_word, waits, second_place, single};
+      // The first tile waits for its frame, if for anything: nothing of the job is visible yet.
+      wire is_frame;
+      wire [W_STEP-1:0] frame;
+      assign {is_frame, frame} = waits[CHECKS*W_CHECK +: 1 + W_STEP];
+      wire ready = !is_frame || frames_posted[t*W_STEP +: W_STEP] > frame;
+      assign begins[t*W_START +: W_START] = {tile, block_word, waits, second_place, single, ready};
     end
   endgenerate
 
@@ -109,11 +114,14 @@ module npu_issue (
       wire [W_WAITS-1:0] waits;
       wire [W_PLACE-1:0] second_place;
       wire single;
-      assign {tile, block_word, waits, second_place, single} = begins[job*W_START +: W_START];
+      wire ready;
+      npu_choose #(.WIDTH(W_START), .COUNT(JOBS), .INDEX(W_JOB)) begin_of_job (
+        .words(begins), .index(job), .word({tile, block_word, waits, second_place, single, ready})
+      );
       npu_thread #(.CORE(CORE), .THREAD(t)) thread (
         .clock(clock), .reset(reset),
         .admit(admit[t]), .admit_job(job), .first_tile(tile), .first_block(block_word), .first_waits(waits),
-        .second_place(second_place), .single(single), .ended(ended[t]), .frames_posted(frames_posted),
+        .second_place(second_place), .single(single), .first_ready(ready), .ended(ended[t]), .frames_posted(frames_posted),
         .w_valid(w_valid), .w_thread(w_thread), .w_counter(w_counter), .w_units(w_units), .w_last(w_last),
         .f_valid(f_valid), .f_thread(f_thread),
         .grant(grant[t]), .may(may[t]), .hazard(hazard[t]), .backpressure(backpressure[t]), .no_frame(no_frame[t]),
@@ -177,12 +185,19 @@ module npu_issue (
 
   // The winner's tile.
   assign o_thread = winner;
-  assign {o_job, o_row, o_read, o_step, o_block, o_group, o_weight, o_frame, o_element, o_elements, o_bank, o_first,
-    o_last, o_h0} = tiles[winner * W_TILE +: W_TILE];
+  npu_choose #(.WIDTH(W_TILE), .COUNT(THREADS), .INDEX(W_THREAD)) tile_of_winner (
+    .words(tiles), .index(winner),
+    .word({o_job, o_row, o_read, o_step, o_block, o_group, o_weight, o_frame, o_element, o_elements, o_bank, o_first,
+      o_last, o_h0})
+  );
+  wire [W_BLOCK_WORD-1:0] block_of_winner;
+  npu_choose #(.WIDTH(W_BLOCK_WORD), .COUNT(THREADS), .INDEX(W_THREAD)) word_of_winner (
+    .words(blocks), .index(winner), .word(block_of_winner)
+  );
 
   // The block goes the way of its last tile.
   localparam TOKEN = W_THREAD + W_JOB + W_ROW + W_STEP + W_BLOCK + W_BANK + W_BLOCK_WORD;
-  wire [TOKEN-1:0] token = {o_thread, o_job, o_row, o_step, o_block, o_bank, blocks[winner * W_BLOCK_WORD +: W_BLOCK_WORD]};
+  wire [TOKEN-1:0] token = {o_thread, o_job, o_row, o_step, o_block, o_bank, block_of_winner};
   wire [TOKEN-1:0] late;
   npu_pulse #(.CYCLES(BLOCK_CYCLES)) block_valid (
     .clock(clock), .reset(reset), .in(o_valid && o_last), .out(b_valid)

@@ -27,6 +27,30 @@ module npu_delay #(
   endgenerate
 endmodule
 
+// One of several words side by side. The words are spread to a distance that is a power of two, because an index times
+// another width would be a multiplier.
+module npu_choose #(
+  parameter WIDTH = 1,
+  parameter COUNT = 2,
+  parameter INDEX = 1
+) (
+  input wire [COUNT*WIDTH-1:0] words,
+  input wire [INDEX-1:0] index,
+  output wire [WIDTH-1:0] word
+);
+  localparam STRIDE = 1 << $clog2(WIDTH);
+  wire [COUNT*STRIDE-1:0] spread;
+  genvar i;
+  generate
+    for (i = 0; i < COUNT; i = i + 1) begin : places
+      wire [STRIDE-1:0] padded = words[i*WIDTH +: WIDTH];
+      assign spread[i*STRIDE +: STRIDE] = padded;
+    end
+  endgenerate
+  wire [STRIDE-1:0] there = spread[index*STRIDE +: STRIDE];
+  assign word = there[WIDTH-1:0];
+endmodule
+
 // A delay line of a bit that is 0 after a reset.
 module npu_pulse #(
   parameter CYCLES = 1

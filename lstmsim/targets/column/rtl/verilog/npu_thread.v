@@ -7,7 +7,7 @@
 
 module npu_thread (
   clock, reset,
-  admit, admit_job, first_tile, first_block, first_waits, second_place, single, ended, frames_posted,
+  admit, admit_job, first_tile, first_block, first_waits, second_place, single, first_ready, ended, frames_posted,
   w_valid, w_thread, w_counter, w_units, w_last,
   f_valid, f_thread,
   grant, may, hazard, backpressure, no_frame, draining, tile, block_word
@@ -30,6 +30,7 @@ module npu_thread (
   input wire [W_WAITS-1:0] first_waits;
   input wire [W_PLACE-1:0] second_place;
   input wire single;
+  input wire first_ready;
   input wire ended;
   input wire [JOBS*W_STEP-1:0] frames_posted;
   input wire [OUTPUTS-1:0] w_valid;
@@ -82,9 +83,12 @@ module npu_thread (
     .last_of_job(last_of_job)
   );
 
-  // What is visible in the next cycle of each vector: whole steps, and units of the step under way.
-  wire [MOST_COUNTERS*W_STEP-1:0] steps_visible;
-  wire [MOST_COUNTERS*W_UNIT-1:0] units_visible;
+  // What is visible in the next cycle of each vector: whole steps, and units of the step under way; at distances that are
+  // powers of two, because an index times another width would be a multiplier.
+  localparam STEP_B = 1 << $clog2(W_STEP);
+  localparam UNIT_B = 1 << $clog2(W_UNIT);
+  wire [MOST_COUNTERS*STEP_B-1:0] steps_visible;
+  wire [MOST_COUNTERS*UNIT_B-1:0] units_visible;
   genvar c;
   generate
     for (c = 0; c < MOST_COUNTERS; c = c + 1) begin : counters
@@ -106,15 +110,20 @@ module npu_thread (
         whole <= admit ? {W_STEP{1'b0}} : whole_next;
         part <= admit ? {W_UNIT{1'b0}} : part_next;
       end
-      assign steps_visible[c*W_STEP +: W_STEP] = whole_next;
-      assign units_visible[c*W_UNIT +: W_UNIT] = part_next;
+      wire [STEP_B-1:0] whole_wide = whole_next;
+      wire [UNIT_B-1:0] part_wide = part_next;
+      assign steps_visible[c*STEP_B +: STEP_B] = whole_wide;
+      assign units_visible[c*UNIT_B +: UNIT_B] = part_wide;
     end
   endgenerate
-  wire [W_STEP-1:0] frames = frames_posted[job * W_STEP +: W_STEP];
+  wire [W_STEP-1:0] frames;
+  npu_choose #(.WIDTH(W_STEP), .COUNT(JOBS), .INDEX(W_JOB)) frames_of_job (
+    .words(frames_posted), .index(job), .word(frames)
+  );
 
   function all_there(
-    input [W_WAITS-1:0] wanted, input [W_STEP-1:0] frames_there, input [MOST_COUNTERS*W_STEP-1:0] steps_there,
-    input [MOST_COUNTERS*W_UNIT-1:0] units_there
+    input [W_WAITS-1:0] wanted, input [W_STEP-1:0] frames_there, input [MOST_COUNTERS*STEP_B-1:0] steps_there,
+    input [MOST_COUNTERS*UNIT_B-1:0] units_there
   );
     // What a tile waits for is there, if that much is.
     reg is_frame;
@@ -130,18 +139,13 @@ module npu_thread (
       all_there = !is_frame || frames_there > frame;
       for (i = 0; i < CHECKS; i = i + 1) begin
         {is_one, counter, step, units} = wanted[i*W_CHECK +: W_CHECK];
-        whole = steps_there[counter*W_STEP +: W_STEP];
-        if (is_one && !(whole > step || (whole == step && units_there[counter*W_UNIT +: W_UNIT] >= units)))
+        whole = steps_there[counter*STEP_B +: W_STEP];
+        if (is_one && !(whole > step || (whole == step && units_there[counter*UNIT_B +: W_UNIT] >= units)))
           all_there = 1'b0;
       end
     end
   endfunction
 
-  // A job's first tile waits for its frame, if for anything: nothing of it is visible yet.
-  wire [W_STEP-1:0] first_frames = frames_posted[admit_job * W_STEP +: W_STEP];
-  wire [MOST_COUNTERS*W_STEP-1:0] no_steps = 0;
-  wire [MOST_COUNTERS*W_UNIT-1:0] no_units = 0;
-  wire ready_first = all_there(first_waits, first_frames, no_steps, no_units);
   wire ready_behind = all_there(waits_behind, frames, steps_visible, units_visible);
   wire ready_still = all_there(waits, frames, steps_visible, units_visible);
 
@@ -169,7 +173,7 @@ module npu_thread (
       occupied <= 1'b1;
       job <= admit_job;
       working <= 1'b1;
-      ready <= ready_first;
+      ready <= first_ready;
       credits <= BANKS;
       tile <= tile_first;
       block_word <= first_block;
