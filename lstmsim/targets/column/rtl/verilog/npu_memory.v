@@ -21,6 +21,8 @@ module npu_memory #(
   localparam PARTS = (WIDTH + 31) / 32;
   localparam PART_BITS = $clog2(PARTS);
   localparam A = WORDS > 1 ? $clog2(WORDS) : 1;
+  // A core whose cells read no x has no frames.
+  localparam DEPTH = WORDS > 0 ? WORDS : 1;
 
   wire [23:0] word = write_word >> PART_BITS;
   wire [23:0] part = write_word & ((24'd1 << PART_BITS) - 24'd1);
@@ -33,7 +35,7 @@ module npu_memory #(
     for (p = 0; p < PARTS; p = p + 1) begin : parts
       localparam W = p == PARTS - 1 ? WIDTH - 32 * p : 32;
       // Nobody reads what the host is writing: a block memory needs no logic for that.
-      (* no_rw_check *) reg [W-1:0] cells [0:WORDS-1];
+      (* no_rw_check *) reg [W-1:0] cells [0:DEPTH-1];
       always @(posedge clock)
         if (write && part == p) cells[word[A-1:0]] <= write_data[W-1:0];
       assign now[32*p +: W] = cells[wide[A-1:0]];
