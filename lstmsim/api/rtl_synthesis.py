@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lstmsim.devices.fit import Fit, fit
@@ -55,10 +56,8 @@ def beside(scenario: Scenario, synthesis: Synthesis) -> tuple[Beside, ...]:
 def _fitted(scenario: Scenario, synthesis: Synthesis) -> Fit:
     """What the chip takes by `lstmsim fit`, with the frames of all jobs in its memories."""
     models = tuple(dict.fromkeys(job.model for job in scenario.jobs))
-    steps = {each.name: [job.steps for job in scenario.jobs if job.model == each] for each in models}
-    longest = {name: max(every) for name, every in steps.items()}
-    frames = {name: sum(every) for name, every in steps.items()}
-    stored = Stored(longest, frames, len(scenario.jobs))
+    frames = {each.name: sum(job.steps for job in scenario.jobs if job.model == each) for each in models}
+    stored = replace(Stored.of(scenario.jobs), frames=frames, jobs=len(scenario.jobs))
     return fit(scenario.chip, models, scenario.precision, device(synthesis.family.device), stored)
 
 

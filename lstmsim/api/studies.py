@@ -151,10 +151,7 @@ def fit(
     loaded = load_scenario(scenario, overrides)
     models = tuple(dict.fromkeys(job.model for job in loaded.jobs))
     names = ([devices] if isinstance(devices, str) else tuple(devices)) or tuple(device_files())
-    steps: dict[str, int] = {}
-    for job in loaded.jobs:
-        steps[job.model.name] = max(steps.get(job.model.name, 1), job.steps)
-    fits = [fitting(loaded.chip, models, loaded.precision, device(name), Stored(steps)) for name in names]
+    fits = [fitting(loaded.chip, models, loaded.precision, device(name), Stored.of(loaded.jobs)) for name in names]
     return Fits(fits, energy(loaded) if with_energy else ())
 
 

@@ -78,7 +78,7 @@ def room_on(
     >>> from lstmsim.formats.scenario.scenario_file import load_chip, load_model
     >>> chip, model = load_chip("column-npu-64k"), load_model("lstm-512")
     >>> room_on(chip, [model], Precision(), device("stratix-10-gx-2800")).short
-    'no: DSP 2.94 times over, M20K 1.14 times over; weights fit (7 %)'
+    'no: DSP 2.94 times over, M20K 1.18 times over; weights fit (10 %)'
     """
     try:
         occupancy = fit(chip, models, precision, on)

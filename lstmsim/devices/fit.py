@@ -18,7 +18,7 @@ from lstmsim.devices.resource import Resource
 from lstmsim.devices.tail import TailNeed, tail_needs
 from lstmsim.errors import InputError, Mistake
 from lstmsim.results import Table
-from lstmsim.targets.hardware import Demand, Hardware, Stored
+from lstmsim.targets.hardware import Demand, Hardware, Part, Stored
 from lstmsim.workload.model import Model
 from lstmsim.workload.precision import Precision
 from lstmsim.workload.scenario import Chip
@@ -155,13 +155,11 @@ def fit(
     behind = tail_needs(chip, models, precision, device)
     known = [each.blocks for each in behind if each.blocks is not None]
     tail = sum(known) if len(known) == len(behind) else None
-    every = tuple(
-        hardware.parts(core, models, precision, packing.summed if packing else 1, stored or Stored())
-        for core, packing in zip(chip.cores, packings, strict=True)
-    )
+    every = _parts(hardware, chip, models, precision, packings, stored or Stored())
     wanted = [each for parts in every for part in parts for each in part.memories]
-    blocks = [each for each in wanted if placed(each, device).in_blocks]
-    needs = tuple(_memory_need(kind, blocks) for kind in device.memories)
+    needs = tuple(
+        _memory_need(kind, [each for each in wanted if placed(each, device).in_blocks]) for kind in device.memories
+    )
     parts = () if None in packings else part_needs(every, packings, hardware, chip, device)
     return Fit(
         chip=chip.name,
@@ -178,6 +176,20 @@ def fit(
         tail=behind,
         parts=parts,
     )
+
+
+def _parts(
+    hardware: Hardware,
+    chip: Chip,
+    models: Sequence[Model],
+    precision: Precision,
+    packings: Sequence[Packing | None],
+    stored: Stored,
+) -> list[tuple[Part, ...]]:
+    """The parts of each core; without a packing as if blocks gave single products."""
+    summed = [packing.summed if packing else 1 for packing in packings]
+    pairs = zip(chip.cores, summed, strict=True)
+    return [hardware.parts(core, models, precision, each, stored) for core, each in pairs]
 
 
 def _packing(hardware: Hardware, core: Any, precision: Precision, device: Device) -> Packing | None:

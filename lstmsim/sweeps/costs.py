@@ -14,6 +14,7 @@ from lstmsim.devices.fit import Fit, fit
 from lstmsim.devices.resource import Resource
 from lstmsim.errors import InputError
 from lstmsim.sweeps.spec import Value
+from lstmsim.targets.hardware import Stored
 from lstmsim.targets.registry import KINDS, target_of
 from lstmsim.workload.scenario import Scenario
 
@@ -106,7 +107,8 @@ def _device_costs(scenario: Scenario, device: Device) -> tuple[Value, ...]:
     if target_of(chip.kind).hardware() is None:
         return nothing
     try:
-        return _counted(fit(chip, tuple(dict.fromkeys(job.model for job in scenario.jobs)), scenario.precision, device))
+        models = tuple(dict.fromkeys(job.model for job in scenario.jobs))
+        return _counted(fit(chip, models, scenario.precision, device, Stored.of(scenario.jobs)))
     except InputError:
         # A model that one core runs may not fit on another core.
         return nothing

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from lstmsim.workload.cell import Cell
 from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.precision import Precision
+from lstmsim.workload.scenario import Job
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -115,6 +116,20 @@ class Stored:
     steps: Mapping[str, int] = field(default_factory=dict)
     frames: Mapping[str, int] = field(default_factory=dict)
     jobs: int = 1
+
+    @classmethod
+    def of(cls, jobs: Sequence[Job]) -> Stored:
+        """What a scenario's jobs need, with their frames in the host's memory.
+
+        >>> from lstmsim.workload.cells import cell
+        >>> model = Model("m", (Layer(cell("rnn"), 4, 4),))
+        >>> Stored.of([Job("a", model, 3), Job("b", model, 5)]).steps
+        {'m': 5}
+        """
+        steps: dict[str, int] = {}
+        for job in jobs:
+            steps[job.model.name] = max(steps.get(job.model.name, 1), job.steps)
+        return cls(steps)
 
 
 class Hardware(ABC):

@@ -196,7 +196,7 @@ def test_a_tail_needs_independent_products() -> None:
 
 def test_a_verdict_names_what_is_too_much_or_missing() -> None:
     answer = fit(CHIP, [LSTM], INT8, device("stratix-10-gx-2800"))
-    assert answer.verdict == "does not fit: DSP 2.94 times over"
+    assert answer.verdict == "does not fit: DSP 2.94 times over, M20K 1.18 times over"
     unknown = fit(load_chip("column-npu-16k"), [LSTM], INT8, device("stratix-10-nx-2100"))
     assert unknown.fits is None
     assert "no source for the number of ALM" in unknown.verdict
