@@ -288,9 +288,8 @@ def _logic(parts: Sequence[PartNeed], hardware: Hardware, device: Device) -> Res
     if not parts:
         why = "no estimate without a packing"
         return Resource(logic.name, None, logic.elements, None, why, BAND, missing=f"{logic.name}: {why}")
-    # Registers stand in the elements that adders and functions fill, as far as these have registers.
-    held = -(-sum(each.registers for each in parts) // logic.register_bits)
-    need = max(sum(each.logic for each in parts), held)
+    # Registers stand in these elements, too, and in multiplier blocks.
+    need = sum(each.logic for each in parts)
     counted = ", ".join(each.name for each in parts if each.logic)
     how = f"estimate, +-{100 * BAND:.0f} %: {counted}; not counted: {hardware.not_counted}"
     resource = Resource(logic.name, need, logic.elements, _share(need, logic.elements), how, BAND)
