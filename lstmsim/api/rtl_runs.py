@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from lstmsim.api.arguments import refuse
 from lstmsim.api.loading import Path
-from lstmsim.api.run import Run
+from lstmsim.api.run import Run, simulate
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.folder import LIST, check_folder
 from lstmsim.metrics.accounts import named_cycles
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from lstmsim.numerics.golden import NetworkRun
     from lstmsim.numerics.jobs import JobNumbers
     from lstmsim.targets.rtl import Event, GeneratedHardware
+    from lstmsim.workload.scenario import Scenario
 
 __all__ = [
     "Verified",
@@ -42,6 +43,14 @@ __all__ = [
 LOG = "events.txt"
 #: Cycles after the last one of the simulator's run after which a simulation of hardware is ended.
 _MARGIN = 1000
+#: About how many seconds compiling and simulating take with all numbers, from multipliers and cycles. Measured on one
+#: core: LSTMs of 16 to 256 multipliers.
+_SECONDS: Mapping[str, Callable[[int, int], float]] = {
+    "icarus": lambda multipliers, cycles: multipliers * cycles / 22_000,
+    "verilator": lambda multipliers, cycles: 10 + multipliers * (0.1 + cycles / 16e6),
+}
+#: From how many minutes on this is said.
+_SLOW_MINUTES = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +147,28 @@ def names_of(result: Run) -> tuple[tuple[str, ...], ...]:
     """For each core the name of each of its cycles."""
     cores = range(len(result.program.cores))
     return tuple(named_cycles(result.program, result.trace, core).each() for core in cores)
+
+
+def slow_words(scenario: Scenario, simulator: str) -> str:
+    """Say that a simulation with all numbers takes minutes, and what to do; empty: it does not.
+
+    scenario: what is simulated.
+    simulator: a key of `lstmsim.rtl.simulators.SIMULATORS`.
+
+    >>> from lstmsim.api.loading import load_scenario
+    >>> scenario = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 20}]})
+    >>> slow_words(scenario, "icarus").split("; ")[0]
+    'all bits of 65,536 multipliers over 1,423 cycles take icarus some 71 minutes'
+    """
+    cycles, multipliers = simulate(scenario).makespan_cycles, sum(each.peak for each in scenario.chip.core_figures)
+    minutes = _SECONDS[simulator](multipliers, cycles) / 60
+    if minutes < _SLOW_MINUTES:
+        return ""
+    other = "--timing-only compares cycles alone"
+    if minutes > _SECONDS["verilator"](multipliers, cycles) / 30:
+        other = f"--simulator verilator takes less, {other}"
+    size = f"all bits of {multipliers:,} multipliers over {cycles:,} cycles"
+    return f"{size} take {simulator} some {minutes:.0f} minutes; {other}"
 
 
 def refuse_foreign_log(folder: str, verify: bool) -> None:

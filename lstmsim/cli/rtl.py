@@ -65,10 +65,16 @@ def command(
     outputs = {"--json": json_path, "--vcd": vcd, "--timeline": timeline}
     verify, synth = options["verify"], options["synth"] is not None
     _check(scenario, options["overrides"], folder, verify, outputs)
+    from lstmsim.api.loading import load_scenario
     from lstmsim.api.rtl import run_rtl
+    from lstmsim.api.rtl_runs import slow_words
 
+    loaded = load_scenario(scenario, options.pop("overrides"))
+    slow = slow_words(loaded, options["simulator"]) if verify and not options["timing_only"] else ""
+    if slow:
+        remark(slow)
     with status(f"{listed(['writing', *['simulating'] * verify, *['synthesizing'] * synth], 'and')} the RTL"):
-        report = run_rtl(scenario, folder, vcd=vcd, **options)
+        report = run_rtl(loaded, folder, vcd=vcd, **options)
     if timeline is not None:
         with status(f"drawing {timeline}"):
             from lstmsim.api.rtl_pictures import plot_rtl
