@@ -1,0 +1,37 @@
+"""The study of generated hardware: its first rows are what stands beside it, and everything there is equal."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.rtl.needed import needs_icarus
+
+FOLDER = Path(__file__).parents[2] / "experiments"
+pytestmark = [
+    pytest.mark.needs_core,
+    pytest.mark.skipif(not FOLDER.is_dir(), reason="the experiments are not part of the installed package"),
+]
+
+
+def recorded() -> list[str]:
+    text = (FOLDER / "rtl" / "expected.md").read_text(encoding="utf-8")
+    return [line for line in text.splitlines() if " | icarus | " in line or " | verilator | " in line]
+
+
+def test_everything_there_is_equal() -> None:
+    from experiments.rtl.run import SETTINGS
+
+    rows = recorded()
+    assert [line.split(" | ")[0].strip("| ") for line in rows] == [each.title for each in SETTINGS]
+    assert all(line.endswith(" | all equal |") for line in rows)
+
+
+@needs_icarus
+def test_the_first_rows_are_made_anew() -> None:
+    from experiments.rtl.run import text
+
+    made = [line for line in text(small=True).splitlines() if line.endswith("equal |")]
+    assert len(made) == 2
+    assert set(made) <= set(recorded())
