@@ -129,7 +129,7 @@ def run_rtl(
         with_numbers=not timing_only,
         verified=None if program is None else verified(program, hardware, name, files, events, defines, vcd),
         synthesis=None if synth is None else synthesized(hardware, name, files, synth),
-        remarks=_remarks(name, written),
+        remarks=(*_remarks(name, written), *(() if synth is None else hardware.synthesis_remarks(design))),
     )
 
 

@@ -153,13 +153,11 @@ def fit(
     packings = tuple(_packing(hardware, core, precision, device) for core in chip.cores)
     array = _array_blocks(hardware, chip, packings)
     behind = tail_needs(chip, models, precision, device)
-    known = [each.blocks for each in behind if each.blocks is not None]
-    tail = sum(known) if len(known) == len(behind) else None
+    tail = None if any(each.blocks is None for each in behind) else sum(each.blocks or 0 for each in behind)
     every = _parts(hardware, chip, models, precision, packings, stored or Stored())
-    wanted = [each for parts in every for part in parts for each in part.memories]
-    needs = tuple(
-        _memory_need(kind, [each for each in wanted if placed(each, device).in_blocks]) for kind in device.memories
-    )
+    wanted = [each for own in every for part in own for each in part.memories]
+    blocks = [each for each in wanted if placed(each, device).in_blocks]
+    needs = tuple(_memory_need(kind, blocks) for kind in device.memories)
     parts = () if None in packings else part_needs(every, packings, hardware, chip, device)
     return Fit(
         chip=chip.name,

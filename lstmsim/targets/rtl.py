@@ -70,6 +70,10 @@ class GeneratedHardware(ABC):
         precision: None if only cycles are wanted.
         """
 
+    def synthesis_remarks(self, design: Any) -> tuple[str, ...]:
+        """What of a design a synthesis program makes large or slow, in sentences that name the keys."""
+        return ()
+
     @abstractmethod
     def design(self, scenario: Scenario, precision: Precision, numbers: Mapping[int, JobNumbers] | None = None) -> Any:
         """Plan the hardware of a scenario that is not refused.

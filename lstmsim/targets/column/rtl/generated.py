@@ -26,6 +26,14 @@ from lstmsim.workload.scenario import Scenario
 __all__ = ["GENERATED"]
 
 
+#: Latency, the least with which block memories can be used, and for what.
+_ASYNCHRONOUS = (
+    ("read", 1, "weights, frames and vectors are"),
+    ("convert", 1, "constants of the adapters are"),
+    ("activation", 2, "activation tables are"),
+)
+
+
 class _ColumnHardware(GeneratedHardware):
     """The column-wise NPU as Verilog; docs/rtl.md says what is built."""
 
@@ -57,6 +65,17 @@ class _ColumnHardware(GeneratedHardware):
     ) -> Design:
         """Plan the hardware of a scenario."""
         return plan_design(scenario, precision, numbers)
+
+    def synthesis_remarks(self, design: Design) -> tuple[str, ...]:
+        """Latencies with which memories are asynchronous, so that they are of logic and not of blocks."""
+        remarks = []
+        for plan in design.cores:
+            for key, least, what in _ASYNCHRONOUS:
+                cycles = getattr(plan.core.latency, key)
+                if cycles < least:
+                    place = f"chip.cores.{plan.number}.latency.{key}"
+                    remarks.append(f"{place} {cycles}: {what} read without a register, so no block memory takes them")
+        return tuple(remarks)
 
     def posted(self, design: Design) -> tuple[int, ...]:
         """The jobs in posting order, by their places in the scenario."""
