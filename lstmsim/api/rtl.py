@@ -14,7 +14,7 @@ from lstmsim.api.rtl_runs import (
     hardware_of,
     names_of,
     numbers_of,
-    refuse_foreign_log,
+    refuse_folder,
     refuse_options,
     synthesized,
     verified,
@@ -108,6 +108,7 @@ def run_rtl(
     """
     refuse(wrong_path("folder", folder), wrong_whole("random_weights", random_weights, 0))
     refuse_options(verify, vcd, timing_only, random_weights, synth)
+    refuse_folder(os.fspath(folder), verify)
     program = simulator_of(simulator) if verify else None
     result = run(scenario, engine=engine, overrides=overrides)
     hardware, name = hardware_of(result), os.fspath(folder)
@@ -116,7 +117,6 @@ def run_rtl(
     design = hardware.design(result.scenario, result.scenario.precision, numbers)
     events = hardware.events(design, result.program, result.trace, names_of(result), runs)
     files = {**_own_files(hardware, design, numbers), GOLDEN: log_text(events)}
-    refuse_foreign_log(name, verify)
     written = write_folder(name, files, replace=replace)
     defines = (hardware.timing_define,) * timing_only
     return RtlReport(

@@ -33,7 +33,7 @@ __all__ = [
     "hardware_of",
     "names_of",
     "numbers_of",
-    "refuse_foreign_log",
+    "refuse_folder",
     "refuse_options",
     "synthesized",
     "verified",
@@ -171,7 +171,7 @@ def slow_words(scenario: Scenario, simulator: str) -> str:
     return f"{size} take {simulator} some {minutes:.0f} minutes; {other}"
 
 
-def refuse_foreign_log(folder: str, verify: bool) -> None:
-    """`InputError` for a log in a folder into which lstmsim has written nothing: it would be lost."""
-    if verify and not os.path.exists(os.path.join(folder, LIST)):
-        check_folder(folder, {LOG: ""})
+def refuse_folder(folder: str, verify: bool) -> None:
+    """`InputError` for a folder that cannot be written, and for a log in it that others wrote: it would be lost."""
+    foreign = verify and not os.path.exists(os.path.join(folder, LIST))
+    check_folder(folder, {LOG: ""} if foreign else {})
