@@ -54,3 +54,11 @@ def test_latencies_that_keep_memories_out_of_blocks_are_told() -> None:
     assert [each.split(":")[0] for each in told[1]] == [
         f"chip.cores.0.latency.{key} {cycles}" for key, cycles in _LATENCY.items()
     ]
+
+
+def test_multipliers_that_are_not_built_are_told() -> None:
+    loaded = load_scenario(scenario(npe=20), ())
+    design = GENERATED.design(loaded, loaded.precision)
+    assert GENERATED.synthesis_remarks(design) == (
+        "chip.cores.0.npe 20: 16 multipliers are built, because no row block takes more; lstmsim fit counts all",
+    )

@@ -67,9 +67,13 @@ class _ColumnHardware(GeneratedHardware):
         return plan_design(scenario, precision, numbers)
 
     def synthesis_remarks(self, design: Design) -> tuple[str, ...]:
-        """Latencies with which memories are asynchronous, so that they are of logic and not of blocks."""
+        """Multipliers that no row block takes; latencies with which memories are of logic and not of blocks."""
         remarks = []
         for plan in design.cores:
+            built = plan.rows * plan.core.ep
+            if built < plan.core.npe:
+                text = f"{built} multipliers are built, because no row block takes more; lstmsim fit counts all"
+                remarks.append(f"chip.cores.{plan.number}.npe {plan.core.npe}: {text}")
             for key, least, what in _ASYNCHRONOUS:
                 cycles = getattr(plan.core.latency, key)
                 if cycles < least:
