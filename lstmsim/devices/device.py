@@ -28,6 +28,7 @@ class Packing:
     logic: elements of the device's logic that correct each product.
     mixed_signs: whether each operand of a block is signed or not by its own choice, so that the lower parts of a wide
         operand take the whole width.
+    least: an operand, or the rest of a wide one, of fewer bits is multiplied by logic.
 
     >>> pair = Packing("int8 pair", products=2, widths=(8, 8), shares="either", group=2)
     >>> pair.takes(8, 8), pair.takes(16, 8), pair.serves(weight=1, vector=64), pair.serves(weight=1, vector=1)
@@ -42,6 +43,7 @@ class Packing:
     summed: int = 1
     logic: int = 0
     mixed_signs: bool = False
+    least: int = 1
 
     def takes(self, first_bits: int, second_bits: int) -> bool:
         """Say whether operands of those widths go in."""
@@ -75,14 +77,18 @@ class Packing:
         >>> two = Packing("two 18x19", 2, (18, 19))
         >>> two.pieces(16, 16), two.pieces(32, 17), two.pieces(35, 37)
         (1, 2, 4)
-        >>> Packing("18x18", 1, (18, 18), mixed_signs=True).pieces(36, 17)
-        2
+        >>> mixed = Packing("18x18", 1, (18, 18), mixed_signs=True, least=2)
+        >>> mixed.pieces(36, 17), mixed.pieces(37, 17), mixed.pieces(38, 17)
+        (2, 2, 3)
         """
         low, high = self.widths
         sign = 0 if self.mixed_signs else 1
 
         def parts(bits: int, width: int) -> int:
-            return 1 if bits <= width else 1 + -(-(bits - width) // (width - sign))
+            if bits <= width:
+                return 1
+            more, rest = divmod(bits - width, width - sign)
+            return 1 + more + (rest >= self.least)
 
         ways = ((first_bits, second_bits), (second_bits, first_bits))
         return min(parts(one, low) * parts(other, high) for one, other in ways)

@@ -39,6 +39,7 @@ class PackingEntry(Entry):
     summed: Bits = 1
     logic: Annotated[int, Key(low=0, high=1_000_000)] = 0
     mixed_signs: bool = False
+    least: Bits = 1
 
 
 class MemoryEntry(Entry):
