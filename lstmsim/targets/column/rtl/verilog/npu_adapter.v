@@ -86,17 +86,16 @@ module npu_adapter_lane #(
   wire signed [P-1:0] multiplied;
   wire [SHIFT_BITS-1:0] by;
   wire signed [31:0] bias_multiplied;
-  npu_delay #(.WIDTH(P), .CYCLES(MULTIPLIED)) product_register (.clock(clock), .in(product), .out(multiplied));
-  npu_delay #(.WIDTH(SHIFT_BITS), .CYCLES(MULTIPLIED)) shift_register (.clock(clock), .in(shift), .out(by));
-  npu_delay #(.WIDTH(32), .CYCLES(MULTIPLIED)) bias_register (.clock(clock), .in(bias), .out(bias_multiplied));
+  npu_delay #(.WIDTH(P + SHIFT_BITS + 32), .CYCLES(MULTIPLIED)) product_register
+    (.clock(clock), .in({product, shift, bias}), .out({multiplied, by, bias_multiplied}));
 
   wire signed [P+UP:0] placed_up = multiplied;
   wire signed [S-1:0] placed = (placed_up <<< UP) >>> DOWN;
   wire signed [S-1:0] moved = placed >>> by;
   wire signed [S-1:0] shifted;
   wire signed [31:0] bias_shifted;
-  npu_delay #(.WIDTH(S), .CYCLES(SHIFTED)) moved_register (.clock(clock), .in(moved), .out(shifted));
-  npu_delay #(.WIDTH(32), .CYCLES(SHIFTED)) bias_again (.clock(clock), .in(bias_multiplied), .out(bias_shifted));
+  npu_delay #(.WIDTH(S + 32), .CYCLES(SHIFTED)) moved_register
+    (.clock(clock), .in({moved, bias_multiplied}), .out({shifted, bias_shifted}));
 
   // Half up is the bit below the point as a carry: rounding and bias take one adder, of which bit 0 makes the carry.
   wire signed [R:0] rounded = {{(R - S + 1){shifted[S-1]}}, shifted[S-1:1], 1'b1};

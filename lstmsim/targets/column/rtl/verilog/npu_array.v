@@ -79,8 +79,8 @@ module npu_row #(
   localparam BEFORE = MULTIPLY > 1 ? 1 : 0;
   wire [EP*WEIGHT_BITS-1:0] w;
   wire [EP*VECTOR_BITS-1:0] v;
-  npu_delay #(.WIDTH(EP * WEIGHT_BITS), .CYCLES(BEFORE)) weight_register (.clock(clock), .in(weights), .out(w));
-  npu_delay #(.WIDTH(EP * VECTOR_BITS), .CYCLES(BEFORE)) element_register (.clock(clock), .in(elements), .out(v));
+  npu_delay #(.WIDTH(EP * P), .CYCLES(BEFORE)) operand_register
+    (.clock(clock), .in({weights, elements}), .out({w, v}));
   reg [EP*P-1:0] products;
   integer e;
   always @*

@@ -14,15 +14,15 @@ module npu_delay #(
   generate
     if (CYCLES == 0) begin : wire_only
       assign out = in;
+    end else if (CYCLES == 1) begin : one_register
+      reg [WIDTH-1:0] stage;
+      always @(posedge clock) stage <= in;
+      assign out = stage;
     end else begin : registers
-      reg [WIDTH-1:0] stages [0:CYCLES-1];
-      integer i;
-      always @(posedge clock) begin
-        stages[0] <= in;
-        for (i = 1; i < CYCLES; i = i + 1)
-          stages[i] <= stages[i-1];
-      end
-      assign out = stages[CYCLES-1];
+      // One vector, the youngest word lowest: simulators move it in one piece, twice as fast as words of an array.
+      reg [WIDTH*CYCLES-1:0] stages;
+      always @(posedge clock) stages <= {stages[WIDTH*(CYCLES-1)-1:0], in};
+      assign out = stages[WIDTH*(CYCLES-1) +: WIDTH];
     end
   endgenerate
 endmodule
