@@ -85,6 +85,24 @@ SCALED = {
     },
     "states": {"h": "h'", "s": "s2"},
 }
+#: Sums of sums: each of them is beyond its format where those that it adds are at the ends of theirs.
+PILED = {
+    "stages": [{"gates": {"a": ["x", "h"], "b": ["x", "h"], "c": ["x", "h"], "d": ["x", "h"]}}],
+    "nodes": {"ab": "add a b", "abc": "add ab c", "abcd": "subtract abc d", "h'": "quantize abcd"},
+    "states": {"h": "h'"},
+}
+#: A mean of values that are not 0 where the sums are: units that do not count would show.
+MEAN = {
+    "stages": [{"gates": {"a": ["x", "h"], "b": ["x", "h"]}}],
+    "nodes": {
+        "at": "sigmoid a",
+        "m": "mean at",
+        "d": "subtract at m",
+        "e": "multiply d b",
+        "h'": "quantize e",
+    },
+    "states": {"h": "h'"},
+}
 #: Values that reach the ends of both tables.
 STEEP = {
     "stages": [{"gates": {"a": ["x", "h"], "b": ["x", "h"]}}],
@@ -125,6 +143,13 @@ BITS: dict[str, dict[str, Any]] = {
         state_bits=4,
         multiplier_bits=5,
     ),
+    # trap 10: calibrated on frames that are calmer than those to come, so adapters and nodes saturate
+    "beyond_calibration": _scenario(
+        _job("a", _model(_layer("own", 4, 4), _layer("lstm", 3, 4)), 4),
+        cores=[_core(4, 8)],
+        cells={"own": PILED},
+        calibration="calm-0.1.npy",
+    ),
     # trap 8, 10: shifts to both sides of every node, formats far apart
     "scaled": _scenario(
         _job("a", _model(_layer("own", 3, 2)), 4),
@@ -150,11 +175,13 @@ BITS: dict[str, dict[str, Any]] = {
         _job("a", _model(_layer("gru", 3, 2), _layer("gru", 4, 3), order="step"), 3),
         cores=[_core(3, 6, threads=2, latency={"activation": 2, "elementwise_multiply": 7})],
         activation="table",
-        activation_entries=16,
     ),
-    # trap 11: x and h at both ends of three bits
+    # trap 11: h a little beyond what three bits were calibrated on, so that -4 is what it would be
     "symmetric": _scenario(
-        _job("a", _model(_layer("rnn-relu", 3, 4), _layer("dense", 4, 3)), 4), cores=[_core(3, 2)], vector_bits=3
+        _job("a", _model(_layer("dense", 6, 6), _layer("dense", 8, 6)), 8),
+        cores=[_core(4, 4)],
+        vector_bits=3,
+        calibration="calm-1.5.npy",
     ),
     # trap 14, 5.7: nothing stands between the last operation and the write port, nothing before the array
     "no_latencies": _scenario(
@@ -176,9 +203,13 @@ BITS: dict[str, dict[str, Any]] = {
     # segments: reductions, later segments without adapter, ages between threads
     "segments": _scenario(
         *(_job(name, _model(_layer("lstm-layernorm", 3, 2)), 2) for name in "ab"),
-        cores=[_core(2, 4, threads=2, tail_width=2)],
+        cores=[_core(2, 8, threads=2, tail_width=2)],
         tail_bits=20,
         state_bits=18,
+    ),
+    # the last turn of a row block, and the last row block, have less units than lanes
+    "mean": _scenario(
+        _job("a", _model(_layer("own", 5, 2)), 3), cores=[_core(2, 6, tail_width=2)], cells={"own": MEAN}
     ),
     # the worked example of docs/timing.md section 9 on one core, with lanes for the units of a block: 115 cycles
     "worked_115": {

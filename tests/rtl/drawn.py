@@ -124,7 +124,7 @@ def _core(ask: Choices, gates: int, most: int, models: Sequence[Mapping[str, Any
         "vp": rows,
         "npe": max(columns * rows, wide) + ask.one([0, 0, 3]),
         "threads": ask.whole(1, 4),
-        "tail_width": ask.one([1, 2, 3, 4, 4, 6, 8]),
+        "tail_width": ask.one([1, 1, 2, 3, 4, 6, 8]),
         # in column order each row block needs a bank; no layer has more blocks than units
         "accumulator_banks": ask.one([1, 2, 2, 3, 5]) if order == "row" else ask.one([9, 10]),
         "block_order": order,
