@@ -84,44 +84,51 @@ module npu_issue (
   wire [THREADS-1:0] grant;
 
   // How each job begins.
-  localparam W_START = W_TILE + W_BLOCK_WORD + W_WAITS + W_PLACE + 2;
+  localparam W_START = 2 * (W_TILE + W_BLOCK_WORD + W_WAITS) + W_PLACE + 3;
   wire [JOBS*W_START-1:0] begins;
   genvar t;
   generate
     for (t = 0; t < JOBS; t = t + 1) begin : jobs
-      wire [W_TILE-1:0] tile;
-      wire [W_BLOCK_WORD-1:0] block_word;
-      wire [W_WAITS-1:0] waits;
-      wire [W_PLACE-1:0] second_place;
+      wire [W_TILE+W_BLOCK_WORD-1:0] first;
+      wire [W_WAITS-1:0] first_waits;
+      wire [W_TILE+W_BLOCK_WORD-1:0] second;
+      wire [W_WAITS-1:0] second_waits;
+      wire [W_PLACE-1:0] third_place;
       wire single;
+      wire couple;
       npu_start #(.CORE(CORE), .JOB(t)) start (
-        .tile(tile), .block_word(block_word), .waits(waits), .second_place(second_place), .single(single)
+        .first(first), .first_waits(first_waits), .second(second), .second_waits(second_waits),
+        .third_place(third_place), .single(single), .couple(couple)
       );
       // The first tile waits for its frame, if for anything: nothing of the job is visible yet.
       wire is_frame;
       wire [W_STEP-1:0] frame;
-      assign {is_frame, frame} = waits[CHECKS*W_CHECK +: 1 + W_STEP];
+      assign {is_frame, frame} = first_waits[CHECKS*W_CHECK +: 1 + W_STEP];
       wire ready = !is_frame || frames_posted[t*W_STEP +: W_STEP] > frame;
-      assign begins[t*W_START +: W_START] = {tile, block_word, waits, second_place, single, ready};
+      assign begins[t*W_START +: W_START] = {first, first_waits, second, second_waits, third_place, single, couple, ready};
     end
   endgenerate
 
   generate
     for (t = 0; t < THREADS; t = t + 1) begin : threads
       wire [W_JOB-1:0] job = admit_job[t*W_JOB +: W_JOB];
-      wire [W_TILE-1:0] tile;
-      wire [W_BLOCK_WORD-1:0] block_word;
-      wire [W_WAITS-1:0] waits;
-      wire [W_PLACE-1:0] second_place;
+      wire [W_TILE+W_BLOCK_WORD-1:0] first;
+      wire [W_WAITS-1:0] first_waits;
+      wire [W_TILE+W_BLOCK_WORD-1:0] second;
+      wire [W_WAITS-1:0] second_waits;
+      wire [W_PLACE-1:0] third_place;
       wire single;
+      wire couple;
       wire ready;
       npu_choose #(.WIDTH(W_START), .COUNT(JOBS), .INDEX(W_JOB)) begin_of_job (
-        .words(begins), .index(job), .word({tile, block_word, waits, second_place, single, ready})
+        .words(begins), .index(job),
+        .word({first, first_waits, second, second_waits, third_place, single, couple, ready})
       );
       npu_thread #(.CORE(CORE), .THREAD(t)) thread (
         .clock(clock), .reset(reset),
-        .admit(admit[t]), .admit_job(job), .first_tile(tile), .first_block(block_word), .first_waits(waits),
-        .second_place(second_place), .single(single), .first_ready(ready), .ended(ended[t]), .frames_posted(frames_posted),
+        .admit(admit[t]), .admit_job(job), .first(first), .first_waits(first_waits), .first_ready(ready),
+        .second(second), .second_waits(second_waits), .third_place(third_place), .single(single), .couple(couple),
+        .ended(ended[t]), .frames_posted(frames_posted),
         .w_valid(w_valid), .w_thread(w_thread), .w_counter(w_counter), .w_units(w_units), .w_last(w_last),
         .f_valid(f_valid), .f_thread(f_thread),
         .grant(grant[t]), .may(may[t]), .hazard(hazard[t]), .backpressure(backpressure[t]), .no_frame(no_frame[t]),

@@ -1,16 +1,14 @@
 // The loop nest of a job's tiles, as a function: from a place in it to the tile that is there, what the tile waits for,
-// and the next place. Nothing is stored here: a thread keeps the place one tile ahead of the tile that may issue.
+// and the next place. Nothing is stored here: a thread keeps the place two tiles ahead of the tile that may issue.
 //
-// Addresses are running sums; nothing here multiplies. What is chosen by a constant (the thread, the core) costs nothing.
+// Addresses are running sums; nothing here multiplies. What is chosen by a constant (the core) costs nothing.
+// The thread's parts of the vector memories and of the banks are not in the tile yet.
 `default_nettype none
 
 module npu_nest (job, steps, place, tile, block_word, waits, next_place, last_of_job);
   parameter CORE = 0;
-  parameter THREAD = 0;
   `include "npu_config.vh"
   `include "npu_words.vh"
-  localparam integer MEMORIES = C_MEMORIES[CORE * C_MEMORIES_B +: C_MEMORIES_B];
-  localparam integer FIRST_MEMORY = C_MEMORY[CORE * C_MEMORY_B +: C_MEMORY_B];
   localparam integer BANKS = C_BANKS[CORE * C_BANKS_B +: C_BANKS_B];
   localparam integer EP = C_EP[CORE * C_EP_B +: C_EP_B];
   localparam integer COLUMN = C_COLUMN_ORDER[CORE * C_COLUMN_ORDER_B +: C_COLUMN_ORDER_B];
@@ -95,21 +93,10 @@ module npu_nest (job, steps, place, tile, block_word, waits, next_place, last_of
   wire odd = step[0] ^ lag;
   wire [W_ELEMENT-1:0] two = R_BASE[read * R_BASE_B +: R_BASE_B] + (odd ? stride : {W_ELEMENT{1'b0}});
   wire [W_ELEMENT-1:0] start = source == ALL_X ? x_base : source == ALL_H ? own_base : two;
-  // The thread's part of the memory: a choice of constants.
-  reg [W_ELEMENT-1:0] own_part;
-  integer m;
-  always @* begin
-    own_part = 0;
-    for (m = 0; m < MEMORIES; m = m + 1)
-      if (R_MEMORY[read * R_MEMORY_B +: R_MEMORY_B] == m)
-        own_part = THREAD * M_ELEMENTS[(FIRST_MEMORY + m) * M_ELEMENTS_B +: M_ELEMENTS_B];
-  end
-  wire [W_ELEMENT-1:0] element = start + offset + own_part;
+  wire [W_ELEMENT-1:0] element = start + offset;
   // h before step 0 is 0, if the job does not bring it along.
   wire [W_UNIT-1:0] counted = h0 && !started ? {W_UNIT{1'b0}} : width;
-  wire [W_BANK-1:0] own_bank = bank + THREAD * BANKS;
-  assign tile = {job, row, read, step, block, group, weight, frame, element, counted, own_bank, first_tile, last_tile,
-    h0};
+  assign tile = {job, row, read, step, block, group, weight, frame, element, counted, bank, first_tile, last_tile, h0};
 
   wire [W_TURN-1:0] turn = P_TURN_BASE[row * P_TURN_BASE_B +: P_TURN_BASE_B] + turn_offset;
   wire [W_CONSTANT-1:0] constant = P_CONSTANT_BASE[row * P_CONSTANT_BASE_B +: P_CONSTANT_BASE_B] + turn_offset;
@@ -223,18 +210,21 @@ module npu_nest (job, steps, place, tile, block_word, waits, next_place, last_of
     to_x_base, x_move, to_write_base, to_own_base, to_offset, to_turn_offset, to_unit, to_bank, to_row_bank};
 endmodule
 
-// Where a job begins: the first tile, what it waits for, and the second place. All of it is constant.
-module npu_start (tile, block_word, waits, second_place, single);
+// Where a job begins: its first two tiles, and the place of the third. All of it is constant.
+module npu_start (first, first_waits, second, second_waits, third_place, single, couple);
   parameter CORE = 0;
   parameter [31:0] JOB = 0;
   `include "npu_config.vh"
   `include "npu_words.vh"
-  output wire [W_TILE-1:0] tile;
-  output wire [W_BLOCK_WORD-1:0] block_word;
-  output wire [W_WAITS-1:0] waits;
-  output wire [W_PLACE-1:0] second_place;
-  // The job has one tile.
+  // A tile with what its block has beside, and what it waits for.
+  output wire [W_TILE+W_BLOCK_WORD-1:0] first;
+  output wire [W_WAITS-1:0] first_waits;
+  output wire [W_TILE+W_BLOCK_WORD-1:0] second;
+  output wire [W_WAITS-1:0] second_waits;
+  output wire [W_PLACE-1:0] third_place;
+  // The job has one tile; it has two.
   output wire single;
+  output wire couple;
 
   wire [31:0] own_program = CORE * MODELS + J_MODEL[JOB * J_MODEL_B +: J_MODEL_B];
   wire [W_ROW-1:0] row = G_ROW[own_program * G_ROW_B +: G_ROW_B];
@@ -250,9 +240,17 @@ module npu_start (tile, block_word, waits, second_place, single);
   wire [W_PLACE-1:0] place = {row, row, read, {W_STEP{1'b0}}, {W_BLOCK{1'b0}}, {W_GROUP{1'b0}}, weight, frame_base,
     {W_FRAME{1'b0}}, x_base, {W_ELEMENT{1'b0}}, write_base, write_base, {W_UNIT{1'b0}}, {W_TURN{1'b0}}, {W_UNIT{1'b0}},
     {W_BANK{1'b0}}, {W_BANK{1'b0}}};
-  npu_nest #(.CORE(CORE)) nest (
-    .job(JOB[W_JOB-1:0]), .steps(J_STEPS[JOB * J_STEPS_B +: W_STEP]), .place(place),
-    .tile(tile), .block_word(block_word), .waits(waits), .next_place(second_place), .last_of_job(single)
+  wire [W_STEP-1:0] steps = J_STEPS[JOB * J_STEPS_B +: W_STEP];
+  wire [W_PLACE-1:0] second_place;
+  npu_nest #(.CORE(CORE)) first_nest (
+    .job(JOB[W_JOB-1:0]), .steps(steps), .place(place),
+    .tile(first[W_BLOCK_WORD +: W_TILE]), .block_word(first[W_BLOCK_WORD-1:0]), .waits(first_waits),
+    .next_place(second_place), .last_of_job(single)
+  );
+  npu_nest #(.CORE(CORE)) second_nest (
+    .job(JOB[W_JOB-1:0]), .steps(steps), .place(second_place),
+    .tile(second[W_BLOCK_WORD +: W_TILE]), .block_word(second[W_BLOCK_WORD-1:0]), .waits(second_waits),
+    .next_place(third_place), .last_of_job(couple)
   );
 endmodule
 

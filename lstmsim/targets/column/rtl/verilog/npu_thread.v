@@ -2,12 +2,14 @@
 //
 // "May issue" compares a counter of visible steps and units with the step and the last unit that the tile reads: no list
 // of visibility times (docs/rtl.md section 4). The comparison is made in the cycle before, for the tile that is there and
-// for the one behind it, so that an issue begins at registers: all that frees a tile is known a cycle ahead.
+// for the one behind it, so that an issue begins at registers: all that frees a tile is known a cycle ahead. The loop nest
+// is one tile further ahead.
 `default_nettype none
 
 module npu_thread (
   clock, reset,
-  admit, admit_job, first_tile, first_block, first_waits, second_place, single, first_ready, ended, frames_posted,
+  admit, admit_job, first, first_waits, first_ready, second, second_waits, third_place, single, couple, ended,
+  frames_posted,
   w_valid, w_thread, w_counter, w_units, w_last,
   f_valid, f_thread,
   grant, may, hazard, backpressure, no_frame, draining, tile, block_word
@@ -17,6 +19,7 @@ module npu_thread (
   `include "npu_config.vh"
   `include "npu_words.vh"
   localparam integer OUTPUTS = C_MEMORIES[CORE * C_MEMORIES_B +: C_MEMORIES_B];
+  localparam integer FIRST_MEMORY = C_MEMORY[CORE * C_MEMORY_B +: C_MEMORY_B];
   localparam integer BANKS = C_BANKS[CORE * C_BANKS_B +: C_BANKS_B];
 
   input wire clock;
@@ -25,12 +28,14 @@ module npu_thread (
   // in the next cycle.
   input wire admit;
   input wire [W_JOB-1:0] admit_job;
-  input wire [W_TILE-1:0] first_tile;
-  input wire [W_BLOCK_WORD-1:0] first_block;
+  input wire [W_TILE+W_BLOCK_WORD-1:0] first;
   input wire [W_WAITS-1:0] first_waits;
-  input wire [W_PLACE-1:0] second_place;
-  input wire single;
   input wire first_ready;
+  input wire [W_TILE+W_BLOCK_WORD-1:0] second;
+  input wire [W_WAITS-1:0] second_waits;
+  input wire [W_PLACE-1:0] third_place;
+  input wire single;
+  input wire couple;
   input wire ended;
   input wire [JOBS*W_STEP-1:0] frames_posted;
   input wire [OUTPUTS-1:0] w_valid;
@@ -48,40 +53,69 @@ module npu_thread (
   output wire backpressure;
   output wire no_frame;
   output wire draining;
-  output reg [W_TILE-1:0] tile;
-  output reg [W_BLOCK_WORD-1:0] block_word;
+  output wire [W_TILE-1:0] tile;
+  output wire [W_BLOCK_WORD-1:0] block_word;
 
   reg occupied;
   reg [W_JOB-1:0] job;
   // There is a tile; what it waits for is there in this cycle.
   reg working;
   reg ready;
+  reg [W_TILE+W_BLOCK_WORD-1:0] now;
   reg [W_WAITS-1:0] waits;
-  // The place behind it, if there is one.
-  reg [W_PLACE-1:0] place;
+  // The tile behind it, if there is one.
+  reg has_behind;
+  reg [W_TILE+W_BLOCK_WORD-1:0] behind;
+  reg [W_WAITS-1:0] behind_waits;
+  // The place of the tile behind that, if there is one.
   reg more;
+  reg [W_PLACE-1:0] place;
   reg [W_BANK:0] credits;
 
-  wire first = tile[2];
+  assign {tile, block_word} = now;
+  wire opens = tile[2];
   wire from_frame = waits[W_WAITS-1];
-  wire no_bank = first && credits == 0;
+  wire no_bank = opens && credits == 0;
   assign hazard = working && !ready && !from_frame;
   assign no_frame = working && !ready && from_frame;
   assign backpressure = working && ready && no_bank;
   assign draining = occupied && !working;
   assign may = working && ready && !no_bank;
 
-  // The tile behind this one.
-  wire [W_TILE-1:0] tile_behind;
-  wire [W_BLOCK_WORD-1:0] block_behind;
-  wire [W_WAITS-1:0] waits_behind;
-  wire [W_PLACE-1:0] place_behind;
+  // The tile at the place.
+  wire [W_TILE+W_BLOCK_WORD-1:0] coming;
+  wire [W_WAITS-1:0] coming_waits;
+  wire [W_PLACE-1:0] next_place;
   wire last_of_job;
-  npu_nest #(.CORE(CORE), .THREAD(THREAD)) nest (
+  npu_nest #(.CORE(CORE)) nest (
     .job(job), .steps(J_STEPS[job * J_STEPS_B +: W_STEP]), .place(place),
-    .tile(tile_behind), .block_word(block_behind), .waits(waits_behind), .next_place(place_behind),
-    .last_of_job(last_of_job)
+    .tile(coming[W_BLOCK_WORD +: W_TILE]), .block_word(coming[W_BLOCK_WORD-1:0]), .waits(coming_waits),
+    .next_place(next_place), .last_of_job(last_of_job)
   );
+
+  // When a tile comes to the front it gets the thread's part of the vector memory, a choice of constants, and of the banks.
+  localparam AT_BANK = W_BLOCK_WORD + 3;
+  localparam AT_ELEMENT = AT_BANK + W_BANK + W_UNIT;
+  localparam AT_READ = AT_ELEMENT + W_ELEMENT + W_FRAME + W_WEIGHT + W_GROUP + W_BLOCK + W_STEP;
+  wire [W_READ-1:0] read_behind = behind[AT_READ +: W_READ];
+  reg [W_ELEMENT-1:0] own_part;
+  integer m;
+  always @* begin
+    own_part = 0;
+    for (m = 0; m < OUTPUTS; m = m + 1)
+      if (R_MEMORY[read_behind * R_MEMORY_B +: R_MEMORY_B] == m)
+        own_part = THREAD * M_ELEMENTS[(FIRST_MEMORY + m) * M_ELEMENTS_B +: M_ELEMENTS_B];
+  end
+  reg [W_TILE+W_BLOCK_WORD-1:0] own_behind;
+  reg [W_TILE+W_BLOCK_WORD-1:0] own_first;
+  always @* begin
+    own_behind = behind;
+    own_behind[AT_ELEMENT +: W_ELEMENT] = behind[AT_ELEMENT +: W_ELEMENT] + own_part;
+    own_behind[AT_BANK +: W_BANK] = behind[AT_BANK +: W_BANK] + THREAD * BANKS;
+    // A job's first tile reads a frame, or h before step 0, and takes the thread's first bank.
+    own_first = first;
+    own_first[AT_BANK +: W_BANK] = THREAD * BANKS;
+  end
 
   // What is visible in the next cycle of each vector: whole steps, and units of the step under way; at distances that are
   // powers of two, because an index times another width would be a multiplier.
@@ -146,27 +180,23 @@ module npu_thread (
     end
   endfunction
 
-  wire ready_behind = all_there(waits_behind, frames, steps_visible, units_visible);
+  wire ready_behind = all_there(behind_waits, frames, steps_visible, units_visible);
   wire ready_still = all_there(waits, frames, steps_visible, units_visible);
-
-  // The bank of a job's first tile is the thread's first.
-  wire [W_TILE-1:0] tile_first;
-  assign tile_first[2:0] = first_tile[2:0];
-  assign tile_first[3 +: W_BANK] = THREAD * BANKS;
-  assign tile_first[W_TILE-1:3+W_BANK] = first_tile[W_TILE-1:3+W_BANK];
 
   always @(posedge clock) begin
     if (reset || ended) occupied <= 1'b0;
     if (reset) working <= 1'b0;
-    else if (grant) working <= more;
+    else if (grant) working <= has_behind;
     ready <= grant ? ready_behind : ready_still;
-    credits <= credits - (grant && first) + (f_valid && f_thread == THREAD);
+    credits <= credits - (grant && opens) + (f_valid && f_thread == THREAD);
     if (grant) begin
-      tile <= tile_behind;
-      block_word <= block_behind;
-      waits <= waits_behind;
-      place <= place_behind;
+      now <= own_behind;
+      waits <= behind_waits;
+      has_behind <= more;
+      behind <= coming;
+      behind_waits <= coming_waits;
       more <= more && !last_of_job;
+      place <= next_place;
     end
     // A new job, perhaps in the cycle in which the one before it finishes.
     if (admit) begin
@@ -175,11 +205,13 @@ module npu_thread (
       working <= 1'b1;
       ready <= first_ready;
       credits <= BANKS;
-      tile <= tile_first;
-      block_word <= first_block;
+      now <= own_first;
       waits <= first_waits;
-      place <= second_place;
-      more <= !single;
+      has_behind <= !single;
+      behind <= second;
+      behind_waits <= second_waits;
+      more <= !single && !couple;
+      place <= third_place;
     end
   end
 endmodule
