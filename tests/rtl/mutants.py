@@ -35,17 +35,26 @@ class Mutant:
 
 #: Of the dispatcher, the threads, the ring, the tail, and of all that has to do with numbers.
 MUTANTS = (
+    Mutant("npu_dispatch.v", "~occupied | ended;", "~occupied;", "two_at_once"),
+    Mutant("npu_dispatch.v", "if (t < rank && there[t])", "if (t == 0 && there[t])", "two_at_once"),
+    Mutant(
+        "npu_dispatch.v",
+        "for (t = 0; t < THREADS; t = t + 1)\n      if (free[t])",
+        "for (t = THREADS - 1; t >= 0; t = t - 1)\n      if (free[t])",
+        "two_at_once",
+    ),
+    Mutant("npu_tail.v", "(CONVERT - 1 - LATE)", "(CONVERT - 1)", "two_at_once"),
     Mutant(
         "npu_dispatch.v",
         "localparam ROUNDS = JOBS < CORES * MOST_THREADS ? JOBS : CORES * MOST_THREADS;",
         "localparam ROUNDS = 1;",
-        "two_at_once",
+        "fewest_first",
     ),
     Mutant(
         "npu_dispatch.v",
         "(occupied & ~ended)",
         "occupied",
-        "two_at_once",
+        "fewest_first",
     ),
     Mutant(
         "npu_dispatch.v",
@@ -57,7 +66,7 @@ MUTANTS = (
         "npu_dispatch.v",
         "for (t = STRIDE - 1; t >= 0; t = t - 1)\n          if (!taken",
         "for (t = 0; t < STRIDE; t = t + 1)\n          if (!taken",
-        "two_at_once",
+        "fewest_first",
     ),
     Mutant(
         "npu_dispatch.v",
@@ -205,8 +214,8 @@ MUTANTS = (
     ),
     Mutant(
         "npu_tail.v",
-        "wire ends = t_last_turn && t_last_block && t_last_step",
-        "wire ends = t_last_turn && t_last_step",
+        "wire ends = d_last_turn[LATE] && d_last_block[LATE] && ",
+        "wire ends = d_last_turn[LATE] && ",
         "one_bank",
     ),
     Mutant(
