@@ -79,7 +79,7 @@ class _ColumnHardware(Hardware):
     @property
     def not_counted(self) -> str:
         """What neither multipliers nor logic count."""
-        return "routing, frames, dividers, square roots"
+        return "routing, memories of frames, trees of reductions"
 
     def vector_reads(self, core: ColumnCore, layer: Layer) -> int:
         """Elements that a step reads: each vector is read once for each row block."""
