@@ -370,9 +370,9 @@ MUTANTS = (
         True,
     ),
     Mutant(
-        "npu_nest.v",
-        "element = start + offset + own_part;",
-        "element = start + offset;",
+        "npu_thread.v",
+        "behind[AT_ELEMENT +: W_ELEMENT] + own_part",
+        "behind[AT_ELEMENT +: W_ELEMENT]",
         "two_at_once",
         True,
     ),
