@@ -135,7 +135,8 @@ module npu_dispatch_core (clock, reset, jobs_posted, ended, admit, admit_job);
   wire [THREADS-1:0] free = reset ? {THREADS{1'b1}} : ~occupied | ended;
   reg [W_JOBS-1:0] head_next;
   integer t;
-  integer rank;
+  // No wider than it counts: it stands in the longest path, from the end of a job to the next one.
+  reg [W_THREAD:0] rank;
   always @* begin
     rank = 0;
     admit = 0;
