@@ -21,7 +21,7 @@ class Mutant:
     """A change of one place.
 
     file: the module's file.
-    old, new: the text of the place, which stands there once or first, and what stands there instead.
+    old, new: the text of the place, which stands there once, and what stands there instead.
     scenario: a key of `DIRECTED`.
     bits: whether cycles alone do not show it.
     """
@@ -375,6 +375,25 @@ MUTANTS = (
         "behind[AT_ELEMENT +: W_ELEMENT]",
         "two_at_once",
         True,
+    ),
+    Mutant(
+        "npu_thread.v",
+        "behind[AT_BANK +: W_BANK] + THREAD * BANKS;",
+        "behind[AT_BANK +: W_BANK];",
+        "two_at_once",
+        True,
+    ),
+    Mutant(
+        "npu_thread.v",
+        "ready <= grant ? ready_behind : ready_still;",
+        "ready <= ready_still;",
+        "two_at_once",
+    ),
+    Mutant(
+        "npu_thread.v",
+        "more <= more && !last_of_job;",
+        "more <= more;",
+        "one_bank",
     ),
     Mutant(
         "npu_nest.v",

@@ -18,7 +18,7 @@ from tests.rtl.verified import written
 def test_every_place_that_is_changed_is_there() -> None:
     folder = files("lstmsim.targets.column.rtl") / "verilog"
     assert len(MUTANTS) >= 25
-    assert [each for each in MUTANTS if each.old not in (folder / each.file).read_text(encoding="utf-8")] == []
+    assert [each for each in MUTANTS if (folder / each.file).read_text(encoding="utf-8").count(each.old) != 1] == []
 
 
 @long_run
