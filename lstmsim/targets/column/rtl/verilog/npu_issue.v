@@ -105,7 +105,8 @@ module npu_issue (
       wire [W_STEP-1:0] frame;
       assign {is_frame, frame} = first_waits[CHECKS*W_CHECK +: 1 + W_STEP];
       wire ready = !is_frame || frames_posted[t*W_STEP +: W_STEP] > frame;
-      assign begins[t*W_START +: W_START] = {first, first_waits, second, second_waits, third_place, single, couple, ready};
+      assign begins[t*W_START +: W_START] = {first, first_waits, second, second_waits, third_place, single, couple,
+        ready};
     end
   endgenerate
 

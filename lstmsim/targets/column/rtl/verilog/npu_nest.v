@@ -34,9 +34,9 @@ module npu_nest (job, steps, place, tile, block_word, waits, next_place, last_of
   wire [W_STEP-1:0] step;
   wire [W_BLOCK-1:0] block;
   wire [W_GROUP-1:0] group;
-  // Running addresses: of weights; of the step's frame and from one to the next; of the step's x, if all steps of it are
-  // kept, likewise; of the step's h and of the h before; of the group's first element and the block's first turn and
-  // unit from their beginnings; the block's bank and that of the row's first block.
+  // Running addresses: of weights; of the step's frame and from one to the next; of the step's x, if all steps of it
+  // are kept, likewise; of the step's h and of the h before; of the group's first element and the block's first turn
+  // and unit from their beginnings; the block's bank and that of the row's first block.
   wire [W_WEIGHT-1:0] weight;
   wire [W_FRAME-1:0] frame_base;
   wire [W_FRAME-1:0] frame_stride;

@@ -1,9 +1,9 @@
 // A thread: where its job stands, the credits of its accumulator banks, the counters of what is visible.
 //
-// "May issue" compares a counter of visible steps and units with the step and the last unit that the tile reads: no list
-// of visibility times (docs/rtl.md section 4). The comparison is made in the cycle before, for the tile that is there and
-// for the one behind it, so that an issue begins at registers: all that frees a tile is known a cycle ahead. The loop nest
-// is one tile further ahead.
+// "May issue" compares a counter of visible steps and units with the step and the last unit that the tile reads: no
+// list of visibility times (docs/rtl.md section 4). The comparison is made in the cycle before, for the tile that is there
+// and for the one behind it, so that an issue begins at registers: all that frees a tile is known a cycle ahead. The loop
+// nest is one tile further ahead.
 `default_nettype none
 
 module npu_thread (
@@ -24,8 +24,8 @@ module npu_thread (
 
   input wire clock;
   input wire reset;
-  // The context is taken at the edge that ends this cycle, by this job, which begins so; `ended`: the job in it finishes
-  // in the next cycle.
+  // The context is taken at the edge that ends this cycle, by this job, which begins so; `ended`: the job in it
+  // finishes in the next cycle.
   input wire admit;
   input wire [W_JOB-1:0] admit_job;
   input wire [W_TILE+W_BLOCK_WORD-1:0] first;
@@ -93,7 +93,7 @@ module npu_thread (
     .next_place(next_place), .last_of_job(last_of_job)
   );
 
-  // When a tile comes to the front it gets the thread's part of the vector memory, a choice of constants, and of the banks.
+  // When a tile comes to the front it gets the thread's part of the vector memory, a choice of constants, and of banks.
   localparam AT_BANK = W_BLOCK_WORD + 3;
   localparam AT_ELEMENT = AT_BANK + W_BANK + W_UNIT;
   localparam AT_READ = AT_ELEMENT + W_ELEMENT + W_FRAME + W_WEIGHT + W_GROUP + W_BLOCK + W_STEP;
@@ -117,8 +117,8 @@ module npu_thread (
     own_first[AT_BANK +: W_BANK] = THREAD * BANKS;
   end
 
-  // What is visible in the next cycle of each vector: whole steps, and units of the step under way; at distances that are
-  // powers of two, because an index times another width would be a multiplier.
+  // What is visible in the next cycle of each vector: whole steps, and units of the step under way; at distances that
+  // are powers of two, because an index times another width would be a multiplier.
   localparam STEP_B = 1 << $clog2(W_STEP);
   localparam UNIT_B = 1 << $clog2(W_UNIT);
   wire [MOST_COUNTERS*STEP_B-1:0] steps_visible;
@@ -135,7 +135,8 @@ module npu_thread (
         whole_next = whole;
         part_next = part;
         for (o = 0; o < OUTPUTS; o = o + 1)
-          if (w_valid[o] && w_thread[o*W_THREAD +: W_THREAD] == THREAD && w_counter[o*W_COUNTER +: W_COUNTER] == c) begin
+          if (w_valid[o] && w_thread[o*W_THREAD +: W_THREAD] == THREAD
+              && w_counter[o*W_COUNTER +: W_COUNTER] == c) begin
             whole_next = whole + w_last[o];
             part_next = w_last[o] ? {W_UNIT{1'b0}} : w_units[o*W_UNIT +: W_UNIT];
           end
