@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
-from lstmsim.targets.column.rtl.memory_maps import MEMORY_COLUMNS
+from lstmsim.targets.column.rtl.memory_maps import MEMORY_COLUMNS, NUMBER_COLUMNS
 from lstmsim.targets.column.rtl.plan import CorePlan, Design, Job, Kind
 from lstmsim.targets.column.rtl.rows import StageRow
 from lstmsim.targets.column.rtl.widths import depth_of, widths
@@ -25,12 +25,18 @@ Files: `rtl/` is the hardware (top: `npu_top`), `sim/` a host that loads it and 
 writes into its memories, `golden/events.txt` what lstmsim says."""
 
 
-def readme(design: Design, version: str, memories: Sequence[Sequence[object]] | None) -> str:
+def readme(
+    design: Design,
+    version: str,
+    memories: Sequence[Sequence[object]] | None,
+    numbers: Sequence[Sequence[object]] = (),
+) -> str:
     """Give the text of `README.md`.
 
     design: the design.
     version: of lstmsim.
     memories: rows of `MEMORY_COLUMNS`; None: the design has no numbers.
+    numbers: rows of `NUMBER_COLUMNS`.
     """
     parts = [
         f"# {design.name}: a column-wise NPU in Verilog",
@@ -44,6 +50,8 @@ def readme(design: Design, version: str, memories: Sequence[Sequence[object]] | 
         "## Ports of `npu_top`",
         "One clock, rising edge; `reset` is synchronous, and high in the cycle before cycle 0.",
         _table(("port", "bits", "meaning"), _ports(design)),
+        "## What a host does",
+        _HOST,
         "## Memory maps",
         _MAP,
         *([] if memories is None else [_table(MEMORY_COLUMNS, memories)]),
@@ -52,8 +60,9 @@ def readme(design: Design, version: str, memories: Sequence[Sequence[object]] | 
         _table(("docs/timing.md", "here", *(f"core {plan.number}" for plan in design.cores)), _edges(design)),
         "## Models",
         *_models(design),
+        *(() if memories is None else (_NUMBERS, _table(NUMBER_COLUMNS, numbers))),
         "## Jobs in posting order",
-        _table(("job", "name", "model", "steps", "arrival", "frame interval", "cores"), _jobs(design)),
+        _table(_JOB_COLUMNS, _jobs(design)),
         "## What is assumed",
         _ASSUMED,
     ]
@@ -68,10 +77,22 @@ place inside. A word of more than 32 bits is written in parts, the lowest one fi
 number of its parts (rounded up to a power of two), plus the part. What is written in a cycle is there in the next one.
 The control store (sizes, rows of models, jobs) is in `rtl/npu_config.vh`, not on the bus."""
 
+_HOST = """\
+* It writes the memories by the bus, during the reset or later. A line of `data/*.hex` is such a write: address and
+  data, in hexadecimal. Weights and frames are in their memories before their job reads them.
+* It counts `jobs_posted` up: the jobs of the table below, in its order, at any cycles. It counts up the frames of each
+  job in `frames_posted` (job 0 lowest), in any order among jobs. Both only rise.
+* It takes h from the outputs `h_...`, which it cannot hold up; a bit of `jobs_ended` rises when a job has finished.
+* Each job runs once. A reset of one cycle, with both counts at 0, begins anew, also in the middle of a run; the
+  memories keep what was written. So a host with further input writes frames into the same places and posts the jobs
+  again."""
+
+_NUMBERS = """\
+Elements of frames and of h are whole numbers in two's complement, of b bits from -(2^(b-1) - 1) to 2^(b-1) - 1. A real
+number is divided by what 1 stands for, and rounded half to even (docs/numerics.md of lstmsim has all formats):"""
+
 _ASSUMED = """\
-* The host posts jobs in the order of the table. Weights and frames are in their memories before their job reads them.
-* Frames of all jobs have a place in the frame memories of every core on which the job may run. A host with endless
-  input uses these places anew.
+* Frames of all jobs have a place in the frame memories of every core on which the job may run.
 * Memories answer within their latency. Block memories with an output register need `read` of at least 2, and the
   rotator of the vector memories one more. A latency of 0 is a memory that answers in the same cycle.
 * Nothing is said about the clock that can be reached: registers are spread inside operations, but no tool has placed
@@ -92,9 +113,13 @@ def _latency_cells(plan: CorePlan) -> list[object]:
     return [plan.number, *vars(plan.core.latency).values()]
 
 
+_JOB_COLUMNS = ("job", "name", "model", "steps", "arrival", "frame interval", "cores", "first frame word, by core")
+
+
 def _jobs(design: Design) -> Iterator[Sequence[object]]:
     for number, job in enumerate(design.jobs):
-        yield _job_cells(job, number, design.models)
+        first = [row.frame_start for plan in design.cores if (row := plan.jobs[number]) is not None]
+        yield *_job_cells(job, number, design.models), " ".join(map(str, first))
 
 
 def _job_cells(job: Job, number: int, models: Sequence[str]) -> list[object]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from lstmsim.numerics.jobs import JobNumbers
 from lstmsim.targets.column.rtl.lanes.files import lane_files
-from lstmsim.targets.column.rtl.memory_maps import memory_rows
+from lstmsim.targets.column.rtl.memory_maps import memory_rows, number_rows
 from lstmsim.targets.column.rtl.passes import passes_of
 from lstmsim.targets.column.rtl.picking import data_header, pick_modules
 from lstmsim.targets.column.rtl.plan import Design
@@ -28,7 +28,7 @@ def written_files(design: Design, numbers: Mapping[int, JobNumbers], version: st
     passes = passes_of(design, numbers)
     shifts, lanes = shifts_of(design, passes), lane_files(design, numbers)
     return {
-        "README.md": readme(design, version, memory_rows(design, passes, shifts)),
+        "README.md": readme(design, version, memory_rows(design, passes, shifts), number_rows(design, passes)),
         "rtl/npu_data.vh": data_header(design, shifts),
         "rtl/npu_pick.v": pick_modules(design, shifts),
         "rtl/npu_tail_lane.v": lanes.verilog,
