@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 from collections.abc import Mapping
 from importlib.resources import files as package_files
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -155,6 +158,19 @@ def test_files_are_whole_and_the_same_each_time() -> None:
         assert not path.endswith((".v", ".md")) or "\t" not in text
         if path.endswith(".vh"):
             assert all(len(line) <= 120 for line in text.splitlines()), path
+
+
+def test_a_run_without_lstmsim_ends_hardware_that_stands_still(tmp_path: Path) -> None:
+    for name, text in {"iverilog": "", "vvp": 'printf "%s\\n" "$*"', "golden/events.txt": "C 41 busy\nF 42 0\n"}.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n" if name in ("iverilog", "vvp") else text)
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "events.txt").write_text("C 41 busy\nF 42 0\n")
+    (tmp_path / "sim").mkdir()
+    (tmp_path / "sim/run.sh").write_text(GENERATED.files(*_design(_mapping({}, {})), "1.2.3")["sim/run.sh"])
+    path = os.environ | {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(["sh", tmp_path / "sim/run.sh"], env=path, capture_output=True, text=True, check=True)
+    assert done.stdout == "-n npu.vvp +limit=1042\nequal\n"
 
 
 def test_the_readme_of_a_design_has_its_numbers() -> None:
