@@ -90,7 +90,6 @@ def _core_columns(design: Design) -> list[Column]:
         fine=(1, lambda plan: int(plan.core.thread_policy == "fine")),
         switch_cycles=(1, lambda plan: plan.core.switch_cycles),
         column_order=(1, lambda plan: int(plan.core.block_order == "column")),
-        mvm=(1, lambda plan: plan.core.latency.mvm_cycles(plan.core.ep)),
         depth=(1, depth_of),
         weight_words=(1, lambda plan: max(1, plan.weight_words)),
         frame_words=(1, lambda plan: max(1, plan.frame_words)),

@@ -15,6 +15,7 @@ import pytest
 from lstmsim.api.loading import load_scenario
 from lstmsim.numerics.jobs import JobData, JobNumbers, fixed_numbers
 from lstmsim.numerics.weights import random_network, random_stimulus
+from lstmsim.targets.column.core import Latency
 from lstmsim.targets.column.rtl.generated import GENERATED
 from lstmsim.targets.column.rtl.plan import Design
 from lstmsim.targets.column.rtl.tables import config
@@ -158,6 +159,13 @@ def test_files_are_whole_and_the_same_each_time() -> None:
         assert not path.endswith((".v", ".md")) or "\t" not in text
         if path.endswith(".vh"):
             assert all(len(line) <= 120 for line in text.splitlines()), path
+
+
+def test_hardware_does_not_ask_the_simulator_for_the_latency_of_the_array(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = GENERATED.files(*_design(_mapping({}, {}), with_numbers=True), "1.2.3")
+    monkeypatch.setattr(Latency, "mvm_cycles", lambda latency, ep: 100)
+    second = GENERATED.files(*_design(_mapping({}, {}), with_numbers=True), "1.2.3")
+    assert [path for path in first if path.startswith(("rtl", "data")) and first[path] != second[path]] == []
 
 
 def test_a_run_without_lstmsim_ends_hardware_that_stands_still(tmp_path: Path) -> None:

@@ -19,7 +19,13 @@ module npu_issue (
   localparam integer OUTPUTS = C_MEMORIES[CORE * C_MEMORIES_B +: C_MEMORIES_B];
   localparam integer FINE = C_FINE[CORE * C_FINE_B +: C_FINE_B];
   localparam integer SWITCH_CYCLES = C_SWITCH_CYCLES[CORE * C_SWITCH_CYCLES_B +: C_SWITCH_CYCLES_B];
-  localparam integer BLOCK_CYCLES = C_MVM[CORE * C_MVM_B +: C_MVM_B] - C_CONVERT[CORE * C_CONVERT_B +: C_CONVERT_B];
+  // As many registers as the array has from a tile's addresses to its sum in the accumulator.
+  localparam integer READ = C_READ[CORE * C_READ_B +: C_READ_B];
+  localparam integer MULTIPLY = C_MULTIPLY[CORE * C_MULTIPLY_B +: C_MULTIPLY_B];
+  localparam integer ADD = C_ADD[CORE * C_ADD_B +: C_ADD_B];
+  localparam integer LEVELS = C_LEVELS[CORE * C_LEVELS_B +: C_LEVELS_B];
+  localparam integer ACCUMULATE = C_ACCUMULATE[CORE * C_ACCUMULATE_B +: C_ACCUMULATE_B];
+  localparam integer BLOCK_CYCLES = READ + MULTIPLY + ADD * LEVELS + ACCUMULATE;
 
   input wire clock;
   input wire reset;
