@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from lstmsim.records import record
 from lstmsim.targets.column.core import ColumnCore
+from lstmsim.targets.column.rtl.lanes.schedule import Schedule
 from lstmsim.targets.column.rtl.plan import Kind, Program
 from lstmsim.targets.column.rtl.regions import Region
 from lstmsim.targets.column.rtl.rows import Need, ReadRow, SegmentRow, StageRow, Want, WriteRow
 from lstmsim.targets.column.shape import StageShape, issue_order, pass_shapes
-from lstmsim.targets.column.turns import wanted
 from lstmsim.workload.cell import Stage
 from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.segments import Segment, segments, segments_by_stage
@@ -52,6 +53,11 @@ class _Pass:
     def layer(self) -> Layer:
         """Its layer."""
         return self.model.layers[self.layer_number]
+
+    @cached_property
+    def schedule(self) -> Schedule:
+        """The cycles of its lanes."""
+        return Schedule(self.layer.cell, self.core.latency, self.core.tail_width)
 
     @property
     def kind(self) -> Kind:
@@ -235,16 +241,16 @@ def _segment(one: _Pass, shape: StageShape, segment: Segment, number: int, row: 
         stage_row=row,
         index=segment.index,
         lane_segment=own,
-        writes=tuple(_write(one, shape, node) for node in one.kind.outputs if node in names),
+        writes=tuple(_write(one, node) for node in one.kind.outputs if node in names),
         wants=tuple(
-            Want(number - own + places.index(each.home), each.cycles, each.lag, each.reduced)
-            for each in wanted(cell, one.core.latency, one.core.tail_width, segment.stage, segment.index)
+            Want(number - own + each.segment, each.cycles, int(each.state), each.reduced)
+            for each in one.schedule.waits(segment)
         ),
         last=last_stage and segment.index == of_stage[-1].index,
     )
 
 
-def _write(one: _Pass, shape: StageShape, node: str) -> WriteRow:
+def _write(one: _Pass, node: str) -> WriteRow:
     region = one.places[one.layer_number, node]
     return WriteRow(
         node=node,
@@ -254,5 +260,5 @@ def _write(one: _Pass, shape: StageShape, node: str) -> WriteRow:
         kept="all" if region.every else "two",
         base=region.base + one.direction * one.layer.width(node),
         stride=(one.sign() if region.every else 1) * region.width,
-        visible_cycles=shape.visible_cycles(node),
+        visible_cycles=one.schedule.visible(node),
     )

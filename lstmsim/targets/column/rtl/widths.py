@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from lstmsim.targets.column.rtl.lanes.schedule import Schedule
 from lstmsim.targets.column.rtl.layout import bits_of
 from lstmsim.targets.column.rtl.plan import CorePlan, Design, Program
 from lstmsim.targets.column.rtl.rows import StageRow
-from lstmsim.targets.column.tail import depths
 
 __all__ = ["depth_of", "programs_of", "stages_of", "turns_in", "widths"]
 
@@ -28,7 +28,8 @@ def turns_in(plan: CorePlan, units: int) -> int:
 def depth_of(plan: CorePlan) -> int:
     """The largest depth of a core's delay line: from the choice of a turn until its last result is there."""
     latency = plan.core.latency
-    cycles = [depth for kind in plan.kinds for depth in depths(kind.cell, vars(latency), plan.core.tail_width).values()]
+    schedules = [Schedule(kind.cell, latency, plan.core.tail_width) for kind in plan.kinds]
+    cycles = [depth for schedule in schedules for depth in schedule.depth.values()]
     return latency.convert + max([1, *cycles]) + latency.writeback
 
 

@@ -161,6 +161,12 @@ def test_files_are_whole_and_the_same_each_time() -> None:
             assert all(len(line) <= 120 for line in text.splitlines()), path
 
 
+def test_hardware_does_not_ask_the_simulator_for_cycles_of_the_tail() -> None:
+    folder = Path(str(package_files("lstmsim.targets.column.rtl")))
+    asked = re.compile(r"lstmsim\.targets\.column\.(tail|turns)\b.* import|\.visible_cycles\(")
+    assert [each.name for each in folder.rglob("*.py") if asked.search(each.read_text())] == []
+
+
 def test_hardware_does_not_ask_the_simulator_for_the_latency_of_the_array(monkeypatch: pytest.MonkeyPatch) -> None:
     first = GENERATED.files(*_design(_mapping({}, {}), with_numbers=True), "1.2.3")
     monkeypatch.setattr(Latency, "mvm_cycles", lambda latency, ep: 100)
@@ -169,12 +175,13 @@ def test_hardware_does_not_ask_the_simulator_for_the_latency_of_the_array(monkey
 
 
 def test_a_run_without_lstmsim_ends_hardware_that_stands_still(tmp_path: Path) -> None:
-    for name, text in {"iverilog": "", "vvp": 'printf "%s\\n" "$*"', "golden/events.txt": "C 41 busy\nF 42 0\n"}.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n" if name in ("iverilog", "vvp") else text)
+    for name, text in {"iverilog": "", "vvp": 'printf "%s\\n" "$*"'}.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{text}\n")
         (tmp_path / name).chmod(0o755)
-    (tmp_path / "events.txt").write_text("C 41 busy\nF 42 0\n")
-    (tmp_path / "sim").mkdir()
+    for name in ("golden", "sim"):
+        (tmp_path / name).mkdir()
+    for name in ("golden/events.txt", "events.txt"):
+        (tmp_path / name).write_text("C 41 busy\nF 42 0\n")
     (tmp_path / "sim/run.sh").write_text(GENERATED.files(*_design(_mapping({}, {})), "1.2.3")["sim/run.sh"])
     path = os.environ | {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run(["sh", tmp_path / "sim/run.sh"], env=path, capture_output=True, text=True, check=True)

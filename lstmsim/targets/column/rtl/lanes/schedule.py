@@ -3,6 +3,9 @@
 A value of another segment, or of the step before, is kept in a memory by the address of the turn. It is written so
 that it is there from its depth on, and read once in a segment: as late as its first reader allows, but before its
 successor can be there. Readers behind that get it through registers.
+
+All cycles are counted here from the latencies of the operations, as the lanes have registers, and not asked of the
+simulator (`lstmsim.targets.column.tail` and `turns`): a comparison of both says nothing of what one has from the other.
 """
 
 from __future__ import annotations
@@ -12,11 +15,10 @@ from functools import cached_property
 
 from lstmsim.records import record
 from lstmsim.targets.column.core import Latency
-from lstmsim.targets.column.tail import begins, depths
-from lstmsim.workload.cell import OPERATIONS, Cell, Node
+from lstmsim.workload.cell import OPERATIONS, REDUCTIONS, Cell, Node
 from lstmsim.workload.segments import Segment, kinds, segments
 
-__all__ = ["Kept", "Read", "Schedule"]
+__all__ = ["Kept", "Read", "Schedule", "Wait"]
 
 
 @record
@@ -48,6 +50,22 @@ class Read:
 
 
 @record
+class Wait:
+    """A value for which the blocks of a segment wait.
+
+    segment: number of the segment of the cell that gives it.
+    cycles: from the turn of the giving unit until the turn of the reading unit, at least.
+    state: whether it is of the step before.
+    reduced: whether it is one value for all units: the turn that counts is the last unit's.
+    """
+
+    segment: int
+    cycles: int
+    state: bool
+    reduced: bool
+
+
+@record
 class Schedule:
     """The cycles of a cell's lanes.
 
@@ -68,7 +86,14 @@ class Schedule:
     @cached_property
     def depth(self) -> Mapping[str, int]:
         """Cycles from a unit's turn until a value is there, for every sum and node."""
-        return {each.name: 0 for each in self.cell.sums} | dict(depths(self.cell, vars(self.latency), self.tail_width))
+        depth = {each.name: 0 for each in self.cell.sums}
+        for number, segment in enumerate(self.segments):
+            for node in self.nodes(segment):
+                depth[node.name] = self._begin(node, number, depth) + self.cycles(node)
+        return depth
+
+    def _begin(self, node: Node, number: int, depth: Mapping[str, int]) -> int:
+        return max((depth[name] for name in node.sources if self.inside(name, number)), default=0)
 
     @cached_property
     def segments(self) -> tuple[Segment, ...]:
@@ -100,12 +125,43 @@ class Schedule:
         return self.cell.node(name)
 
     def cycles(self, node: Node) -> int:
-        """Latency of a node that is no reduction."""
-        return int(vars(self.latency)[OPERATIONS[node.operation][1]])
+        """Latency of a node; of a reduction, from the last turn on: squares, a tree, the running sum, a product."""
+        latency = self.latency
+        if node.operation not in REDUCTIONS:
+            return int(vars(latency)[OPERATIONS[node.operation][1]])
+        levels = (self.tail_width * len(node.inputs) - 1).bit_length()
+        squares = latency.elementwise_multiply if node.operation == "mean_square" else 0
+        return squares + (levels + 1) * latency.elementwise_add + latency.elementwise_multiply
 
     def begin(self, node: Node) -> int:
         """Cycles since the turn at which a node takes its inputs."""
-        return begins(node, self.depth, self.segments[self.home[node.name]])
+        return self._begin(node, self.home[node.name], self.depth)
+
+    def visible(self, node: str) -> int:
+        """Cycles since the turn from which a vector that the array reads is there."""
+        return max(1, self.depth[node] + self.latency.writeback)
+
+    def waits(self, segment: Segment) -> tuple[Wait, ...]:
+        """Give the values of other segments and of the step before for which the blocks of a segment wait.
+
+        segment: the segment.
+        """
+        number, waits = self.segments.index(segment), []
+        users = (*segment.nodes, *segment.reductions)
+        for name in dict.fromkeys(name for each in users for name in each.sources if not self.inside(name, number)):
+            giver, state = self.cell.states.get(name, name), name in self.cell.states
+            if name in self.cell.parameters or self.depth[giver] == 0 or (state and self._behind_h(segment, giver)):
+                continue
+            needed = min(self.begin(each) for each in users if name in each.sources)
+            reduced = self.rows[giver] == "scalar"
+            waits.append(Wait(self.home[giver], self.depth[giver] - needed, state, reduced))
+        return tuple(waits)
+
+    def _behind_h(self, segment: Segment, giver: str) -> bool:
+        """Whether a state is there when the sums of a segment are, because these have waited for all of h."""
+        output = self.cell.output
+        read = any("h" in each.vectors for each in self.cell.stages[: segment.stage + 1])
+        return read and self.home[giver] == self.home[output] and self.depth[giver] <= self.depth[output]
 
     def written(self, giver: str) -> int:
         """Cycles since the turn at whose end a kept value is written: it is there one cycle later."""
