@@ -72,7 +72,8 @@ def synthesis_lines(scenario: Scenario, synthesis: Synthesis) -> list[str]:
     for name, own in _parts(scenario, synthesis).items():
         cells = (f"{own[each][1]:,} ({'-' if own[each][0] is None else f'{own[each][0]:,}'})" for each in RESOURCES)
         parts.append((name, *cells))
-    return [f"{synthesis.version}, {synthesis.family.command}:", *_table(rows, 2), "", *_table(parts, 1)]
+    notes = ["", *synthesis.family.notes] if synthesis.family.notes else []
+    return [f"{synthesis.version}, {synthesis.family.command}:", *_table(rows, 2), *notes, "", *_table(parts, 1)]
 
 
 def _parts(scenario: Scenario, synthesis: Synthesis) -> dict[str, dict[str, tuple[int | None, int]]]:
@@ -105,6 +106,7 @@ def synthesis_json(scenario: Scenario, synthesis: Synthesis) -> dict[str, Any]:
         "family": synthesis.family.name,
         "device": synthesis.family.device,
         "version": synthesis.version,
+        "notes": list(synthesis.family.notes),
         "resources": {
             each.resource: {"unit": each.unit, "fit": each.fit, "yosys": each.yosys, "error": each.error}
             for each in beside(scenario, synthesis)

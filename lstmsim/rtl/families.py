@@ -27,6 +27,7 @@ class Family:
     device: name of the device table whose numbers stand beside those of Yosys.
     weights: for each of `RESOURCES` how much of it a cell takes, by the cell's type; other cells take nothing.
     units: for each of `RESOURCES` what is counted.
+    notes: sentences about counts that cannot be compared with those of `lstmsim fit`.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Family:
     device: str
     weights: Mapping[str, Mapping[str, Fraction]]
     units: Mapping[str, str]
+    notes: tuple[str, ...] = ()
 
     def counts(self, cells: Mapping[str, int]) -> dict[str, int]:
         """Count the resources of some cells, rounded up.
@@ -84,6 +86,10 @@ _XILINX = Family(
         "registers": _of(FDRE=1, FDSE=1, FDCE=1, FDPE=1),
     },
     {"multipliers": "DSP48E1", "memories": "RAMB18", "logic": "LUT", "registers": "registers"},
+    (
+        "registers: delay lines are LUTs (SRL16E, counted as logic), registers beside products lie in DSP48E1; fit "
+        "counts all of them as registers",
+    ),
 )
 
 _INTEL = Family(
@@ -102,6 +108,10 @@ _INTEL = Family(
         "registers": _of(MISTRAL_FF=1),
     },
     {"multipliers": "DSP", "memories": "M10K", "logic": "ALM", "registers": "registers"},
+    (
+        "multipliers: up to three products share a DSP, and each part is rounded up: parts may be more than the whole",
+        "memories: Yosys puts small ones into logic (MLAB) that fit counts as M10K",
+    ),
 )
 
 #: The families by name.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import lstmsim
 from lstmsim.api.loading import load_scenario
 from lstmsim.api.rtl_synthesis import beside, synthesis_json, synthesis_lines
@@ -45,6 +47,15 @@ def test_each_resource_and_each_part_stands_beside_what_fit_says() -> None:
     text = "\n".join(synthesis_lines(loaded, synthesis()))
     assert "33     33          +0 %" in text
     assert "1,424 (1,424)" in text
+
+
+def test_counts_that_cannot_be_compared_are_told() -> None:
+    loaded = load_scenario(scenario(), ())
+    for family, words in (("ecp5", ()), ("xilinx", ("SRL16E", "DSP48E1")), ("intel-alm", ("MLAB", "rounded up"))):
+        made = replace(synthesis(), family=FAMILIES[family])
+        notes = "\n".join(synthesis_lines(loaded, made)).split("\npart ")[0].split("\n\n")[1:]
+        assert [word in "".join(notes) for word in words] == [True] * len(words)
+        assert bool(notes) == bool(words) == bool(synthesis_json(loaded, made)["notes"])
 
 
 def test_latencies_that_keep_memories_out_of_blocks_are_told() -> None:
