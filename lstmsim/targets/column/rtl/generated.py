@@ -12,6 +12,7 @@ from lstmsim.numerics.golden import NetworkRun
 from lstmsim.numerics.jobs import JobNumbers
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
+from lstmsim.targets.column.rtl.begins import begins
 from lstmsim.targets.column.rtl.events import events_of, words_of
 from lstmsim.targets.column.rtl.plan import Design
 from lstmsim.targets.column.rtl.planning import design as plan_design
@@ -91,7 +92,7 @@ class _ColumnHardware(GeneratedHardware):
             own = {"README.md": readme(design, version, None)}
         else:
             own = written_files(design, numbers, version)
-        return {**_fixed(), "rtl/npu_config.vh": config(design), **own}
+        return {**_fixed(), "rtl/npu_config.vh": config(design), "rtl/npu_begins.vh": begins(design), **own}
 
     def events(
         self,

@@ -12,7 +12,7 @@ from lstmsim.targets.column.rtl.plan import CorePlan, Design, Program
 from lstmsim.targets.column.rtl.rows import SegmentRow, SourceKind, StageRow
 from lstmsim.targets.column.rtl.widths import turns_in
 
-__all__ = ["SOURCES", "Table", "columns", "firsts", "program_tables"]
+__all__ = ["SOURCES", "Table", "columns", "firsts", "program_tables", "write_stride"]
 
 #: Number of each source of a column group in the table of reads.
 SOURCES: dict[SourceKind, int] = {"frame": 0, "two": 1, "all_x": 2, "all_h": 3}
@@ -118,7 +118,7 @@ def _stage_columns(placed: Sequence[_Placed], wide: Mapping[str, int]) -> list[C
         last_of_pass=(1, lambda one: int(one.row.last_of_pass)),
         last_of_program=(1, lambda one: int(one.row is one.program.stages[-1])),
         backward=(1, lambda one: int(one.row.backward)),
-        write_stride=(wide["W_ELEMENT"], _write_stride),
+        write_stride=(wide["W_ELEMENT"], lambda one: write_stride(one.program, one.row)),
     )
     made.append(Column("P_READ", tuple(reads), wide["W_READ"]))
     last_reads = (first + len(each.row.reads) - 1 for first, each in zip(reads, placed, strict=True))
@@ -127,10 +127,10 @@ def _stage_columns(placed: Sequence[_Placed], wide: Mapping[str, int]) -> list[C
     return made
 
 
-def _write_stride(one: _Placed) -> int:
-    """From a step of the pass's h to the next one, where all steps are kept; 0 where two are."""
-    of_pass = (row for row in one.program.stages if row.first_of_pass == one.row.first_of_pass)
-    writes = (write for row in of_pass for segment in row.segments for write in segment.writes)
+def write_stride(program: Program, row: StageRow) -> int:
+    """From a step of a row's pass's h to the next one, where all steps are kept; 0 where two are."""
+    of_pass = (each for each in program.stages if each.first_of_pass == row.first_of_pass)
+    writes = (write for each in of_pass for segment in each.segments for write in segment.writes)
     return next((write.stride for write in writes if write.slot == 0 and write.kept == "all"), 0)
 
 

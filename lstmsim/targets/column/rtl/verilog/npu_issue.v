@@ -15,6 +15,7 @@ module npu_issue (
   parameter CORE = 0;
   `include "npu_config.vh"
   `include "npu_words.vh"
+  `include "npu_begins.vh"
   localparam integer THREADS = C_THREADS[CORE * C_THREADS_B +: C_THREADS_B];
   localparam integer OUTPUTS = C_MEMORIES[CORE * C_MEMORIES_B +: C_MEMORIES_B];
   localparam integer FINE = C_FINE[CORE * C_FINE_B +: C_FINE_B];
@@ -89,33 +90,17 @@ module npu_issue (
   wire [THREADS-1:0] draining;
   wire [THREADS-1:0] grant;
 
-  // How each job begins.
-  localparam W_START = 2 * (W_TILE + W_BLOCK_WORD + W_WAITS) + W_PLACE + 3;
-  wire [JOBS*W_START-1:0] begins;
-  genvar t;
-  generate
-    for (t = 0; t < JOBS; t = t + 1) begin : jobs
-      wire [W_TILE+W_BLOCK_WORD-1:0] first;
-      wire [W_WAITS-1:0] first_waits;
-      wire [W_TILE+W_BLOCK_WORD-1:0] second;
-      wire [W_WAITS-1:0] second_waits;
-      wire [W_PLACE-1:0] third_place;
-      wire single;
-      wire couple;
-      npu_start #(.CORE(CORE), .JOB(t)) start (
-        .first(first), .first_waits(first_waits), .second(second), .second_waits(second_waits),
-        .third_place(third_place), .single(single), .couple(couple)
-      );
-      // The first tile waits for its frame, if for anything: nothing of the job is visible yet.
-      wire is_frame;
-      wire [W_STEP-1:0] frame;
-      assign {is_frame, frame} = first_waits[CHECKS*W_CHECK +: 1 + W_STEP];
-      wire ready = !is_frame || frames_posted[t*W_STEP +: W_STEP] > frame;
-      assign begins[t*W_START +: W_START] = {first, first_waits, second, second_waits, third_place, single, couple,
-        ready};
-    end
-  endgenerate
+  // How each job begins: constant, because a thread that takes a job must know two of its tiles at once.
+  localparam W_BEGIN = 2 * (W_TILE + W_BLOCK_WORD + W_WAITS) + W_PLACE + 2;
+  localparam [JOBS*B_WORD_B-1:0] BEGINS = B_WORD[CORE*JOBS*B_WORD_B +: JOBS*B_WORD_B];
+  // The first tile waits for its frame, if for anything: nothing of the job is visible yet.
+  reg [JOBS-1:0] first_ready;
+  integer j;
+  always @*
+    for (j = 0; j < JOBS; j = j + 1)
+      first_ready[j] = frames_posted[j*W_STEP +: W_STEP] >= B_FRAMES[(CORE*JOBS+j)*B_FRAMES_B +: B_FRAMES_B];
 
+  genvar t;
   generate
     for (t = 0; t < THREADS; t = t + 1) begin : threads
       wire [W_JOB-1:0] job = admit_job[t*W_JOB +: W_JOB];
@@ -126,14 +111,10 @@ module npu_issue (
       wire [W_PLACE-1:0] third_place;
       wire single;
       wire couple;
-      wire ready;
-      npu_choose #(.WIDTH(W_START), .COUNT(JOBS), .INDEX(W_JOB)) begin_of_job (
-        .words(begins), .index(job),
-        .word({first, first_waits, second, second_waits, third_place, single, couple, ready})
-      );
+      assign {first, first_waits, second, second_waits, third_place, single, couple} = BEGINS[job*B_WORD_B +: W_BEGIN];
       npu_thread #(.CORE(CORE), .THREAD(t)) thread (
         .clock(clock), .reset(reset),
-        .admit(admit[t]), .admit_job(job), .first(first), .first_waits(first_waits), .first_ready(ready),
+        .admit(admit[t]), .admit_job(job), .first(first), .first_waits(first_waits), .first_ready(first_ready[job]),
         .second(second), .second_waits(second_waits), .third_place(third_place), .single(single), .couple(couple),
         .ended(ended[t]), .frames_posted(frames_posted),
         .w_valid(w_valid), .w_thread(w_thread), .w_counter(w_counter), .w_units(w_units), .w_last(w_last),

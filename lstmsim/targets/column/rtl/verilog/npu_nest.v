@@ -210,48 +210,4 @@ module npu_nest (job, steps, place, tile, block_word, waits, next_place, last_of
     to_x_base, x_move, to_write_base, to_own_base, to_offset, to_turn_offset, to_unit, to_bank, to_row_bank};
 endmodule
 
-// Where a job begins: its first two tiles, and the place of the third. All of it is constant.
-module npu_start (first, first_waits, second, second_waits, third_place, single, couple);
-  parameter CORE = 0;
-  parameter [31:0] JOB = 0;
-  `include "npu_config.vh"
-  `include "npu_words.vh"
-  // A tile with what its block has beside, and what it waits for.
-  output wire [W_TILE+W_BLOCK_WORD-1:0] first;
-  output wire [W_WAITS-1:0] first_waits;
-  output wire [W_TILE+W_BLOCK_WORD-1:0] second;
-  output wire [W_WAITS-1:0] second_waits;
-  output wire [W_PLACE-1:0] third_place;
-  // The job has one tile; it has two.
-  output wire single;
-  output wire couple;
-
-  wire [31:0] own_program = CORE * MODELS + J_MODEL[JOB * J_MODEL_B +: J_MODEL_B];
-  wire [W_ROW-1:0] row = G_ROW[own_program * G_ROW_B +: G_ROW_B];
-  wire [31:0] own_job = CORE * JOBS + JOB;
-  wire [31:0] job_row = (own_job << JR_SHIFT) + P_NUMBER[row * P_NUMBER_B +: P_NUMBER_B];
-  wire [W_READ-1:0] read = P_READ[row * P_READ_B +: P_READ_B];
-  wire [W_WEIGHT-1:0] weight = P_WEIGHT_BASE[row * P_WEIGHT_BASE_B +: P_WEIGHT_BASE_B];
-  wire backward = P_BACKWARD[row * P_BACKWARD_B +: P_BACKWARD_B];
-  wire [W_FRAME-1:0] frame_base = backward ? JC_FRAME_END[own_job * JC_FRAME_END_B +: JC_FRAME_END_B]
-    : JC_FRAME_START[own_job * JC_FRAME_START_B +: JC_FRAME_START_B];
-  wire [W_ELEMENT-1:0] x_base = JR_X_START[job_row * JR_X_START_B +: JR_X_START_B];
-  wire [W_ELEMENT-1:0] write_base = JR_WRITE_START[job_row * JR_WRITE_START_B +: JR_WRITE_START_B];
-  wire [W_PLACE-1:0] place = {row, row, read, {W_STEP{1'b0}}, {W_BLOCK{1'b0}}, {W_GROUP{1'b0}}, weight, frame_base,
-    {W_FRAME{1'b0}}, x_base, {W_ELEMENT{1'b0}}, write_base, write_base, {W_UNIT{1'b0}}, {W_TURN{1'b0}}, {W_UNIT{1'b0}},
-    {W_BANK{1'b0}}, {W_BANK{1'b0}}};
-  wire [W_STEP-1:0] steps = J_STEPS[JOB * J_STEPS_B +: W_STEP];
-  wire [W_PLACE-1:0] second_place;
-  npu_nest #(.CORE(CORE)) first_nest (
-    .job(JOB[W_JOB-1:0]), .steps(steps), .place(place),
-    .tile(first[W_BLOCK_WORD +: W_TILE]), .block_word(first[W_BLOCK_WORD-1:0]), .waits(first_waits),
-    .next_place(second_place), .last_of_job(single)
-  );
-  npu_nest #(.CORE(CORE)) second_nest (
-    .job(JOB[W_JOB-1:0]), .steps(steps), .place(second_place),
-    .tile(second[W_BLOCK_WORD +: W_TILE]), .block_word(second[W_BLOCK_WORD-1:0]), .waits(second_waits),
-    .next_place(third_place), .last_of_job(couple)
-  );
-endmodule
-
 `default_nettype wire
