@@ -92,7 +92,7 @@ module npu_issue (
 
   // How each job begins: constant, because a thread that takes a job must know two of its tiles at once.
   localparam W_BEGIN = 2 * (W_TILE + W_BLOCK_WORD + W_WAITS) + W_PLACE + 2;
-  localparam [JOBS*B_WORD_B-1:0] BEGINS = B_WORD[CORE*JOBS*B_WORD_B +: JOBS*B_WORD_B];
+  localparam [JOBS*B_WORD_B-1:0] BEGINS = B_PART[CORE*JOBS*B_WORD_B +: JOBS*B_WORD_B];
   // The first tile waits for its frame, if for anything: nothing of the job is visible yet.
   reg [JOBS-1:0] first_ready;
   integer j;
