@@ -11,7 +11,7 @@ from lstmsim.numerics.golden import NetworkRun
 from lstmsim.program.program import Operation, Program
 from lstmsim.program.trace import Trace
 from lstmsim.targets.column.rtl.plan import CorePlan, Design
-from lstmsim.targets.column.rtl.rows import StageRow, WriteRow
+from lstmsim.targets.column.rtl.rows import StageRow
 from lstmsim.targets.column.tiles import ARRAY
 from lstmsim.targets.rtl import EVENT_KINDS, Event, EventKind
 
@@ -161,13 +161,12 @@ def _turns(design: Design, issued: _Issued, runs: Mapping[int, NetworkRun] | Non
         yield _told(design, "T", issued.start + turn, issued.core, 0)
     row = _row(design, issued)
     segment = row.segments[issued.operation.place[5]]
-    write = next((each for each in segment.writes if each.slot == 0), None)
-    if runs is not None and write is not None:
-        yield from _vectors(design, issued, row, write, runs[design.jobs[issued.job].index])
+    if runs is not None and any(each.slot == 0 for each in segment.writes):
+        yield from _vectors(design, issued, row, runs[design.jobs[issued.job].index])
 
 
-def _vectors(design: Design, issued: _Issued, row: StageRow, write: WriteRow, run: NetworkRun) -> Iterator[_Told]:
-    """The elements of h that a row block makes visible, turn by turn."""
+def _vectors(design: Design, issued: _Issued, row: StageRow, run: NetworkRun) -> Iterator[_Told]:
+    """The elements of h that a row block makes visible, turn by turn, as far behind it as the program's results are."""
     plan, job = design.cores[issued.core], design.jobs[issued.job]
     h = run.passes[row.layer][row.direction].h[job.steps - 1 - issued.step if row.backward else issued.step]
     block, width = issued.operation.place[2], plan.core.tail_width
@@ -176,7 +175,7 @@ def _vectors(design: Design, issued: _Issued, row: StageRow, write: WriteRow, ru
         first = block * row.units + turn * width
         values = h[first : min(first + width, end)].tolist()
         word = _word(values, plan, design.precision.vector_bits)
-        cycle = issued.start + turn + write.visible_cycles
+        cycle = issued.start + turn + issued.operation.result_cycles - (issued.cycles - 1)
         fields = (issued.job, row.number, issued.step, first, len(values), word)
         yield _told(design, "H", cycle, issued.core, row.kind, *fields)
 

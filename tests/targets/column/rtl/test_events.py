@@ -12,6 +12,7 @@ from lstmsim.metrics.accounts import named_cycles
 from lstmsim.numerics.jobs import JobData, fixed_numbers, run_jobs
 from lstmsim.numerics.weights import random_network, random_stimulus
 from lstmsim.targets.column.rtl.events import events_of, words_of
+from lstmsim.targets.column.rtl.lanes.schedule import Schedule
 from lstmsim.targets.column.rtl.planning import design as plan_design
 from lstmsim.targets.rtl import EVENT_KINDS, Event
 
@@ -60,6 +61,14 @@ def test_the_example_of_section_9_of_the_contract_on_one_core() -> None:
     assert _lines(events, "T") == ["T 19", "T 23", "T 75", "T 79"]
     named = Counter(each.fields[0] for each in events if each.kind == "C")
     assert named == {"busy": 16, "backpressure": 12, "hazard": 36, "drain": 51}
+
+
+def test_the_simulator_says_when_h_is_visible_not_the_rows_of_the_hardware(monkeypatch: pytest.MonkeyPatch) -> None:
+    mapping = _scenario([{"name": "j", "model": LSTM, "steps": 2}])
+    _, first = _events(mapping, with_numbers=True)
+    monkeypatch.setattr(Schedule, "visible", lambda schedule, node: 1)
+    _, second = _events(mapping, with_numbers=True)
+    assert _lines(first, "H") == _lines(second, "H") != []
 
 
 def test_events_of_a_cycle_stand_in_the_order_of_the_log() -> None:
