@@ -125,7 +125,7 @@ def hardware_of(result: Run) -> GeneratedHardware:
     if hardware is None:
         written = [each.title for each in map(target_of, KINDS) if each.generated_hardware() is not None]
         text = f"its machine, the {target_of(chip.kind).title}, cannot be written as RTL"
-        raise InputError(Mistake(f"chip {chip.name}", f"{text}; of {listed(written, 'and')} it can"))
+        raise InputError(Mistake(f"chip {chip.name}", f"{text}; machines that can: {listed(written, 'and')}"))
     return hardware
 
 

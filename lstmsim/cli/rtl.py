@@ -64,6 +64,8 @@ def command(
     """
     outputs = {"--json": json_path, "--vcd": vcd, "--timeline": timeline}
     verify, synth = options["verify"], options["synth"] is not None
+    if options["timing_only"]:
+        _check_timing_only(options)
     _check(scenario, options["overrides"], folder, verify, outputs)
     from lstmsim.api.loading import load_scenario
     from lstmsim.api.rtl import run_rtl
@@ -109,3 +111,14 @@ def _check(
     if not folder:
         raise InputError(Mistake("--out", "the name is empty"))
     check_outputs(outputs, inputs=inputs_of(scenario, overrides))
+
+
+def _check_timing_only(options: dict[str, Any]) -> None:
+    """Refuse options that need numbers, by the names that the command has for them."""
+    texts = {
+        "random_weights": "not with --timing-only, which leaves numbers out",
+        "synth": "not with --timing-only: without numbers there is no datapath to count",
+    }
+    wrong = [Mistake(f"--{key.replace('_', '-')}", text) for key, text in texts.items() if options[key] is not None]
+    if wrong:
+        raise InputError(wrong)
