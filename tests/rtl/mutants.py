@@ -99,9 +99,9 @@ MUTANTS = (
         "both_ways",
     ),
     Mutant(
-        "npu_nest.v",
-        "backward ? mirrored : step, checks",
-        "step, checks",
+        "npu_issue.v",
+        ">= B_FRAMES[(CORE*JOBS+j)*B_FRAMES_B +: B_FRAMES_B];",
+        "> 0;",
         "backward_alone",
     ),
     Mutant(

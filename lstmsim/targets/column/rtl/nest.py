@@ -91,9 +91,10 @@ class Nest:
 
     def frames(self) -> int:
         """How many frames the first tile waits for."""
-        place = self._first()
-        _, row, read = self._at(place)
-        return self._frame(row, place) + 1 if read.source == "frame" else 0
+        row = self.program.stages[0]
+        if row.reads[0].source != "frame":
+            return 0
+        return self.job.steps if row.backward else 1
 
     def _first(self) -> _Place:
         start, write = _start(self.own.x_starts, 0), _start(self.own.write_starts, 0)
@@ -107,9 +108,6 @@ class Nest:
         row = self.program.stages[place.row]
         read = row.reads[place.read]
         return place.group == read.groups - 1, row, read
-
-    def _frame(self, row: StageRow, place: _Place) -> int:
-        return self.job.steps - 1 - place.step if row.backward else place.step
 
     def _tile(self, place: _Place) -> _Field:
         """The tile and its block's word."""
@@ -153,7 +151,7 @@ class Nest:
         return read.elements - (read.groups - 1) * ep if last_group else ep
 
     def _waits(self, place: _Place) -> _Field:
-        _, row, read = self._at(place)
+        _, _, read = self._at(place)
         end = place.offset + self._width(place)
         fields: list[_Field] = []
         for need in read.needs:
@@ -164,7 +162,7 @@ class Nest:
             fields = [(int(one), 1), *own, *fields]
         none = self._fields([("COUNTER", 0), ("STEP", 0), ("UNIT", 0)])
         fields = [(0, 1), *none] * (self.checks - len(read.needs)) + fields
-        return _packed([(int(read.source == "frame"), 1), *self._fields([("STEP", self._frame(row, place))]), *fields])
+        return _packed([(int(read.source == "frame"), 1), *self._fields([("STEP", place.step)]), *fields])
 
     def _packed_place(self, place: _Place) -> _Field:
         return _packed(

@@ -34,8 +34,11 @@ def config(design: Design) -> str:
         ("C_: cores", _core_columns(design)),
         ("M_: vector memories, by core", _memories(design)),
         ("G_: programs, at core * MODELS + model; G_ROW is a place in P_", _program_columns(design, wide)),
-        ("J_: jobs in posting order", _job_columns(design, wide)),
-        ("Q_: queues; Q_CORES has a bit for each core that the queue's jobs may run on", _queue_columns(design)),
+        ("J_: jobs in posting order; J_NEXT is the next job of the same queue, or JOBS", _job_columns(design, wide)),
+        (
+            "Q_: queues; Q_FIRST is a job, and Q_CORES has a bit for each core that the queue's jobs may run on",
+            _queue_columns(design, wide),
+        ),
         ("JC_: jobs by core, at core * JOBS + job", _job_core_columns(design, wide)),
         ("JR_: rows of jobs by core, at ((core * JOBS + job) << JR_SHIFT) + P_NUMBER", _job_row_columns(design, wide)),
         *program_tables(design, wide),
@@ -126,19 +129,27 @@ def _program_columns(design: Design, wide: Mapping[str, int]) -> list[Column]:
 
 
 def _job_columns(design: Design, wide: Mapping[str, int]) -> list[Column]:
-    return columns(
+    made = columns(
         "J",
         design.jobs,
         model=(bits_of(len(design.models) - 1), lambda job: job.model),
         steps=(wide["W_STEP"], lambda job: job.steps),
         arrival=(1, lambda job: job.arrival),
         frame_interval=(1, lambda job: job.frame_interval),
-        queue=(1, lambda job: job.queue),
     )
+    # the next job of the same queue, or how many jobs there are
+    behind: dict[int, int] = {}
+    nexts = []
+    for number, job in reversed(list(enumerate(design.jobs))):
+        nexts.append(behind.get(job.queue, len(design.jobs)))
+        behind[job.queue] = number
+    return [*made, Column("J_NEXT", tuple(nexts[::-1]), wide["W_JOBS"])]
 
 
-def _queue_columns(design: Design) -> list[Column]:
-    return columns("Q", design.queues, cores=(len(design.cores), lambda cores: sum(1 << core for core in cores)))
+def _queue_columns(design: Design, wide: Mapping[str, int]) -> list[Column]:
+    made = columns("Q", design.queues, cores=(len(design.cores), lambda cores: sum(1 << core for core in cores)))
+    numbers = [job.queue for job in design.jobs]
+    return [*made, Column("Q_FIRST", tuple(map(numbers.index, range(len(design.queues)))), wide["W_JOBS"])]
 
 
 def _job_core_columns(design: Design, wide: Mapping[str, int]) -> list[Column]:

@@ -89,29 +89,26 @@ module npu_dispatch_core (clock, reset, jobs_posted, ended, admit, admit_job);
   // The first job of the queue that has no context yet; JOBS: none.
   reg [W_JOBS-1:0] head;
 
-  function [W_JOBS-1:0] behind(input integer job, input integer places);
-    // So many places behind a job in the queue; from place 0 of job -1 on: its first one.
-    integer j;
-    integer left;
-    begin
-      behind = JOBS;
-      left = places;
-      for (j = 0; j < JOBS; j = j + 1)
-        if (j >= job && J_QUEUE[j*J_QUEUE_B +: J_QUEUE_B] == QUEUE) begin
-          if (left == 0) behind = j;
-          left = left - 1;
-        end
-    end
-  endfunction
-  localparam [W_JOBS-1:0] FIRST = behind(-1, 0);
-
-  wire [W_JOBS-1:0] now = reset ? FIRST : head;
   // At distances that are powers of two, because an index times another width would be a multiplier.
   localparam JOBS_B = 1 << $clog2(W_JOBS);
+  function [JOBS*JOBS_B-1:0] behind(input integer places);
+    // For each job the one so many places behind it in its queue.
+    integer j;
+    integer p;
+    reg [W_JOBS-1:0] job;
+    for (j = 0; j < JOBS; j = j + 1) begin
+      job = j;
+      for (p = 0; p < places; p = p + 1)
+        job = job < JOBS ? J_NEXT[job*J_NEXT_B +: W_JOBS] : JOBS;
+      behind[j*JOBS_B +: JOBS_B] = job;
+    end
+  endfunction
+  localparam [W_JOBS-1:0] FIRST = Q_FIRST[QUEUE*Q_FIRST_B +: W_JOBS];
+
+  wire [W_JOBS-1:0] now = reset ? FIRST : head;
   wire [(THREADS+1)*JOBS_B-1:0] jobs;
   wire [THREADS-1:0] there;
   genvar g;
-  genvar h;
   generate
     for (g = 0; g <= THREADS; g = g + 1) begin : places
       if (QUEUES == 1) begin : plain
@@ -120,11 +117,8 @@ module npu_dispatch_core (clock, reset, jobs_posted, ended, admit, admit_job);
         wire [JOBS_B-1:0] one = sum < JOBS ? sum : JOBS;
         assign jobs[g*JOBS_B +: JOBS_B] = one;
       end else begin : listed
-        wire [JOBS*JOBS_B-1:0] in_order;
-        for (h = 0; h < JOBS; h = h + 1) begin : entries
-          assign in_order[h*JOBS_B +: JOBS_B] = behind(h, g);
-        end
-        assign jobs[g*JOBS_B +: JOBS_B] = now < JOBS ? in_order[now*JOBS_B +: JOBS_B] : JOBS;
+        localparam [JOBS*JOBS_B-1:0] IN_ORDER = behind(g);
+        assign jobs[g*JOBS_B +: JOBS_B] = now < JOBS ? IN_ORDER[now*JOBS_B +: JOBS_B] : JOBS;
       end
       if (g < THREADS) begin : posted
         assign there[g] = jobs[g*JOBS_B +: W_JOBS] < jobs_posted;
@@ -179,38 +173,12 @@ module npu_dispatch_cores (clock, reset, jobs_posted, ended, admit, admit_job);
   localparam JOBS_B = 1 << $clog2(W_JOBS);
   reg [QUEUES*JOBS_B-1:0] heads;
 
-  function [W_JOBS-1:0] behind(input [W_JOBS-1:0] job);
-    // The next job of the same queue.
-    integer j;
-    begin
-      behind = JOBS;
-      for (j = JOBS - 1; j >= 0; j = j - 1)
-        if (j > job && J_QUEUE[j * J_QUEUE_B +: J_QUEUE_B] == J_QUEUE[job * J_QUEUE_B +: J_QUEUE_B])
-          behind = j;
-    end
-  endfunction
-
-  function [W_JOBS-1:0] first_of(input integer queue);
-    integer j;
-    begin
-      first_of = JOBS;
-      for (j = JOBS - 1; j >= 0; j = j - 1)
-        if (J_QUEUE[j * J_QUEUE_B +: J_QUEUE_B] == queue)
-          first_of = j;
-    end
-  endfunction
-
-  // Constant tables of the two, so that no search is built.
-  wire [JOBS*JOBS_B-1:0] nexts;
   wire [QUEUES*JOBS_B-1:0] firsts;
   wire [CONTEXTS-1:0] exists;
   genvar g;
   generate
-    for (g = 0; g < JOBS; g = g + 1) begin : next_jobs
-      assign nexts[g*JOBS_B +: JOBS_B] = behind(g);
-    end
     for (g = 0; g < QUEUES; g = g + 1) begin : first_jobs
-      assign firsts[g*JOBS_B +: JOBS_B] = first_of(g);
+      assign firsts[g*JOBS_B +: JOBS_B] = Q_FIRST[g*Q_FIRST_B +: W_JOBS];
     end
     for (g = 0; g < CONTEXTS; g = g + 1) begin : contexts
       assign exists[g] = (g % STRIDE) < C_THREADS[(g / STRIDE) * C_THREADS_B +: C_THREADS_B];
@@ -280,7 +248,7 @@ module npu_dispatch_cores (clock, reset, jobs_posted, ended, admit, admit_job);
         admit[place] = 1'b1;
         for (t = 0; t < CONTEXTS; t = t + 1)
           if (t == place) admit_job[t*W_JOB +: W_JOB] = best[W_JOB-1:0];
-        left[best_queue*JOBS_B +: JOBS_B] = nexts[best*JOBS_B +: JOBS_B];
+        left[best_queue*JOBS_B +: JOBS_B] = J_NEXT[best*J_NEXT_B +: W_JOBS];
       end
     end
   end

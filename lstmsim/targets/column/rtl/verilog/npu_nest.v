@@ -122,7 +122,8 @@ module npu_nest (job, steps, place, tile, block_word, waits, next_place, last_of
       assign checks[n*W_CHECK +: W_CHECK] = {is_one, counter, wanted_step, wanted_units};
     end
   endgenerate
-  assign waits = {from_frame, backward ? mirrored : step, checks};
+  // A backward pass begins with the last frame, so it waits in its first tile only, which is not made here.
+  assign waits = {from_frame, step, checks};
 
   // --- the next place ---
 

@@ -1,5 +1,5 @@
-// A host and a log. It fills the memories from data/*.hex by the host's bus, posts jobs and frames at their cycles, and
-// writes events.txt, to be compared with golden/events.txt. Runs in the folder of the design.
+// The chip, its host (npu_host.v), and a log: events.txt, to be compared with golden/events.txt. Runs in the folder of
+// the design.
 //
 // +limit=N ends the simulation after cycle N; +vcd=FILE dumps all signals.
 `default_nettype none
@@ -11,12 +11,13 @@ module npu_tb;
 
   reg clock;
   reg reset;
-  reg [W_JOBS-1:0] jobs_posted;
-  reg [JOBS*W_STEP-1:0] frames_posted;
+  wire loaded;
+  wire [W_JOBS-1:0] jobs_posted;
+  wire [JOBS*W_STEP-1:0] frames_posted;
   wire [JOBS-1:0] jobs_ended;
-  reg host_write;
-  reg [31:0] host_address;
-  reg [31:0] host_data;
+  wire host_write;
+  wire [31:0] host_address;
+  wire [31:0] host_data;
 
   // What becomes visible, by vector memory of all cores.
   localparam integer MEMORIES = C_MEMORY[(CORES-1)*C_MEMORY_B +: C_MEMORY_B]
@@ -39,6 +40,10 @@ module npu_tb;
   wire [MEMORIES*W_UNIT-1:0] h_count;
   wire [MEMORIES*MOST_Y-1:0] h_word;
 
+  npu_host host (
+    .clock(clock), .loaded(loaded), .jobs_posted(jobs_posted), .frames_posted(frames_posted), .host_write(host_write),
+    .host_address(host_address), .host_data(host_data)
+  );
   npu_top dut (
     .clock(clock), .reset(reset), .jobs_posted(jobs_posted), .frames_posted(frames_posted), .jobs_ended(jobs_ended),
     .host_write(host_write), .host_address(host_address), .host_data(host_data),
@@ -57,11 +62,6 @@ module npu_tb;
     clock = 1'b0;
     reset = 1'b1;
     cycle = -2;
-    jobs_posted = 0;
-    frames_posted = 0;
-    host_write = 1'b0;
-    host_address = 0;
-    host_data = 0;
     ended_jobs = 0;
     if (!$value$plusargs("limit=%d", limit)) limit = 0;
     if ($value$plusargs("vcd=%s", vcd_name)) begin
@@ -147,7 +147,6 @@ module npu_tb;
   // Whose job is in a context.
   reg [W_JOB-1:0] holder [0:CONTEXTS-1];
   integer c;
-  integer j;
 
   task log_ends;
     for (c = 0; c < CONTEXTS; c = c + 1)
@@ -158,15 +157,29 @@ module npu_tb;
       end
   endtask
 
+  integer last;
+  integer best;
   task log_admissions;
-    for (j = 0; j < JOBS; j = j + 1)
-      for (c = 0; c < CONTEXTS; c = c + 1)
-        if (admit[c] && admit_job[c*W_JOB +: W_JOB] == j) begin
-          $fwrite(log_file, "A %0d %0d %0d", cycle + 1, c % STRIDE, j);
-          end_line(c / STRIDE);
-          holder[c] = j;
+    // In the order of jobs.
+    begin
+      last = -1;
+      best = 0;
+      while (best < CONTEXTS) begin
+        best = CONTEXTS;
+        for (c = CONTEXTS - 1; c >= 0; c = c - 1)
+          if (admit[c] && job_of(c) > last && (best == CONTEXTS || job_of(c) < job_of(best))) best = c;
+        if (best < CONTEXTS) begin
+          last = job_of(best);
+          $fwrite(log_file, "A %0d %0d %0d", cycle + 1, best % STRIDE, last);
+          end_line(best / STRIDE);
+          holder[best] = last;
         end
+      end
+    end
   endtask
+  function integer job_of(input integer entry);
+    job_of = admit_job[entry*W_JOB +: W_JOB];
+  endfunction
 
 `ifndef NPU_TIMING_ONLY
   reg [MOST_Y-1:0] word;
@@ -205,86 +218,9 @@ module npu_tb;
   endtask
 `endif
 
-  // What the host does.
-  integer file;
-  integer files_read;
-  integer fields;
-  reg [31:0] address;
-  reg [31:0] data;
-  reg loaded;
-  initial begin
-    file = 0;
-    files_read = 0;
-    loaded = 1'b0;
-  end
-  task next_file;
-    begin
-      case (files_read)
-        0: file = $fopen("data/weights.hex", "r");
-        1: file = $fopen("data/frames.hex", "r");
-        2: file = $fopen("data/constants.hex", "r");
-        3: file = $fopen("data/tables.hex", "r");
-        4: file = $fopen("data/parameters.hex", "r");
-        default: file = $fopen("data/initial.hex", "r");
-      endcase
-      files_read = files_read + 1;
-    end
-  endtask
-  task load;
-    // The next word of the files goes on the bus.
-    begin
-      fields = 0;
-      while (fields != 2 && !loaded) begin
-        if (file == 0) begin
-          if (files_read == 6) loaded = 1'b1;
-          else next_file;
-        end else begin
-          fields = $fscanf(file, "%h %h\n", address, data);
-          if (fields != 2) begin
-            $fclose(file);
-            file = 0;
-          end
-        end
-      end
-      host_write <= fields == 2;
-      host_address <= address;
-      host_data <= data;
-    end
-  endtask
-
-  integer posted;
-  integer interval;
-  integer arrival;
-  integer frames;
-  task post(input integer now);
-    // What the host has posted by the cycle `now`: jobs and frames that are there from the next cycle on.
-    begin
-      posted = 0;
-      for (j = 0; j < JOBS; j = j + 1) begin
-        arrival = J_ARRIVAL[j*J_ARRIVAL_B +: J_ARRIVAL_B];
-        interval = J_FRAME_INTERVAL[j*J_FRAME_INTERVAL_B +: J_FRAME_INTERVAL_B];
-        if (arrival <= now + 1) posted = posted + 1;
-        frames = J_STEPS[j*J_STEPS_B +: J_STEPS_B];
-        if (now + 1 < arrival) frames = 0;
-        else if (interval != 0 && (now + 1 - arrival) / interval + 1 < frames)
-          frames = (now + 1 - arrival) / interval + 1;
-        frames_posted[j*W_STEP +: W_STEP] <= frames;
-      end
-      jobs_posted <= posted;
-    end
-  endtask
-
   always @(posedge clock) begin
     if (cycle < -1) begin
-`ifdef NPU_TIMING_ONLY
-      loaded = 1'b1;
-`else
-      load;
-`endif
-      if (loaded) begin
-        cycle <= -1;
-        post(-1);
-      end
+      if (loaded) cycle <= -1;
     end else begin
       // First what was in this cycle, then what is known for the next one.
       if (cycle >= 0) begin
@@ -302,10 +238,9 @@ module npu_tb;
 `endif
         log_ends;
       end
-      log_admissions;
+      if (|admit) log_admissions;
       cycle <= cycle + 1;
       reset <= 1'b0;
-      post(cycle + 1);
       if (ended_jobs == JOBS || (limit != 0 && cycle >= limit)) begin
         $fclose(log_file);
         $finish;
