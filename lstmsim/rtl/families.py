@@ -58,6 +58,8 @@ def _of(**weights: int | str) -> dict[str, Fraction]:
     return {kind: Fraction(weight) for kind, weight in weights.items()}
 
 
+_NOT_HELD = "the formulas of fit are held against ecp5 only (docs/rtl.md, section 8)"
+
 _ECP5 = Family(
     "ecp5",
     "synth_ecp5",
@@ -87,6 +89,7 @@ _XILINX = Family(
     },
     {"multipliers": "DSP48E1", "memories": "RAMB18", "logic": "LUT", "registers": "registers"},
     (
+        _NOT_HELD,
         "registers: delay lines are LUTs (SRL16E, counted as logic), registers beside products lie in DSP48E1; fit "
         "counts all of them as registers",
     ),
@@ -109,8 +112,9 @@ _INTEL = Family(
     },
     {"multipliers": "DSP", "memories": "M10K", "logic": "ALM", "registers": "registers"},
     (
+        _NOT_HELD,
         "multipliers: up to three products share a DSP, and each part is rounded up: parts may be more than the whole",
-        "memories: Yosys puts small ones into logic (MLAB) that fit counts as M10K",
+        "memories: Yosys puts those of up to 25 words into logic (MLAB), fit those of up to 32",
     ),
 )
 
