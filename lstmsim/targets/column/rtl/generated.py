@@ -19,6 +19,7 @@ from lstmsim.targets.column.rtl.planning import design as plan_design
 from lstmsim.targets.column.rtl.readme import readme
 from lstmsim.targets.column.rtl.subset import refusals
 from lstmsim.targets.column.rtl.tables import config
+from lstmsim.targets.column.rtl.words import too_large
 from lstmsim.targets.column.rtl.written import written_files
 from lstmsim.targets.rtl import Event, GeneratedHardware
 from lstmsim.workload.precision import Precision
@@ -59,7 +60,8 @@ class _ColumnHardware(GeneratedHardware):
 
     def refusals(self, scenario: Scenario, precision: Precision | None) -> list[Mistake]:
         """Why a scenario is outside the subset."""
-        return refusals(scenario, precision)
+        mistakes = refusals(scenario, precision)
+        return mistakes if mistakes or precision is None else too_large(plan_design(scenario, precision))
 
     def design(
         self, scenario: Scenario, precision: Precision, numbers: Mapping[int, JobNumbers] | None = None

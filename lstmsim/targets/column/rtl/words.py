@@ -18,7 +18,7 @@ from lstmsim.targets.column.rtl.plan import CorePlan, Design, Program
 from lstmsim.targets.column.rtl.rows import StageRow
 from lstmsim.workload.precision import Precision
 
-__all__ = ["SPACES", "constants", "frames", "hex_text", "parts_of", "shifts_of", "weights", "word_bits"]
+__all__ = ["SPACES", "constants", "frames", "hex_text", "parts_of", "shifts_of", "too_large", "weights", "word_bits"]
 
 #: Name of a file of words -> its space on the host's bus.
 SPACES = {"weights": 1, "frames": 2, "constants": 3, "tables": 4, "parameters": 5, "initial": 6}
@@ -29,6 +29,8 @@ Integers = NDArray[np.int64]
 Write = tuple[int, int]
 
 _PART = 32
+#: Numbers of 32 bits that an address has bits for.
+_MOST = 1 << 24
 _BIAS_BITS = 32
 
 
@@ -80,14 +82,32 @@ def _writes(space: str, core: int, first: int, rows: NDArray[np.uint8]) -> Itera
     filled = np.pad(rows, ((0, 0), (0, -bits % _PART)))
     parts = np.packbits(filled, axis=1, bitorder="little").view("<u4")
     start, step = (SPACES[space] << 28) | (core << 24), parts_of(bits)
-    if (first + len(rows)) * step > 1 << 24:
-        text = (
-            f"the {space} of core {core} need more than the {1 << 24:,} words of 32 bits that the host's bus addresses"
-        )
-        raise InputError(Mistake("chip", text))
+    if (first + len(rows)) * step > _MOST:
+        raise InputError(_too_large(space, core))
     for number, word in enumerate(parts.tolist(), first):
         for part, data in enumerate(word):
             yield start + number * step + part, data
+
+
+def _too_large(space: str, core: int) -> Mistake:
+    text = f"the {space} of core {core} need more than the {_MOST:,} words of 32 bits that the host's bus addresses"
+    return Mistake("chip", text)
+
+
+def too_large(design: Design) -> list[Mistake]:
+    """Tell of weights and frames that the bus does not address, before any number is computed.
+
+    design: the design; its numbers play no part.
+    """
+    precision, mistakes = design.precision, []
+    for plan in design.cores:
+        ep = plan.core.ep
+        sizes = {
+            "weights": plan.weight_words * parts_of(plan.rows * ep * precision.weight_bits),
+            "frames": plan.frame_words * parts_of(ep * precision.vector_bits),
+        }
+        mistakes += [_too_large(space, plan.number) for space, size in sizes.items() if size > _MOST]
+    return mistakes
 
 
 def weights(design: Design, passes: Mapping[Pass, FixedArithmetic]) -> Iterator[Write]:

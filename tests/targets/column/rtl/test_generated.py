@@ -91,6 +91,16 @@ def test_a_key_of_many_jobs_is_told_once() -> None:
     assert "(as for 4 more)" in mistake.sentence
 
 
+def test_a_memory_beyond_the_bus_is_refused_before_a_number_is_computed() -> None:
+    wide = {"ep": 256, "npe": 4096}
+    scenario = load_scenario(_mapping({"steps": 2**18 + 1, "core": 0}, wide))
+    (mistake,) = GENERATED.refusals(scenario, scenario.precision)
+    assert "the frames of core 0 need more than the 16,777,216 words" in str(mistake)
+    assert not GENERATED.refusals(scenario, None)
+    scenario = load_scenario(_mapping({"steps": 2**18, "core": 0}, wide))
+    assert not GENERATED.refusals(scenario, scenario.precision)
+
+
 def _tables(text: str) -> dict[str, list[int]]:
     """The localparams of `npu_config.vh`, entries in their order; a plain number is a list of one."""
     tables = {name: [int(value)] for name, value in re.findall(r"^localparam (\w+) = (\d+);", text, re.M)}
