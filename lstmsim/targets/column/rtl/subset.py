@@ -21,8 +21,14 @@ _OF_JOBS: dict[str, tuple[Callable[[Job], bool], str]] = {
     "preemption": (lambda job: job.preempts, "must be false: a job keeps its context until it ends"),
     "queue_limit": (lambda job: job.queue_limit is not None, "must be left out: jobs are not turned away"),
     "patience": (lambda job: job.patience is not None, "must be left out: jobs are not turned away"),
-    "after": (lambda job: job.after is not None, "must be left out: a job comes at a cycle that is known beforehand"),
-    "states_of": (lambda job: job.states_of is not None, "must be left out: states begin with what a host has written"),
+    "initial": (
+        lambda job: job.states_of is not None,
+        "must not name a job: states begin with what a host has written before, and a job comes at a known cycle",
+    ),
+    "arrival": (
+        lambda job: job.after is not None and job.states_of is None,
+        "must not follow other jobs: a job comes at a cycle that is known beforehand",
+    ),
 }
 
 

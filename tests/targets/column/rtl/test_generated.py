@@ -47,6 +47,15 @@ def _design(mapping: dict[str, Any], with_numbers: bool = False) -> tuple[Design
     return GENERATED.design(scenario, scenario.precision, numbers), numbers
 
 
+def test_a_job_that_follows_others_is_refused_with_the_key_that_says_so() -> None:
+    mapping = _mapping({}, {})
+    mapping["jobs"].append({**mapping["jobs"][0], "name": "k", "initial": "j"})
+    closed = {"kind": "closed", "clients": 1, "think_ms": 0}
+    mapping["jobs"].append({**mapping["jobs"][0], "name": "c", "count": 2, "arrival": closed})
+    found = [each.place for each in GENERATED.refusals(load_scenario(mapping), None)]
+    assert found == ["job k: initial", "job c-b: arrival"]
+
+
 @pytest.mark.parametrize(
     ("job", "core", "chip", "place"),
     [
