@@ -10,17 +10,31 @@ from tests.rtl.needed import long_run, needs_icarus
 from tests.rtl.scenarios import drawn
 from tests.rtl.verified import verify, written
 
-#: Before the testbench looks whether it is through: in one cycle it forgets its log, and posts as before cycle 0.
-_END = "      if (ended_jobs == JOBS ||"
-_RESET = """      if (!again && cycle == {cycle}) begin
-        again = 1'b1;
-        ended_jobs = 0;
-        $fclose(log_file);
-        log_file = $fopen("events.txt", "w");
-        reset <= 1'b1;
-        cycle <= -1;
-        post(-1);
-      end else if (ended_jobs == JOBS ||"""
+#: Behind the clock of the testbench: once, in the middle of a cycle, log and host begin anew; the next cycle is -1.
+_CLOCK = "  always #1 clock = !clock;\n"
+_RESET = """
+  reg again = 1'b0;
+  reg down = 1'b0;
+  always @(negedge clock)
+    if (!down && cycle == {cycle}) begin
+      again = 1'b1;
+      down = 1'b1;
+      cycle = -2;
+      ended_jobs = 0;
+      $fclose(log_file);
+      log_file = $fopen("events.txt", "w");
+      host.now = -1;
+      host.due = 0;
+      host.settled = 0;
+      host.posted = 0;
+      host.frames_posted = 0;
+    end
+  always @(posedge clock)
+    if (again) begin
+      reset <= 1'b1;
+      again <= 1'b0;
+    end
+"""
 
 
 def compared(step: int, seed: int, folder: Path) -> None:
@@ -28,12 +42,11 @@ def compared(step: int, seed: int, folder: Path) -> None:
     design = written(scenario, folder)
     bench = design / "sim/npu_tb.v"
     text = bench.read_text(encoding="utf-8")
-    assert text.count(_END) == 1
+    assert text.count(_CLOCK) == 1
     # somewhere in the middle, another place for each scenario
     last = int((design / "golden/events.txt").read_text().splitlines()[-1].split()[1])
     cycle = max(1, last * (seed % 7 + 1) // 8)
-    text = text.replace(_END, _RESET.format(cycle=cycle))
-    bench.write_text(text.replace("  integer cycle;\n", "  integer cycle;\n  reg again = 1'b0;\n"), encoding="utf-8")
+    bench.write_text(text.replace(_CLOCK, _CLOCK + _RESET.format(cycle=cycle)), encoding="utf-8")
     report = verify(scenario, folder)
     assert any("npu_tb.v" in each for each in report.remarks), "the changed testbench is what is simulated"
     assert report.verified is not None
