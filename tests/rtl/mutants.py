@@ -425,7 +425,7 @@ MUTANTS = (
     ),
     Mutant(
         "npu_tail.v",
-        "assign t_turn = t_parameter + turn_parts[t_thread*W_TURN +: W_TURN];",
+        "assign t_turn = t_parameter + own_turns;",
         "assign t_turn = t_parameter;",
         "two_at_once",
         True,
@@ -446,7 +446,7 @@ MUTANTS = (
     ),
     Mutant(
         "npu_tail_write.v",
-        "+ d_unit + parts[d_thread*W_ELEMENT +: W_ELEMENT]",
+        "+ d_unit + own_part",
         "+ d_unit",
         "two_at_once",
         True,

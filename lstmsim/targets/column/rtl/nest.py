@@ -151,7 +151,8 @@ class Nest:
         return read.elements - (read.groups - 1) * ep if last_group else ep
 
     def _waits(self, place: _Place) -> _Field:
-        _, _, read = self._at(place)
+        _, row, read = self._at(place)
+        frame = self.job.steps - 1 - place.step if row.backward else place.step
         end = place.offset + self._width(place)
         fields: list[_Field] = []
         for need in read.needs:
@@ -162,7 +163,7 @@ class Nest:
             fields = [(int(one), 1), *own, *fields]
         none = self._fields([("COUNTER", 0), ("STEP", 0), ("UNIT", 0)])
         fields = [(0, 1), *none] * (self.checks - len(read.needs)) + fields
-        return _packed([(int(read.source == "frame"), 1), *self._fields([("STEP", place.step)]), *fields])
+        return _packed([(int(read.source == "frame"), 1), *self._fields([("STEP", frame)]), *fields])
 
     def _packed_place(self, place: _Place) -> _Field:
         return _packed(

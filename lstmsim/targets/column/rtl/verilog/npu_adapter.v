@@ -1,5 +1,5 @@
-// The adapter between array and tail: multiplies each finished sum by its row's factor, shifts, rounds half up, adds the
-// bias and saturates.
+// The adapter between array and tail: multiplies each finished sum by its row's factor, shifts, rounds half up, adds
+// the bias and saturates.
 `default_nettype none
 
 module npu_adapter #(
@@ -10,8 +10,8 @@ module npu_adapter #(
   parameter SHIFT_BITS = 6,
   // Whether the constants have a shift for each sum; else all come from `fixed_shifts`, which then are wires.
   parameter SHIFTS_STORED = 1,
-  // Added to all shifts: what is shifted is first moved up by as many bits, so that no shift is negative. Negative itself
-  // if all shifts go far to the right.
+  // Added to all shifts: what is shifted is first moved up by as many bits, so that no shift is negative. Negative
+  // itself if all shifts go far to the right.
   parameter LEFT = 0,
   parameter TAIL_BITS = 16,
   // Registers by their place.
@@ -72,7 +72,8 @@ module npu_adapter_lane #(
 );
   // The factor is never negative: as a signed operand it has one more bit.
   localparam P = ACCUMULATOR_BITS + MULTIPLIER_BITS + 1;
-  // A bit below the point, for the rounding; a bit above, for the carry. What is moved down leaves no more bits to shift.
+  // A bit below the point, for the rounding; a bit above, for the carry. What is moved down leaves no more bits to
+  // shift.
   localparam UP = LEFT > -1 ? LEFT + 1 : 0;
   localparam DOWN = LEFT < -1 ? -1 - LEFT : 0;
   localparam S = P + UP + 1 > DOWN + 3 ? P + UP + 1 - DOWN : 3;

@@ -20,8 +20,8 @@ module npu_array #(
   input wire clock,
   input wire [ROWS*EP*WEIGHT_BITS-1:0] weights,
   input wire [EP*VECTOR_BITS-1:0] elements,
-  // All MULTIPLY + ADD * LEVELS + ACCUMULATE - 1 cycles behind the operands of the tile: the sum is in the accumulator in
-  // the cycle after.
+  // All MULTIPLY + ADD * LEVELS + ACCUMULATE - 1 cycles behind the operands of the tile: the sum is in the accumulator
+  // in the cycle after.
   input wire add_valid,
   input wire add_first,
   input wire [W_BANK-1:0] add_bank,

@@ -1,7 +1,7 @@
 // The numbers of a core: memories that the host fills, vectors, array, adapter and tail lanes.
 //
-// It decides nothing. A tile comes with its addresses in the cycle in which it issues, a turn in the cycle in which it is
-// chosen, a write in the cycle before it is visible; everything between is a fixed number of registers.
+// It decides nothing. A tile comes with its addresses in the cycle in which it issues, a turn in the cycle in which it
+// is chosen, a write in the cycle before it is visible; everything between is a fixed number of registers.
 `default_nettype none
 `ifndef NPU_TIMING_ONLY
 
@@ -92,7 +92,9 @@ module npu_datapath #(
   // --- operands, READ cycles behind the issue ---
 
   wire [ARRAY_ROWS*EP*WEIGHT_BITS-1:0] weights;
-  npu_memory #(.WIDTH(ARRAY_ROWS * EP * WEIGHT_BITS), .WORDS(WEIGHT_WORDS), .READ(READ), .W_ADDRESS(W_WEIGHT)) weight_memory (
+  npu_memory #(
+    .WIDTH(ARRAY_ROWS * EP * WEIGHT_BITS), .WORDS(WEIGHT_WORDS), .READ(READ), .W_ADDRESS(W_WEIGHT)
+  ) weight_memory (
     .clock(clock), .write(mine && space == 4'd1), .write_word(host_address[23:0]), .write_data(host_data),
     .address(o_weight), .data(weights)
   );
@@ -195,7 +197,8 @@ module npu_datapath #(
 
   wire [WIDTH*SUMS*TAIL_BITS-1:0] sums;
   npu_adapter #(
-    .SUMS(WIDTH * SUMS), .ACCUMULATOR_BITS(ACCUMULATOR_BITS), .MULTIPLIER_BITS(MULTIPLIER_BITS), .SHIFT_BITS(SHIFT_BITS),
+    .SUMS(WIDTH * SUMS), .ACCUMULATOR_BITS(ACCUMULATOR_BITS), .MULTIPLIER_BITS(MULTIPLIER_BITS),
+    .SHIFT_BITS(SHIFT_BITS),
     .SHIFTS_STORED(SHIFTS_STORED), .LEFT(ADAPTER_LEFT), .TAIL_BITS(TAIL_BITS),
     .SELECTED(SELECTED), .MULTIPLIED(MULTIPLIED), .SHIFTED(SHIFTED), .SATURATED(SATURATED)
   ) adapter (.clock(clock), .sums(picked), .constants(constants), .fixed_shifts({WIDTH{fixed_shifts}}), .adapted(sums));

@@ -27,6 +27,21 @@ module npu_delay #(
   endgenerate
 endmodule
 
+// A delay line of which every entry is seen: entry i, i words up, is what came in i cycles ago. `clear` empties it.
+module npu_line #(
+  parameter WIDTH = 1,
+  parameter D = 1
+) (
+  input wire clock,
+  input wire clear,
+  input wire [WIDTH-1:0] now,
+  output wire [(D+1)*WIDTH-1:0] line
+);
+  reg [D*WIDTH-1:0] past;
+  assign line = {past, now};
+  always @(posedge clock) past <= clear ? {D*WIDTH{1'b0}} : line[D*WIDTH-1:0];
+endmodule
+
 // One of several words side by side. The words are spread to a distance that is a power of two, because an index times
 // another width would be a multiplier.
 module npu_choose #(
@@ -49,6 +64,26 @@ module npu_choose #(
   endgenerate
   wire [STRIDE-1:0] there = spread[index*STRIDE +: STRIDE];
   assign word = there[WIDTH-1:0];
+endmodule
+
+// Where a thread's part of a memory begins: so many times PART, as a choice of constants.
+module npu_part #(
+  parameter WIDTH = 1,
+  parameter COUNT = 2,
+  parameter INDEX = 1,
+  parameter PART = 1
+) (
+  input wire [INDEX-1:0] index,
+  output wire [WIDTH-1:0] word
+);
+  wire [COUNT*WIDTH-1:0] words;
+  genvar i;
+  generate
+    for (i = 0; i < COUNT; i = i + 1) begin : parts
+      assign words[i*WIDTH +: WIDTH] = i * PART;
+    end
+  endgenerate
+  npu_choose #(.WIDTH(WIDTH), .COUNT(COUNT), .INDEX(INDEX)) one (.words(words), .index(index), .word(word));
 endmodule
 
 // A delay line of a bit that is 0 after a reset.

@@ -1,8 +1,8 @@
 // A memory that the host fills and the design reads.
 `default_nettype none
 
-// A word is written in parts of 32 bits: the host's word number is word * parts + part, with the number of parts rounded
-// up to a power of two. Each part is a memory of its own, so that it maps to block RAM without write masks.
+// A word is written in parts of 32 bits: the host's word number is word * parts + part, with the number of parts
+// rounded up to a power of two. Each part is a memory of its own, so that it maps to block RAM without write masks.
 // Nothing is written before the host does: what was never written reads as unknown.
 module npu_memory #(
   parameter WIDTH = 32,

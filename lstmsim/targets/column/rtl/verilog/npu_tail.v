@@ -1,8 +1,8 @@
 // The order of the tail: which block takes its turns when, and what happens a known number of cycles behind a turn.
 //
 // A block comes to the tail a fixed number of cycles after its last tile. All choices are made `convert` cycles before
-// the cycle of docs/timing.md, so that the adapter can begin with the sums: a token of each turn goes down a delay line,
-// and everything later (states, writes, free banks, ends of jobs) is an entry of that line.
+// the cycle of docs/timing.md, so that the adapter can begin with the sums: a token of each turn goes down a delay
+// line, and everything later (states, writes, free banks, ends of jobs) is an entry of that line.
 `default_nettype none
 
 module npu_tail #(
@@ -188,15 +188,10 @@ module npu_tail #(
   assign t_zero = t_step == 0 && !own_states;
   assign t_initial = t_step == 0 && own_states;
 
-  // Each thread has a part of the state memories; a multiplication by a constant is a choice of constants here.
-  wire [THREADS*W_TURN-1:0] turn_parts;
-  genvar g;
-  generate
-    for (g = 0; g < THREADS; g = g + 1) begin : g_part
-      assign turn_parts[g*W_TURN +: W_TURN] = g * TURNS;
-    end
-  endgenerate
-  assign t_turn = t_parameter + turn_parts[t_thread*W_TURN +: W_TURN];
+  // Each thread has a part of the state memories.
+  wire [W_TURN-1:0] own_turns;
+  npu_part #(.WIDTH(W_TURN), .COUNT(THREADS), .INDEX(W_THREAD), .PART(TURNS)) part (.index(t_thread), .word(own_turns));
+  assign t_turn = t_parameter + own_turns;
 
   always @(posedge clock) begin
     going <= !reset && t_valid && !t_last_turn;
@@ -217,70 +212,28 @@ module npu_tail #(
 
   // --- the delay line: entry i is the turn of i cycles ago ---
 
-  reg [D-1:0] l_valid;
-  reg [D*W_THREAD-1:0] l_thread;
-  reg [D*W_JOB-1:0] l_job;
-  reg [D*W_ROW-1:0] l_row;
-  reg [D*W_SEGMENT-1:0] l_segment;
-  reg [D*W_STEP-1:0] l_step;
-  reg [D*W_BLOCK-1:0] l_block;
-  reg [D*W_BANK-1:0] l_bank;
-  reg [D*W_TURN-1:0] l_turn;
-  reg [D*W_NUMBER-1:0] l_number;
-  reg [D*W_UNIT-1:0] l_unit;
-  reg [D*W_UNIT-1:0] l_units;
-  reg [D*W_CONSTANT-1:0] l_constant;
-  reg [D*W_TURN-1:0] l_parameter;
-  reg [D*W_ELEMENT-1:0] l_write;
-  reg [D-1:0] l_zero;
-  reg [D-1:0] l_initial;
-  reg [D-1:0] l_last_turn;
-  reg [D-1:0] l_last_block;
-  reg [D-1:0] l_last_step;
-
-  assign d_valid = {l_valid, t_valid};
-  assign d_thread = {l_thread, t_thread};
-  assign d_job = {l_job, t_job};
-  assign d_row = {l_row, t_row};
-  assign d_segment = {l_segment, t_segment};
-  assign d_step = {l_step, t_step};
-  assign d_block = {l_block, t_block};
-  assign d_bank = {l_bank, t_bank};
-  assign d_turn = {l_turn, t_turn};
-  assign d_number = {l_number, t_number};
-  assign d_unit = {l_unit, t_unit};
-  assign d_units = {l_units, t_units};
-  assign d_constant = {l_constant, t_constant};
-  assign d_parameter = {l_parameter, t_parameter};
-  assign d_write = {l_write, t_write};
-  assign d_zero = {l_zero, t_zero};
-  assign d_initial = {l_initial, t_initial};
-  assign d_last_turn = {l_last_turn, t_last_turn};
-  assign d_last_block = {l_last_block, t_last_block};
-  assign d_last_step = {l_last_step, t_last_step};
-
-  always @(posedge clock) begin
-    l_valid <= reset ? {D{1'b0}} : d_valid[D-1:0];
-    l_thread <= d_thread[D*W_THREAD-1:0];
-    l_job <= d_job[D*W_JOB-1:0];
-    l_row <= d_row[D*W_ROW-1:0];
-    l_segment <= d_segment[D*W_SEGMENT-1:0];
-    l_step <= d_step[D*W_STEP-1:0];
-    l_block <= d_block[D*W_BLOCK-1:0];
-    l_bank <= d_bank[D*W_BANK-1:0];
-    l_turn <= d_turn[D*W_TURN-1:0];
-    l_number <= d_number[D*W_NUMBER-1:0];
-    l_unit <= d_unit[D*W_UNIT-1:0];
-    l_units <= d_units[D*W_UNIT-1:0];
-    l_constant <= d_constant[D*W_CONSTANT-1:0];
-    l_parameter <= d_parameter[D*W_TURN-1:0];
-    l_write <= d_write[D*W_ELEMENT-1:0];
-    l_zero <= d_zero[D-1:0];
-    l_initial <= d_initial[D-1:0];
-    l_last_turn <= d_last_turn[D-1:0];
-    l_last_block <= d_last_block[D-1:0];
-    l_last_step <= d_last_step[D-1:0];
-  end
+  npu_line #(.D(D)) line_valid (.clock(clock), .clear(reset), .now(t_valid), .line(d_valid));
+  npu_line #(.WIDTH(W_THREAD), .D(D)) line_thread (.clock(clock), .clear(1'b0), .now(t_thread), .line(d_thread));
+  npu_line #(.WIDTH(W_JOB), .D(D)) line_job (.clock(clock), .clear(1'b0), .now(t_job), .line(d_job));
+  npu_line #(.WIDTH(W_ROW), .D(D)) line_row (.clock(clock), .clear(1'b0), .now(t_row), .line(d_row));
+  npu_line #(.WIDTH(W_SEGMENT), .D(D)) line_segment (.clock(clock), .clear(1'b0), .now(t_segment), .line(d_segment));
+  npu_line #(.WIDTH(W_STEP), .D(D)) line_step (.clock(clock), .clear(1'b0), .now(t_step), .line(d_step));
+  npu_line #(.WIDTH(W_BLOCK), .D(D)) line_block (.clock(clock), .clear(1'b0), .now(t_block), .line(d_block));
+  npu_line #(.WIDTH(W_BANK), .D(D)) line_bank (.clock(clock), .clear(1'b0), .now(t_bank), .line(d_bank));
+  npu_line #(.WIDTH(W_TURN), .D(D)) line_turn (.clock(clock), .clear(1'b0), .now(t_turn), .line(d_turn));
+  npu_line #(.WIDTH(W_NUMBER), .D(D)) line_number (.clock(clock), .clear(1'b0), .now(t_number), .line(d_number));
+  npu_line #(.WIDTH(W_UNIT), .D(D)) line_unit (.clock(clock), .clear(1'b0), .now(t_unit), .line(d_unit));
+  npu_line #(.WIDTH(W_UNIT), .D(D)) line_units (.clock(clock), .clear(1'b0), .now(t_units), .line(d_units));
+  npu_line #(.WIDTH(W_CONSTANT), .D(D)) line_constant (
+    .clock(clock), .clear(1'b0), .now(t_constant), .line(d_constant)
+  );
+  npu_line #(.WIDTH(W_TURN), .D(D)) line_parameter (.clock(clock), .clear(1'b0), .now(t_parameter), .line(d_parameter));
+  npu_line #(.WIDTH(W_ELEMENT), .D(D)) line_write (.clock(clock), .clear(1'b0), .now(t_write), .line(d_write));
+  npu_line #(.D(D)) line_zero (.clock(clock), .clear(1'b0), .now(t_zero), .line(d_zero));
+  npu_line #(.D(D)) line_initial (.clock(clock), .clear(1'b0), .now(t_initial), .line(d_initial));
+  npu_line #(.D(D)) line_last_turn (.clock(clock), .clear(1'b0), .now(t_last_turn), .line(d_last_turn));
+  npu_line #(.D(D)) line_last_block (.clock(clock), .clear(1'b0), .now(t_last_block), .line(d_last_block));
+  npu_line #(.D(D)) line_last_step (.clock(clock), .clear(1'b0), .now(t_last_step), .line(d_last_step));
 
   // --- a bank is free from the cycle after its last turn ---
 
@@ -290,6 +243,7 @@ module npu_tail #(
 
   // --- writes: in the cycle before their units are visible ---
 
+  genvar g;
   generate
     for (g = 0; g < OUTPUTS; g = g + 1) begin : g_output
       localparam integer VISIBLE = M_VISIBLE_CYCLES[(FIRST_OUTPUT+g)*M_VISIBLE_CYCLES_B +: M_VISIBLE_CYCLES_B];

@@ -1,8 +1,8 @@
 // The order of blocks where some wait for values: later segments of a stage, and states of the step before.
 //
 // Each thread has its own order (stage, segment, block); its first block that has not started is its head. Of the heads
-// that have all that they wait for, the one for which this came first starts; ties go to the lowest thread. What a block
-// waits for is the arrival of its sums, or the start of another block some cycles ago, so starts and arrivals are
+// that have all that they wait for, the one for which this came first starts; ties go to the lowest thread. What a
+// block waits for is the arrival of its sums, or the start of another block some cycles ago, so starts and arrivals are
 // stamped with the cycle.
 `default_nettype none
 

@@ -48,13 +48,10 @@ module npu_tail_write #(
       end
   end
 
-  wire [THREADS*W_ELEMENT-1:0] parts;
-  genvar g;
-  generate
-    for (g = 0; g < THREADS; g = g + 1) begin : g_part
-      assign parts[g*W_ELEMENT +: W_ELEMENT] = g * PART;
-    end
-  endgenerate
+  wire [W_ELEMENT-1:0] own_part;
+  npu_part #(.WIDTH(W_ELEMENT), .COUNT(THREADS), .INDEX(W_THREAD), .PART(PART)) part (
+    .index(d_thread), .word(own_part)
+  );
 
   // Of a vector of which two steps are kept, the lowest bit of the step says where.
   wire all = V_ALL[vector * V_ALL_B +: V_ALL_B] != 0;
@@ -66,6 +63,6 @@ module npu_tail_write #(
   assign w_counter = V_COUNTER[vector * V_COUNTER_B +: V_COUNTER_B];
   assign w_units = d_unit + d_units;
   assign w_last = d_last;
-  assign w_element = (all ? d_write : two) + d_unit + parts[d_thread*W_ELEMENT +: W_ELEMENT];
+  assign w_element = (all ? d_write : two) + d_unit + own_part;
   assign w_count = d_units;
 endmodule

@@ -1,9 +1,9 @@
 // A thread: where its job stands, the credits of its accumulator banks, the counters of what is visible.
 //
 // "May issue" compares a counter of visible steps and units with the step and the last unit that the tile reads: no
-// list of visibility times (docs/rtl.md section 4). The comparison is made in the cycle before, for the tile that is there
-// and for the one behind it, so that an issue begins at registers: all that frees a tile is known a cycle ahead. The loop
-// nest is one tile further ahead.
+// list of visibility times (docs/rtl.md section 4). The comparison is made in the cycle before, for the tile that is
+// there and for the one behind it, so that an issue begins at registers: all that frees a tile is known a cycle ahead.
+// The loop nest is one tile further ahead.
 `default_nettype none
 
 module npu_thread (

@@ -1,6 +1,7 @@
 // A memory of numbers of units, read and written from any unit on: where a unit is in another lane of the reader.
 //
-// There are 2^K >= WIDTH banks of single numbers. Unit u of a vector is in bank u mod 2^K at the vector's base + u / 2^K.
+// There are 2^K >= WIDTH banks of single numbers. Unit u of a vector is in bank u mod 2^K at the vector's base + u /
+// 2^K.
 `default_nettype none
 
 module npu_unit_memory #(

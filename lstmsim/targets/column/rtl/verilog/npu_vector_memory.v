@@ -50,7 +50,8 @@ module npu_vector_memory #(
   genvar b;
   generate
     for (b = 0; b < BANKS; b = b + 1) begin : banks
-      // What is read in the cycle of its writing does not count: no logic is needed around a block memory for that case.
+      // What is read in the cycle of its writing does not count: no logic is needed around a block memory for that
+      // case.
       (* no_rw_check *) reg [BITS-1:0] cells [0:WORDS-1];
       // Which of the written elements comes here.
       wire [W_BANK-1:0] lane = (b - write_first) & (BANKS - 1);
