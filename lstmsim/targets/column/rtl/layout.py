@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from lstmsim.records import record
 
-__all__ = ["Column", "bits_of", "column_text", "number_text"]
+__all__ = ["Column", "bits_of", "column_text", "number_text", "short_lines"]
 
 _WIDTH = 118
 
@@ -81,3 +81,27 @@ def number_text(numbers: Iterable[tuple[str, int]]) -> str:
     localparam CORES = 2;
     """
     return "\n".join(f"localparam {name} = {value};" for name, value in numbers)
+
+
+def short_lines(text: str, most: int = 120) -> str:
+    """Break the long lines of Verilog at spaces, as far as there are any.
+
+    text: Verilog without long comments or strings.
+    most: characters of a line.
+
+    >>> print(short_lines("  reg one, two, three;", 15))
+      reg one, two,
+        three;
+    """
+    return "\n".join(short for line in text.split("\n") for short in _short(line, most))
+
+
+def _short(line: str, most: int) -> Iterator[str]:
+    indent = " " * (len(line) - len(line.lstrip()) + 2)
+    while len(line) > most and "//" not in line:
+        place = line.rfind(" ", len(indent) + 1, most + 1)
+        if place < 0:
+            break
+        yield line[:place]
+        line = indent + line[place + 1 :]
+    yield line

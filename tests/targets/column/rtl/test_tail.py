@@ -29,9 +29,20 @@ VERILOG = Path(__file__).parents[4] / "lstmsim/targets/column/rtl/verilog"
 def said(folder: Path, core: int, tokens: list[str], limit: int, stamp_bits: int) -> list[str]:
     """Run the bench in a folder that has the design's tables; the lines that the tail gives, sorted."""
     (folder / "tokens.txt").write_text("".join(f"{line}\n" for line in tokens))
-    sources = [HERE / "tail_bench.v", *sorted(VERILOG.glob("npu_tail*.v"))]
+    sources = [HERE / "tail_bench.v", VERILOG / "npu_lib.v", *sorted(VERILOG.glob("npu_tail*.v"))]
     given = [f"-Ptail_bench.CORE={core}", f"-Ptail_bench.W_STAMP={stamp_bits}"]
-    words = ["iverilog", "-g2005", *given, "-I", str(folder), "-o", str(folder / "bench"), *map(str, sources)]
+    words = [
+        "iverilog",
+        "-g2005",
+        "-s",
+        "tail_bench",
+        *given,
+        "-I",
+        str(folder),
+        "-o",
+        str(folder / "bench"),
+        *map(str, sources),
+    ]
     subprocess.run(words, check=True, timeout=60)
     subprocess.run(["vvp", "bench", f"+limit={limit}"], cwd=folder, check=True, timeout=60, stdout=subprocess.DEVNULL)
     return sorted((folder / "log.txt").read_text().splitlines())

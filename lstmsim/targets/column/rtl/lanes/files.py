@@ -11,6 +11,7 @@ from lstmsim.records import record
 from lstmsim.targets.column.rtl.lanes.contents import Write, initial_writes, parameter_writes, table_writes
 from lstmsim.targets.column.rtl.lanes.lanes_module import core_text
 from lstmsim.targets.column.rtl.lanes.layout import CoreLanes, Pass
+from lstmsim.targets.column.rtl.layout import short_lines
 from lstmsim.targets.column.rtl.plan import Design
 
 __all__ = ["LaneFiles", "lane_files"]
@@ -50,7 +51,7 @@ def lane_files(design: Design, numbers: Mapping[int, JobNumbers]) -> LaneFiles:
     cores = [CoreLanes.of(plan, passes, design.precision) for plan in design.cores if plan.kinds]
     head = "// The lanes of the tail, written from the graphs of the cells and the formats of the passes.\n"
     return LaneFiles(
-        head + "`default_nettype none\n\n" + "\n".join(map(core_text, cores)),
+        short_lines(head + "`default_nettype none\n\n" + "\n".join(map(core_text, cores))),
         tuple(write for core in cores for write in table_writes(core)),
         tuple(write for core in cores for write in parameter_writes(core, passes)),
         tuple(write for core in cores for write in initial_writes(core, passes, stimuli)),
