@@ -39,7 +39,8 @@ def _verified_lines(report: RtlReport) -> list[str]:
     times = f"compiled in {verified.compile_seconds:.1f} s, run in {verified.run_seconds:.1f} s"
     lines = [f"{verified.simulator.version}: {len(verified.log):,} events; {times}", ""]
     lines += compared_lines(verified.compared, lambda event: report.hardware.words(report.design, event))
-    return [*lines, "", "EQUAL in every cycle" if verified.equal else "DIFFERENT"]
+    equal = "EQUAL in every cycle and every bit" if report.with_numbers else "EQUAL in every cycle"
+    return [*lines, "", equal if verified.equal else "DIFFERENT"]
 
 
 def rtl_json(report: RtlReport) -> Mapping[str, Any]:
