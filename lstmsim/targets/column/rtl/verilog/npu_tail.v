@@ -247,15 +247,16 @@ module npu_tail #(
   generate
     for (g = 0; g < OUTPUTS; g = g + 1) begin : g_output
       localparam integer VISIBLE = M_VISIBLE_CYCLES[(FIRST_OUTPUT+g)*M_VISIBLE_CYCLES_B +: M_VISIBLE_CYCLES_B];
-      npu_tail_write #(.CORE(CORE), .OUTPUT(g)) write (
-        .d_valid(d_valid[CONVERT+VISIBLE-1]),
-        .d_thread(d_thread[(CONVERT+VISIBLE-1)*W_THREAD +: W_THREAD]),
-        .d_segment(d_segment[(CONVERT+VISIBLE-1)*W_SEGMENT +: W_SEGMENT]),
-        .d_step(d_step[(CONVERT+VISIBLE-1)*W_STEP +: W_STEP]),
-        .d_unit(d_unit[(CONVERT+VISIBLE-1)*W_UNIT +: W_UNIT]),
-        .d_units(d_units[(CONVERT+VISIBLE-1)*W_UNIT +: W_UNIT]),
-        .d_write(d_write[(CONVERT+VISIBLE-1)*W_ELEMENT +: W_ELEMENT]),
-        .d_last(d_last_turn[CONVERT+VISIBLE-1] && d_last_block[CONVERT+VISIBLE-1]),
+      localparam integer AT = CONVERT + VISIBLE - 1;
+      // One entry earlier, where that is a register.
+      localparam integer AHEAD = AT > 1 ? 1 : 0;
+      localparam integer FROM = AT - AHEAD;
+      npu_tail_write #(.CORE(CORE), .OUTPUT(g), .AHEAD(AHEAD)) write (
+        .clock(clock), .reset(reset), .d_valid(d_valid[FROM]),
+        .d_thread(d_thread[FROM*W_THREAD +: W_THREAD]), .d_segment(d_segment[FROM*W_SEGMENT +: W_SEGMENT]),
+        .d_step(d_step[FROM*W_STEP +: W_STEP]), .d_unit(d_unit[FROM*W_UNIT +: W_UNIT]),
+        .d_units(d_units[FROM*W_UNIT +: W_UNIT]), .d_write(d_write[FROM*W_ELEMENT +: W_ELEMENT]),
+        .d_last(d_last_turn[FROM] && d_last_block[FROM]),
         .w_valid(w_valid[g]), .w_thread(w_thread[g*W_THREAD +: W_THREAD]),
         .w_counter(w_counter[g*W_COUNTER +: W_COUNTER]), .w_units(w_units[g*W_UNIT +: W_UNIT]), .w_last(w_last[g]),
         .w_element(w_element[g*W_ELEMENT +: W_ELEMENT]), .w_count(w_count[g*W_UNIT +: W_UNIT])

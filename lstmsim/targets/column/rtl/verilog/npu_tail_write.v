@@ -5,6 +5,60 @@
 module npu_tail_write #(
   parameter CORE = 0,
   // Number of the output on the core: the number of its vector memory.
+  parameter OUTPUT = 0,
+  // 1: the token is that of the next cycle, and what it says is kept in a register. So the readiness of tiles, a long
+  // path, begins at registers.
+  parameter AHEAD = 0
+) (
+  clock, reset,
+  d_valid, d_thread, d_segment, d_step, d_unit, d_units, d_write, d_last,
+  w_valid, w_thread, w_counter, w_units, w_last, w_element, w_count
+);
+`include "npu_config.vh"
+
+  input wire clock;
+  input wire reset;
+  input wire d_valid;
+  input wire [W_THREAD-1:0] d_thread;
+  input wire [W_SEGMENT-1:0] d_segment;
+  input wire [W_STEP-1:0] d_step;
+  input wire [W_UNIT-1:0] d_unit;
+  input wire [W_UNIT-1:0] d_units;
+  input wire [W_ELEMENT-1:0] d_write;
+  // Last turn of the step.
+  input wire d_last;
+  output wire w_valid;
+  output wire [W_THREAD-1:0] w_thread;
+  output wire [W_COUNTER-1:0] w_counter;
+  output wire [W_UNIT-1:0] w_units;
+  output wire w_last;
+  output wire [W_ELEMENT-1:0] w_element;
+  output wire [W_UNIT-1:0] w_count;
+
+  wire valid;
+  wire [W_THREAD-1:0] thread;
+  wire [W_COUNTER-1:0] counter;
+  wire [W_UNIT-1:0] units;
+  wire last;
+  wire [W_ELEMENT-1:0] element;
+  wire [W_UNIT-1:0] count;
+  npu_tail_written #(.CORE(CORE), .OUTPUT(OUTPUT)) written (
+    .d_valid(d_valid), .d_thread(d_thread), .d_segment(d_segment), .d_step(d_step), .d_unit(d_unit), .d_units(d_units),
+    .d_write(d_write), .d_last(d_last),
+    .w_valid(valid), .w_thread(thread), .w_counter(counter), .w_units(units), .w_last(last), .w_element(element),
+    .w_count(count)
+  );
+  npu_pulse #(.CYCLES(AHEAD)) valid_register (.clock(clock), .reset(reset), .in(valid), .out(w_valid));
+  npu_delay #(.WIDTH(W_THREAD + W_COUNTER + 2 * W_UNIT + W_ELEMENT + 1), .CYCLES(AHEAD)) write_register (
+    .clock(clock), .in({thread, counter, units, last, element, count}),
+    .out({w_thread, w_counter, w_units, w_last, w_element, w_count})
+  );
+endmodule
+
+// What a turn's token says of the write.
+module npu_tail_written #(
+  parameter CORE = 0,
+  // Number of the output on the core: the number of its vector memory.
   parameter OUTPUT = 0
 ) (
   d_valid, d_thread, d_segment, d_step, d_unit, d_units, d_write, d_last,
