@@ -45,13 +45,14 @@ def _chip(**core: Any) -> dict[str, Any]:
     return {"kind": "column-npu", "name": "chip", "frequency_mhz": 260, "cores": [core]}
 
 
-def _worked(hidden: int, ep: int, vp: int, threads: int, jobs: int) -> Setting:
-    """A row of docs/timing.md section 6."""
-    layer = {"cell": "lstm", "hidden": hidden, "input": hidden}
+def _worked(hidden: int, ep: int, vp: int, threads: int, jobs: int, cell: str = "lstm") -> Setting:
+    """A row of docs/timing.md section 6 or 8."""
+    layer = {"cell": cell, "hidden": hidden, "input": hidden}
     chip = _chip(npe=65536, ep=ep, vp=vp, threads=threads, tail_width=64)
-    job = {"name": "job", "model": {"name": "lstm", "layers": [layer]}, "steps": 20, "count": jobs}
-    count = "one LSTM" if jobs == 1 else "two LSTM"
-    title = f"{count} {hidden}/{hidden}, ep {ep}, vp {vp}, {threads} thread{'s' * (threads > 1)}"
+    job = {"name": "job", "model": {"name": cell, "layers": [layer]}, "steps": 20, "count": jobs}
+    count = "one" if jobs == 1 else "two"
+    name = "GRU, reset gate before the product," if cell == "gru-lbr0" else cell.upper()
+    title = f"{count} {name} {hidden}/{hidden}, ep {ep}, vp {vp}, {threads} thread{'s' * (threads > 1)}"
     return Setting(title, {"name": "worked", "chip": chip, "jobs": [job]})
 
 
@@ -68,11 +69,30 @@ def _cells(*names: str) -> Setting:
     return Setting(title, {"name": "cells", "chip": chip, "jobs": jobs}, numbers=True, options={"random_weights": 1})
 
 
-SILERO = {
-    "name": "silero",
-    "chip": _chip(npe=256, ep=8, vp=32, tail_width=8),
-    "jobs": [{"model": "silero-vad-16k", "steps": 174, "inputs": "silero-speech.safetensors"}],
-}
+def _silero(about: str, **precision: str) -> Setting:
+    """Silero VAD on real speech."""
+    job = {"model": "silero-vad-16k", "steps": 174, "inputs": "silero-speech.safetensors"}
+    chip = _chip(npe=256, ep=8, vp=32, tail_width=8)
+    scenario = {"name": "silero", "chip": chip, "jobs": [job], "precision": precision}
+    title = f"Silero VAD, 174 frames of speech, its own weights, {about}"
+    return Setting(title, scenario, numbers=True, simulator="verilator")
+
+
+def _cores() -> Setting:
+    """Five jobs of two models, which one dispatcher places on two unlike cores."""
+    stack = [{"cell": "lstm", "hidden": 4, "input": 3, "bidirectional": True}, {"cell": "gru", "hidden": 5, "input": 8}]
+    models = ({"name": "stack", "layers": stack}, {"name": "one", "layers": [{"cell": "gru", "hidden": 6, "input": 4}]})
+    cores = [
+        {"npe": 32, "ep": 2, "vp": 16, "threads": 2, "tail_width": 2},
+        {"npe": 24, "ep": 3, "vp": 8, "tail_width": 3, "thread_policy": "fine"},
+    ]
+    jobs = [
+        {"name": f"job {place}", "model": models[place % 2], "steps": 2, "arrival": 7 * place} for place in range(5)
+    ]
+    scenario = {"name": "cores", "chip": {**_chip(), "cores": cores}, "jobs": jobs}
+    return Setting("two unlike cores, five jobs of two models", scenario, numbers=True, options={"random_weights": 1})
+
+
 DEMO = Setting("demo of the README: four LSTMs, two threads", str(SCENARIOS / "demo.yaml"))
 SETTINGS = (
     _cells("lstm", "gru", "rnn"),
@@ -80,10 +100,14 @@ SETTINGS = (
     _worked(512, 32, 2048, 2, 2),
     _worked(1024, 32, 2048, 1, 1),
     _worked(1024, 16, 4096, 1, 1),
+    _worked(512, 32, 2048, 1, 1, cell="gru"),
+    _worked(512, 32, 2048, 1, 1, cell="gru-lbr0"),
     DEMO,
+    _cores(),
     _cells("lstm-peephole", "lstm-projection", "gru-lbr0"),
     _cells("lstm-layernorm", "slstm", "mingru"),
-    Setting("Silero VAD, 174 frames of speech, its own weights", SILERO, numbers=True, simulator="verilator"),
+    _silero("usual formats"),
+    _silero("shared formats and a common shift", formats="shared", shift="common"),
 )
 #: What is counted, in the order of `GROUPS`.
 HEADS = ("issues", "turns of the tail", "admissions and finishes", "names", "vectors of h")
