@@ -43,8 +43,8 @@ __all__ = [
 LOG = "events.txt"
 #: Cycles after the last one of the simulator's run after which a simulation of hardware is ended.
 _MARGIN = 1000
-#: About how many seconds compiling and simulating take with all numbers, from multipliers and cycles. Measured on one
-#: core: LSTMs of 16 to 256 multipliers.
+#: About how many seconds compiling and simulating take with all numbers, from multipliers and cycles. Rates of two runs
+#: of LSTMs with 256 multipliers on one core; for other sizes that they grow in proportion is an assumption.
 _SECONDS: Mapping[str, Callable[[int, int], float]] = {
     "icarus": lambda multipliers, cycles: multipliers * cycles / 22_000,
     "verilator": lambda multipliers, cycles: 10 + multipliers * (0.1 + cycles / 16e6),

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from lstmsim.cli.rtl import FAMILIES, SIMULATORS
+from lstmsim.rtl import families, simulators
 from tests.cli.runner import call
 
 SCENARIO = """
@@ -33,3 +35,8 @@ def test_what_does_not_go_together_is_refused(
     assert result.exit_code == 2
     assert told in result.stderr
     assert not Path("out").exists()
+
+
+def test_the_command_offers_what_there_is() -> None:
+    assert tuple(simulators.SIMULATORS) == SIMULATORS
+    assert tuple(families.FAMILIES) == FAMILIES
