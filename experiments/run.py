@@ -2,25 +2,30 @@
 
 `python experiments/ep_vp_sweep/run.py`, or `python experiments/run.py ep_vp_sweep`. `--small` takes a part of the
 experiment, in a moment; `--write` refreshes the expected.md beside the script. A script has `text(small)`, which runs
-the experiment and returns the summary.
+the experiment and returns the summary. Nothing else is written: pictures, and tables beside them, are drawn by
+`python experiments/deepbench/pictures.py FOLDER`, where an experiment has some. Such a script has `draw(folder)`, which
+gives the files that it wrote.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 
 HERE = Path(__file__).resolve().parent
 
 
-def load(name: str) -> ModuleType:
-    """The script of an experiment as a module."""
+def load(name: str, script: str = "run") -> ModuleType:
+    """A script of an experiment as a module."""
     if str(HERE.parent) not in sys.path:
         sys.path.insert(0, str(HERE.parent))
-    return importlib.import_module(f"experiments.{name}.run")
+    return importlib.import_module(f"experiments.{name}.{script}")
 
 
 def main(name: str | None = None) -> None:
@@ -33,10 +38,38 @@ def main(name: str | None = None) -> None:
     size.add_argument("--write", action="store_true", help="refresh expected.md")
     arguments = parser.parse_args()
     chosen = name or arguments.experiment
-    text = load(chosen).text(arguments.small)
-    print(text)
-    if arguments.write:
-        (HERE / chosen / "expected.md").write_text(text, encoding="utf-8")
+    with _readers_may_leave():
+        text = load(chosen).text(arguments.small)
+        if arguments.write:
+            (HERE / chosen / "expected.md").write_text(text, encoding="utf-8")
+        print(text)
+    script = HERE / chosen / "pictures.py"
+    if script.exists():
+        print(f"pictures: `python {os.path.relpath(script)} FOLDER` draws them", file=sys.stderr)
+
+
+def draw(name: str) -> None:
+    """Draw the pictures of the experiment of that name into the folder that the command line names."""
+    module = load(name, "pictures")
+    parser = argparse.ArgumentParser(description=(module.__doc__ or "").splitlines()[0])
+    parser.add_argument("folder", metavar="FOLDER", type=Path, help="where the files go; made if it is not there")
+    folder = parser.parse_args().folder
+    folder.mkdir(parents=True, exist_ok=True)
+    with _readers_may_leave():
+        for path in module.draw(folder):
+            print(f"wrote {path}")
+
+
+@contextmanager
+def _readers_may_leave() -> Iterator[None]:
+    """End quietly where a reader of the output, like `head`, has seen enough."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # What is still buffered would fail once more at the end of the program.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(1) from None
 
 
 if __name__ == "__main__":

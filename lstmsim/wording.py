@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 
-__all__ = ["counted", "dotted", "given_twice", "listed", "must_be", "nearest", "show"]
+__all__ = ["counted", "dotted", "given_twice", "listed", "must_be", "nearest", "ranged", "show"]
 
 _LONGEST = 60
 #: Most names that are compared with a word; of more names, only those of about its length are compared.
@@ -81,6 +81,15 @@ def listed(words: Iterable[object], conjunction: str = "or") -> str:
     """
     *head, last = [str(word) for word in words] or ["nothing"]
     return f"{', '.join(head)} {conjunction} {last}" if head else last
+
+
+def ranged(low: str, high: str) -> str:
+    """A range by its ends; a single value where both read alike.
+
+    >>> ranged("1.09", "2.30"), ranged("2.62", "2.62")
+    ('1.09 to 2.30', '2.62')
+    """
+    return low if low == high else f"{low} to {high}"
 
 
 def must_be(value: object, known: Iterable[str]) -> str:

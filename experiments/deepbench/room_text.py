@@ -13,7 +13,7 @@ from lstmsim.comparison.rooms import room_on
 from lstmsim.formats.scenario.scenario_file import load_model
 from lstmsim.formats.tables.devices_file import device, device_of
 from lstmsim.formats.tables.published import deepbench, hardware
-from lstmsim.wording import listed
+from lstmsim.wording import counted, listed, ranged
 from lstmsim.workload.precision import Precision
 
 BW_S10 = "Brainwave BW_S10"
@@ -66,11 +66,11 @@ def room_answer(
     homeless = ", ".join(each.name for each in unlimited.machines if each.published and device_of(each.name) is None)
     return [
         f"**On the FPGA of {rival} ({home}) the fastest of the column-wise chips tried that fit has {mine}.** One "
-        f"inference at a time it is {mean_of(kept)} times as fast as published of {rival} on the {len(kept)} "
-        f"tasks whose weights its block RAM holds (geometric mean; faster on {sum(each > 1 for each in kept)}, "
-        f"slower on {sum(each < 1 for each in kept)}), and {mean_of(every)} times on all {len(every)}: it loses the "
-        f"{len(every) - len(kept)} whose weights it has to stream by a factor of {1 / max(set(every) - set(kept)):.0f} "
-        f"to {1 / min(every):.0f}."
+        f"inference at a time it is {mean_of(kept)} times as fast as published of {rival} on the "
+        f"{counted(len(kept), 'task')} whose weights its block RAM holds (geometric mean; faster on "
+        f"{sum(each > 1 for each in kept)}, slower on {sum(each < 1 for each in kept)}), and "
+        f"{mean_of(every)} times on all {len(every)}: it loses the {len(every) - len(kept)} whose weights it has to "
+        f"stream by a factor of {ranged(*(f'{1 / pick(set(every) - set(kept)):.0f}' for pick in (max, min)))}."
         if len(kept) < len(every)
         else f"**On {home} the fastest of the column-wise chips tried that fit has {mine}.** It is {mean_of(every)} "
         "times as fast.",

@@ -7,14 +7,13 @@ many at a time as a batch of the Intel NPU holds; then both at equal peak, the c
 multipliers and the clock of the other machine. What it loses, and why, is computed from these numbers. None of these
 has room on the FPGA of the other machine: the answer is given by the fastest of the largest that have (`room.py`).
 
-Run `python experiments/deepbench/run.py`; `--write` refreshes expected.md beside it. Pictures go to out/deepbench.
+Run `python experiments/deepbench/run.py`; `--write` refreshes expected.md beside it; pictures.py draws.
 """
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from pathlib import Path
 
 from experiments.deepbench.room_text import room_answer, room_section
 from experiments.deepbench.settings import (
@@ -38,7 +37,6 @@ from lstmsim.comparison.result import Comparison, geometric_mean
 from lstmsim.comparison.rooms import room_on
 from lstmsim.formats.scenario.scenario_file import load_model
 from lstmsim.formats.tables.devices_file import device, device_of
-from lstmsim.plots.comparison import plot
 from lstmsim.targets.row.shape import shape_of
 from lstmsim.workload.precision import Precision
 
@@ -165,13 +163,7 @@ def summary(outcome: Results) -> str:
 
 def text(small: bool = False) -> str:
     """The summary; `small`: of a part of it."""
-    outcome = results(small)
-    if not small:
-        folder = Path(__file__).resolve().parents[2] / "out" / "deepbench"
-        folder.mkdir(parents=True, exist_ok=True)
-        plot(outcome.single, folder / "single.png")
-        plot(outcome.scaled[0].comparison, folder / "equal_peak.png")
-    return summary(outcome)
+    return summary(results(small))
 
 
 if __name__ == "__main__":

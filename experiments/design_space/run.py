@@ -2,9 +2,10 @@
 
 LSTMs of six sizes (input = hidden, 25 steps), as many of them as there are threads, on arrays of NPE = 4096 to 131072
 multipliers, for EP = 1 to 256 and VP = min(4 * hidden, NPE // EP), with default latencies: 1,296 points, each
-simulated exactly. `lstmsim sweep` runs it; the table, the SQLite file and the picture go to out/design_space.
+simulated exactly, as `lstmsim sweep` does it.
 
-Run `python experiments/design_space/run.py`; `--write` refreshes expected.md beside it.
+Run `python experiments/design_space/run.py`; `--write` refreshes expected.md beside it; pictures.py draws a map
+and writes the table.
 """
 
 from __future__ import annotations
@@ -69,14 +70,11 @@ def points(table: Path) -> list[Point]:
     ]
 
 
-def results(folder: Path | None = None, small: bool = False) -> list[Point]:
-    """All points; `small`: two arrays and two models. Without a folder nothing is kept."""
+def results(small: bool = False) -> list[Point]:
+    """All points; `small`: two arrays and two models."""
     wanted = spec(ARRAYS[2:5:2], HIDDEN[1:4:2]) if small else spec()
-    if folder is not None:
-        run_sweep(wanted, folder)
-        return points(folder / "sweep.csv")
     with tempfile.TemporaryDirectory() as place:
-        run_sweep(wanted, place, jobs=1)
+        run_sweep(wanted, place, jobs=1 if small else None)
         return points(Path(place, "sweep.csv"))
 
 
@@ -118,7 +116,7 @@ def summary(rows: Sequence[Point]) -> str:
 
 def text(small: bool = False) -> str:
     """The summary; `small`: of a part of it."""
-    return summary(results(None if small else Path(__file__).resolve().parents[2] / "out" / "design_space", small))
+    return summary(results(small))
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from experiments.fusion.grid import GRAPHS, HIDDEN
 from experiments.fusion.study import ways
 from lstmsim.plots.figures import Picture, save, settings
 
-__all__ = ["cycles"]
+__all__ = ["cycles", "draw"]
 
 #: Ways to cut the graph, how the picture calls them, how they are drawn.
 _LINES = {
@@ -51,5 +51,12 @@ def cycles(path: Path, hidden: Sequence[int] = HIDDEN, batches: Sequence[int] = 
     return path
 
 
+def draw(folder: Path) -> list[Path]:
+    """Draw everything into a folder; give the files."""
+    return [cycles(folder / "fusion.png")]
+
+
 if __name__ == "__main__":
-    print(cycles(Path(sys.argv[1]) / "fusion.png"))
+    from experiments.run import draw as run
+
+    run("fusion")

@@ -22,7 +22,7 @@ from lstmsim import plot_threads, run_gemm
 from lstmsim.plots.figures import Picture, save, settings
 from lstmsim.targets.gemm import CACHES
 
-__all__ = ["makespans", "regrets", "timelines"]
+__all__ = ["draw", "makespans", "regrets", "timelines"]
 
 _PLANNERS = {"the project's": {}, "section 2's": SECTION_2}
 
@@ -94,14 +94,13 @@ def _planned(row: Ran, caches: str) -> int:
     return row.cycles(plan.ranked[plan.chosen].cut, caches)
 
 
-def main(folder: str) -> None:
-    """Draw everything into a folder."""
-    target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
+def draw(folder: Path) -> list[Path]:
+    """Draw everything into a folder; give the files."""
     rows = all_ran(drawn("log", 150, HELD_OUT))
-    for path in (*timelines(target), makespans(target / "makespans.svg"), regrets(target / "regrets.svg", rows)):
-        print(f"wrote {path}")
+    return [*timelines(folder), makespans(folder / "makespans.svg"), regrets(folder / "regrets.svg", rows)]
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else ".")
+    from experiments.run import draw as run
+
+    run("gemm_threads")

@@ -7,16 +7,15 @@ Axes: weights and vectors of 4 to 10 bits with a scale per row or per tensor, ta
 entries, a state of 8 to 24 bits, formats and shifts that passes and rows share; everything else as the default
 precision.
 
-Run `python experiments/precision/run.py`; numbers and picture go to out/precision; `--write` refreshes expected.md.
+Run `python experiments/precision/run.py`; `--write` refreshes expected.md beside it; pictures.py draws, and writes all
+points as a table.
 """
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping, Sequence
-from dataclasses import astuple, dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
 from textwrap import wrap
 
 import numpy as np
@@ -36,7 +35,6 @@ from lstmsim.numerics.calibration import Range, calibrate
 from lstmsim.numerics.fixed_networks import fixed_arithmetic, fixed_chip
 from lstmsim.numerics.golden import float_arithmetic, run_network
 from lstmsim.numerics.weights import Network, Stimulus
-from lstmsim.plots.accuracy import plot
 from lstmsim.workload.precision import ACTIVATIONS, Precision
 
 Floats = NDArray[np.float64]
@@ -67,7 +65,6 @@ ANSWER = [
     "Formats that all passes of a kind of cell share, and shifts that all rows of a sum share, cost none of them its",
     "answer, not even when Silero VAD and Resemblyzer share them.",
 ]
-OUT = Path(__file__).parents[2] / "out" / "precision"
 
 
 @dataclass(frozen=True)
@@ -327,33 +324,9 @@ def resemblyzer_lines() -> list[str]:
     return wrap(text, 110)
 
 
-def write_numbers(axes: Points) -> None:
-    """All points as CSV, and the picture of the widths."""
-    OUT.mkdir(parents=True, exist_ok=True)
-    with open(OUT / "points.csv", "w", encoding="utf-8", newline="") as file:
-        rows = csv.writer(file)
-        names = [f"silero_{each.name}" for each in fields(Heard)]
-        names += ["words_unchanged", *(f"resemblyzer_{each.name}" for each in fields(Voices))]
-        rows.writerow(["axis", "setting", *names])
-        for axis, points in axes.items():
-            for each in points:
-                last = [] if each.voices is None else astuple(each.voices)
-                rows.writerow([axis, each.title, *astuple(each.heard), each.unchanged, *last])
-    points = axes["Width of weights and vectors"]
-    curves = [
-        ("silero-vad-16k", [each.heard.sqnr_db for each in points]),
-        ("resemblyzer", [each.voices.sqnr_db for each in points if each.voices]),
-    ]
-    words = [each.unchanged / len(spelled().phonemes) for each in points]
-    bits = [int(each.title.split()[0]) for each in points]
-    plot(bits, curves, words, OUT / "precision.png", title="Real networks in fixed point against float64")
-
-
 def text(small: bool = False) -> str:
     """The summary; `small`: of a part of it."""
-    axes = results(small)
-    write_numbers(axes)
-    return summary(axes, None if small else wide())
+    return summary(results(small), None if small else wide())
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ if __name__ == "__main__":
 import lstmsim
 from experiments.rtl.run import DEMO, compared
 
-__all__ = ["both"]
+__all__ = ["both", "draw"]
 
 
 def both(path: Path) -> Path:
@@ -25,5 +25,12 @@ def both(path: Path) -> Path:
     return path
 
 
+def draw(folder: Path) -> list[Path]:
+    """Draw everything into a folder; give the files."""
+    return [both(folder / "rtl.png")]
+
+
 if __name__ == "__main__":
-    print(both(Path(sys.argv[1]) / "rtl.png"))
+    from experiments.run import draw as run
+
+    run("rtl")

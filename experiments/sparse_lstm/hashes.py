@@ -6,6 +6,7 @@ from experiments.sparse_lstm.study import HASHES, REAL, power_law, real
 from lstmsim.sparse.csr import Csr
 from lstmsim.sparse.grouping import Grouping, grouping
 from lstmsim.sparse.hbp import hashed
+from lstmsim.wording import ranged
 
 __all__ = ["ABOUT", "hash_rows", "qualities", "verdict"]
 
@@ -60,8 +61,8 @@ def verdict(by_matrix: dict[str, dict[str, Grouping]]) -> str:
     dearer = all(each["linear"].probes > each["sort"].comparisons for each in rows)
     return (
         f"{'Everywhere' if best else 'Not everywhere'} a sort makes groups most alike. Literal probing looks at "
-        f"{min(of.probes for of in linear):.0f} to {max(of.probes for of in linear):.0f} entries a row (linear), "
+        f"{ranged(*(f'{pick(of.probes for of in linear):.0f}' for pick in (min, max)))} entries a row (linear), "
         f'{"more than" if dearer else "not always more than"} a sort compares; so "cheaper than sorting" holds for a '
-        f"structure of next free entries only, with {min(of.finds for of in linear):.1f} to "
-        f"{max(of.finds for of in linear):.1f}."
+        f"structure of next free entries only, with "
+        f"{ranged(*(f'{pick(of.finds for of in linear):.1f}' for pick in (min, max)))}."
     )

@@ -77,13 +77,12 @@ def crossing(path: Path) -> Path:
     return path
 
 
-def main(folder: str) -> None:
-    """Draw everything into a folder."""
-    target = Path(folder)
-    target.mkdir(parents=True, exist_ok=True)
-    for path in (*timelines(target), loads(target / "loads.svg"), crossing(target / "crossover.svg")):
-        print(f"wrote {path}")
+def draw(folder: Path) -> list[Path]:
+    """Draw everything into a folder; give the files."""
+    return [*timelines(folder), loads(folder / "loads.svg"), crossing(folder / "crossover.svg")]
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else ".")
+    from experiments.run import draw as run
+
+    run("sparse_lstm")

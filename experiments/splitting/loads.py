@@ -14,6 +14,7 @@ from dataclasses import replace
 from experiments.serving.study import task
 from lstmsim import ColumnNpu, Scenario, load_scenario, run, serving
 from lstmsim.traffic.statistics import Interval
+from lstmsim.wording import ranged
 from lstmsim.workload.scenario import Job
 
 __all__ = ["EXPLAINED", "LOADS", "POLICIES", "Latencies", "at_load", "load_table", "load_verdict"]
@@ -117,7 +118,7 @@ def _paired(latencies: Latencies) -> str:
     if not more:
         return "At no load do these very requests take longer than each on one core."
     return (
-        f"From load {min(more):g} on these very requests take {100 * min(more.values()):.0f} to "
-        f"{100 * max(more.values()):.0f} % longer than each on one core: who is alone takes all cores, and the next "
-        "ones wait for it."
+        f"From load {min(more):g} on these very requests take "
+        f"{ranged(*(f'{100 * pick(more.values()):.0f}' for pick in (min, max)))} % longer than each on one "
+        "core: who is alone takes all cores, and the next ones wait for it."
     )

@@ -1,0 +1,29 @@
+"""Pictures and table of the study: cycles over EP and VP, as `lstmsim sweep` draws and writes them.
+
+Run `python experiments/design_space/pictures.py FOLDER`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from experiments.design_space.run import spec
+from lstmsim.plots.sweep import plot
+from lstmsim.sweeps.run import run_sweep
+from lstmsim.sweeps.store import Store
+
+__all__ = ["draw"]
+
+
+def draw(folder: Path) -> list[Path]:
+    """Draw the map into a folder, with the table and the results beside it; give the files."""
+    done = run_sweep(spec(), folder)
+    with Store(done.path, create=False) as store:
+        plot(store, folder / "map.png")
+    return [folder / "map.png", folder / "map.csv", *map(Path, (done.path, *done.tables))]
+
+
+if __name__ == "__main__":
+    from experiments.run import draw as run
+
+    run("design_space")

@@ -1,0 +1,99 @@
+"""What starting the files of experiments does: nothing unasked, no traceback, and a word on where pictures are."""
+
+from __future__ import annotations
+
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+FOLDER = Path(__file__).parents[2] / "experiments"
+pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="the experiments are not part of the installed package")
+
+DRAWN = sorted(each.parent.name for each in FOLDER.glob("*/pictures.py"))
+
+
+def test_what_draws_has_a_file_of_its_own() -> None:
+    assert {"deepbench", "design_space", "fusion", "gemm_threads", "precision", "rtl", "sparse_lstm"} <= set(DRAWN)
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_pictures_without_a_folder_are_refused_and_nothing_is_written(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["pictures.py"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(FOLDER / name / "pictures.py"), run_name="__main__")
+    assert ended.value.code == 2
+    assert "FOLDER" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_pictures_go_into_the_folder_that_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from experiments import run
+    from experiments.design_space import pictures
+    from experiments.design_space.run import spec
+
+    monkeypatch.setattr(pictures, "spec", lambda: spec((4096,), (256, 512)))
+    monkeypatch.setattr(sys, "argv", ["pictures.py", str(tmp_path / "new")])
+    run.draw("design_space")
+    said = [Path(line.removeprefix("wrote ")) for line in capsys.readouterr().out.splitlines()]
+    assert {each.name for each in said} >= {"map.png", "map.csv", "sweep.sqlite", "sweep.csv"}
+    assert set(said) == set((tmp_path / "new").iterdir())
+
+
+def test_a_summary_ends_with_where_the_pictures_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from experiments import run
+
+    def stand_in(name: str) -> Any:
+        return SimpleNamespace(text=lambda small: "the summary")
+
+    monkeypatch.chdir(FOLDER.parent)
+    monkeypatch.setattr(run, "load", stand_in)
+    monkeypatch.setattr(sys, "argv", ["run.py"])
+    run.main("deepbench")
+    said = capsys.readouterr()
+    assert said.out == "the summary\n"
+    assert said.err == "pictures: `python experiments/deepbench/pictures.py FOLDER` draws them\n"
+    run.main("serving")
+    assert capsys.readouterr().err == ""
+
+
+def test_no_summary_writes_files() -> None:
+    """Pictures and tables are for pictures.py: who asks for a summary gets that alone."""
+    for script in FOLDER.glob("*/run.py"):
+        text = script.read_text(encoding="utf-8")
+        assert "lstmsim.plots" not in text, script
+        assert '"out"' not in text, script
+
+
+@pytest.mark.needs_core
+def test_a_reader_that_leaves_early_gets_no_traceback(tmp_path: Path) -> None:
+    command = [sys.executable, str(FOLDER / "concurrent_lstms" / "run.py")]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 1
+
+
+@pytest.mark.needs_core
+def test_ranges_of_a_part_of_an_experiment_are_no_ranges_of_one_value(monkeypatch: pytest.MonkeyPatch) -> None:
+    import re
+
+    from experiments import run
+
+    for name in ("preemption", "deepbench", "sparse_lstm"):
+        text = " ".join(run.load(name).text(small=True).split())
+        assert not re.search(r"(\d[\d.,]*) to \1\b(?![.,]\d)", text), name
+        assert not re.search(r"\b1 (tasks|cases|points|sets)\b", text), name
