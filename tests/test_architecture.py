@@ -439,7 +439,9 @@ def texts() -> Iterator[tuple[Path, str]]:
     if CHECKOUT:
         names = ("docs", "tests", "experiments", "models", "benchmarks", "tools", ".ci")
         folders += [CHECKOUT / name for name in names]
-        yield from ((path, path.read_text(encoding="utf-8")) for path in CHECKOUT.glob("*.*") if path.is_file())
+        # In a worktree `.git` is a file too, which git wrote.
+        beside = (path for path in CHECKOUT.glob("*.*") if path.is_file() and path.name != ".git")
+        yield from ((path, path.read_text(encoding="utf-8")) for path in beside)
     for folder in folders:
         for path in sorted(folder.rglob("*")):
             if path.is_file() and "__pycache__" not in path.parts and b"\0" not in (content := path.read_bytes()):
