@@ -12,6 +12,7 @@ from lstmsim.api.studies import fit
 from lstmsim.metrics.timeline import Timeline
 
 if TYPE_CHECKING:
+    from lstmsim.api.serving.refused import Refused
     from lstmsim.replay.outputs import Outputs
     from lstmsim.traffic.result import Serving
 
@@ -58,7 +59,7 @@ def save_report(
     trace_path: Path | None = None,
     command: str | None = None,
     device: str | None = None,
-    serving: Serving | None = None,
+    serving: Serving | Refused | None = None,
     sections: Sequence[tuple[str, str]] = (),
 ) -> None:
     """Write a run as one self-contained page (`.html`), whole or not at all.
@@ -70,12 +71,13 @@ def save_report(
     trace_path: a trace file that the page shall link to.
     command: how the page came about.
     device: an FPGA that is shown in full; the page always says which of the known FPGAs the chip fits.
-    serving: what serving came to.
+    serving: what serving came to, or why that cannot be said.
     sections: further titles and texts.
     """
     expect_run(result, "save_report")
     import os
 
+    from lstmsim.api.serving.refused import Refused
     from lstmsim.devices.parts import NO_PARTS
     from lstmsim.devices.summary import fit_summary
     from lstmsim.devices.text import fit_text
@@ -94,6 +96,8 @@ def save_report(
         (fitted,) = fit(result.scenario, [device])
         fitting = f"{fit_text(fitted, published_on(fitted.device))}\n\n{fitting}"
     said = [("Remarks", "\n".join(result.report.remarks))] if result.report.remarks else []
+    if isinstance(serving, Refused):
+        said, serving = [*said, ("Serving", serving.to_text())], None
     sections = (*said, *sections)
     page = report_page(
         result, trace_file=trace_file, fit=fitting, serving=serving, extra_sections=sections, command=command

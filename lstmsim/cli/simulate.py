@@ -16,10 +16,12 @@ from lstmsim.errors import InputError, Mistake
 
 if TYPE_CHECKING:
     from lstmsim.api.run import Run
+    from lstmsim.api.serving.refused import Refused
     from lstmsim.explanations.explanation import Explanation
     from lstmsim.metrics.timeline import Timeline
     from lstmsim.replay.check import Checked
     from lstmsim.replay.outputs import Outputs
+    from lstmsim.traffic.result import Serving
 
 __all__ = ["command"]
 
@@ -112,10 +114,11 @@ def command(
     checks = _checked(result, random_weights) if check_numerics else None
     computed = None if outputs_path is None else _outputs(result, random_weights, checks)
     reasons = _explanation(result) if explain else None
-    written = _write(result, checks, reasons, with_serving, json_path, trace_path, timeline_path, cut)
+    served = _served(result) if with_serving else None
+    written = _write(result, checks, reasons, served, json_path, trace_path, timeline_path, cut)
     if report_path is not None:
         with status(f"writing {report_path}"):
-            _page(result, reasons, report_path, trace_path, device, with_serving=with_serving)
+            _page(result, reasons, report_path, trace_path, device, served)
         written.append(report_path)
     if computed is not None and outputs_path is not None:
         _save_outputs(computed, outputs_path)
@@ -123,7 +126,7 @@ def command(
     if program_path is not None:
         written.append(_save_program(result, program_path))
     if json_path != "-":
-        _show(result, checks, reasons, with_serving=with_serving)
+        _show(result, checks, reasons, served)
     _remark(result, written, views)
 
 
@@ -194,11 +197,9 @@ def _page(
     report_path: str,
     trace_path: str | None,
     device: str | None,
-    *,
-    with_serving: bool,
+    served: Serving | Refused | None,
 ) -> None:
     """Write the page about the run, with what else was asked for."""
-    from lstmsim.api.run import serving
     from lstmsim.api.saving import save_report
 
     sections = []
@@ -207,10 +208,15 @@ def _page(
 
         sections.append(("Why not 100 %", explain_text(reasons)))
     line = shlex.join(["lstmsim", *sys.argv[1:]])
-    served = serving(result) if with_serving else None
     save_report(
         result, report_path, trace_path=trace_path, command=line, device=device, serving=served, sections=sections
     )
+
+
+def _served(result: Run) -> Serving | Refused:
+    from lstmsim.api.serving.refused import serving_or_refusal
+
+    return serving_or_refusal(result)
 
 
 def _explanation(result: Run) -> Explanation:
@@ -220,7 +226,9 @@ def _explanation(result: Run) -> Explanation:
         return explain(result, progress=show)
 
 
-def _show(result: Run, checks: tuple[Checked, ...] | None, reasons: Explanation | None, *, with_serving: bool) -> None:
+def _show(
+    result: Run, checks: tuple[Checked, ...] | None, reasons: Explanation | None, served: Serving | Refused | None
+) -> None:
     """Print the report and what else was asked for on standard output."""
     text = result.to_text()
     click.echo(text)
@@ -228,10 +236,8 @@ def _show(result: Run, checks: tuple[Checked, ...] | None, reasons: Explanation 
         from lstmsim.replay.check_text import checks_text
 
         click.echo("\n" + checks_text(checks, result.scenario.precision, len(result.scenario.jobs) - len(checks)))
-    if with_serving:
-        from lstmsim.api.run import serving
-
-        click.echo("\n" + serving(result).to_text())
+    if served is not None:
+        click.echo("\n" + served.to_text())
     if reasons is not None:
         from lstmsim.explanations.text import explain_text
 
@@ -280,7 +286,7 @@ def _write(
     result: Run,
     checks: tuple[Checked, ...] | None,
     reasons: Explanation | None,
-    with_serving: bool,
+    served: Serving | Refused | None,
     json_path: str | None,
     trace_path: str | None,
     timeline_path: str | None,
@@ -303,10 +309,8 @@ def _write(
             from lstmsim.replay.check_text import checks_json
 
             content["numerics"] = checks_json(checks)
-        if with_serving:
-            from lstmsim.api.run import serving
-
-            content["serving"] = serving(result).to_dict()
+        if served is not None:
+            content["serving"] = served.to_dict()
         if reasons is not None:
             content["explanation"] = reasons.to_dict()
         write_json(json_path, content)

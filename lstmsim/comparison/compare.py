@@ -216,7 +216,12 @@ def _simulated(scenario: Scenario, engine: str, served: Served | None) -> tuple[
     remarks += [f"{chip.name}: {text}" for text in (*told, *target_of(chip.kind).kernels(chip, scenario.jobs))]
     totals = engines.totals(program, engine, check=False)
     report = measure(scenario, totals, engine)
-    own_latencies = _latencies(scenario, program, report, served)
+    try:
+        own_latencies = _latencies(scenario, program, report, served)
+    except (
+        InputError
+    ) as error:  # a machine that runs these jobs, but cannot say what requests that keep coming ask of it
+        return Entry(reason=_reasons(error.mistakes)), None
     return replace(_entry(report), remarks=tuple(dict.fromkeys(remarks)), latencies=own_latencies), report
 
 

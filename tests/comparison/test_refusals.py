@@ -70,3 +70,31 @@ def test_no_chip_at_all() -> None:
     outcome = call("compare", "s.json", "--base", "brainwave-s10", "--chip", "column-npu-16k")
     assert (outcome.exit_code, outcome.stdout) == (2, "")
     assert "none of the chips can run it; brainwave-s10: job lstm-256: core: there is no core 3" in outcome.stderr
+
+
+#: Chips of a kind that serves no requests that keep coming.
+_SERVES_NONE = "serves no requests that keep coming"
+
+
+@pytest.mark.parametrize(("base", "others"), [("column-npu-16k", ("v100", "epyc-7742")), ("edge", ("column-npu-16k",))])
+def test_a_chip_that_serves_no_open_arrivals_has_its_reason_and_the_others_their_figures(
+    base: str, others: tuple[str, ...]
+) -> None:
+    job = JOB | {"name": "a", "count": 5, "arrival": {"kind": "poisson", "rate_per_second": 10_000}}
+    reasons = _reasons({"chip": base, "jobs": [job]}, *others)
+    told = {chip: reason for chip, reason in zip((base, *others), reasons, strict=True) if reason}
+    assert list(told) == [chip for chip in (base, *others) if chip in ("v100", "edge")]
+    assert all(_SERVES_NONE in reason for reason in told.values())
+    outcome = call("compare", "s.json", *(part for chip in others for part in ("--chip", chip)))
+    assert _SERVES_NONE in " ".join(outcome.stdout.split())
+
+
+def test_a_run_that_serves_no_open_arrivals_still_has_its_report() -> None:
+    job = JOB | {"name": "a", "count": 5, "arrival": {"kind": "poisson", "rate_per_second": 10_000}}
+    Path("s.json").write_text(json.dumps({"chip": "v100", "jobs": [job]}))
+    outcome = call("simulate", "s.json", "--serving", "--json", "r.json", "--report", "r.html")
+    assert outcome.exit_code == 0, (outcome.exception, outcome.stderr)
+    written = json.loads(Path("r.json").read_text())
+    assert len(written["jobs"]) == 5
+    for text in (written["serving"]["refused"], " ".join(outcome.stdout.split()), Path("r.html").read_text()):
+        assert _SERVES_NONE in text
