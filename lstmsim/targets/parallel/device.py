@@ -16,7 +16,7 @@ from lstmsim.records import hashed_once, record
 from lstmsim.targets.entries import Clock, check_description
 from lstmsim.targets.parallel.cells import FUSION
 from lstmsim.targets.parallel.core import L2_STATES, MAX_PARTITIONS, ParallelCore, ParallelLatency
-from lstmsim.targets.parallel.words import STALLS, UNIT, WORDS
+from lstmsim.targets.parallel.words import HALVES, STALLS, UNIT, WORDS
 from lstmsim.workload.figures import CoreFigures
 from lstmsim.workload.scenario import Job
 
@@ -62,6 +62,17 @@ class ParallelDevice:
         int, _number("of a partition, for a lane of an atomic", "assumption, because a slice takes one a cycle")
     ] = 1
     l2_bytes: Annotated[int, _number("L2 cache", _P, "bytes", 0, 1 << 40)] = 6291456
+    element_bytes: Annotated[
+        int,
+        Key(
+            "of an element of device memory: weights, inputs, states, sums; 4, or 2 for jobs and dense products",
+            "bytes",
+            low=2,
+            high=4,
+            source="assumption, because the sources' sparse and fused kernels compute in float32",
+            rule=lambda value: "" if value in (2, 4) else "must be 2 or 4",
+        ),
+    ] = 4
     l2_state: Annotated[
         str,
         Key("what L2 holds at the start", choices=L2_STATES, source="assumption, because nothing has run before"),
@@ -118,7 +129,18 @@ class ParallelDevice:
     def view(self) -> Device:
         """The flat view of it that kernels are written for; the SMs are all like the first one."""
         core = self.cores[0]
-        own = ("partitions", "dram", "atomic", "l2_bytes", "l2_state", "dispatch", "start", "retire", "launch")
+        own = (
+            "partitions",
+            "dram",
+            "atomic",
+            "element_bytes",
+            "l2_bytes",
+            "l2_state",
+            "dispatch",
+            "start",
+            "retire",
+            "launch",
+        )
         return Device(
             sms=len(self.cores),
             latencies=core.latency,
@@ -138,10 +160,11 @@ class ParallelDevice:
 
     def remarks(self, job: Job) -> tuple[str, ...]:
         """What the simulation leaves out; it is the same for every job."""
-        return (
+        left_out = (
             "left out: instruction fetch, register banks, TLB, slices of L2, rows of DRAM, dual issue; a sector that a "
-            "load of the same cohort is still bringing counts as there",
+            "load of the same cohort is still bringing counts as there"
         )
+        return (left_out,) if self.element_bytes == 4 else (left_out, HALVES)
 
 
 def joint_mistakes(recurrent: str, fusion: str) -> list[tuple[str, str]]:
@@ -175,7 +198,8 @@ class Device:
     schedulers, warp, lanes, sfu_lanes, max_warps, max_blocks, registers, shared_bytes, banks, l1_bytes, port,
     warp_policy: of each SM, as in `ParallelCore`.
     latencies: cycles until results are there.
-    partitions, dram, atomic, l2_bytes, l2_state, dispatch, start, retire, launch, sync, grid: as in `ParallelDevice`.
+    partitions, dram, atomic, element_bytes, l2_bytes, l2_state, dispatch, start, retire, launch, sync, grid: as in
+    `ParallelDevice`.
 
     >>> device = ParallelDevice("v100", 1530, (ParallelCore(),) * 80).view
     >>> device.warp, device.latencies.dram, device.port
@@ -199,6 +223,7 @@ class Device:
     partitions: int
     dram: int
     atomic: int
+    element_bytes: int
     l2_bytes: int
     l2_state: str
     dispatch: int

@@ -29,11 +29,13 @@ class Memory:
     """An array in device memory.
 
     name: its name.
-    elements: how many elements of 4 bytes it has.
+    elements: how many elements it has.
+    bytes: of an element, 4 or 2.
     """
 
     name: str
     elements: int
+    bytes: int = 4
 
 
 @record

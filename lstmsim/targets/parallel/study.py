@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from lstmsim.errors import InputError, Mistake
 from lstmsim.program.totals import Totals
 from lstmsim.targets.parallel.device import Device, ParallelDevice
 from lstmsim.targets.parallel.kernels.dense.tiles import Tile, default_tiles
@@ -79,6 +80,9 @@ class Products:
     def lower(self, chip: ParallelDevice, task: SparseTask) -> SparseWork:
         """Make a program of a product; `InputError` if parameters do not fit."""
         device, method = chip.view, _method(task)
+        if device.element_bytes != 4 and _family(task) != "dense":
+            text = "a sparse kernel reads numbers and places of 4 bytes; 2 is for jobs and for the method dense"
+            raise InputError(Mistake(f"chip {chip.name}: element_bytes", text))
         options = method.of(task, device)
         made = method.make(task, options, device)
         kernels = priced(made.run, device)

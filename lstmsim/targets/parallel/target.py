@@ -30,7 +30,7 @@ class _ParallelTarget(ParallelEntries, Target):
     """The parallel device."""
 
     counts: ClassVar[tuple[str, ...]] = ("sms", "warps")
-    other_numbers: ClassVar[str] = "a parallel device moves and multiplies words of 32 bits, not fixed point"
+    other_numbers: ClassVar[str] = "a parallel device computes with floating point, not fixed point"
     fidelity: ClassVar[Fidelity] = Fidelity(
         exact=(
             "its own timing contract (docs/parallel_device.md), cycle by cycle: both engines and a model in the tests "

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from lstmsim.workload.figures import MainUnit, Words
 
-__all__ = ["NOT_MODELLED", "STALLS", "UNIT", "WORDS"]
+__all__ = ["HALVES", "NOT_MODELLED", "STALLS", "UNIT", "WORDS"]
 
 #: What the device leaves out, whatever runs on it.
 NOT_MODELLED = (
     "instruction fetch, register banks, TLB, slices of L2, rows of DRAM, dual issue",
     "a sector that another load is still bringing counts as there",
+)
+
+#: What is to be known about elements of 2 bytes.
+HALVES = (
+    "elements of 2 bytes: arrays in device memory and their traffic have half the bytes; instructions are those of 4 "
+    "bytes (a multiply-add a lane, at most 4 elements a load): no pairs in a lane, no tensor cores, no conversion"
 )
 
 #: Names of cycles that not every machine has.

@@ -36,18 +36,18 @@ def random_rows(random: Random, lanes: int, vector: int) -> list[list[int]]:
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
-@given(st.integers(0, 2**32), st.sampled_from([4, 32, 64]), st.sampled_from([1, 2, 4]))
-def test_sectors_and_lines_are_those_of_the_active_lanes_bytes(seed: int, lanes: int, vector: int) -> None:
+@given(st.integers(0, 2**32), st.sampled_from([4, 32, 64]), st.sampled_from([1, 2, 4]), st.sampled_from([4, 2]))
+def test_sectors_and_lines_are_those_of_the_active_lanes_bytes(seed: int, lanes: int, vector: int, size: int) -> None:
     rows = random_rows(Random(seed), lanes, vector)
-    each, atoms = touched(np.array(rows, np.int32)), atomic_touches(np.array(rows, np.int32))
+    each, atoms = touched(np.array(rows, np.int32), size), atomic_touches(np.array(rows, np.int32), size)
     ends, atom_ends = np.cumsum(each.counts), np.cumsum(atoms.counts)
     for row, elements in enumerate(rows):
-        bytes_touched = [4 * first + byte for first in elements if first >= 0 for byte in range(4 * vector)]
+        bytes_touched = [size * first + byte for first in elements if first >= 0 for byte in range(size * vector)]
         lines, sectors = oracle.lines_and_sectors(bytes_touched)
         assert each.lines[row] == atoms.lines[row] == lines
         assert each.sectors[ends[row] - each.counts[row] : ends[row]].tolist() == sectors
         own = atoms.sectors[atom_ends[row] - atoms.counts[row] : atom_ends[row]].tolist()
-        assert own == sorted(first // 8 for first in elements if first >= 0)
+        assert own == sorted(size * first // 32 for first in elements if first >= 0)
 
 
 @settings(max_examples=EXAMPLES, deadline=None)

@@ -81,7 +81,8 @@ def fused_step(device: Device, layer: Layer, batch: int, fusion: str, split_rule
     room = max(_partials(products[number], batch, tile, device) for number, tile in tiles.items())
     if room:
         memories += (Memory(_PARTIAL, room),)
-    places = {each.name: place for place, each in enumerate(addressable(memories))}
+    memories = addressable(memories, device.element_bytes)
+    places = {each.name: place for place, each in enumerate(memories)}
     written: list[Kernel] = []
     kinds: list[bool] = []
     for each in steps(graph, kernels):

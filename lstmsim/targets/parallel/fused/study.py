@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lstmsim.errors import InputError, Mistake
 from lstmsim.fusion.device import FusionDevice
 from lstmsim.fusion.graph import Graph
 from lstmsim.fusion.plan import PlannedKernel
@@ -52,6 +53,11 @@ class Fused:
 
         The chip has a `split_rule` of its own, which holds unless the settings name another.
         """
+        if chip.element_bytes != 4:
+            text = (
+                "plans count values of 4 bytes; 2 is for jobs, whose fused kernels `simulate` times with `fusion: on`"
+            )
+            raise InputError(Mistake(f"chip {chip.name}: element_bytes", text))
         own = {"split_rule": chip.split_rule}
         return fusion_device(chip.view, own | {name: value for name, value in settings.items() if value is not None})
 

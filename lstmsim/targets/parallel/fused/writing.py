@@ -13,6 +13,7 @@ from lstmsim.targets.parallel.device import Device
 from lstmsim.targets.parallel.fused.homes import arrays_of, homes_of
 from lstmsim.targets.parallel.fused.stages import Text, stage_turns
 from lstmsim.targets.parallel.kernel import Kernel, KernelShape, Run
+from lstmsim.targets.parallel.kernels.csr.rows import addressable
 from lstmsim.targets.parallel.writing.streams import Grid, joined
 
 __all__ = ["fused_kernel", "fused_run"]
@@ -27,6 +28,7 @@ def fused_run(graph: Graph, kernels: Sequence[PlannedKernel], device: Device) ->
     Arrays: all nodes of the graph by number, then partials as they come. Compute-intensive nodes are no kernels here.
     """
     memories, partials = arrays_of(graph, kernels)
+    memories = addressable(memories, device.element_bytes)
     places = {memory.name: place for place, memory in enumerate(memories)}
     return Run(memories, tuple(fused_kernel(graph, each, partials, places, device) for each in kernels))
 
@@ -50,7 +52,7 @@ def fused_kernel(
         step = max(1, _WARPS // warps)
         for begin in range(0, kernel.blocks, step):
             end = min(begin + step, kernel.blocks)
-            grid = Grid(device.warp, places, device.banks)
+            grid = Grid(device.warp, places, device.banks, device.element_bytes)
             Text(homes, grid, begin, end, warps).write(stages)
             yield grid.kernel(shape, np.full(end - begin, -1, np.int32))
 

@@ -1,6 +1,7 @@
 """What one access of a warp costs by its addresses: sectors, lines, and wavefronts of banks.
 
-All elements have 4 bytes. A row of a table is one access; its columns are the lanes of the warp.
+A row of a table is one access; its columns are the lanes of the warp. Elements of device memory have 4 or 2 bytes,
+words of shared memory 4.
 """
 
 from __future__ import annotations
@@ -10,13 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["OFF", "SECTOR", "SECTOR_BYTES", "Touched", "atomic_touches", "lines_per_row", "touched", "wavefronts"]
+__all__ = ["OFF", "SECTOR_BYTES", "Touched", "atomic_touches", "lines_per_row", "touched", "wavefronts"]
 
 #: Stands for the address of a lane that is off. No wrong address comes out as this one by chance.
 OFF = -(1 << 31)
-#: Elements of 4 bytes in a sector, and its bytes. A line has four sectors.
-SECTOR = 8
-SECTOR_BYTES = 4 * SECTOR
+#: Bytes of a sector. A line has four sectors.
+SECTOR_BYTES = 32
 _LAST = np.iinfo(np.int32).max
 
 Table = NDArray[np.int32]
@@ -36,17 +36,20 @@ class Touched:
     sectors: NDArray[np.int32]
 
 
-def touched(elements: Table) -> Touched:
+def touched(elements: Table, element_bytes: int = 4) -> Touched:
     """The distinct sectors and lines of loads and stores.
 
     elements: shape (n, lanes); number of the first element that each lane takes, `OFF` for none. A vector of 2 or 4
         elements is aligned and so lies in the sector of its first element.
+    element_bytes: bytes of an element.
 
     >>> each = touched(np.array([[0, 1, 8, 40], [9, OFF, 8, OFF]], np.int32))
     >>> each.lines.tolist(), each.counts.tolist(), each.sectors.tolist()
     ([2, 1], [3, 1], [0, 1, 5, 1])
+    >>> touched(np.array([[0, 1, 8, 40]], np.int32), 2).sectors.tolist()
+    [0, 2]
     """
-    sectors = _ascending(elements)
+    sectors = _ascending(elements, element_bytes)
     new = np.empty(sectors.shape, bool)
     new[:, 0] = sectors[:, 0] != _LAST
     np.not_equal(sectors[:, 1:], sectors[:, :-1], out=new[:, 1:])
@@ -56,16 +59,16 @@ def touched(elements: Table) -> Touched:
     return Touched(lines_per_row(counts, distinct), counts, distinct)
 
 
-def atomic_touches(elements: Table) -> Touched:
+def atomic_touches(elements: Table, element_bytes: int = 4) -> Touched:
     """The sectors of atomics: one for each lane that is on, also when lanes share one.
 
-    elements: as of `touched`.
+    elements, element_bytes: as of `touched`.
 
     >>> each = atomic_touches(np.array([[9, 0, OFF, 8]], np.int32))
     >>> each.lines.tolist(), each.counts.tolist(), each.sectors.tolist()
     ([1], [3], [0, 1, 1])
     """
-    sectors = _ascending(elements)
+    sectors = _ascending(elements, element_bytes)
     on = sectors != _LAST
     counts = np.count_nonzero(on, axis=1).astype(np.int32)
     named = sectors[on]
@@ -90,9 +93,9 @@ def lines_per_row(counts: NDArray[np.int32], sectors: NDArray[np.int32]) -> NDAr
     return distinct
 
 
-def _ascending(elements: Table) -> Table:
+def _ascending(elements: Table, element_bytes: int) -> Table:
     """The sectors of each row in ascending order, those of lanes that are off last."""
-    sectors: Table = elements >> 3
+    sectors: Table = elements >> (SECTOR_BYTES // element_bytes).bit_length() - 1
     np.copyto(sectors, _LAST, where=elements < 0)
     mixed = np.flatnonzero((sectors[:, 1:] < sectors[:, :-1]).any(axis=1))
     if len(mixed):

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from lstmsim.errors import InputError
 from lstmsim.targets.parallel.kernel import Kernel, Memory
-from lstmsim.targets.parallel.memory.addresses import SECTOR, SECTOR_BYTES
+from lstmsim.targets.parallel.memory.addresses import SECTOR_BYTES
 
 __all__ = ["Layout", "addresses", "laid", "sectors_of"]
 
@@ -38,11 +38,13 @@ def addresses(arrays: tuple[Memory, ...]) -> list[int]:
 
     >>> addresses((Memory("row_ptr", 65), Memory("cols", 4), Memory("x", 1)))
     [0, 512, 768]
+    >>> addresses((Memory("W", 65, bytes=2), Memory("x", 1, bytes=2)))
+    [0, 256]
     """
     result, end = [], 0
     for array in arrays:
         result.append(-(-end // _ALIGNED) * _ALIGNED)
-        end = result[-1] + 4 * array.elements
+        end = result[-1] + array.bytes * array.elements
     return result
 
 
@@ -56,7 +58,7 @@ def laid(arrays: tuple[Memory, ...]) -> Layout:
             sentence = f"array '{array.name}' has {array.elements} elements, at most {_ELEMENTS} can be simulated"
             raise InputError(sentence)
     begin = np.array(addresses(arrays), np.int64) // SECTOR_BYTES
-    sectors = np.array([-(-array.elements // SECTOR) for array in arrays], np.int64)
+    sectors = np.array([-(-array.bytes * array.elements // SECTOR_BYTES) for array in arrays], np.int64)
     return Layout(begin, sectors, int((begin + sectors).max(initial=0)))
 
 

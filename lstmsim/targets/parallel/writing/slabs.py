@@ -77,10 +77,11 @@ class Batch:
     sectors: Narrow
 
 
-def packed(slabs: Iterable[Slab], banks: int) -> list[Batch]:
+def packed(slabs: Iterable[Slab], banks: int, element_bytes: int = 4) -> list[Batch]:
     """The slabs in columns: one batch for each kind of access and number of waits.
 
     banks: of shared memory.
+    element_bytes: bytes of an element of device memory.
     """
     groups: dict[tuple[str, int, int], list[Slab]] = {}
     for slab in slabs:
@@ -90,10 +91,10 @@ def packed(slabs: Iterable[Slab], banks: int) -> list[Batch]:
             form = "atom"
         key = (form, access.vector if access else 1, len(slab.waits))
         groups.setdefault(key, []).append(slab)
-    return [_batch(form, vector, waits, each, banks) for (form, vector, waits), each in groups.items()]
+    return [_batch(form, vector, waits, each, (banks, element_bytes)) for (form, vector, waits), each in groups.items()]
 
 
-def _batch(form: str, vector: int, waits: int, slabs: list[Slab], banks: int) -> Batch:
+def _batch(form: str, vector: int, waits: int, slabs: list[Slab], widths: tuple[int, int]) -> Batch:
     lengths = np.array([len(slab.streams) for slab in slabs])
     n = int(lengths.sum())
     columns = np.empty((n, waits), np.int32)
@@ -101,7 +102,7 @@ def _batch(form: str, vector: int, waits: int, slabs: list[Slab], banks: int) ->
         columns[:, place] = np.concatenate([slab.waits[place] for slab in slabs])
     given = columns >= 0
     array = [slab.access.array if slab.access else -1 for slab in slabs]
-    lsu, counts, sectors = _accesses(form, vector, [slab.access for slab in slabs], n, banks)
+    lsu, counts, sectors = _accesses(form, vector, [slab.access for slab in slabs], n, widths)
     return Batch(
         np.concatenate([slab.streams for slab in slabs]).astype(np.int32),
         np.concatenate([slab.places for slab in slabs]),
@@ -124,9 +125,9 @@ def _counts(slabs: list[Slab], lengths: NDArray[np.int64]) -> Narrow:
 
 
 def _accesses(
-    form: str, vector: int, accesses: list[Access | None], n: int, banks: int
+    form: str, vector: int, accesses: list[Access | None], n: int, widths: tuple[int, int]
 ) -> tuple[Narrow, Narrow, Narrow]:
-    """The load/store unit's cycles, how many sectors each row names, and these."""
+    """The load/store unit's cycles, how many sectors each row names, and these; widths: banks, bytes of an element."""
     nothing = np.zeros(n, np.int32)
     if form == "none":
         return nothing, nothing, np.zeros(0, np.int32)
@@ -139,9 +140,9 @@ def _accesses(
         if len(crooked):
             raise ValueError(f"address {crooked[0]} of a vector of {vector} is not a multiple of {unit}")
     if form == "shared":
-        return wavefronts(table, vector, banks), nothing, np.zeros(0, np.int32)
-    rule: Callable[[Narrow], Touched] = atomic_touches if form == "atom" else touched
-    each = rule(table)
+        return wavefronts(table, vector, widths[0]), nothing, np.zeros(0, np.int32)
+    rule: Callable[[Narrow, int], Touched] = atomic_touches if form == "atom" else touched
+    each = rule(table, widths[1])
     return each.lines, each.counts, each.sectors
 
 

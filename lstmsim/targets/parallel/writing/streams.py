@@ -183,6 +183,7 @@ class Grid:
     lanes: lanes of a warp.
     arrays: place of each array among the run's arrays, by its name.
     banks: of shared memory.
+    element_bytes: bytes of an element of device memory, the same for all arrays.
 
     >>> grid = Grid(32, {"x": 0, "y": 1})
     >>> warps = grid.warps(np.arange(2))
@@ -194,10 +195,11 @@ class Grid:
     ([0, 1, 1, 0, 1, 1], [0, 1, 0, 1], [0, 1, 2, 3])
     """
 
-    def __init__(self, device_warp: int, arrays: Mapping[str, int], banks: int = 32) -> None:
+    def __init__(self, device_warp: int, arrays: Mapping[str, int], banks: int = 32, element_bytes: int = 4) -> None:
         self.lanes = device_warp
         self.arrays = dict(arrays)
         self.banks = banks
+        self.element_bytes = element_bytes
         self._lengths = np.zeros(0, np.int32)
         self._slabs: list[Slab] = []
         self._addresses = 0
@@ -240,5 +242,5 @@ class Grid:
             self._pack()
 
     def _pack(self) -> None:
-        self._batches += packed(self._slabs, self.banks)
+        self._batches += packed(self._slabs, self.banks, self.element_bytes)
         self._slabs, self._addresses = [], 0

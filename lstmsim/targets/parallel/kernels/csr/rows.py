@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -82,8 +82,10 @@ def bad_lanes(value: int | None, warp: int) -> Mistake | None:
     return Mistake("lanes", f"must be a power of two up to the {warp} lanes of a warp, got {value}")
 
 
-def addressable(arrays: tuple[Memory, ...]) -> tuple[Memory, ...]:
+def addressable(arrays: tuple[Memory, ...], element_bytes: int = 4) -> tuple[Memory, ...]:
     """These arrays; `InputError` if one has more elements than an address of a lane can tell apart.
+
+    element_bytes: bytes that an element of each has.
 
     >>> addressable((Memory("C", 1 << 31),))
     Traceback (most recent call last):
@@ -95,7 +97,7 @@ def addressable(arrays: tuple[Memory, ...]) -> tuple[Memory, ...]:
         for each in arrays
         if each.elements > most
     )
-    return arrays
+    return arrays if element_bytes == 4 else tuple(replace(each, bytes=element_bytes) for each in arrays)
 
 
 @dataclass(frozen=True, eq=False)

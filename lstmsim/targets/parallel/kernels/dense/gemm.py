@@ -48,7 +48,8 @@ def gemm(
     memory = [Memory("A", rows * inner), Memory("B", inner * columns), Memory("C", rows * columns)]
     if len(slices) > 1:
         memory.append(Memory("partial", gemm_partials(sizes, tile, split, device)))
-    arrays = {each.name: place for place, each in enumerate(addressable(tuple(memory)))}
+    declared = addressable(tuple(memory), device.element_bytes)
+    arrays = {each.name: place for place, each in enumerate(declared)}
     phases = gemm_phases(device, ("A", "B", "C"), sizes, tile, split, ((rows, 0, inner),))
     kernels = tuple(phase_kernel(phase, device, arrays) for phase in phases)
     result = None
@@ -56,7 +57,7 @@ def gemm(
         if data[0].shape != (rows, inner) or data[1].shape != (inner, columns):
             raise InputError(Mistake("data", f"must be {rows} x {inner} and {inner} x {columns} numbers"))
         result = _product(*data, slices)
-    return Made(Run(tuple(memory), kernels), result, {"macs": rows * inner * columns})
+    return Made(Run(declared, kernels), result, {"macs": rows * inner * columns})
 
 
 def fastest_tile(sizes: tuple[int, int, int], split: int, device: Device, cycles: Callable[[Run], int]) -> Tile:

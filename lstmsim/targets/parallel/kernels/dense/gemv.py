@@ -39,7 +39,7 @@ def gemv(rows: int, columns: int, device: Device, data: tuple[NDArray[Any], NDAr
     """
     refuse([bad_number("M", rows), bad_number("K", columns)])
     residency(SHAPE, device)
-    memory = addressable((Memory("W", rows * columns), Memory("x", columns), Memory("y", rows)))
+    memory = addressable((Memory("W", rows * columns), Memory("x", columns), Memory("y", rows)), device.element_bytes)
     arrays = {each.name: place for place, each in enumerate(memory)}
     kernel = phase_kernel(Gemv(device.warp, ("W", "x", "y"), ((rows, 0, columns),), columns), device, arrays)
     result = None

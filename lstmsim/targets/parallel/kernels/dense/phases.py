@@ -74,7 +74,7 @@ def _kernel(shape: KernelShape, phases: Sequence[Phase], device: Device, arrays:
     def pieces() -> Iterator[Kernel]:
         for start in range(0, max(blocks, 1), step):
             stop = min(blocks, start + step)
-            grid = Grid(device.warp, arrays, device.banks)
+            grid = Grid(device.warp, arrays, device.banks, device.element_bytes)
             number = np.arange(start * shape.warps, stop * shape.warps)
             every = grid.warps(number - start * shape.warps)
             for phase in phases:

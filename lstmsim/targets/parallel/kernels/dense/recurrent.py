@@ -99,7 +99,8 @@ def recurrent_layer(
             partial = max(partial, gemm_partials(shape, tile, split, device))
     if partial:
         memory.append(Memory("partial", partial))
-    arrays = {each.name: place for place, each in enumerate(addressable(tuple(memory)))}
+    declared = addressable(tuple(memory), device.element_bytes)
+    arrays = {each.name: place for place, each in enumerate(declared)}
     kernels: tuple[Kernel, ...]
     if persistent:
         kernels = (persistent_kernel(sizes.cell, phases * sizes.steps, device, arrays),)
@@ -107,7 +108,7 @@ def recurrent_layer(
         kernels = tuple(phase_kernel(each, device, arrays) for each in phases) * sizes.steps
     products = [each for each in steps if isinstance(each, _Product)]
     useful = sum(count * (high - low) for each in products for count, low, high in each.sections)
-    return Made(Run(tuple(memory), kernels), None, {"macs": useful * sizes.batch * sizes.steps})
+    return Made(Run(declared, kernels), None, {"macs": useful * sizes.batch * sizes.steps})
 
 
 def _steps(sizes: RecurrentSizes, lanes: int) -> list[_Product | CellPhase]:
