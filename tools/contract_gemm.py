@@ -25,6 +25,7 @@ from lstmsim.targets.multicore.planning.second_stage import division_of
 from lstmsim.targets.multicore.planning.settings import DOCUMENTED
 from lstmsim.wording import listed
 from tools.contract_gemm_jobs import job_result
+from tools.contract_gemm_keys import USUAL
 
 __all__ = ["KINDS", "cut_of", "machine_of", "plan_shown", "result"]
 
@@ -39,9 +40,10 @@ _SUB_RANKED = 5
 def machine_of(keys: Case) -> Machine:
     """The machine of a case.
 
-    keys: by the names of `Machine`, and some more.
+    keys: by the names of `Machine`, and some more; those of `tools.contract_gemm_keys.USUAL` may be left out.
     `InputError` with the names that are missing.
     """
+    keys = {**USUAL, **keys}
     missing = [each.name for each in fields(Machine) if each.name not in keys]
     if missing:
         raise InputError(Mistake("machine", f"has no {listed(missing)}"))

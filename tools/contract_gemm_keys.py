@@ -8,11 +8,15 @@ from typing import Any
 
 from lstmsim.targets.division import KINDS as CUTS
 from lstmsim.targets.gemm import CACHES
+from lstmsim.targets.multicore.lines.hashing import HASHES
 from lstmsim.targets.multicore.machine import Machine
 from lstmsim.wording import listed, show
 from lstmsim.workload.cells import CELLS
 
-__all__ = ["mistakes_of"]
+__all__ = ["USUAL", "mistakes_of"]
+
+#: What a machine has that does not say it: the text of the cases has no hash.
+USUAL: Mapping[str, Any] = {"llc_hash": "bits"}
 
 #: Numbers of a machine that may be 0 end so; the others divide, or count something without which there is no machine.
 _FROM_0 = ("_cycles", "_per_line", "_latency")
@@ -59,12 +63,15 @@ def mistakes_of(case: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield from _whole(case, key, 0)
 
 
-def _machine(keys: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _machine(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    keys = {**USUAL, **given}
     for name in (each.name for each in fields(Machine)):
         place, value = f"machine.{name}", keys.get(name)
         if name in ("overlap", "exact_rows"):
             if not isinstance(value, bool):
                 yield place, f"must be true or false, got {show(value)}"
+        elif name == "llc_hash":
+            yield from ((f"machine.{key}", text) for key, text in _one_of(keys, name, HASHES))
         elif name in ("fill", "buffer_fill"):
             if not _wholes(value, 2):
                 yield place, f"must be two whole numbers from 1 on, got {show(value)}"

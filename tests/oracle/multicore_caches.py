@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict, defaultdict
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 Level = defaultdict[tuple[int, int], OrderedDict[int, bool]]
@@ -46,6 +47,37 @@ class Space:
         if owner is not None:
             return owner // self.m.cores_per_domain
         return line * self.m.line // self.m.page % -(-self.m.cores // self.m.cores_per_domain)
+
+
+@cache
+def irreducible(degree: int) -> int:
+    """The least polynomial over GF(2), with a constant, that is no product of two of lower degree; bit i is x**i."""
+    end = 2 << degree
+    products = {
+        multiplied(a, b) for a in range(2, 2 << degree // 2) for b in range(2, 1 << (degree + 2 - a.bit_length()))
+    }
+    return next(each for each in range((1 << degree) + 1, end, 2) if each not in products)
+
+
+def multiplied(a: int, b: int) -> int:
+    result = 0
+    for bit in range(b.bit_length()):
+        result ^= (a << bit) * (b >> bit & 1)
+    return result
+
+
+def set_of(m: Any, line: int) -> int:
+    """9, "Lines": the set of a line in the LLC."""
+    power = 1
+    while m.llc_sets % (2 * power) == 0:
+        power *= 2
+    if getattr(m, "llc_hash", "bits") == "bits" or power == 1:
+        return int(line % m.llc_sets)
+    # x**degree times the number of the block, divided digit by digit
+    rest, divisor = line // m.llc_sets * power, irreducible(power.bit_length() - 1)
+    while rest >= power:
+        rest ^= divisor << (rest.bit_length() - divisor.bit_length())
+    return int(line % m.llc_sets) ^ rest
 
 
 class Caches:
@@ -104,7 +136,7 @@ class Caches:
             return
         n["l2_llc"] += 1
         n["llc"] += 1
-        last = self.llc[self.group(core), line % self.m.llc_sets]
+        last = self.llc[self.group(core), set_of(self.m, line)]
         if line in last:
             n["llc_hit"] += 1
             last.move_to_end(line)
@@ -124,7 +156,7 @@ class Caches:
         ways[line] = ways.pop(line, False) or dirty
 
     def put_llc(self, group: int, line: int, dirty: bool) -> None:
-        ways = self.llc[group, line % self.m.llc_sets]
+        ways = self.llc[group, set_of(self.m, line)]
         if line not in ways and len(ways) == self.m.llc_ways:
             victim, was_dirty = ways.popitem(last=False)
             if was_dirty:
@@ -142,7 +174,7 @@ class Caches:
                 self.counts["transfers"] += 1
                 self.put_llc(self.group(core), line, True)
         for group in range(self.group(self.m.cores - 1) + 1):
-            ways = self.llc[group, line % self.m.llc_sets]
+            ways = self.llc[group, set_of(self.m, line)]
             if group != self.group(self.core) and ways.get(line):
                 del ways[line]
                 self.of_memory(line, "memory_write")

@@ -14,6 +14,7 @@ from lstmsim.keys import Key, keys_of
 from lstmsim.records import record
 from lstmsim.targets.entries import Clock, check_description
 from lstmsim.targets.multicore.core import CpuCore
+from lstmsim.targets.multicore.lines.hashing import HASHES
 from lstmsim.targets.multicore.machine import Machine, up
 from lstmsim.targets.multicore.words import ALL_CORES, LEFT_OUT, OF_JOBS, STALLS, UNIT, WORDS
 from lstmsim.workload.figures import CoreFigures
@@ -76,6 +77,15 @@ class MulticoreCpu:
     ] = 4096
     llc_sets: Annotated[int, _count("sets of a last-level cache", f"{_K}: 16 MiB", 1 << 20)] = 16384
     llc_ways: Annotated[int, _count("lines of a set of it", f"{_K}: 16 ways", 64)] = 16
+    llc_hash: Annotated[
+        str,
+        Key(
+            "how it finds the set of a line: bits, the line's number mod the sets; xor, XORs of many bits of it",
+            choices=HASHES,
+            source="assumption, because hashes are published for slices (Intel: J. D. McCalpin, TACC TR-2021-03), not "
+            "for the sets in them",
+        ),
+    ] = "xor"
     memory_cycles_per_line: Annotated[
         int, _cycles("of one memory, for a line", f"{_K}: load on all cores of a domain 35.3 GB/s, 4.1 cycles", 1)
     ] = 4

@@ -19,6 +19,7 @@ TOY = Machine(
     l2_ways=4,
     llc_sets=64,
     llc_ways=16,
+    llc_hash="bits",
     overlap=True,
     l2_cycles_per_line=2,
     llc_cycles_per_line=3,

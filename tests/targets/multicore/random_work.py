@@ -34,6 +34,7 @@ def machines(draw: st.DrawFn) -> Machine:
         l2_sets=draw(ODD),
         l2_ways=draw(st.integers(1, 5)),
         llc_sets=draw(st.sampled_from([1, 3, 10, 64, 100])),
+        llc_hash=draw(st.sampled_from(["bits", "xor"])),
         llc_ways=draw(st.sampled_from([1, 2, 4, 11, 16])),
         overlap=draw(st.booleans()),
         l2_cycles_per_line=draw(few),

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.native.library import Library
+from lstmsim.targets.multicore.lines.hashing import polynomial_for
 from lstmsim.targets.multicore.lines.space import pages_of
 from lstmsim.targets.multicore.lines.types import COLUMNS, Array, Runs
 from lstmsim.targets.multicore.machine import Machine
@@ -20,7 +21,7 @@ from lstmsim.targets.multicore.machine import Machine
 __all__ = ["OWN_LIBRARY", "NativeCaches"]
 
 #: The library. Its version is `FORMAT` of `core/caches.hpp`.
-OWN_LIBRARY = Library(Path(__file__).with_name("core"), 1)
+OWN_LIBRARY = Library(Path(__file__).with_name("core"), 2)
 #: Room for a sentence of the library.
 _ROOM = 400
 #: Failures of the library (`Failure` of `lstmsim/native/common/interface.hpp`).
@@ -61,7 +62,7 @@ class NativeCaches:
             [
                 *(machine.cores, machine.cores_per_llc, machine.cores_per_domain, machine.line, machine.page),
                 *(machine.l1_sets, machine.l1_ways, machine.l2_sets, machine.l2_ways),
-                *(machine.llc_sets, machine.llc_ways),
+                *(machine.llc_sets, machine.llc_ways, polynomial_for(machine.llc_hash, machine.llc_sets)),
             ],
             dtype=np.int64,
         )

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.targets.multicore.lines.hashing import order_of_blocks, polynomial_for
 from lstmsim.targets.multicore.lines.space import OWN, SHARED, pages_of
 from lstmsim.targets.multicore.lines.types import COLUMNS, Array, Runs
 from lstmsim.targets.multicore.machine import Machine
@@ -16,15 +17,23 @@ __all__ = ["PlainCaches"]
 
 
 class _Cache:
-    """Lines of one cache with their dirty marks, of each set the least recently used first."""
+    """Lines of one cache with their dirty marks, of each set the least recently used first.
 
-    def __init__(self, sets: int, ways: int) -> None:
-        self._count, self._ways = sets, ways
+    sets, ways: how many.
+    order: of each block of lines what its sets are XORed with; empty: nothing.
+    """
+
+    def __init__(self, sets: int, ways: int, order: Sequence[int] = ()) -> None:
+        self._count, self._ways, self._order = sets, ways, order
         self._sets: defaultdict[int, dict[int, bool]] = defaultdict(dict)
+
+    def _set_of(self, line: int) -> dict[int, bool]:
+        block, rest = divmod(line, self._count)
+        return self._sets[rest ^ self._order[block] if self._order else rest]
 
     def touch(self, line: int) -> bool:
         """Make a line the youngest of its set; whether it is there."""
-        own = self._sets[line % self._count]
+        own = self._set_of(line)
         if line not in own:
             return False
         own[line] = own.pop(line)
@@ -32,7 +41,7 @@ class _Cache:
 
     def room(self, line: int) -> int | None:
         """Make room for a line that is not there; the line that had to go, if it was dirty."""
-        own = self._sets[line % self._count]
+        own = self._set_of(line)
         if len(own) < self._ways:
             return None
         victim = next(iter(own))
@@ -40,7 +49,7 @@ class _Cache:
 
     def put(self, line: int, dirty: bool) -> int | None:
         """Put a line in as the youngest; the line that had to go, if it was dirty."""
-        own = self._sets[line % self._count]
+        own = self._set_of(line)
         if line in own:
             own[line] = own.pop(line) or dirty
             return None
@@ -50,15 +59,15 @@ class _Cache:
 
     def mark(self, line: int) -> None:
         """Mark a line that is there as dirty."""
-        self._sets[line % self._count][line] = True
+        self._set_of(line)[line] = True
 
     def dirty(self, line: int) -> bool:
         """Whether a line is there and dirty."""
-        return self._sets[line % self._count].get(line, False)
+        return self._set_of(line).get(line, False)
 
     def drop(self, line: int) -> None:
         """Remove a line if it is there."""
-        self._sets[line % self._count].pop(line, None)
+        self._set_of(line).pop(line, None)
 
 
 class PlainCaches:
@@ -75,7 +84,9 @@ class PlainCaches:
         self._lines_of_page = machine.page // machine.line
         self._l1 = [_Cache(machine.l1_sets, machine.l1_ways) for _ in range(machine.cores)]
         self._l2 = [_Cache(machine.l2_sets, machine.l2_ways) for _ in range(machine.cores)]
-        self._llc = [_Cache(machine.llc_sets, machine.llc_ways) for _ in range(machine.groups)]
+        blocks = len(homes) * self._lines_of_page // machine.llc_sets + 1
+        order = order_of_blocks(polynomial_for(machine.llc_hash, machine.llc_sets), blocks).tolist()
+        self._llc = [_Cache(machine.llc_sets, machine.llc_ways, order) for _ in range(machine.groups)]
         self._written: set[int] = set()
         self._count: dict[str, int] = {}
         self._memory: list[int] = []

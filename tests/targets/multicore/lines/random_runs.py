@@ -34,6 +34,7 @@ def random_case(seed: int, steps: int = 40) -> tuple[Machine, tuple[Array, ...],
         cores_per_domain=random.choice((1, 2, 5, 6)),
         line=line,
         page=line * random.choice((1, 4, 5)),
+        llc_hash=random.choice(("bits", "xor")),
         **{
             f"{cache}_{what}": random.choice(some)
             for cache in ("l1", "l2", "llc")

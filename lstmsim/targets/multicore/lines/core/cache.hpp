@@ -50,13 +50,14 @@ struct Taken {
 };
 
 /// `LAZY`: sets are emptied when they are first asked for. Most products use few sets of a large cache, and zeros for all
-/// would take longer than their lines; in a small one, asking each time takes longer.
+/// would take longer than their lines; in a small one, asking each time takes longer. Only such a cache may be hashed.
 template <bool LAZY>
 class Cache {
   public:
     Cache() = default;
-    Cache(i64 sets, i64 ways)
-        : sets_(sets), ways_(ways), entries_(new Entry[static_cast<std::size_t>(sets * ways)]) {
+    /// `order`: of each block of `sets` lines what its sets are XORed with; empty: nothing.
+    Cache(i64 sets, i64 ways, Slice<const u32> order = {})
+        : sets_(sets), ways_(ways), entries_(new Entry[static_cast<std::size_t>(sets * ways)]), order_(order) {
         if (LAZY) {
             begun_.fill(sets, 0);
         } else {
@@ -98,11 +99,13 @@ class Cache {
     i64 ways_ = 1;
     /// Of each set its entries.
     std::unique_ptr<Entry[]> entries_;
+    Slice<const u32> order_;
     /// Of each set of a lazy cache whether it was ever asked for.
     Array<std::uint8_t> begun_;
 
     Slice<Entry> set_of(i64 line) {
-        const i64 set = sets_.rest(line);
+        i64 set = sets_.rest(line);
+        if (LAZY && order_.size()) set ^= order_[sets_.quotient(line)];
         const Slice<Entry> own = Slice<Entry>(entries_.get(), sets_.divisor() * ways_).part(set * ways_, ways_);
         if (LAZY && !begun_[set]) {
             begun_[set] = 1;

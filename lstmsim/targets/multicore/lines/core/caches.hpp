@@ -11,12 +11,12 @@
 namespace lstmsim {
 
 /// The version of what passes between Python and this library (lstmsim/targets/multicore/lines/native.py).
-constexpr i64 FORMAT = 1;
+constexpr i64 FORMAT = 2;
 
 /// Numbers of a machine, in the order in which Python gives them.
 struct Shape {
     i64 cores, cores_per_llc, cores_per_domain, line, page;
-    i64 l1_sets, l1_ways, l2_sets, l2_ways, llc_sets, llc_ways;
+    i64 l1_sets, l1_ways, l2_sets, l2_ways, llc_sets, llc_ways, llc_polynomial;
 };
 
 /// What is counted for a step, in the order of `COLUMNS` of lstmsim/targets/multicore/lines/types.py; then come the lines
@@ -60,6 +60,8 @@ class Caches {
     Array<Page> pages_;
     Array<Cache<false>> l1_, l2_;
     Array<Cache<true>> llc_;
+    /// Of each block of lines what the lowest bits of its sets in a last-level cache are XORed with.
+    Array<u32> order_;
     /// Of own lines whether they were ever written.
     Array<std::uint8_t> written_;
     /// Of shared lines who wrote them last, or `NONE`, and bits of those who may have them, `words_` for each line.
@@ -73,6 +75,7 @@ class Caches {
 
     // open.cpp
     void read_pages(Slice<const i64> homes, Slice<const i64> kinds);
+    void order_blocks(i64 lines);
 
     // drive.cpp
     void check(const Steps& steps, Slice<i64> rows) const;

@@ -33,9 +33,9 @@ i64 room(i64 caches, i64 sets, i64 ways) {
 }
 
 template <bool LAZY>
-void open(Array<Cache<LAZY>>& caches, i64 count, i64 sets, i64 ways) {
+void open(Array<Cache<LAZY>>& caches, i64 count, i64 sets, i64 ways, Slice<const u32> order = {}) {
     caches.reserve(count);
-    for (i64 number = 0; number < count; ++number) caches.push(Cache<LAZY>(sets, ways));
+    for (i64 number = 0; number < count; ++number) caches.push(Cache<LAZY>(sets, ways, order));
 }
 
 }  // namespace
@@ -54,7 +54,26 @@ Caches::Caches(Slice<const i64> numbers, Slice<const i64> homes, Slice<const i64
     read_pages(homes, kinds);
     open(l1_, s.cores, s.l1_sets, s.l1_ways);
     open(l2_, s.cores, s.l2_sets, s.l2_ways);
-    open(llc_, groups, s.llc_sets, s.llc_ways);
+    order_blocks(homes.size() * lines_of_page_);
+    const Array<u32>& order = order_;
+    open(llc_, groups, s.llc_sets, s.llc_ways, order.part(0, order.size()));
+}
+
+/// As `order_of_blocks` of lstmsim/targets/multicore/lines/hashing.py. A set stays below the number of sets, because
+/// that is a multiple of the power of two below which all images are.
+void Caches::order_blocks(i64 lines) {
+    const i64 polynomial = shape_.llc_polynomial, top = i64{1} << (63 - __builtin_clzll(polynomial));
+    if (polynomial == 1) return;
+    if (shape_.llc_sets % top) throw Refusal("the sets of a last-level cache are no multiple of " + std::to_string(top));
+    const i64 blocks = lines / shape_.llc_sets + 1;
+    order_.fill(blocks, 0);
+    i64 image = polynomial ^ top;
+    for (i64 bit = 1; bit < blocks; bit *= 2) {
+        const i64 end = std::min(2 * bit, blocks);
+        for (i64 block = bit; block < end; ++block) order_[block] = order_[block - bit] ^ static_cast<u32>(image);
+        image *= 2;
+        if (image & top) image ^= polynomial;
+    }
 }
 
 void Caches::read_pages(Slice<const i64> homes, Slice<const i64> kinds) {
