@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lstmsim.devices.device import Device
-from lstmsim.devices.fit import fit
+from lstmsim.devices.fit import fit, joint_share
 from lstmsim.errors import InputError
 from lstmsim.formats.tables.devices_file import device, device_of
 from lstmsim.targets.registry import target_of
@@ -85,9 +85,8 @@ def room_on(
     except InputError as error:
         reason = f"cannot tell: {'; '.join(each.sentence for each in error.mistakes)}"
         return Room(chip.name, on.name, tuple(rivals), workload, None, reason)
-    blocks = [each.available for each in occupancy.memories]
-    shares = [(each.available or 0) / each.capacity for each in occupancy.memories]
-    weights = None if None in blocks or not sum(shares) else 1 / sum(shares)
+    known = all(each.available is not None for each in occupancy.memories)
+    weights = joint_share(occupancy.memories, "capacity") if known else None
     return Room(chip.name, on.name, tuple(rivals), workload, occupancy.fits, occupancy.verdict, weights)
 
 

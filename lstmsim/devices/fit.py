@@ -23,7 +23,7 @@ from lstmsim.workload.model import Model
 from lstmsim.workload.precision import Precision
 from lstmsim.workload.scenario import Chip
 
-__all__ = ["Bound", "Fit", "MemoryNeed", "fit"]
+__all__ = ["Bound", "Fit", "MemoryNeed", "fit", "joint_share"]
 
 Bound = Literal["capacity", "bandwidth", "ports"]
 
@@ -261,6 +261,10 @@ def _rate(wanted: Sequence[Demand], chip: Chip) -> str:
 def _memory(needs: Sequence[MemoryNeed], rate: str) -> Resource:
     """The memories together. Several kinds share the work: each takes as much of it as it has blocks for."""
     name = " + ".join(each.kind for each in needs)
+    if not any(each.total for each in needs):
+        how = f"none needed: each memory is so small that it is made of logic ({rate})"
+        only = needs[0].available if len(needs) == 1 else None
+        return Resource(name, 0, only, 0.0, how)
     if any(each.available is None for each in needs):
         missing = ", ".join(each.kind for each in needs if each.available is None)
         missing = f"no source for the number of {missing} blocks"
@@ -271,14 +275,23 @@ def _memory(needs: Sequence[MemoryNeed], rate: str) -> Resource:
         return Resource(
             name, only.total, only.available, _share(only.total, only.available), f"bound by {only.bound} ({rate})"
         )
-    merged = {each: _joint_share(needs, each) for each in ("capacity", "bandwidth", "ports", "total")}
+    merged = {each: joint_share(needs, each) for each in ("capacity", "bandwidth", "ports", "total")}
     bound = max(("capacity", "bandwidth", "ports"), key=lambda each: merged[each])
     return Resource(name, None, None, merged["total"], f"bound by {bound} ({rate}); spread over all kinds")
 
 
-def _joint_share(needs: Sequence[MemoryNeed], cause: str) -> float:
-    """The share of all memory blocks that a cause takes, if each kind is filled to the same share."""
-    return 1 / sum((each.available or 0) / int(getattr(each, cause)) for each in needs)
+def joint_share(needs: Sequence[MemoryNeed], cause: str) -> float:
+    """Give the share of all memory blocks that a cause takes, if each kind is filled to the same share.
+
+    needs: of all kinds of memory blocks, with known numbers of blocks.
+    cause: `capacity`, `bandwidth`, `ports` or `total`.
+    The share is 0 where no block is needed: memories may be so small that they are made of logic.
+
+    >>> joint_share([MemoryNeed("M20K", 0, 0, 0, 0, 100)], "capacity"), joint_share([], "total")
+    (0.0, 0.0)
+    """
+    blocks = [(each.available or 0, int(getattr(each, cause))) for each in needs]
+    return 1 / sum(there / need for there, need in blocks) if blocks and all(need for _, need in blocks) else 0.0
 
 
 def _logic(parts: Sequence[PartNeed], hardware: Hardware, device: Device) -> Resource:

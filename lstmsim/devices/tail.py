@@ -28,7 +28,8 @@ class TailNeed:
     multiplier: kind and widths.
     lane: how many each lane has (the most of all cores; 0: one for a core, not for a lane).
     count: all of them.
-    packing: how a block is used; None where no use of it gives independent products.
+    packing: how a block is used, of unlike cores the one with the most of them; None where no use of a block gives
+        independent products.
     blocks: multiplier blocks; None without a packing.
 
     >>> TailNeed(Multiplier("adapter", (32, 17)), 4, 256, Packing("two 18x19", 2, (18, 19)), 256).sentence
@@ -74,6 +75,7 @@ def tail_needs(chip: Chip, models: Sequence[Model], precision: Precision, device
     lanes: Counter[Multiplier] = Counter()
     counts: Counter[Multiplier] = Counter()
     blocks: Counter[Multiplier] = Counter()
+    most: dict[Multiplier, int] = {}
     for core in chip.cores:
         tail = hardware.tail(core, cells, precision)
         lanes |= tail.each
@@ -81,8 +83,9 @@ def tail_needs(chip: Chip, models: Sequence[Model], precision: Precision, device
             own = tail.lanes * tail.each[each] + tail.once[each]
             counts[each] += own
             blocks[each] += _blocks(each, own, device)[1] or 0
+            most[each] = max(own, most.get(each, 0))
     ordered = sorted(counts, key=lambda each: (KINDS.index(each.kind), each.widths))
-    packings = {each: _blocks(each, 1, device)[0] for each in ordered}
+    packings = {each: _blocks(each, most[each], device)[0] for each in ordered}
     return tuple(
         TailNeed(
             multiplier=each,

@@ -12,6 +12,8 @@ from lstmsim.devices.fit import fit
 from lstmsim.formats.scenario.scenario_file import load_chip, load_model
 from lstmsim.formats.tables.devices_file import device, device_files, device_of
 from lstmsim.formats.tables.published import hardware
+from lstmsim.workload.cells import cell
+from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.precision import Precision
 
 JOBS = [{"model": f"deepbench-{each}"} for each in ("lstm-512-25", "lstm-2048-25")]
@@ -38,6 +40,14 @@ def test_a_chip_that_fits_is_said_to_and_one_at_home_is_not_asked() -> None:
     answers = rooms([each.name for each in chips], chips, [], models, Precision())
     assert [(each.chip, each.device, each.fits) for each in answers] == [("column-npu-16k", "stratix-10-gx-2800", True)]
     assert answers[0].reason == fit(chips[0], models[0][1], Precision(), device("stratix-10-gx-2800")).verdict
+
+
+def test_weights_so_small_that_no_block_is_needed_fit() -> None:
+    models = [("rnn-33", [Model("rnn-33", (Layer(cell("rnn"), 33, 64),))])]
+    chips = [load_chip("brainwave-s10"), load_chip("intel-npu-rtl")]
+    answers = rooms([each.name for each in chips], chips, ["Brainwave BW_S10"], models, Precision())
+    assert {each.weights for each in answers} == {0.0, None}
+    assert any("weights fit (0 %)" in each.short for each in answers)
 
 
 def test_nothing_is_said_where_nobody_is_compared_with_a_machine_of_others() -> None:

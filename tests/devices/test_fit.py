@@ -166,6 +166,22 @@ def test_multipliers_of_the_tail() -> None:
     assert row.tail_blocks == 80 + 80 + 80 + 40
 
 
+def test_the_packing_of_a_tail_is_the_one_of_which_its_blocks_are_counted() -> None:
+    chip = ColumnNpu("c", 250, (ColumnCore(npe=1024, ep=16, vp=64, tail_width=64),))
+    needs = fit(chip, [LSTM], INT8, device("stratix-10-gx-2800")).tail
+    used = {each.multiplier.kind: (each.packing.name, each.count, each.blocks) for each in needs if each.packing}
+    # Of one product alone a block of 27x27 takes as few blocks as one of two 18x19.
+    assert used["product"] == ("two 18x19", 192, 96)
+
+
+@pytest.mark.parametrize("name", ["stratix-10-gx-2800", "alveo-u250"])
+def test_memories_so_small_that_none_needs_a_block(name: str) -> None:
+    answer = fit(load_chip("brainwave-s10"), [Model("m", (Layer(cell("rnn"), 256, 256),))], INT8, device(name))
+    assert {each.total for each in answer.memories} == {0}
+    assert answer.memory.share == 0
+    assert "none needed: each memory is so small that it is made of logic" in answer.memory.how
+
+
 def test_the_multipliers_of_the_tail_follow_the_cell_and_its_widths() -> None:
     lanes = {name: Model(name, (Layer(cell(name), 256, 256),)) for name in ("lstm", "gru", "rnn", "dense")}
     counts = {

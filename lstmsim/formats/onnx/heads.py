@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
+from math import prod
 from typing import Any
 
 from lstmsim.bounds import MAX_SIZE
@@ -188,8 +189,29 @@ class _Walk:
                 return ""
             key = use[0]
             if _kind(key) in _PRODUCTS:
-                return f"{label(*key)} reads only what {label(scope, index)} takes: it runs once, not at each step"
+                return f"{label(*key)} reads only what {label(scope, index)} takes{self._taken(scope, index)}"
         return ""
+
+    def _taken(self, scope: Scope, index: int) -> str:
+        """What a node takes of a layer's output, as the end of a sentence; empty if its axes are not known."""
+        node = scope.nodes[index]
+        name, place = ("axes", 3 if node.op_type == "Slice" else 1)
+        if node.op_type in ("Gather", "Split"):
+            axes: Shape | None = (integer(attributes(scope, node), "axis", 0),)
+        else:
+            axes = self._shapes.given(scope, node, name, place)
+        value = node_input(node, 0)
+        view, whole = self._layouts.of(scope, value), self._shapes.of(scope, value)
+        part = self._shapes.of(scope, str(node.output[0]))
+        if not view or axes is None or len(axes) != 1 or axes[0] is None or not -len(view) <= axes[0] < len(view):
+            return ""
+        roles = {each.role for each in view[axes[0]]}
+        if "units" in roles:
+            return ": not all units of the layer in their order"
+        if roles != {"time"} or whole is None or part is None or None in whole or None in part:
+            return ""
+        once = prod(map(int, part)) * int(whole[axes[0]]) == prod(map(int, whole))
+        return ": it runs once, not at each step" if once else ": not all steps in their order"
 
     def _last_state(self, end: Key) -> str:
         """Why a product behind the last state is no layer; empty if there is no such product."""
