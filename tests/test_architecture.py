@@ -155,7 +155,7 @@ THIRD_PARTY: dict[str, tuple[str, ...]] = {
     "pandas": ("lstmsim.results",),
 }
 
-FILE_LINES, FUNCTION_LINES = 320, 60
+FILE_LINES, FUNCTION_LINES = 500, 60
 #: The same for native sources, whose lines are denser.
 CORE_FILE_LINES, CORE_FUNCTION_LINES = 300, 50
 

@@ -146,11 +146,11 @@ def run_program(program: SavedProgram | Program | FlatProgram | Path, *, engine:
         if engine == "fast":
             # not the tables themselves: a deadlock is told with the names
             return ProgramRun(saved, engine, engines.totals(ready, check=False))
-        trace = engines.run(ready, engine, check=False)
+        trace = engines.run(ready, engine)
+        made = ProgramRun(saved, engine, totals_of(ready, trace))
     except ProgramError as error:
         # it keeps the rules, but its numbers are too large
         raise _refusal(saved.place, error) from None
-    made = ProgramRun(saved, engine, totals_of(ready, trace))
     made.__dict__["trace"] = trace
     return made
 

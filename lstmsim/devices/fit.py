@@ -263,8 +263,8 @@ def _memory(needs: Sequence[MemoryNeed], rate: str) -> Resource:
     name = " + ".join(each.kind for each in needs)
     if not any(each.total for each in needs):
         how = f"none needed: each memory is so small that it is made of logic ({rate})"
-        only = needs[0].available if len(needs) == 1 else None
-        return Resource(name, 0, only, 0.0, how)
+        available = needs[0].available if len(needs) == 1 else None
+        return Resource(name, 0, available, 0.0, how)
     if any(each.available is None for each in needs):
         missing = ", ".join(each.kind for each in needs if each.available is None)
         missing = f"no source for the number of {missing} blocks"

@@ -12,9 +12,12 @@ from lstmsim.engines.feeds import WINDOW, Feed, Ints
 from lstmsim.errors import InputError
 from lstmsim.native.missing import warn_once
 from lstmsim.program.flat import FlatProgram
+from lstmsim.program.flatten import flat_of
+from lstmsim.program.limits import check_limits
 from lstmsim.program.program import Program
 from lstmsim.program.totals import Totals
 from lstmsim.program.trace import Trace
+from lstmsim.program.validate import validate
 
 __all__ = ["ENGINES", "feed", "has_fast", "run", "running", "totals"]
 
@@ -42,8 +45,28 @@ def run(program: Program | FlatProgram, engine: str = "fast", *, check: bool = T
         raise InputError(f"no engine called {engine!r}; there are: {', '.join(ENGINES)}")
     engine = running(engine)
     module = import_module(f"lstmsim.engines.{engine}.run")
-    trace: Trace = module.run(program if engine == "fast" else _unflattened(program), check=check)
+    trace: Trace
+    if engine == "fast":
+        trace = module.run(program, check=check)
+    else:
+        if check:
+            _check(program)
+        trace = module.run(_unflattened(program), check=check and isinstance(program, FlatProgram))
     return trace
+
+
+def _check(program: Program | FlatProgram) -> None:
+    """Refuse what the fast engine refuses before it runs, with its sentences, where there is its core."""
+    from lstmsim.engines.fast import library
+
+    if isinstance(program, Program):
+        validate(program)
+    if library.available():
+        from lstmsim.engines.fast.binding import Machine
+
+        Machine(program if isinstance(program, FlatProgram) else flat_of(program))
+    elif isinstance(program, Program):
+        check_limits(flat_of(program))
 
 
 def totals(program: Program | FlatProgram, engine: str = "fast", *, check: bool = True) -> Totals:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.errors import ProgramError
 from lstmsim.metrics.issued import issued_operations
 from lstmsim.metrics.waits import CoreSpans, Intervals, core_spans
 from lstmsim.program.cycles import CYCLE_NAMES
@@ -89,6 +90,8 @@ def named_cycles(
 def useful_work(program: Program, trace: Trace) -> list[int]:
     """Count the useful multiply-accumulates that each core issued.
 
+    `ProgramError` if a sum does not fit into 64 bits.
+
     >>> from lstmsim.engines import run
     >>> from lstmsim.program.program import *
     >>> body = Body((Operation(0, count=3, work=8),))
@@ -99,6 +102,8 @@ def useful_work(program: Program, trace: Trace) -> list[int]:
     operations, index = issued_operations(program, trace)
     work = np.array([operation.work for operation in operations], dtype=np.int64)
     done = work[index] * trace.issue("count")
+    if done.sum(dtype=float) >= 2**63:
+        raise ProgramError("a sum does not fit into 64 bits")
     return [int(done[trace.issue("core") == core].sum()) for core in range(len(program.cores))]
 
 

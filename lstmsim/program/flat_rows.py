@@ -1,17 +1,18 @@
 """Which columns of a flat program name rows of other tables, and a check that these rows are there.
 
-The fast engine's core checks more than that (`lstmsim/engines/fast/core/check*.cpp`), for itself and before it runs.
-This check is for what Python reads of a flat program that comes from a file or from somebody's own tables.
+It also holds numbers to their limits (`lstmsim.program.limits`). The fast engine's core checks more than that
+(`lstmsim/engines/fast/core/check*.cpp`), for itself and before it runs. This check is for what Python reads of a flat
+program that comes from a file or from somebody's own tables, whichever engine runs it.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lstmsim.errors import ProgramError
 from lstmsim.program.flat import FlatProgram
 from lstmsim.program.flatten import CYCLE_TABLES
+from lstmsim.program.limits import check_limits, refuse_row
 from lstmsim.program.packed import check_packed
 from lstmsim.program.policy import POLICIES
 from lstmsim.records import record
@@ -80,9 +81,9 @@ FLAGS = (
 def check_rows(flat: FlatProgram) -> None:
     """Raise `ProgramError` for the first row that names a row which does not exist.
 
-    It also refuses phases without an iteration, flags that are neither 0 nor 1, unknown policies, places without a
-    core, two contents with one key, words of packed bodies that name what is not there, and names of cycles that are
-    not those of `lstmsim.program.cycles`.
+    It also refuses numbers beyond their limits, phases without an iteration, flags that are neither 0 nor 1, unknown
+    policies, places without a core, two contents with one key, words of packed bodies that name what is not there, and
+    names of cycles that are not those of `lstmsim.program.cycles`.
 
     >>> from lstmsim.program.flat import flat_program
     >>> check_rows(flat_program({**CYCLE_TABLES, "held": [[3]]}))
@@ -97,16 +98,17 @@ def check_rows(flat: FlatProgram) -> None:
     _check_extras(flat)
     for table, column in FLAGS:
         values = flat.column(table, column)
-        _refuse(table, values, (values < 0) | (values > 1), f"{column} is {{}}, not 0 or 1")
+        refuse_row(table, values, (values < 0) | (values > 1), f"{column} is {{}}, not 0 or 1")
     policies = flat.column("units", "policy")
-    _refuse("units", policies, (policies < 0) | (policies >= len(POLICIES)), f"policy is {{}}, of {len(POLICIES)}")
+    refuse_row("units", policies, (policies < 0) | (policies >= len(POLICIES)), f"policy is {{}}, of {len(POLICIES)}")
     seats = flat.column("places", "seats")
-    _refuse("places", seats, seats < 1, "seats is {}, not at least 1")
+    refuse_row("places", seats, seats < 1, "seats is {}, not at least 1")
     keys = flat.column("contents", "key")
     again = np.ones(len(keys), dtype=bool)
     again[np.unique(keys, return_index=True)[1]] = False
-    _refuse("contents", keys, again & (keys != -1), "key is {}, and an earlier row has it too")
+    refuse_row("contents", keys, again & (keys != -1), "key is {}, and an earlier row has it too")
     check_packed(flat)
+    check_limits(flat)
 
 
 def _check_link(flat: FlatProgram, link: Link) -> None:
@@ -119,28 +121,23 @@ def _check_link(flat: FlatProgram, link: Link) -> None:
             wrong &= (values != -1) | (counts != 0)
         if link.instead:
             wrong &= flat.column(link.table, link.instead) == -1
-        _refuse(link.table, counts, counts < 0, f"{link.count} is {{}}, which is no number of rows")
+        refuse_row(link.table, counts, counts < 0, f"{link.count} is {{}}, which is no number of rows")
         text = f"{link.column} is {{}}, and its rows do not lie among the {rows} of table {link.target}"
     else:
         wrong = (values < (-1 if link.optional else 0)) | (values >= rows)
         text = f"{link.column} is {{}}, and table {link.target} has {rows} rows"
-    _refuse(link.table, values, wrong, text)
+    refuse_row(link.table, values, wrong, text)
 
 
 def _check_extras(flat: FlatProgram) -> None:
     """Columns of a phase have a row for each iteration."""
     firsts, columns, repeats = (flat.column("phases", name) for name in ("first_extra", "extras", "repeat"))
     rows = len(flat.table("extras"))
-    _refuse("phases", repeats, repeats < 1, "repeat is {}, not at least 1")
+    refuse_row("phases", repeats, repeats < 1, "repeat is {}, not at least 1")
     # as quotients, because products may be too large for 64 bits
     wrong = (columns < 0) | (columns > rows // repeats)
-    _refuse("phases", columns, wrong, f"extras is {{}}, and table extras has {rows} rows")
+    refuse_row("phases", columns, wrong, f"extras is {{}}, and table extras has {rows} rows")
     wrong = (firsts < 0) | (firsts > rows - columns * repeats)
-    _refuse("phases", firsts, wrong, f"first_extra is {{}}, and its rows do not lie among the {rows} of table extras")
-
-
-def _refuse(table: str, values: NDArray[np.int64], wrong: NDArray[np.bool_], text: str) -> None:
-    """`ProgramError` with the first row that is wrong, if there is one."""
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise ProgramError(f"table {table}, row {row}: {text.format(int(values[row]))}")
+    refuse_row(
+        "phases", firsts, wrong, f"first_extra is {{}}, and its rows do not lie among the {rows} of table extras"
+    )

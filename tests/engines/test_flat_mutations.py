@@ -6,19 +6,24 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
 
+from lstmsim.api.programs import run_program
 from lstmsim.engines import run
 from lstmsim.engines.fast import library
 from lstmsim.engines.fast.binding import Machine, Outcome, Table
-from lstmsim.errors import ProgramError
+from lstmsim.errors import DeadlockError, InputError, ProgramError
 from lstmsim.program.flat import FLAT_TABLES, FlatProgram, flat_program
 from lstmsim.program.flatten import flat_of
+from lstmsim.program.limits import LIMITS
 from lstmsim.program.program import Body, Buffer, Content, Core, Dependence, Operation, Phase, Program, Task, Unit, Wide
 from lstmsim.program.trace_tables import ISSUES
+from tests.mutations import numbers
 
 ROOT = Path(__file__).parents[2]
 #: Flat programs: 250 in the usual run, at least 10,000 in the long one (LSTMSIM_EXAMPLES).
@@ -105,6 +110,71 @@ def test_what_is_refused_is_told(table: str, row: int, column: str, value: int, 
     with pytest.raises(ProgramError, match=r"table \w+, row \d+: \w+ is -?\d+, .") as refusal:
         Machine(flat)
     assert told in str(refusal.value)
+
+
+def judged(flat: FlatProgram, engine: str) -> tuple[object, ...]:
+    """What becomes of a kept program: its numbers, or the sentence that refuses it."""
+    try:
+        ran = run_program(flat, engine=engine)
+    except (InputError, DeadlockError) as error:
+        return (str(error),)
+    return (ran.makespan_cycles, ran.totals.cycles.tolist(), ran.totals.work.tolist())
+
+
+#: Columns that other numbers of a row bound, too.
+BOUNDED = {*LIMITS, ("operations", "count"), ("operations", "result_cycles"), ("operations", "work")}
+
+
+@pytest.mark.parametrize(("table", "column"), sorted(BOUNDED))
+def test_both_engines_hold_kept_programs_to_the_same_limits(table: str, column: str) -> None:
+    low, high = LIMITS.get((table, column), (0, 2**50))
+    tables = {**{name: flat_of(program()).table(name) for name in FLAT_TABLES}, "gates": [[1]], "extras": [[3]]}
+    for value in {low - 1, high + 1, -(2**63), 2**63 - 1}:
+        rows = np.array(tables[table], dtype=np.int64)
+        rows[0, FLAT_TABLES[table].place(column)] = value
+        flat = flat_program({**tables, table: rows})
+        told = judged(flat, "fast")
+        # The rows that a core has are looked for before they are counted.
+        said = f"{column} is {value}, " if column != "units" else "table cores, row 0: "
+        assert said in str(told[0])
+        assert judged(flat, "reference") == told
+        with pytest.raises(ProgramError, match=re.escape(said)):
+            Machine(flat)
+
+
+def test_both_engines_judge_changed_programs_alike() -> None:
+    """Numbers that only make a run long are left alone."""
+    random, plain = Random(3), {name: flat_of(program()).table(name) for name in FLAT_TABLES}
+    filled = [name for name, table in plain.items() if len(table) and name not in ("extras", "phases")]
+    verdicts = Counter[bool]()
+    for _ in range(120):
+        name = random.choice(filled)
+        rows = plain[name].copy()
+        row, column = random.randrange(len(rows)), random.randrange(rows.shape[1])
+        if tuple(FLAT_TABLES[name].columns)[column] in ("count", "cycles", "repeat"):
+            continue
+        rows[row, column] = numbers(random, int(rows[row, column])) % 2**63
+        flat = flat_program({**plain, name: rows})
+        told = judged(flat, "fast")
+        assert judged(flat, "reference") == told
+        verdicts[len(told) == 1] += 1
+    assert min(verdicts.values()) > 10
+
+
+def test_both_engines_end_at_the_last_cycle() -> None:
+    long = Phase(Body((Operation(0, cycles=2**50, result_cycles=2**50),)), 2**10)
+    task = Task("long", ((0, (long,)),), (), (0,))
+    whole = Program((Core(0, (Unit("array", "coarse"),)),), (task,))
+    assert judged(flat_of(whole), "fast") == judged(flat_of(whole), "reference")
+    with pytest.raises(ProgramError, match="the run comes to cycle 576460752303423488"):
+        run(whole, "reference")
+
+
+def test_an_empty_phase_is_not_walked_through() -> None:
+    phases = (Phase(Body(()), 2**40), Phase(Body((Operation(0),)), 1))
+    task = Task("t", ((0, phases),), (), (0,), content=Content(1, 1, loading=1))
+    whole = Program((Core(0, (Unit("array", "coarse"),), capacity=2),), (task,))
+    assert run(whole, "reference").makespan_cycles == run(whole).makespan_cycles
 
 
 @pytest.mark.parametrize(

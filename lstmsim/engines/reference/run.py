@@ -12,12 +12,14 @@ Clock rules (see `lstmsim.program.program`), and how they are kept here:
 from __future__ import annotations
 
 from collections import defaultdict
+from math import inf
 
 from lstmsim.engines.reference.clock import CHOICE, Process
 from lstmsim.engines.reference.dispatcher import Dispatcher
 from lstmsim.engines.reference.thread import Head, Thread
-from lstmsim.errors import DeadlockError
+from lstmsim.errors import DeadlockError, ProgramError
 from lstmsim.program.cycles import CAUSES
+from lstmsim.program.limits import LATEST
 from lstmsim.program.policy import POLICIES
 from lstmsim.program.program import Core, Phase, Program
 from lstmsim.program.trace import Trace
@@ -144,9 +146,17 @@ class Machine(Dispatcher):
         return self.echoes[id(phases)]
 
     def finish(self) -> None:
-        """Run until nothing happens any more; `DeadlockError` if tasks are unfinished then."""
-        self.env.run()
+        """Run until nothing happens any more; `DeadlockError` if tasks are unfinished then.
+
+        `ProgramError` if the run comes to a cycle after `LATEST`.
+        """
+        self.env.run(until=LATEST + 1)
+        # SimPy puts the event at which it stopped back
+        self.env.step()
         if self.finished < len(self.program.tasks):
+            soonest = self.env.peek()
+            if soonest < inf:
+                raise ProgramError(f"the run comes to cycle {int(soonest)}")
             raise self.deadlock()
 
     def deadlock(self) -> DeadlockError:

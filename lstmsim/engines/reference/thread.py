@@ -7,7 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from lstmsim.engines.reference.gates import Gate
+from lstmsim.errors import ProgramError
 from lstmsim.program.cycles import CAUSES
+from lstmsim.program.limits import LATEST
 from lstmsim.program.program import Buffer, Dependence, Operation, Phase, Task
 
 #: Later than any cycle.
@@ -46,7 +48,7 @@ def stream(phases: tuple[Phase, ...], which: Stream, first: Boundary) -> Iterato
     """
     for number, phase in enumerate(phases):
         mine = [(i, each) for i, each in enumerate(phase.body.operations) if (each.member, each.unit) == which]
-        for iteration in range(phase.repeat):
+        for iteration in range(phase.repeat if mine else 0):
             if (number, iteration) >= first:
                 for index, operation in mine:
                     yield Head(number, iteration, index, operation, operation.count)
@@ -184,6 +186,8 @@ class Thread:
             yield need.cause, self.over_at(head, need)
         if head.operation.frame:
             step = self.phases[head.phase].step(head.iteration, head.operation.ahead)
+            if step * max(self.task.frame_interval, 1) > LATEST:
+                raise ProgramError(f"the frame of step {step} comes too late")
             yield "input", self.arrived + step * self.task.frame_interval
         buffer = head.operation.takes
         if buffer is not None and self.taken[buffer] >= self.buffers[buffer].slots:

@@ -208,9 +208,10 @@ class _Walk:
         roles = {each.role for each in view[axes[0]]}
         if "units" in roles:
             return ": not all units of the layer in their order"
-        if roles != {"time"} or whole is None or part is None or None in whole or None in part:
+        if roles != {"time"} or whole is None or part is None:
             return ""
-        once = prod(map(int, part)) * int(whole[axes[0]]) == prod(map(int, whole))
+        sizes, picked = ([each or 0 for each in shape] for shape in (whole, part))
+        once = prod(picked) * sizes[axes[0]] == prod(sizes) > 0
         return ": it runs once, not at each step" if once else ": not all steps in their order"
 
     def _last_state(self, end: Key) -> str:
