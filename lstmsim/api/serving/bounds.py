@@ -10,10 +10,33 @@ from typing import NamedTuple
 
 from lstmsim.workload.offer import Offer
 
-__all__ = ["Kind", "beat", "bounds", "relaxation_at"]
+__all__ = ["Demand", "Kind", "beat", "bounds", "relaxation_at"]
 
 #: Sets of cores of which all unions are looked at; of more, each by itself and all together.
 MOST_SETS = 8
+
+
+class Demand(NamedTuple):
+    """What a job takes that is alone on a chip, in cycles.
+
+    units: of the main units.
+    threads: of threads.
+    memory: of each memory that cores share, wherever the job runs; then of the average memory.
+    """
+
+    units: float
+    threads: float
+    memory: tuple[float, ...]
+
+    def towards(self, other: Demand, part: float) -> Demand:
+        """Give what lies on a line between this and the other.
+
+        >>> Demand(10.0, 20.0, (4.0,)).towards(Demand(30.0, 60.0, (8.0,)), 0.25)
+        Demand(units=15.0, threads=30.0, memory=(5.0,))
+        """
+        one, two = (self.units, self.threads, *self.memory), (other.units, other.threads, *other.memory)
+        units, threads, *memory = (least + (most - least) * part for least, most in zip(one, two, strict=True))
+        return Demand(units, threads, tuple(memory))
 
 
 class Kind(NamedTuple):
@@ -22,15 +45,13 @@ class Kind(NamedTuple):
     rate: how many come in a cycle.
     variability: how irregularly they come.
     cores: the cores that they may use.
-    units, threads, memory: cycles of the main units, of threads and of the memory that each of them takes.
+    alone: what each of them takes.
     """
 
     rate: float
     variability: float
     cores: frozenset[int]
-    units: float
-    threads: float
-    memory: float
+    alone: Demand
 
 
 def bounds(
@@ -42,6 +63,8 @@ def bounds(
     kinds: the jobs.
     threads: of each core.
     units: what people call all main units, as a resource.
+
+    Of several memories the busiest counts.
     """
     parts = {units: 0.0, "threads": 0.0}
     where: dict[str, tuple[int, ...]] = {}
@@ -49,15 +72,16 @@ def bounds(
     for cores in _unions({kind.cores for kind in kinds}):
         inside = [kind for kind in kinds if kind.cores <= cores]
         loads = {
-            units: sum(kind.rate * kind.units for kind in inside) / len(cores),
-            "threads": sum(kind.rate * kind.threads for kind in inside) / sum(threads[core] for core in cores),
+            units: sum(kind.rate * kind.alone.units for kind in inside) / len(cores),
+            "threads": sum(kind.rate * kind.alone.threads for kind in inside) / sum(threads[core] for core in cores),
         }
         for name, load in loads.items():
             if load > parts[name]:
                 parts[name], where[name] = load, tuple(sorted(cores))
         share = sum(kind.rate for kind in inside) / total
         longest = max(longest, relaxation_at(inside, max(loads.values())) / share)
-    memory = sum(kind.rate * kind.memory for kind in kinds)
+    loads_of_memories = ([kind.rate * cycles for cycles in kind.alone.memory] for kind in kinds)
+    memory = max(map(sum, zip(*loads_of_memories, strict=True)), default=0.0)
     where = {name: cores for name, cores in where.items() if len(cores) < len(threads)}
     return (parts | {"memory": memory} if memory else parts), where, longest
 
@@ -76,8 +100,8 @@ def relaxation_at(kinds: Sequence[Kind], load: float) -> float:
         return inf
     rate = sum(kind.rate for kind in kinds)
     gaps = sum(kind.rate * kind.variability for kind in kinds) / rate
-    mean = sum(kind.rate * kind.threads for kind in kinds) / rate
-    square = sum(kind.rate * kind.threads**2 for kind in kinds) / rate
+    mean = sum(kind.rate * kind.alone.threads for kind in kinds) / rate
+    square = sum(kind.rate * kind.alone.threads**2 for kind in kinds) / rate
     return (gaps + max(0.0, square / mean**2 - 1)) / (1 - load) ** 2
 
 

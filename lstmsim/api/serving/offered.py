@@ -3,7 +3,7 @@
 The load has two kinds of parts.
 
 * Bounds that hold for certain, from each kind of job alone on the idle chip: cycles of the PE arrays (no tile issues
-  twice as fast in company), cycles of threads (no job ends sooner in company), cycles of the memory's transfers. Jobs
+  twice as fast in company), cycles of threads (no job ends sooner in company), cycles of each memory's transfers. Jobs
   that may not use all cores are counted against those that they may use, for each union of such sets of cores; the
   worst union counts.
 * One measurement, `saturated`: how fast requests of the same mix, all there at once, start while there is a queue. It
@@ -24,7 +24,8 @@ import numpy as np
 
 from lstmsim import engines, targets
 from lstmsim.api.serving.alone import bare, kind_of
-from lstmsim.api.serving.bounds import Kind, beat, bounds, relaxation_at
+from lstmsim.api.serving.bounds import Demand, Kind, beat, bounds, relaxation_at
+from lstmsim.api.serving.memories import memory_cycles
 from lstmsim.errors import InputError
 from lstmsim.program.cycles import CYCLE_NAMES
 from lstmsim.traffic.load import Load, Traffic
@@ -186,7 +187,7 @@ def _load(chip: Chip, mix: tuple[_Share, ...], measured: int, ordered: bool) -> 
     jobs = tuple(share.job for share in mix)
     total = sum(kind.rate for kind in kinds)
     shares = tuple(round(kind.rate / total, 9) for kind in kinds)
-    saturated = total / _capacity(chip, jobs, shares, tuple(kind.threads for kind in kinds), measured)
+    saturated = total / _capacity(chip, jobs, shares, tuple(kind.alone.threads for kind in kinds), measured)
     # In another order models that take turns may do so less often: the measurement is no limit then.
     other = ordered and any(task.content is not None for task in program.tasks)
     if not other:
@@ -207,7 +208,7 @@ def _load(chip: Chip, mix: tuple[_Share, ...], measured: int, ordered: bool) -> 
     )
 
 
-def _alone(chip: Chip, mix: Sequence[_Share]) -> Iterator[tuple[_Share, tuple[float, float, float]]]:
+def _alone(chip: Chip, mix: Sequence[_Share]) -> Iterator[tuple[_Share, Demand]]:
     """Give each kind of the mix with its cycles alone; of many lengths of one job only some are simulated."""
     lengths: dict[Job, list[int]] = {}
     for share in mix:
@@ -220,21 +221,23 @@ def _alone(chip: Chip, mix: Sequence[_Share]) -> Iterator[tuple[_Share, tuple[fl
         short, long = min(steps), max(steps)
         part = (job.steps - short) / (long - short)
         one, two = (_demand(chip, replace(job, steps=each)) for each in (short, long))
-        arrays, threads, memory = (least + (most - least) * part for least, most in zip(one, two, strict=True))
-        yield share, (arrays, threads, memory)
+        yield share, one.towards(two, part)
 
 
 @lru_cache(maxsize=1024)
-def _demand(chip: Chip, job: Job) -> tuple[float, float, float]:
-    """Give the cycles of arrays, of threads and of the memory of a job alone: the least of all ways in which it may
-    run."""
-    arrays, each = chip.core_figures, []
+def _demand(chip: Chip, job: Job) -> Demand:
+    """Give the cycles of arrays, of threads and of each memory that a job alone takes: the least of all ways in which
+    it may run."""
+    each = []
     for choice in _choices(chip, job):
-        totals = engines.totals(targets.lower(chip, (choice,)), check=False)
-        busy, members = totals.cycles[:, _BUSY], max(1, len(cores_at_once(chip, choice)))
-        threads = totals.makespan_cycles * members
-        each.append((float(busy[: len(arrays)].sum()), float(threads), float(busy[len(arrays) :].sum())))
-    return min(one[0] for one in each), min(one[1] for one in each), min(one[2] for one in each)
+        program = targets.lower(chip, (choice,))
+        totals = engines.totals(program, check=False)
+        busy, members = totals.cycles[: len(chip.core_figures), _BUSY], max(1, len(cores_at_once(chip, choice)))
+        memories = memory_cycles(program, program.tasks[0])
+        least = *memories.min(axis=0).tolist(), memories.sum(axis=1).min() / max(1, memories.shape[1])
+        each.append((float(busy.sum()), float(totals.makespan_cycles * members), *least))
+    units, threads, *memory = (min(numbers) for numbers in zip(*each, strict=True))
+    return Demand(units, threads, tuple(memory))
 
 
 def _choices(chip: Chip, job: Job) -> list[Job]:
@@ -261,9 +264,9 @@ def _choices(chip: Chip, job: Job) -> list[Job]:
     return single
 
 
-def _kind(chip: Chip, threads: Sequence[int], share: _Share, alone: tuple[float, float, float]) -> Kind:
+def _kind(chip: Chip, threads: Sequence[int], share: _Share, alone: Demand) -> Kind:
     cores = frozenset(share.job.allowed(len(threads)))
-    return Kind(share.rate / (chip.frequency_mhz * 1e6), share.variability, cores, *alone)
+    return Kind(share.rate / (chip.frequency_mhz * 1e6), share.variability, cores, alone)
 
 
 @lru_cache(maxsize=64)
