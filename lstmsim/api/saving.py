@@ -61,6 +61,7 @@ def save_report(
     device: str | None = None,
     serving: Serving | Refused | None = None,
     sections: Sequence[tuple[str, str]] = (),
+    window: tuple[int, int | None] | None = None,
 ) -> None:
     """Write a run as one self-contained page (`.html`), whole or not at all.
 
@@ -73,6 +74,7 @@ def save_report(
     device: an FPGA that is shown in full; the page always says which of the known FPGAs the chip fits.
     serving: what serving came to, or why that cannot be said.
     sections: further titles and texts.
+    window: first cycle, and the cycle behind the last (None: the end), of the timeline that is shown; None: all of it.
     """
     expect_run(result, "save_report")
     import os
@@ -100,7 +102,13 @@ def save_report(
         said, serving = [*said, ("Serving", serving.to_text())], None
     sections = (*said, *sections)
     page = report_page(
-        result, trace_file=trace_file, fit=fitting, serving=serving, extra_sections=sections, command=command
+        result,
+        trace_file=trace_file,
+        fit=fitting,
+        serving=serving,
+        extra_sections=sections,
+        command=command,
+        window=window,
     )
     with whole_file(path) as file:
         file.write(page)

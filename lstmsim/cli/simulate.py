@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import click
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
+#: First cycle, and the cycle behind the last; None: the end.
+Window = tuple[int, int | None]
+
 
 @click.command(name="simulate", short_help="Simulate a scenario: how busy is the chip, and why not busier?")
 @click.argument("scenario", type=click.Path())
@@ -40,7 +43,11 @@ __all__ = ["command"]
     help="Write what happened: .json, .json.gz, .pftrace (Perfetto), .csv, .csv.gz, .kanata (Konata), .fst or .vcd "
     "(both: and, unless there is one, a GTKWave view of it beside it, as .gtkw).",
 )
-@click.option("--trace-window", metavar="A:B", help="Only cycles A to B, B left out, in the trace and the timeline.")
+@click.option(
+    "--trace-window",
+    metavar="A:B",
+    help="Only cycles A to B, B left out, in the trace, the timeline and the page's timeline.",
+)
 @click.option("--report", "report_path", metavar="FILE", help="Write a page with everything about the run: .html.")
 @click.option("--device", metavar="NAME", help="With --report: does the chip fit that FPGA?")
 @click.option(
@@ -96,11 +103,12 @@ def command(
     """
     others = {"--report": report_path, "--outputs": outputs_path, "--program": program_path}
     views = _check(inputs_of(scenario, overrides, [device]), json_path, trace_path, timeline_path, others)
-    if trace_window is not None and trace_path is None and timeline_path is None:
-        raise InputError(Mistake("--trace-window", "only with --trace or --timeline: nothing else shows single cycles"))
+    if trace_window is not None and (trace_path, timeline_path, report_path) == (None, None, None):
+        text = "only with --trace, --timeline or --report: nothing else shows single cycles"
+        raise InputError(Mistake("--trace-window", text))
     if device is not None:
         _check_device(device, report_path)
-    cut = _window(trace_window)
+    window = _window(trace_window)
     if random_weights is not None and not check_numerics and outputs_path is None:
         text = "only with --check-numerics or --outputs: no other number depends on weights"
         raise InputError(Mistake("--random-weights", text))
@@ -115,10 +123,10 @@ def command(
     computed = None if outputs_path is None else _outputs(result, random_weights, checks)
     reasons = _explanation(result) if explain else None
     served = _served(result) if with_serving else None
-    written = _write(result, checks, reasons, served, json_path, trace_path, timeline_path, cut)
+    written = _write(result, checks, reasons, served, json_path, trace_path, timeline_path, window)
     if report_path is not None:
         with status(f"writing {report_path}"):
-            _page(result, reasons, report_path, trace_path, device, served)
+            _page(result, reasons, report_path, trace_path, device, served, window)
         written.append(report_path)
     if computed is not None and outputs_path is not None:
         _save_outputs(computed, outputs_path)
@@ -198,6 +206,7 @@ def _page(
     trace_path: str | None,
     device: str | None,
     served: Serving | Refused | None,
+    window: Window | None,
 ) -> None:
     """Write the page about the run, with what else was asked for."""
     from lstmsim.api.saving import save_report
@@ -209,7 +218,14 @@ def _page(
         sections.append(("Why not 100 %", explain_text(reasons)))
     line = shlex.join(["lstmsim", *sys.argv[1:]])
     save_report(
-        result, report_path, trace_path=trace_path, command=line, device=device, serving=served, sections=sections
+        result,
+        report_path,
+        trace_path=trace_path,
+        command=line,
+        device=device,
+        serving=served,
+        sections=sections,
+        window=window,
     )
 
 
@@ -272,14 +288,22 @@ def _check(
     return views
 
 
-def _window(text: str | None) -> Callable[[Timeline], Timeline]:
-    """Give what cuts a timeline to the window that was asked for; a mistake in the text is told at once."""
+def _window(text: str | None) -> Window | None:
+    """Read the window that was asked for; a mistake in the text is told at once."""
     if text is None:
-        return lambda timeline: timeline
-    from lstmsim.formats.traces.window import parse_window, window
+        return None
+    from lstmsim.formats.traces.window import parse_window
 
-    start, end = parse_window(text)
-    return lambda timeline: window(timeline, start, end)
+    return parse_window(text)
+
+
+def _cut(timeline: Timeline, wanted: Window | None) -> Timeline:
+    """Give the part of a timeline that was asked for."""
+    if wanted is None:
+        return timeline
+    from lstmsim.formats.traces.window import window
+
+    return window(timeline, *wanted)
 
 
 def _write(
@@ -290,19 +314,19 @@ def _write(
     json_path: str | None,
     trace_path: str | None,
     timeline_path: str | None,
-    cut: Callable[[Timeline], Timeline],
+    window: Window | None,
 ) -> list[str]:
     """Write the files that were asked for; return their names, standard output left out."""
     if trace_path is not None:
         with status(f"writing {trace_path}"):
             from lstmsim.api.saving import save_trace
 
-            save_trace(cut(result.timeline), trace_path)
+            save_trace(_cut(result.timeline, window), trace_path)
     if timeline_path is not None:
         with status(f"drawing {timeline_path}"):
             from lstmsim.api.pictures import plot
 
-            plot(cut(result.timeline), timeline_path)
+            plot(_cut(result.timeline, window), timeline_path)
     if json_path is not None:
         content = result.to_dict()
         if checks is not None:

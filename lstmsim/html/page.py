@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from lstmsim.errors import InputError
+from lstmsim.formats.traces.window import window as cut
 from lstmsim.html.accounts import accounts_section
 from lstmsim.html.latency import latency_section
 from lstmsim.html.looks import patterns
@@ -63,6 +64,7 @@ def report_page(
     extra_sections: Sequence[tuple[str, str]] = (),
     command: str | None = None,
     date: str | None = None,
+    window: tuple[int, int | None] | None = None,
 ) -> str:
     """Make the page of a run, a complete HTML document. Equal runs and arguments give equal text.
 
@@ -75,6 +77,7 @@ def report_page(
     extra_sections: pairs (title, text) of further sections, shown unchanged.
     command: the command line of the run.
     date: shown if given; the clock is never asked.
+    window: first cycle, and the cycle behind the last (None: the end), of the timeline that is shown; None: all of it.
 
     >>> from lstmsim.api.run import run
     >>> page = report_page(run({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 20}]}))
@@ -85,7 +88,7 @@ def report_page(
     tenants = [scenario.jobs[job.number].tenant for job in report.jobs]
     parts = [what_ran_section(scenario), accounts_section(report), latency_section(report, tenants)]
     parts += [] if serving is None else [serving_section(serving), tenants_section(serving)]
-    parts += [*_timeline(run), jobs_section(scenario, report)]
+    parts += [*_timeline(run, window), jobs_section(scenario, report)]
     texts = ([] if fit is None else [("Device fit", fit)]) + list(extra_sections)
     for number, (title, text) in enumerate(texts):
         parts.append(Section(f"more-{number}", title, element("pre", text, tabindex="0")))
@@ -139,12 +142,12 @@ def _figures(report: Report) -> Markup:
     return element("dl", *boxes, class_="figures")
 
 
-def _timeline(run: RunLike) -> list[Section]:
+def _timeline(run: RunLike, part: tuple[int, int | None] | None) -> list[Section]:
     try:
         timeline = run.timeline
     except InputError as error:
         return [Section("timeline", "Timeline", element("p", f"No timeline: {error}.", class_="note"))]
-    return timeline_sections(timeline, run.report.words)
+    return timeline_sections(timeline if part is None else cut(timeline, *part), run.report.words)
 
 
 def _input_section(scenario: Scenario) -> Section:

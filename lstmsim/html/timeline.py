@@ -17,6 +17,8 @@ from lstmsim.metrics.binning import busy_windows, covered_cycles, window_edges
 from lstmsim.metrics.cycle_names import NAMED
 from lstmsim.metrics.drawn import Spans, spans_of
 from lstmsim.metrics.timeline import MAIN, STATES, Row, Timeline, is_unit
+from lstmsim.units import cycles_to_us
+from lstmsim.wording import ranged
 from lstmsim.workload.figures import Words
 
 __all__ = ["SPAN_LIMIT", "timeline_sections"]
@@ -49,16 +51,18 @@ def timeline_sections(timeline: Timeline, words: Mapping[str, Words] = MappingPr
     if alike:
         # Columns of many hatches would tell nothing but that there are many.
         spans = replace(spans, job=np.full(len(spans), -1))
-    scale = Scale(0, max(1, timeline.makespan_cycles), _LEFT, _RIGHT)
+    first, last = timeline.shown
+    scale = Scale(first, max(first + 1, last), _LEFT, _RIGHT)
     tops = _tops(spans.rows)
     height = tops[-1] if tops else _TOP
     parts = [_lanes(spans.rows, tops)]
     parts.append(_single(timeline, spans, scale, tops) if single else _fractions(timeline, spans, scale, tops))
-    ticks = round_ticks(0, timeline.makespan_cycles, 8, whole=True)
+    ticks = round_ticks(first, last, 8, whole=True)
     parts += [bottom_axis(scale, height, "cycles", ticks), _top_axis(timeline)]
-    label = f"Timeline of {len(spans.rows)} rows over {timeline.makespan_cycles:,} cycles"
+    label = f"Timeline of {len(spans.rows)} rows over {timeline.shown_text or f'{last:,} cycles'}"
     drawn = picture(_WIDTH, height + 34, label, *parts)
-    notes = [] if single else [f"{len(spans):,} spans: each column shows fractions of its time, not single spans."]
+    notes = [f"A window: {timeline.shown_text}."] if timeline.window else []
+    notes += [] if single else [f"{len(spans):,} spans: each column shows fractions of its time, not single spans."]
     if alike:
         notes.append(f"Work of all {len(names):,} jobs has one colour.")
     if spans.left_out:
@@ -127,7 +131,8 @@ def _single(timeline: Timeline, spans: Spans, scale: Scale, tops: list[float]) -
 def _fractions(timeline: Timeline, spans: Spans, scale: Scale, tops: list[float]) -> Markup:
     """Each row a stack of fractions of time: work at the bottom, waits above. Nothing short is lost, nothing grows."""
     windows = min(_MOST_WINDOWS, max(_FEWEST_WINDOWS, _CELLS // max(1, len(spans.rows))))
-    edges = window_edges(0, timeline.makespan_cycles, windows)
+    first, last = timeline.shown
+    edges = window_edges(first, last, windows)
     lengths, places = np.diff(edges), [scale(edge) for edge in edges.tolist()]
     stacks: dict[int, dict[str, tuple[NDArray[np.int64], str, int]]] = {}
     for row, state, job, indices in spans.kinds():
@@ -142,7 +147,7 @@ def _fractions(timeline: Timeline, spans: Spans, scale: Scale, tops: list[float]
         for look, (cycles, name, jobs) in looks.items():
             top = np.minimum(bottom + cycles / lengths, 1.0)
             more = f" and {jobs - 1} more" if jobs > 1 else ""
-            title = f"{spans.rows[row].name}, {name}{more}: {percent(int(cycles.sum()), timeline.makespan_cycles)}"
+            title = f"{spans.rows[row].name}, {name}{more}: {percent(int(cycles.sum()), last - first)}"
             # Tenths: heights that differ by less look the same, and their columns join.
             high, low = ((base - height * each).round(1).tolist() for each in (top, bottom))
             parts.append(path(steps(places, high, low), look, title))
@@ -152,9 +157,10 @@ def _fractions(timeline: Timeline, spans: Spans, scale: Scale, tops: list[float]
 
 def _top_axis(timeline: Timeline) -> Markup:
     """The same time in microseconds."""
-    end = max(1, timeline.makespan_cycles) / timeline.frequency_mhz
+    first, last = timeline.shown
+    start, end = (cycles_to_us(each, timeline.frequency_mhz) for each in (first, max(first + 1, last)))
     what = f"µs at {timeline.frequency_mhz:g} MHz"
-    return bottom_axis(Scale(0, end, _LEFT, _RIGHT), _TOP - 4, what, round_ticks(0, end, 8), above=True)
+    return bottom_axis(Scale(start, end, _LEFT, _RIGHT), _TOP - 4, what, round_ticks(start, end, 8), above=True)
 
 
 def _legend(timeline: Timeline, spans: Spans, own: Mapping[str, Words]) -> Markup:
@@ -174,10 +180,11 @@ def _legend(timeline: Timeline, spans: Spans, own: Mapping[str, Words]) -> Marku
 
 
 def _use_section(timeline: Timeline) -> Section:
-    edges = window_edges(0, max(1, timeline.makespan_cycles), _USE_WINDOWS)
+    first, last = timeline.shown
+    edges = window_edges(first, max(first + 1, last), _USE_WINDOWS)
     by_core = list(busy_windows(timeline, edges).values())
     mean = np.mean(by_core, axis=0) if by_core else np.zeros(len(edges) - 1)
-    scale, base, high = Scale(0, int(edges[-1]), _LEFT, _RIGHT), 130.0, 110.0
+    scale, base, high = Scale(first, int(edges[-1]), _LEFT, _RIGHT), 130.0, 110.0
     places, tops = [scale(edge) for edge in edges.tolist()], (base - high * mean).round(2).tolist()
     parts = []
     for share in (0, 25, 50, 75, 100):
@@ -185,13 +192,15 @@ def _use_section(timeline: Timeline) -> Section:
         parts += [line(_LEFT, height, _RIGHT, height, "grid")]
         parts += [words(_LEFT - 6, height + 4, f"{share} %", "tick", "end")]
     parts.append(path(steps(places, tops, [base] * len(tops)), "area"))
-    parts.append(bottom_axis(scale, base, "cycles", round_ticks(0, timeline.makespan_cycles, 8, whole=True)))
+    parts.append(bottom_axis(scale, base, "cycles", round_ticks(first, last, 8, whole=True)))
     whole = float(np.average(mean, weights=np.diff(edges)))
     window = int(edges[1] - edges[0])
     what = f"the {timeline.unit}" if len(by_core) < 2 else f"the {len(by_core)} {timeline.unit}s (mean)"
     text = f"Share of each window of {window:,} cycle{'s' * (window > 1)} in which {what} issued work: "
-    text += f"{100 * whole:.1f} % on the whole, {100 * mean.min():.0f} to {100 * mean.max():.0f} % in a window. "
+    over = f"over {timeline.shown_text}" if timeline.window else "on the whole"
+    least, most = (f"{100 * each:.0f}" for each in (mean.min(), mean.max()))
+    text += f"{100 * whole:.1f} % {over}, {ranged(least, most)} % in a window. "
     text += "Work on padding counts as busy here; the utilization above does not count it."
-    drawn = picture(_WIDTH, base + 34, f"Busy share over time, {100 * whole:.1f} % on the whole", *parts)
+    drawn = picture(_WIDTH, base + 34, f"Busy share over time, {100 * whole:.1f} % {over}", *parts)
     note = element("p", text, class_="note")
     return Section("use", "Busy over time", region("Busy over time", "wide", drawn) + note)

@@ -62,7 +62,8 @@ class Spans:
 def spans_of(timeline: Timeline, window: tuple[int, int] | None = None, cores: Sequence[int] | None = None) -> Spans:
     """The spans of a timeline to draw.
 
-    window: first cycle and cycle behind the last; spans are cut to it; None for the whole timeline.
+    window: first cycle and cycle behind the last; spans are cut to it; None for all that the
+        timeline shows.
     cores: numbers of the cores to draw; None for all cores.
 
     >>> table = {name: np.array([0, 0]) for name in ("row", "job", "layer", "step")}
@@ -71,7 +72,7 @@ def spans_of(timeline: Timeline, window: tuple[int, int] | None = None, cores: S
     >>> list(zip(spans.start.tolist(), spans.end.tolist()))
     [(2, 5)]
     """
-    low, high = window or (0, timeline.makespan_cycles)
+    low, high = window or timeline.shown
     shown, left_out = _shown_rows(timeline.rows, cores)
     place = np.full(len(timeline.rows) + 1, -1)
     place[shown] = np.arange(len(shown))

@@ -68,7 +68,7 @@ class Row:
 class Timeline(Table, forms="lstmsim.metrics.timeline_text"):
     """The spans of a run, as columns of equal length, sorted by (row, start). Spans of one row never overlap.
 
-    Rows of main units name every cycle from 0 to `makespan_cycles`, `idle` included. Rows of threads are `busy` while
+    Rows of main units name every cycle that is shown (`shown`), `idle` included. Rows of threads are `busy` while
     the thread's work issues; else they have `ready`, a waiting state or `drain`; they have no span while no job is
     on the thread. Rows of other units have `busy` only.
 
@@ -82,6 +82,7 @@ class Timeline(Table, forms="lstmsim.metrics.timeline_text"):
     state: place in `STATES`.
     job: place in `jobs`; -1 for none.
     layer, step: numbers; -1 for none.
+    window: first cycle and cycle behind the last of the part of the run that was cut out; None: all of the run.
     """
 
     chip: str
@@ -96,6 +97,25 @@ class Timeline(Table, forms="lstmsim.metrics.timeline_text"):
     job: NDArray[np.int32]
     layer: NDArray[np.int32]
     step: NDArray[np.int32]
+    window: tuple[int, int] | None = None
+
+    @property
+    def shown(self) -> tuple[int, int]:
+        """The cycles that are shown, `first <= cycle < last`: all of the run, or the window that was cut out."""
+        return (0, self.makespan_cycles) if self.window is None else self.window
+
+    @property
+    def shown_text(self) -> str:
+        """What part of the run a window is, in words; empty for the whole run.
+
+        >>> none = np.zeros(0, dtype=np.int64)
+        >>> table = dict(row=none, start=none, end=none, state=none, job=none, layer=none, step=none)
+        >>> Timeline("npu", 260.0, 80000, (), (), window=(1000, 2000), **table).shown_text
+        'cycles 1,000 to 2,000 of 80,000'
+        """
+        if self.window is None:
+            return ""
+        return f"cycles {self.window[0]:,} to {self.window[1]:,} of {self.makespan_cycles:,}"
 
     @property
     def unit(self) -> str:

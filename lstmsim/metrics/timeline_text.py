@@ -38,6 +38,7 @@ def timeline_json(timeline: Timeline) -> dict[str, Any]:
         "chip": timeline.chip,
         "frequency_mhz": timeline.frequency_mhz,
         "makespan_cycles": timeline.makespan_cycles,
+        "window": None if timeline.window is None else list(timeline.window),
         "rows": [row.name for row in timeline.rows],
         "jobs": list(timeline.jobs),
         "spans": list(timeline_records(timeline)),
@@ -45,7 +46,7 @@ def timeline_json(timeline: Timeline) -> dict[str, Any]:
 
 
 def timeline_text(timeline: Timeline) -> str:
-    """The length of a timeline, and for each row how many spans and how many busy cycles it has."""
+    """What a timeline shows, and for each row how many spans and how many busy cycles it has."""
     busy = STATES.index("busy")
     shown = [["row", "spans", "busy cycles"]]
     for number, row in enumerate(timeline.rows):
@@ -56,6 +57,7 @@ def timeline_text(timeline: Timeline) -> str:
     length = (
         f"{timeline.makespan_cycles:,} cycles = {cycles_to_ms(timeline.makespan_cycles, timeline.frequency_mhz):.4g} ms"
     )
+    length = f"{timeline.shown_text} cycles" if timeline.window else length
     title = f"{timeline.chip}: {length}, {len(timeline):,} spans of {len(timeline.jobs):,} jobs"
     return "\n".join([title, *table(shown, left=(0,))])
 

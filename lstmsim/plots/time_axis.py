@@ -32,3 +32,5 @@ def set_time(upper: Axes, lower: Axes, start: int, end: int, frequency_mhz: floa
     micro = upper.secondary_xaxis("top", functions=(microseconds, cycles))
     micro.set_xlabel(f"time (µs at {frequency_mhz:g} MHz)")
     micro.xaxis.set_major_locator(MaxNLocator(**_TICKS))
+    # Ten digits: no tick of a run that can be drawn is written as a power of ten.
+    micro.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))

@@ -13,6 +13,7 @@ from matplotlib.patches import Patch
 
 from lstmsim.metrics.binning import busy_windows, window_edges
 from lstmsim.metrics.cycle_names import NAMED
+from lstmsim.metrics.figures_text import three_digits
 from lstmsim.metrics.looks import Style
 from lstmsim.metrics.timeline import STATES, Timeline
 from lstmsim.plots.figures import SUFFIXES, Picture, check_name, save, settings
@@ -20,6 +21,7 @@ from lstmsim.plots.rows import draw_fractions, draw_labels, draw_spans, row_heig
 from lstmsim.plots.styles import job_style, short
 from lstmsim.plots.time_axis import set_time
 from lstmsim.plots.view import View, view_of
+from lstmsim.units import cycles_to_us
 
 __all__ = ["SPAN_LIMIT", "SUFFIXES", "plot"]
 
@@ -43,7 +45,7 @@ def plot(
     Above `SPAN_LIMIT` visible spans each row shows fractions of time per column instead, and the picture says so.
 
     path: a file that ends in `.png`, `.svg` or `.pdf`, written whole or not at all: equal timelines give equal bytes.
-    start, end: cycles; None: all of the timeline.
+    start, end: cycles; None: all that the timeline shows, which of a window is the window.
     cores: their numbers; None: all of them.
     `InputError` for a window, a core or a suffix that is not possible.
     """
@@ -93,16 +95,18 @@ def _draw_utilization(axes: Axes, timeline: Timeline, view: View) -> float:
     )
     axes.set_ylabel(what)
     window = int(edges[1] - edges[0])
-    axes.set_title(f"windows of {window} cycle{'s' * (window > 1)}", loc="right", fontsize=7, color="#555555", pad=2)
+    axes.set_title(f"windows of {window:,} cycle{'s' * (window > 1)}", loc="right", fontsize=7, color="#555555", pad=2)
     return float(np.average(mean, weights=np.diff(edges)))
 
 
 def _set_title(figure: Figure, timeline: Timeline, view: View, busy: float) -> None:
     makespan = timeline.makespan_cycles
-    total = f"{makespan:,} cycles ({makespan / timeline.frequency_mhz:,.4g} µs)"
+    total, part = f"{makespan:,} cycles ({three_digits(cycles_to_us(makespan, timeline.frequency_mhz))} µs)", ""
     if (view.start_cycle, view.end_cycle) != (0, makespan):
-        total = f"cycles {view.start_cycle:,} to {view.end_cycle:,} of {total}"
-    lines = [f"{short(timeline.chip, 60)}: {total}, {timeline.unit}{'s' * (len(view.cores) > 1)} busy {busy:.1f} %"]
+        total = f"window of cycles {view.start_cycle:,} to {view.end_cycle:,} of {total}"
+        part = " of the window"
+    units = f"{timeline.unit}{'s' * (len(view.cores) > 1)}"
+    lines = [f"{short(timeline.chip, 60)}: {total}, {units} busy {busy:.1f} %{part}"]
     if len(view) > SPAN_LIMIT:
         lines.append(f"{len(view):,} spans: each column shows fractions of its time, not single spans")
     if view.left_out:

@@ -28,7 +28,7 @@ class View(Spans):
 def view_of(timeline: Timeline, start: int | None, end: int | None, cores: Iterable[int] | None) -> View:
     """Give the part of a timeline to draw; one `InputError` for windows and cores that it does not have.
 
-    start, end: cycles; None: from the first, to the last.
+    start, end: cycles; None: from the first, to the last that the timeline shows.
     cores: their numbers; None: all.
     """
     low, high, chosen = _window(timeline, start, end, cores)
@@ -39,15 +39,15 @@ def _window(
     timeline: Timeline, start: int | None, end: int | None, cores: Iterable[int] | None
 ) -> tuple[int, int, tuple[int, ...]]:
     """Start, end and cores of the view; `InputError` for all that is wrong."""
-    makespan, mistakes = timeline.makespan_cycles, []
-    low = 0 if start is None else start
-    high = makespan if end is None else min(end, makespan)
+    (first, last), mistakes = timeline.shown, []
+    low = first if start is None else start
+    high = last if end is None else min(end, last)
     known = sorted({row.core for row in timeline.rows})
     chosen = sorted(set(known if cores is None else cores))
-    if makespan < 1 or not known:
+    if last < 1 or not known:
         mistakes.append(Mistake("timeline", "nothing to draw: it has no cycles"))
-    elif not 0 <= low < makespan:
-        mistakes.append(Mistake("start", f"must be a cycle of the timeline, 0 to {makespan - 1}, got {low}"))
+    elif not first <= low < last:
+        mistakes.append(Mistake("start", f"must be a cycle of the timeline, {first} to {last - 1}, got {low}"))
     elif high <= low:
         mistakes.append(Mistake("end", f"must be after the start {low}, got {end}"))
     for core in chosen:

@@ -115,6 +115,17 @@ def test_files_are_written_and_named(scenario: str) -> None:
     assert "<svg" in Path("t.svg").read_text()
 
 
+def test_a_window_is_cut_out_of_every_file_that_shows_cycles(scenario: str) -> None:
+    given = ("--trace", "w.json", "--timeline", "w.svg", "--report", "w.html")
+    result = call(scenario, "--trace-window", "100:200", *given)
+    assert result.exit_code == 0, result.stderr
+    for name in given[1::2]:
+        assert "cycles 100 to 200 of" in Path(name).read_text(encoding="utf-8"), name
+    # the file says which cycles it holds, so that it is drawn as what it is
+    assert runner.call("timeline", "w.json", "--out", "w2.svg").exit_code == 0
+    assert Path("w2.svg").read_bytes() == Path("w.svg").read_bytes()
+
+
 def test_set_changes_the_scenario(scenario: str) -> None:
     data = json.loads(call(scenario, "--set", "chip.cores.0.ep=16", "--set", "jobs.0.steps=3", "--json", "-").stdout)
     changed = package.simulate(scenario, overrides=["chip.cores.0.ep=16", "jobs.0.steps=3"])

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lstmsim.errors import InputError
-from lstmsim.formats.traces import LIMIT_BYTES, SUFFIXES, load_trace, save_trace
+from lstmsim.formats.traces import LIMIT_BYTES, READABLE, SUFFIXES, load_trace, save_trace
 from lstmsim.formats.traces.sizes import BYTES_PER_SPAN, estimated_bytes
 from lstmsim.formats.traces.window import parse_window, window
-from lstmsim.metrics.timeline import Timeline
-from tests.timelines import assert_equal, busy_machine, small, timelines
+from lstmsim.metrics.timeline import Row, Timeline
+from tests.timelines import BUSY, assert_equal, busy_machine, small, timeline_from, timelines
 
 NEEDS = {".fst": "pylibfst", ".pftrace": "perfetto"}
 
@@ -66,6 +66,49 @@ def windowed(folder: Path) -> tuple[Path, dict]:
     path = folder / "a.json"
     save_trace(window(small(), 30, 100), path)
     return path, json.loads(path.read_text())
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("a.json", "column-npu-64k (1 ns = 1 cycle), cycles 30 to 100 of 140"),
+        ("a.csv", "# window: [30,100]"),
+        ("a.vcd", "260 MHz, cycles 30 to 100 of 140 $end"),
+        ("a.gtkw", "[*] lstmsim: 1 ns = 1 cycle, cycles 30 to 100 of 140"),
+        ("a.kanata", "this log: cycles 30 to 100 of 140"),
+    ],
+)
+def test_a_window_says_in_every_format_that_it_is_one(tmp_path, name, said):
+    for folder, timeline in (("part", window(small(), 30, 100)), ("whole", small())):
+        (tmp_path / folder).mkdir()
+        save_trace(timeline, tmp_path / folder / name.replace(".gtkw", ".vcd"))
+        assert (said in (tmp_path / folder / name).read_text()) == (folder == "part")
+
+
+def test_packed_formats_say_what_the_texts_say():
+    from lstmsim.formats.traces.tracks import group_name
+    from lstmsim.formats.traces.vcd import comment
+
+    part = window(small(), 30, 100)
+    assert group_name(part).endswith(", cycles 30 to 100 of 140"), "of .json and .pftrace"
+    assert comment(part).endswith(", cycles 30 to 100 of 140"), "of .vcd and .fst"
+
+
+def test_a_window_of_units_alone_is_one_too(tmp_path):
+    """No main unit names its cycles, so nothing but the window itself tells which they are."""
+    bare = timeline_from([(0, 0, 90, BUSY, 0, 0, 0)], (Row(0, "tail"),), ("a",), 140)
+    part = window(bare, 30, 100)
+    assert part.shown == (30, 100)
+    for suffix in READABLE:
+        save_trace(part, tmp_path / f"a{suffix}")
+        assert_equal(load_trace(tmp_path / f"a{suffix}"), part)
+
+
+def test_a_window_says_so_in_words_and_as_data():
+    part = window(small(), 30, 100)
+    assert part.to_text().startswith("column-npu-64k: cycles 30 to 100 of 140 cycles, ")
+    assert part.to_dict()["window"] == [30, 100]
+    assert small().to_dict()["window"] is None
 
 
 def test_a_window_says_so_and_the_whole_run_does_not(tmp_path):

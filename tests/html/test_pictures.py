@@ -9,6 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from lstmsim.formats.traces.window import window
 from lstmsim.html import looks
 from lstmsim.html import timeline as section
 from lstmsim.html.accounts import accounts_section
@@ -78,6 +79,26 @@ def test_spans_are_drawn_one_by_one_and_nothing_is_lost(name: str) -> None:
         np.testing.assert_array_equal(getattr(spans, column), getattr(view, column))
     for row in spans.rows:
         assert f">{row.name}<" in content
+
+
+def test_a_window_is_drawn_as_one_and_says_so() -> None:
+    """Spans fill the width, axes begin at the window, and shares are those of its cycles."""
+    whole = run("many cores").timeline
+    middle = whole.makespan_cycles // 2
+    part = window(whole, middle, middle + 50)
+    said = f"cycles {middle:,} to {middle + 50:,} of {whole.makespan_cycles:,}"
+    shown, use = (each.content for each in timeline_sections(part))
+    assert f"A window: {said}." in shown
+    assert f"rows over {said}" in shown
+    spans = spans_of(part)
+    assert drawn_cycles(shown, len(spans)) == (spans.end - spans.start).sum()
+    lefts = [float(each) for each in re.findall(r'<rect x="([\d.]+)"[^>]*class="[jw][\w-]*"', shown)]
+    assert min(lefts) == section._LEFT
+    rows = [row.kind == "array" for row in part.rows]
+    busy = np.array(rows)[part.row] & (part.state == BUSY)
+    share = 100 * (part.end - part.start)[busy].sum() / (50 * sum(rows))
+    assert f"{share:.1f} % over {said}" in use
+    assert said not in "".join(each.content for each in timeline_sections(whole))
 
 
 def area(path: str) -> float:

@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from lstmsim.errors import InputError
+from lstmsim.formats.traces.window import window
 from lstmsim.metrics.binning import covered_cycles, window_edges
 from lstmsim.metrics.cycle_names import NAMED
 from lstmsim.metrics.drawn import ROW_LIMIT
@@ -88,7 +89,7 @@ def test_axes_are_in_cycles_and_microseconds():
 
 def test_the_title_has_chip_makespan_and_utilization():
     title = plot(small()).get_suptitle()
-    assert title == "column-npu-64k: 140 cycles (0.5385 µs), array busy 72.1 %"
+    assert title == "column-npu-64k: 140 cycles (0.538 µs), array busy 72.1 %"
 
 
 def test_a_job_is_named_on_its_work_where_that_fits():
@@ -190,6 +191,28 @@ def test_a_window_or_core_that_is_not_there_is_refused(choice, place):
     with pytest.raises(InputError) as caught:
         plot(small(), **choice)
     assert [mistake.place for mistake in caught.value.mistakes] == [place]
+
+
+def test_a_window_is_drawn_as_one():
+    """Its data fill the axis, and its busy share is that of its own cycles: 10 + 36 + 5 of 70."""
+    figure = plot(window(small(), 30, 100))
+    assert figure.axes[1].get_xlim() == (30, 100)
+    assert figure.get_suptitle() == (
+        "column-npu-64k: window of cycles 30 to 100 of 140 cycles (0.538 µs), array busy 72.9 % of the window"
+    )
+    assert figure.get_suptitle() == plot(small(), start=30, end=100).get_suptitle()
+    with pytest.raises(InputError, match="must be a cycle of the timeline, 30 to 99, got 10"):
+        plot(window(small(), 30, 100), start=10)
+
+
+def test_long_times_are_written_out():
+    """No powers of ten, and commas in every number of four digits and more."""
+    figure = plot(timeline_from([(0, 0, 16_541_800, BUSY, 0, 0, 0)], (Row(0, "array"),), ("a",), 16_541_800))
+    figure.canvas.draw()
+    (micro,) = figure.axes[0].child_axes
+    assert "10,000" in [each.get_text() for each in micro.get_xticklabels()]
+    assert "16,541,800 cycles (63,622 µs)" in figure.get_suptitle()
+    assert figure.axes[1].get_title(loc="right") == "windows of 82,709 cycles"
 
 
 def test_an_end_after_the_end_shows_all():

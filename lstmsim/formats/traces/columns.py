@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from lstmsim.errors import InputError, Mistake
 from lstmsim.metrics.timeline import MAIN, STATES, Row, Timeline, is_unit
 
-__all__ = ["SCHEMA", "Spans", "as_json", "extent", "facts", "timeline_of"]
+__all__ = ["SCHEMA", "Spans", "as_json", "facts", "timeline_of"]
 
 #: The schema that every trace file names. Its number rises when the meaning of a field changes.
 SCHEMA = "lstmsim/trace/1"
@@ -47,28 +47,9 @@ class Spans:
         self.step.append(step)
 
 
-def extent(timeline: Timeline) -> tuple[int, int]:
-    """The cycles that a timeline shows, `first <= cycle < last`: all of the run, or the window that was cut out.
-
-    Rows of main units name every cycle that is shown. A timeline without such rows shows the whole run.
-
-    >>> from lstmsim.metrics.timeline import Row
-    >>> none = np.zeros(1, dtype=np.int64)
-    >>> table = dict(row=none, start=none + 40, end=none + 60, state=none, job=none, layer=none, step=none)
-    >>> extent(Timeline("chip", 260.0, 140, (Row(0, "array"),), ("a",), **table))
-    (40, 60)
-    """
-    main = np.array([row.kind == MAIN for row in timeline.rows], dtype=bool)
-    mine = main[timeline.row]
-    if not mine.any():
-        return 0, timeline.makespan_cycles
-    return int(timeline.start[mine].min()), int(timeline.end[mine].max())
-
-
 def facts(timeline: Timeline) -> dict[str, object]:
     """The facts about a timeline without its spans, ready for JSON. Only a part of a run has the key `window`."""
-    shown = extent(timeline)
-    window = {} if shown == (0, timeline.makespan_cycles) else {"window": list(shown)}
+    window = {} if timeline.window is None else {"window": list(timeline.window)}
     # the name of most machines is not said
     unit = {} if timeline.unit == MAIN else {"main_unit": timeline.unit}
     return {
@@ -216,4 +197,5 @@ def timeline_of(path: str, known: Mapping[str, Any], spans: Spans) -> Timeline:
         job=column["job"].astype(np.int32),
         layer=column["layer"].astype(np.int32),
         step=column["step"].astype(np.int32),
+        window=None if (first, last) == (0, known["makespan_cycles"]) else (first, last),
     )

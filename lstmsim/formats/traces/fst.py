@@ -14,7 +14,6 @@ from typing import Any
 
 from lstmsim.errors import InputError, LstmsimError, Mistake
 from lstmsim.formats.files import readable_file, whole_file
-from lstmsim.formats.traces.columns import extent
 from lstmsim.formats.traces.gtkw import groups, save_file, scope
 from lstmsim.formats.traces.vcd import NONE, changes, comment
 from lstmsim.metrics.timeline import Row, Timeline
@@ -45,7 +44,7 @@ def write_fst(timeline: Timeline, path: str, view: str | None = None) -> None:
     with tempfile.TemporaryDirectory(prefix="lstmsim-") as folder:
         made = os.path.join(folder, "trace.fst")
         _write(library, timeline, made)
-        _require_whole(library, made, path, extent(timeline)[1])
+        _require_whole(library, made, path, timeline.shown[1])
         with nullcontext() if view is None else whole_file(view) as save, whole_file(path, "wb") as file:
             if save is not None:
                 save.write(save_file(timeline, os.path.basename(path)))
@@ -118,7 +117,7 @@ def _emit(lib: Any, writer: Any, timeline: Timeline, variables: list[tuple[int, 
             text(writer, handles[1], job.encode(), len(job))
         if busy != old[2]:
             bit(writer, handles[2], b"1" if busy else b"0")
-    last = extent(timeline)[1]
+    last = timeline.shown[1]
     if last > now:
         lib.fstWriterEmitTimeChange(writer, last)
 

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 
 from vcd.gtkw import GTKWSave
 
-from lstmsim.formats.traces.columns import extent
 from lstmsim.metrics.timeline import MEMORY, Row, Timeline
 
 __all__ = ["groups", "save_file", "scope", "zoom"]
@@ -65,10 +64,10 @@ def save_file(timeline: Timeline, dump: str) -> str:
 
     dump: name of the wave file, which is in the same folder.
     """
-    start, end = extent(timeline)
+    start, end = timeline.shown
     text = io.StringIO()
     save = GTKWSave(text)
-    save.comment("lstmsim: 1 ns = 1 cycle")
+    save.comment(", ".join(filter(None, ("lstmsim: 1 ns = 1 cycle", timeline.shown_text))))
     if dump.isprintable() and '"' not in dump:
         save.dumpfile(dump, abspath=False)
     save.timestart(start)

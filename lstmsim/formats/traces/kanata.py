@@ -137,10 +137,11 @@ def _labels(timeline: Timeline, pipeline: _Pipeline) -> list[str]:
     """The lines that begin each operation: its number, its job as thread, its label and its details."""
     jobs = ["".join(char if char.isprintable() else " " for char in name) for name in timeline.jobs]
     lines = []
+    cut = f"; this log: {timeline.shown_text}" if timeline.window else ""
     spans = zip(pipeline.key.tolist(), pipeline.first_cycle.tolist(), pipeline.last_cycle.tolist(), strict=True)
     for number, ((job, layer, step), first, last) in enumerate(spans):
         places = [f"{word} {value}" for word, value in (("layer", layer), ("step", step)) if value >= 0]
         label = ", ".join([jobs[job], *places])
-        detail = f"cycles {first} to {last - 1} ({last - first})"
+        detail = f"cycles {first} to {last - 1} ({last - first}){cut}"
         lines.append(f"I\t{number}\t{number}\t{job}\nL\t{number}\t0\t{label}\nL\t{number}\t1\t{detail}\n")
     return lines

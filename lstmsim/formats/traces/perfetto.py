@@ -18,7 +18,7 @@ from typing import Any
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.files import readable_file, whole_file
-from lstmsim.formats.traces.columns import Spans, as_json, extent, facts, timeline_of
+from lstmsim.formats.traces.columns import Spans, as_json, facts, timeline_of
 from lstmsim.formats.traces.tracks import (
     FIRST_TRACK,
     PROCESS,
@@ -51,7 +51,7 @@ def write_perfetto(timeline: Timeline, path: str) -> None:
 
     Each event has one line.
     """
-    counters = busy_counters(timeline, *extent(timeline))
+    counters = busy_counters(timeline, *timeline.shown)
     other = {**facts(timeline), "counter_window_cycles": counters.window_cycles}
     with whole_file(path, "wz" if path.lower().endswith(".gz") else "w") as file:
         file.write(f'{{"otherData":{as_json(other)},\n"traceEvents":[\n')

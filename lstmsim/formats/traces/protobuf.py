@@ -25,7 +25,7 @@ import numpy as np
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.files import whole_file
 from lstmsim.formats.traces.colours import state_word, work_word
-from lstmsim.formats.traces.columns import as_json, extent, facts
+from lstmsim.formats.traces.columns import as_json, facts
 from lstmsim.formats.traces.tracks import (
     busy_counters,
     group_name,
@@ -129,7 +129,7 @@ def _child(packet_type: Any, number: int, name: str, rank: int) -> Any:
 
 def _facts(timeline: Timeline, packet_type: Any) -> Any:
     packet = _packet(packet_type, _DESCRIPTION)
-    packet.timestamp = extent(timeline)[0]
+    packet.timestamp = timeline.shown[0]
     event = packet.track_event
     event.type, event.name = event.TYPE_INSTANT, "facts"
     event.track_uuid = _FACTS_TRACK
@@ -149,7 +149,7 @@ def _text(text: str) -> str:
 
 def _counters(timeline: Timeline, packet_type: Any) -> Iterator[Any]:
     """Yield how busy the arrays are in percent, one track for each counter, below the rows."""
-    counters = busy_counters(timeline, *extent(timeline))
+    counters = busy_counters(timeline, *timeline.shown)
     for number, (name, values) in enumerate(counters.percent.items()):
         packet = _child(packet_type, _COUNTER_TRACKS + number, name, len(timeline.rows) + number)
         packet.track_descriptor.counter.unit_name = "%"

@@ -31,14 +31,14 @@ _WINDOWS = 300
 
 
 def group_name(timeline: Timeline) -> str:
-    """The name of the one group of all tracks. Viewers open a group if it is the only one.
+    """The name of the one group of all tracks; of a window it says which. Viewers open a group if it is the only one.
 
     >>> none = np.zeros(0, dtype=np.int64)
     >>> table = dict(row=none, start=none, end=none, state=none, job=none, layer=none, step=none)
     >>> group_name(Timeline("npu", 260.0, 1, (Row(0, "array"),), (), **table))
     'npu (1 ns = 1 cycle)'
     """
-    return f"{timeline.chip} (1 ns = 1 cycle)"
+    return ", ".join(filter(None, (f"{timeline.chip} (1 ns = 1 cycle)", timeline.shown_text)))
 
 
 def track_names(rows: Sequence[Row]) -> list[str]:
@@ -114,7 +114,7 @@ def busy_counters(timeline: Timeline, start: int, end: int) -> Counters:
         return Counters(0, [], {})
     by_core = busy_windows(timeline, edges)
     window = int(edges[1] - edges[0])
-    text = f"busy % (windows of {window} cycle{'s' * (window > 1)})"
+    text = f"busy % (windows of {window:,} cycle{'s' * (window > 1)})"
     if len(by_core) > 1:
         shares = {f"all {timeline.unit}s {text}": np.mean(list(by_core.values()), axis=0)}
         shares |= {f"{Row(core, MAIN, unit=timeline.unit).name} {text}": each for core, each in by_core.items()}

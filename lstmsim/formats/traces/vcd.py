@@ -14,7 +14,6 @@ import numpy as np
 from vcd.writer import VCDWriter
 
 from lstmsim.formats.files import whole_file
-from lstmsim.formats.traces.columns import extent
 from lstmsim.formats.traces.gtkw import save_file, scope
 from lstmsim.metrics.timeline import STATES, Timeline
 
@@ -36,15 +35,15 @@ def _plain(text: str) -> str:
 
 
 def comment(timeline: Timeline) -> str:
-    """One line about a timeline: the meaning of time, the chip, the size of the run.
+    """One line about a timeline: the meaning of time, the chip, the size of the run, and which part of it this is.
 
     >>> none = np.zeros(0, dtype=np.int64)
     >>> table = dict(row=none, start=none, end=none, state=none, job=none, layer=none, step=none)
     >>> comment(Timeline("a chip", 260.0, 140, (), (), **table))
     '1 ns = 1 cycle; chip a_chip, 260 MHz, 140 cycles'
     """
-    size = f"{timeline.frequency_mhz:g} MHz, {timeline.makespan_cycles} cycles"
-    return f"1 ns = 1 cycle; chip {_plain(timeline.chip)}, {size}"
+    size = timeline.shown_text or f"{timeline.makespan_cycles:,} cycles"
+    return f"1 ns = 1 cycle; chip {_plain(timeline.chip)}, {timeline.frequency_mhz:g} MHz, {size}"
 
 
 def write_vcd(timeline: Timeline, path: str, view: str | None = None) -> None:
@@ -73,7 +72,7 @@ def _emit(timeline: Timeline, writer: VCDWriter) -> None:
         writer.change(variables[number][0], cycle, state)
         writer.change(variables[number][1], cycle, job)
         writer.change(variables[number][2], cycle, busy)
-    writer.close(extent(timeline)[1])
+    writer.close(timeline.shown[1])
 
 
 def changes(timeline: Timeline) -> Iterator[tuple[int, int, str, str, int]]:

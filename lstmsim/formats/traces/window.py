@@ -12,7 +12,6 @@ from dataclasses import replace
 import numpy as np
 
 from lstmsim.errors import InputError, Mistake
-from lstmsim.formats.traces.columns import extent
 from lstmsim.metrics.timeline import Timeline
 
 __all__ = ["parse_window", "window"]
@@ -54,7 +53,7 @@ def window(timeline: Timeline, start: int, end: int | None = None) -> Timeline:
     >>> part.start.tolist(), part.end.tolist(), part.makespan_cycles
     ([30, 40], [40, 50], 90)
     """
-    first, last = extent(timeline)
+    first, last = timeline.shown
     stop = last if end is None else min(end, last)
     if not first <= start < last:
         raise InputError(
@@ -72,4 +71,5 @@ def window(timeline: Timeline, start: int, end: int | None = None) -> Timeline:
         job=timeline.job[inside],
         layer=timeline.layer[inside],
         step=timeline.step[inside],
+        window=None if (start, stop) == (0, timeline.makespan_cycles) else (start, stop),
     )
