@@ -165,7 +165,7 @@ def at_peak_of(base: Comparison, names: Sequence[str], column: int, inferences: 
     faster = [time_of(base.entries[row][column]) / ms for row, ms in enumerate(slow)]
     comparison = replace(
         base,
-        machines=(replace(rival, name=chip.name), *(base.machines[at] for at in beside)),
+        machines=(replace(rival, name=chip.name, stands_for=""), *(base.machines[at] for at in beside)),
         entries=tuple((each, *(base.entries[row][at] for at in beside)) for row, each in enumerate(own)),
     )
     return Scaled(comparison, inferences, threads, shapes, common, ratios[common], geometric_mean(faster) or 0.0)

@@ -11,7 +11,7 @@ from lstmsim import engines, targets
 from lstmsim.comparison.as_it_can import as_it_can
 from lstmsim.comparison.first_step import begins_cold, first_cycles, wanted
 from lstmsim.comparison.latencies import Latencies, latencies, sooner
-from lstmsim.comparison.printed import peak_tops, published_columns
+from lstmsim.comparison.printed import peak_tops, published_columns, stands_for
 from lstmsim.comparison.result import Comparison, Entry, Machine, Workload
 from lstmsim.comparison.rooms import Room, rooms
 from lstmsim.errors import InputError, Mistake
@@ -86,7 +86,7 @@ def compare(
         scenario=scenario.name,
         engine=engine,
         each=each,
-        machines=(*map(_machine, names, chips), *designs),
+        machines=(*(_machine(name, chip, designs) for name, chip in zip(names, chips, strict=True)), *designs),
         workloads=tuple(Workload(name, len(jobs), sum(job.macs for job in jobs)) for name, jobs in rows),
         entries=tuple((*own, *beside) for own, beside in zip(entries, columns, strict=True)),
         way=way,
@@ -173,10 +173,21 @@ def _unique(names: Sequence[str]) -> list[str]:
     return names_once
 
 
-def _machine(name: str, chip: Chip) -> Machine:
+def _machine(name: str, chip: Chip, designs: Sequence[Machine]) -> Machine:
     pes = sum(core.peak for core in chip.core_figures)
     part, peak = chip.core_figures[0].unit.part, peak_tops(pes, chip.frequency_mhz)
-    return Machine(name, False, pes, chip.frequency_mhz, peak, part=part, begins_cold=begins_cold(chip))
+    size = target_of(chip.kind).element_bytes(chip)
+    return Machine(
+        name,
+        False,
+        pes,
+        chip.frequency_mhz,
+        peak,
+        part=part,
+        begins_cold=begins_cold(chip),
+        precision="the same cycles in any precision" if size is None else f"elements of {size} bytes",
+        stands_for=stands_for(chip.name, designs),
+    )
 
 
 def _entry_on(

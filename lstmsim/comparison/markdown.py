@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 
 from lstmsim.comparison.first_step_text import about_first_step
+from lstmsim.comparison.model_error import FITTED, model_errors
 from lstmsim.comparison.result import Comparison, Machine
 from lstmsim.metrics.figures_text import three_digits
 
@@ -12,21 +13,25 @@ __all__ = ["comparison_markdown", "machines_markdown"]
 
 
 def machines_markdown(comparison: Comparison) -> list[str]:
-    """Write the lines of a table of the machines: PEs, clock, peak.
+    """Write the lines of a table of the machines: PEs, clock, peak, precision; then how far off models are.
 
     >>> machines = Machine("a", False, 1000, 250.0, 0.5), Machine("b", True, None, None)
     >>> print("\\n".join(machines_markdown(Comparison("s", "fast", True, machines, (), ()))))
-    | machine | PEs | MHz | peak TOPS |
-    | --- | ---: | ---: | ---: |
-    | a (simulated) | 1,000 | 250 | 0.500 |
-    | b (published) |  |  |  |
+    | machine | PEs | MHz | peak TOPS | precision |
+    | --- | ---: | ---: | ---: | ---: |
+    | a (simulated) | 1,000 | 250 | 0.500 |  |
+    | b (published) |  |  |  |  |
     <BLANKLINE>
     """
     rows = []
     for each in comparison.machines:
         kind = "published" if each.published else "simulated"
-        rows.append([f"{each.name} ({kind})", *map(_number, (each.pes, each.frequency_mhz, each.peak_tops))])
-    return _table(["machine", f"{comparison.part}s", "MHz", "peak TOPS"], rows)
+        rows.append(
+            [f"{each.name} ({kind})", *map(_number, (each.pes, each.frequency_mhz, each.peak_tops)), each.precision]
+        )
+    table = _table(["machine", f"{comparison.part}s", "MHz", "peak TOPS", "precision"], rows)
+    errors = [f"* Simulated / published, {each.sentence}." for each in model_errors(comparison)]
+    return [*table, *errors, f"* {FITTED}", ""] if errors else table
 
 
 def comparison_markdown(

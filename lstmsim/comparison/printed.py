@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from lstmsim.comparison.result import Entry, Machine
-from lstmsim.formats.tables.published import Measurement
+from lstmsim.formats.tables.published import Hardware, Measurement, hardware
 from lstmsim.units import tops
 from lstmsim.workload.scenario import Job
 
-__all__ = ["peak_tops", "published_columns"]
+__all__ = ["peak_tops", "published_columns", "stands_for"]
 
 
 def peak_tops(pes: int | None, frequency_mhz: float | None) -> float | None:
@@ -35,14 +36,31 @@ def published_columns(
     matching = [{each.design: each for each in published if _is_of(each, jobs)} for _, jobs in rows]
     first = {design: each for by_design in reversed(matching) for design, each in by_design.items()}
     order = [design for design in dict.fromkeys(each.design for each in published) if design in first]
-    machines = [
-        Machine(each.design, True, each.macs, each.frequency_mhz, peak_tops(each.macs, each.frequency_mhz), each.source)
-        for each in (first[design] for design in order)
-    ]
-    return machines, [
-        [_printed(by_design.get(design), jobs) for design in order]
+    built = {each.design: each for each in hardware()} if order else {}
+    notes = _notes(published)
+    return [_machine(first[design], built.get(design)) for design in order], [
+        [_printed(by_design.get(design), jobs, notes) for design in order]
         for by_design, (_, jobs) in zip(matching, rows, strict=True)
     ]
+
+
+def _machine(row: Measurement, built: Hardware | None) -> Machine:
+    peak = peak_tops(row.macs, row.frequency_mhz)
+    precision = "" if built is None else built.precision
+    return Machine(row.design, True, row.macs, row.frequency_mhz, peak, row.source, precision=precision)
+
+
+def stands_for(chip: str, designs: Sequence[Machine]) -> str:
+    """The name of the published machine that a chip describes; empty if it is not among these.
+
+    chip: the chip's name, that of a preset.
+    designs: published machines.
+
+    >>> stands_for("v100", [Machine("Tesla V100", True, None, 1380)]), stands_for("v100", [])
+    ('Tesla V100', '')
+    """
+    named: Mapping[str, str] = {each.preset: each.design for each in hardware() if each.preset} if designs else {}
+    return named[chip] if named.get(chip) in {each.name for each in designs} else ""
 
 
 def _is_of(row: Measurement, jobs: Sequence[Job]) -> bool:
@@ -56,8 +74,11 @@ def _is_of(row: Measurement, jobs: Sequence[Job]) -> bool:
     return row.latency_ms is not None and known == (layer.cell.name, layer.hidden, layer.input, job.steps, job.batch)
 
 
-def _printed(row: Measurement | None, jobs: Sequence[Job]) -> Entry:
-    """The figures as printed; TOPS that are not printed follow from the latency."""
+def _printed(row: Measurement | None, jobs: Sequence[Job], notes: Mapping[tuple[str, str], str]) -> Entry:
+    """The figures as printed; TOPS that are not printed follow from the latency.
+
+    notes: what the source says of rows, by design and task.
+    """
     if row is None or row.latency_ms is None:
         return Entry(reason="not published")
     share = None if row.utilization_pct is None else row.utilization_pct / 100
@@ -65,4 +86,18 @@ def _printed(row: Measurement | None, jobs: Sequence[Job]) -> Entry:
     if tops is None:
         # Three digits, because a latency is printed with no more.
         tops = float(f"{2 * sum(job.macs for job in jobs) / row.latency_ms / 1e9:.3g}")
-    return Entry(ms=row.latency_ms, tops=tops, utilization=share)
+    note = notes.get((row.design, row.task))
+    return Entry(ms=row.latency_ms, tops=tops, utilization=share, remarks=() if note is None else (note,))
+
+
+def _notes(rows: Sequence[Measurement]) -> dict[tuple[str, str], str]:
+    """The remark on each row by design and task; it names the task where the design's most usual note is another."""
+    usual = {
+        design: Counter(row.note for row in rows if row.design == design).most_common(1)[0][0]
+        for design in dict.fromkeys(row.design for row in rows)
+    }
+    return {
+        (row.design, row.task): f"{row.design}{'' if row.note == usual[row.design] else f', {row.task}'}: {row.note}"
+        for row in rows
+        if row.note
+    }

@@ -41,6 +41,8 @@ class Machine:
     source: of published figures.
     part: what people call one of its multipliers.
     begins_cold: whether the first time step of a job loads weights that later steps have near.
+    precision: of a published machine as its source words it; of a simulated one the elements that are timed.
+    stands_for: name of the published machine that a simulated chip describes; empty: of none here.
     """
 
     name: str
@@ -51,6 +53,8 @@ class Machine:
     source: str = ""
     part: str = "PE"
     begins_cold: bool = False
+    precision: str = ""
+    stands_for: str = ""
 
 
 @dataclass(frozen=True)

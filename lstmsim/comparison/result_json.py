@@ -7,6 +7,7 @@ from typing import Any
 
 from lstmsim.comparison.first_step_text import about_first_step
 from lstmsim.comparison.latency_text import LATENCY_COLUMNS, latency_json, latency_row
+from lstmsim.comparison.model_error import model_errors_json
 from lstmsim.comparison.result import Comparison
 from lstmsim.comparison.rooms import rooms_json
 
@@ -16,7 +17,8 @@ SCHEMA = "lstmsim/comparison/1"
 
 #: The columns of the CSV, one row for each workload and machine.
 COLUMNS = (
-    *("workload", "machine", "published", "pes", "frequency_mhz", "cycles", "ms", "mean_latency_ms", "p99_latency_ms"),
+    *("workload", "machine", "published", "pes", "frequency_mhz", "precision", "cycles", "ms"),
+    *("mean_latency_ms", "p99_latency_ms"),
     *("tops", "utilization", "speedup", "speedup_at_equal_pes", "tops_per_1000_pes", "main_loss", "main_loss_share"),
     *("begins_cold", "first_step_cycles", "later_steps_cycles", "speedup_by_later_steps"),
     *("reason", "source"),
@@ -33,6 +35,8 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
             "pes": each.pes,
             "frequency_mhz": each.frequency_mhz,
             "peak_tops": each.peak_tops,
+            "precision": each.precision,
+            "stands_for": each.stands_for,
             "source": each.source,
             "begins_cold": each.begins_cold,
             "mean_speedup": comparison.mean_speedup(column),
@@ -59,6 +63,7 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
         "machines": machines,
         "workloads": workloads,
         "rooms": rooms_json(comparison.rooms),
+        "model_errors": model_errors_json(comparison),
     }
 
 
@@ -98,6 +103,7 @@ def comparison_rows(comparison: Comparison) -> Iterator[list[Any]]:
                 "published": int(machine.published),
                 "pes": machine.pes,
                 "frequency_mhz": machine.frequency_mhz,
+                "precision": machine.precision,
                 "main_loss_share": None if loss is None else numbers["losses"][loss],
                 "source": machine.source,
                 "begins_cold": int(machine.begins_cold),

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from lstmsim.comparison.defeats import defeats
 from lstmsim.comparison.first_step_text import CAPTION, about_first_step
 from lstmsim.comparison.latency_text import latency_figures, latency_notes, latency_verdicts
+from lstmsim.comparison.model_error import FITTED, TITLE, about_machines, model_errors
 from lstmsim.comparison.result import Comparison
 from lstmsim.comparison.rooms import rooms_text
 from lstmsim.metrics.figures_text import percent, short_name, three_digits
@@ -35,6 +36,9 @@ def comparison_text(comparison: Comparison) -> str:
     """
     notes = _Notes(comparison)
     parts = [_each(comparison, notes) if comparison.each else _whole(comparison, notes)]
+    if errors := model_errors(comparison):
+        texts = [*(f"{each.sentence}." for each in errors), FITTED]
+        parts.append("\n".join([TITLE, *(_filled(text, "  ") for text in texts)]))
     if len(comparison.machines) > 1:
         parts.append(_defeats(comparison))
     if comparison.rooms:
@@ -113,6 +117,7 @@ def _title(comparison: Comparison) -> str:
         if _has_first_steps(comparison):
             cold = ", ".join(each.name for each in comparison.machines if each.begins_cold)
             lines += _filled(CAPTION.format(cold), "").splitlines()
+    lines += [line for text in about_machines(comparison) for line in _filled(text, "  ").splitlines()]
     return "\n".join(lines)
 
 

@@ -185,6 +185,7 @@ class Hardware:
     peak_tops: 10^12 operations a second.
     alm, dsp, m20k: logic, multiplier blocks and memory blocks, as the source words them.
     power: as the source words it.
+    preset: the chip of lstmsim that describes the machine; empty if none does.
     source, note: where the figures were read, and a remark.
 
     >>> from lstmsim.formats.tables.published import hardware
@@ -204,6 +205,7 @@ class Hardware:
     dsp: str
     m20k: str
     power: str
+    preset: str
     source: str
     note: str
 

@@ -153,6 +153,13 @@ class Target(Entries, ABC):
         """
         return False
 
+    def element_bytes(self, chip: Any) -> int | None:
+        """Bytes of an element of what is timed; None: cycles do not depend on the precision.
+
+        chip: one of this kind.
+        """
+        return None
+
     def beside_cores(self, chip: Any, jobs: Sequence[Job]) -> tuple[str, ...]:
         """Sentences on what the cores share, as far as these jobs use it."""
         return ()

@@ -48,7 +48,7 @@ _COLUMNS: Mapping[str, tuple[Column, ...]] = {
     "hardware": (
         *(text("design"), text("device"), text("organisation", empty=True), text("precision"), whole("macs", True)),
         *(decimal("frequency_mhz", True), decimal("peak_tops", True)),
-        *(*(text(each, empty=True) for each in ("alm", "dsp", "m20k", "power")), *_SOURCE),
+        *(*(text(each, empty=True) for each in ("alm", "dsp", "m20k", "power", "preset")), *_SOURCE),
     ),
     "claims": (
         *(text("key"), text("source"), text("quantity"), text("value"), text("unit", empty=True), text("where_read")),

@@ -80,6 +80,10 @@ class _MulticoreTarget(MulticoreEntries, Target):
         """Each job begins with empty caches."""
         return True
 
+    def element_bytes(self, chip: MulticoreCpu) -> int:
+        """Of all operands of products."""
+        return chip.element_bytes
+
     def beside_cores(self, chip: MulticoreCpu, jobs: Sequence[Job]) -> tuple[str, ...]:
         """The last-level caches and the memories."""
         view = chip.view

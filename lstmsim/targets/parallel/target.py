@@ -116,6 +116,10 @@ class _ParallelTarget(ParallelEntries, Target):
         """A persistent kernel loads its weights once, and so do kernels for each step where a cold L2 has room."""
         return chip.recurrent == "persistent" or chip.l2_state == "cold"
 
+    def element_bytes(self, chip: ParallelDevice) -> int:
+        """Of arrays in device memory."""
+        return chip.element_bytes
+
     def beside_cores(self, chip: ParallelDevice, jobs: Sequence[Job]) -> tuple[str, ...]:
         """The memory, and how kernels begin."""
         memory = f"{chip.partitions} partitions, a sector from DRAM takes {chip.dram} cycles, L2 {chip.l2_bytes} bytes"
