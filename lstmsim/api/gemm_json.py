@@ -111,6 +111,7 @@ def _figures_json(figures: GemmFigures, frequency_mhz: float) -> dict[str, Any]:
         "imbalance": max(ends) * len(ends) / sum(ends),
         "waits": dict(figures.waits),
         "compute_cycles": figures.compute,
+        "memory_cycles_of_cores": figures.of_memory,
         "buffer_bytes": figures.buffer_bytes,
         "counts": _counts_json(figures.counts),
     }

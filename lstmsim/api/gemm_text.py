@@ -63,6 +63,7 @@ def _time(report: GemmReport) -> str:
     lines += wrapped("threads", told)
     waits = ", ".join(f"{_WAITS.get(name, name)} {cycles:,}" for name, cycles in figures.waits.items())
     told = f"cycles of all threads: {waits}; in all steps {figures.compute:,} cycles of arithmetic, packing and adding"
+    told += f", and {figures.of_memory:,} that cores have only because of lines from and to memory"
     return "\n".join([*lines, *wrapped("waits", told)])
 
 

@@ -187,6 +187,7 @@ class GemmFigures:
     waits: cycles of all threads by cause: `contention` (for a piece of C), `barrier`, `memory`.
     counts: traffic.
     compute: cycles of arithmetic, packing and adding up, over all steps.
+    of_memory: cycles that cores have only because of lines from and to memory, over all steps.
     buffer_bytes: of all buffers.
     """
 
@@ -195,6 +196,7 @@ class GemmFigures:
     waits: Mapping[str, int]
     counts: Counts
     compute: int
+    of_memory: int
     buffer_bytes: int
 
 

@@ -40,17 +40,17 @@ ALL_CORES = (
 #: Name of cycles or losses, or word of outputs -> words.
 WORDS = {
     "busy": Words(
-        "cores pack, multiply, add, or move lines",
-        glossary="a core works at a step: it packs, multiplies, adds, or moves lines to and from its caches",
+        "cores pack, multiply, add, or move lines between caches",
+        glossary="a core works at a step: it packs, multiplies, adds, or moves lines between caches",
     ),
     "memory": Words(
-        "threads wait for lines from the memory",
+        "lines come from the memory or go there",
         "batches, fewer threads for each job, or a faster memory would help",
-        "a core has done a step, and lines that the step asked the memory for are not there",
+        "a core has done all of a step but for lines of the memory: it draws them itself, or they are not there yet",
         held_by="lines from the memory (memory)",
         next_wait="lines",
-        share="lines that it asked the memory for are on their way",
-        spent="waiting for the memory",
+        share="lines that it asked the memory for are on their way, or its cores draw them",
+        spent="waiting for lines of the memory",
     ),
     "contention": Words(
         "threads wait for a piece of C that another thread adds to",
@@ -80,11 +80,11 @@ WORDS = {
         "no job is on the core",
     ),
     "padding": Words(
-        "cores pack, start micro-kernels, compute activations, or move lines",
+        "cores pack, start micro-kernels, compute activations, or move lines between caches",
         "larger batches would help, or fewer threads for each job",
         "FMA lanes of a core that is at work and does no useful multiply-accumulate in them",
         useful="Where a core is at work, {useful} of its FMA lanes do useful multiply-accumulates; the others wait for "
-        "packing, starts of micro-kernels, activations and lines",
+        "packing, starts of micro-kernels, activations and lines of caches",
     ),
     "within a step": Words(
         leg="work of a step waits for lines, for a piece of C, or at the barrier before its activations",

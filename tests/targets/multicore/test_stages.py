@@ -9,6 +9,7 @@ from heapq import heappop, heappush
 import pytest
 
 from lstmsim import engines
+from lstmsim.metrics.accounts import named_cycles
 from lstmsim.program.program import Phase, Program, Task
 from lstmsim.program.validate import validate
 from lstmsim.targets.multicore.lines.types import Stage, TimedStep
@@ -126,7 +127,9 @@ def drawn_stage(draw: random.Random, machine: Machine, threads: int, frames: boo
                 others = [each for each in known if each[0] != thread]
                 after = draw.choice(others) if others and draw.random() < 0.4 else None
                 lines = tuple(draw.choice([0, 0, 1, 5, 40]) for _ in range(machine.domains))
-                by_thread[thread].append(TimedStep(draw.choice([1, 2, 30, 200]), lines, after, work=3))
+                cycles = draw.choice([1, 2, 30, 200])
+                of_memory = draw.choice([0, 0, cycles // 2, cycles - 1])
+                by_thread[thread].append(TimedStep(cycles, lines, after, work=3, of_memory=of_memory))
                 known.append((thread, number))
     steps = [tuple(each) for each in by_thread]
     return Stage(tuple(steps), frames)
@@ -159,13 +162,24 @@ def test_the_worked_example_of_ownership() -> None:
 
 
 def test_names_of_waits_behind_a_barrier() -> None:
-    """A thread waits for the barrier, one alone for its own lines, and so does each for its frame."""
-    stage = Stage(((TimedStep(5, (2,)),), (TimedStep(9, (0,)),)))
+    """A thread waits for its own lines, whoever pays for them, then for the barrier; one alone for its lines only."""
+    stage = Stage(((TimedStep(5, (2,)),), (TimedStep(9, (0,), of_memory=4),)))
     two = _until(phases_of(TOY, [Block((stage,)), Block((stage,))]), 2)
-    assert (two["barrier_until"], two["memory_until"]) == ([0, 0, 67, 67], [0, 0, 0, 0])
+    assert (two["barrier_until"], two["memory_until"]) == ([0, 0, 67, 67], [0, 0, 57, 9])
     alone = Stage(stage.steps[:1])
     one = _until(phases_of(TOY, [Block((alone,)), Block((alone,))]), 1)
     assert (one["barrier_until"], one["memory_until"]) == ([0, 0], [0, 57])
+
+
+def test_cycles_for_lines_of_memory_are_memory() -> None:
+    """Of 9 cycles a core has 4 only because of lines of memory; what it does next waits as long as before."""
+    steps = (TimedStep(9, (0,), of_memory=4), TimedStep(3, (0,)))
+    program = program_of(TOY, Stage((steps,)), "product")
+    trace = engines.run(program)
+    names = {name: cycles for name, cycles in named_cycles(program, trace, 0).totals().items() if cycles}
+    assert (names, trace.makespan_cycles) == ({"busy": 8, "memory": 4}, 12)
+    times = step_times(program, trace)
+    assert (times.done.tolist(), times.of_memory.tolist()) == ([9, 12], [4, 0])
 
 
 def _until(phases: tuple[Phase, ...], threads: int) -> dict[str, list[int]]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from lstmsim.targets.gemm import Counts
 from lstmsim.targets.multicore.execution.compute import compute_cycles
 from lstmsim.targets.multicore.execution.steps import Step
-from lstmsim.targets.multicore.execution.timing import core_cycles
+from lstmsim.targets.multicore.execution.timing import core_cycles, memory_cycles
 from lstmsim.targets.multicore.lines.types import COLUMNS, TimedStep
 from lstmsim.targets.multicore.machine import Machine
 
@@ -45,11 +45,12 @@ def timed_steps(
     rows: what the caches counted for each; shape (steps, len(COLUMNS) + memories).
     place: layer and direction, of a recurrent job; for people.
     """
-    cycles = core_cycles(machine, compute_of(machine, steps), rows).tolist()
+    compute = compute_of(machine, steps)
+    cycles, paid = (each(machine, compute, rows).tolist() for each in (core_cycles, memory_cycles))
     lines = map(tuple, rows[:, len(COLUMNS) :].tolist())
     return [
-        TimedStep(taken, own, step.after, _work(step), "update" if step.update else "multiply", place)
-        for step, taken, own in zip(steps, cycles, lines, strict=True)
+        TimedStep(taken, own, step.after, _work(step), "update" if step.update else "multiply", place, of_memory)
+        for step, taken, own, of_memory in zip(steps, cycles, lines, paid, strict=True)
     ]
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from lstmsim.targets.gemm import GemmPlan
 from lstmsim.targets.multicore.execution.steps import steps_of
 from lstmsim.targets.multicore.execution.timed import timed_steps
-from lstmsim.targets.multicore.execution.timing import core_cycles
+from lstmsim.targets.multicore.execution.timing import core_cycles, memory_cycles
 from lstmsim.targets.multicore.execution.traced import in_rounds
 from lstmsim.targets.multicore.jobs.arrays import Pass, Shape, laid_out
 from lstmsim.targets.multicore.jobs.tail import tail_cycles, tail_runs, units_of
@@ -133,10 +133,13 @@ class _Tracer:
         units = list(units_of(one.hidden, threads))
         counts = self._drive(range(len(units)), [tail_runs(machine, one, each, step, batch) for each in units])
         compute = np.array([tail_cycles(machine, one, end - begin, batch) for begin, end in units])
-        cycles = core_cycles(machine, compute, counts).tolist()
+        cycles, paid = (each(machine, compute, counts).tolist() for each in (core_cycles, memory_cycles))
         lines = map(tuple, counts[:, len(COLUMNS) :].tolist())
         place = one.layer, one.direction
-        steps = [(TimedStep(*each, label="tail", place=place),) for each in zip(cycles, lines, strict=True)]
+        steps = [
+            (TimedStep(taken, own, label="tail", place=place, of_memory=of_memory),)
+            for taken, own, of_memory in zip(cycles, lines, paid, strict=True)
+        ]
         return (*steps, *((),) * (threads - len(units))), counts.sum(axis=0)
 
     def _drive(self, threads: Sequence[int], runs: Sequence[Runs]) -> _Counts:

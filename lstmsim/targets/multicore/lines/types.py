@@ -61,6 +61,7 @@ class TimedStep(NamedTuple):
     work: useful multiply-accumulates.
     label: for people.
     place: layer and direction, of a recurrent job; for people.
+    of_memory: how many of the cycles its core has only because of lines from and to memory; less than all.
     """
 
     cycles: int
@@ -69,6 +70,7 @@ class TimedStep(NamedTuple):
     work: int = 0
     label: str = ""
     place: tuple[int, ...] = ()
+    of_memory: int = 0
 
 
 @record

@@ -49,5 +49,6 @@ def figures_of(machine: Machine, work: GemmWork, trace: Trace) -> GemmFigures:
         waits=waits_of(times),
         counts=work.counts,
         compute=int(compute_of(machine, steps).sum()),
+        of_memory=int(times.of_memory.sum()),
         buffer_bytes=buffered,
     )

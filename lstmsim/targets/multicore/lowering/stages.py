@@ -1,14 +1,15 @@
 """From the stages of a run to the operations of a Program (docs/multicore.md, section 7).
 
-A step is an operation on the core of its thread, and behind it one on each memory where it has lines. Behind the steps
-of a stage stands the barrier: one cycle of a hidden unit of the first core, which waits for all of them. A barrier that
-takes no time is no operation, because a dependence takes a cycle at least: whatever comes then waits for all of them
-itself.
+A step is an operation on the core of its thread, and behind it one on each memory where it has lines. Cycles that the
+core has only because of lines of memory are no part of the operation: what comes next on the core waits for them, as it
+waits for the memories, so accounts find all of it under one name. Behind the steps of a stage stands the barrier: one
+cycle of a hidden unit of the first core, which waits for all of them. A barrier that takes no time is no operation,
+because a dependence takes a cycle at least: whatever comes then waits for all of them itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -35,7 +36,7 @@ class _End(NamedTuple):
     place: of its operation in the body.
     cycles: from its start until it is over.
     thread: whose it is; `NONE`: a barrier.
-    own: whether it is on the core of the thread, where operations follow each other anyway.
+    own: whether it is the end of an operation on the core of the thread, where operations follow each other anyway.
     """
 
     place: int
@@ -67,10 +68,12 @@ class _Before(NamedTuple):
     """A stage for which another one waits.
 
     ends: its last things; with a barrier, the barrier alone.
+    last: of each thread the ends of its last step.
     lag, phase: where it is, as of a `Dependence`. An earlier phase is meant with its last iteration.
     """
 
     ends: _Ends
+    last: Mapping[int, _Ends]
     lag: int = 0
     phase: int = NONE
 
@@ -104,12 +107,12 @@ def phases_of(machine: Machine, blocks: Sequence[Block], first: int = 0) -> tupl
     """
     writer = _StageWriter(machine, first)
     phases: list[Phase] = []
-    before: _Ends | None = None
+    before: _Before | None = None
     for number, block in enumerate(blocks):
         last = writer.layout(block.stages)[-1]
-        waits = [] if before is None else [_Before(before, phase=number - 1)]
+        waits = [] if before is None else [before._replace(phase=number - 1)]
         if block.repeat > 1:
-            waits.append(_Before(last, lag=1))
+            waits.append(last._replace(lag=1))
         phases.append(Phase(writer.body(block.stages, waits), block.repeat, block.mirrored, block.first_step))
         before = last
     return tuple(phases)
@@ -143,9 +146,9 @@ class _StageWriter:
     def __init__(self, machine: Machine, first: int) -> None:
         self._machine, self._first = machine, first
 
-    def layout(self, stages: Sequence[Stage]) -> list[_Ends]:
+    def layout(self, stages: Sequence[Stage]) -> list[_Before]:
         """Of each stage that for which the next one waits, by the places of operations in a body of these stages."""
-        ends: list[_Ends] = []
+        ends: list[_Before] = []
         size = 0
         for stage in stages:
             last: dict[int, _Ends] = {}
@@ -153,7 +156,7 @@ class _StageWriter:
                 last[thread] = self._ends(size, thread, step)
                 size += len(last[thread])
             barrier = self._machine.barrier(len(stage.steps))
-            ends.append([_End(size, barrier)] if barrier else list(chain.from_iterable(last.values())))
+            ends.append(_Before([_End(size, barrier)] if barrier else list(chain.from_iterable(last.values())), last))
             size += barrier > 0
         return ends
 
@@ -163,15 +166,15 @@ class _StageWriter:
         before: what the first of them waits for.
         """
         rows = BodyWriter()
-        for stage, ends in zip(stages, self.layout(stages), strict=True):
+        for stage, last in zip(stages, self.layout(stages), strict=True):
             self._write(rows, stage, before)
-            before = [_Before(ends)]
+            before = [last]
         return rows.body()
 
     def _ends(self, place: int, thread: int, step: TimedStep) -> _Ends:
         """What has to be over when a step ends whose first operation is at `place`."""
         parts = self._parts(thread, step)
-        ends = [_End(place, step.cycles, thread, own=True)]
+        ends = [_End(place, step.cycles, thread, own=not step.of_memory)]
         return ends + [_End(place + number, there, thread) for number, (_, _, there) in enumerate(parts, start=1)]
 
     def _parts(self, thread: int, step: TimedStep) -> Iterator[tuple[int, int, int]]:
@@ -194,8 +197,9 @@ class _StageWriter:
         for thread, number, step in _in_order(stage):
             for each in before if number == 0 else ():
                 _wait(rows, each, thread)
-            for end in last.get(thread, [])[1:]:
-                rows.need(None, end.place, end.cycles, cause=_MEMORY)
+            for end in last.get(thread, []):
+                if not end.own:
+                    rows.need(None, end.place, end.cycles, cause=_MEMORY)
             for end in ends[step.after] if step.after else ():
                 rows.need(None, end.place, end.cycles + self._machine.handover_cycles, cause=_CONTENTION)
             ends[thread, number] = last[thread] = self._ends(rows.size, thread, step)
@@ -209,9 +213,9 @@ class _StageWriter:
 
     def _step(self, rows: BodyWriter, thread: int, step: TimedStep, threads: int, frame: bool) -> None:
         """Write the operations of a step."""
-        core, cycles = rows.size, step.cycles
+        core, cycles = rows.size, step.cycles - step.of_memory
         rows.operation(
-            CORE, step.label, step.place, cycles, frame=frame, result_cycles=cycles, work=step.work, member=thread
+            CORE, step.label, step.place, cycles, frame=frame, result_cycles=step.cycles, work=step.work, member=thread
         )
         for domain, busy, there in self._parts(thread, step):
             rows.need(None, core, 1, cause=_MEMORY)
@@ -220,8 +224,7 @@ class _StageWriter:
 
 
 def _wait(rows: BodyWriter, before: _Before, thread: int) -> None:
-    """Let the first step of a thread wait for a stage before it."""
-    for end in before.ends:
-        if not (end.own and end.thread == thread):
-            cause = _MEMORY if end.thread == thread else _BARRIER
-            rows.need(None, end.place, end.cycles, before.lag, before.phase, before.phase != NONE, cause)
+    """Let the first step of a thread wait for a stage before it: for its own lines first, then for the others."""
+    own = [(end, _MEMORY) for end in before.last.get(thread, []) if not end.own]
+    for end, cause in (*own, *((end, _BARRIER) for end in before.ends if end.thread != thread)):
+        rows.need(None, end.place, end.cycles, before.lag, before.phase, before.phase != NONE, cause)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,9 +29,10 @@ class StepTimes:
 
     thread: whose step it is.
     start: when it began on its core.
-    done: when its core was through with it.
+    done: when its core was through with it, with the cycles that it has only because of lines of memory.
     end: when its lines were there too.
     free: from when on it could have begun: its thread's step before had ended, and its frame was there.
+    of_memory: how many cycles its core had only because of lines of memory.
     contended: whether it waits for another thread's step on its piece of C.
     """
 
@@ -40,6 +41,7 @@ class StepTimes:
     done: Numbers
     end: Numbers
     free: Numbers
+    of_memory: Numbers
     contended: Flags
 
 
@@ -67,7 +69,7 @@ def step_times(program: Program, trace: Trace, number: int = 0) -> StepTimes:
     times = StepTimes(**{name: column[order] for name, column in columns.items()})
     before = np.concatenate([[admitted], times.end[:-1]])
     before[np.diff(times.thread, prepend=-1) != 0] = admitted
-    return StepTimes(times.thread, times.start, times.done, times.end, np.maximum(before, times.free), times.contended)
+    return replace(times, free=np.maximum(before, times.free))
 
 
 def _of_phase(phase: Phase, threads: int, starts: Numbers, arrived: int, interval: int) -> StepTimes:
@@ -88,8 +90,10 @@ def _of_phase(phase: Phase, threads: int, starts: Numbers, arrived: int, interva
     start = starts[:, step]
     frames = [arrived + phase.step(iteration) * interval for iteration in range(phase.repeat)]
     free = np.where(frame[step] > 0, np.array(frames)[:, None], 0)
-    thread, contended = np.tile(member[step], phase.repeat), np.tile(_contended(body)[step], phase.repeat)
-    return StepTimes(thread, start.ravel(), (start + cycles[step]).ravel(), end.ravel(), free.ravel(), contended)
+    alike = (member[step], (result - cycles)[step], _contended(body)[step])
+    thread, of_memory, contended = (np.tile(each, phase.repeat) for each in alike)
+    done = (start + result[step]).ravel()
+    return StepTimes(thread, start.ravel(), done, end.ravel(), free.ravel(), of_memory, contended)
 
 
 def _contended(body: Body) -> Flags:

@@ -10,6 +10,7 @@ import pytest
 from lstmsim import engines, load_chip
 from lstmsim.errors import InputError
 from lstmsim.metrics.accounts import totals_of
+from lstmsim.program.cycles import CYCLE_NAMES
 from lstmsim.targets.multicore.cells import cell_work, refusal
 from lstmsim.targets.multicore.chip import CpuCore, MulticoreCpu
 from lstmsim.targets.multicore.jobs.arrays import Shape, laid_out, plans_of
@@ -154,6 +155,23 @@ def test_every_other_cell_does_all_its_products(name: str) -> None:
     job = job_of(Layer(cell(name), 12, 10), Layer(cell(name), 5, 12), steps=4, batch=2, threads=3)
     program = lower(chip_of(many_cores(4)), [job])
     assert int(totals_of(program, engines.run(program)).work.sum()) == job.macs
+
+
+@pytest.mark.parametrize("engine", engines.ENGINES)
+def test_lines_of_memory_are_memory_whoever_pays_for_them(engine: str) -> None:
+    """Cores that draw lines slowly, and cores that draw them at once from a memory that is no faster."""
+    layer = Layer(cell("lstm"), 96, 96)
+    chip = load_chip("xeon-gold-5122")
+    slow = replace(chip.cores[0], l2_sets=64)
+    shares = {}
+    for cycles in (slow.core_memory_cycles_per_line, 0):
+        cores = (replace(slow, core_memory_cycles_per_line=cycles),) * 4
+        program = lower(replace(chip, cores=cores, llc_sets=256), [job_of(layer)])
+        totals = totals_of(program, engines.run(program, engine))
+        named = dict(zip(CYCLE_NAMES, totals.cycles[:4].sum(axis=0).tolist(), strict=True))
+        shares[cycles] = named["memory"] / sum(named.values())
+        assert named["busy"] / sum(named.values()) < 1 - shares[cycles]
+    assert all(share > 0.5 for share in shares.values()), shares
 
 
 def test_cells_that_are_refused() -> None:
