@@ -267,7 +267,7 @@ def serving(result: Run, *, percentiles: Sequence[float] | None = None) -> Servi
         result.scenario,
         result.program,
         result.report,
-        result.trace if any(job.preempted for job in result.report.jobs) else None,
+        result.totals.pauses,
         slowdowns=True,
         percentiles=PERCENTILES if percentiles is None else percentiles,
     )

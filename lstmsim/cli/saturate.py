@@ -66,7 +66,7 @@ def _as_option(mistake: Mistake) -> Mistake:
     "--to", "high", metavar="RATE", type=float, help="Highest rate tried; default: the most that can be done."
 )
 @click.option("--tolerance", metavar="SHARE", type=float, default=0.01, show_default=True, help="Of the answer.")
-@click.option("--most-requests", metavar="N", type=int, help="Of one run; default: 1,000,000, with preemption 20,000.")
+@click.option("--most-requests", metavar="N", type=int, help="Of one run; default: 1,000,000.")
 @click.option(
     "--set", "overrides", metavar="PATH=VALUE", multiple=True, help="Change a value of the scenario; repeatable."
 )

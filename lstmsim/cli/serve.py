@@ -51,7 +51,7 @@ def command(
     """Serve the requests of the file SCENARIO one after another and show rates, latencies with intervals, and queues.
 
     The same to the cycle as `simulate --serving`, without a list of all jobs: memory does not grow with their number.
-    For clients who wait for their answers (`closed`) and for preemption use that. In the rows of --csv times are
+    For clients who wait for their answers (`closed`) use that. In the rows of --csv times are
     cycles; core -1 is a request that was turned away, at its start. If more than 8,192 requests are in the machine at
     once, it ends there: those that came are finished and counted, a remark says so, and the exit code is 0.
 

@@ -7,6 +7,9 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
+from numpy.typing import NDArray
+
 from lstmsim import engines, targets
 from lstmsim.comparison.as_it_can import as_it_can
 from lstmsim.comparison.first_step import begins_cold, first_cycles, wanted
@@ -19,7 +22,6 @@ from lstmsim.formats.tables.published import Measurement
 from lstmsim.metrics.measure import measure
 from lstmsim.metrics.report import Report
 from lstmsim.program.program import Program
-from lstmsim.program.trace import Trace
 from lstmsim.targets.registry import target_of
 from lstmsim.traffic.result import Serving
 from lstmsim.traffic.run_requests import collect
@@ -33,7 +35,7 @@ Progress = Callable[[int, int], None]
 #: Most jobs of which a chip says why it cannot run them.
 _MOST_REASONS = 10
 #: Makes the serving figures from a run: its scenario, program, report and trace (None: no job was preempted).
-Served = Callable[[Scenario, Program, Report, Trace | None], Serving]
+Served = Callable[[Scenario, Program, Report, NDArray[np.int64]], Serving]
 #: The scenario with its jobs as they come at a clock in MHz.
 AtClock = Callable[[float], Scenario]
 #: A row: its name and its jobs.
@@ -228,7 +230,7 @@ def _simulated(scenario: Scenario, engine: str, served: Served | None) -> tuple[
     totals = engines.totals(program, engine, check=False)
     report = measure(scenario, totals, engine)
     try:
-        own_latencies = _latencies(scenario, program, report, served)
+        own_latencies = _latencies(scenario, program, report, totals.pauses, served)
     except (
         InputError
     ) as error:  # a machine that runs these jobs, but cannot say what requests that keep coming ask of it
@@ -243,15 +245,15 @@ def _reasons(mistakes: Sequence[Mistake]) -> str:
     return "; ".join([*texts, *([f"and {more} more jobs"] if more > 0 else [])])
 
 
-def _latencies(scenario: Scenario, program: Program, report: Report, served: Served | None) -> Latencies | None:
+def _latencies(
+    scenario: Scenario, program: Program, report: Report, pauses: NDArray[np.int64], served: Served | None
+) -> Latencies | None:
     """The latencies of jobs that come over time; None for jobs that all come at once."""
     if arriving(scenario.jobs) == "at once":
         return None
-    paused = any(job.preempted for job in report.jobs)
-    trace = engines.run(program, report.engine, check=False) if paused else None
     if served is not None:
-        return latencies(served(scenario, program, report, trace), report)
-    return latencies(collect(scenario, program, report, None if trace is None else trace.pauses), report)
+        return latencies(served(scenario, program, report, pauses), report)
+    return latencies(collect(scenario, program, report, pauses), report)
 
 
 def _entry(report: Report) -> Entry:

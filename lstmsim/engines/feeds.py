@@ -44,6 +44,11 @@ class Feed(Protocol):
         which they came. More is asked for only when a group has been taken."""
         ...
 
+    def pauses(self) -> Ints:
+        """Give the pauses that have ended since they were asked for last, as rows of `Trace.pauses`: those of all tasks
+        of the groups so far are among them."""
+        ...
+
     def stop(self) -> None:
         """Let nothing more come, but for those that belong together with some that came already."""
 

@@ -120,7 +120,7 @@ def totals_of(program: Program, trace: Trace) -> Totals:
     cycles = np.array([_core_totals(program, trace, core) for core in range(len(program.cores))], dtype=np.int64)
     issues = np.bincount(trace.issue("core"), weights=trace.issue("count"), minlength=len(program.cores))
     work = np.array(useful_work(program, trace), dtype=np.int64)
-    return Totals(cycles.reshape(-1, len(CYCLE_NAMES)), work, issues.astype(np.int64), trace.tasks)
+    return Totals(cycles.reshape(-1, len(CYCLE_NAMES)), work, issues.astype(np.int64), trace.tasks, trace.pauses)
 
 
 def _core_totals(program: Program, trace: Trace, core: int) -> list[int]:

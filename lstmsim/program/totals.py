@@ -1,13 +1,13 @@
-"""The totals of a run, without its trace: cycles by name, work that was done, and when tasks ran."""
+"""The totals of a run, without its trace: cycles by name, work that was done, when tasks ran and paused."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.program.trace_tables import TASKS
+from lstmsim.program.trace_tables import PAUSES, TASKS
 
 __all__ = ["Totals"]
 
@@ -20,6 +20,7 @@ class Totals:
     work: useful multiply-accumulates of each core, shape (cores,).
     issues: issues of all units of each core, shape (cores,).
     tasks: what happened to each task, as in `Trace.tasks`.
+    pauses: when tasks had given up their threads, as in `Trace.pauses`.
 
     >>> cycles = np.array([[3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0]])
     >>> Totals(cycles, np.array([8]), np.array([3]), np.array([[0, 0, 0, 4, 0, 0, 0]])).makespan_cycles
@@ -30,6 +31,7 @@ class Totals:
     work: NDArray[np.int64]
     issues: NDArray[np.int64]
     tasks: NDArray[np.int64]
+    pauses: NDArray[np.int64] = field(default_factory=PAUSES.empty)
 
     @property
     def makespan_cycles(self) -> int:
@@ -43,7 +45,7 @@ class Totals:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Totals):
             return NotImplemented
-        names = ("cycles", "work", "issues", "tasks")
+        names = ("cycles", "work", "issues", "tasks", "pauses")
         return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
 
     __hash__ = None  # type: ignore[assignment]

@@ -150,6 +150,11 @@ class TraceBuilder:
         """The rows of some tasks as far as they are known; -1 everywhere before a task has left."""
         return self._tasks[numbers]
 
+    def pauses(self, first: int = 0) -> NDArray[np.int64]:
+        """The pauses so far, from the one that ended as number `first` on."""
+        width = len(PAUSES.names)
+        return np.array(self._pauses[width * first :], dtype=np.int64).reshape(-1, width)
+
     def seat(self, task: int, *, member: int, core: int, context: int) -> None:
         """Record that a task has this thread beside its first."""
         self._seats.extend((task, member, core, context))

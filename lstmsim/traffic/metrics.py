@@ -147,12 +147,14 @@ class Collector:
         alone: ArrayLike | None = None,
         cores: ArrayLike | None = None,
         stalls: ArrayLike | None = None,
+        paused: ArrayLike | None = None,
     ) -> None:
         """Take many requests at once, as sequences of one length.
 
         numbers, arrivals, starts, finishes, due, alone, cores, stalls: as the arguments of `add`.
         tenants: the names of their tenants, or their places among the `entries`; one name may stand for all.
         servers: on how many servers each ran, 0 if it was turned away at its start and finish; 1 unless given.
+        paused: for how many cycles each had no server between its start and its finish (`pause` says when).
         `InputError` if the lengths differ or times cannot be true.
 
         >>> collector = Collector(250)
@@ -163,7 +165,7 @@ class Collector:
         self._flush()
         number = np.asarray(numbers, dtype=np.int64)
         columns = [number, *(np.asarray(each, dtype=np.int64) for each in (arrivals, starts, finishes))]
-        for column, otherwise in ((due, NEVER), (servers, 1), (alone, 0), (cores, -1), (stalls, 1), (None, 0)):
+        for column, otherwise in ((due, NEVER), (servers, 1), (alone, 0), (cores, -1), (stalls, 1), (paused, 0)):
             given = np.full(len(number), otherwise) if column is None else np.asarray(column)
             columns.append(given.astype(np.int64, copy=False))
         names = [tenants] * len(number) if isinstance(tenants, str) else tenants
@@ -176,11 +178,15 @@ class Collector:
         rows, names, pauses = self._rows, self._names, self._pauses
         self._rows, self._names, self._pauses = [], [], []
         if rows:
-            self._pause(np.array(pauses, dtype=np.int64).reshape(-1, 3).T)
+            self.pause(np.array(pauses, dtype=np.int64).reshape(-1, 3).T)
             self._take(list(np.array(rows, dtype=np.int64).T), names)
 
-    def _pause(self, pauses: Ints) -> None:
-        """Move requests from running to waiting while they are paused."""
+    def pause(self, pauses: Ints) -> None:
+        """Move requests from running to waiting while they are paused.
+
+        pauses: rows of the cycles from which they had no server, to which they had none, and how many servers each
+            gives up; shape [3, pauses]. They are told before `add_many` is told of the requests.
+        """
         paused, resumed, servers = pauses
         one, length = np.ones(len(paused), dtype=np.int64), int((resumed - paused).sum())
         self._waited += length

@@ -77,6 +77,7 @@ class Tried:
     percentile_ms, half_width_ms: the judged percentile of all requests, and the half width of its 95 % interval.
     tenants: the verdicts on tenants with a bound of their own, by name.
     needs: how many requests it takes until the percentile has an interval; None: not known beforehand.
+    missing: why more requests would not help to tell, in words; empty: they might.
     """
 
     rate: float
@@ -90,6 +91,7 @@ class Tried:
     half_width_ms: float | None = None
     tenants: Mapping[str, Judged] = field(default_factory=dict)
     needs: int | None = None
+    missing: str = ""
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
@@ -119,6 +120,10 @@ def _between(saturation: Saturation) -> str:
     return f"; {several} it cannot be told"
 
 
+def _of_rates(number: int) -> str:
+    return "at 1 rate" if number == 1 else f"at {number} rates"
+
+
 def _rates(number: int) -> str:
     return "1 rate has" if number == 1 else f"{number} rates have"
 
@@ -130,7 +135,9 @@ def _remarks(saturation: Saturation) -> list[str]:
         lines.append("interrupted: the search was not done; more runs would draw the answer closer")
     if any(run.verdict == "unstable" and not run.requests for run in saturation.runs):
         lines.append("a load of 1 or more is unstable without a run: more work comes than the machine can do")
-    unclear = [run for run in saturation.runs if run.kept is None]
+    for missing, number in Counter(run.missing for run in saturation.runs if run.missing).items():
+        lines.append(f"undecided: {_of_rates(number)} {missing}")
+    unclear = [run for run in saturation.runs if run.kept is None and not run.missing]
     if unclear:
         few = [run for run in unclear if run.verdict == "too few"]
         needs = min((run.needs for run in few if run.needs is not None), default=0)

@@ -69,12 +69,17 @@ ENTRIES = st.fixed_dictionaries(
 
 @pytest.mark.needs_core
 @settings(max_examples=60)
-@given(st.lists(ENTRIES, min_size=1, max_size=4), st.sampled_from(["fcfs", "sjf", "edf", "priority"]), st.booleans())
-def test_it_is_the_simulation_of_all(entries: list[dict[str, Any]], dispatch: str, split: bool) -> None:
+@given(
+    st.lists(ENTRIES, min_size=1, max_size=4),
+    st.sampled_from(["fcfs", "sjf", "edf", "priority", "sjf+preempt", "edf+preempt", "priority+preempt"]),
+    st.booleans(),
+)
+def test_it_is_the_simulation_of_all(entries: list[dict[str, Any]], order: str, split: bool) -> None:
+    dispatch, _, preempts = order.partition("+")
     core = {"npe": 64, "ep": 4, "vp": 16, "count": 2, "threads": 2}
     chip = {"kind": "column-npu", "frequency_mhz": 100, "cores": [core]}
     jobs = [*entries, {**entries[0], "split": "rows", "cores": [0, 1]}] if split else entries
-    data = {"chip": chip, "dispatch": dispatch, "jobs": jobs}
+    data = {"chip": chip, "dispatch": dispatch, "preemption": bool(preempts), "jobs": jobs}
     whole = run(data)
     rows: list[Row] = []
     answer = serve(data, rows=rows.extend, window=64)
@@ -170,7 +175,6 @@ def test_memory_does_not_grow_with_the_number_of_requests() -> None:
         (("--requests", "0"), "requests: must be from 1 to 1,000,000,000, got 0"),
         (("--requests", "many"), "is not a valid integer"),
         (("--set", 'jobs.0.arrival={"kind": "closed", "clients": 2, "think_ms": 1}'), "clients wait for their answers"),
-        (("--set", "preemption=true", "--set", "dispatch=edf"), "does not follow pauses: use simulate --serving"),
         (("--until-half-width", "much"), "must be a share like 2% or 0.02, got 'much'"),
         (("--until-half-width", "100%"), "must be a share of the value from 1e-06 to below 1, got 1"),
         (("--percentile", "100"), "--percentile: must be above 0 and below 100, got 100\n"),

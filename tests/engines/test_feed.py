@@ -69,9 +69,11 @@ def test_a_feed_gives_what_the_whole_gives(Feed: type[FastFeed | ReferenceFeed],
         return
     feed = Feed(program, chunks(coming, chunk), window=window)
     found = np.full((len(coming), len(TASKS.names)), -9)
-    last = 0
+    last, pauses = 0, list[list[int]]()
     for numbers, own, rows in feed.results():
         found[numbers] = rows
+        pauses += feed.pauses().tolist()
+        assert rows[:, 5].tolist() == [sum(each[0] == number for each in pauses) for number in numbers.tolist()]
         assert own.tolist() == [coming[number][1] for number in numbers]
         ends = np.where(rows[:, 3] < 0, rows[:, 2], rows[:, 3])
         assert (np.diff(ends, prepend=last) >= 0).all()
@@ -80,6 +82,7 @@ def test_a_feed_gives_what_the_whole_gives(Feed: type[FastFeed | ReferenceFeed],
         assert window < 64, "more than those were in the machine at once"
         return
     assert np.array_equal(found, expected.tasks)
+    assert sorted(pauses) == sorted(expected.pauses.tolist())
     assert np.array_equal(feed.totals().cycles, expected.cycles)
     assert np.array_equal(feed.totals().work, expected.work)
     assert feed.makespan_cycles == expected.makespan_cycles
@@ -103,7 +106,8 @@ def told(
 
     feed = Feed(program, count(), window=window)
     for number, group in enumerate(feed.results(), 1):
-        said += [asked, *(each.tolist() for each in group), feed.full_at, feed.makespan_cycles]
+        pauses = sorted(feed.pauses().tolist())
+        said += [asked, *(each.tolist() for each in group), pauses, feed.full_at, feed.makespan_cycles]
         if number == stop:
             feed.stop()
     totals = feed.totals()

@@ -37,8 +37,8 @@ class Inside:
         #: Of each template, cycles alone and whether it ever stalls; -1 before one of its requests is done.
         self._alone: Ints = np.full((2, len(jobs)), -1)
         self._came = 0
-        #: Numbers of the requests inside, ascending, with their due times and tenants.
-        self._inside: Ints = np.zeros((3, 0), dtype=np.int64)
+        #: Numbers of the requests inside, ascending, with their due times, their tenants, and for how long they paused.
+        self._inside: Ints = np.zeros((4, 0), dtype=np.int64)
 
     def chunks(self) -> Iterator[Ints]:
         """Give what comes as a `Feed` takes it."""
@@ -48,7 +48,8 @@ class Inside:
             due = np.where(deadlines < 0, NEVER, batch.arrival + deadlines)
             numbers = np.arange(self._came, self._came + len(due))
             self._came += len(due)
-            self._inside = np.concatenate([self._inside, np.stack([numbers, due, batch.tenant])], axis=1)
+            more = np.stack([numbers, due, batch.tenant, np.zeros_like(due)])
+            self._inside = np.concatenate([self._inside, more], axis=1)
             yield np.stack([batch.arrival, batch.template, self._ranks(batch, deadlines)], axis=1)
 
     def _ranks(self, batch: Batch, deadlines: Ints) -> Ints:
@@ -64,6 +65,16 @@ class Inside:
             keys[of_kind] = key + (batch.arrival[of_kind] if from_arrival else 0)
         return keys
 
+    def pause(self, collector: Collector, pauses: Ints) -> None:
+        """Hand pauses to the collector, and note them with their requests.
+
+        pauses: as `Feed.pauses` gives them.
+        """
+        numbers, _, _, since, until = pauses.T
+        np.add.at(self._inside[3], np.searchsorted(self._inside[0], numbers), until - since)
+        # a request that may pause has one thread
+        collector.pause(np.stack([since, until, np.ones_like(since)]))
+
     def collect(self, collector: Collector, numbers: Ints, templates: Ints, table: Ints) -> Ints:
         """Hand requests that are done to the collector, and give the places of their tenants.
 
@@ -72,6 +83,7 @@ class Inside:
         places = np.searchsorted(self._inside[0], numbers)
         due: Ints = self._inside[1, places]
         tenants: Ints = self._inside[2, places]
+        paused: Ints = self._inside[3, places]
         self._inside = np.delete(self._inside, places, axis=1)
         core, _, start, finish, arrived, _, taken = table.T
         served = core >= 0
@@ -87,6 +99,7 @@ class Inside:
             alone=alone,
             cores=core,
             stalls=stalls,
+            paused=paused,
         )
         return tenants
 

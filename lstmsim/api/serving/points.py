@@ -23,7 +23,7 @@ from lstmsim.traffic.load_latency import CDF, Measured, measured
 __all__ = ["Asked", "compute", "key_of", "run_point"]
 
 #: To be raised when a point is measured in another way than before.
-_FORMAT = "lstmsim load-latency point 1"
+_FORMAT = "lstmsim load-latency point 2"
 #: The percentile whose interval may be waited for is the last one.
 _WANTED = (*(each for each in CDF if each != 99.0), 99.0)
 
@@ -48,7 +48,7 @@ class Asked:
 
 def run_point(asked: Asked) -> Measured:
     """Make the run."""
-    serving = serve_on_horizon(
+    served = serve_on_horizon(
         asked.scenario,
         asked.requests,
         asked.overrides,
@@ -56,7 +56,7 @@ def run_point(asked: Asked) -> Measured:
         until_half_width=asked.until_half_width,
         most_requests=asked.most,
     )
-    return measured(serving)
+    return measured(served.serving)
 
 
 def key_of(asked: Asked) -> str:

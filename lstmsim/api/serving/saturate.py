@@ -10,7 +10,7 @@ from typing import Any
 from lstmsim.api.arguments import refuse, wrong_number, wrong_whole
 from lstmsim.api.loading import Path, Source, drawn_anew
 from lstmsim.api.serving.capacity import Capacity, capacity_of, load_of
-from lstmsim.api.serving.horizon import MOST_SIMULATED, serve_on_horizon
+from lstmsim.api.serving.horizon import serve_on_horizon
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.scenario.rates import rate_overrides, rates_of
 from lstmsim.formats.scenario.requests import load_requests
@@ -74,7 +74,7 @@ def saturate(
     low, high: rates per second between which to search; unless given, a hundredth of the most that the machine can
     possibly do, and all of it; `high` is never more.
     tolerance: how near certain rates come to each other, or to an undecided one, as a share of the higher.
-    most_requests: of one run; 1,000,000, with preemption 20,000, unless given.
+    most_requests: of one run; 1,000,000 unless given.
     overrides: texts like `"chip.cores.0.ep=16"`.
     progress: is called with runs done and about how many there will be.
 
@@ -98,7 +98,7 @@ def saturate(
     low = bound / 100 if low is None else low
     high = bound if high is None else min(high, bound)
     check_search(low, high, tolerance, asked.all_bounds)
-    runs = _Runs(asked, rates, capacity, _sizes(percentile, most_requests, asked.preempts))
+    runs = _Runs(asked, rates, capacity, _sizes(percentile, most_requests))
     try:
         return _answer(asked, capacity, _search(runs, low, high, tolerance, progress))
     except SearchInterrupted as stopped:
@@ -160,7 +160,6 @@ class _Asked:
     bound_ms: float | None
     bounds_ms: dict[str, float]
     percentile: float
-    preempts: bool = False
     #: Names of the tenants whose requests may be turned away.
     leaving: set[str] = field(default_factory=set)
     #: Of all requests, how many belong to the rarest tenant that has a bound.
@@ -188,7 +187,6 @@ class _Asked:
                 wrong.append(Mistake(f"bound of {name!r}", f"there is no job entry of that name{hint}"))
         if wrong:
             raise InputError(wrong)
-        self.preempts = any(job.preempts for job in jobs)
         self.leaving = {job.tenant for job in jobs if job.may_leave}
         if self.leaving:
             # Those that only a file of arrivals names may be of any entry.
@@ -199,11 +197,11 @@ class _Asked:
         return capacity_of(self.scenario, self.overrides)
 
 
-def _sizes(percentile: float, most: int | None, preempts: bool) -> tuple[int, int]:
+def _sizes(percentile: float, most: int | None) -> tuple[int, int]:
     """Give the fewest and the most requests of a run."""
     if most is not None and most < 1:
         raise InputError(Mistake("most_requests", f"must be at least 1, got {most}"))
-    limit = (MOST_SIMULATED if preempts else MOST_REQUESTS) if most is None else most
+    limit = MOST_REQUESTS if most is None else most
     return min(limit, max(FIRST_REQUESTS, ceil(_BEYOND / (1 - percentile / 100)))), limit
 
 
@@ -226,7 +224,7 @@ class _Runs:
         tried = None
         for size in sizes:
             tried = self._tried(rate, load, size, size == sizes[-1])
-            if tried.kept is not None:
+            if tried.kept is not None or tried.missing:
                 break
         assert tried is not None
         return replace(tried, needs=needs)
@@ -254,11 +252,15 @@ class _Runs:
     def _tried(self, rate: float, load: float, size: int, last: bool) -> Tried:
         overrides = [*self.asked.overrides, *rate_overrides(self.rates, rate)]
         wanted = tuple(sorted({99.0, self.asked.percentile}))
-        serving = serve_on_horizon(self.asked.scenario, size, overrides, wanted)
+        served = serve_on_horizon(self.asked.scenario, size, overrides, wanted)
+        serving = served.serving
         came = serving.requests + serving.turned_away
         away = serving.turned_away / came
-        # With fewer than were asked for, more were in the machine at once than it has room for.
-        if came < size or (serving.verdict == "unstable" and last):
+        if served.full_at is not None:
+            # one giant burst may be the cause: where a run is cut off says nothing of what comes behind
+            text = f"more than {served.window:,} requests were in the machine at once, where the run ended"
+            return Tried(rate, None, None, away, "cannot tell", came, load, missing=text)
+        if serving.verdict == "unstable" and last:
             return Tried(rate, None, VERDICTS["unstable"], away, "unstable", came, load)
         widths = 1.0 if last else _EARLY
         every = self._judged(serving, serving.latency, None, serving.requests, serving.turned_away, widths)

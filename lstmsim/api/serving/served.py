@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from lstmsim.api.serving.alone import Alones
 from lstmsim.api.serving.offered import traffic_of
 from lstmsim.metrics.report import Report
 from lstmsim.program.program import Program
-from lstmsim.program.trace import Trace
 from lstmsim.traffic.latencies import PERCENTILES
 from lstmsim.traffic.result import Serving
 from lstmsim.traffic.run_requests import collect
@@ -21,7 +23,7 @@ def served(
     scenario: Scenario,
     program: Program,
     report: Report,
-    trace: Trace | None = None,
+    pauses: NDArray[np.int64] | None = None,
     *,
     slowdowns: bool = False,
     percentiles: Sequence[float] = PERCENTILES,
@@ -29,7 +31,7 @@ def served(
     """Give latencies, intervals, offered load and verdict of a run.
 
     scenario, program, report: of the run.
-    trace: of the run; None if no job was preempted.
+    pauses: as in `Totals.pauses`; None: no job was preempted.
     slowdowns: simulate each kind of job alone for the slowdowns, too.
     percentiles: of latencies and waits.
 
@@ -41,7 +43,6 @@ def served(
     >>> figures.verdict, figures.load.offered > 1
     ('unstable', True)
     """
-    pauses = None if trace is None else trace.pauses
     alone = None
     if slowdowns:
         alones = Alones(scenario.chip)

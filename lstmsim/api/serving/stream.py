@@ -26,7 +26,6 @@ from lstmsim.traffic.result import Entry, Serving
 from lstmsim.traffic.run_requests import coarse_cores
 from lstmsim.traffic.statistics import Interval
 from lstmsim.units import tops
-from lstmsim.workload.scenario import Job
 
 __all__ = ["ENDS", "MOST_REQUESTS", "Row", "Served", "check_wanted", "serve", "serve_loaded"]
 
@@ -119,7 +118,7 @@ def serve(
     window: how many requests may be in the machine at once, one for each kind at least; with more, serving ends there.
     percentiles: of the latencies.
     until_half_width: go on until the 95 % intervals of mean and last percentile are within that share of their values.
-    `InputError` as for a simulation, and for clients who wait for answers and preemption, which need a simulation.
+    `InputError` as for a simulation, and for clients who wait for answers, which need a simulation.
 
     >>> arrival = {"kind": "poisson", "rate_per_second": 1e5}
     >>> jobs = [{"model": "lstm-256", "steps": 1, "count": 50, "arrival": arrival}]
@@ -154,10 +153,10 @@ def serve_loaded(
 
     asked: the requests.
     rows, progress, window, percentiles, until_half_width: as for `serve`, after `check_wanted`.
-    `InputError` for preemption, and for a window that is too small.
+    `InputError` for a window that is too small.
     """
     chip, jobs = asked.scenario.chip, asked.scenario.jobs
-    _check_jobs(jobs, window)
+    refuse(wrong_whole("window", window, len(jobs), MOST_WINDOW))
     program = targets.lower(chip, jobs, templates=True)
     traffic = traffic_of(asked.scenario, asked.count)
     collector = Collector(
@@ -170,6 +169,7 @@ def serve_loaded(
     known, done = Inside(asked), 0
     feed = engines.feed(program, known.chunks(), window=window)
     for numbers, templates, table in feed.results():
+        known.pause(collector, feed.pauses())
         tenants = known.collect(collector, numbers, templates, table)
         done += len(numbers)
         if rows is not None:
@@ -198,12 +198,6 @@ def _served(feed: Feed, asked: Requests, serving: Serving) -> Served:
         asked=asked.count,
         window=feed.window,
     )
-
-
-def _check_jobs(jobs: Sequence[Job], window: int) -> None:
-    refuse(wrong_whole("window", window, len(jobs), MOST_WINDOW))
-    if any(job.preempts for job in jobs):
-        raise InputError(Mistake("preemption", "a stream of requests does not follow pauses: use simulate --serving"))
 
 
 def check_wanted(percentiles: Sequence[float], until_half_width: float | None, requests: int | None = None) -> None:

@@ -17,7 +17,7 @@ from lstmsim.engines.feeds import WINDOW, Batches, Group, Ints, check_templates
 from lstmsim.program.flatten import flat_of
 from lstmsim.program.program import Program
 from lstmsim.program.totals import Totals
-from lstmsim.program.trace_tables import TASKS
+from lstmsim.program.trace_tables import PAUSES, TASKS
 from lstmsim.program.validate import validate
 
 __all__ = ["Feed"]
@@ -71,6 +71,12 @@ class Feed:
                 yield over[:, 0], over[:, 1], over[:, 2:]
             if outcome is Outcome.HUNGRY:
                 self._refill()
+
+    def pauses(self) -> Ints:
+        """Pauses of tasks that have ended since they were asked for last; see `lstmsim.engines.feeds.Feed`."""
+        rows = self.machine.table(Table.PAUSES, len(PAUSES.names))
+        self.machine.clear(Table.PAUSES)
+        return rows
 
     def stop(self) -> None:
         """Let nothing more come, but for those that belong together with some that came already."""

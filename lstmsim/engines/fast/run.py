@@ -13,7 +13,7 @@ from lstmsim.program.flatten import flat_of
 from lstmsim.program.program import Program
 from lstmsim.program.totals import Totals
 from lstmsim.program.trace import Trace
-from lstmsim.program.trace_tables import TABLES, TASKS
+from lstmsim.program.trace_tables import PAUSES, TABLES, TASKS
 from lstmsim.program.validate import validate
 
 __all__ = ["COUNTS", "finish", "run", "totals"]
@@ -59,4 +59,5 @@ def totals(program: Program | FlatProgram, *, check: bool = True) -> Totals:
     machine = _ran(program, keep=False, check=check)
     tasks = machine.table(Table.TASKS, len(TASKS.names))
     counted = machine.totals(int(TASKS.of(tasks, "finish").max(initial=0)), COUNTS)
-    return Totals(counted[:, :-2], counted[:, -2], counted[:, -1], tasks)
+    pauses = PAUSES.ordered(machine.table(Table.PAUSES, len(PAUSES.names)))
+    return Totals(counted[:, :-2], counted[:, -2], counted[:, -1], tasks, pauses)

@@ -61,7 +61,8 @@ class Feed:
         validate(program)
         self.machine, self.batches = _FedMachine(program), Batches(chunks)
         self.window = max(window, len(program.tasks))
-        self.makespan_cycles = 0
+        #: How many pauses have been told, and the last finish.
+        self.told = self.makespan_cycles = 0
         #: Numbers of the tasks that are in the machine, and the templates of all.
         self.inside: Ints = np.zeros(0, dtype=np.int64)
         self.templates: Ints = np.zeros(0, dtype=np.int64)
@@ -95,6 +96,12 @@ class Feed:
                 yield numbers[done], self.templates[numbers[done]], rows[done]
             if more:
                 self._fill()
+
+    def pauses(self) -> Ints:
+        """Pauses of tasks that have ended since they were asked for last; see `lstmsim.engines.feeds.Feed`."""
+        new = self.machine.trace.pauses(self.told)
+        self.told += len(new)
+        return new
 
     def stop(self) -> None:
         """Let nothing more come, but for those that belong together with some that came already."""

@@ -58,7 +58,7 @@ def test_every_policy_has_the_same_requests() -> None:
             f"jobs.{at}.arrival.rate_per_second={rate!r}"
             for at, rate in ((0, answer.points[1].rate_per_second / 2), (1, answer.points[1].rate_per_second / 2))
         ],
-    )
+    ).serving
     assert answer.points[1].measured.mean.value_ms == by_hand.ms(by_hand.latency.mean.value)  # type: ignore[union-attr]
 
 

@@ -83,7 +83,7 @@ def test_the_answer_is_within_three_percent_of_serve_by_hand(
 
     def by_hand(rate: float) -> float:
         changes = rate_overrides(rates_of(scenario), rate)
-        latency = serve_on_horizon(scenario, 1_000_000, changes).tenants[tenant].latency
+        latency = serve_on_horizon(scenario, 1_000_000, changes).serving.tenants[tenant].latency
         assert latency is not None
         return latency.p99.value / 260e3
 
@@ -117,18 +117,41 @@ def test_an_undecided_rate_is_neither_kept_nor_broken() -> None:
     assert answer.rate is None or answer.rate < answer.undecided[0]
 
 
-def test_preemption_is_simulated_on_the_same_horizon() -> None:
+def test_preemption_has_the_same_horizon() -> None:
     chip = {"chip": ONE_THREAD, "dispatch": "sjf"}
     jobs = tenants()["jobs"]
-    served, simulated = (
-        serve_on_horizon(chip | {"jobs": jobs, "preemption": preempts}, 500) for preempts in (False, True)
+    plain, preempting = (
+        serve_on_horizon(chip | {"jobs": jobs, "preemption": preempts}, 500).serving for preempts in (False, True)
     )
-    assert {name: each.requests for name, each in served.tenants.items()} == {
-        name: each.requests for name, each in simulated.tenants.items()
+    assert {name: each.requests for name, each in plain.tenants.items()} == {
+        name: each.requests for name, each in preempting.tenants.items()
     }
     answer = saturate(chip | {"jobs": jobs, "preemption": True}, 5.0, most_requests=500, tolerance=0.5)
     assert answer.bound_per_second is not None
     assert max(run.requests for run in answer.runs) == 500
+
+
+@pytest.mark.needs_core
+def test_requests_of_one_rank_preempt_nobody_in_a_run_of_any_length() -> None:
+    """The known answer of one server stands whether jobs could pause or not, with more than 20,000 requests too."""
+    full = capacity_of(SMALL).bound_per_second
+    search = {"low": 0.9 * full, "high": 0.95 * full, "tolerance": 0.5, "percentile": 90.0, "most_requests": 60_000}
+    plain = saturate(SMALL, 1.0, **search)  # type: ignore[arg-type]
+    assert saturate(SMALL | {"dispatch": "priority", "preemption": True}, 1.0, **search) == plain  # type: ignore[arg-type]
+    assert max(run.requests for run in plain.runs) > 20_000
+    assert plain.rate == search["high"]
+
+
+@pytest.mark.needs_core
+def test_a_run_that_has_no_room_for_a_burst_says_nothing_of_what_comes_behind() -> None:
+    """Twenty requests come for each that is served, some 20,000 in a row, and then none for long: a load of 0.2."""
+    full = capacity_of(SMALL).bound_per_second
+    bursts = {"kind": "bursty", "on_rate_per_second": 20 * full, "mean_on_ms": 1e6 / full}
+    jobs = [{**SMALL["jobs"][0], "arrival": bursts | {"mean_off_ms": 99 * bursts["mean_on_ms"]}}]
+    ends = {"low": 19 * full, "high": 20 * full, "tolerance": 0.5, "percentile": 99.9}
+    answer = saturate({"chip": ONE_THREAD, "jobs": jobs}, 1e3, **ends, most_requests=60_000)
+    assert {(run.verdict, run.kept) for run in answer.runs} == {("cannot tell", None)}
+    assert "more than 8,192 requests were in the machine at once, where the run ended" in answer.to_text()
 
 
 @pytest.mark.parametrize(
