@@ -267,7 +267,7 @@ def serving(result: Run, *, percentiles: Sequence[float] | None = None) -> Servi
         result.scenario,
         result.program,
         result.report,
-        result.totals.pauses,
+        result.totals,
         slowdowns=True,
         percentiles=PERCENTILES if percentiles is None else percentiles,
     )

@@ -7,9 +7,6 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import partial
 
-import numpy as np
-from numpy.typing import NDArray
-
 from lstmsim import engines, targets
 from lstmsim.comparison.as_it_can import as_it_can
 from lstmsim.comparison.first_step import begins_cold, first_cycles, wanted
@@ -22,6 +19,7 @@ from lstmsim.formats.tables.published import Measurement
 from lstmsim.metrics.measure import measure
 from lstmsim.metrics.report import Report
 from lstmsim.program.program import Program
+from lstmsim.program.totals import Totals
 from lstmsim.targets.registry import target_of
 from lstmsim.traffic.result import Serving
 from lstmsim.traffic.run_requests import collect
@@ -35,7 +33,7 @@ Progress = Callable[[int, int], None]
 #: Most jobs of which a chip says why it cannot run them.
 _MOST_REASONS = 10
 #: Makes the serving figures from a run: its scenario, program, report and trace (None: no job was preempted).
-Served = Callable[[Scenario, Program, Report, NDArray[np.int64]], Serving]
+Served = Callable[[Scenario, Program, Report, Totals], Serving]
 #: The scenario with its jobs as they come at a clock in MHz.
 AtClock = Callable[[float], Scenario]
 #: A row: its name and its jobs.
@@ -230,7 +228,7 @@ def _simulated(scenario: Scenario, engine: str, served: Served | None) -> tuple[
     totals = engines.totals(program, engine, check=False)
     report = measure(scenario, totals, engine)
     try:
-        own_latencies = _latencies(scenario, program, report, totals.pauses, served)
+        own_latencies = _latencies(scenario, program, report, totals, served)
     except (
         InputError
     ) as error:  # a machine that runs these jobs, but cannot say what requests that keep coming ask of it
@@ -246,14 +244,14 @@ def _reasons(mistakes: Sequence[Mistake]) -> str:
 
 
 def _latencies(
-    scenario: Scenario, program: Program, report: Report, pauses: NDArray[np.int64], served: Served | None
+    scenario: Scenario, program: Program, report: Report, totals: Totals, served: Served | None
 ) -> Latencies | None:
     """The latencies of jobs that come over time; None for jobs that all come at once."""
     if arriving(scenario.jobs) == "at once":
         return None
     if served is not None:
-        return latencies(served(scenario, program, report, pauses), report)
-    return latencies(collect(scenario, program, report, pauses), report)
+        return latencies(served(scenario, program, report, totals), report)
+    return latencies(collect(scenario, program, report, totals.pauses), report)
 
 
 def _entry(report: Report) -> Entry:

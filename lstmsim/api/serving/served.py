@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
 from lstmsim.api.serving.alone import Alones
 from lstmsim.api.serving.offered import traffic_of
 from lstmsim.metrics.report import Report
 from lstmsim.program.program import Program
+from lstmsim.program.totals import Totals
 from lstmsim.traffic.latencies import PERCENTILES
 from lstmsim.traffic.result import Serving
 from lstmsim.traffic.run_requests import collect
@@ -23,7 +21,7 @@ def served(
     scenario: Scenario,
     program: Program,
     report: Report,
-    pauses: NDArray[np.int64] | None = None,
+    totals: Totals | None = None,
     *,
     slowdowns: bool = False,
     percentiles: Sequence[float] = PERCENTILES,
@@ -31,7 +29,7 @@ def served(
     """Give latencies, intervals, offered load and verdict of a run.
 
     scenario, program, report: of the run.
-    pauses: as in `Totals.pauses`; None: no job was preempted.
+    totals: of the run; None if no job was preempted.
     slowdowns: simulate each kind of job alone for the slowdowns, too.
     percentiles: of latencies and waits.
 
@@ -48,4 +46,5 @@ def served(
         alones = Alones(scenario.chip)
         alone = [(each.latency_cycles, each.stalls) for each in map(alones, scenario.jobs)]
     traffic = traffic_of(scenario)
+    pauses = None if totals is None else totals.pauses
     return collect(scenario, program, report, pauses, alone, traffic=traffic, percentiles=percentiles)
