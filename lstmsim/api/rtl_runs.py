@@ -173,5 +173,5 @@ def slow_words(scenario: Scenario, simulator: str) -> str:
 
 def refuse_folder(folder: str, verify: bool) -> None:
     """`InputError` for a folder that cannot be written, and for a log in it that others wrote: it would be lost."""
-    foreign = verify and not os.path.exists(os.path.join(folder, LIST))
-    check_folder(folder, {LOG: ""} if foreign else {})
+    own = os.path.exists(os.path.join(folder, LIST))
+    check_folder(folder, {LOG: ""} if verify else {}, replace=own)

@@ -2,6 +2,10 @@
 
 A list of the files (`files.sha256`, as `sha256sum` writes it) lies beside them. By it a later call knows which files
 are its own, which of them somebody has changed since, and which are no longer needed.
+
+Nothing outside the folder is touched. Whatever is read, replaced or removed is a regular file whose parents are real
+folders: a symbolic link, a pipe or a file in the place of one is refused before anything is written, and a line of the
+list that leads through one counts for nothing.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ import hashlib
 import os
 import secrets
 import shutil
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
@@ -45,7 +50,8 @@ def check_folder(folder: str, names: Mapping[str, object], *, replace: bool = Fa
     names: paths of the files in it, with `/`; what they are mapped to does not matter.
     replace: whether files that others wrote may be replaced.
 
-    `InputError` if it cannot be written, a file is an input, or stands there and was not written by lstmsim.
+    `InputError` if it cannot be written, a file is an input, or stands there and was not written by lstmsim; if a parent
+    of a file is no real folder (a file, a symbolic link), or something else stands in the place of a file.
     """
     real = os.path.realpath(folder)
     around = real if os.path.isdir(real) else os.path.dirname(real)
@@ -55,17 +61,20 @@ def check_folder(folder: str, names: Mapping[str, object], *, replace: bool = Fa
         raise InputError(Mistake(folder, f"there is no folder {around}"))
     if not os.access(around, os.W_OK):
         raise InputError(Mistake(folder, f"no permission to write {around}"))
-    known, mistakes = _list(real), []
+    known, mistakes = _list(real), list(_in_the_way(folder, real, LIST))
+    # without a list that can be read, nothing is known of who wrote a file
+    replaceable = replace or bool(mistakes)
     for name in names:
-        path = os.path.join(real, *name.split("/"))
+        path = _path(real, name)
         refuse_if_read(path)
-        if os.path.isdir(path):
-            mistakes.append(Mistake(os.path.join(folder, name), "is a folder, expected a file"))
-        elif os.path.lexists(path) and name not in known and not replace:
+        found = list(_in_the_way(folder, real, name))
+        if not found and os.path.lexists(path) and name not in known and not replaceable:
             text = "stands there and was not written by lstmsim: expected another folder, or --replace"
-            mistakes.append(Mistake(os.path.join(folder, name), text))
+            found.append(Mistake(os.path.join(folder, name), text))
+        mistakes += found
     if mistakes:
-        raise InputError(mistakes)
+        # what stands in the place of a folder is in the way of all its files, and told once
+        raise InputError(list(dict.fromkeys(mistakes)))
 
 
 def write_folder(folder: str, files: Mapping[str, str], *, replace: bool = False) -> Written:
@@ -91,9 +100,7 @@ def write_folder(folder: str, files: Mapping[str, str], *, replace: bool = False
     real = os.path.realpath(folder)
     known = _list(real)
     new = {name: _digest(text.encode()) for name, text in files.items()}
-    changed = {
-        name for name, digest in known.items() if _digest_of(_path(real, name)) not in (None, digest, new.get(name))
-    }
+    changed = {name for name, digest in known.items() if _digest_of(real, name) not in (None, digest, new.get(name))}
     kept = tuple(name for name in files if name in changed and not replace)
     ready = {name: text for name, text in files.items() if name not in kept}
     ready[LIST] = "".join(f"{digest}  {name}\n" for name, digest in sorted(new.items()))
@@ -138,31 +145,70 @@ def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _digest_of(path: str) -> str | None:
-    """The SHA-256 of a file; None: it is not there."""
+def _in_the_way(folder: str, real: str, name: str) -> Iterator[Mistake]:
+    """Tell what keeps a file from standing in a folder: the first part of its path that is not what it must be.
+
+    folder, real: the folder as the user wrote it, and without symbolic links.
+    name: path of the file in it.
+    """
+    parts = name.split("/")
+    for end in range(1, len(parts) + 1):
+        path, is_file = os.path.join(real, *parts[:end]), end == len(parts)
+        if not os.path.lexists(path):
+            return
+        mode = os.lstat(path).st_mode
+        if not (stat.S_ISREG(mode) if is_file else stat.S_ISDIR(mode)):
+            text = f"is {_kind(mode)}, expected {'a file' if is_file else 'a folder'}"
+        elif not is_file and not os.access(path, os.W_OK):
+            text = "no permission to write into this folder"
+        else:
+            continue
+        yield Mistake(os.path.join(folder, *parts[:end]), text)
+        return
+
+
+def _kind(mode: int) -> str:
+    """Say what stands at a path."""
+    kinds = ((stat.S_ISLNK, "a symbolic link"), (stat.S_ISDIR, "a folder"), (stat.S_ISREG, "a file"))
+    return next((words for is_one, words in kinds if is_one(mode)), "a device, a pipe or a socket")
+
+
+def _content(real: str, name: str) -> bytes | None:
+    """The content of a regular file in a folder; None: there is none, or the way to it leaves the folder."""
+    path = _path(real, name)
+    if not os.path.lexists(path) or any(_in_the_way(real, real, name)):
+        return None
     try:
         with open(path, "rb") as file:
-            return _digest(file.read())
+            return file.read()
     except OSError:
         return None
 
 
+def _digest_of(real: str, name: str) -> str | None:
+    """The SHA-256 of a regular file in a folder; None: it is not there."""
+    content = _content(real, name)
+    return None if content is None else _digest(content)
+
+
 def _list(real: str) -> dict[str, str]:
     """The files that an earlier call wrote into a folder, with their SHA-256, the list itself among them."""
+    content = _content(real, LIST)
     try:
-        with open(os.path.join(real, LIST), encoding="utf-8") as file:
-            lines = file.read().splitlines()
-    except (OSError, UnicodeDecodeError):
+        lines = [] if content is None else content.decode().splitlines()
+    except UnicodeDecodeError:
+        lines = []
+    if content is None or not lines:
         return {}
     pairs = [line.split("  ", 1) for line in lines if "  " in line]
     known = {name: digest for digest, name in pairs if not os.path.isabs(name) and ".." not in name.split("/")}
-    return {**known, LIST: _digest_of(os.path.join(real, LIST)) or ""}
+    return {**known, LIST: _digest(content)}
 
 
 def _removed(real: str, name: str) -> bool:
     """Remove a file, and the folders that are empty then; whether it was there."""
     path = _path(real, name)
-    if not os.path.isfile(path):
+    if _content(real, name) is None:
         return False
     os.unlink(path)
     above = os.path.dirname(path)

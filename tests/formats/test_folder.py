@@ -100,6 +100,73 @@ def test_a_list_leads_nowhere_else() -> None:
     assert Path("precious.txt").read_text() == "1"
 
 
+def in_place_of(kind: str, path: Path, target: Path) -> None:
+    """Put a file, a symbolic link or a pipe at a path."""
+    if kind == "file":
+        path.write_text("mine")
+    elif kind == "link":
+        path.symlink_to(target)
+    else:
+        os.mkfifo(path)
+
+
+WORDS = {"file": "is a file", "link": "is a symbolic link", "pipe": "is a device, a pipe or a socket"}
+
+
+@pytest.mark.parametrize("replace", [False, True])
+@pytest.mark.parametrize("kind", ["file", "link", "pipe"])
+def test_every_parent_is_a_real_folder(kind: str, replace: bool) -> None:
+    """Found before anything is written; a later call with the obstacle gone writes all."""
+    Path("other").mkdir()
+    Path("other/c.txt").write_text("2")
+    for folder in ("new", "old"):
+        Path(folder).mkdir()
+        if folder == "old":
+            write_folder(folder, {"a.txt": "1", "b/c.txt": "2"})
+            Path("old/b/c.txt").unlink()
+            Path("old/b").rmdir()
+        in_place_of(kind, Path(folder, "b"), Path("other").resolve())
+        before = sorted(os.listdir(folder))
+        with pytest.raises(InputError, match=rf"^{folder}/b: {WORDS[kind]}, expected a folder$"):
+            write_folder(folder, {"a.txt": "3", "b/c.txt": "4", "b/d.txt": "5"}, replace=replace)
+        assert (sorted(os.listdir(folder)), contents("other")) == (before, {"c.txt": "2"})
+        Path(folder, "b").unlink()
+        assert write_folder(folder, {"a.txt": "3", "b/c.txt": "4"}).kept == ()
+
+
+@pytest.mark.parametrize("name", ["a.txt", LIST])
+@pytest.mark.parametrize("kind", ["link", "pipe"])
+def test_what_stands_in_the_place_of_a_file_is_a_file(kind: str, name: str) -> None:
+    Path("mine.txt").write_text("mine")
+    write_folder("out", {"a.txt": "1"})
+    Path("out", name).unlink()
+    in_place_of(kind, Path("out", name), Path("mine.txt").resolve())
+    for replace in (False, True):
+        with pytest.raises(InputError, match=rf"^out/{name}: {WORDS[kind]}, expected a file$"):
+            write_folder("out", {"a.txt": "2"}, replace=replace)
+    with pytest.raises(InputError, match=rf"^out/{LIST}: " if name == LIST else "^out/a.txt: "):
+        check_folder("out", {} if name == LIST else {"a.txt": ""})
+    assert Path("mine.txt").read_text() == "mine"
+
+
+def test_the_list_leads_through_no_link() -> None:
+    """Neither with files of an earlier call in a folder that became a link, nor with lines that somebody wrote."""
+    Path("other").mkdir()
+    for name in ("c.txt", "precious.txt"):
+        Path("other", name).write_text("2")
+    write_folder("out", {"a.txt": "1", "b/c.txt": "2"})
+    Path("out/b/c.txt").unlink()
+    Path("out/b").rmdir()
+    Path("out/b").symlink_to(Path("other").resolve())
+    os.mkfifo("out/pipe")
+    digest = hashlib.sha256(b"2").hexdigest()
+    with Path("out", LIST).open("a") as file:
+        file.write(f"{digest}  b/precious.txt\n{digest}  pipe\n{digest}  \n{digest}  b\0\n{digest}  {'n' * 300}\n")
+    assert write_folder("out", {"a.txt": "3"}).removed == ()
+    assert sorted(os.listdir("other")) == ["c.txt", "precious.txt"]
+    assert Path("out/pipe").is_fifo()
+
+
 def test_an_input_is_not_replaced() -> None:
     with own_ledger():
         write_folder("out", {"a.txt": "1"})
