@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ from lstmsim.metrics.accounts import named_cycles
 from lstmsim.rtl.comparison import Compared, compare
 from lstmsim.rtl.families import family_of
 from lstmsim.rtl.log import read_log
+from lstmsim.rtl.programs import scratch_folder
 from lstmsim.rtl.simulators import Simulator, simulate_rtl
 from lstmsim.rtl.synthesis import Synthesis, synthesize, yosys_program
 from lstmsim.targets.registry import KINDS, target_of
@@ -87,7 +87,7 @@ def verified(
     """Simulate the files as they are in the folder, and compare the log."""
     last = max((each.cycle for each in events), default=0)
     sources = sorted(each for each in files if each.endswith(".v"))
-    with tempfile.TemporaryDirectory(prefix="lstmsim-vcd-") as kept:
+    with scratch_folder("vcd") as kept:
         waves = None if vcd is None else os.path.join(kept, "rtl.vcd")
         done = simulate_rtl(program, folder, sources, hardware.testbench, last + _MARGIN, defines, waves)
         log = read_log(done.log)

