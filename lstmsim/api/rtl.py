@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +11,9 @@ from lstmsim.api.arguments import refuse, wrong_path, wrong_whole
 from lstmsim.api.loading import Path, Source
 from lstmsim.api.rtl_runs import (
     Verified,
+    golden_of,
     hardware_of,
     names_of,
-    numbers_of,
     refuse_folder,
     refuse_options,
     synthesized,
@@ -27,7 +27,6 @@ from lstmsim.rtl.simulators import simulator_of
 from lstmsim.rtl.synthesis import Synthesis
 
 if TYPE_CHECKING:
-    from lstmsim.numerics.jobs import JobNumbers
     from lstmsim.targets.rtl import Event, GeneratedHardware
 
 __all__ = ["GOLDEN", "RtlReport", "run_rtl"]
@@ -46,6 +45,8 @@ class RtlReport(Table, forms="lstmsim.api.rtl_text"):
     written: what was done to that folder.
     events: what the simulator says, in the order of the log.
     with_numbers: whether the numbers of the jobs are part of it; else cycles alone.
+    deep: whether numbers within the tail are, too.
+    unexercised: what the run never did, so that its comparison shows nothing of it.
     verified: the comparison with a simulation of the RTL; None: it was not asked for.
     synthesis: what Yosys made of it; None: it was not asked for.
     remarks: further sentences.
@@ -58,6 +59,8 @@ class RtlReport(Table, forms="lstmsim.api.rtl_text"):
     written: Written
     events: tuple[Event, ...]
     with_numbers: bool
+    deep: bool
+    unexercised: tuple[str, ...]
     verified: Verified | None
     synthesis: Synthesis | None
     remarks: tuple[str, ...]
@@ -79,6 +82,7 @@ def run_rtl(
     simulator: str = "icarus",
     timing_only: bool = False,
     random_weights: int | None = None,
+    deep: bool | None = None,
     synth: str | None = None,
     replace: bool = False,
     vcd: Path | None = None,
@@ -93,6 +97,7 @@ def run_rtl(
     simulator: `icarus`, or `verilator` for long runs.
     timing_only: whether numbers are left out: no weights are needed, no h is computed.
     random_weights: the seed to draw weights with, for models that have none.
+    deep: whether numbers within the tail (adapted sums, states) are compared, too; None: where the run is short.
     synth: a family of FPGAs (`ecp5`, `xilinx`, `intel-alm`) whose cells Yosys counts; None: none.
     replace: whether files are replaced that were changed since lstmsim wrote them; else they stay and are simulated.
     vcd: a file for the signals of the RTL with lstmsim's events beside them; only with `verify`.
@@ -106,17 +111,22 @@ def run_rtl(
     Traceback (most recent call last):
     lstmsim.errors.InputError: chip brainwave-s10: its machine, the row-wise NPU, cannot be written as RTL; ...
     """
+    from lstmsim import __version__
+
     refuse(wrong_path("folder", folder), wrong_whole("random_weights", random_weights, 0))
-    refuse_options(verify, vcd, timing_only, random_weights, synth)
+    refuse_options(verify, vcd, timing_only, random_weights, synth, deep)
     refuse_folder(os.fspath(folder), verify)
     program = simulator_of(simulator) if verify else None
     result = run(scenario, engine=engine, overrides=overrides)
     hardware, name = hardware_of(result), os.fspath(folder)
     refuse(hardware.refusals(result.scenario, None if timing_only else result.scenario.precision))
-    numbers, runs = (None, None) if timing_only else numbers_of(result, random_weights)
+    golden = None if timing_only else golden_of(result, random_weights, deep)
+    numbers, runs, values = (None,) * 3 if golden is None else (golden.numbers, golden.runs, golden.values)
     design = hardware.design(result.scenario, result.scenario.precision, numbers)
-    events = hardware.events(design, result.program, result.trace, names_of(result), runs)
-    files = {**_own_files(hardware, design, numbers), GOLDEN: log_text(events)}
+    events = hardware.events(design, result.program, result.trace, names_of(result), runs, values)
+    missed = hardware.unexercised(design, result.program, result.trace, events, numbers, values)
+    own = hardware.files(design, numbers, __version__, values is not None)
+    files = {**own, GOLDEN: log_text(events)}
     written = write_folder(name, files, replace=replace)
     defines = (hardware.timing_define,) * timing_only
     return RtlReport(
@@ -127,17 +137,12 @@ def run_rtl(
         written=written,
         events=events,
         with_numbers=not timing_only,
+        deep=values is not None,
+        unexercised=missed,
         verified=None if program is None else verified(program, hardware, name, files, events, defines, vcd),
         synthesis=None if synth is None else synthesized(hardware, name, files, synth),
         remarks=(*_remarks(name, written), *(() if synth is None else hardware.synthesis_remarks(design))),
     )
-
-
-def _own_files(hardware: GeneratedHardware, design: Any, numbers: Mapping[int, JobNumbers] | None) -> Mapping[str, str]:
-    """The files of a design by path, but for the golden events."""
-    from lstmsim import __version__
-
-    return hardware.files(design, numbers, __version__)
 
 
 def _remarks(folder: str, written: Written) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from lstmsim.api.run import Run, simulate
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.folder import LIST, check_folder
 from lstmsim.metrics.accounts import named_cycles
+from lstmsim.records import record
 from lstmsim.rtl.comparison import Compared, compare
 from lstmsim.rtl.families import family_of
 from lstmsim.rtl.log import read_log
@@ -25,14 +26,16 @@ from lstmsim.wording import listed
 if TYPE_CHECKING:
     from lstmsim.numerics.golden import NetworkRun
     from lstmsim.numerics.jobs import JobNumbers
+    from lstmsim.numerics.recorded import Values
     from lstmsim.targets.rtl import Event, GeneratedHardware
     from lstmsim.workload.scenario import Scenario
 
 __all__ = [
+    "Golden",
     "Verified",
+    "golden_of",
     "hardware_of",
     "names_of",
-    "numbers_of",
     "refuse_folder",
     "refuse_options",
     "synthesized",
@@ -43,6 +46,9 @@ __all__ = [
 LOG = "events.txt"
 #: Cycles after the last one of the simulator's run after which a simulation of hardware is ended.
 _MARGIN = 1000
+#: Up to how many cycles of all cores numbers within the tail are compared, too, unless asked otherwise: a line of the
+#: log for each turn and state, so the log is some three times as long.
+_DEEP_CYCLES = 20_000
 #: About how many seconds compiling and simulating take with all numbers, from multipliers and cycles. Rates of two runs
 #: of LSTMs with 256 multipliers on one core; for other sizes that they grow in proportion is an assumption.
 _SECONDS: Mapping[str, Callable[[int, int], float]] = {
@@ -105,11 +111,15 @@ def synthesized(hardware: GeneratedHardware, folder: str, files: Mapping[str, st
     return synthesize(folder, sources, hardware.top, family_of(family), hardware.parts)
 
 
-def refuse_options(verify: bool, vcd: object, timing_only: bool, random_weights: int | None, synth: str | None) -> None:
+def refuse_options(
+    verify: bool, vcd: object, timing_only: bool, random_weights: int | None, synth: str | None, deep: bool | None
+) -> None:
     """`InputError` for options that do not go together, and for a family or a program that is not there."""
     wrong = [] if vcd is None or verify else [Mistake("vcd", "only with verify: without it nothing is simulated")]
     if timing_only and random_weights is not None:
         wrong.append(Mistake("random_weights", "not with timing_only, which leaves numbers out"))
+    if deep and timing_only:
+        wrong.append(Mistake("deep", "not with timing_only: without numbers there is nothing within the tail"))
     if synth is not None and timing_only:
         wrong.append(Mistake("synth", "not with timing_only: without numbers there is no datapath to count"))
     refuse(wrong)
@@ -129,10 +139,28 @@ def hardware_of(result: Run) -> GeneratedHardware:
     return hardware
 
 
-def numbers_of(result: Run, random_weights: int | None) -> tuple[Mapping[int, JobNumbers], Mapping[int, NetworkRun]]:
-    """The numbers of all jobs with one calibration for each model, and their golden runs."""
+@record
+class Golden:
+    """The numbers of all jobs, and what the golden model makes of them.
+
+    numbers: by place of the job in the scenario, with one calibration for each model.
+    runs: the golden runs.
+    values: all that was computed in them; None: it was not kept.
+    """
+
+    numbers: Mapping[int, JobNumbers]
+    runs: Mapping[int, NetworkRun]
+    values: Mapping[int, Values] | None
+
+
+def golden_of(result: Run, random_weights: int | None, deep: bool | None) -> Golden:
+    """Run the golden model of all jobs.
+
+    deep: whether all that is computed is kept; None: where the run is small.
+    """
     from lstmsim.formats.scenario.numbers import job_data
     from lstmsim.numerics.jobs import fixed_numbers, run_jobs
+    from lstmsim.numerics.recorded import run_recorded
 
     scenario = result.scenario
     if random_weights is None:
@@ -140,7 +168,12 @@ def numbers_of(result: Run, random_weights: int | None) -> tuple[Mapping[int, Jo
         text = "has no weights: --random-weights 0 draws some, --timing-only leaves numbers out"
         refuse(Mistake(f"model {each.name}", text) for each in models if each.network is None and not each.weights)
     numbers = fixed_numbers(job_data(scenario, random_weights), scenario.precision)
-    return numbers, run_jobs(numbers)
+    if deep is None:
+        deep = result.report.makespan_cycles * len(scenario.chip.cores) <= _DEEP_CYCLES
+    if not deep:
+        return Golden(numbers, run_jobs(numbers), None)
+    kept = {index: run_recorded(own) for index, own in numbers.items()}
+    return Golden(numbers, {key: run for key, (run, _) in kept.items()}, {key: own for key, (_, own) in kept.items()})
 
 
 def names_of(result: Run) -> tuple[tuple[str, ...], ...]:

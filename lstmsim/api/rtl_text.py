@@ -24,6 +24,8 @@ def rtl_text(report: RtlReport) -> str:
     run = report.run
     size = f"{len(report.written.written)} files in {report.folder}"
     with_what = "with all numbers" if report.with_numbers else "cycles only: no numbers, no h"
+    if report.deep:
+        with_what += ", adapted sums and states among them"
     lines = [f"{run.scenario.name} on {run.scenario.chip.name} as RTL: {size}, {with_what}"]
     lines.append(f"lstmsim ({run.engine}): {run.report.makespan_cycles:,} cycles, {len(report.events):,} events")
     lines += _verified_lines(report)
@@ -39,8 +41,17 @@ def _verified_lines(report: RtlReport) -> list[str]:
     times = f"compiled in {verified.compile_seconds:.1f} s, run in {verified.run_seconds:.1f} s"
     lines = [f"{verified.simulator.version}: {len(verified.log):,} events; {times}", ""]
     lines += compared_lines(verified.compared, lambda event: report.hardware.words(report.design, event))
-    equal = "EQUAL in every cycle and every bit" if report.with_numbers else "EQUAL in every cycle"
-    return [*lines, "", equal if verified.equal else "DIFFERENT"]
+    if report.unexercised:
+        lines += ["", "this scenario never had, so nothing is shown of:", *(f"  {each}" for each in report.unexercised)]
+    return [*lines, "", _verdict(report) if verified.equal else "DIFFERENT"]
+
+
+def _verdict(report: RtlReport) -> str:
+    """What is equal."""
+    if not report.with_numbers:
+        return "EQUAL in every cycle"
+    where = "of h, adapted sums and states" if report.deep else "of h; --deep compares adapted sums and states, too"
+    return f"EQUAL in every cycle and every bit {where}"
 
 
 def rtl_json(report: RtlReport) -> Mapping[str, Any]:
@@ -56,6 +67,8 @@ def rtl_json(report: RtlReport) -> Mapping[str, Any]:
         "kept": list(report.written.kept),
         "removed": list(report.written.removed),
         "with_numbers": report.with_numbers,
+        "deep": report.deep,
+        "unexercised": list(report.unexercised),
         "cycles": report.run.report.makespan_cycles,
         "events": {name: _count(report.events, name) for name in GROUPS},
         "verified": None

@@ -30,6 +30,11 @@ FAMILIES = ("ecp5", "xilinx", "intel-alm")
     help="With --verify; verilator compiles long and runs fast.",
 )
 @click.option(
+    "--deep/--no-deep",
+    default=None,
+    help="Compare adapted sums and states within the tail, too; left out: where the run is short.",
+)
+@click.option(
     "--synth",
     type=click.Choice(FAMILIES),
     help="Count what it takes of such an FPGA by Yosys, beside the numbers of `lstmsim fit`.",
@@ -117,8 +122,11 @@ def _check_timing_only(options: dict[str, Any]) -> None:
     """Refuse options that need numbers, by the names that the command has for them."""
     texts = {
         "random_weights": "not with --timing-only, which leaves numbers out",
+        "deep": "not with --timing-only: without numbers there is nothing within the tail",
         "synth": "not with --timing-only: without numbers there is no datapath to count",
     }
-    wrong = [Mistake(f"--{key.replace('_', '-')}", text) for key, text in texts.items() if options[key] is not None]
+    # a seed may be 0
+    given = [key for key in texts if options[key] is not None and options[key] is not False]
+    wrong = [Mistake(f"--{key.replace('_', '-')}", texts[key]) for key in given]
     if wrong:
         raise InputError(wrong)

@@ -50,8 +50,8 @@ def check_folder(folder: str, names: Mapping[str, object], *, replace: bool = Fa
     names: paths of the files in it, with `/`; what they are mapped to does not matter.
     replace: whether files that others wrote may be replaced.
 
-    `InputError` if it cannot be written, a file is an input, or stands there and was not written by lstmsim; if a parent
-    of a file is no real folder (a file, a symbolic link), or something else stands in the place of a file.
+    `InputError` if it cannot be written, a file is an input, or stands there and was not written by lstmsim; if a
+    parent of a file is no real folder (a file, a symbolic link), or something else stands in the place of a file.
     """
     real = os.path.realpath(folder)
     around = real if os.path.isdir(real) else os.path.dirname(real)

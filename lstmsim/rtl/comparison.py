@@ -17,6 +17,8 @@ GROUPS: dict[str, tuple[EventKind, ...]] = {
     "job": ("A", "F"),
     "name of a cycle": ("C",),
     "h": ("H",),
+    "adapted sum": ("S",),
+    "state": ("V",),
 }
 #: What differs if all groups are equal and the lines of the logs still are not.
 ORDER = "line of the log"

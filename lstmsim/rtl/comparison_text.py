@@ -16,6 +16,8 @@ KIND_WORDS = {
     "A": "a job takes a context",
     "I": "issue",
     "T": "turn of the tail",
+    "S": "adapted sums",
+    "V": "a state is computed",
     "C": "the cycle's name",
 }
 #: Groups of several events.
@@ -25,6 +27,8 @@ _SEVERAL = {
     "job": "admissions and finishes",
     "name of a cycle": "names of cycles",
     "h": "vectors of h",
+    "adapted sum": "words of adapted sums",
+    "state": "words of states",
 }
 
 Words = Callable[[Event], str]

@@ -10,7 +10,7 @@ from lstmsim.targets.rtl import EVENT_KINDS, Event
 __all__ = ["log_text", "read_log"]
 
 #: The place of the one field of a kind that is a text: hexadecimal digits may look like a decimal number.
-_TEXTS = {"H": 5, "C": 0}
+_TEXTS = {"H": 5, "S": 5, "V": 6, "C": 0}
 
 
 def read_log(lines: Iterable[str]) -> tuple[Event, ...]:

@@ -128,7 +128,7 @@ def _icarus(
 ) -> list[str]:
     """Compile; give what runs it."""
     target = os.path.join(built, "simulation.vvp")
-    flags = ["-g2005", "-Irtl", "-s", testbench, "-o", target, *(f"-D{each}" for each in defines)]
+    flags = ["-g2005", "-Irtl", "-Isim", "-s", testbench, "-o", target, *(f"-D{each}" for each in defines)]
     run_program(["iverilog", *flags, *sources], folder, seconds)
     return ["vvp", "-n", target]
 
@@ -146,7 +146,7 @@ def _verilator(
 
     Verilator knows no x: what was never written gets random values, so that nobody can rely on zeros.
     """
-    flags = ["--binary", "--timing", "-Irtl", "--top-module", testbench, "--Mdir", built, "-o", "simulation"]
+    flags = ["--binary", "--timing", "-Irtl", "-Isim", "--top-module", testbench, "--Mdir", built, "-o", "simulation"]
     flags += ["-Wno-fatal", "-Wno-lint", "-Wno-style", "--x-assign", "unique", "--x-initial", "unique"]
     flags += ["-CFLAGS", "-O1", "--build-jobs", str(min(2, os.cpu_count() or 1))]
     flags += [*(["--trace"] if traced else []), *(f"+define+{each}" for each in defines)]

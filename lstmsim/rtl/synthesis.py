@@ -120,7 +120,9 @@ def _script(sources: Sequence[str], top: str, family: Family, kinds: Sequence[st
 
 def _without_data(folder: str, names: list[str]) -> set[str]:
     """Names that are no Verilog; a pipe of such a name would never end."""
-    return {each for each in names if not each.endswith((".v", ".vh")) or not os.path.isfile(os.path.join(folder, each))}
+    return {
+        each for each in names if not each.endswith((".v", ".vh")) or not os.path.isfile(os.path.join(folder, each))
+    }
 
 
 def _parts(cells: Mapping[str, Sequence[str]], parts: Mapping[str, str]) -> Iterator[PartCells]:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal
 from lstmsim.errors import Mistake
 from lstmsim.numerics.golden import NetworkRun
 from lstmsim.numerics.jobs import JobNumbers
+from lstmsim.numerics.recorded import Values
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
 from lstmsim.records import record
@@ -22,11 +23,12 @@ from lstmsim.workload.scenario import Scenario
 __all__ = ["EVENT_KINDS", "Event", "EventKind", "GeneratedHardware"]
 
 #: H a vector is visible, F a job has finished, A a job takes a context, I a tile issues, T a turn of the tail, C the
-#: name of a cycle. The log has the events of a cycle in this order; of one kind in the order of cores, then of threads
-#: or memories (A: of posting).
-EventKind = Literal["H", "F", "A", "I", "T", "C"]
+#: name of a cycle; where numbers within the tail are logged, S adapted sums of a turn and V a state that is computed.
+#: The log has the events of a cycle in this order; of one kind in the order of cores, then of threads or memories (A:
+#: of posting; V: of kinds of cells and states).
+EventKind = Literal["H", "F", "A", "I", "T", "S", "V", "C"]
 
-EVENT_KINDS: tuple[EventKind, ...] = ("H", "F", "A", "I", "T", "C")
+EVENT_KINDS: tuple[EventKind, ...] = ("H", "F", "A", "I", "T", "S", "V", "C")
 
 
 @record
@@ -34,7 +36,8 @@ class Event:
     """A line of the log: `kind cycle` and its fields, with the core as the last field where there are several cores.
 
     The fields are, by kind: A thread job; I thread job pass step block of_x group; T none; H job pass step first count
-    hex; F job; C name. `hex` has the elements as one word, the first one in the lowest bits, elements behind `count` 0.
+    hex; F job; S job pass step first count hex; V job pass step first count state hex; C name. `hex` has the elements
+    as one word, the first one in the lowest bits, elements behind `count` 0.
     """
 
     kind: EventKind
@@ -86,12 +89,15 @@ class GeneratedHardware(ABC):
         """Give the place in the scenario of each job, in the order of the jobs' numbers in events."""
 
     @abstractmethod
-    def files(self, design: Any, numbers: Mapping[int, JobNumbers] | None, version: str) -> Mapping[str, str]:
+    def files(
+        self, design: Any, numbers: Mapping[int, JobNumbers] | None, version: str, deep: bool = False
+    ) -> Mapping[str, str]:
         """Give the files by path, whole: `rtl/`, `data/`, `sim/`, `README.md`; not `golden/`.
 
         design: as `design` gives it.
         version: of lstmsim.
         numbers: of every job, by its place in the scenario; None: cycles alone, no data.
+        deep: whether the testbench logs numbers within the hardware, too.
         """
 
     @abstractmethod
@@ -102,12 +108,31 @@ class GeneratedHardware(ABC):
         trace: Trace,
         names: Sequence[Sequence[str]],
         runs: Mapping[int, NetworkRun] | None,
+        values: Mapping[int, Values] | None = None,
     ) -> tuple[Event, ...]:
         """Give what the log must say, in the order of the log.
 
         names: for each core the name of each of its cycles, from 0 to the makespan.
         runs: the golden runs of all jobs; None: without H.
+        values: all that was computed in these runs; None: without S and V.
         """
+
+    def unexercised(
+        self,
+        design: Any,
+        program: Program,
+        trace: Trace,
+        events: Sequence[Event],
+        numbers: Mapping[int, JobNumbers] | None,
+        values: Mapping[int, Values] | None,
+    ) -> tuple[str, ...]:
+        """Say what a run never did, so that its comparison shows nothing of it; each a part of a sentence.
+
+        events: of the run.
+        numbers: of every job, after their golden runs; None: cycles alone.
+        values: all that was computed in these runs; None: it was not kept.
+        """
+        return ()
 
     @abstractmethod
     def words(self, design: Any, event: Event) -> str:

@@ -472,7 +472,20 @@ def noticed(mutant: Mutant, folder: Path) -> bool:
     changed.write_text(changed.read_text().replace(mutant.old, mutant.new, 1))
     files = [*sorted(map(str, out.glob("rtl/*.v"))), *map(str, out.glob("sim/*.v"))]
     define = [] if mutant.bits else ["-DNPU_TIMING_ONLY"]
-    words = ["iverilog", "-g2005", *define, "-I", str(out / "rtl"), "-s", "npu_tb", "-o", str(out / "npu.vvp"), *files]
+    words = [
+        "iverilog",
+        "-g2005",
+        *define,
+        "-I",
+        str(out / "rtl"),
+        "-I",
+        str(out / "sim"),
+        "-s",
+        "npu_tb",
+        "-o",
+        str(out / "npu.vvp"),
+        *files,
+    ]
     subprocess.run(words, check=True, timeout=60)
     limit = report.run.trace.makespan_cycles + 100
     subprocess.run(["vvp", "npu.vvp", f"+limit={limit}"], cwd=out, check=True, timeout=60, stdout=subprocess.DEVNULL)

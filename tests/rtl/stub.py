@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from lstmsim.errors import Mistake
 from lstmsim.numerics.golden import NetworkRun
 from lstmsim.numerics.jobs import JobNumbers
+from lstmsim.numerics.recorded import Values
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
 from lstmsim.rtl.log import log_text
@@ -85,7 +86,9 @@ class _Stub(GeneratedHardware):
     def posted(self, design: Any) -> tuple[int, ...]:
         return tuple(range(len(design.jobs)))
 
-    def files(self, design: Any, numbers: Mapping[int, JobNumbers] | None, version: str) -> Mapping[str, str]:
+    def files(
+        self, design: Any, numbers: Mapping[int, JobNumbers] | None, version: str, deep: bool = False
+    ) -> Mapping[str, str]:
         replay = log_text(_events(design, numbers is not None))
         stub = "`default_nettype none\nmodule stub;\nendmodule\n"
         return {"rtl/stub.v": stub, "sim/stub_tb.v": TESTBENCH, "sim/run.sh": "#!/bin/sh\n", "data/replay.txt": replay}
@@ -97,6 +100,7 @@ class _Stub(GeneratedHardware):
         trace: Trace,
         names: Sequence[Sequence[str]],
         runs: Mapping[int, NetworkRun] | None,
+        values: Mapping[int, Values] | None = None,
     ) -> tuple[Event, ...]:
         return _events(design, runs is not None)
 

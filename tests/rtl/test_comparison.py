@@ -14,7 +14,8 @@ from lstmsim.targets.rtl import Event
 
 LOG = read_log(
     [
-        *("A 0 0 0", "I 0 0 0 0 0 0 1 0", "C 0 busy", "I 1 0 0 0 0 0 1 1", "C 1 busy", "T 2", "C 2 drain"),
+        *("A 0 0 0", "I 0 0 0 0 0 0 1 0", "C 0 busy", "I 1 0 0 0 0 0 1 1", "C 1 busy", "T 2", "S 2 0 0 0 0 2 12e4"),
+        *("V 2 0 0 0 0 2 0 1e00", "C 2 drain"),
         *("H 3 0 0 0 0 2 0af1", "I 3 0 0 0 1 0 1 0", "T 3", "C 3 busy", "H 4 0 0 1 0 2 1234", "F 4 0"),
     ]
 )
@@ -26,8 +27,8 @@ def words(event: Event) -> str:
 
 def test_a_log_is_read_as_it_was_written() -> None:
     assert read_log(log_text(LOG).splitlines()) == LOG
-    assert LOG[7].fields == (0, 0, 0, 0, 2, "0af1")
-    assert LOG[11].fields[-1] == "1234"
+    assert LOG[9].fields == (0, 0, 0, 0, 2, "0af1")
+    assert LOG[13].fields[-1] == "1234"
 
 
 @pytest.mark.parametrize("line", ["", "I", "Z 4 1", "I x 0", "warning: something"])
@@ -39,7 +40,7 @@ def test_a_line_that_is_no_event_is_told(line: str) -> None:
 def test_equal_logs() -> None:
     done = compare(LOG, LOG)
     assert done.differences == ()
-    assert done.equal == {"issue": 3, "turn": 2, "job": 2, "name of a cycle": 4, "h": 2}
+    assert done.equal == {"issue": 3, "turn": 2, "job": 2, "name of a cycle": 4, "h": 2, "adapted sum": 1, "state": 1}
 
 
 @pytest.mark.parametrize("place", range(len(LOG)))
@@ -67,7 +68,7 @@ def test_two_lines_that_change_places_are_seen() -> None:
     swapped = (*LOG[:7], LOG[8], LOG[7], *LOG[9:])
     (difference,) = compare(LOG, swapped).differences
     assert (difference.group, difference.number) == (ORDER, 7)
-    assert [each.kind for each in difference.before] == ["A", "I", "I", "T"]
+    assert [each.kind for each in difference.before] == ["A", "I", "I", "T", "S"]
 
 
 def test_what_stands_before_a_difference() -> None:
@@ -79,18 +80,18 @@ def test_what_stands_before_a_difference() -> None:
 
 
 def test_names_of_cycles_are_told_only_if_they_differ() -> None:
-    wrong = (*LOG[:10], replace(LOG[10], fields=("hazard",)), *LOG[11:])
+    wrong = (*LOG[:12], replace(LOG[12], fields=("hazard",)), *LOG[13:])
     (difference,) = compare(LOG, wrong).differences
     assert [each.kind for each in difference.before] == ["C", "C", "C"] or difference.before[-1].kind == "T"
     assert any(each.kind == "C" for each in difference.before)
 
 
 def test_a_difference_in_words() -> None:
-    other = replace(LOG[8], cycle=5, fields=(1, *LOG[8].fields[1:]))
-    done = compare(LOG, (*LOG[:8], other, *LOG[9:]))
+    other = replace(LOG[10], cycle=5, fields=(1, *LOG[10].fields[1:]))
+    done = compare(LOG, (*LOG[:10], other, *LOG[11:]))
     lines = difference_lines(done.differences[0], words)
     assert lines[0] == "issue 2: RTL cycle 5 0 0 0 1 0 1 0; lstmsim cycle 3 0 0 0 1 0 1 0".replace("5 0", "5 1", 1)
-    assert lines[1] == "the 5 events of the RTL before it:"
+    assert lines[1] == "the 7 events of the RTL before it:"
     assert lines[2] == "  cycle 0: a job takes a context: 0 0"
     told = compared_lines(done, words)
     assert told[0] == "issues: DIFFERENT, after 2 equal ones in cycle 3"

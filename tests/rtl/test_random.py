@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from tests.rtl.drawn import mappings, seeded
 from tests.rtl.needed import long_run, needs_icarus, needs_verilator
 from tests.rtl.scenarios import drawn, step_of
-from tests.rtl.verified import verify
+from tests.rtl.verified import all_compared, verify
 
 #: Who draws: the steps of docs/rtl.md section 3 one by one, or anything of the whole section.
 DRAWN: dict[str, Callable[[int], dict[str, Any]]] = {
@@ -26,7 +26,7 @@ def compared(scenario: Mapping[str, Any], folder: Path, simulator: str = "icarus
     assert report.verified is not None
     assert report.verified.equal, report.to_text()
     # every group has events, so that nothing is equal for want of anything to compare
-    assert all(report.verified.compared.equal.values())
+    assert all_compared(report)
 
 
 @needs_icarus

@@ -48,7 +48,18 @@ def test_both_simulators_write_the_same_log(name: str, tmp_path: Path) -> None:
     sources = sorted(str(each) for each in design.glob("*/*.v"))
     built = str(tmp_path / "built")
     random = ["--x-assign", "unique", "--x-initial", "unique"]
-    words = ["verilator", *flags, *random, f"-I{design}/rtl", "--Mdir", built, "-o", "simulation", *sources]
+    words = [
+        "verilator",
+        *flags,
+        *random,
+        f"-I{design}/rtl",
+        f"-I{design}/sim",
+        "--Mdir",
+        built,
+        "-o",
+        "simulation",
+        *sources,
+    ]
     subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
     # Verilator knows no x: whatever stands in registers and memories at the start, the log is the same
     for seed in (1, 2, 3):

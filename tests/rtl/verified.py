@@ -15,7 +15,7 @@ from lstmsim.api.run import load_scenario
 from lstmsim.formats.scenario.job_initial import state_shapes
 from lstmsim.workload.scenario import Scenario
 
-__all__ = ["verify", "written"]
+__all__ = ["all_compared", "verify", "written"]
 
 
 def verify(
@@ -27,6 +27,18 @@ def verify(
     return run_rtl(
         path, folder / "design", verify=True, simulator=simulator, timing_only=timing_only, random_weights=weights
     )
+
+
+def all_compared(report: RtlReport) -> bool:
+    """Whether every group had events that were compared; cells whose only state is h have no others."""
+    assert report.verified is not None
+    equal = dict(report.verified.compared.equal)
+    states = any(
+        len(set(layer.cell.states.values())) > 1 for job in report.run.scenario.jobs for layer in job.model.layers
+    )
+    if not states:
+        equal.pop("state")
+    return report.deep and all(equal.values())
 
 
 def written(scenario: Mapping[str, Any] | Scenario, folder: Path) -> Path:

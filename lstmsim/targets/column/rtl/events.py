@@ -8,14 +8,23 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from lstmsim.numerics.golden import NetworkRun
+from lstmsim.numerics.recorded import Values
 from lstmsim.program.program import Operation, Program
 from lstmsim.program.trace import Trace
+from lstmsim.targets.column.rtl.picking import sums_of
 from lstmsim.targets.column.rtl.plan import CorePlan, Design
 from lstmsim.targets.column.rtl.rows import StageRow
+from lstmsim.targets.column.tail import depths
 from lstmsim.targets.column.tiles import ARRAY
 from lstmsim.targets.rtl import EVENT_KINDS, Event, EventKind
+from lstmsim.workload.cell import Cell
+from lstmsim.workload.precision import Precision
+from lstmsim.workload.segments import segments
 
-__all__ = ["events_of", "words_of"]
+__all__ = ["Issued", "events_of", "issued_rows", "words_of"]
+
+#: States of a kind of cell are ordered behind those of the kinds before it; a cell has fewer.
+_KIND_SHIFT = 10
 
 
 class _Told(NamedTuple):
@@ -25,7 +34,7 @@ class _Told(NamedTuple):
     event: Event
 
 
-class _Issued(NamedTuple):
+class Issued(NamedTuple):
     """A row of the trace's issues.
 
     start, cycles, issues: when the first of its issues began, how long each takes, how many they are.
@@ -56,6 +65,7 @@ def events_of(
     trace: Trace,
     names: Sequence[Sequence[str]],
     runs: Mapping[int, NetworkRun] | None,
+    values: Mapping[int, Values] | None = None,
 ) -> tuple[Event, ...]:
     """Give the events of a simulated run in the order of the log.
 
@@ -63,13 +73,20 @@ def events_of(
     program, trace: the lowered scenario and its run.
     names: for each core the names of its cycles, from 0 to the makespan.
     runs: the golden runs of all jobs by place in the scenario; None: without H.
+    values: all that was computed in these runs; None: without S and V.
     """
-    told = [*_of_jobs(design, trace), *_of_cycles(design, names)]
-    for issued in _issued(design, program, trace):
+    jobs = list(_of_jobs(design, trace))
+    told = [*jobs, *_of_cycles(design, names)]
+    # the log ends with the last job; a state for which no step comes may be there later
+    end = max((each.event.cycle for each in jobs), default=0)
+    for issued in issued_rows(design, program, trace):
         if issued.unit == ARRAY:
             told += _tiles(design, issued)
         else:
             told += _turns(design, issued, runs)
+            if values is not None:
+                own = values[design.jobs[issued.job].index]
+                told += (each for each in _within(design, issued, own) if each.event.cycle < end)
     return tuple(each.event for each in sorted(told, key=itemgetter(0)))
 
 
@@ -100,8 +117,12 @@ def _of_cycles(design: Design, names: Sequence[Sequence[str]]) -> Iterator[_Told
             yield _told(design, "C", cycle, core, 0, name)
 
 
-def _issued(design: Design, program: Program, trace: Trace) -> Iterator[_Issued]:
-    """The rows of the trace's issues with their operations."""
+def issued_rows(design: Design, program: Program, trace: Trace) -> Iterator[Issued]:
+    """Yield the rows of the trace's issues with their operations.
+
+    design: what is built.
+    program, trace: the lowered scenario and its run.
+    """
     numbers = {job.index: number for number, job in enumerate(design.jobs)}
     bodies = _bodies(program, trace)
     before: dict[tuple[int, int, int, int], int] = {}
@@ -112,7 +133,7 @@ def _issued(design: Design, program: Program, trace: Trace) -> Iterator[_Issued]
         first = before.get(key, 0)
         before[key] = first + count
         what = bodies[task][phase][operation]
-        yield _Issued(start, cycles, count, core, unit, context, numbers[task], iteration, what, first)
+        yield Issued(start, cycles, count, core, unit, context, numbers[task], iteration, what, first)
 
 
 def _bodies(program: Program, trace: Trace) -> list[list[Sequence[Operation]]]:
@@ -128,7 +149,7 @@ def _bodies(program: Program, trace: Trace) -> list[list[Sequence[Operation]]]:
     return bodies
 
 
-def _row(design: Design, issued: _Issued) -> StageRow:
+def _row(design: Design, issued: Issued) -> StageRow:
     """The row of the program that an operation belongs to."""
     program = design.cores[issued.core].programs[design.jobs[issued.job].model]
     assert program is not None, "the job ran there"
@@ -143,7 +164,7 @@ def _groups(row: StageRow) -> tuple[tuple[int, int], ...]:
     return tuple((read.code, group) for read in in_matrix for group in range(read.groups))
 
 
-def _tiles(design: Design, issued: _Issued) -> Iterator[_Told]:
+def _tiles(design: Design, issued: Issued) -> Iterator[_Told]:
     """The tiles of a run: of neighbouring column groups, or of neighbouring row blocks."""
     row, plan = _row(design, issued), design.cores[issued.core]
     block, group = issued.operation.place[2:4]
@@ -155,7 +176,7 @@ def _tiles(design: Design, issued: _Issued) -> Iterator[_Told]:
         yield _told(design, "I", issued.start + number, issued.core, 0, *fields)
 
 
-def _turns(design: Design, issued: _Issued, runs: Mapping[int, NetworkRun] | None) -> Iterator[_Told]:
+def _turns(design: Design, issued: Issued, runs: Mapping[int, NetworkRun] | None) -> Iterator[_Told]:
     """The turns of a row block in the tail, and what becomes visible of h."""
     for turn in range(issued.cycles):
         yield _told(design, "T", issued.start + turn, issued.core, 0)
@@ -165,7 +186,7 @@ def _turns(design: Design, issued: _Issued, runs: Mapping[int, NetworkRun] | Non
         yield from _vectors(design, issued, row, runs[design.jobs[issued.job].index])
 
 
-def _vectors(design: Design, issued: _Issued, row: StageRow, run: NetworkRun) -> Iterator[_Told]:
+def _vectors(design: Design, issued: Issued, row: StageRow, run: NetworkRun) -> Iterator[_Told]:
     """The elements of h that a row block makes visible, turn by turn, as far behind it as the program's results are."""
     plan, job = design.cores[issued.core], design.jobs[issued.job]
     h = run.passes[row.layer][row.direction].h[job.steps - 1 - issued.step if row.backward else issued.step]
@@ -180,11 +201,60 @@ def _vectors(design: Design, issued: _Issued, row: StageRow, run: NetworkRun) ->
         yield _told(design, "H", cycle, issued.core, row.kind, *fields)
 
 
+def _within(design: Design, issued: Issued, values: Values) -> Iterator[_Told]:
+    """The adapted sums of each turn, and each state at the end of the cycle in which it is computed."""
+    plan, precision, row = design.cores[issued.core], design.precision, _row(design, issued)
+    own, cell = values[row.layer][row.direction], plan.kinds[row.kind].cell
+    block, width = issued.operation.place[2], plan.core.tail_width
+    end = min((block + 1) * row.units, row.unit_count)
+    segment = row.segments[issued.operation.place[5]]
+    sums = [own[each.name][issued.step] for each in cell.stages[row.stage].sums] if not segment.index else []
+    apart = [0] * (sums_of(plan) - len(sums))
+    for turn in range(issued.cycles):
+        first = block * row.units + turn * width
+        units = range(first, min(first + width, end))
+        fields = (issued.job, row.number, issued.step, first, len(units))
+        if sums:
+            bits = precision.tail_bits
+            numbers = [value for unit in units for value in [*(int(each[unit]) for each in sums), *apart]]
+            word = _side_by_side(numbers, width * sums_of(plan), bits)
+            yield _told(design, "S", issued.start + turn, issued.core, 0, *fields, word)
+        for state, (giver, bits) in _states(cell, segment.lane_segment, precision).items():
+            depth = depths(cell, vars(plan.core.latency), width).get(giver, 0)
+            word = _side_by_side([int(own[giver][issued.step][unit]) for unit in units], width, bits)
+            cycle = issued.start + turn + max(0, depth - 1)
+            yield _told(design, "V", cycle, issued.core, row.kind << _KIND_SHIFT | state, *fields, state, word)
+
+
+@lru_cache(256)
+def _states(cell: Cell, segment: int, precision: Precision) -> Mapping[int, tuple[str, int]]:
+    """The states that a segment gives and that nodes of the next step read: number, node, bits."""
+    own = segments(cell)[segment]
+    computed = {each.name for each in own.nodes}
+    if not own.index:
+        computed |= {each.name for each in cell.stages[own.stage].sums}
+    # what only scalars read is one number for all units
+    users = [node for each in segments(cell) for node in (*each.nodes, *each.reductions)]
+    read = {cell.states[name] for node in users for name in node.sources if name in cell.states}
+    vectors = {each.name for each in cell.nodes if each.operation == "quantize"}
+    numbered = enumerate(dict.fromkeys(cell.states.values()))
+    return {
+        number: (giver, precision.vector_bits if giver in vectors else precision.state_bits)
+        for number, giver in numbered
+        if giver in computed & read
+    }
+
+
 def _word(values: Sequence[int], plan: CorePlan, bits: int) -> str:
     """Elements side by side in hexadecimal, the first one in the lowest bits."""
+    return _side_by_side(values, plan.core.tail_width, bits)
+
+
+def _side_by_side(values: Sequence[int], count: int, bits: int) -> str:
+    """So many numbers of so many bits in hexadecimal, the first one in the lowest bits, those not given as 0."""
     mask = (1 << bits) - 1
     word = sum((int(value) & mask) << (place * bits) for place, value in enumerate(values))
-    return f"{word:0{-(-plan.core.tail_width * bits // 4)}x}"
+    return f"{word:0{-(-count * bits // 4)}x}"
 
 
 def words_of(design: Design, event: Event) -> str:
@@ -194,7 +264,7 @@ def words_of(design: Design, event: Event) -> str:
     event: of a log; fields that are no numbers are shown as they are.
     """
     fields = list(event.fields)
-    most = {"A": 2, "I": 7, "T": 0, "H": 6, "F": 1, "C": 1}[event.kind]
+    most = {"A": 2, "I": 7, "T": 0, "H": 6, "F": 1, "S": 6, "V": 7, "C": 1}[event.kind]
     core = f"core {fields[most]} " if len(fields) > most else ""
     return (core + _WORDS[event.kind](design, fields)).strip()
 
@@ -237,11 +307,25 @@ def _vector_words(design: Design, fields: Sequence[int | str]) -> str:
     return f"{where}, {count} elements of h from {first} on: {word}"
 
 
+def _sum_words(design: Design, fields: Sequence[int | str]) -> str:
+    job, number, step, first, count, word = fields[:6]
+    where = f"{_job(design, job)} {_pass(design, job, number)} step {step}"
+    return f"{where}, adapted sums of {count} units from {first} on: {word}"
+
+
+def _state_words(design: Design, fields: Sequence[int | str]) -> str:
+    job, number, step, first, count, state, word = fields[:7]
+    where = f"{_job(design, job)} {_pass(design, job, number)} step {step}"
+    return f"{where}, state {state} of {count} units from {first} on: {word}"
+
+
 _WORDS: dict[EventKind, Callable[[Design, Sequence[int | str]], str]] = {
     "A": lambda design, fields: f"thread {fields[0]} {_job(design, fields[1])}",
     "I": _issue_words,
     "T": lambda design, fields: "",
     "H": _vector_words,
     "F": lambda design, fields: _job(design, fields[0]),
+    "S": _sum_words,
+    "V": _state_words,
     "C": lambda design, fields: str(fields[0]),
 }

@@ -10,6 +10,7 @@ from typing import ClassVar
 from lstmsim.errors import Mistake
 from lstmsim.numerics.golden import NetworkRun
 from lstmsim.numerics.jobs import JobNumbers
+from lstmsim.numerics.recorded import Values
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
 from lstmsim.targets.column.rtl.begins import begins
@@ -19,6 +20,7 @@ from lstmsim.targets.column.rtl.planning import design as plan_design
 from lstmsim.targets.column.rtl.readme import readme
 from lstmsim.targets.column.rtl.subset import refusals
 from lstmsim.targets.column.rtl.tables import config
+from lstmsim.targets.column.rtl.unexercised import never_done, never_seen_numbers
 from lstmsim.targets.column.rtl.words import too_large
 from lstmsim.targets.column.rtl.written import written_files
 from lstmsim.targets.rtl import Event, GeneratedHardware
@@ -88,12 +90,14 @@ class _ColumnHardware(GeneratedHardware):
         """The jobs in posting order, by their places in the scenario."""
         return tuple(job.index for job in design.jobs)
 
-    def files(self, design: Design, numbers: Mapping[int, JobNumbers] | None, version: str) -> Mapping[str, str]:
+    def files(
+        self, design: Design, numbers: Mapping[int, JobNumbers] | None, version: str, deep: bool = False
+    ) -> Mapping[str, str]:
         """The files of a design."""
         if numbers is None:
             own = {"README.md": readme(design, version, None)}
         else:
-            own = written_files(design, numbers, version)
+            own = written_files(design, numbers, version, deep)
         return {**_fixed(), "rtl/npu_config.vh": config(design), "rtl/npu_begins.vh": begins(design), **own}
 
     def events(
@@ -103,9 +107,23 @@ class _ColumnHardware(GeneratedHardware):
         trace: Trace,
         names: Sequence[Sequence[str]],
         runs: Mapping[int, NetworkRun] | None,
+        values: Mapping[int, Values] | None = None,
     ) -> tuple[Event, ...]:
         """What the log must say."""
-        return events_of(design, program, trace, names, runs)
+        return events_of(design, program, trace, names, runs, values)
+
+    def unexercised(
+        self,
+        design: Design,
+        program: Program,
+        trace: Trace,
+        events: Sequence[Event],
+        numbers: Mapping[int, JobNumbers] | None,
+        values: Mapping[int, Values] | None,
+    ) -> tuple[str, ...]:
+        """What a run never did, of its control and of its numbers."""
+        seen = () if numbers is None else never_seen_numbers(numbers, values)
+        return (*never_done(design, program, trace, events), *seen)
 
     def words(self, design: Design, event: Event) -> str:
         """An event in words."""

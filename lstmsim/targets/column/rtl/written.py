@@ -16,22 +16,26 @@ from lstmsim.targets.column.rtl.words import constants, frames, hex_text, shifts
 __all__ = ["written_files"]
 
 
-def written_files(design: Design, numbers: Mapping[int, JobNumbers], version: str) -> dict[str, str]:
+def written_files(
+    design: Design, numbers: Mapping[int, JobNumbers], version: str, deep: bool = False
+) -> dict[str, str]:
     """Give the files by path.
 
     design: the design.
     version: of lstmsim.
+    deep: whether the testbench logs numbers within the tail.
     numbers: of every job, by its place in the scenario, in fixed point.
 
     `InputError` if jobs of one model have different weights, or if a memory is larger than the host's bus addresses.
     """
     passes = passes_of(design, numbers)
-    shifts, lanes = shifts_of(design, passes), lane_files(design, numbers)
+    shifts, lanes = shifts_of(design, passes), lane_files(design, numbers, deep)
     return {
         "README.md": readme(design, version, memory_rows(design, passes, shifts), number_rows(design, passes)),
         "rtl/npu_data.vh": data_header(design, shifts),
         "rtl/npu_pick.v": pick_modules(design, shifts),
         "rtl/npu_tail_lane.v": lanes.verilog,
+        "sim/npu_deep.vh": lanes.deep,
         "data/weights.hex": hex_text(weights(design, passes)),
         "data/frames.hex": hex_text(frames(design, passes, numbers)),
         "data/constants.hex": hex_text(constants(design, passes, shifts)),

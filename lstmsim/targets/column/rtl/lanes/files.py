@@ -9,6 +9,7 @@ from lstmsim.numerics.jobs import JobNumbers
 from lstmsim.numerics.weights import Stimulus
 from lstmsim.records import record
 from lstmsim.targets.column.rtl.lanes.contents import Write, initial_writes, parameter_writes, table_writes
+from lstmsim.targets.column.rtl.lanes.deep import deep_text
 from lstmsim.targets.column.rtl.lanes.lanes_module import core_text
 from lstmsim.targets.column.rtl.lanes.layout import CoreLanes, Pass
 from lstmsim.targets.column.rtl.layout import short_lines
@@ -22,20 +23,23 @@ class LaneFiles:
     """What is written of the lanes of a design.
 
     verilog: `npu_lanes_c<core>` of every core, with what they are built of.
+    deep: how the testbench logs numbers within them.
     tables, parameters, initial: (address, data) of each write of the host.
     """
 
     verilog: str
+    deep: str
     tables: tuple[Write, ...]
     parameters: tuple[Write, ...]
     initial: tuple[Write, ...]
 
 
-def lane_files(design: Design, numbers: Mapping[int, JobNumbers]) -> LaneFiles:
+def lane_files(design: Design, numbers: Mapping[int, JobNumbers], deep: bool = False) -> LaneFiles:
     """Write the lanes of a design.
 
     design: the design.
     numbers: of every job, by its place in the scenario, in fixed point; jobs of a model share their formats.
+    deep: whether the testbench logs numbers within them.
 
     `InputError` if a pass of a core has no numbers.
     """
@@ -52,6 +56,7 @@ def lane_files(design: Design, numbers: Mapping[int, JobNumbers]) -> LaneFiles:
     head = "// The lanes of the tail, written from the graphs of the cells and the formats of the passes.\n"
     return LaneFiles(
         short_lines(head + "`default_nettype none\n\n" + "\n".join(map(core_text, cores))),
+        deep_text(cores, deep),
         tuple(write for core in cores for write in table_writes(core)),
         tuple(write for core in cores for write in parameter_writes(core, passes)),
         tuple(write for core in cores for write in initial_writes(core, passes, stimuli)),

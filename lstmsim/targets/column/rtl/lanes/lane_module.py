@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from lstmsim.records import record
 from lstmsim.targets.column.rtl.lanes.lane import Graph, Lanes, memory_name
@@ -15,6 +15,7 @@ from lstmsim.targets.column.rtl.lanes.units import UnitRead, UnitWrite, by_unit
 __all__ = [
     "Module",
     "Port",
+    "StateWrite",
     "control_range",
     "host_ports",
     "lane_module",
@@ -45,6 +46,24 @@ class Port:
 
 
 @record
+class StateWrite:
+    """A state that a lane keeps for the next step.
+
+    number: of the state among those of the cell.
+    signal: the lane's signal that has it.
+    bits: its width.
+    cycle: cycles since the turn at whose end it is kept.
+    segment: number of the segment.
+    """
+
+    number: int
+    signal: str
+    bits: int
+    cycle: int
+    segment: int
+
+
+@record
 class Module:
     """A module that has been written.
 
@@ -52,6 +71,7 @@ class Module:
     controls: fields of the turn that it asks for: (field, cycles since the turn, name of the port).
     reductions: its outputs that go to means: (name, bits).
     unit_writes, unit_reads: its outputs and inputs that memories by unit have.
+    states: what it keeps for the next step.
     """
 
     text: str
@@ -59,6 +79,7 @@ class Module:
     reductions: tuple[tuple[str, int], ...] = ()
     unit_writes: tuple[UnitWrite, ...] = ()
     unit_reads: tuple[UnitRead, ...] = ()
+    states: tuple[StateWrite, ...] = ()
 
 
 def module_text(name: str, ports: Sequence[Port], body: str) -> str:
@@ -163,7 +184,19 @@ def lane_module(core: CoreLanes, kind: int) -> Module:
         reductions,
         tuple(own for own, _ in shared),
         tuple(reads),
+        tuple(_states(graph)),
     )
+
+
+def _states(graph: Graph) -> Iterator[StateWrite]:
+    """What is kept for the next step; asking for a value twice gives the same signal."""
+    schedule = graph.lanes.schedule
+    numbers = list(dict.fromkeys(schedule.cell.states.values()))
+    for each in schedule.kept:
+        if each.state:
+            cycle, home = schedule.written(each.giver), schedule.home[each.giver]
+            signal = graph.value(each.giver, cycle, home)
+            yield StateWrite(numbers.index(each.giver), signal.name, signal.bits, cycle, home)
 
 
 def _key(kept: Kept) -> tuple[str, bool]:

@@ -1,5 +1,5 @@
 // The chip, its host (npu_host.v), and a log: events.txt, to be compared with golden/events.txt. Runs in the folder of
-// the design.
+// the design. That a job has finished is taken from where a host learns it: the port jobs_ended.
 //
 // +limit=N ends the simulation after cycle N; +vcd=FILE dumps all signals.
 `default_nettype none
@@ -56,6 +56,7 @@ module npu_tb;
   integer limit;
   integer log_file;
   integer ended_jobs;
+  reg done;
   reg [8*256-1:0] vcd_name;
 
   initial begin
@@ -83,9 +84,29 @@ module npu_tb;
   wire [CORES*W_GROUP-1:0] o_group;
   wire [CORES-1:0] t_valid;
   wire [CORES*3-1:0] names;
-  wire [CONTEXTS-1:0] ended = dut.ended;
-  wire [CONTEXTS-1:0] admit = dut.admit;
-  wire [CONTEXTS*W_JOB-1:0] admit_job = dut.admit_job;
+  // What was known in the cycle before of this one.
+  reg [CONTEXTS-1:0] admit;
+  reg [CONTEXTS*W_JOB-1:0] admit_job;
+  reg [JOBS-1:0] ended_before;
+  reg [MEMORIES-1:0] seen_valid;
+  reg [MEMORIES*W_JOB-1:0] seen_job;
+  reg [MEMORIES*W_ROW-1:0] seen_row;
+  reg [MEMORIES*W_STEP-1:0] seen_step;
+  reg [MEMORIES*W_UNIT-1:0] seen_unit;
+  reg [MEMORIES*W_UNIT-1:0] seen_count;
+  reg [MEMORIES*MOST_Y-1:0] seen_word;
+  always @(posedge clock) begin
+    admit <= dut.admit;
+    admit_job <= dut.admit_job;
+    ended_before <= jobs_ended;
+    seen_valid <= h_valid;
+    seen_job <= h_job;
+    seen_row <= h_row;
+    seen_step <= h_step;
+    seen_unit <= h_unit;
+    seen_count <= h_count;
+    seen_word <= h_word;
+  end
   genvar g;
   generate
     for (g = 0; g < CORES; g = g + 1) begin : logged
@@ -144,17 +165,20 @@ module npu_tb;
     end
   endtask
 
-  // Whose job is in a context.
-  reg [W_JOB-1:0] holder [0:CONTEXTS-1];
+  // The context that each job has taken.
+  integer context_of [0:JOBS-1];
   integer c;
+  integer j;
 
   task log_ends;
+    // In the order of contexts.
     for (c = 0; c < CONTEXTS; c = c + 1)
-      if (ended[c]) begin
-        $fwrite(log_file, "F %0d %0d", cycle + 1, holder[c]);
-        end_line(c / STRIDE);
-        ended_jobs = ended_jobs + 1;
-      end
+      for (j = 0; j < JOBS; j = j + 1)
+        if (jobs_ended[j] && !ended_before[j] && context_of[j] == c) begin
+          $fwrite(log_file, "F %0d %0d", cycle, j);
+          end_line(c / STRIDE);
+          ended_jobs = ended_jobs + 1;
+        end
   endtask
 
   integer last;
@@ -170,9 +194,9 @@ module npu_tb;
           if (admit[c] && job_of(c) > last && (best == CONTEXTS || job_of(c) < job_of(best))) best = c;
         if (best < CONTEXTS) begin
           last = job_of(best);
-          $fwrite(log_file, "A %0d %0d %0d", cycle + 1, best % STRIDE, last);
+          $fwrite(log_file, "A %0d %0d %0d", cycle, best % STRIDE, last);
           end_line(best / STRIDE);
-          holder[best] = last;
+          context_of[last] = best;
         end
       end
     end
@@ -188,11 +212,11 @@ module npu_tb;
   task log_h(input integer core, input integer memory);
     // Elements behind the count are written as 0; a digit that is unknown is an x in the log.
     begin
-      count = h_count[memory*W_UNIT +: W_UNIT];
-      $fwrite(log_file, "H %0d %0d %0d %0d %0d %0d ", cycle + 1, h_job[memory*W_JOB +: W_JOB],
-        P_NUMBER[h_row[memory*W_ROW +: W_ROW] * P_NUMBER_B +: P_NUMBER_B], h_step[memory*W_STEP +: W_STEP],
-        h_unit[memory*W_UNIT +: W_UNIT], count);
-      word = h_word[memory*MOST_Y +: MOST_Y];
+      count = seen_count[memory*W_UNIT +: W_UNIT];
+      $fwrite(log_file, "H %0d %0d %0d %0d %0d %0d ", cycle, seen_job[memory*W_JOB +: W_JOB],
+        P_NUMBER[seen_row[memory*W_ROW +: W_ROW] * P_NUMBER_B +: P_NUMBER_B], seen_step[memory*W_STEP +: W_STEP],
+        seen_unit[memory*W_UNIT +: W_UNIT], count);
+      word = seen_word[memory*MOST_Y +: MOST_Y];
       for (place = 0; place < MOST_Y; place = place + 1)
         if (place >= count * VECTOR_BITS) word[place] = 1'b0;
       for (place = (C_TAIL_WIDTH[core*C_TAIL_WIDTH_B +: C_TAIL_WIDTH_B] * VECTOR_BITS + 3) / 4 - 1; place >= 0;
@@ -214,16 +238,27 @@ module npu_tb;
           memory < C_MEMORY[c*C_MEMORY_B +: C_MEMORY_B] + C_MEMORIES[c*C_MEMORIES_B +: C_MEMORIES_B];
           memory = memory + 1)
         // Slot 0 is h; the log has no other vectors.
-        if (h_valid[memory] && M_SLOT[memory*M_SLOT_B +: M_SLOT_B] == 0) log_h(c, memory);
+        if (seen_valid[memory] && M_SLOT[memory*M_SLOT_B +: M_SLOT_B] == 0) log_h(c, memory);
   endtask
+
+  // Generated: log_sums and log_states, which log numbers within the tail, or nothing.
+  `include "npu_deep.vh"
 `endif
 
   always @(posedge clock) begin
     if (cycle < -1) begin
       if (loaded) cycle <= -1;
     end else begin
-      // First what was in this cycle, then what is known for the next one.
+      done = 1'b0;
       if (cycle >= 0) begin
+`ifndef NPU_TIMING_ONLY
+        log_visible;
+`endif
+        if (|jobs_ended) log_ends;
+        done = ended_jobs == JOBS || (limit != 0 && cycle > limit);
+      end
+      if (cycle >= 0 && !done) begin
+        if (|admit) log_admissions;
         for (c = 0; c < CORES; c = c + 1)
           if (o_valid[c]) log_tile(c);
         for (c = 0; c < CORES; c = c + 1)
@@ -231,17 +266,16 @@ module npu_tb;
             $fwrite(log_file, "T %0d", cycle);
             end_line(c);
           end
+`ifndef NPU_TIMING_ONLY
+        log_sums;
+        log_states;
+`endif
         for (c = 0; c < CORES; c = c + 1)
           log_name(c);
-`ifndef NPU_TIMING_ONLY
-        log_visible;
-`endif
-        log_ends;
       end
-      if (|admit) log_admissions;
       cycle <= cycle + 1;
       reset <= 1'b0;
-      if (ended_jobs == JOBS || (limit != 0 && cycle >= limit)) begin
+      if (done) begin
         $fclose(log_file);
         $finish;
       end

@@ -5,6 +5,6 @@
 cd "$(dirname "$0")/.." || exit
 last=$(tail -n 1 golden/events.txt | cut -d ' ' -f 2)
 [ -e rtl/npu_data.vh ] || set -- "$@" -DNPU_TIMING_ONLY
-iverilog -g2005 "$@" -I rtl -s npu_tb -o npu.vvp rtl/*.v sim/*.v &&
+iverilog -g2005 "$@" -I rtl -I sim -s npu_tb -o npu.vvp rtl/*.v sim/*.v &&
   vvp -n npu.vvp "+limit=$((last + 1000))" &&
   diff golden/events.txt events.txt && echo equal
