@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lstmsim.api.arguments import refuse, wrong_path, wrong_whole
 from lstmsim.api.loading import Path, Source
 from lstmsim.api.rtl_runs import (
+    Golden,
     Verified,
     golden_of,
     hardware_of,
@@ -21,6 +22,7 @@ from lstmsim.api.rtl_runs import (
 )
 from lstmsim.api.run import Run, run
 from lstmsim.formats.folder import Written, write_folder
+from lstmsim.records import record
 from lstmsim.results import Table
 from lstmsim.rtl.log import log_text
 from lstmsim.rtl.simulators import simulator_of
@@ -111,8 +113,6 @@ def run_rtl(
     Traceback (most recent call last):
     lstmsim.errors.InputError: chip brainwave-s10: its machine, the row-wise NPU, cannot be written as RTL; ...
     """
-    from lstmsim import __version__
-
     refuse(wrong_path("folder", folder), wrong_whole("random_weights", random_weights, 0))
     refuse_options(verify, vcd, timing_only, random_weights, synth, deep)
     refuse_folder(os.fspath(folder), verify)
@@ -120,29 +120,49 @@ def run_rtl(
     result = run(scenario, engine=engine, overrides=overrides)
     hardware, name = hardware_of(result), os.fspath(folder)
     refuse(hardware.refusals(result.scenario, None if timing_only else result.scenario.precision))
-    golden = None if timing_only else golden_of(result, random_weights, deep)
+    built = _built(result, hardware, None if timing_only else golden_of(result, random_weights, deep))
+    written = write_folder(name, built.files, replace=replace)
+    defines, remarks = (hardware.timing_define,) * timing_only, _remarks(name, written)
+    compared = program and verified(program, hardware, name, built.files, built.events, defines, vcd)
+    if synth is not None:
+        remarks += hardware.synthesis_remarks(built.design)
+    return RtlReport(
+        run=result,
+        hardware=hardware,
+        design=built.design,
+        folder=name,
+        written=written,
+        events=built.events,
+        with_numbers=not timing_only,
+        deep=built.deep,
+        unexercised=built.unexercised,
+        verified=compared,
+        synthesis=None if synth is None else synthesized(hardware, name, built.files, synth),
+        remarks=remarks,
+    )
+
+
+@record
+class _Built:
+    """What is written, and what is known of it before anything is simulated as RTL."""
+
+    design: Any
+    events: tuple[Event, ...]
+    unexercised: tuple[str, ...]
+    deep: bool
+    files: Mapping[str, str]
+
+
+def _built(result: Run, hardware: GeneratedHardware, golden: Golden | None) -> _Built:
+    """Plan the hardware, and give its files and what the simulator says of it."""
+    from lstmsim import __version__
+
     numbers, runs, values = (None,) * 3 if golden is None else (golden.numbers, golden.runs, golden.values)
     design = hardware.design(result.scenario, result.scenario.precision, numbers)
     events = hardware.events(design, result.program, result.trace, names_of(result), runs, values)
     missed = hardware.unexercised(design, result.program, result.trace, events, numbers, values)
-    own = hardware.files(design, numbers, __version__, values is not None)
-    files = {**own, GOLDEN: log_text(events)}
-    written = write_folder(name, files, replace=replace)
-    defines = (hardware.timing_define,) * timing_only
-    return RtlReport(
-        run=result,
-        hardware=hardware,
-        design=design,
-        folder=name,
-        written=written,
-        events=events,
-        with_numbers=not timing_only,
-        deep=values is not None,
-        unexercised=missed,
-        verified=None if program is None else verified(program, hardware, name, files, events, defines, vcd),
-        synthesis=None if synth is None else synthesized(hardware, name, files, synth),
-        remarks=(*_remarks(name, written), *(() if synth is None else hardware.synthesis_remarks(design))),
-    )
+    files = hardware.files(design, numbers, __version__, values is not None)
+    return _Built(design, events, missed, values is not None, {**files, GOLDEN: log_text(events)})
 
 
 def _remarks(folder: str, written: Written) -> tuple[str, ...]:
