@@ -122,10 +122,8 @@ def run_rtl(
     refuse(hardware.refusals(result.scenario, None if timing_only else result.scenario.precision))
     built = _built(result, hardware, None if timing_only else golden_of(result, random_weights, deep))
     written = write_folder(name, built.files, replace=replace)
-    defines, remarks = (hardware.timing_define,) * timing_only, _remarks(name, written)
-    compared = program and verified(program, hardware, name, built.files, built.events, defines, vcd)
-    if synth is not None:
-        remarks += hardware.synthesis_remarks(built.design)
+    compared = verified(program, hardware, name, built.files, built.events, timing_only, vcd)
+    counted = None if synth is None else synthesized(hardware, name, built.files, synth)
     return RtlReport(
         run=result,
         hardware=hardware,
@@ -137,8 +135,8 @@ def run_rtl(
         deep=built.deep,
         unexercised=built.unexercised,
         verified=compared,
-        synthesis=None if synth is None else synthesized(hardware, name, built.files, synth),
-        remarks=remarks,
+        synthesis=counted,
+        remarks=_remarks(name, written) + (() if synth is None else hardware.synthesis_remarks(built.design)),
     )
 
 
