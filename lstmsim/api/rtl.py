@@ -122,8 +122,6 @@ def run_rtl(
     refuse(hardware.refusals(result.scenario, None if timing_only else result.scenario.precision))
     built = _built(result, hardware, None if timing_only else golden_of(result, random_weights, deep))
     written = write_folder(name, built.files, replace=replace)
-    compared = verified(program, hardware, name, built.files, built.events, timing_only, vcd)
-    counted = None if synth is None else synthesized(hardware, name, built.files, synth)
     return RtlReport(
         run=result,
         hardware=hardware,
@@ -134,8 +132,8 @@ def run_rtl(
         with_numbers=not timing_only,
         deep=built.deep,
         unexercised=built.unexercised,
-        verified=compared,
-        synthesis=counted,
+        verified=verified(program, hardware, name, built.files, built.events, timing_only, vcd),
+        synthesis=None if synth is None else synthesized(hardware, name, built.files, synth),
         remarks=_remarks(name, written) + (() if synth is None else hardware.synthesis_remarks(built.design)),
     )
 
