@@ -28,12 +28,14 @@ from experiments.sparse_lstm.study import (
     power_law,
     ran,
     real,
+    searched,
     sixteen,
     sparse_span,
     tiny,
     uniform,
 )
 from lstmsim.api.sparse import SparseReport
+from lstmsim.api.sparse_search import Search, regret
 from lstmsim.sparse.csr import Csr
 from lstmsim.sparse.grouping import Grouping
 
@@ -41,6 +43,21 @@ from lstmsim.sparse.grouping import Grouping
 PUBLISHED = 0.71
 #: Where a simulated crossover is believed.
 BAND = (0.60, 0.75)
+#: The fastest settings.
+_CSR, _HBP = "CSR, best setting", "HBP, best setting"
+
+
+@dataclass(frozen=True)
+class Blocked:
+    """HBP and its baselines on a matrix.
+
+    rows: spans and sectors from DRAM, by way.
+    csr, hbp: the settings of each that were searched.
+    """
+
+    rows: dict[str, tuple[int, int]]
+    csr: Search
+    hbp: Search
 
 
 @dataclass(frozen=True)
@@ -52,7 +69,7 @@ class Results:
     layers: of real matrices, by name, chip and sparsity: cycles of sparse and of dense.
     balance: spans and imbalance by matrix, slots and order.
     alignment: span, requests and sectors by matrix and alignment.
-    hbp: spans and DRAM sectors by matrix and way.
+    hbp: HBP and its baselines by matrix.
     hashes: how alike rows of a group are, by matrix and hash.
     """
 
@@ -61,7 +78,7 @@ class Results:
     layers: dict[tuple[str, str], dict[float, tuple[int, int]]]
     balance: dict[tuple[str, int], dict[tuple[str, str], tuple[int, float]]]
     alignment: dict[str, dict[str, tuple[int, int, int]]]
-    hbp: dict[str, dict[str, tuple[int, int]]]
+    hbp: dict[str, Blocked]
     hashes: dict[str, dict[str, Grouping]]
 
 
@@ -109,28 +126,32 @@ def aligned(name: str) -> dict[str, tuple[int, int, int]]:
     return rows
 
 
-def blocked(small: bool) -> dict[str, dict[str, tuple[int, int]]]:
-    """HBP and its baselines: spans and sectors from DRAM."""
-    cases: dict[str, tuple[Csr, object, int, int]] = {
-        "Resemblyzer l1, 80 %": (real("Resemblyzer l1", 0.8), "edge", 64, 512)
-    }
+def blocked(small: bool) -> dict[str, Blocked]:
+    """HBP and its baselines."""
+    cases: dict[str, tuple[Csr, object]] = {"Silero, 80 %": (real("Silero", 0.8), "edge")}
     if not small:
-        cases["uniform, 4096 x 16384"] = uniform(), tiny(), 128, 4096
-        cases["power law, 4096 x 4096"] = power_law(), tiny(), 256, 1024
+        cases["Resemblyzer l1, 80 %"] = real("Resemblyzer l1", 0.8), "edge"
+        cases["uniform, 4096 x 16384"] = uniform(), tiny()
+        cases["power law, 4096 x 4096"] = power_law(), tiny()
     rows = {}
-    for name, (matrix, chip, m, n) in cases.items():
+    for name, (matrix, chip) in cases.items():
         row = {f"CSR, {lanes} lane{'s' * (lanes > 1)}": _spmv(matrix, chip, f"csr-{lanes}") for lanes in LANES}
+        csr, hbp = (searched(matrix, chip, method) for method in ("csr", "hbp"))
+        row[_CSR] = _told(csr)
         for each in HASHES:
-            title = "2-D blocks, no hash" if each == "identity" else f"HBP, {each}"
-            row[title] = _spmv(matrix, chip, "hbp", m=m, n=n, hash=each)
-        row["HBP, linear, atomic"] = _spmv(matrix, chip, "hbp", m=m, n=n, merge="atomic")
-        row["HBP, linear, half in the pool"] = _spmv(matrix, chip, "hbp", m=m, n=n, fixed_percent=50, batch=2)
-        rows[name] = row
+            row["2-D blocks, no hash" if each == "identity" else f"HBP, {each}"] = _spmv(matrix, chip, "hbp", hash=each)
+        row[_HBP] = _told(hbp)
+        assert csr.search is not None
+        assert hbp.search is not None
+        rows[name] = Blocked(row, csr.search, hbp.search)
     return rows
 
 
 def _spmv(matrix: Csr, chip: object, method: str, **options: object) -> tuple[int, int]:
-    report: SparseReport = ran(matrix, "spmv", chip, method, **options)
+    return _told(ran(matrix, "spmv", chip, method, **options))
+
+
+def _told(report: SparseReport) -> tuple[int, int]:
     return report.figures.span, int(report.figures.counts["dram_sectors"])
 
 
@@ -210,12 +231,22 @@ def alignment_table(outcome: Results) -> list[str]:
 
 def hbp_table(outcome: Results) -> list[str]:
     """HBP, its hashes and the baselines."""
-    names = list(outcome.hbp)
-    ways = list(next(iter(outcome.hbp.values())))
-    rows = [
-        [way, *(f"{outcome.hbp[name][way][0]:,} ({outcome.hbp[name][way][1]:,})" for name in names)] for way in ways
-    ]
-    return grid(["cycles (sectors from DRAM)", *names], rows)
+    cases = [each.rows for each in outcome.hbp.values()]
+    rows = [[way, *(f"{row[way][0]:,} ({row[way][1]:,})" for row in cases)] for way in cases[0]]
+    return grid(["cycles (sectors from DRAM)", *outcome.hbp], rows)
+
+
+def search_table(outcome: Results) -> list[str]:
+    """The fastest settings of HBP, and what the rule loses."""
+    rows = []
+    for name, case in outcome.hbp.items():
+        best, search = case.hbp.best.options, case.hbp
+        setting = ", ".join(f"{key} {best[key]}" for key in (*search.settings.together, *search.settings.alone))
+        first = ", ".join(f"{key} {search.first.options[key]}" for key in search.by_rule)
+        lost = [f"{100 * regret(search.first, each):.1f} %" for each in (search.rule_best, search.best)]
+        rows.append([name, str(len(search.tried)), setting, first, *lost])
+    head = ["HBP", "settings", "fastest", "by rule", "regret of the rule", "of all that is not searched"]
+    return grid(head, rows)
 
 
 def hash_table(outcome: Results) -> list[str]:
@@ -226,16 +257,38 @@ def hash_table(outcome: Results) -> list[str]:
 def hbp_verdict(outcome: Results) -> str:
     """Who wins against whom."""
     parts = []
-    for name, row in outcome.hbp.items():
-        hbp = min(span for way, (span, _) in row.items() if way.startswith("HBP"))
-        one, best = row["CSR, 1 lane"][0], min(row[f"CSR, {lanes} lanes"][0] for lanes in LANES[1:])
+    for name, case in outcome.hbp.items():
+        hbp, one, best = (case.rows[way][0] for way in (_HBP, "CSR, 1 lane", _CSR))
         against = "faster" if hbp < one else "slower"
-        times = max(one, hbp) / min(one, hbp)
+        beside = f"takes {hbp / best:.1f} times as long as" if hbp >= best else f"is {best / hbp:.1f} times faster than"
         parts.append(
-            f"{name}: the best HBP is {times:.1f} times {against} than CSR with one lane a row, and takes "
-            f"{hbp / best:.1f} times as long as CSR with the best number of lanes"
+            f"{name}: HBP is {max(one, hbp) / min(one, hbp):.1f} times {against} than CSR with one lane a row, and "
+            f"{beside} CSR in its best setting"
         )
-    return f"{'; '.join(parts)}. The baseline decides: published speed-ups are against one lane a row."
+    return (
+        f"Best settings against each other: {'; '.join(parts)}. The baseline decides: published speed-ups are against "
+        "one lane a row."
+    )
+
+
+def hbp_searched(outcome: Results) -> str:
+    """Which settings were searched."""
+    case = next(reversed(outcome.hbp.values()))
+    csr, hbp = (_settings(each) for each in (case.csr, case.hbp))
+    return (
+        f"Searched of HBP: {hbp}. Values of m and n end with the first that is as large as the matrix. Searched of "
+        f"CSR: {csr}. A combination of several changes that is not among these may be faster still. Rows without "
+        '"best setting" have the defaults, of HBP with m and n by rule. Regret of the rule: what its m and n lose '
+        "against the best m and n with all else as by default."
+    )
+
+
+def _settings(search: Search) -> str:
+    together, alone = (
+        "; ".join(f"{name} {', '.join(map(str, values))}" for name, values in some.items())
+        for some in (search.settings.together, search.settings.alone)
+    )
+    return f"every combination of {together}; from the fastest on, one change at a time, also of {alone}"
 
 
 def summary(outcome: Results) -> str:
@@ -267,7 +320,11 @@ def summary(outcome: Results) -> str:
             alignment_table(outcome),
         ),
         ("Quality of hashes", f"{ABOUT} {hash_verdict(outcome.hashes)}", hash_table(outcome)),
-        ("Hash-based 2-D blocks", hbp_verdict(outcome), hbp_table(outcome)),
+        (
+            "Hash-based 2-D blocks",
+            f"{hbp_verdict(outcome)} {hbp_searched(outcome)}",
+            [*hbp_table(outcome), "", *search_table(outcome)],
+        ),
     ]
     lines = ["# Sparse and dense LSTMs on a GPU-like device", "", *textwrap.wrap(verdict(outcome), 120)]
     for title, about, table in sections:

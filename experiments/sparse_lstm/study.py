@@ -75,6 +75,11 @@ def ran(matrix: Csr, kernel: str, chip: Any, method: str, columns: int = 1, **op
     )
 
 
+def searched(matrix: Csr, chip: Any, method: str) -> SparseReport:
+    """The product with a vector in the fastest setting of a method, with all settings that were searched."""
+    return lstmsim.run_sparse(matrix, "spmv", method=method, chip=chip, baselines=False, best=True)
+
+
 def drawn_out(spans: tuple[int, int], sizes: tuple[int, int], size: int) -> float:
     """The span at a size, linear through two measured ones."""
     return spans[0] + (spans[1] - spans[0]) / (sizes[1] - sizes[0]) * (size - sizes[0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,8 @@ from lstmsim.api.loading import Path
 from lstmsim.api.product_options import chip_of, options_from
 from lstmsim.api.run import check_engine
 from lstmsim.api.sparse_matrix import matrix_of
-from lstmsim.api.sparse_runs import Asked, SparseRow, error_of, rows_of, simulated
+from lstmsim.api.sparse_runs import Asked, Ran, SparseRow, error_of, rows_of, simulated
+from lstmsim.api.sparse_search import Search, search
 from lstmsim.api.sparse_sides import LEFT, as_asked, check_side, walked
 from lstmsim.bounds import MAX_SIZE
 from lstmsim.errors import InputError, Mistake
@@ -65,6 +66,7 @@ class SparseReport(Table, forms="lstmsim.api.sparse_text"):
     meanings: what each name among the counts means.
     flat, names: the program that ran.
     remarks: further sentences.
+    search: the settings that were searched, of which this run has the fastest; None: no search was asked for.
     """
 
     source: str
@@ -86,6 +88,7 @@ class SparseReport(Table, forms="lstmsim.api.sparse_text"):
     flat: FlatProgram
     names: FlatNames
     remarks: tuple[str, ...] = ()
+    search: Search | None = None
 
     @cached_property
     def walked(self) -> Csr:
@@ -137,7 +140,9 @@ def run_sparse(
     values_seed: int | None = None,
     baselines: bool | None = None,
     ablate: bool = False,
+    best: bool = False,
     engine: str = "fast",
+    progress: Callable[[int, int], None] | None = None,
 ) -> SparseReport:
     """Simulate a sparse product, and compute its result by the schedule that was simulated.
 
@@ -154,7 +159,9 @@ def run_sparse(
     seed: of the dense operands. values_seed: of the values of a file that has none; None: each is 1.
     baselines: whether other ways to do the same are simulated too; None: if the product is not too large.
     ablate: whether it is simulated with each mechanism off in turn.
+    best: whether the fastest of some hundred settings is searched and taken; parameters in `options` stay as they are.
     engine: a key of `lstmsim.engines.ENGINES`.
+    progress: is called with the settings of a search that are done, and how many are known.
 
     `InputError` for a matrix or a parameter that is wrong, and for a chip that runs no sparse kernels.
 
@@ -176,17 +183,23 @@ def run_sparse(
     rows = walked(read, side)
     operands = drawn_operands(kernel, rows, 1 if kernel == "spmv" else columns, seed)
     task = SparseTask(kernel, chosen, rows, operands, options_from(options, kernels.parameters(kernel, chosen)))
-    report = _report(Asked(kernels, ready, task, engine), about, seed, baselines, ablate)
+    asked = Asked(kernels, ready, task, engine)
+    if best:
+        ran, found = search(asked, progress)
+        asked = replace(asked, task=replace(task, options=found.best.options))
+        report = replace(_report(asked, ran, about, seed, baselines, ablate), search=found)
+    else:
+        report = _report(asked, simulated(asked, task), about, seed, baselines, ablate)
     return report if side == LEFT else replace(report, side=side, matrix=read, result=as_asked(report.result, side))
 
 
-def _report(asked: Asked, about: str, seed: int, baselines: bool | None, ablate: bool) -> SparseReport:
+def _report(asked: Asked, ran: Ran, about: str, seed: int, baselines: bool | None, ablate: bool) -> SparseReport:
     """The report of a product.
 
+    ran: the product, simulated.
     about: where the matrix is from.
     """
     kernels, chip, task = asked.kernels, asked.chip, asked.task
-    ran = simulated(asked, task)
     remarks = (*ran.said, *ran.work.remarks, *_few_blocks(ran.figures))
     if baselines is None:
         baselines = task.matrix.entries * asked.columns <= _MOST_BESIDE

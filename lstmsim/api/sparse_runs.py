@@ -26,12 +26,14 @@ class SparseRow:
     figures: what it came to; None: it was refused.
     refused: why it was refused; empty if it was not.
     note: what is and is not in its cycles, where it does not do all of the product.
+    method: how, as in `SparseTask`.
     """
 
     name: str
     figures: SparseFigures | None
     refused: str = ""
     note: str = ""
+    method: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +114,7 @@ def rows_of(asked: Asked, variants: Sequence[Variant]) -> tuple[SparseRow, ...]:
         try:
             ran = simulated(asked, other)
             fastest = f", {ran.taken} (the fastest of {len(ran.candidates)})" if ran.taken else ""
-            rows.append(SparseRow(f"{each.name}{fastest}", ran.figures, note=each.note))
+            rows.append(SparseRow(f"{each.name}{fastest}", ran.figures, note=each.note, method=each.method))
         except InputError as error:
             rows.append(SparseRow(each.name, None, str(error).replace("\n", "; ")))
     return tuple(rows)

@@ -7,7 +7,9 @@ from typing import Any
 
 from lstmsim.api.product_text import account_text, folded, wrapped
 from lstmsim.api.sparse import SparseReport
+from lstmsim.api.sparse_headline import headline
 from lstmsim.api.sparse_runs import SparseRow
+from lstmsim.api.sparse_search import Search, Tried, regret
 from lstmsim.api.sparse_sides import LEFT, SIDES
 from lstmsim.metrics.figures_text import percent, three_digits
 from lstmsim.metrics.tables import table
@@ -32,6 +34,7 @@ def sparse_json(report: SparseReport) -> dict[str, Any]:
     plain, by_length = report.waste
     return {
         "schema": SCHEMA,
+        "headline": headline(report),
         "matrix": {
             "source": report.source,
             "rows": of.rows,
@@ -66,6 +69,24 @@ def sparse_json(report: SparseReport) -> dict[str, Any]:
         "ablations": [_row_json(each, report) for each in report.ablations],
         "left_out": list(report.left_out),
         "remarks": list(report.remarks),
+        "search": None if report.search is None else _search_json(report.search),
+    }
+
+
+def _search_json(search: Search) -> dict[str, Any]:
+    def tried(each: Tried) -> dict[str, Any]:
+        return {"span_cycles": each.cycles, "options": dict(each.options)}
+
+    return {
+        "together": {name: list(values) for name, values in search.settings.together.items()},
+        "alone": {name: list(values) for name, values in search.settings.alone.items()},
+        "best": tried(search.best),
+        "without_search": tried(search.first),
+        "regret": regret(search.first, search.best),
+        "by_rule": list(search.by_rule),
+        "best_by_rule": tried(search.rule_best),
+        "regret_of_rule": regret(search.first, search.rule_best),
+        "tried": [tried(each) for each in search.tried],
     }
 
 
@@ -112,10 +133,11 @@ def _ratio(figures: SparseFigures, base: SparseFigures) -> float:
 
 def sparse_text(report: SparseReport) -> str:
     """Give a product as text, without a final newline."""
-    parts = [_what(report), _time(report), _accounts(report), _traffic(report), _work(report)]
+    parts = ["\n".join(folded(headline(report)))]
+    parts += [] if report.search is None else ["\n".join(_searched(report.search))]
+    parts += [_what(report), _time(report), _accounts(report), _traffic(report), _work(report)]
     if report.beside:
-        rows = _rows_text("the same product by", report.beside, report.figures)
-        parts.append("\n".join([rows, *_fastest(report.beside, report.figures)]))
+        parts.append(_rows_text("the same product by", report.beside, report.figures))
     if report.ablations:
         base = next((each.figures for each in report.ablations if each.figures is not None), report.figures)
         rows = _rows_text("with a mechanism off", report.ablations, base)
@@ -123,6 +145,30 @@ def sparse_text(report: SparseReport) -> str:
     parts.append("\n".join(wrapped("not modelled", "; ".join(report.left_out))))
     parts += ["\n".join(folded(each)) for each in report.remarks]
     return "\n\n".join(parts)
+
+
+def _searched(search: Search) -> list[str]:
+    """Which settings were searched, what the fastest is, and how much slower the run without a search would be."""
+    first, best = search.first, search.best
+    together, alone = (
+        "; ".join(f"{name} {', '.join(map(_shown, values))}" for name, values in some.items())
+        for some in (search.settings.together, search.settings.alone)
+    )
+    count = f"{len(search.tried):,} settings" + (f" ({search.refused:,} refused)" if search.refused else "")
+    lines = wrapped("searched", f"{count}: every combination of {together}" if together else count)
+    lines += wrapped("", f"from the fastest on, one change at a time, also of {alone}, until none was faster")
+    lines += wrapped("best", f"{best.cycles:,} cycles without launches: {_setting(best)}")
+    lines += wrapped("no search", f"{first.cycles:,} cycles, {percent(regret(first, best), 1)} more: {_setting(first)}")
+    if search.by_rule:
+        own, names = search.rule_best, " and ".join(search.by_rule)
+        chosen = ", ".join(f"{name} {_shown(own.options[name])}" for name in search.by_rule)
+        lost = f"chose {names}, and loses {percent(regret(first, own), 1)} against the best of these alone"
+        lines += wrapped("the rule", f"{lost}: {own.cycles:,} cycles with {chosen}, all else as without a search")
+    return lines
+
+
+def _setting(tried: Tried) -> str:
+    return ", ".join(f"{name} {_shown(value)}" for name, value in tried.options.items())
 
 
 def _what(report: SparseReport) -> str:
@@ -227,19 +273,6 @@ def _rows_text(title: str, given: Sequence[SparseRow], base: SparseFigures) -> s
             ratio, imbalance = _ratio(each.figures, base), each.figures.imbalance
             rows.append([each.name, f"{each.figures.span:,}", f"{ratio:.3f}", f"{imbalance:.3f}", each.note])
     return "\n".join([*table(rows, left=[0, 4]), "cycles without launches; a ratio above 1 is slower"])
-
-
-def _fastest(given: Sequence[SparseRow], base: SparseFigures) -> list[str]:
-    """Which way is the fastest, in a sentence. A row in brackets is no way to do the product."""
-    ways = {each.name: each.figures for each in given if each.figures is not None and not each.name.startswith("(")}
-    if not ways:
-        return []
-    name = min(ways, key=lambda each: ways[each].span)
-    if ways[name].span >= base.span:
-        return ["none of these is faster"]
-    note = next((f" ({each.note})" for each in given if each.name == name and each.note), "")
-    text = f"the fastest is {name}{note}: {base.span / ways[name].span:.2f} times as fast as the first row"
-    return folded(text)
 
 
 def _other_start(run: SparseFigures, base: SparseFigures) -> list[str]:

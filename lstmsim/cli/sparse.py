@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from lstmsim.cli.options import chip_options, engine_option, seed_option, setting_option
-from lstmsim.cli.outputs import status
+from lstmsim.cli.outputs import progress, status
 from lstmsim.cli.product_outputs import OUTPUTS, check_product_outputs, product_options, write_product_outputs
 
 __all__ = ["command"]
@@ -59,6 +59,11 @@ __all__ = ["command"]
     help="Simulate other ways to do the same; default: if the product is not too large.",
 )
 @click.option("--ablate", is_flag=True, help="Simulate the product with each mechanism off in turn.")
+@click.option(
+    "--best",
+    is_flag=True,
+    help="Simulate some hundred settings of the method, take the fastest, and say what the rule loses; --set stays.",
+)
 @engine_option
 @product_options("the blocks of each core over time")
 def command(matrix: str, **arguments: Any) -> None:
@@ -70,12 +75,13 @@ def command(matrix: str, **arguments: Any) -> None:
     \b
     lstmsim sparse resemblyzer:l1 --prune 0.9 --kernel spmm --columns 32 --chip v100
     lstmsim sparse layer.mtx --kernel spmv --method hbp --set m=256 --set n=1024 --ablate
+    lstmsim sparse layer.mtx --kernel spmv --method hbp --best
     lstmsim sparse layer.mtx --side transposed --columns 16 --trace run.json
     """
     outputs = {name: arguments.pop(name) for name in OUTPUTS}
     view = check_product_outputs(outputs, (matrix, matrix.rpartition(":")[0], arguments["chip"]))
     from lstmsim.api.sparse import plot_blocks, run_sparse
 
-    with status("simulating"):
-        report = run_sparse(matrix, **arguments)
+    with progress("searching") if arguments["best"] else status("simulating") as show:
+        report = run_sparse(matrix, **arguments, progress=show)
     write_product_outputs(report, outputs, lambda path: plot_blocks(report, path), view)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ArrayLoads",
     "KernelSpan",
+    "Settings",
     "SparseFigures",
     "SparseKernels",
     "SparseTask",
@@ -63,6 +64,18 @@ class Variant:
     method: str
     options: Mapping[str, Any]
     note: str = ""
+
+
+@record
+class Settings:
+    """Parameters of a method whose values a search simulates.
+
+    together: all combinations of these values.
+    alone: further parameters; they and those of `together` are changed one at a time, from the fastest combination on.
+    """
+
+    together: Mapping[str, tuple[Any, ...]]
+    alone: Mapping[str, tuple[Any, ...]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,6 +201,9 @@ class SparseKernels(Protocol):
 
     def choices(self, chip: Any, task: SparseTask) -> Sequence[Variant]:
         """Ways of which the fastest is the task, the first of equals; empty if the task says it all."""
+
+    def settings(self, chip: Any, task: SparseTask) -> Settings:
+        """What a search for the fastest setting of a task simulates; what the task sets is not among it."""
 
     def baselines(self, chip: Any, task: SparseTask) -> Sequence[Variant]:
         """What a fair table must contain beside a task, without the task itself."""

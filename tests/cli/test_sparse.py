@@ -307,3 +307,48 @@ def test_a_wrong_change_of_the_chip_is_placed_as_it_was_written() -> None:
     assert "chip partitions=0: must be at least 1, got 0" in called.stderr
     assert "chip smz=3: unknown key" in called.stderr
     assert "--set" not in called.stderr
+
+
+def test_a_search_says_what_it_searched_and_what_the_rule_loses() -> None:
+    options = ("sparse", "a.mtx", "--kernel", "spmv", "--method", "hbp", "--chip", "edge", "--no-baselines", "--best")
+    held = ("--set", "fixed_percent=0", "--set", "hash=sort", "--set", "blocks_per_sm=1")
+    text = call(*options, *held).stdout
+    assert "every combination of m 32, 64; n 64; merge kernel, atomic" in text
+    answer = json.loads(call(*options, *held, "--json", "-").stdout)
+    search = answer["search"]
+    assert (
+        answer["span_cycles"] == search["best"]["span_cycles"] == min(each["span_cycles"] for each in search["tried"])
+    )
+    lost = search["without_search"]["span_cycles"] / search["best"]["span_cycles"] - 1
+    assert search["regret"] == pytest.approx(lost)
+    assert f"{100 * lost:.1f} % more" in text
+    assert search["by_rule"] == ["m", "n"]
+    assert "chose m and n, and loses" in text
+
+
+def test_the_first_sentence_says_what_is_faster() -> None:
+    options = ("sparse", "a.mtx", "--chip", "edge", "--columns", "8")
+    said = json.loads(call(*options, "--json", "-").stdout)
+    first = " ".join(call(*options).stdout.split("\n\n")[0].split())
+    assert first == said["headline"]
+    sparse = min(
+        [said, *(each for each in said["beside"] if each["name"] != "dense GEMM")], key=lambda each: each["span_cycles"]
+    )
+    dense = next(each for each in said["beside"] if each["name"] == "dense GEMM")
+    low, high = sorted((sparse, dense), key=lambda each: each["span_cycles"])
+    winner = "dense" if low is dense else "sparse"
+    assert first.startswith(f"{winner} is faster here: {low['span_cycles']:,} against {high['span_cycles']:,} cycles")
+    turned = "with the launches of their kernels it is not" in first
+    assert turned == (low["makespan_cycles"] >= high["makespan_cycles"])
+
+
+def test_a_dense_product_that_leaves_something_out_is_not_called_faster() -> None:
+    said = json.loads(call("sparse", "a.mtx", "--kernel", "sddmm", "--chip", "edge", "--json", "-").stdout)
+    dense = next(each for each in said["beside"] if each["name"] == "dense GEMM")
+    assert dense["span_cycles"] > 0
+    assert not said["headline"].startswith("dense is faster")
+
+
+def test_a_product_alone_says_that_nothing_stands_beside_it() -> None:
+    said = json.loads(call("sparse", "a.mtx", "--chip", "edge", "--no-baselines", "--json", "-").stdout)["headline"]
+    assert said.endswith("nothing stands beside it")

@@ -16,8 +16,9 @@ from lstmsim.targets.parallel.lowering.program import Lowered, program_of_kernel
 from lstmsim.targets.parallel.memory.traffic import priced
 from lstmsim.targets.parallel.methods import CONVERT, METHODS, Method
 from lstmsim.targets.parallel.metrics import Traffic, traffic_of
+from lstmsim.targets.parallel.settings import settings_of
 from lstmsim.targets.parallel.words import NOT_MODELLED
-from lstmsim.targets.sparse import ArrayLoads, KernelSpan, SparseFigures, SparseTask, SparseWork, Variant
+from lstmsim.targets.sparse import ArrayLoads, KernelSpan, Settings, SparseFigures, SparseTask, SparseWork, Variant
 
 __all__ = ["PRODUCTS", "Products"]
 
@@ -120,6 +121,11 @@ class Products:
             return ()
         rows = tuple(_tiled(task, tile) for tile in default_tiles(_dense_columns(task)))
         return rows if len(rows) > 1 else ()
+
+    def settings(self, chip: ParallelDevice, task: SparseTask) -> Settings:
+        """What a search for the fastest setting of a task simulates; what the task sets is not among it."""
+        left = [name for name in _method(task).parameters if task.options.get(name) is None]
+        return settings_of(_family(task), left, task, chip.view)
 
     def baselines(self, chip: ParallelDevice, task: SparseTask) -> Sequence[Variant]:
         """What a fair table must contain beside a task, without the task itself."""
