@@ -24,24 +24,29 @@ _SHARED, _LINE, _PHASES = 2, 32, 6
 _CELL_ACCESSES, _CELL_OTHERS = 12, 10
 #: The same of an element of a fused kernel, and warps of a block without a reduce, most of which may have none.
 _FUSED, _BLOCK_WARPS = 40, 8
-#: Operations of packed bodies take 8 bytes each: so many have the room of one that is an object.
-_PACKED = 16
+#: So many operations of packed bodies (8 bytes each, and for each need) are held in place of one that is an object.
+#: Kernels for each step are held once for all steps: a step of LSTM-4096, nearly the largest, takes 1.1 GB. A persistent
+#: kernel holds all steps.
+_PACKED, _PACKED_PERSISTENT = 48, 16
 
 
-def per_step(cores: Sequence[ParallelCore], model: Model, batch: int = 1, *, fused: bool = False) -> PerStep:
+def per_step(
+    cores: Sequence[ParallelCore], model: Model, batch: int = 1, *, fused: bool = False, persistent: bool = False
+) -> PerStep:
     """Bounds on the operations of one step of a job on all SMs.
 
     cores: the distinct SMs.
     model: the network.
     batch: how many sequences the job has.
     fused: whether the chip runs fused kernels, or one for each operation; cells that nothing else runs count so always.
+    persistent: whether all steps of a layer are one kernel.
     """
     warp = max(core.warp for core in cores)
     most = sum(
         layer.directions * (_fused if fused or layer.cell.name not in GATES else _layer)(layer, batch, warp)
         for layer in model.layers
     )
-    return PerStep(most, most, _PACKED)
+    return PerStep(most, most, _PACKED_PERSISTENT if persistent else _PACKED)
 
 
 def _layer(layer: Layer, batch: int, warp: int) -> int:

@@ -61,7 +61,8 @@ class _ParallelTarget(ParallelEntries, Target):
         for job in jobs:
             self.check(chip, job)
         kinds = kinds_of(chip.cores)
-        check_size(kinds, jobs, partial(self.per_step, fused=chip.fusion != "cell"))
+        how = {"fused": chip.fusion != "cell", "persistent": chip.recurrent == "persistent"}
+        check_size(kinds, jobs, partial(self.per_step, **how))
         lowered = program_of_jobs(chip.view, device_jobs(chip, jobs))
         return tabled(lowered.flat, lowered.names)
 
@@ -74,9 +75,10 @@ class _ParallelTarget(ParallelEntries, Target):
         members: int = 1,
         *,
         fused: bool = False,
+        persistent: bool = False,
     ) -> PerStep:
-        """Bounds on the operations of one step of a job; fused: as of `lstmsim.targets.parallel.sizes.per_step`."""
-        return per_step(cores, model, batch, fused=fused)
+        """Bounds on the operations of one step of a job; fused, persistent: as of `sizes.per_step`."""
+        return per_step(cores, model, batch, fused=fused, persistent=persistent)
 
     def chip_counts(self, chip: ParallelDevice) -> Mapping[str, int]:
         """SMs, and warps that they hold at once."""

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lstmsim.engines.fast.run import totals
-from lstmsim.errors import DeadlockError
+from lstmsim.errors import InputError
 from lstmsim.formats.matrices import weight_matrix
 from lstmsim.sparse.pruning import pruned
 from lstmsim.targets.parallel.device import Device
@@ -78,9 +78,9 @@ def test_a_persistent_kernel_saves_launches_and_pays_for_barriers() -> None:
     assert 5000 + 6 * 3830 < whole < each - 5 * (5000 - 3830)
 
 
-def test_a_persistent_kernel_whose_blocks_do_not_fit_never_ends() -> None:
+def test_a_persistent_kernel_whose_blocks_do_not_fit_is_not_written() -> None:
     device = device_of({"preset": "toy"})
-    run = recurrent_layer(RecurrentSizes(64, 8, 1, 1), None, 0, device, True).run
     # a block for 4 of 256 rows; 2 SMs hold 16 each
-    with pytest.raises(DeadlockError, match="64 blocks"):
-        program_of_kernels(device, priced(run, device))
+    with pytest.raises(InputError, match=r"64 thread blocks .* room for 32 at once \(16 on each of 2 SMs\)"):
+        recurrent_layer(RecurrentSizes(64, 8, 1, 1), None, 0, device, True)
+    assert recurrent_layer(RecurrentSizes(32, 8, 1, 1), None, 0, device, True).run.kernels[0].shape.persistent

@@ -12,7 +12,7 @@ from lstmsim.targets.parallel.device import Device
 from lstmsim.targets.parallel.kernel import Kernel, KernelShape
 from lstmsim.targets.parallel.writing.streams import Grid, Result, Warps, joined
 
-__all__ = ["Phase", "persistent_kernel", "phase_kernel"]
+__all__ = ["Phase", "blocks_of", "persistent_kernel", "persistent_shape", "phase_kernel"]
 
 Ints = NDArray[np.int64]
 
@@ -62,13 +62,22 @@ def persistent_kernel(name: str, phases: Sequence[Phase], device: Device, arrays
     device: the device that it is written for.
     arrays: places of the run's arrays by name.
     """
+    return _kernel(persistent_shape(name, phases), phases, device, arrays)
+
+
+def persistent_shape(name: str, phases: Sequence[Phase]) -> KernelShape:
+    """What one kernel for several phases asks of a multiprocessor; arguments as of `persistent_kernel`."""
     registers, shared = (max(getattr(each.shape, key) for each in phases) for key in ("registers", "shared"))
-    shape = KernelShape(name, phases[0].shape.warps, registers, shared, persistent=True)
-    return _kernel(shape, phases, device, arrays)
+    return KernelShape(name, phases[0].shape.warps, registers, shared, persistent=True)
+
+
+def blocks_of(shape: KernelShape, phases: Sequence[Phase]) -> int:
+    """How many thread blocks a kernel of these phases has."""
+    return max(-(-each.streams // shape.warps) for each in phases)
 
 
 def _kernel(shape: KernelShape, phases: Sequence[Phase], device: Device, arrays: Mapping[str, int]) -> Kernel:
-    blocks = max(-(-each.streams // shape.warps) for each in phases)
+    blocks = blocks_of(shape, phases)
     step = max(1, _CHUNK // shape.warps)
 
     def pieces() -> Iterator[Kernel]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lstmsim.errors import InputError, Mistake
@@ -13,11 +14,18 @@ from lstmsim.targets.parallel.kernels.csr.rows import addressable
 from lstmsim.targets.parallel.kernels.dense.cell import SHAPE, CellPhase, Gru, GruNew, GruReset, Lstm, Rnn, RnnRelu
 from lstmsim.targets.parallel.kernels.dense.gemm import gemm_partials, gemm_phases
 from lstmsim.targets.parallel.kernels.dense.gemv import Gemv
-from lstmsim.targets.parallel.kernels.dense.phases import Phase, persistent_kernel, phase_kernel
+from lstmsim.targets.parallel.kernels.dense.phases import (
+    Phase,
+    blocks_of,
+    persistent_kernel,
+    persistent_shape,
+    phase_kernel,
+)
 from lstmsim.targets.parallel.kernels.dense.sections import Sections
 from lstmsim.targets.parallel.kernels.dense.tiles import Tile
 from lstmsim.targets.parallel.kernels.made import Made
 from lstmsim.targets.parallel.kernels.options import bad_choice, bad_number, refuse
+from lstmsim.targets.parallel.residency import residency
 
 __all__ = ["CELLS", "RecurrentSizes", "recurrent_layer"]
 
@@ -79,7 +87,7 @@ def recurrent_layer(
     device: the device that they are written for.
     persistent: whether all steps are one kernel with grid barriers.
 
-    InputError if sizes or tile do not fit.
+    InputError if sizes or tile do not fit, or not all blocks of a persistent kernel are there at once.
     """
     if sizes.batch > 1 and tile is None:
         raise InputError(Mistake("tile", "is missing; a product for several sequences has one"))
@@ -103,12 +111,24 @@ def recurrent_layer(
     arrays = {each.name: place for place, each in enumerate(declared)}
     kernels: tuple[Kernel, ...]
     if persistent:
+        _check_room(sizes, phases, device)
         kernels = (persistent_kernel(sizes.cell, phases * sizes.steps, device, arrays),)
     else:
         kernels = tuple(phase_kernel(each, device, arrays) for each in phases) * sizes.steps
     products = [each for each in steps if isinstance(each, _Product)]
     useful = sum(count * (high - low) for each in products for count, low, high in each.sections)
     return Made(Run(declared, kernels), None, {"macs": useful * sizes.batch * sizes.steps})
+
+
+def _check_room(sizes: RecurrentSizes, phases: Sequence[Phase], device: Device) -> None:
+    """`InputError` if blocks would wait at a grid barrier for others that have no room until these end."""
+    shape = persistent_shape(sizes.cell, phases)
+    blocks, resident = blocks_of(shape, phases), residency(shape, device)
+    if blocks > resident * device.sms:
+        layer = f"a layer {sizes.cell} of {sizes.hidden:,} units with batch {sizes.batch}"
+        room = f"the chip has room for {resident * device.sms:,} at once ({resident} on each of {device.sms} SMs)"
+        text = f"persistent runs {layer} as {blocks:,} thread blocks that wait for each other at grid barriers, and {room}"
+        raise InputError(Mistake("chip.recurrent", f"{text}: 'kernels' runs it"))
 
 
 def _steps(sizes: RecurrentSizes, lanes: int) -> list[_Product | CellPhase]:
