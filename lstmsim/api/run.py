@@ -64,13 +64,17 @@ class Run:
     lowered: bool = False
 
     @cached_property
-    def trace(self) -> Trace:
-        """What every unit did, event for event."""
-        rows = sum(
+    def operations(self) -> int:
+        """How many operations the trace has a row for."""
+        return sum(
             sum(len(phase.body.operations) * phase.repeat for phase in task.variants[0][1])
             for task in self.program.tasks
         )
-        refuse_long_trace(rows)
+
+    @cached_property
+    def trace(self) -> Trace:
+        """What every unit did, event for event."""
+        refuse_long_trace(self.operations)
         return engines.run(self.program, self.engine, check=not self.lowered)
 
     @cached_property
@@ -133,7 +137,9 @@ def refuse_long_trace(operations: int) -> None:
         text = (
             f"a trace of {operations:,} operations is too long to keep, at most {MAX_TRACE_OPERATIONS:,} are recorded"
         )
-        raise InputError(f"{text}; the report alone has no such limit on the engine 'fast'")
+        raise InputError(
+            f"{text}; fewer time steps have a shorter one, and the report alone, on the engine 'fast', needs none"
+        )
 
 
 def check_engine(engine: object) -> None:
@@ -276,19 +282,24 @@ def serving(result: Run, *, percentiles: Sequence[float] | None = None) -> Servi
 def explain(result: Run, *, progress: Callable[[int, int], None] | None = None) -> Explanation:
     """Say why a run is not 100 % useful: its critical path, and what would shorten that, each change simulated.
 
-    For requests that come over time it also says what held the slowest up (`Explanation.slowest`).
+    For requests that come over time it also says what held the slowest up (`Explanation.slowest`). Where the trace of a
+    run is too long to keep, its first time steps are explained, simulated alone (`Explanation.window`).
 
     result: the run.
     progress: is called with simulations done and in all.
+
+    `InputError` if the trace is too long and cannot be shortened by explaining fewer steps.
 
     >>> explanation = explain(run({"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 3}]}))
     >>> sum(share.cycles for share in explanation.shares) == explanation.makespan_cycles
     True
     """
     expect_run(result, "explain")
+    from lstmsim.api.explained_steps import explained_part
     from lstmsim.explanations.explanation import explain as explaining
 
-    return explaining(result.scenario, result.program, result.trace, progress)
+    part, window = explained_part(result)
+    return replace(explaining(part.scenario, part.program, part.trace, progress), window=window)
 
 
 def trace(scenario: Source, *, engine: str = "fast", overrides: Sequence[str] = ()) -> Timeline:

@@ -18,12 +18,29 @@ from lstmsim.results import Table
 from lstmsim.workload.figures import CoreFigures, MainUnit, Words
 from lstmsim.workload.scenario import Scenario
 
-__all__ = ["MAX_STEPS", "Explanation", "explain"]
+__all__ = ["MAX_STEPS", "Explanation", "Window", "explain"]
 
 #: Steps of the path that are kept, from its beginning; `path_steps` says how many there are.
 MAX_STEPS = 1_000
 #: Steps of the path that are shown at its heart.
 _HEART = 12
+
+
+@dataclass(frozen=True)
+class Window:
+    """The first time steps of a run whose trace is too long to keep. They were simulated alone, and are explained.
+
+    steps: of each job, at most.
+    whole_steps: most steps that a job of the whole run has.
+    whole_cycles: makespan of the whole run.
+    whole_operations, most_operations: operations of the whole run, and how many can be recorded.
+    """
+
+    steps: int
+    whole_steps: int
+    whole_cycles: int
+    whole_operations: int
+    most_operations: int
 
 
 @dataclass(frozen=True)
@@ -50,6 +67,7 @@ class Explanation(Table, forms="lstmsim.explanations.text"):
     units: what people call all main units.
     ways: of how many equal units a core's main unit consists; `array_cycles` counts each.
     words: words of this machine.
+    window: the steps that are explained in place of the whole run; None if it is the whole run.
     """
 
     scenario: str
@@ -74,6 +92,7 @@ class Explanation(Table, forms="lstmsim.explanations.text"):
     units: str = MainUnit().bound
     ways: int = 1
     words: Mapping[str, Words] = field(default_factory=dict)
+    window: Window | None = None
 
 
 def explain(

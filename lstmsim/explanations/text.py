@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from lstmsim.explanations.answer import answer
-from lstmsim.explanations.explanation import Explanation
+from lstmsim.explanations.explanation import Explanation, Window
 from lstmsim.explanations.glossary import words_in
 from lstmsim.explanations.shares import Leg, Share, Step, leg_words
 from lstmsim.explanations.slowest_answer import slowest_answer
@@ -56,7 +56,8 @@ def explain_text(explanation: Explanation, report: str = "") -> str:
 
     report: the text that stands above the explanation; the glossary covers its words too.
     """
-    parts = _slowest(explanation)
+    parts = [] if explanation.window is None else [_fill(_window(explanation, explanation.window), "")]
+    parts += _slowest(explanation)
     parts.append("\n".join(["WHY NOT 100 %", *(_fill(each, "") for each in answer(explanation))]))
     parts += [
         _shares(explanation),
@@ -67,6 +68,19 @@ def explain_text(explanation: Explanation, report: str = "") -> str:
     text = "\n\n".join(part for part in parts if part)
     words = glossary(f"{report}\n{text}", explanation.words)
     return f"{text}\n\n{words}" if words else text
+
+
+def _window(explanation: Explanation, window: Window) -> str:
+    """Which part of a run is explained, and how its cycles compare with those of the whole."""
+    steps = "time step" if window.steps == 1 else f"{window.steps:,} time steps"
+    cold = ", so nothing was used before" if window.steps == 1 else ""
+    each = explanation.makespan_cycles / window.steps, window.whole_cycles / window.whole_steps
+    return (
+        f"A WINDOW IS EXPLAINED, not the whole run: the first {steps} of at most {window.whole_steps:,} of each job, "
+        f"simulated alone{cold}. All figures below are those of the window: {explanation.makespan_cycles:,} cycles "
+        f"({each[0]:,.0f} a step); the whole run takes {window.whole_cycles:,} ({each[1]:,.0f} a step). A trace of its "
+        f"{window.whole_operations:,} operations is too long to keep, at most {window.most_operations:,} are recorded."
+    )
 
 
 def _slowest(explanation: Explanation) -> list[str]:
@@ -221,6 +235,7 @@ def explain_json(explanation: Explanation, report: str = "") -> dict[str, Any]:
         "schema": SCHEMA,
         "scenario": explanation.scenario,
         "chip": explanation.chip,
+        "window": None if explanation.window is None else asdict(explanation.window),
         "makespan_cycles": total,
         "utilization": explanation.utilization,
         "array": explanation.array,

@@ -25,8 +25,8 @@ _CELL_ACCESSES, _CELL_OTHERS = 12, 10
 #: The same of an element of a fused kernel, and warps of a block without a reduce, most of which may have none.
 _FUSED, _BLOCK_WARPS = 40, 8
 #: So many operations of packed bodies (8 bytes each, and for each need) are held in place of one that is an object.
-#: Kernels for each step are held once for all steps: a step of LSTM-4096, nearly the largest, takes 1.1 GB. A persistent
-#: kernel holds all steps.
+#: Kernels for each step are held once for all steps, and a step of LSTM-4096, nearly the largest, takes 1.1 GB. A
+#: persistent kernel holds all steps.
 _PACKED, _PACKED_PERSISTENT = 48, 16
 
 

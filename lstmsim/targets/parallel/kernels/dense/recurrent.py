@@ -127,7 +127,9 @@ def _check_room(sizes: RecurrentSizes, phases: Sequence[Phase], device: Device) 
     if blocks > resident * device.sms:
         layer = f"a layer {sizes.cell} of {sizes.hidden:,} units with batch {sizes.batch}"
         room = f"the chip has room for {resident * device.sms:,} at once ({resident} on each of {device.sms} SMs)"
-        text = f"persistent runs {layer} as {blocks:,} thread blocks that wait for each other at grid barriers, and {room}"
+        text = (
+            f"persistent runs {layer} as {blocks:,} thread blocks that wait for each other at grid barriers, and {room}"
+        )
         raise InputError(Mistake("chip.recurrent", f"{text}: 'kernels' runs it"))
 
 
