@@ -61,8 +61,8 @@ class _ParallelTarget(ParallelEntries, Target):
         for job in jobs:
             self.check(chip, job)
         kinds = kinds_of(chip.cores)
-        how = {"fused": chip.fusion != "cell", "persistent": chip.recurrent == "persistent"}
-        check_size(kinds, jobs, partial(self.per_step, **how))
+        persistent = chip.recurrent == "persistent"
+        check_size(kinds, jobs, partial(self.per_step, fused=chip.fusion != "cell", persistent=persistent))
         lowered = program_of_jobs(chip.view, device_jobs(chip, jobs))
         return tabled(lowered.flat, lowered.names)
 
