@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from lstmsim import engines, targets
 from lstmsim.api.arguments import refuse, wrong_numbers, wrong_whole
@@ -20,10 +20,11 @@ from lstmsim.program.program import Program
 from lstmsim.program.totals import Totals
 from lstmsim.program.trace import Trace
 from lstmsim.targets.registry import target_of
+from lstmsim.workload.arriving import arriving
 from lstmsim.workload.scenario import Scenario
 
 if TYPE_CHECKING:
-    from lstmsim.explanations.explanation import Explanation
+    from lstmsim.explanations.explanation import Explanation, Window
     from lstmsim.replay.check import Checked
     from lstmsim.replay.outputs import Outputs
     from lstmsim.traffic.result import Serving
@@ -46,6 +47,10 @@ __all__ = [
 
 #: Most operations whose trace is kept: a row has about 100 bytes.
 MAX_TRACE_OPERATIONS = 10_000_000
+#: Operations of the first steps that are explained in place of more: their alternatives take about a minute.
+_WINDOW_OPERATIONS = 2_500_000
+#: Steps that are explained at least, if they can be: the first one may find caches cold.
+_WINDOW_STEPS = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -295,11 +300,45 @@ def explain(result: Run, *, progress: Callable[[int, int], None] | None = None) 
     True
     """
     expect_run(result, "explain")
-    from lstmsim.api.explained_steps import explained_part
     from lstmsim.explanations.explanation import explain as explaining
 
-    part, window = explained_part(result)
+    part, window = _explained_part(result)
     return replace(explaining(part.scenario, part.program, part.trace, progress), window=window)
+
+
+def _explained_part(result: Run) -> tuple[Run, Window | None]:
+    """Give the run itself if its trace can be kept; else its first time steps as a run of their own, and what they are.
+
+    `InputError` if not even one step is short enough, or if requests come over time: fewer steps would meet less.
+    """
+    from lstmsim.explanations.explanation import Window
+
+    most = MAX_TRACE_OPERATIONS
+    if result.operations <= most:
+        return result, None
+    jobs = result.scenario.jobs
+    if arriving(jobs) == "open":
+        _refuse_explaining(result, "explain fewer requests, by `count` or `until`")
+    longest = max(job.steps for job in jobs)
+    steps = min(longest, max(_WINDOW_STEPS, longest * _WINDOW_OPERATIONS // result.operations) + 1)
+    while steps > 1:
+        steps -= 1
+        part = _first_steps(result, steps)
+        if part.operations <= most:
+            return part, Window(steps, longest, result.totals.makespan_cycles, result.operations, most)
+        steps = min(steps, steps * most // part.operations + 1)
+    _refuse_explaining(result, "one time step alone is too long as well: explain fewer jobs, or a smaller model")
+
+
+def _first_steps(result: Run, steps: int) -> Run:
+    jobs = tuple(replace(job, steps=min(job.steps, steps)) for job in result.scenario.jobs)
+    scenario = replace(result.scenario, jobs=jobs)
+    return replace(result, scenario=scenario, program=targets.lower(scenario.chip, jobs))
+
+
+def _refuse_explaining(result: Run, instead: str) -> NoReturn:
+    text = f"needs a trace, and one of {result.operations:,} operations is too long to keep, at most "
+    raise InputError(Mistake("explain", f"{text}{MAX_TRACE_OPERATIONS:,} are recorded; {instead}"))
 
 
 def trace(scenario: Source, *, engine: str = "fast", overrides: Sequence[str] = ()) -> Timeline:

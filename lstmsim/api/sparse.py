@@ -158,10 +158,8 @@ def run_sparse(
     prune: which fraction of a model's weights goes. prune_by, banks, block: as in `lstmsim.sparse.pruning.pruned`.
     seed: of the dense operands. values_seed: of the values of a file that has none; None: each is 1.
     baselines: whether other ways to do the same are simulated too; None: if the product is not too large.
-    ablate: whether it is simulated with each mechanism off in turn.
-    best: whether the fastest of some hundred settings is searched and taken; parameters in `options` stay as they are.
-    engine: a key of `lstmsim.engines.ENGINES`.
-    progress: is called with the settings of a search that are done, and how many are known.
+    ablate: whether each mechanism is off in turn. best: whether the fastest setting is searched; `options` stay.
+    engine: a key of `lstmsim.engines.ENGINES`. progress: is called with settings of a search: done, and known so far.
 
     `InputError` for a matrix or a parameter that is wrong, and for a chip that runs no sparse kernels.
 
@@ -170,36 +168,43 @@ def run_sparse(
     (13108, (512,), True)
     """
     check_engine(engine)
-    wholes = {"columns": (columns, 1), "banks": (banks, 1), "block": (block, 1)}
-    wholes |= {"seed": (seed, 0), "values_seed": (values_seed or 0, 0)}
-    wrong = [each for name, (value, low) in wholes.items() for each in wrong_whole(name, value, low, MAX_SIZE)]
-    refuse(wrong, wrong_number("prune", prune), wrong_number("threshold", threshold))
+    sizes, seeds = {"columns": columns, "banks": banks, "block": block}, {"seed": seed, "values_seed": values_seed or 0}
+    refuse(_wrong(sizes, seeds), wrong_number("prune", prune), wrong_number("threshold", threshold))
     ready = chip_of(chip, chip_overrides)
     kernels, chosen = _method(ready, kernel, method, threshold)
     check_side(kernel, side)
     read, about = matrix_of(matrix, prune, prune_by, banks, block, values_seed)
     if threshold is not None and not takes_sparse_path(read, threshold):
         chosen = "dense"
-    rows = walked(read, side)
-    operands = drawn_operands(kernel, rows, 1 if kernel == "spmv" else columns, seed)
-    task = SparseTask(kernel, chosen, rows, operands, options_from(options, kernels.parameters(kernel, chosen)))
+    operands = drawn_operands(kernel, walked(read, side), 1 if kernel == "spmv" else columns, seed)
+    task = SparseTask(
+        kernel, chosen, walked(read, side), operands, options_from(options, kernels.parameters(kernel, chosen))
+    )
     asked = Asked(kernels, ready, task, engine)
-    if best:
-        ran, found = search(asked, progress)
-        asked = replace(asked, task=replace(task, options=found.best.options))
-        report = replace(_report(asked, ran, about, seed, baselines, ablate), search=found)
-    else:
-        report = _report(asked, simulated(asked, task), about, seed, baselines, ablate)
+    report = _report(asked, search(asked, progress) if best else None, about, seed, baselines, ablate)
     return report if side == LEFT else replace(report, side=side, matrix=read, result=as_asked(report.result, side))
 
 
-def _report(asked: Asked, ran: Ran, about: str, seed: int, baselines: bool | None, ablate: bool) -> SparseReport:
+def _wrong(sizes: Mapping[str, int], seeds: Mapping[str, int]) -> list[Mistake]:
+    """What is wrong with sizes, from 1 on, and seeds, from 0 on."""
+    wholes = [(sizes, 1), (seeds, 0)]
+    return [
+        each for some, low in wholes for name, value in some.items() for each in wrong_whole(name, value, low, MAX_SIZE)
+    ]
+
+
+def _report(
+    asked: Asked, found: tuple[Ran, Search] | None, about: str, seed: int, baselines: bool | None, ablate: bool
+) -> SparseReport:
     """The report of a product.
 
-    ran: the product, simulated.
+    found: the product in its fastest setting, and the search; None: it is simulated as it is asked.
     about: where the matrix is from.
     """
+    if found is not None:
+        asked = replace(asked, task=replace(asked.task, options=found[1].best.options))
     kernels, chip, task = asked.kernels, asked.chip, asked.task
+    ran = simulated(asked, task) if found is None else found[0]
     remarks = (*ran.said, *ran.work.remarks, *_few_blocks(ran.figures))
     if baselines is None:
         baselines = task.matrix.entries * asked.columns <= _MOST_BESIDE
@@ -225,6 +230,7 @@ def _report(asked: Asked, ran: Ran, about: str, seed: int, baselines: bool | Non
         flat=ran.work.flat,
         names=ran.work.names,
         remarks=remarks,
+        search=None if found is None else found[1],
     )
 
 

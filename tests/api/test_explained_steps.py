@@ -22,7 +22,7 @@ def test_a_long_run_is_explained_by_its_first_steps(monkeypatch: pytest.MonkeyPa
     assert lstmsim.explain(whole).window is None
     most = whole.operations // 2
     monkeypatch.setattr("lstmsim.api.run.MAX_TRACE_OPERATIONS", most)
-    monkeypatch.setattr("lstmsim.api.explained_steps._WANTED", whole.operations // 4)
+    monkeypatch.setattr("lstmsim.api.run._WINDOW_OPERATIONS", whole.operations // 4)
     explanation = lstmsim.explain(whole)
     window = explanation.window
     assert window is not None
