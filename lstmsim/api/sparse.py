@@ -168,18 +168,18 @@ def run_sparse(
     (13108, (512,), True)
     """
     check_engine(engine)
-    sizes, seeds = {"columns": columns, "banks": banks, "block": block}, {"seed": seed, "values_seed": values_seed or 0}
-    refuse(_wrong(sizes, seeds), wrong_number("prune", prune), wrong_number("threshold", threshold))
+    refuse(
+        _wrong({"columns": columns, "banks": banks, "block": block}, {"seed": seed, "values_seed": values_seed or 0})
+    )
+    refuse(wrong_number("prune", prune), wrong_number("threshold", threshold))
     ready = chip_of(chip, chip_overrides)
     kernels, chosen = _method(ready, kernel, method, threshold)
     check_side(kernel, side)
     read, about = matrix_of(matrix, prune, prune_by, banks, block, values_seed)
-    if threshold is not None and not takes_sparse_path(read, threshold):
-        chosen = "dense"
+    chosen = chosen if threshold is None or takes_sparse_path(read, threshold) else "dense"
     operands = drawn_operands(kernel, walked(read, side), 1 if kernel == "spmv" else columns, seed)
-    task = SparseTask(
-        kernel, chosen, walked(read, side), operands, options_from(options, kernels.parameters(kernel, chosen))
-    )
+    given = options_from(options, kernels.parameters(kernel, chosen))
+    task = SparseTask(kernel, chosen, walked(read, side), operands, given)
     asked = Asked(kernels, ready, task, engine)
     report = _report(asked, search(asked, progress) if best else None, about, seed, baselines, ablate)
     return report if side == LEFT else replace(report, side=side, matrix=read, result=as_asked(report.result, side))
