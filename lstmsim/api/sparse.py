@@ -148,11 +148,9 @@ def run_sparse(
 
     matrix: a file (.mtx, .smtx, each also .gz), weights of a model (`resemblyzer:l1`), or a `lstmsim.sparse.csr.Csr`.
     kernel: a key of `KERNELS`. method: how; None: the machine's first one.
-    threshold: take the machine's first method only if more than this fraction of the matrix is zero, else `dense`;
-        instead of a method.
+    threshold: instead of a method: the machine's first one if more than this fraction of the matrix is zero, or `dense`.
     side: which operand is sparse, and which way round, a key of `lstmsim.api.sparse_sides.SIDES`.
-    columns: of the dense operand, its rows for side `right`; of `sddmm` the length of the inner products; of `spmv`
-        there is one.
+    columns: of the dense operand, its rows for side `right`; of `sddmm` the length of inner products; `spmv` has one.
     chip: a preset's name, a chip's file, or a chip. chip_overrides: texts like `"partitions=8"`.
     options: parameters of the kernel, as texts like `"tile=64"` or a mapping.
     prune: which fraction of a model's weights goes. prune_by, banks, block: as in `lstmsim.sparse.pruning.pruned`.
@@ -168,9 +166,7 @@ def run_sparse(
     (13108, (512,), True)
     """
     check_engine(engine)
-    refuse(
-        _wrong({"columns": columns, "banks": banks, "block": block}, {"seed": seed, "values_seed": values_seed or 0})
-    )
+    refuse(_wrong({"columns": columns, "banks": banks, "block": block}, {"seed": seed, "values_seed": values_seed}))
     refuse(wrong_number("prune", prune), wrong_number("threshold", threshold))
     ready = chip_of(chip, chip_overrides)
     kernels, chosen = _method(ready, kernel, method, threshold)
@@ -185,12 +181,10 @@ def run_sparse(
     return report if side == LEFT else replace(report, side=side, matrix=read, result=as_asked(report.result, side))
 
 
-def _wrong(sizes: Mapping[str, int], seeds: Mapping[str, int]) -> list[Mistake]:
+def _wrong(sizes: Mapping[str, int], seeds: Mapping[str, int | None]) -> list[Mistake]:
     """What is wrong with sizes, from 1 on, and seeds, from 0 on."""
-    wholes = [(sizes, 1), (seeds, 0)]
-    return [
-        each for some, low in wholes for name, value in some.items() for each in wrong_whole(name, value, low, MAX_SIZE)
-    ]
+    wrong = [each for name, value in sizes.items() for each in wrong_whole(name, value, 1, MAX_SIZE)]
+    return wrong + [each for name, value in seeds.items() for each in wrong_whole(name, value or 0, 0, MAX_SIZE)]
 
 
 def _report(
