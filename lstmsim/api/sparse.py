@@ -148,7 +148,7 @@ def run_sparse(
 
     matrix: a file (.mtx, .smtx, each also .gz), weights of a model (`resemblyzer:l1`), or a `lstmsim.sparse.csr.Csr`.
     kernel: a key of `KERNELS`. method: how; None: the machine's first one.
-    threshold: instead of a method: the machine's first one if more than this fraction of the matrix is zero, or `dense`.
+    threshold: instead of a method: the machine's first one if more than this fraction of it is zero, else `dense`.
     side: which operand is sparse, and which way round, a key of `lstmsim.api.sparse_sides.SIDES`.
     columns: of the dense operand, its rows for side `right`; of `sddmm` the length of inner products; `spmv` has one.
     chip: a preset's name, a chip's file, or a chip. chip_overrides: texts like `"partitions=8"`.
