@@ -33,17 +33,17 @@ __all__ = ["GemmReport", "plot_threads", "run_gemm"]
 
 @dataclass(frozen=True, eq=False)
 class GemmReport(Table, forms="lstmsim.api.gemm_text"):
-    """A matrix product on several cores that was planned and simulated.
+    """A matrix product on several cores that was planned and simulated; the fastest cut runs, unless one was given.
 
     source: where the sizes are from; empty: they were given.
     asked: the product, its threads, the state of the caches, parameters of the planner, the chip, the engine that ran.
     relief: how threads that add into the same block keep out of each other's way, of `lstmsim.targets.gemm.RELIEFS`.
     plan: the plan, with all that led to it.
-    beside: the run of the plan's cut, or of the one that was given, and of other divisions of the product.
+    beside: what ran, and other divisions of the product.
     computed: what the threads computed; None: it was left out.
     seed: of the operands.
     remarks: further sentences.
-    cut: the cut that was given in place of the plan's; None: the plan's runs.
+    cut: the cut that was given; None: none.
     """
 
     source: str
@@ -58,7 +58,7 @@ class GemmReport(Table, forms="lstmsim.api.gemm_text"):
 
     @property
     def otherwise(self) -> str:
-        """In words, what was asked for in place of the plan's: a cut, a relief; empty: the plan runs."""
+        """In words, what was asked for: a cut, a relief; empty: the fastest runs."""
         cut = "" if self.cut is None else f"cut {self.cut.short}"
         relief = "" if self.relief == "plan" else f"relief {self.relief}"
         return " with ".join(filter(None, (cut, relief)))
@@ -110,7 +110,7 @@ class GemmReport(Table, forms="lstmsim.api.gemm_text"):
 
     @property
     def division(self) -> Division:
-        """What ran: the plan's cut, or the one that was given, under the relief."""
+        """What ran."""
         return self.beside.ran.division
 
     @property
@@ -125,7 +125,7 @@ class GemmReport(Table, forms="lstmsim.api.gemm_text"):
 
     @property
     def planned_cycles(self) -> int:
-        """The makespan of the plan, also where another cut or relief was asked for."""
+        """The makespan of the plan, also where something else ran."""
         return self.beside.planned.cycles(self.caches)
 
     @property
@@ -187,7 +187,7 @@ def run_gemm(
     engine: str = "fast",
     progress: Progress | None = None,
 ) -> GemmReport:
-    """Plan threads for C = A B, simulate the plan and other cuts, and compute C in the order of the simulated steps.
+    """Plan threads for C = A B, simulate the plan and other cuts, and compute C in the order of the fastest one.
 
     m, n, k: rows of C, columns of C, length of the sums.
     model: a model instead of sizes: a name, a file or a `Model`. product: which one of its layer, a key of
@@ -195,7 +195,7 @@ def run_gemm(
     threads: on how many cores; None: as many as `cut` has parts, or on all of the chip.
     chip: a preset's name, a chip's file, or a chip. chip_overrides: texts like `"frequency_mhz=2000"`.
     caches: what lies in the caches, of `lstmsim.targets.gemm.CACHES`; both states are simulated.
-    cut: runs in the plan's place, with the plan beside it: `"MK:4x1x16"` (kind, p_m x p_n x p_k), with sizes of blocks
+    cut: runs in place of the fastest: `"MK:4x1x16"` (kind, p_m x p_n x p_k), with sizes of blocks
         `"MK:4x1x16:8x512x264"`, or a `Cut`.
     relief: instead of the planner's for that cut, one of `lstmsim.targets.gemm.RELIEFS`.
     settings: parameters of the planner, as texts like `"contention=4"` or a mapping.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lstmsim import engines
@@ -20,21 +20,21 @@ _MOST_ACCESSES = 1 << 31
 #: So many times as long does it take where nothing native is there.
 _PLAIN_TIMES = 128
 
-_Ready = Mapping[Division, Mapping[str, GemmFigures]]
-
 
 @dataclass(frozen=True, eq=False)
 class Beside:
     """Divisions of one product that were simulated, each with its own sub-blocks and buffer.
 
-    ran: the plan's cut, or one that was given, as it was asked for.
-    planned: the plan; the same as `ran` unless another cut or relief was asked for.
+    ran: the fastest of all that was simulated, or a cut or relief that was asked for.
+    planned: the plan, which the planner's rule gives before anything is simulated.
     plans: the plan for each state of the caches, a key of `lstmsim.targets.gemm.CACHES`; of these, one is `planned`.
     by_shapes: the plan that follows from sizes alone (`GemmThreads.by_shapes`); None: nothing stands beside the plan.
     candidates: in the order of rank; None: it was left out.
     pairs: cuts of rows and columns alone, the first one by BLIS's rule.
     pairs_known: how many of these there are.
     ablations: the cut of `ran` under each relief.
+    simulated: everything that was simulated, each division once, plans first, then candidates by rank.
+    left_out: how many candidates and pairs were not.
     remarks: what was left out, in sentences.
     """
 
@@ -46,7 +46,14 @@ class Beside:
     pairs: tuple[GemmRow, ...]
     pairs_known: int
     ablations: tuple[GemmRow, ...]
+    simulated: tuple[GemmRow, ...]
+    left_out: int
     remarks: tuple[str, ...]
+
+    def fastest(self, caches: str) -> GemmRow:
+        """The fastest of everything that was simulated; of equals the plan for such caches, then the first in rank."""
+        plan = self.plans[caches].division
+        return min(self.simulated, key=lambda each: (each.cycles(caches), each.division != plan))
 
     @property
     def blis(self) -> GemmRow | None:
@@ -60,18 +67,14 @@ class Beside:
         plan = self.plans[caches].division
         return min(self.pairs, key=lambda each: (each.cycles(caches), each.division != plan))
 
-    def best_candidate(self, caches: str) -> GemmRow | None:
-        """The fastest candidate, of equals the first in rank; None: not all were simulated."""
-        rows = [each for each in self.candidates if each is not None]
-        return min(rows, key=lambda each: each.cycles(caches)) if len(rows) == len(self.candidates) else None
-
     def regret(self, caches: str) -> float | None:
-        """How much longer than the fastest candidate the plan for such caches takes, relative to that.
+        """How much longer than the fastest that was simulated the plan for such caches takes, relative to that.
 
-        None: not all were simulated.
+        None: not every candidate and every pair was simulated.
         """
-        best = self.best_candidate(caches)
-        return None if best is None else self.plans[caches].cycles(caches) / best.cycles(caches) - 1
+        if self.left_out:
+            return None
+        return self.plans[caches].cycles(caches) / self.fastest(caches).cycles(caches) - 1
 
 
 def beside_plan(
@@ -85,44 +88,88 @@ def beside_plan(
 ) -> Beside:
     """Simulate a plan, and what stands beside it.
 
-    relief: of the cut that runs, one of `lstmsim.targets.gemm.RELIEFS`.
+    relief: of the cut that runs, one of `lstmsim.targets.gemm.RELIEFS`; any but `plan` is one of the plan's cut, unless
+        another is given.
     wanted: whether candidates and pairs are simulated; None: if there is not too much to do.
     ablate: whether that cut is simulated under each relief.
     progress: is called with divisions done and in all.
-    given: the cut that runs in the plan's place; None: the plan's.
+    given: the cut that runs; None: the fastest, or of a relief the plan's.
     """
-    cut = plan.division.cut if given is None else given
-
-    def divided(cut: Cut, relief: str = "plan") -> Division:
-        return asked.threads.division(asked.chip, asked.task, cut, relief)
-
-    ran, planned = divided(cut, relief), divided(plan.division.cut)
-    pairs = [divided(each) for each in asked.threads.mn_cuts(asked.chip, asked.task)]
-    candidates = [divided(each.cut) for each in plan.ranked]
-    reliefs = {each: divided(cut, each) for each in RELIEFS[1:]} if ablate and cut.p_k > 1 else {}
-    plans = {each: divided(_cut_for(asked, plan, each)) for each in CACHES}
+    bench = _Bench(asked, progress, 0 if not ablate else len(RELIEFS) - 1)
+    planned = bench.divided(plan.division.cut)
+    ran = None if given is None and relief == "plan" else bench.divided(given or planned.cut, relief)
+    pairs = [bench.divided(each) for each in asked.threads.mn_cuts(asked.chip, asked.task)]
+    candidates = [bench.divided(each.cut) for each in plan.ranked]
+    plans = {each: bench.divided(_cut_for(asked, plan, each)) for each in CACHES}
     shaped = _by_shapes(asked)
-    first = [ran, *plans.values(), *reliefs.values(), *([] if wanted is False else [*pairs[:1], shaped])]
+    first = [planned, *plans.values(), *([] if wanted is False else [*pairs[:1], shaped]), *([ran] if ran else [])]
     others = [each for each in dict.fromkeys([*candidates, *pairs]) if each not in first]
-    count = len(dict.fromkeys(first)) + (0 if wanted is False else len(others))
-    ready = dict(simulated(asked, first, _counting(progress, 0, count)))
-    accesses = sum(each.counts.l1 for each in ready[planned].values()) * len(others)
-    most = _MOST_ACCESSES if engines.has_fast() else _MOST_ACCESSES // _PLAIN_TIMES
-    all_of_them = accesses <= most if wanted is None else wanted
-    if all_of_them:
-        ready |= simulated(asked, others, _counting(progress, len(ready), count))
+    bench.run(first, 0 if wanted is False else len(others))
+    all_of_them = bench.bearable(planned, len(others)) if wanted is None else wanted
+    bench.run(others if all_of_them else [])
+    cut = (ran or bench.fastest(asked.task.caches, planned).division).cut
+    reliefs = {each: bench.divided(cut, each) for each in RELIEFS[1:]} if ablate and cut.p_k > 1 else {}
+    bench.run(list(reliefs.values()))
     kept = pairs if all_of_them else pairs[: 0 if wanted is False else 1]
     return Beside(
-        ran=GemmRow("this run", ran, ready[ran]),
-        planned=GemmRow("the plan", planned, ready[planned]),
-        plans={name: GemmRow(f"the plan for {name} caches", each, ready[each]) for name, each in plans.items()},
-        by_shapes=None if wanted is False else GemmRow(BY_SHAPES, shaped, ready[shaped]),
-        candidates=tuple(_row(each, ready) for each in candidates),
-        pairs=tuple(GemmRow(each.cut.short, each, ready[each]) for each in kept),
+        ran=bench.row("this run", ran or bench.fastest(asked.task.caches, planned).division),
+        planned=bench.row("the plan", planned),
+        plans={name: bench.row(f"the plan for {name} caches", each) for name, each in plans.items()},
+        by_shapes=None if wanted is False else bench.row(BY_SHAPES, shaped),
+        candidates=tuple(bench.row(each.cut.short, each) if each in bench.ready else None for each in candidates),
+        pairs=tuple(bench.row(each.cut.short, each) for each in kept),
         pairs_known=len(pairs),
-        ablations=tuple(GemmRow(name, each, ready[each]) for name, each in reliefs.items()),
+        ablations=tuple(bench.row(name, each) for name, each in reliefs.items()),
+        simulated=tuple(bench.rows([planned, *candidates])),
+        left_out=len({*candidates, *pairs} - bench.ready.keys()),
         remarks=_remarks(cut, relief, wanted, ablate, all_of_them),
     )
+
+
+class _Bench:
+    """Where divisions of a product are simulated, each once.
+
+    progress: is called with divisions done and in all.
+    later: how many more there may be than `run` is told.
+    """
+
+    def __init__(self, asked: Asked, progress: Progress | None, later: int) -> None:
+        self._asked, self._progress, self._later = asked, progress, later
+        self._count = 0
+        self.ready: dict[Division, Mapping[str, GemmFigures]] = {}
+
+    def divided(self, cut: Cut, relief: str = "plan") -> Division:
+        return self._asked.threads.division(self._asked.chip, self._asked.task, cut, relief)
+
+    def run(self, divisions: Sequence[Division], others: int = 0) -> None:
+        """Simulate what was not simulated.
+
+        others: how many will come after them.
+        """
+        new = [each for each in dict.fromkeys(divisions) if each not in self.ready]
+        if not new:
+            return
+        before, told = len(self.ready), self._progress
+        self._count = self._count or len(new) + others + self._later
+        counted = None if told is None else lambda done, _: told(before + done, self._count)
+        self.ready |= simulated(self._asked, new, counted)
+
+    def bearable(self, one: Division, many: int) -> bool:
+        """Whether so many divisions like one that was simulated take no minutes."""
+        accesses = sum(each.counts.l1 for each in self.ready[one].values()) * many
+        return accesses <= (_MOST_ACCESSES if engines.has_fast() else _MOST_ACCESSES // _PLAIN_TIMES)
+
+    def row(self, name: str, division: Division) -> GemmRow:
+        return GemmRow(name, division, self.ready[division])
+
+    def rows(self, first: Sequence[Division]) -> list[GemmRow]:
+        """Everything that was simulated, with some that come first."""
+        order = dict.fromkeys([*first, *self.ready])
+        return [self.row(each.cut.short, each) for each in order if each in self.ready]
+
+    def fastest(self, caches: str, plan: Division) -> GemmRow:
+        """The fastest of everything so far; of equals the plan."""
+        return min(self.rows([plan]), key=lambda each: each.cycles(caches))
 
 
 def _cut_for(asked: Asked, plan: GemmPlan, caches: str) -> Cut:
@@ -138,18 +185,6 @@ def _cut_for(asked: Asked, plan: GemmPlan, caches: str) -> Cut:
 def _by_shapes(asked: Asked) -> Division:
     """The plan that follows from sizes alone."""
     return asked.threads.plan(asked.chip, replace(asked.task, settings=asked.threads.by_shapes)).division
-
-
-def _row(division: Division, ready: _Ready) -> GemmRow | None:
-    return GemmRow(division.cut.short, division, ready[division]) if division in ready else None
-
-
-def _counting(progress: Progress | None, before: int, count: int) -> Progress | None:
-    """Progress of a part of all divisions: so many were done before it."""
-    if progress is None:
-        return None
-    told: Callable[[int, int], None] = progress
-    return lambda done, _: told(before + done, count)
 
 
 def _remarks(cut: Cut, relief: str, wanted: bool | None, ablate: bool, all_of_them: bool) -> tuple[str, ...]:

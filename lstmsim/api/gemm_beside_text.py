@@ -1,10 +1,10 @@
-"""What stands beside a planned matrix product as text: M/N threads, the best candidate, reliefs."""
+"""What stands beside a planned matrix product as text: the fastest that was simulated, M/N threads, reliefs."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lstmsim.api.gemm_plan_text import relief_text
+from lstmsim.api.gemm_plan_text import cut_text, relief_text
 from lstmsim.api.gemm_runs import GemmRow
 from lstmsim.api.product_text import folded, wrapped
 from lstmsim.metrics.figures_text import percent
@@ -14,14 +14,38 @@ from lstmsim.wording import counted
 if TYPE_CHECKING:
     from lstmsim.api.gemm import GemmReport
 
-__all__ = ["ablation_text", "beside_text"]
+__all__ = ["ablation_text", "beside_text", "verdict_text"]
 
 _BLIS = "M/N by BLIS's rule"
 _BEST = "the best M/N pair"
 
 
+def verdict_text(report: GemmReport) -> str:
+    """The cut to use, in one sentence: the fastest that was simulated, and what the planner's rule would have taken."""
+    beside, caches = report.beside, report.caches
+    best, plan, blis = beside.fastest(caches), beside.plans[caches], beside.blis
+    count = len(beside.simulated)
+    reliefs = [each.name for each in beside.ablations if each.division == best.division]
+    tried = {each.division for each in (*beside.candidates, *beside.pairs) if each is not None}
+    relief = f" with relief {reliefs[0]}" if reliefs and best.division not in tried else ""
+    told = f"{cut_text(best.cut)}{relief}, {best.cycles(caches):,} cycles with {caches} caches: "
+    told += f"the fastest of {count} that were simulated" if count > 1 else "no other cut was simulated"
+    if beside.left_out:
+        others = counted(beside.left_out, "other candidate" if count > 1 else "candidate")
+        told += f"; {others} may be faster, ask for --baselines"
+    if best.division == plan.division:
+        told += "; the planner's rule takes the same"
+    else:
+        other = plan.cut.short if plan.cut != best.cut else f"the same with {relief_text(plan.division)}"
+        told += f"; the planner's rule would have taken {other}, which takes "
+        told += _longer(plan.cycles(caches), best.cycles(caches))
+    if blis is not None and blis.division not in (best.division, plan.division):
+        told += f"; {_against('it', best, blis, _BLIS, caches)}"
+    return "\n".join(wrapped("use", told))
+
+
 def beside_text(report: GemmReport) -> list[str]:
-    """The plan beside M/N threads and the best candidate, with both states of the caches; empty: nothing is beside."""
+    """The plan beside M/N threads and the fastest, with warm and with cold caches; empty: nothing is beside."""
     if report.beside.blis is None:
         return []
     states = (report.caches, report.other_caches)
@@ -46,7 +70,7 @@ def _named(report: GemmReport, states: tuple[str, ...]) -> list[tuple[str, GemmR
         named.append((beside.by_shapes.name, beside.by_shapes))
     if beside.blis is not None:
         named.append((_BLIS, beside.blis))
-    for name, best in ((_BEST, beside.best_pair), ("the best candidate", beside.best_candidate)):
+    for name, best in ((_BEST, beside.best_pair), ("the fastest simulated", beside.fastest)):
         rows = {state: row for state in states if (row := best(state)) is not None}
         one = len({row.division for row in rows.values()}) == 1
         named += [(name if one else f"{name}, {state}", row) for state, row in [*rows.items()][: 1 if one else None]]
@@ -63,7 +87,7 @@ def _row(name: str, row: GemmRow, report: GemmReport, states: tuple[str, ...]) -
 
 def _sentences(report: GemmReport, caches: str) -> list[str]:
     beside, plan = report.beside, report.beside.plans[caches]
-    blis, pair, best = beside.blis, beside.best_pair(caches), beside.best_candidate(caches)
+    blis, pair, best = beside.blis, beside.best_pair(caches), beside.fastest(caches)
     name = "the plan" if plan.division == beside.planned.division else f"the plan for them, {plan.cut.short},"
     told = [] if blis is None else [_against(name, plan, blis, _BLIS, caches)]
     if report.cut is not None:
@@ -75,21 +99,21 @@ def _sentences(report: GemmReport, caches: str) -> list[str]:
             told[-1] += f" (which itself {_faster(pair.cycles(caches), blis.cycles(caches))} that of BLIS's rule)"
     # what speaks against the plan stands first
     told.sort(key=lambda each: "loses" not in each)
-    if best is not None:
-        regret, known = plan.cycles(caches) - best.cycles(caches), counted(len(beside.candidates), "candidate")
-        longer = f"it takes that much longer than the best of {known}, {best.cut.short}"
+    if not beside.left_out:
+        regret, known = plan.cycles(caches) - best.cycles(caches), f"{len(beside.simulated)} simulated"
+        longer = f"it takes that much longer than the fastest of {known}, {best.cut.short}"
         share = percent(regret, best.cycles(caches))
-        told.append(f"regret {share}: {longer if regret else f'it is the best of {known}'}")
+        told.append(f"regret {share}: {longer if regret else f'it is the fastest of {known}'}")
     return told
 
 
 def _about_given(report: GemmReport, caches: str) -> list[str]:
-    """How the cut that was given is against the plan for such caches, and against the best candidate."""
+    """How the cut that was given is against the plan for such caches, and against the fastest."""
     beside, ran = report.beside, report.beside.ran
-    plan, best = beside.plans[caches], beside.best_candidate(caches)
+    plan, best = beside.plans[caches], beside.fastest(caches)
     told = [_against("this run", ran, plan, "the plan", caches)]
-    if best is not None and best.division != plan.division:
-        told.append(_against("this run", ran, best, "the best candidate", caches))
+    if best.division != plan.division:
+        told.append(_against("this run", ran, best, "the fastest simulated", caches))
     return told
 
 

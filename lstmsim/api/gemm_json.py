@@ -165,7 +165,8 @@ def _beside_json(report: GemmReport) -> dict[str, Any]:
             "plan": cut_json((plan := beside.plans[each]).cut),
             "plan_makespan_cycles": plan.cycles(each),
             "best_pair": None if (pair := beside.best_pair(each)) is None else cut_json(pair.cut),
-            "best_candidate": None if (row := beside.best_candidate(each)) is None else cut_json(row.cut),
+            "fastest": division_json((row := beside.fastest(each)).division),
+            "fastest_makespan_cycles": row.cycles(each),
             "regret": beside.regret(each),
             "loses_to_best_pair": None if pair is None else plan.cycles(each) > pair.cycles(each),
         }
@@ -176,6 +177,8 @@ def _beside_json(report: GemmReport) -> dict[str, Any]:
         "by_shapes": None if beside.by_shapes is None else _short_json(beside.by_shapes, report),
         "pairs": [_short_json(each, report) for each in beside.pairs],
         "pairs_known": beside.pairs_known,
+        "simulated": len(beside.simulated),
+        "not_simulated": beside.left_out,
         **best,
     }
 

@@ -14,7 +14,7 @@ from lstmsim.wording import counted, listed
 if TYPE_CHECKING:
     from lstmsim.api.gemm import GemmReport
 
-__all__ = ["RECONSTRUCTION", "plan_text", "relief_text"]
+__all__ = ["RECONSTRUCTION", "cut_text", "plan_text", "relief_text"]
 
 RECONSTRUCTION = (
     "the planner is a reconstruction: the patent on threads along K says which quantities are weighed and ranked, and "
@@ -35,8 +35,7 @@ def plan_text(report: GemmReport) -> str:
 def _plan(report: GemmReport) -> str:
     plan = report.plan
     cut, chosen = plan.division.cut, plan.ranked[plan.chosen]
-    parts = f"{cut.short} (p_m x p_n x p_k: {_parts(cut)} cut)"
-    told = f"{parts}, blocks of {_size(cut)}; rank {plan.chosen} of {counted(len(plan.ranked), 'candidate')}, "
+    told = f"{cut_text(cut)}, blocks of {_size(cut)}; rank {plan.chosen} of {counted(len(plan.ranked), 'candidate')}, "
     told += f"fitness {chosen.fitness:.6f}"
     if plan.chosen:
         told += f"; {counted(plan.chosen, 'candidate')} before it could not be accepted"
@@ -49,8 +48,9 @@ def _plan(report: GemmReport) -> str:
         more = len(plan.sub_ranked) - 1 - len(rest)
         if rest:
             lines += wrapped("", f"next best sub-blocks: {', '.join(rest)}" + (f" and {more} more" if more > 0 else ""))
-    if report.otherwise:
-        lines += wrapped("", f"what runs, by {report.otherwise}: {_what_runs(report)}")
+    if report.division != report.beside.planned.division or report.otherwise:
+        why = report.otherwise or f"cut {report.division.cut.short}, the fastest that was simulated"
+        lines += wrapped("", f"what runs, by {why}: {_what_runs(report)}")
     blocks = ", ".join(f"{name} {size:,}" for name, size in plan.blocks.items())
     lines += wrapped("", f"blocks that fit the caches: {blocks}")
     changed = ", ".join(f"{name} {report.settings[name]}" for name in report.task.settings)
@@ -60,13 +60,22 @@ def _plan(report: GemmReport) -> str:
 
 
 def _what_runs(report: GemmReport) -> str:
-    """What runs in the plan's place: a cut that was given, or the plan's cut with another relief."""
-    relief = relief_text(report.division)
-    if report.cut is None:
+    """What runs in the plan's place: another cut, or the plan's cut with another relief."""
+    relief, cut = relief_text(report.division), report.division.cut
+    if cut == report.plan.division.cut:
         return relief
     ranked = [each.cut for each in report.plan.ranked]
-    rank = f"rank {ranked.index(report.cut)} of the candidates" if report.cut in ranked else "none of the candidates"
-    return f"{_parts(report.cut)} cut, blocks of {_size(report.cut)}, {rank}; {relief}"
+    rank = f"rank {ranked.index(cut)} of the candidates" if cut in ranked else "none of the candidates"
+    return f"{_parts(cut)} cut, blocks of {_size(cut)}, {rank}; {relief}"
+
+
+def cut_text(cut: Cut) -> str:
+    """A cut, and what it cuts.
+
+    >>> cut_text(Cut("MN", 1, 8, 1, 8, 8, 8))
+    'MN 1x8x1 (p_m x p_n x p_k: columns of C are cut)'
+    """
+    return f"{cut.short} (p_m x p_n x p_k: {_parts(cut)} cut)"
 
 
 def _parts(cut: Cut) -> str:
@@ -101,9 +110,12 @@ def relief_text(division: Division) -> str:
 def _candidates(report: GemmReport) -> str:
     plan, rows = report.plan, [["rank", "cut", "mb x nb x kb", "fitness", "cycles", "/ plan", ""]]
     base = report.planned_cycles
+    # of one alone nobody can say that it is the fastest
+    best = report.beside.fastest(report.caches).cut if len(report.beside.simulated) > 1 else None
     for rank, (of, ran) in enumerate(zip(plan.ranked, report.beside.candidates, strict=True)):
         cycles = None if ran is None else ran.cycles(report.caches)
         verdict = f"rejected: {', '.join(of.why_not)}" if of.why_not else "accepted" if rank > plan.chosen else "chosen"
+        verdict += ", fastest" if of.cut == best else ""
         size = f"{of.cut.mb} x {of.cut.nb} x {of.cut.kb}"
         numbers = ["-", "-"] if cycles is None else [f"{cycles:,}", f"{cycles / base:.3f}"]
         rows.append([str(rank), of.cut.short, size, f"{of.fitness:.6f}", *numbers, verdict])

@@ -46,17 +46,17 @@ class GemmScaling(Table, forms="lstmsim.api.gemm_scaling_text"):
         """Further sentences, each once."""
         return tuple(dict.fromkeys(text for each in self.reports for text in each.remarks))
 
-    def plan(self, report: GemmReport, caches: str) -> GemmRow:
-        """The plan for such caches."""
-        return report.beside.plans[caches]
+    def fastest(self, report: GemmReport, caches: str) -> GemmRow:
+        """The fastest cut for such caches that was simulated."""
+        return report.beside.fastest(caches)
 
     def speed_up(self, report: GemmReport, caches: str) -> float:
-        """How many times as fast as the plan on one thread."""
-        return self.plan(self.one, caches).cycles(caches) / self.plan(report, caches).cycles(caches)
+        """How many times as fast as one thread."""
+        return self.fastest(self.one, caches).cycles(caches) / self.fastest(report, caches).cycles(caches)
 
     def utilization(self, report: GemmReport, caches: str) -> float:
         """Useful multiply-accumulates over those that the cores of the threads could have done."""
-        return report.product.macs / (report.peak * self.plan(report, caches).cycles(caches))
+        return report.product.macs / (report.peak * self.fastest(report, caches).cycles(caches))
 
 
 def run_gemm_threads(

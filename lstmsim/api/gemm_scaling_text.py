@@ -32,7 +32,7 @@ def _json(scaling: GemmScaling) -> dict[str, Any]:
         "engine": one.engine,
         "caches": scaling.caches,
         "settings": dict(one.settings),
-        "one_thread_cycles": {each: scaling.plan(one, each).cycles(each) for each in CACHES},
+        "one_thread_cycles": {each: scaling.fastest(one, each).cycles(each) for each in CACHES},
         "threads": [
             {
                 "threads": each.threads,
@@ -47,18 +47,18 @@ def _json(scaling: GemmScaling) -> dict[str, Any]:
 
 
 def _state(scaling: GemmScaling, report: GemmReport, caches: str) -> dict[str, Any]:
-    plan, beside = scaling.plan(report, caches), report.beside
+    best, beside = scaling.fastest(report, caches), report.beside
 
     def other(row: GemmRow | None) -> dict[str, Any] | None:
         return None if row is None else {**cut_json(row.cut), "makespan_cycles": row.cycles(caches)}
 
     return {
-        "plan": division_json(plan.division),
-        "makespan_cycles": plan.cycles(caches),
+        "use": division_json(best.division),
+        "makespan_cycles": best.cycles(caches),
         "speed_up": scaling.speed_up(report, caches),
         "utilization": scaling.utilization(report, caches),
         "best_pair": other(beside.best_pair(caches)),
-        "best_candidate": other(beside.best_candidate(caches)),
+        "plan": other(beside.plans[caches]),
         "regret": beside.regret(caches),
     }
 
@@ -67,34 +67,40 @@ def _text(scaling: GemmScaling) -> str:
     one, caches = scaling.one, scaling.caches
     heads = [
         "threads",
-        "plan",
+        "use",
         "cycles",
         "speed-up",
         "of peak",
         "best M/N",
         "cycles",
-        "best candidate",
+        "plan",
         "cycles",
         "regret",
     ]
     rows = [heads, *(_row(scaling, each) for each in scaling.reports)]
-    cycles = f"{scaling.plan(one, caches).cycles(caches):,} cycles"
-    about = wrapped(
-        "speed-up", f"over the plan on one thread, which takes {cycles}; of peak: of the cores of the threads"
-    )
-    if any(each.beside.best_candidate(caches) is not None for each in scaling.reports):
-        about += wrapped("regret", "how much longer the plan takes than the best of its candidates")
+    cycles = f"{scaling.fastest(one, caches).cycles(caches):,} cycles"
+    about = wrapped("use", f"the fastest cut of those that were simulated{_left_out(scaling)}")
+    about += wrapped("speed-up", f"over one thread, which takes {cycles}; of peak: of the cores of the threads")
+    about += wrapped("plan", "what the planner's rule takes, before anything is simulated")
+    if any(each.beside.regret(caches) is not None for each in scaling.reports):
+        about += wrapped("regret", "how much longer the plan takes than the fastest cut")
     parts = [product_text(one, cores=False), "\n".join([*table(rows, left=(1, 5, 7)), *about])]
     parts.append("\n".join(wrapped("not modelled", "; ".join(one.machine.left_out))))
     return "\n\n".join([*parts, *("\n".join(folded(each)) for each in scaling.remarks)])
 
 
+def _left_out(scaling: GemmScaling) -> str:
+    """That candidates were not simulated, if some were not."""
+    some = [str(each.threads) for each in scaling.reports if each.beside.left_out]
+    return f"; some were not on {', '.join(some)} threads, and may be faster (--baselines)" if some else ""
+
+
 def _row(scaling: GemmScaling, report: GemmReport) -> list[str]:
     caches, beside = scaling.caches, report.beside
-    plan, regret = scaling.plan(report, caches), beside.regret(caches)
-    cells = [str(report.threads), plan.cut.short, f"{plan.cycles(caches):,}"]
+    best, regret = scaling.fastest(report, caches), beside.regret(caches)
+    cells = [str(report.threads), best.cut.short, f"{best.cycles(caches):,}"]
     cells += [f"{scaling.speed_up(report, caches):.2f}", percent(scaling.utilization(report, caches), 1)]
-    for row in (beside.best_pair(caches), beside.best_candidate(caches)):
+    for row in (beside.best_pair(caches), beside.plans[caches]):
         cells += ["-", "-"] if row is None else [row.cut.short, f"{row.cycles(caches):,}"]
     return [*cells, "-" if regret is None else f"{100 * regret:.1f} %"]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from lstmsim.api.gemm import GemmReport
-from lstmsim.api.gemm_beside_text import ablation_text, beside_text
+from lstmsim.api.gemm_beside_text import ablation_text, beside_text, verdict_text
 from lstmsim.api.gemm_json import gemm_json, row_json
 from lstmsim.api.gemm_plan_text import plan_text
 from lstmsim.api.product_text import folded, wrapped
@@ -21,7 +21,7 @@ __all__ = ["FORMS", "gemm_text", "product_text"]
 
 def gemm_text(report: GemmReport) -> str:
     """Give a product as text, without a final newline."""
-    parts = [product_text(report), plan_text(report), _time(report), _traffic(report)]
+    parts = [verdict_text(report), product_text(report), plan_text(report), _time(report), _traffic(report)]
     parts += [*beside_text(report), *ablation_text(report), _result(report)]
     parts.append("\n".join(wrapped("not modelled", "; ".join(report.machine.left_out))))
     parts += ["\n".join(folded(each)) for each in report.remarks]
@@ -52,6 +52,8 @@ def _time(report: GemmReport) -> str:
     told += f"{counted(report.threads, 'core')}, {report.peak:,} multiply-accumulates in a cycle"
     if report.otherwise:
         told += f" ({report.otherwise}, as asked for; the plan takes {report.planned_cycles:,} cycles)"
+    elif report.division != report.beside.planned.division:
+        told += f" ({report.division.cut.short}; the plan takes {report.planned_cycles:,} cycles)"
     lines = wrapped("time", told)
     ends = [each for each in figures.finish if each]
     mean = sum(ends) / len(ends)

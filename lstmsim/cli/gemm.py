@@ -65,7 +65,7 @@ def _size(text: str) -> object:
 @click.option(
     "--cut",
     metavar="CUT",
-    help="Run this cut in the plan's place: MK:4x1x16 (kind MN, MK, NK or MNK, then p_m x p_n x p_k), or with blocks "
+    help="Run this cut, not the fastest: MK:4x1x16 (kind MN, MK, NK or MNK, then p_m x p_n x p_k), or with blocks "
     "MK:4x1x16:8x512x264.",
 )
 @click.option(
@@ -83,7 +83,7 @@ def _size(text: str) -> object:
     "--baselines/--no-baselines",
     "baselines",
     default=None,
-    help="Simulate the other candidates and all M/N pairs; default: if the product is not too large.",
+    help="Simulate all candidates and all M/N pairs, so that the fastest is known; default: if it takes no minutes.",
 )
 @click.option("--ablate", is_flag=True, help="Simulate the cut under each relief.")
 @click.option(
@@ -98,8 +98,9 @@ def _size(text: str) -> object:
 def command(sizes: tuple[str, ...], **arguments: Any) -> None:
     """Plan threads for the product C = A B with A of M x K and B of K x N, and simulate the plan and other ways.
 
-    Threads share the rows and columns of C, or also the sums along K. Beside the plan stand M/N threads by BLIS's
-    rule, the best M/N pair, and the best of all candidates.
+    Threads share the rows and columns of C, or also the sums along K. The first line says which cut to use: the
+    fastest that was simulated, and what the planner's rule would have taken. Beside the plan stand M/N threads by
+    BLIS's rule and the best M/N pair.
 
     \b
     lstmsim gemm 8 512 512 --threads 64

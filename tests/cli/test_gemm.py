@@ -45,7 +45,7 @@ def test_the_text_says_what_is_planned_and_how_it_compares() -> None:
     text = lines(called.stdout)
     answer = data(*SMALL)
     for state in ("warm", "cold"):
-        plan, blis = answer["run"][state]["makespan_cycles"], answer["beside"]["blis"][state]["makespan_cycles"]
+        plan, blis = answer["beside"][state]["plan_makespan_cycles"], answer["beside"]["blis"][state]["makespan_cycles"]
         best = min(each[state]["makespan_cycles"] for each in answer["beside"]["pairs"])
         assert f"the plan is {blis / plan:.3f} times as fast as M/N by BLIS's rule, MN 1x8x1" in text
         assert answer["beside"][state]["loses_to_best_pair"] == (plan > best)
@@ -62,28 +62,30 @@ def test_the_text_says_what_is_planned_and_how_it_compares() -> None:
         "idle cuts none",
         "not modelled TLB",
         "false sharing where K is whole: a line of C of which several threads write a part costs no transfers",
-        "none: a lock round the whole block while it is computed, so it is no fair baseline; the plan is both",
+        "none: a lock round the whole block while it is computed, so it is no fair baseline; none of these is the plan",
     ):
         assert said in text, said
 
 
 def test_what_stands_beside_a_plan_is_the_best_of_it() -> None:
     answer = data(*SMALL, "--no-numbers")
-    plan = answer["run"]
+    run = answer["run"]
     assert answer["schema"] == "lstmsim/gemm/1"
     assert answer["result"] is None
     assert len(answer["plan"]["candidates"]) == 6
     for state in ("warm", "cold"):
-        cycles = [each[state]["makespan_cycles"] for each in answer["plan"]["candidates"]]
-        assert cycles[answer["plan"]["rank"]] == plan[state]["makespan_cycles"]
-        assert answer["beside"][state]["regret"] == plan[state]["makespan_cycles"] / min(cycles) - 1
-        best = answer["plan"]["candidates"][cycles.index(min(cycles))]
-        assert answer["beside"][state]["best_candidate"] == {key: best[key] for key in ("kind", *SIZES)}
-        assert plan[state]["makespan_cycles"] >= max(plan[state]["finish_cycles"])
-        counts = plan[state]["counts"]
+        beside = answer["beside"][state]
+        simulated = [*answer["plan"]["candidates"], *answer["beside"]["pairs"]]
+        cycles = [each[state]["makespan_cycles"] for each in simulated]
+        assert cycles[answer["plan"]["rank"]] == beside["plan_makespan_cycles"]
+        assert beside["regret"] == beside["plan_makespan_cycles"] / min(cycles) - 1
+        assert _parts(beside["fastest"]) == _parts(simulated[cycles.index(min(cycles))])
+        assert beside["fastest_makespan_cycles"] == min(cycles)
+        assert run[state]["makespan_cycles"] >= max(run[state]["finish_cycles"])
+        counts = run[state]["counts"]
         assert counts["l1"]["hit_rate"] == counts["l1"]["hits"] / counts["l1"]["accesses"]
         assert sum(counts["lines"]["by_memory"]) == counts["lines"]["memory_read"] + counts["lines"]["memory_write"]
-    assert plan["utilization"] == 8 * 64 * 512 / (8 * 16 * plan["warm"]["makespan_cycles"])
+    assert run["utilization"] == 8 * 64 * 512 / (8 * 16 * run["warm"]["makespan_cycles"])
     # with all pairs among the candidates, these are the pairs beside the plan: no pair is idle here
     every = data(*("mn=all" if each == "mn=blis" else each for each in SMALL), "--no-numbers")
     pairs = {(each["p_m"], each["p_n"]): each["warm"] for each in every["plan"]["candidates"] if each["kind"] == "MN"}
@@ -101,10 +103,11 @@ def test_the_plan_depends_on_what_lies_in_the_caches() -> None:
         plan = {key: own["plan"][key] for key in ("kind", *SIZES)}
         for answer in (warm, cold):
             assert answer["beside"][state]["plan"] == plan
-            assert answer["beside"][state]["plan_makespan_cycles"] == own["run"][state]["makespan_cycles"]
+            planned = own["plan"]["candidates"][own["plan"]["rank"]]
+            assert answer["beside"][state]["plan_makespan_cycles"] == planned[state]["makespan_cycles"]
     assert warm["beside"]["warm"]["plan"] != warm["beside"]["cold"]["plan"]
     text = call(*product).stdout
-    assert "the plan for cold caches  MK 2x1x8" in text
+    assert "the plan for cold caches     MK 2x1x8" in text
     assert "cold caches  the plan for them, MK 2x1x8, is " in text
 
 
@@ -151,7 +154,7 @@ def test_a_small_difference_does_not_read_as_none() -> None:
     longer = answer["cold"]["plan_makespan_cycles"] - best["makespan_cycles"]
     assert 0 < longer < best["makespan_cycles"] / 2000
     assert f"loses to the best M/N pair (of 2), MN 1x2x1: it takes {longer} cycles longer" in text
-    assert "regret <0.1 %: it takes that much longer than the best" in text
+    assert "regret <0.1 %: it takes that much longer than the fastest" in text
     assert "1.000 times" not in text
 
 
@@ -199,13 +202,20 @@ def test_a_cut_that_is_given_runs_in_the_place_of_the_plan(cut: str) -> None:
     assert not sizes or "x".join(str(run[each]) for each in SIZES[3:]) == sizes[0]
     assert answer["cut_given"] == {key: run[key] for key in ("kind", *SIZES)}
     # the plan and all that stands beside it stay what they are
-    assert (answer["plan"], answer["beside"], plain["cut_given"]) == (plain["plan"], plain["beside"], None)
+    stay = ("plan", "plan_makespan_cycles", "best_pair")
+    for state in ("warm", "cold"):
+        assert [answer["beside"][state][key] for key in stay] == [plain["beside"][state][key] for key in stay]
+        # what is given may be the fastest of all
+        fastest = min(run[state]["makespan_cycles"], plain["beside"][state]["fastest_makespan_cycles"])
+        assert answer["beside"][state]["fastest_makespan_cycles"] == fastest
+    assert (answer["plan"], answer["beside"]["pairs"]) == (plain["plan"], plain["beside"]["pairs"])
+    assert plain["cut_given"] is None
     assert answer["result"]["integers_equal"]
     same = [each for each in plain["plan"]["candidates"] + plain["beside"]["pairs"] if _parts(each) == _parts(run)]
     assert len(same) == {"MK:2x1x4": 1, "MN:8x1x1": 1}.get(cut, 0)
     assert all(each["warm"]["makespan_cycles"] == run["warm"]["makespan_cycles"] for each in same)
     text = lines(call(*SMALL, "--cut", cut).stdout)
-    mine, plan = (each["warm"]["makespan_cycles"] for each in (run, plain["run"]))
+    mine, plan = run["warm"]["makespan_cycles"], plain["beside"]["warm"]["plan_makespan_cycles"]
     assert f"(cut {kind} {parts}, as asked for; the plan takes {plan:,} cycles)" in text
     assert f"this run loses to the plan, NK 1x2x4: it takes {mine / plan:.3f} times as long" in text or mine <= plan
 
@@ -304,20 +314,21 @@ def test_several_numbers_of_threads_are_a_table() -> None:
     for row in answer["threads"]:
         own = single[str(row["threads"])]
         for state in ("warm", "cold"):
-            beside, one = own["beside"][state], single["1"]["beside"][state]["plan_makespan_cycles"]
-            cycles = beside["plan_makespan_cycles"]
+            beside, one = own["beside"][state], single["1"]["beside"][state]["fastest_makespan_cycles"]
+            cycles = beside["fastest_makespan_cycles"]
             assert (row[state]["makespan_cycles"], answer["one_thread_cycles"][state]) == (cycles, one)
             assert row[state]["speed_up"] == one / cycles
             assert row[state]["utilization"] == 8 * 64 * 512 / (16 * row["threads"] * cycles)
             assert row[state]["regret"] == beside["regret"]
-            for name in ("best_pair", "best_candidate"):
+            for name in ("best_pair", "plan"):
                 assert {key: row[state][name][key] for key in ("kind", *SIZES)} == beside[name]
-            assert row[state]["best_candidate"]["makespan_cycles"] * (1 + beside["regret"]) == pytest.approx(cycles)
+            assert row[state]["use"] == beside["fastest"]
+            assert row[state]["plan"]["makespan_cycles"] == pytest.approx(cycles * (1 + beside["regret"]))
     called = call(*product, "--threads", "8,2", "--caches", "cold", "--json", "t.json")
     assert (called.exit_code, called.stderr) == (0, "wrote t.json\n")
     assert json.loads(Path("t.json").read_text()) == answer
     (line,) = [each.split() for each in called.stdout.splitlines() if each.startswith("      8  ")]
-    plan, cold = answer["threads"][0]["cold"]["plan"], answer["threads"][0]["cold"]
+    plan, cold = answer["threads"][0]["cold"]["use"], answer["threads"][0]["cold"]
     assert line[1:3] == [plan["kind"], "x".join(str(plan[each]) for each in SIZES[:3])]
     assert line[3:6] == [f"{cold['makespan_cycles']:,}", f"{cold['speed_up']:.2f}", f"{100 * cold['utilization']:.1f}"]
 
@@ -337,10 +348,10 @@ def test_what_is_for_one_number_of_threads_is_refused_for_several() -> None:
     for text in ("", "1,", ",2"):
         assert call("gemm", "8", "8", "8", "--threads", text).stderr.endswith("the cores of epyc-7742, got ''\n")
     left_out = call("gemm", "8", "64", "64", "--threads", "4,8", "--no-baselines", "--no-numbers").stdout
-    assert [each.split()[-5:] for each in left_out.splitlines() if each.startswith(("      4  ", "      8  "))] == [
-        ["-"] * 5
-    ] * 2
+    rows = [each.split() for each in left_out.splitlines() if each.startswith(("      4  ", "      8  "))]
+    assert [(*row[-6:-4], row[-1]) for row in rows] == [("-", "-", "-")] * 2
     assert "regret       how" not in left_out
+    assert "some were not on 4, 8 threads, and may be faster (--baselines)" in lines(left_out)
 
 
 def test_a_trace_has_the_cycles_of_the_report() -> None:
@@ -363,3 +374,37 @@ def test_edges_of_sizes_and_threads_are_simulated() -> None:
             called = call("gemm", *sizes, "--threads", threads, "--no-baselines", "--ablate")
             assert called.exit_code == 0, called.output
             assert "equal to numpy's in every number" in lines(called.stdout)
+
+
+def test_the_fastest_that_was_simulated_is_what_to_use_and_what_runs() -> None:
+    """With the parameters of section 2 the rule cuts K into four parts, and two are faster."""
+    answer, text = data(*SMALL, "--no-numbers"), call(*SMALL, "--no-numbers").stdout
+    run, beside = answer["run"], answer["beside"]["warm"]
+    assert _parts(run)[:4] == ("NK", 1, 4, 2) != _parts(answer["plan"])[:4]
+    assert run["warm"]["makespan_cycles"] == beside["fastest_makespan_cycles"] < beside["plan_makespan_cycles"]
+    slower = f"{beside['plan_makespan_cycles'] / beside['fastest_makespan_cycles']:.3f}"
+    first = lines(text[: text.index("product")])
+    assert first.startswith(
+        f"use NK 1x4x2 (p_m x p_n x p_k: columns of C and K are cut), {run['warm']['makespan_cycles']:,} cycles"
+    )
+    assert "the fastest of 9 that were simulated" in first
+    assert f"the planner's rule would have taken NK 1x2x4, which takes {slower} times as long" in first
+    assert "what runs, by cut NK 1x4x2, the fastest that was simulated" in lines(text)
+    # of what is asked for the best is told all the same
+    assert lines(call(*SMALL, "--cut", "MK:2x1x4").stdout).startswith("use NK 1x4x2 (")
+
+
+def test_of_what_was_not_simulated_nothing_is_told() -> None:
+    alone = call(*ALONE).stdout
+    assert lines(alone).startswith("use NK 1x2x4 (p_m x p_n x p_k: columns of C and K are cut), ")
+    first = lines(alone[: alone.index("product")])
+    assert "no other cut was simulated; 8 candidates may be faster, ask for --baselines" in first
+    assert "fastest" not in alone
+
+
+def test_a_relief_that_is_faster_is_what_to_use() -> None:
+    product = ("gemm", "256", "256", "64", "--threads", "4", "--set", "mn=blis", "--no-numbers", "--ablate")
+    answer = data(*product, "--cut", "MK:1x1x4")
+    cycles = {each["relief"]: each["warm"]["makespan_cycles"] for each in answer["ablations"]}
+    others = [each["warm"]["makespan_cycles"] for each in answer["plan"]["candidates"] + answer["beside"]["pairs"]]
+    assert answer["beside"]["warm"]["fastest_makespan_cycles"] == min(*cycles.values(), *others)
