@@ -115,7 +115,7 @@ def command(
     with _bar(os.path.basename(spec)) as show:
         result = run_sweep(spec, folder, resume=not no_resume, progress=show, **options)
     counts = result.progress
-    click.echo(result.to_text())
+    tell(result.path, result.to_text())
     if counts.reused:
         remark(f"{counts.reused:,} of them had a result already")
     if result.dropped:
@@ -143,8 +143,23 @@ def _check_picture(spec: str, kind: str | None, objectives: Sequence[str]) -> No
     check_kind(loaded.sweep.axes, kind)
 
 
+def tell(store_path: str, counts: str) -> None:
+    """Say which point is the best, how many there are, and which of them none beats.
+
+    store_path: the SQLite file.
+    counts: how many points there are, in words.
+    """
+    from lstmsim.sweeps.front_text import front_lines
+    from lstmsim.sweeps.store import Store
+
+    with Store(store_path, create=False) as store:
+        best, front = front_lines(store)
+    for line in (*best, counts, *front):
+        click.echo(line)
+
+
 def explain(store_path: str, place: str, *, whole: bool) -> None:
-    """Say how many points are on the front of which objectives, and on standard error why points are infeasible.
+    """Say on standard error which points are on no front, and why points are infeasible.
 
     store_path: the SQLite file.
     place: what errors name as their place.
@@ -159,12 +174,9 @@ def explain(store_path: str, place: str, *, whole: bool) -> None:
     with Store(store_path, create=False) as store:
         infeasible, failed = (_counted(store.reasons(each)) for each in ("infeasible", "failed"))
         nothing = next(store.rows(["point"], "WHERE status = 'done' LIMIT 1"), None) is None
-        judged = None if nothing else judge(store)
-    if judged is not None:
-        front, *notes = judged.lines()
-        click.echo(front)
-        for line in notes:
-            remark(f"front: {line}")
+        notes = [] if nothing else judge(store).lines()[1:]
+    for line in notes:
+        remark(f"front: {line}")
     if not (whole and nothing):
         for line in infeasible:
             remark(f"infeasible: {line}")

@@ -7,9 +7,11 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 
-from lstmsim.plots.points import Row, curve_look, grouped, legend, titled
-from lstmsim.sweeps.costs import PREFIX
+from lstmsim.plots.points import Row, curve_look, grouped, legend, titled, write_out
+from lstmsim.plots.styles import short
+from lstmsim.sweeps.about import about_of, fits, fitting
 from lstmsim.sweeps.export import judge, work_of
 from lstmsim.sweeps.objectives import Objective, described, worth
 from lstmsim.sweeps.store import Store
@@ -18,6 +20,10 @@ __all__ = ["draw_front"]
 
 #: From this ratio of the largest to the smallest value on, an axis is logarithmic.
 _WIDE = 8
+#: Most points of fronts that bear their number.
+_MOST_NUMBERED = 12
+#: How points look that fit (or where there is no device), that do not, and of which nobody can tell.
+_FILLS = {True: "full", False: "none", None: "bottom"}
 
 
 def draw_front(
@@ -31,7 +37,7 @@ def draw_front(
     objectives: all that the sweep is judged by.
     """
     x, y = (pair[0].column if len(pair) > 1 else "point"), pair[-1].column
-    judged = judge(store, pair)
+    judged, counted = judge(store, pair), fitting(store)
     work = work_of(store)
     done = [row for row in rows if row["status"] == "done"]
     shown = [row for row in done if worth(row[x]) == worth(row[x]) and worth(row[y]) == worth(row[y])]
@@ -39,42 +45,81 @@ def draw_front(
     panel = figure.subplots()
     drawn = [each.column for each in pair]
     numbers: list[list[Any]] = [["point", *work, *drawn, "front", "knee", "pareto"]]
-    groups = grouped(shown, work)
+    groups, handles = grouped(shown, work), []
     for number, members in enumerate(groups.values()):
-        colour, marker, dashes = curve_look(number)
-        best = sorted((row for row in members if row["point"] in judged.front), key=lambda row: _place(row, x, y))
-        panel.plot(*_places(members, x, y), color=colour, marker=marker, linestyle="", markersize=3.5, alpha=0.3)
-        # A step, not a slope: between two points nothing is better than the cheaper point.
-        step = {"linestyle": dashes, "drawstyle": "steps-pre" if pair[0].maximise else "steps-post"}
-        look: Any = step if len(pair) > 1 else {"linestyle": ""}
-        panel.plot(*_places(best, x, y), color=colour, marker=marker, linewidth=0.8, markersize=5, **look)
-        too_large = [row for row in best if _too_large(row)]
-        panel.scatter(*_places(too_large, x, y), marker=marker, facecolor="#FFFFFF", edgecolor=colour, s=25, zorder=3)
+        best = [row for row in members if row["point"] in judged.front]
+        handles.append(_draw_group(panel, number, members, best, (x, y), pair, on_device=counted is not None))
         for row in members:
             flags = (int(row["point"] in judged.front), int(row["point"] in judged.knees))
             numbers.append([row["point"], *(row[each] for each in (*work, *drawn)), *flags, row["pareto"]])
             if row["point"] in judged.knees:
                 panel.plot(*_places([row], x, y), marker="o", markersize=12, fillstyle="none", color="#D55E00")
     _label(panel, x, y, pair, shown)
+    _number(panel, [row for row in shown if row["point"] in judged.front], x, y)
     lines = _title(pair, objectives, len(done) - len(shown), circled=bool(judged.knees))
-    if any(_too_large(row) for row in shown if row["point"] in judged.front):
-        lines.append("hollow: does not fit the device")
+    scenario = about_of(store).scenario
+    lines[0] = f"{short(scenario, 40)}: {lines[0]}" if scenario else lines[0]
+    lines += [counted.drawn("hollow", "half filled")] if counted is not None else []
     panel.set_title("\n".join(lines), fontsize=9, parse_math=False)
-    legend(figure, panel, [titled(work, values) for values in groups if work], every=2)
+    legend(figure, panel, handles, [titled(work, values) for values in groups if work])
     return numbers
 
 
-def _too_large(row: Row) -> bool:
-    """Whether the chip of a point is known not to fit the sweep's device."""
-    return any(row.get(name) == "false" for name in ("fits", f"{PREFIX}fits"))
-
-
-def _place(row: Row, x: str, y: str) -> tuple[float, float]:
-    return worth(row[x]), worth(row[y])
+def _draw_group(
+    panel: Axes,
+    number: int,
+    members: Sequence[Row],
+    best: Sequence[Row],
+    names: tuple[str, str],
+    pair: Sequence[Objective],
+    *,
+    on_device: bool,
+) -> Line2D:
+    """Draw the points of one kind of work and join its front; give what stands for them in a legend."""
+    colour, marker, dashes = curve_look(number)
+    on_front = {row["point"] for row in best}
+    others = [row for row in members if row["point"] not in on_front]
+    for some, size, strength in ((others, 3.5, 0.35), (best, 5.0, 1.0)):
+        for fit, fill in _FILLS.items():
+            own = [row for row in some if (fits(row) if on_device else True) is fit]
+            look: Any = {"fillstyle": fill} if fit is not False else {"markerfacecolor": "#FFFFFF"}
+            panel.plot(
+                *_places(own, *names),
+                color=colour,
+                marker=marker,
+                linestyle="",
+                markersize=size,
+                alpha=strength,
+                zorder=2 + strength,
+                **look,
+            )
+    # A step, not a slope: between two points nothing is better than the cheaper point.
+    step: Any = {"linestyle": dashes, "drawstyle": "steps-pre" if pair[0].maximise else "steps-post"}
+    if len(pair) > 1:
+        place = sorted(best, key=lambda row: (worth(row[names[0]]), worth(row[names[1]])))
+        panel.plot(*_places(place, *names), color=colour, linewidth=0.8, **step)
+    return Line2D([], [], color=colour, marker=marker, linewidth=0.8, linestyle=dashes if len(pair) > 1 else "")
 
 
 def _places(rows: Sequence[Row], x: str, y: str) -> tuple[list[float], list[float]]:
     return [worth(row[x]) for row in rows], [worth(row[y]) for row in rows]
+
+
+def _number(panel: Axes, rows: Sequence[Row], x: str, y: str) -> None:
+    """Write the numbers of points beside them, if there are few; equal points bear the first one's and how many."""
+    if len(rows) > _MOST_NUMBERED:
+        return
+    for (at_x, at_y), here in grouped([{**row, "x": worth(row[x]), "y": worth(row[y])} for row in rows], "xy").items():
+        more = f" and {len(here) - 1} equal" if len(here) > 1 else ""
+        panel.annotate(
+            f"{here[0]['point']}{more}",
+            (at_x, at_y),
+            xytext=(6, 5),
+            textcoords="offset points",
+            fontsize=7,
+            color="#444444",
+            parse_math=False,
+        )
 
 
 def _label(panel: Axes, x: str, y: str, pair: Sequence[Objective], rows: Sequence[Row]) -> None:
@@ -85,13 +130,15 @@ def _label(panel: Axes, x: str, y: str, pair: Sequence[Objective], rows: Sequenc
         values = [worth(row[name]) for row in rows]
         if name in better and values and min(values) > 0 and max(values) >= _WIDE * min(values):
             scale("log")
+    write_out(panel.xaxis)
+    write_out(panel.yaxis)
 
 
 def _title(pair: Sequence[Objective], objectives: Sequence[Objective], lacking: int, *, circled: bool) -> list[str]:
     """Lines that say which points are joined, and what is not drawn."""
     joined = "points that none beats joined" if len(pair) > 1 else "best points filled"
     joined += ", knee circled" if circled else ""
-    lines = [f"{described(pair[::-1])}: {joined}"]
+    lines = [described(pair[::-1]), joined]
     others = [each for each in objectives if each not in pair]
     if others:
         lines.append(f"the front of these two alone; not drawn: {described(others)}")

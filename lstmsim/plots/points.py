@@ -6,20 +6,23 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
 from lstmsim.plots.styles import job_style, short
-from lstmsim.sweeps.spec import Axis
+from lstmsim.sweeps.spec import Axis as Varied
 
-__all__ = ["Row", "curve_look", "grouped", "legend", "named", "titled"]
+__all__ = ["Row", "curve_look", "grouped", "legend", "named", "titled", "write_out"]
 
 #: A row of a sweep's table by the names of its columns.
 Row = Mapping[str, Any]
 
 _MARKERS = "osD^vP*X"
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
-_MOST_NAMED = 16
+#: More names than this nobody can tell apart by colour.
+_MOST_NAMED = 8
 
 
 def curve_look(number: int) -> tuple[str, str, Any]:
@@ -35,10 +38,10 @@ def curve_look(number: int) -> tuple[str, str, Any]:
     return job_style(number).fill, marker, _DASHES[again % len(_DASHES)]
 
 
-def named(axes: Sequence[Axis], key: str) -> str:
+def named(axes: Sequence[Varied], key: str) -> str:
     """Give the name of the axis that varies `key`.
 
-    >>> named([Axis("wide", ("chip.cores.0.vp",), ())], "vp")
+    >>> named([Varied("wide", ("chip.cores.0.vp",), ())], "vp")
     'wide'
     """
     return next(axis.name for axis in axes if axis.key == key)
@@ -65,22 +68,29 @@ def titled(names: Sequence[str], values: Sequence[Any]) -> str:
     return short(", ".join(f"{name} {value}" for name, value in zip(names, values, strict=True)), 60)
 
 
-def legend(figure: Figure, panel: Axes, names: Sequence[str], every: int = 1) -> None:
+def legend(figure: Figure, panel: Axes, handles: Sequence[Line2D], names: Sequence[str]) -> None:
     """Name the first curves of a panel beside it, and say how many more there are.
 
-    every: how many lines of the panel belong to a curve; the last of them stands for it.
+    handles: what stands for each curve.
+    names: of the curves; empty: no legend.
     """
     panel.grid(color="#DDDDDD", linewidth=0.5)
     panel.set_axisbelow(True)
-    lines = [line for line in panel.get_lines() if line.get_fillstyle() != "none"]
-    handles = lines[every - 1 :: every][: min(len(names), _MOST_NAMED)]
-    if not handles:
+    shown, lines = list(names[:_MOST_NAMED]), list(handles[: min(len(names), _MOST_NAMED)])
+    if not lines:
         return
-    shown = list(names[: len(handles)])
     if len(names) > len(shown):
-        handles = [*handles, Line2D([], [], linestyle="")]
+        lines.append(Line2D([], [], linestyle=""))
         shown.append(f"and {len(names) - len(shown):,} more (in the CSV)")
-    box = figure.legend(handles, ["-"] * len(handles), loc="outside right upper", frameon=False, handlelength=3)
+    box = figure.legend(lines, ["-"] * len(lines), loc="outside right upper", frameon=False, handlelength=3)
     for text, name in zip(box.get_texts(), shown, strict=True):
         text.set_parse_math(False)
         text.set_text(name)
+
+
+def write_out(axis: Axis) -> None:
+    """Write the numbers of an axis out, with commas; a logarithmic one has some between powers of ten."""
+    if axis.get_scale() == "log":
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.set_minor_formatter(NullFormatter())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))

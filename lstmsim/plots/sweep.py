@@ -6,33 +6,33 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.files import whole_file
 from lstmsim.formats.tables.csv_table import CsvWriter
 from lstmsim.plots.figures import Picture, check_name, save, settings
 from lstmsim.plots.fronts import draw_front
+from lstmsim.plots.heat_maps import draw_heat_maps, placed
 from lstmsim.plots.points import Row, curve_look, grouped, legend, named, titled
-from lstmsim.sweeps.export import chip_names, columns, objectives_of, table, varied
+from lstmsim.plots.styles import short
+from lstmsim.sweeps.about import about_of, fitting
+from lstmsim.sweeps.export import chip_names, columns, objectives_of, table, varied, work_of
 from lstmsim.sweeps.objectives import default_objectives, drawn_pair
 from lstmsim.sweeps.spec import Axis
 from lstmsim.sweeps.store import Store
+from lstmsim.wording import listed
 
-__all__ = ["KINDS", "MAX_PANELS", "check_kind", "kind_of", "plot"]
-
-#: More heat maps than this on one page cannot be read; the first ones are drawn.
-MAX_PANELS = 12
+__all__ = ["KINDS", "check_kind", "kind_of", "plot"]
 
 #: What can be drawn: cycles over EP and VP, utilization over the multipliers, the front of two objectives.
 KINDS = ("heatmap", "utilization", "pareto")
 
-_MOST_CELLS = 900
-_HATCHES = {"infeasible": "////", "failed": "xxxx"}
+#: More curves than this nobody can tell apart by colour.
+_MOST_CURVES = 8
+#: Most sizes of arrays that are written out below the curves.
+_MOST_SIZES = 12
 
 
 def kind_of(axes: Sequence[Axis]) -> str:
@@ -84,7 +84,7 @@ def plot(
         if chosen == "pareto":
             numbers = draw_front(figure, store, rows, pair, objectives_of(store))
         else:
-            numbers = (_draw_heat_maps if chosen == "heatmap" else _draw_utilization)(figure, axes, rows)
+            numbers = (draw_heat_maps if chosen == "heatmap" else _draw_utilization)(figure, store, axes, rows)
         if name is not None:
             save(figure, name)
     if name is not None:
@@ -112,115 +112,66 @@ def _kind(store: Store, axes: Sequence[Axis], rows: Sequence[Row], wanted: str |
     check_kind(axes, wanted)
     usual = objectives_of(store) == default_objectives(chip_names(store))
     chosen = wanted or ("pareto" if front_wanted or not usual else kind_of(axes))
-    if chosen == "heatmap" and not any(row["status"] == "done" and _placed(row, axes) for row in rows):
+    if chosen == "heatmap" and not any(row["status"] == "done" and placed(row, axes) for row in rows):
         if wanted:
             raise InputError(Mistake(f"--plot-kind {wanted}", "no simulated point has numbers for both ep and vp"))
         return "pareto"
     return chosen
 
 
-def _placed(row: Row, axes: Sequence[Axis]) -> bool:
-    """Whether a map has a place for the row: it has none for an EP or VP that is nothing or text."""
-    return all(isinstance(row[named(axes, key)], int | float) for key in ("ep", "vp"))
-
-
-def _draw_heat_maps(figure: Figure, axes: Sequence[Axis], rows: Sequence[Row]) -> list[list[Any]]:
-    ep, vp = named(axes, "ep"), named(axes, "vp")
-    others = [axis.name for axis in axes if axis.name not in (ep, vp)]
-    left_out = sum(not _placed(row, axes) for row in rows)
-    rows = [row for row in rows if _placed(row, axes)]
-    panels = grouped(rows, others)
-    drawn = list(panels.items())[:MAX_PANELS]
-    across = min(len(drawn), 1 if len(drawn) == 1 else 2 if len(drawn) <= 4 else 3)
-    down = -(-len(drawn) // across)
-    counts = [len({row[name] for row in rows}) for name in (ep, vp)]
-    size = (min(20, across * (1.6 + 0.62 * counts[0])), min(24, down * (1.1 + 0.3 * counts[1])))
-    figure.set_size_inches(max(size[0], 4.5), max(size[1], 2.6))
-    numbers: list[list[Any]] = [[*others, "ep", "vp", "status", "makespan_cycles", "best"]]
-    grid = figure.subplots(down, across, squeeze=False).reshape(-1)
-    for panel, (values, members) in zip(grid, drawn, strict=False):
-        numbers += [[*values, *line] for line in _draw_heat_map(panel, members, ep, vp)]
-        panel.set_title(titled(others, values), fontsize=8, parse_math=False)
-    for panel in grid[len(drawn) :]:
-        panel.set_visible(False)
-    more = f"; maps not drawn: {len(panels) - len(drawn)}" if len(panels) > len(drawn) else ""
-    if left_out:
-        more += f"\n{left_out:,} points whose {ep} or {vp} is no number are not drawn"
-    figure.suptitle(f"cycles (best cell outlined, infeasible hatched){more}", fontsize=9)
-    return numbers
-
-
-def _draw_heat_map(panel: Axes, rows: Sequence[Row], ep: str, vp: str) -> list[list[Any]]:
-    """Draw one map; its numbers as (ep, vp, status, cycles, best)."""
-    cells = {(row[ep], row[vp]): row for row in rows}
-    places = [sorted({pair[at] for pair in cells}) for at in (0, 1)]
-    cycles = np.full((len(places[1]), len(places[0])), np.nan)
-    for y, height in enumerate(places[1]):
-        for x, width in enumerate(places[0]):
-            row = cells.get((width, height))
-            if row is not None and row["status"] == "done":
-                cycles[y, x] = row["makespan_cycles"]
-    done = np.isfinite(cycles)
-    shades = np.log(np.where(done, np.maximum(cycles, 1), np.nan))
-    panel.imshow(np.ma.masked_invalid(shades), cmap="cividis_r", origin="lower", aspect="auto")
-    best = float(np.nanmin(cycles)) if done.any() else None
-    middle = float(np.nanmin(shades) + np.nanmax(shades)) / 2 if done.any() else 0.0
-    numbers: list[list[Any]] = []
-    for y, height in enumerate(places[1]):
-        for x, width in enumerate(places[0]):
-            row = cells.get((width, height))
-            if row is None:
-                continue
-            is_best = bool(done[y, x]) and cycles[y, x] == best
-            numbers.append([width, height, row["status"], row["makespan_cycles"], int(is_best)])
-            corner = (x - 0.5, y - 0.5)
-            if not done[y, x]:
-                panel.add_patch(
-                    Rectangle(
-                        corner,
-                        1,
-                        1,
-                        facecolor="#F4F4F4",
-                        edgecolor="#999999",
-                        hatch=_HATCHES.get(row["status"], "////"),
-                        linewidth=0,
-                    )
-                )
-            elif cycles.size <= _MOST_CELLS:
-                ink = "#FFFFFF" if shades[y, x] > middle else "#000000"
-                panel.text(x, y, f"{cycles[y, x]:.0f}", ha="center", va="center", fontsize=6.5, color=ink)
-            if is_best:
-                panel.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor="#D55E00", linewidth=2, zorder=3))
-    panel.set_xticks(range(len(places[0])), [str(each) for each in places[0]])
-    panel.set_yticks(range(len(places[1])), [str(each) for each in places[1]])
-    panel.set_xlabel(ep, parse_math=False)
-    panel.set_ylabel(vp, parse_math=False)
-    return numbers
-
-
-def _draw_utilization(figure: Figure, axes: Sequence[Axis], rows: Sequence[Row]) -> list[list[Any]]:
+def _draw_utilization(figure: Figure, store: Store, axes: Sequence[Axis], rows: Sequence[Row]) -> list[list[Any]]:
+    """Draw curves over the multipliers; where there are too many, each is the best over some of the axes."""
     npe = named(axes, "npe")
     others = [axis.name for axis in axes if axis.name != npe]
+    done = [row for row in rows if row["status"] == "done" and row[npe] is not None]
+    kept = _told_apart(axes, done, work_of(store))
     figure.set_size_inches(7, 4)
     panel = figure.subplots()
-    numbers: list[list[Any]] = [[*others, "npe", "utilization"]]
-    curves = grouped([row for row in rows if row["status"] == "done" and row[npe] is not None], others)
-    for number, (values, members) in enumerate(curves.items()):
-        members = sorted(members, key=lambda row: row[npe])
+    numbers: list[list[Any]] = [[*others, "npe", "utilization", "best"]]
+    curves, handles = grouped(done, kept), []
+    for number, members in enumerate(curves.values()):
         colour, marker, dashes = curve_look(number)
-        numbers += [[*values, row[npe], row["utilization"]] for row in members]
-        panel.plot(
-            [row[npe] for row in members],
-            [100 * row["utilization"] for row in members],
-            color=colour,
-            marker=marker,
-            linestyle=dashes,
-            markersize=4,
-            linewidth=1.2,
-        )
+        best = [max(here, key=lambda row: row["utilization"]) for here in grouped(members, [npe]).values()]
+        best.sort(key=lambda row: row[npe])
+        look: Any = {"color": colour, "marker": marker, "markersize": 4}
+        if len(best) < len(members):
+            panel.plot(*_shares(members, npe), linestyle="", alpha=0.25, **look)
+        handles += panel.plot(*_shares(best, npe), linestyle=dashes, linewidth=1.2, **look)
+        on_line = {row["point"] for row in best}
+        for row in sorted(members, key=lambda row: row[npe]):
+            values = [row[name] for name in others]
+            numbers.append([*values, row[npe], row["utilization"], int(row["point"] in on_line)])
     panel.set_xscale("log", base=2)
+    sizes = sorted({row[npe] for row in done})
+    if len(sizes) <= _MOST_SIZES:
+        panel.set_xticks(sizes, [f"{each:,}" for each in sizes])
+        panel.minorticks_off()
     panel.set_ylim(0, 104)
     panel.set_xlabel("multipliers (NPE)")
     panel.set_ylabel("utilization (%)")
-    legend(figure, panel, [titled(others, values) for values in curves if others])
+    joined = [name for name in others if name not in kept]
+    scenario, counted = about_of(store).scenario, fitting(store)
+    lines = [f"{short(scenario, 40)}: utilization of each size" if scenario else "utilization of each size"]
+    lines += [f"lines: the best of all {listed(joined, 'and')}; pale: the other points"] if joined else []
+    lines += [counted.text] if counted is not None else []
+    panel.set_title("\n".join(lines), fontsize=9, parse_math=False)
+    legend(figure, panel, handles, [titled(kept, values) for values in curves if kept])
     return numbers
+
+
+def _shares(rows: Sequence[Row], npe: str) -> tuple[list[Any], list[float]]:
+    return [row[npe] for row in rows], [100 * row["utilization"] for row in rows]
+
+
+def _told_apart(axes: Sequence[Axis], rows: Sequence[Row], work: Sequence[str]) -> list[str]:
+    """The axes whose values have a curve each: all if these are few curves, always those of the work.
+
+    EP and VP are the first to be taken together: what is asked is how well an array of some size can be used.
+    """
+    kept = [axis for axis in axes if axis.key != "npe"]
+    free = [axis for axis in kept if axis.name not in work]
+    shape = [axis for axis in free if axis.key in ("ep", "vp")]
+    for some in (shape, *([axis] for axis in reversed(free) if axis not in shape)):
+        if len(grouped(rows, [axis.name for axis in kept])) > _MOST_CURVES:
+            kept = [axis for axis in kept if axis not in some]
+    return [axis.name for axis in kept]

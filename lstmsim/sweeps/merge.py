@@ -11,6 +11,7 @@ from typing import Any
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.files_kept import identity_of
 from lstmsim.results import Table
+from lstmsim.sweeps.about import about_of, keep_about
 from lstmsim.sweeps.export import export, keep_objectives, objectives_of, table_names
 from lstmsim.sweeps.numbers import NUMBERS
 from lstmsim.sweeps.store import STATUSES, Store
@@ -75,7 +76,7 @@ def _join(target: str, names: Sequence[str]) -> tuple[int, int]:
     """Put the shards into the target, all or none; give the number of points there, and that of the whole sweep."""
     with Store(names[0], create=False) as first:
         identity, axes, total, derived = _identity(first), first.axes(), first.total(), first.derived()
-        objectives = objectives_of(first)
+        objectives, about = objectives_of(first), about_of(first)
     for name in names[1:]:
         with Store(name, create=False) as other:
             if _identity(other) != identity:
@@ -88,6 +89,7 @@ def _join(target: str, names: Sequence[str]) -> tuple[int, int]:
             store.begin(identity, axes, total, derived)
             store.mend()
             keep_objectives(store, objectives)
+            keep_about(store, about)
             for name in names:
                 with Store(name, create=False) as shard:
                     _take(store, shard, [name for name, _ in axes], total)

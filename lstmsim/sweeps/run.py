@@ -14,6 +14,7 @@ from lstmsim.errors import InputError, LstmsimError, Mistake
 from lstmsim.formats.files_kept import refuse_if_read
 from lstmsim.results import Table
 from lstmsim.sweeps import pool
+from lstmsim.sweeps.about import About, keep_about
 from lstmsim.sweeps.evaluate import Outcome, point_key, row_of
 from lstmsim.sweeps.export import export, keep_objectives, table_names
 from lstmsim.sweeps.prepare import prepare
@@ -121,12 +122,17 @@ def run_sweep(
         store.begin(f"{setup.identity} {SPELLING}", columns, len(setup.sweep), derived)
         store.mend()
         keep_objectives(store, setup.objectives)
+        keep_about(store, About(_scenario_name(setup), setup.chip.device.name if setup.chip.device else ""))
         left, counts = _left(setup, store, wanted, retry_failed)
         if progress:
             progress(counts)
         counts = _compute(setup, store, left, counts, jobs, dask, progress)
         store.tidy()
         return SweepResult(store.path, tuple(export(store, stem)), counts, store.dropped, store.rebuilt)
+
+
+def _scenario_name(setup: Setup) -> str:
+    return str(setup.document.data.get("name", setup.scenario_name))
 
 
 def make_folder(folder: str) -> None:

@@ -38,9 +38,16 @@ def spec(tmp_path: Path) -> str:
 def test_a_sweep_writes_its_tables_and_its_picture(spec: str, tmp_path: Path) -> None:
     out = tmp_path / "new" / "folder"
     result = call("sweep", spec, "--out", str(out), "--jobs", "1", "--plot", str(out / "map.svg"))
-    first, second = result.stdout.splitlines()
-    assert (result.exit_code, first) == (0, "8 points: 7 simulated, 1 infeasible, 0 failed")
-    assert second == "Pareto front (minimise latency_ms_mean, npe): 1 of 7 points"
+    assert (result.exit_code, result.stdout.splitlines()) == (
+        0,
+        [
+            "scenario: the best point has latency_ms_mean 0.00157: ep 8, vp 32 (point 5)",
+            "8 points: 7 simulated, 1 infeasible, 0 failed",
+            "Pareto front (minimise latency_ms_mean, npe): 1 of 7 points",
+            "  point  ep  vp  latency_ms_mean  npe",
+            "      5   8  32          0.00157  256",
+        ],
+    )
     assert {"sweep.sqlite", "sweep.csv", "map.svg", "map.csv"} <= {each.name for each in out.iterdir()}
     with open(out / "sweep.csv", encoding="utf-8", newline="") as file:
         assert [(row["ep"], row["vp"], row["status"]) for row in csv.DictReader(file)][-1] == ("16", "32", "infeasible")
@@ -56,15 +63,20 @@ def test_the_front_is_that_of_the_files_objectives_and_its_picture_of_two(spec: 
     Path(spec).write_text(text, encoding="utf-8")
     picture = ["--plot", str(tmp_path / "front.svg")]
     result = call("sweep", spec, "--out", str(tmp_path), "--jobs", "1", *picture)
-    assert result.stdout.splitlines()[1].startswith(
-        "Pareto front (minimise latency_ms_p99, logic; maximise utilization): "
-    )
+    best, _, front, heads, *points = result.stdout.splitlines()
+    assert best.endswith(", which fits stratix-10-gx-2800")
+    assert front.startswith("Pareto front (minimise latency_ms_p99, logic; maximise utilization): ")
+    assert front.endswith(f"{len(points)} of 7 points, of which {len(points)} fit stratix-10-gx-2800")
+    assert heads.split() == ["point", "ep", "vp", "latency_ms_p99", "logic", "utilization", "fits"]
+    with open(tmp_path / "sweep.csv", encoding="utf-8", newline="") as file:
+        marked = {row["point"] for row in csv.DictReader(file) if row["pareto"] == "1"}
+    assert {line.split()[0] for line in points} == marked
     assert "logic (less is better)" in (tmp_path / "front.svg").read_text(encoding="utf-8")
     again = ["--plot-objectives", "utilization,logic"]
     assert call("sweep", spec, "--out", str(tmp_path), "--jobs", "1", *picture, *again).exit_code == 0
     assert "utilization (more is better)" in (tmp_path / "front.svg").read_text(encoding="utf-8")
     assert call("sweep", spec, "--out", str(tmp_path), "--jobs", "1", *picture, "--plot-kind", "heatmap").exit_code == 0
-    assert "best cell outlined" in (tmp_path / "front.svg").read_text(encoding="utf-8")
+    assert "red: the best of all" in (tmp_path / "front.svg").read_text(encoding="utf-8")
 
 
 def test_a_device_file_is_never_written_over(spec: str, tmp_path: Path) -> None:
@@ -136,7 +148,7 @@ def test_reasons_of_infeasible_points_are_told_the_most_frequent_first(spec: str
     text = SPEC.replace("from: 2, to: 16, factor: 2", "values: [2, 4, 8, 3.0, eight]") + "  - vp + 16 < 16 * ep\n"
     Path(spec).write_text(text.replace('constraints: ["ep * vp <= 256"]', "constraints:"), encoding="utf-8")
     result = call("sweep", spec, "--out", str(tmp_path / "out"), "--jobs", "1")
-    assert (result.exit_code, result.stdout.splitlines()[0]) == (0, "10 points: 4 simulated, 6 infeasible, 0 failed")
+    assert (result.exit_code, result.stdout.splitlines()[1]) == (0, "10 points: 4 simulated, 6 infeasible, 0 failed")
     told = [line for line in result.stderr.splitlines() if line.startswith("infeasible: ")]
     assert told == [
         "infeasible: 3 points: vp + 16 < 16 * ep is false",

@@ -11,10 +11,11 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from lstmsim.errors import InputError
-from lstmsim.plots.sweep import MAX_PANELS, plot
+from lstmsim.plots.heat_maps import MAX_PANELS
+from lstmsim.plots.sweep import plot
 from lstmsim.sweeps.run import run_sweep
 from lstmsim.sweeps.store import Store
-from tests.sweeps.specs import HIDDEN, spec
+from tests.sweeps.specs import HIDDEN, SCENARIO, rows, spec
 
 EP = {"path": "chip.cores.0.ep", "from": 2, "to": 16, "factor": 2}
 VP = {"path": "chip.cores.0.vp", "values": [8, 16, 32]}
@@ -34,9 +35,9 @@ def test_a_heat_map_has_a_number_a_hatch_or_nothing_in_each_cell_and_outlines_th
     # The zip covers only a part of the grid.
     axes = {"e": {**EP, "from": 4}, "v": {**VP, "values": [64, 16, 32]}}
     figure, numbers = drawn(tmp_path, axes, combine="zip")
-    (panel,) = figure.axes
+    panel, _ = figure.axes
     done = [row for row in numbers if row["status"] == "done"]
-    assert sorted(text.get_text() for text in panel.texts) == sorted(row["makespan_cycles"] for row in done)
+    assert sorted(text.get_text() for text in panel.texts) == sorted(f"{int(row['makespan_cycles']):,}" for row in done)
     boxes = [each for each in panel.patches if isinstance(each, Rectangle)]
     hatched = [each for each in boxes if each.get_hatch()]
     assert len(hatched) == len(numbers) - len(done) == 1
@@ -54,7 +55,7 @@ def test_other_axes_make_a_map_each_up_to_a_page(tmp_path: Path) -> None:
     for key in ("from", "to", "factor"):
         del axes["ep"][key]
     figure, numbers = drawn(tmp_path, axes)
-    assert len([panel for panel in figure.axes if panel.get_visible()]) == MAX_PANELS
+    assert len([panel for panel in figure.axes if panel.get_visible() and panel.get_title()]) == MAX_PANELS
     assert "maps not drawn: 1" in figure.get_suptitle()
     assert len(numbers) == MAX_PANELS * 6
 
@@ -92,12 +93,79 @@ def test_many_curves_look_different_and_those_without_a_name_are_counted(tmp_pat
     figure, numbers = drawn(tmp_path, axes)
     assert len({row["h"] for row in numbers}) == 18
     texts = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert texts == [*(f"h {hidden}" for hidden in range(8, 24)), "and 2 more (in the CSV)"]
+    assert texts == [*(f"h {hidden}" for hidden in range(8, 16)), "and 10 more (in the CSV)"]
     lines = figure.axes[0].get_lines()
     looks = [(line.get_color(), line.get_marker(), str(line._dash_pattern)) for line in lines]
     assert len({look[:2] for look in looks}) == len({look[::2] for look in looks}) == 18
     handles = figure.legends[0].get_lines()
-    assert [(each.get_color(), each.get_marker(), str(each._dash_pattern)) for each in handles[:16]] == looks[:16]
+    assert [(each.get_color(), each.get_marker(), str(each._dash_pattern)) for each in handles[:8]] == looks[:8]
+
+
+def test_too_many_curves_become_the_best_of_each_size(tmp_path: Path) -> None:
+    axes = {
+        "npe": {"path": "chip.cores.0.npe", "values": [256, 512]},
+        "ep": EP,
+        "vp": VP,
+        "threads": {"path": "chip.cores.0.threads", "values": [1, 2]},
+    }
+    run_sweep(spec(axes=axes, constraints=["ep * vp <= npe"]), tmp_path, jobs=1)
+    with Store(tmp_path / "sweep.sqlite", create=False) as store:
+        figure = plot(store, tmp_path / "a.svg", kind="utilization")
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["threads 1", "threads 2"]
+    every = [row for row in rows(tmp_path) if row["status"] == "done"]
+    curves = [line for line in figure.axes[0].get_lines() if line.get_linestyle() != "None"]
+    for line, threads in zip(curves, "12", strict=True):
+        for size, share in zip(line.get_xdata(), line.get_ydata(), strict=True):
+            own = [row for row in every if (row["npe"], row["threads"]) == (str(size), threads)]
+            assert share == 100 * max(float(row["utilization"]) for row in own)
+    drawn = sum(len(line.get_xdata()) for line in figure.axes[0].get_lines() if line.get_linestyle() == "None")
+    assert drawn == len(every) > 30
+    assert "lines: the best of all ep and vp; pale: the other points" in figure.axes[0].get_title()
+
+
+def test_maps_share_their_colours_and_mark_the_best_of_all(tmp_path: Path) -> None:
+    axes = {"npe": {"path": "chip.cores.0.npe", "values": [256, 512]}, "ep": EP, "vp": VP}
+    scenario = {**SCENARIO, "name": "two sizes"}
+    figure, numbers = drawn(tmp_path, axes, scenario=scenario, objectives=OBJECTIVES)
+    with Store(tmp_path / "sweep.sqlite", create=False) as store:
+        figure = plot(store, tmp_path / "map.svg", kind="heatmap")
+    with open(tmp_path / "map.csv", encoding="utf-8", newline="") as file:
+        numbers = list(csv.DictReader(file))
+    *maps, bar = figure.axes
+    cycles = [int(row["makespan_cycles"]) for row in numbers if row["status"] == "done"]
+    scales = {(image.norm.vmin, image.norm.vmax) for panel in maps for image in panel.get_images()}
+    assert scales == {(min(cycles), max(cycles))}
+    ticks = [tick.get_text() for tick in bar.get_yticklabels()]
+    assert (ticks[0], ticks[-1], bar.get_ylabel()) == (f"{min(cycles):,}", f"{max(cycles):,}", "cycles")
+    best = [row for row in numbers if row["best_of_all"] == "1"]
+    assert {int(row["makespan_cycles"]) for row in best} == {min(cycles)}
+    framed = [each for panel in maps for each in panel.patches if not each.get_hatch() and each.get_linewidth() > 3]
+    assert len(framed) == len(best)
+    first, second = figure.get_suptitle().splitlines()
+    assert first.startswith("two sizes: cycles (orange: the best of a map; red: of all")
+    setting = ", ".join(f"{name} {best[0][name]}" for name in axes)
+    assert second.startswith(f"best: {min(cycles):,} cycles with {setting}")
+
+
+def test_what_is_best_of_another_work_is_no_best(tmp_path: Path) -> None:
+    """The smaller network always takes fewer cycles: each has a best point of its own."""
+    axes = {"h": {"path": HIDDEN, "values": [8, 48]}, "ep": {**EP, "from": 4}, "vp": VP}
+    figure, numbers = drawn(tmp_path, axes)
+    assert {row["h"] for row in numbers if row["best_of_all"] == "1"} == {"8", "48"}
+    assert "red: of all with the same h" in figure.get_suptitle()
+
+
+def test_maps_that_do_not_fit_say_so(tmp_path: Path) -> None:
+    axes = {"npe": {"path": "chip.cores.0.npe", "values": [256, 2**20]}, "ep": {**EP, "values": [4, 8]}, "vp": VP}
+    for key in ("from", "to", "factor"):
+        del axes["ep"][key]
+    run_sweep(spec(axes=axes, constraints=[], device="stratix-10-gx-2800"), tmp_path, jobs=1)
+    with Store(tmp_path / "sweep.sqlite", create=False) as store:
+        figure = plot(store, kind="heatmap")
+    *maps, _ = figure.axes
+    bracketed = {panel.get_title(): {text.get_text()[0] == "(" for text in panel.texts} for panel in maps}
+    assert bracketed == {"npe 256": {False}, "npe 1048576": {True}}
+    assert "6 of 12 points fit stratix-10-gx-2800, 6 do not (in brackets)" in figure.get_suptitle()
 
 
 OBJECTIVES = {"minimise": ["makespan_cycles", "pes_used"], "maximise": ["utilization", "ep"]}
@@ -126,8 +194,9 @@ def test_anything_else_gives_the_front_of_the_first_two_objectives(tmp_path: Pat
     # With the third objective more points are on the table's front than on the picture's.
     assert sum(row["pareto"] == "1" for row in numbers) > sum(row["front"] == "1" for row in numbers)
     title = figure.axes[0].get_title()
-    assert title.splitlines()[0].startswith("minimise makespan_cycles, pes_used: points that none beats joined")
-    assert title.splitlines()[1] == "the front of these two alone; not drawn: maximise utilization, ep"
+    assert title.splitlines()[0].endswith("minimise makespan_cycles, pes_used")
+    assert title.splitlines()[1].startswith("points that none beats joined")
+    assert title.splitlines()[2] == "the front of these two alone; not drawn: maximise utilization, ep"
 
 
 def test_two_objectives_can_be_chosen_and_the_kind(tmp_path: Path) -> None:
@@ -137,7 +206,7 @@ def test_two_objectives_can_be_chosen_and_the_kind(tmp_path: Path) -> None:
         figure = plot(store, objectives=["utilization", "pes_used"])
         panel = figure.axes[0]
         assert (panel.get_xlabel(), panel.get_ylabel()) == ("utilization (more is better)", "pes_used (less is better)")
-        assert "cycles (best cell outlined" in plot(store, kind="heatmap").get_suptitle()
+        assert "cycles (orange: the best of a map" in plot(store, kind="heatmap").get_suptitle()
         assert plot(store, kind="utilization").axes[0].get_ylabel() == "utilization (%)"
         assert plot(store).axes[0].get_xlabel() == "pes_used (less is better)"
         for names, sentence in [
@@ -154,15 +223,49 @@ def test_two_objectives_can_be_chosen_and_the_kind(tmp_path: Path) -> None:
                 plot(store, kind=kind)
 
 
-def test_what_does_not_fit_the_device_is_hollow(tmp_path: Path) -> None:
-    npe = {"npe": {"path": "chip.cores.0.npe", "values": [256, 2**20]}, "vp": {**VP, "values": [32, 2**16]}}
-    figure, numbers = drawn(
-        tmp_path, npe, combine="zip", device="stratix-10-gx-2800", objectives={"minimise": ["makespan_cycles", "dsp"]}
-    )
-    assert [row["front"] for row in numbers] == ["1", "1"]
-    (hollow,) = figure.axes[0].collections
-    assert hollow.get_offsets().tolist() == [[float(numbers[1]["dsp"]), float(numbers[1]["makespan_cycles"])]]
-    assert figure.axes[0].get_title().splitlines()[-1] == "hollow: does not fit the device"
+DSP = {"minimise": ["makespan_cycles", "dsp"]}
+
+
+def faces(figure: Figure, numbers: list[dict[str, str]]) -> dict[str, set[str]]:
+    """By the face of its mark (`#FFFFFF` is hollow), the numbers of the points that have it."""
+    place = {(float(row["dsp"]), float(row["makespan_cycles"])): row["point"] for row in numbers}
+    found: dict[str, set[str]] = {}
+    for line in figure.axes[0].get_lines():
+        if line.get_linestyle() == "None" and line.get_markersize() < 12:
+            points = {place[at] for at in zip(line.get_xdata(), line.get_ydata(), strict=True)}
+            found.setdefault("hollow" if line.get_markerfacecolor() == "#FFFFFF" else "filled", set()).update(points)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("vps", "sentence"),
+    [
+        ([32, 2**16], "2 of 4 points fit stratix-10-gx-2800, 2 do not (hollow)"),
+        ([2**15, 2**16], "none of 4 points fits stratix-10-gx-2800 (hollow)"),
+        ([16, 32], "all 4 points fit stratix-10-gx-2800"),
+    ],
+)
+def test_every_point_that_does_not_fit_is_hollow_also_off_the_front(
+    tmp_path: Path, vps: list[int], sentence: str
+) -> None:
+    axes = {
+        "npe": {"path": "chip.cores.0.npe", "values": [16 * vp for vp in vps]},
+        "vp": {**VP, "values": vps},
+        "lag": {"path": "chip.cores.0.latency.multiply", "values": [1, 9]},
+    }
+    text = spec(axes=axes, constraints=["npe == 16 * vp"], device="stratix-10-gx-2800", objectives=DSP)
+    run_sweep(text, tmp_path, jobs=1)
+    with Store(tmp_path / "sweep.sqlite", create=False) as store:
+        figure = plot(store, tmp_path / "a.svg", kind="pareto")
+        use = plot(store, kind="utilization").axes[0].get_title()
+    with open(tmp_path / "a.csv", encoding="utf-8", newline="") as file:
+        numbers = list(csv.DictReader(file))
+    large = {row["point"] for row in rows(tmp_path) if row["fits"] == "false"}
+    assert faces(figure, numbers).get("hollow", set()) == large
+    assert faces(figure, numbers).get("filled", set()) == {row["point"] for row in numbers} - large
+    assert {row["point"] for row in numbers if row["front"] == "0"} & (large or faces(figure, numbers)["filled"])
+    assert figure.axes[0].get_title().splitlines()[-1] == sentence
+    assert use.splitlines()[-1] == sentence.removesuffix(" (hollow)")
 
 
 def test_points_without_a_number_are_counted_on_the_picture_and_one_objective_is_enough(tmp_path: Path) -> None:
