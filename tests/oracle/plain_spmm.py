@@ -29,11 +29,25 @@ class PlainSpmm:
         self.order = order if o["order"] == "sorted" else None
         size = self.g * (1 if o["share"] else o["warps"])
         tiles = -(-n // self.t)
-        blocks = grid_of([lengths] * tiles, bundles_of(order, size), o["dispatch"], device["sms"])
+        several = min(o["blocks"], max(1, tiles * len(bundles_of(order, size)))) if o["blocks"] else 0
+        to, places = ("snake", several) if several else (o["dispatch"], device["sms"])
+        blocks = grid_of([lengths] * tiles, bundles_of(order, size), to, places)
         self.placing = None if o["dispatch"] == "demand" else [sm for _, _, sm in blocks]
         self.position = {row: at for at, row in enumerate(order)}
         self.blocks = [self._block(tile, rows) for tile, rows, _ in blocks]
+        if several:
+            own = [[i for i, (_, _, place) in enumerate(blocks) if place == x] for x in range(several)]
+            self.blocks = [[self._behind([self.blocks[i][0] for i in some])] for some in own]
         self.zeros = [] if o["format"] == "csr" else [[self._zero(r)] for r in range(len(matrix)) if not matrix[r]]
+
+    @staticmethod
+    def _behind(streams: list[list[Any]]) -> list[Any]:
+        """Streams one behind the other; an instruction waits for those of its own."""
+        whole: list[Any] = []
+        for stream in streams:
+            at = len(whole)
+            whole += [[*each[:2], [at + wait for wait in each[2]], *each[3:]] for each in stream]
+        return whole
 
     def _store(self) -> None:
         """What lies in cols and values, and of each row: start, masked, end."""

@@ -72,7 +72,9 @@ def grid_of(
     placed = []
     for rank, i in enumerate(ranked):
         turn, place = divmod(rank, sms)
-        placed.append((*natural[i], sms - 1 - place if dispatch == "snake" and turn % 2 else place))
+        placed.append((*natural[i], sms - 1 - place if dispatch != "round" and turn % 2 else place))
+        if dispatch == "hybrid" and rank >= n // 2:
+            placed[-1] = (*natural[i], -1)
     return placed
 
 

@@ -14,14 +14,20 @@ _ORDER = ("plain", "sorted")
 _DISPATCH = ("demand", "static", "round", "snake")
 #: Of each kind of kernel what is combined, and what is changed alone. Sizes that depend on the product are added.
 _TOGETHER: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
-    "spmm": {"tile": (8, 16, 32, 64), "order": _ORDER, "dispatch": _DISPATCH},
+    "spmm": {"tile": (8, 16, 32, 64), "order": _ORDER, "dispatch": (*_DISPATCH, "hybrid")},
     "spmv": {"lanes": (), "order": _ORDER, "v": (1, 2, 4)},
     "hbp": {"m": (), "n": (), "fixed_percent": (100, 50, 0), "merge": ("kernel", "atomic")},
     "sddmm": {"tile": (8, 16, 32, 64), "order": _ORDER, "dispatch": _DISPATCH},
     "dense": {},
 }
 _ALONE: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
-    "spmm": {"v": (1, 2, 4), "warps": (1, 2, 4, 8), "k_tile": (8, 16, 32, 64), "align": ("reverse", "none", "pad")},
+    "spmm": {
+        "v": (1, 2, 4),
+        "warps": (1, 2, 4, 8),
+        "k_tile": (8, 16, 32, 64),
+        "align": ("reverse", "none", "pad"),
+        "blocks": (),
+    },
     "spmv": {"warps": (1, 2, 4, 8), "dispatch": _DISPATCH, "align": ("reverse", "none")},
     "hbp": {
         "batch": (1, 2, 4, 10, 20),
@@ -32,8 +38,8 @@ _ALONE: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
     "sddmm": {"v": (1, 2, 4), "lanes": (), "warps": (1, 2, 4, 8)},
     "dense": {},
 }
-#: Fewest and most columns of a block of HBP, and most rows in warps.
-_COLUMNS, _WARPS = (64, 4096), 16
+#: Fewest and most columns of a block of HBP, most rows in warps; most thread blocks of a multiprocessor.
+_COLUMNS, _WARPS, _SLOTS = (64, 4096), 16, 32
 
 
 def settings_of(family: str, left: Sequence[str], task: SparseTask, device: Device) -> Settings:
@@ -48,6 +54,7 @@ def settings_of(family: str, left: Sequence[str], task: SparseTask, device: Devi
         "m": _doubled(device.warp, _WARPS * device.warp, task.matrix.rows),
         "n": _doubled(*_COLUMNS, task.matrix.columns),
         "lanes": _doubled(1, device.warp, device.warp),
+        "blocks": (None, *_doubled(device.sms, _SLOTS * device.sms, _SLOTS * device.sms)),
     }
     together, alone = (
         {name: values or sizes[name] for name, values in some[family].items() if name in left}

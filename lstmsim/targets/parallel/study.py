@@ -234,7 +234,7 @@ _MECHANISMS: Mapping[str, tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]]
         {"order": "sorted", "dispatch": "demand", "align": "reverse"},
         (
             *({"order": "plain"}, {"order": "plain", "dispatch": "static"}),
-            *({"dispatch": each} for each in ("static", "round", "snake")),
+            *({"dispatch": each} for each in ("static", "round", "snake", "hybrid")),
             *({"align": "none"}, {"align": "pad"}, {"v": 1}, {"v": 2}, {"k_tile": 8}),
             *({"warps": 4}, {"warps": 4, "share": True}, {"fetch": "all"}, {"format": "dcsr"}),
         ),

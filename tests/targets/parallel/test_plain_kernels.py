@@ -21,7 +21,7 @@ from tests.oracle.plain_rows import PlainSddmm, PlainSpmv
 from tests.oracle.plain_spmm import PlainSpmm
 from tests.targets.parallel.golden_device import device_of
 
-COMMON = {"order": ["plain", "sorted"], "dispatch": ["demand", "static", "round", "snake"]}
+COMMON = {"order": ["plain", "sorted"], "dispatch": ["demand", "static", "round", "snake", "hybrid"]}
 SPMM = COMMON | {
     "tile": [None, 8, 16, 32, 64],
     "v": [None, 1, 2, 4],
@@ -31,6 +31,7 @@ SPMM = COMMON | {
     "share": [False, True],
     "fetch": ["needed", "all"],
     "format": ["csr", "dcsr"],
+    "blocks": [None],
 }
 SPMV = COMMON | {
     "lanes": [None, 1, 2, 4, 8, 16, 32],
@@ -89,9 +90,9 @@ def agree(made: RowsMade, plain: Any) -> None:
     assert (made.metrics["lanes"], made.metrics["lane_slots"]) == (plain.L, plain.slots)
 
 
-def spmm_agrees(seed: int) -> bool:
+def spmm_agrees(seed: int, choices: dict[str, list[Any]] = SPMM) -> bool:
     """Whether a random case could be run; it is then the same."""
-    chance, options, matrix, device = drawn(seed, SPMM)
+    chance, options, matrix, device = drawn(seed, choices)
     n = chance.choice([1, 2, 3, 6, 8, 20, 36, 68])
     dense = drawn_dense(matrix.columns, n, seed + 1)
     try:
@@ -113,6 +114,11 @@ def spmm_agrees(seed: int) -> bool:
 def test_spmm(hundred: int) -> None:
     tried = [spmm_agrees(1000 * hundred + seed) for seed in range(30)]
     assert sum(tried) > 10
+
+
+def test_several_tiles_of_a_thread_block_follow_each_other() -> None:
+    several = SPMM | {"blocks": [1, 2, 3, 7, 50], "warps": [1], "share": [False], "dispatch": ["demand"]}
+    assert sum(spmm_agrees(5000 + seed, several) for seed in range(40)) > 15
 
 
 def spmv_agrees(seed: int) -> bool:

@@ -29,6 +29,8 @@ def test_sorted_rows_of_one_length_keep_their_order() -> None:
         # loads 6, 6, 3, 2 in the first tile, 1, 1, 0, 0 in the second
         ("round", [0, 0, 0, 0, 1, 1, 1, 1], [0, 1, 2, 3, 0, 1, 2, 3], [0, 1, 2, 0, 1, 2, 0, 1]),
         ("snake", [0, 0, 0, 0, 1, 1, 1, 1], [0, 1, 2, 3, 0, 1, 2, 3], [0, 1, 2, 2, 1, 0, 0, 1]),
+        # the heavier half as in snake, the others where there is room
+        ("hybrid", [0, 0, 0, 0, 1, 1, 1, 1], [0, 1, 2, 3, 0, 1, 2, 3], [0, 1, 2, 2, -1, -1, -1, -1]),
     ],
 )
 def test_blocks_of_each_dispatch(dispatch: str, tiles: list[int], bundles: list[int], sms: list[int]) -> None:

@@ -71,6 +71,19 @@ def test_balance_is_as_measured(case: tuple[str, int]) -> None:
     assert tuple(span(FEW, *case, order=order, dispatch=dispatch) for order, dispatch in ORDERS) == BALANCE[case]
 
 
+def test_tiles_dealt_beforehand_in_part_and_lists_of_tiles() -> None:
+    """16 SMs with room for 4 blocks each: 64 thread blocks with lists of tiles are there at once, nothing is dispatched
+    later, and the next tile of a list begins while the last results of the one before are on their way."""
+    assert span(FEW, "l1", 90, order="sorted", dispatch="hybrid") == (21448, 1.018)
+    assert span(FEW, "l1", 90, order="sorted", blocks=64) == (16669, 1.049)
+    # so few that each SM has one warp at a time
+    assert span(FEW, "l1", 90, order="sorted", blocks=16) == (59069, 1.040)
+    task, work, figures = ran(FEW, matrix("l1", 90), "spmm", "csr", order="sorted", blocks=64)
+    assert work.result is not None
+    assert largest_error("spmm", task.matrix, task.operands, work.result) < 1e-6
+    assert (figures.counts["blocks_in_grid"], figures.kernels[0].blocks) == (64, 64)
+
+
 #: On demand with 32 blocks an SM: plain and sorted spans, lane efficiency plain and sorted.
 RESIDENT = {
     ("l1", 90): (10296, 9263, 0.699, 0.950),

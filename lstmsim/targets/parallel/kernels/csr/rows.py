@@ -28,6 +28,7 @@ __all__ = [
     "bad_vector",
     "dealt",
     "default_vector",
+    "gathered",
     "ordered",
     "stored",
 ]
@@ -35,7 +36,7 @@ __all__ = [
 Ints = NDArray[np.int64]
 
 ORDERS = ("plain", "sorted")
-DISPATCHES = ("demand", "static", "round", "snake")
+DISPATCHES = ("demand", "static", "round", "snake", "hybrid")
 ALIGNMENTS = ("reverse", "none", "pad")
 
 
@@ -224,6 +225,27 @@ def dealt(order: Ints, loads: Ints, bundle: int, dispatch: str, sms: int) -> Dea
         load = np.add.reduceat(loads[:, order], np.arange(0, len(order), bundle), axis=1).reshape(-1)
         ranks, natural = natural, np.argsort(-load, kind="stable")
         turn, place = ranks // sms, ranks % sms
-        sm = np.where((turn % 2 == 1) & (dispatch == "snake"), sms - 1 - place, place)
+        sm = np.where((turn % 2 == 1) & (dispatch != "round"), sms - 1 - place, place)
+        if dispatch == "hybrid":
+            sm[blocks // 2 :] = -1
     tile, which = np.divmod(natural, max(1, bundles))
     return Dealt(order, tile, which, sm.astype(np.int32))
+
+
+def gathered(grid: Dealt, blocks: int) -> tuple[Dealt, Ints]:
+    """The blocks of a grid in the hands of fewer thread blocks, each of which works on several one after the other.
+
+    grid: dealt to and fro to as many places as there are to be thread blocks.
+    blocks: how many that is.
+
+    Returns the grid with the blocks of each thread block side by side, and where those of each begin, shape
+    (blocks + 1,).
+
+    >>> grid, first = gathered(dealt(np.arange(5), np.array([[5, 4, 3, 2, 1]]), 1, "snake", 2), 2)
+    >>> grid.bundle.tolist(), first.tolist()
+    ([0, 3, 4, 1, 2], [0, 3, 5])
+    """
+    side_by_side = np.argsort(grid.sm, kind="stable")
+    first = np.searchsorted(grid.sm[side_by_side], np.arange(blocks + 1))
+    anywhere = np.full(len(grid.sm), -1, np.int32)
+    return Dealt(grid.order, grid.tile[side_by_side], grid.bundle[side_by_side], anywhere), first

@@ -21,6 +21,7 @@ from lstmsim.targets.parallel.kernels.csr.segments import written
 from lstmsim.targets.parallel.kernels.csr.spmm_plan import SpmmOptions, SpmmPlan, spmm_plan
 from lstmsim.targets.parallel.kernels.csr.spmm_strips import Held, Strips
 from lstmsim.targets.parallel.kernels.csr.spmm_text import SpmmText
+from lstmsim.targets.parallel.writing.fragments import glued
 from lstmsim.targets.parallel.writing.streams import Grid, joined
 
 __all__ = ["SpmmOptions", "spmm", "spmm_sparse_right", "spmm_transposed"]
@@ -62,6 +63,8 @@ def spmm(matrix: Csr, dense: Values | int, options: SpmmOptions, device: Device)
         return Grid(device.warp, places, device.banks)
 
     kernel = written(text.write, text.counts, grid, plan.shape, plan.dealt.sm, size)
+    if plan.first is not None:
+        kernel = glued(kernel, plan.shape, np.full(len(plan.first) - 1, -1, np.int32), plan.first)
     kernels = (_zeros(plan, places), kernel) if len(plan.empty_rows) else (kernel,)
     return RowsMade(
         run=Run(arrays, kernels),
@@ -111,7 +114,7 @@ def _metrics(matrix: Csr, plan: SpmmPlan, text: SpmmText) -> dict[str, int]:
         "lane_active": text.active,
         "macs": matrix.entries * plan.columns,
         "storage": len(plan.stored.cols),
-        "blocks_in_grid": len(plan.dealt.sm),
+        "blocks_in_grid": len(plan.dealt.sm) if plan.first is None else len(plan.first) - 1,
         "lanes": plan.lanes,
     }
 

@@ -24,6 +24,7 @@ from lstmsim.targets.parallel.kernels.csr.rows import (
     bad_vector,
     dealt,
     default_vector,
+    gathered,
     ordered,
     stored,
 )
@@ -46,7 +47,9 @@ class SpmmOptions:
     k_tile: entries of a row that are brought to shared memory at once, a multiple of 4.
     order: rows as they are (plain) or longest first (sorted).
     dispatch: blocks on demand, or given to multiprocessors beforehand in runs (static), in turn by falling load
-        (round), or to and fro by falling load (snake).
+        (round), or to and fro by falling load (snake); hybrid: the heavier half to and fro, the rest on demand.
+    blocks: thread blocks to which tiles are dealt to and fro by falling load, each working on several one after the
+        other; by default each tile of a bundle of rows is a thread block.
     align: how vectors meet rows that begin anywhere: from the aligned element before (reverse), by scalar loads (none),
         or in a copy with filled rows (pad).
     share: whether the warps of a block share its rows and divide its columns.
@@ -68,6 +71,7 @@ class SpmmOptions:
     fetch: str = "needed"
     format: str = "csr"
     registers: int = 40
+    blocks: int | None = None
 
     def __post_init__(self) -> None:
         refuse(
@@ -83,8 +87,15 @@ class SpmmOptions:
                 bad_choice("fetch", self.fetch, _FETCHES),
                 bad_choice("format", self.format, _FORMATS),
                 bad_number("registers", self.registers, 0),
+                None if self.blocks is None else bad_number("blocks", self.blocks) or self._ungathered(),
             ]
         )
+
+    def _ungathered(self) -> Mistake | None:
+        """What speaks against several tiles in a thread block."""
+        if self.warps == 1 and self.dispatch == "demand":
+            return None
+        return Mistake("blocks", "needs warps 1 and dispatch demand: each thread block has a list of tiles of its own")
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,6 +114,7 @@ class SpmmPlan:
     dealt: the grid.
     which: shape (streams, subwarps); the stored row of each subwarp, -1 for none.
     column: shape (streams,); the first column of each warp.
+    first: shape (thread blocks + 1,); where the tiles of each thread block begin, if it has several; else None.
     """
 
     options: SpmmOptions
@@ -120,6 +132,7 @@ class SpmmPlan:
     dealt: Dealt
     which: Ints
     column: Ints
+    first: Ints | None = None
 
     @property
     def subwarps(self) -> int:
@@ -219,10 +232,10 @@ def spmm_plan(matrix: Csr, columns: int, options: SpmmOptions, device: Device) -
     tiles = -(-columns // tile)
     bundle = subwarps * (1 if options.share else options.warps)
     loads = np.broadcast_to(rows.length, (tiles, len(rows.length)))
-    grid = dealt(order, loads, bundle, options.dispatch, device.sms)
-    first = np.repeat(grid.tile * tile, options.warps)
+    grid, first = _grid(order, loads, bundle, options, device.sms)
+    column = np.repeat(grid.tile * tile, options.warps)
     if options.share:
-        first = first + np.tile(np.arange(options.warps) * width, len(grid.tile))
+        column = column + np.tile(np.arange(options.warps) * width, len(grid.tile))
     return SpmmPlan(
         options=options,
         device=device,
@@ -238,8 +251,17 @@ def spmm_plan(matrix: Csr, columns: int, options: SpmmOptions, device: Device) -
         empty_rows=kept.empty_rows if isinstance(kept, Dcsr) else np.zeros(0, np.int64),
         dealt=grid,
         which=grid.rows(options.warps, subwarps, options.share),
-        column=first,
+        column=column,
+        first=first,
     )
+
+
+def _grid(order: Ints, loads: Ints, bundle: int, options: SpmmOptions, sms: int) -> tuple[Dealt, Ints | None]:
+    """The tiles, and where those of each thread block begin if it has several; arguments as of `dealt`."""
+    if options.blocks is None:
+        return dealt(order, loads, bundle, options.dispatch, sms), None
+    blocks = min(options.blocks, max(1, len(loads) * -(-len(order) // bundle)))
+    return gathered(dealt(order, loads, bundle, "snake", blocks), blocks)
 
 
 def _indivisible(columns: int, v: int, tile: int, options: SpmmOptions) -> list[Mistake]:
