@@ -63,7 +63,11 @@ def _as_option(mistake: Mistake) -> Mistake:
 @click.option("--percentile", metavar="P", type=float, default=99.0, show_default=True, help="Which one is judged.")
 @click.option("--from", "low", metavar="RATE", type=float, help="Lowest rate tried; default: a hundredth of the most.")
 @click.option(
-    "--to", "high", metavar="RATE", type=float, help="Highest rate tried; default: the most that can be done."
+    "--to",
+    "high",
+    metavar="RATE",
+    type=float,
+    help="Highest rate tried; default: the most that can be done, more where requests may be turned away.",
 )
 @click.option("--tolerance", metavar="SHARE", type=float, default=0.01, show_default=True, help="Of the answer.")
 @click.option("--most-requests", metavar="N", type=int, help="Of one run; default: 1,000,000.")

@@ -2,14 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from math import sqrt
+from collections.abc import Iterable, Mapping
+from math import log, sqrt
 from statistics import NormalDist
 
 from lstmsim.traffic.saturation import Judged
 from lstmsim.traffic.statistics import Interval
 
-__all__ = ["joined", "judged", "of_interval", "of_share", "wilson"]
+__all__ = ["far_above", "joined", "judged", "of_beyond", "of_interval", "of_share", "wilson"]
+
+#: Chance that `of_beyond` says `above` of a percentile that keeps its bound, at each look.
+_WRONG = 0.0025
+#: Each look at the share of requests beyond a bound is so many times as far out as the one before.
+_FURTHER = 1.5
+
+
+def far_above(percentile: float) -> tuple[float, ...]:
+    """Give the percentiles that tell how many requests lie beyond a bound: those of 1.5, 2.25 ... times as many.
+
+    >>> [round(each, 2) for each in far_above(99.0)[:3]], len(far_above(99.0))
+    ([98.5, 97.75, 96.62], 11)
+    """
+    share, wanted = 1 - percentile / 100, []
+    while (share := share * _FURTHER) < 1:
+        wanted.append(100 * (1 - share))
+    return tuple(wanted)
+
+
+def of_beyond(share: float, most: float, units: float) -> bool:
+    """Say whether so large a share of requests beyond a bound is certainly more than `most`, interval or not.
+
+    Requests beyond a high level come in clumps whose number is that of a Poisson process and whose sizes are
+    exponential, of one relaxation on average (Aldous: Probability approximations via the Poisson clumping heuristic;
+    Springer, 1989). Of such a sum S with mean m, in relaxations, Chernoff's bound is
+    P(S >= s) <= exp(-(sqrt(s) - sqrt(m))^2).
+
+    share: of the requests, how many lie beyond the bound.
+    most: the share that may.
+    units: how many relaxations of the queue the run holds.
+
+    >>> of_beyond(0.3, 0.01, units=40), of_beyond(0.3, 0.01, units=20), of_beyond(0.02, 0.01, units=1000)
+    (True, False, False)
+    """
+    return share > most and (sqrt(share) - sqrt(most)) ** 2 * units >= -log(_WRONG)
 
 
 def wilson(share: float, number: float, confidence: float = 0.95, widths: float = 1.0) -> tuple[float, float]:
@@ -87,8 +122,12 @@ def judged(
     may_leave: bool,
     alike: float = 1.0,
     widths: float = 1.0,
+    others: Mapping[float, float] | None = None,
+    units: float = 0.0,
 ) -> Judged:
     """Judge a percentile of latencies against its bound; a share above 1 - percentile turned away breaks the bound too.
+
+    A bound that far more requests exceed than may is broken even where there is no interval (`of_beyond`).
 
     interval: the percentile, in ms.
     percentile: which one, between 0 and 100.
@@ -96,13 +135,21 @@ def judged(
     may_leave: whether requests can be turned away at all.
     alike: as in `of_share`.
     widths: how many half widths away from the bound is certain.
+    others: the percentiles of `far_above`, in ms; None: unknown.
+    units: how many relaxations of the queue the run holds.
 
     >>> judged(Interval(0.4, 0.01, 20), 0.5, 99.0, served=900, turned_away=100, may_leave=True).verdict
     'above'
+    >>> judged(Interval(3.5), 0.5, 99.0, served=9, turned_away=0, may_leave=False, others={60.0: 0.6}, units=40).verdict
+    'above'
     """
-    came = served + turned_away
+    came, most = served + turned_away, 1 - percentile / 100
     verdicts = [of_interval(interval, bound_ms, widths) if served else "too few"]
+    beyond = max((1 - each / 100 for each, value in (others or {}).items() if value > bound_ms), default=0.0)
+    if of_beyond(beyond, most, units):
+        verdicts = ["above"]
     if may_leave:
-        verdicts.append(of_share(turned_away, came, 1 - percentile / 100, alike=alike, widths=widths))
+        verdicts.append(of_share(turned_away, came, most, alike=alike, widths=widths))
     share = turned_away / came if came else 0.0
-    return Judged(bound_ms, interval.value if served else None, interval.half_width, joined(verdicts), served, share)
+    value = interval.value if served else None
+    return Judged(bound_ms, value, interval.half_width, joined(verdicts), served, share, beyond)

@@ -50,6 +50,7 @@ class Distribution:
     percentiles: by percent.
     max: the largest time.
     exact: whether every single number was kept; otherwise percentiles are off by at most 1 / 2048 of themselves.
+    units: how many relaxations of the queue the requests hold, as the intervals take it.
     """
 
     requests: int
@@ -57,6 +58,7 @@ class Distribution:
     percentiles: dict[float, Interval]
     max: int
     exact: bool
+    units: float = 0.0
 
     @property
     def p50(self) -> Interval:
@@ -255,7 +257,7 @@ def _of_values(values: Ints, confidence: float, relaxation: float | None, wanted
         percentiles[percent] = tail_interval(
             percent, value, shares, number, units, confidence, lambda each: _percentile(ordered, each)
         )
-    return Distribution(number, mean, percentiles, int(ordered[-1]), True)
+    return Distribution(number, mean, percentiles, int(ordered[-1]), True, number / units)
 
 
 def _rows(values: Ints, number: int) -> Ints:
@@ -282,7 +284,7 @@ def _of_histograms(
         value = whole.percentile(percent)
         shares = Spread([each.share_to(value) for each in full], size)
         percentiles[percent] = tail_interval(percent, value, shares, number, units, confidence, whole.percentile)
-    return Distribution(number, mean, percentiles, most, False)
+    return Distribution(number, mean, percentiles, most, False, number / units)
 
 
 def _percentile(ordered: Ints, percent: float) -> float:

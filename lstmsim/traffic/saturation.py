@@ -7,7 +7,7 @@ ends of the bracket; what lies between them is reported as undecided.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import inf
@@ -45,6 +45,7 @@ class Judged:
     verdict: a key of `VERDICTS`.
     requests: how many were served.
     turned_away: the share of the requests that came and were turned away.
+    beyond: at least this share of the served requests lies beyond the bound; 0: no more than may, or not known.
 
     >>> Judged(bound_ms=0.5, percentile_ms=0.4, half_width_ms=0.01, verdict="below").kept
     True
@@ -56,6 +57,7 @@ class Judged:
     verdict: str
     requests: int = 0
     turned_away: float = 0.0
+    beyond: float = 0.0
 
     @property
     def kept(self) -> bool | None:
@@ -78,6 +80,7 @@ class Tried:
     tenants: the verdicts on tenants with a bound of their own, by name.
     needs: how many requests it takes until the percentile has an interval; None: not known beforehand.
     missing: why more requests would not help to tell, in words; empty: they might.
+    beyond: the largest `Judged.beyond` of its bounds.
     """
 
     rate: float
@@ -92,6 +95,7 @@ class Tried:
     tenants: Mapping[str, Judged] = field(default_factory=dict)
     needs: int | None = None
     missing: str = ""
+    beyond: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -169,6 +173,7 @@ def bisect_verdicts(
     *,
     close: Callable[[float, float], bool],
     probes: int = 2,
+    doublings: int = 0,
 ) -> Known:
     """Search for the highest rate that certainly keeps the bounds and the lowest that certainly breaks them.
 
@@ -180,6 +185,7 @@ def bisect_verdicts(
     close: whether a lower and an upper rate are close enough.
     probes: how many rates, evenly spread between `low` and the answer, are tried in the end, to show whether they keep
         the bounds too.
+    doublings: how many times `high` is doubled at most, as long as it does not break the bounds.
     Returns both rates, the undecided ones between them (lowest, highest), and all runs.
     `SearchInterrupted` (Ctrl-C) has what is known once there is a run.
 
@@ -192,7 +198,7 @@ def bisect_verdicts(
     """
     search = _Search(judge)
     try:
-        search.go(low, high, close, probes)
+        search.go(low, [high * 2**each for each in range(doublings + 1)], close, probes)
     except KeyboardInterrupt:
         if not search.runs:
             raise
@@ -213,13 +219,19 @@ class _Search:
     def known(self) -> Known:
         return self.best, self.worst, self.undecided, tuple(self.runs)
 
-    def go(self, low: float, high: float, close: Callable[[float, float], bool], probes: int) -> None:
-        """Halve the bracket until it is close, then look at rates below it; nothing more if `low` breaks the bound."""
+    def go(self, low: float, highs: Sequence[float], close: Callable[[float, float], bool], probes: int) -> None:
+        """Halve the bracket until it is close, then look at rates below it; nothing more if `low` breaks the bound.
+
+        highs: upper ends; the first that breaks the bound is the last that is tried.
+        """
         first = self.kept(low)
         self.note(low, first)
         if first is False:
             return
-        self.note(high, self.kept(high))
+        for high in highs:
+            self.note(high, self.kept(high))
+            if self.worst is not None:
+                break
         while (middle := self.middle(close)) is not None:
             self.note(middle, self.kept(middle))
         if self.best is None:

@@ -67,6 +67,8 @@ def _bound(saturation: Saturation) -> list[str]:
     if saturation.bound_per_second is None:
         return []
     line = f"MACHINE: at most {saturation.bound_per_second:,.0f} requests/s of this mix, whatever their latency"
+    if any(run.rate > saturation.bound_per_second for run in saturation.runs):
+        line += ", the rest is turned away"
     line += f"; used up at {limits_text(saturation.limits_per_second)}"
     line += f"; not counted: {', '.join(saturation.not_counted)}" if saturation.not_counted else ""
     return [textwrap.fill(line, _WIDTH), ""]

@@ -15,7 +15,7 @@ from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.scenario.rates import rate_overrides, rates_of
 from lstmsim.formats.scenario.requests import load_requests
 from lstmsim.traffic.intervals import MEAN_UNITS, TAIL_UNITS
-from lstmsim.traffic.judging import joined, judged
+from lstmsim.traffic.judging import far_above, joined, judged
 from lstmsim.traffic.latencies import Distribution
 from lstmsim.traffic.result import Serving
 from lstmsim.traffic.saturation import (
@@ -40,6 +40,10 @@ _TIMES = 4
 #: A run that could go on is ended only by a bound that lies this many half widths away: who looks at an interval
 #: again and again is wrong more often than its confidence says.
 _EARLY = 2.0
+#: Where requests may be turned away, the highest rate is doubled so many times at most.
+_DOUBLINGS = 10
+#: Where so many times as many requests lie beyond a bound as may, a longer run is likely to tell that it is broken.
+_FAR = 2.0
 #: Requests beyond the percentile that a run begins with.
 _BEYOND = 50
 #: A run has so many times the requests that an interval needs, for the warm-up is left out.
@@ -72,7 +76,8 @@ def saturate(
     bounds_ms: the bounds on those of tenants, by the name of their job entry; `bound_ms` or one of these is needed.
     percentile: the percentile that is judged.
     low, high: rates per second between which to search; unless given, a hundredth of the most that the machine can
-    possibly do, and all of it; `high` is never more.
+    possibly do, and all of it. `high` is more only where requests may be turned away (`queue_limit`, `patience`): then
+    it is doubled, unless it is given, until a bound is broken.
     tolerance: how near certain rates come to each other, or to an undecided one, as a share of the higher.
     most_requests: of one run; 1,000,000 unless given.
     overrides: texts like `"chip.cores.0.ep=16"`.
@@ -92,15 +97,17 @@ def saturate(
     asked = _Asked(drawn_anew(scenario), tuple(overrides), bound_ms, dict(bounds_ms or {}), percentile)
     rates, capacity = rates_of(asked.scenario, overrides), asked.check()
     bound = capacity.bound_per_second
-    if low is not None and bound <= low < inf:
+    if low is not None and bound <= low < inf and not asked.leaving:
         text = f"must be below {bound:,.1f} requests/s, the most that this machine can possibly do, got {low:,.1f}"
         raise InputError(Mistake("saturation: low", text))
+    doublings = _DOUBLINGS if asked.leaving and high is None else 0
     low = bound / 100 if low is None else low
-    high = bound if high is None else min(high, bound)
+    if not asked.leaving or high is None:
+        high = max(bound, 2 * low) if asked.leaving else bound if high is None else min(high, bound)
     check_search(low, high, tolerance, asked.all_bounds)
     runs = _Runs(asked, rates, capacity, _sizes(percentile, most_requests))
     try:
-        return _answer(asked, capacity, _search(runs, low, high, tolerance, progress))
+        return _answer(asked, capacity, _search(runs, low, high, tolerance, progress, doublings))
     except SearchInterrupted as stopped:
         stopped.found = replace(_answer(asked, capacity, stopped.known), complete=False)
         raise
@@ -131,7 +138,12 @@ def _answer(asked: _Asked, capacity: Capacity, known: Known) -> Saturation:
 
 
 def _search(
-    runs: _Runs, low: float, high: float, tolerance: float, progress: Callable[[int, int], None] | None
+    runs: _Runs,
+    low: float,
+    high: float,
+    tolerance: float,
+    progress: Callable[[int, int], None] | None,
+    doublings: int,
 ) -> Known:
     """Run the bisection; `progress` is told of every run."""
     about = 6 + 2 * max(0, ceil(log2((high - low) / (tolerance * high))))
@@ -148,7 +160,7 @@ def _search(
     def close(lower: float, upper: float) -> bool:
         return upper - lower <= tolerance * upper
 
-    return bisect_verdicts(judge, low, high, close=close)
+    return bisect_verdicts(judge, low, high, close=close, doublings=doublings)
 
 
 @dataclass
@@ -220,38 +232,43 @@ class _Runs:
         # Where requests may leave the queue it may be stable at any load.
         if load >= 1 - 1e-9 and not self.asked.leaving:
             return Tried(rate, None, VERDICTS["unstable"], verdict="unstable", load=load)
-        needs, sizes = self._sizes(rate)
-        tried = None
-        for size in sizes:
-            tried = self._tried(rate, load, size, size == sizes[-1])
-            if tried.kept is not None or tried.missing:
-                break
-        assert tried is not None
-        return replace(tried, needs=needs)
+        needs, (size, most) = self._needs(rate), self.sizes
+        while True:
+            tried = self._tried(rate, load, size, size == most)
+            following = min(most, self._next(size, needs, tried))
+            if tried.kept is not None or tried.missing or following <= size:
+                return replace(tried, needs=needs)
+            size = following
 
-    def _sizes(self, rate: float) -> tuple[int | None, list[int]]:
-        """Say how many requests an interval needs at this rate, and how many the runs have, one after another.
+    def _next(self, size: int, needs: int | None, tried: Tried) -> int:
+        """Say how many requests the next run has, after one that could not tell; `size`: there is none.
 
-        Where the need is more than there may be, a short run shows what the latency is about.
+        Far more requests beyond a bound than may be show sooner than an interval that the bound is broken. Where the
+        need is more than there may be, a shorter run shows whether that is likely.
         """
         first, most = self.sizes
+        if tried.beyond > _FAR * (1 - self.asked.percentile / 100):
+            return size * _TIMES
+        if needs is None:
+            return most
+        if needs > most:
+            return most // _TIMES if size == first else size
+        return size * _TIMES if size >= needs else needs
+
+    def _needs(self, rate: float) -> int | None:
+        """Say how many requests an interval needs at this rate; None: that is not known."""
+        _, most = self.sizes
         overrides = [*self.asked.overrides, *rate_overrides(self.rates, rate)]
         relaxation = load_of(self.asked.scenario, overrides, most).relaxation
         if relaxation is None or relaxation == inf:
-            return None, [first, *[most] * (first < most)]
+            return None
         beyond = 1 - self.asked.percentile / 100
         units = max(relaxation, 1 / self.asked.least_share)
-        needs = ceil(_SPARE * units * max(MEAN_UNITS, TAIL_UNITS / beyond))
-        if needs > most:
-            return needs, [first]
-        sizes = [max(first, needs)]
-        while sizes[-1] < most:
-            sizes.append(min(most, sizes[-1] * _TIMES))
-        return needs, sizes
+        return ceil(_SPARE * units * max(MEAN_UNITS, TAIL_UNITS / beyond))
 
     def _tried(self, rate: float, load: float, size: int, last: bool) -> Tried:
         overrides = [*self.asked.overrides, *rate_overrides(self.rates, rate)]
-        wanted = tuple(sorted({99.0, self.asked.percentile}))
+        wanted = tuple(sorted({99.0, self.asked.percentile, *far_above(self.asked.percentile)}))
         served = serve_on_horizon(self.asked.scenario, size, overrides, wanted)
         serving = served.serving
         came = serving.requests + serving.turned_away
@@ -269,10 +286,9 @@ class _Runs:
             for name, each in serving.tenants.items()
             if name in self.asked.bounds_ms and each.latency is not None
         }
-        parts = [each.verdict for each in tenants.values()]
-        parts += [] if self.asked.bound_ms is None else [every.verdict]
+        parts = [*tenants.values(), *([] if self.asked.bound_ms is None else [every])]
         missing = set(self.asked.bounds_ms) - set(tenants)
-        verdict = joined([*parts, *["too few"] * bool(missing)])
+        verdict = joined([*(each.verdict for each in parts), *["too few"] * bool(missing)])
         return Tried(
             rate=rate,
             p99_ms=serving.ms(serving.latency.p99.value),
@@ -284,6 +300,7 @@ class _Runs:
             percentile_ms=every.percentile_ms,
             half_width_ms=every.half_width_ms,
             tenants=tenants,
+            beyond=max((each.beyond for each in parts), default=0.0),
         )
 
     def _judged(
@@ -305,4 +322,6 @@ class _Runs:
             may_leave=bool(asked.leaving) if name is None else name in asked.leaving,
             alike=alike,
             widths=widths,
+            others={each: serving.ms(latency.percentiles[each].value) for each in far_above(asked.percentile)},
+            units=latency.units,
         )

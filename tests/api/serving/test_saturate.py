@@ -59,6 +59,32 @@ def test_no_rate_above_the_machines_bound() -> None:
     assert (last.verdict, last.kept, last.p99_ms) == ("unstable", False, None)
 
 
+def test_far_above_the_bound_is_above_before_there_is_an_interval() -> None:
+    bound = capacity_of(SMALL).bound_per_second
+    ends = {"low": 0.2 * bound, "high": 0.9 * bound, "most_requests": 8_000, "tolerance": 0.9}
+    worst = max(saturate(SMALL, 3000 / bound, **ends).runs, key=lambda run: run.rate)  # type: ignore[arg-type]
+    assert worst.needs is not None
+    assert worst.needs > 8_000
+    assert (worst.verdict, worst.half_width_ms) == ("above", None)
+
+
+@pytest.mark.parametrize(("percentile", "limit"), [(80.0, 3), (50.0, 1)])
+def test_with_a_queue_limit_rates_above_load_1_are_tried(percentile: float, limit: int) -> None:
+    """Who is served waits for so few that the bound holds: only the share that is turned away can break it."""
+    jobs = [SMALL["jobs"][0] | {"queue_limit": limit}]
+    size = {"low": 1e6, "tolerance": 0.12, "most_requests": 20_000}
+    answer = saturate({"chip": ONE_THREAD, "jobs": jobs}, 1.0, percentile=percentile, **size)  # type: ignore[arg-type]
+    assert answer.rate is not None
+    assert answer.fails_from is not None
+    assert answer.bound_per_second is not None
+    assert answer.bound_per_second < answer.rate
+    shares = {run.rate: run.turned_away for run in answer.runs}
+    assert shares[answer.rate] < 1 - percentile / 100 < shares[answer.fails_from]
+    # one server does no more than its bound
+    assert shares[answer.fails_from] >= 1 - answer.bound_per_second / answer.fails_from - 0.02
+    assert "the rest is turned away" in answer.to_text().replace("\n", " ")
+
+
 FAST = {"name": "fast", "model": "lstm-256", "steps": 10, "count": 1000, "arrival": POISSON}
 SLOW = {"name": "slow", "model": "lstm-1024", "steps": 25, "count": 10}
 SLOW["arrival"] = {"kind": "poisson", "rate_per_second": 4000}
