@@ -101,12 +101,13 @@ def _latencies(serving: Serving, tenants: list[Tenant]) -> Markup:
         if each.latency is None or each.wait is None:
             rows.append([each.name, "none served", *["–"] * (len(head) - 2)])
             continue
-        cells = [_cell(one, serving) for one in (each.latency.mean, *each.latency.percentiles.values(), each.wait.mean)]
+        times = each.latency.mean, *each.latency.percentiles.values(), each.wait.mean
+        cells = [_cell(one, serving, each.verdict) for one in times]
         rows.append([each.name, *cells[:-1], f"{serving.ms(each.latency.max):.4g}", cells[-1]])
     return table(head, rows)
 
 
-def _cell(each: Interval, serving: Serving) -> Markup:
+def _cell(each: Interval, serving: Serving, verdict: str) -> Markup:
     """A figure with its interval below."""
-    value, width = interval_texts(each, serving)
+    value, width = interval_texts(each, serving, verdict)
     return joined([value, element("div", width.replace("+-", "± "), class_="muted")] if width else [value])

@@ -28,7 +28,8 @@ class Load:
     rate_per_second: requests of all kinds that come per second in the long run.
     bound_per_second: the highest rate of this mix at which no part is above 1; no machine of this kind does more.
     estimated: whether the rate is that of this run's arrivals, because they do not come as a process with a known rate.
-    relaxation: about how many requests pass until the queue has forgotten its past (at least 1); None: unknown.
+    relaxation: about how many requests pass until the queue has forgotten its past (at least 1); None: unknown;
+        infinite: it never does, as long as all of these requests come.
     lasting: the load of those requests alone that go on coming and cannot be turned away; at 1 or above no queue is
         stable. None: that of all requests.
     saturated_fcfs: the part `saturated` of a machine whose order of dispatch may do more than that of arrival, in
@@ -71,11 +72,14 @@ class Traffic:
     load: None where no rate can be said.
     clients: how many ask in a closed loop.
     steady: whether anything comes as a process that goes on.
+    apart: where some tenants share nothing with others, what comes to the part of the machine that each tenant uses, by
+        its name; tenants of one part have the same object.
     """
 
     load: Load | None = None
     clients: int = 0
     steady: bool = True
+    apart: Mapping[str, Traffic] = field(default_factory=dict)
 
 
 def relaxation_of(traffic: Traffic, requests: int, utilization: float) -> float | None:
@@ -95,7 +99,7 @@ def relaxation_of(traffic: Traffic, requests: int, utilization: float) -> float 
     if not traffic.steady or (load is not None and not load.stable):
         return inf
     if load is not None and not traffic.clients:
-        return load.relaxation if load.offered < 1 else None
+        return None if load.relaxation == inf else load.relaxation
     if traffic.clients:
         return None if requests >= MEAN_UNITS * traffic.clients else inf
     return 2 / (1 - utilization) ** 2 if utilization < 1 else inf

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 from lstmsim.traffic.intervals import MEAN_UNITS
@@ -57,8 +58,9 @@ def _missing(serving: Serving) -> str:
         return "; the offered load does not explain it, but the latencies of this run rise all the time"
     if load is not None and load.offered >= 1 and load.bounded:
         return "; more come than can be served, but what goes on coming and is never turned away is no more than that"
-    if serving.verdict != "too few" or load is None or load.offered >= 1 or load.relaxation is None:
+    if serving.verdict != "too few" or load is None or load.relaxation in (None, inf):
         return ""
+    assert load.relaxation is not None
     needed = MEAN_UNITS * load.relaxation / 0.9
     if serving.requests >= needed:
         return "; its latencies vary more than the load explains"
@@ -89,7 +91,7 @@ def load_json(serving: Serving) -> dict[str, Any]:
             "lasting": load.lasting,
             "saturated_fcfs": load.saturated_fcfs,
             "measured_requests": load.measured,
-            "relaxation_requests": load.relaxation if load.offered < 1 else None,
+            "relaxation_requests": None if load.relaxation == inf else load.relaxation,
             "not_counted": list(load.not_counted),
         },
         "verdict": serving.verdict,

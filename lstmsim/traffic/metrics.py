@@ -16,13 +16,13 @@ from numpy.typing import ArrayLike, NDArray
 from lstmsim.errors import InputError, Mistake
 from lstmsim.traffic.arrivals import positive
 from lstmsim.traffic.checks import check_times
-from lstmsim.traffic.latencies import KEPT, PERCENTILES, Series, sum_of
+from lstmsim.traffic.latencies import KEPT, PERCENTILES, Distribution, Series, sum_of
 from lstmsim.traffic.load import Load, Traffic, relaxation_of, verdict_of
 from lstmsim.traffic.past import Past
-from lstmsim.traffic.result import ClosedWindow, Entry, Little, Serving
+from lstmsim.traffic.result import ClosedWindow, Entry, Little, Serving, Tenant
 from lstmsim.traffic.sharing import Coarse, Sharing
 from lstmsim.traffic.statistics import Warmup, warmup_of
-from lstmsim.traffic.tenants import NEVER, Accounts, Rows
+from lstmsim.traffic.tenants import NEVER, Accounts, Known, Rows
 
 __all__ = ["Collector"]
 
@@ -248,11 +248,29 @@ class Collector:
             raise InputError(Mistake("warmup", f"{text}, expected at least one to remain"))
         return warmup
 
+    def _relaxation(self, traffic: Traffic, taken: float) -> float | None:
+        """About how many served requests pass until the queue has forgotten its past: fewer than come in that time."""
+        came = self._requests + self._away
+        relaxation = relaxation_of(traffic, came, taken)
+        return None if relaxation is None else max(1.0, relaxation * self._requests / came)
+
     @property
     def latencies(self) -> Series:
         """The latencies of all requests so far."""
         self._flush()
         return self._latency
+
+    def _tenants(self, known: Known, confidence: float, whole: tuple[Distribution, Distribution]) -> dict[str, Tenant]:
+        """What each tenant got; `whole`: latencies and waits of all requests."""
+        span = (self._window or self._past.population).span_cycles
+        return self._accounts.tenants(
+            span / (self.frequency_mhz * 1e6),
+            whole,
+            warmup=self._given,
+            confidence=confidence,
+            known=known,
+            percentiles=tuple(whole[0].percentiles),
+        )
 
     def result(
         self,
@@ -273,15 +291,15 @@ class Collector:
         if not self._requests:
             raise InputError(Mistake("requests", "none has finished, expected at least one"))
         swept, warmup, self._done = self._past.finish(), self._left_out(), True
-        span, came = swept.now - swept.first_cycle, self._requests + self._away
+        span, came = swept.span_cycles, self._requests + self._away
         taken = self._taken / (self.servers * span) if span else 0.0
-        relaxation = relaxation_of(known := traffic or Traffic(load), came, taken)
+        relaxation = self._relaxation(known := traffic or Traffic(load), taken)
         latency, wait = (
             each.distribution(warmup.requests, confidence, relaxation=relaxation, percentiles=percentiles)
             for each in (self._latency, self._wait)
         )
         grows = relaxation is not None and self._latency.grows(warmup.requests, relaxation)
-        counting = self._last_finish - swept.first_cycle if self._window is None else self._window.span_cycles
+        verdict = verdict_of(known, grows=grows, told=latency.mean.half_width is not None)
         return Serving(
             frequency_mhz=self.frequency_mhz,
             servers=self.servers,
@@ -298,19 +316,12 @@ class Collector:
             most_waiting=swept.most_waiting,
             most_inside=swept.most_inside,
             windows=swept.windows,
-            tenants=self._accounts.tenants(
-                counting / (self.frequency_mhz * 1e6),
-                (latency, wait),
-                warmup=self._given,
-                confidence=confidence,
-                relaxation=relaxation,
-                percentiles=percentiles,
-            ),
+            tenants=self._tenants(Known(known, relaxation, taken, verdict), confidence, (latency, wait)),
             models=self._accounts.models(),
             window=self._window,
             remarks=self._sharing.remarks(self._accounts.names),
             memory_requests=self._past.most_ahead,
             turned_away=self._away,
             load=known.load,
-            verdict=verdict_of(known, grows=grows, told=latency.mean.half_width is not None),
+            verdict=verdict,
         )

@@ -26,7 +26,8 @@ def offer_of(arrivals: OpenArrivals | ClosedLoop, frequency_mhz: float) -> Offer
             return Offer(rate, 1.0)
         case Bursty(rate, on_ms, off_ms):
             up, down = 1000 / on_ms, 1000 / off_ms
-            return Offer(rate * on_ms / (on_ms + off_ms), 1 + 2 * rate * up / (up + down) ** 2)
+            variability = 1 + 2 * rate * up / (up + down) ** 2
+            return Offer(rate * on_ms / (on_ms + off_ms), variability, memory_seconds=1 / (up + down))
         case Fixed(interval) | Periodic(interval):
             return Offer(frequency_mhz * 1e6 / interval) if interval else Offer()
         case Stream(frame_ms):

@@ -125,6 +125,11 @@ class Population:
                 sums[place] += total - before
 
     @property
+    def span_cycles(self) -> int:
+        """Cycles from the first change to the last."""
+        return self.now - self.first_cycle
+
+    @property
     def windows(self) -> tuple[Window, ...]:
         """The run so far, cut into equal parts (the last may be shorter)."""
         windows = []

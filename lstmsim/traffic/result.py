@@ -111,6 +111,8 @@ class Tenant:
     slowdown: the mean over its served requests of latency / latency of the same job alone on the chip, the normalized
         turnaround time; None if no time alone is known.
     progress: the mean over its requests of the inverse, 0 for those turned away; None if no time alone is known.
+    verdict: a key of `lstmsim.traffic.load.VERDICTS`: that of the run, or of the tenant's own part of the machine where
+        it shares nothing with others.
 
     >>> Tenant("a", requests=2, in_time=1, sojourn=30, service=20, with_deadline=4, attained=1).attainment
     0.25
@@ -134,6 +136,7 @@ class Tenant:
     wait: Distribution | None = None
     slowdown: float | None = None
     progress: float | None = None
+    verdict: str = "too few"
 
     @property
     def misses(self) -> int:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from math import fsum
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.traffic.latencies import PERCENTILES, Distribution, sum_of
+from lstmsim.traffic.load import Traffic, relaxation_of, verdict_of
 from lstmsim.traffic.result import ClosedWindow, Entry, Tenant
 from lstmsim.traffic.samples import LEAST_KEPT, Sample
 
@@ -53,6 +55,21 @@ class Rows(NamedTuple):
     def of(self, chosen: Ints | slice) -> Rows:
         """Give the chosen requests."""
         return Rows(*(column[chosen] for column in self))
+
+
+class Known(NamedTuple):
+    """What the whole run says about the intervals of its tenants.
+
+    traffic: what comes to the machine.
+    relaxation: about how many requests of all tenants pass until the queue has forgotten its past; None: unknown.
+    utilization: the share of time in which threads are taken.
+    verdict: on the run.
+    """
+
+    traffic: Traffic
+    relaxation: float | None
+    utilization: float
+    verdict: str
 
 
 class _Account:
@@ -186,7 +203,7 @@ class Accounts:
         *,
         warmup: int | None = None,
         confidence: float = 0.95,
-        relaxation: float | None = None,
+        known: Known,
         percentiles: Sequence[float] = PERCENTILES,
     ) -> dict[str, Tenant]:
         """Give what each tenant got, by name, in order.
@@ -195,7 +212,7 @@ class Accounts:
         whole: latencies and waits of all requests, which are those of a single tenant.
         warmup: how many requests of all are left out; None: a tenth.
         confidence: of the intervals, between 0 and 1.
-        relaxation: about how many requests of all tenants pass until the queue has forgotten its past; None: unknown.
+        known: of the whole run.
         percentiles: which percentiles of latencies and waits.
         """
         self._count()
@@ -204,11 +221,26 @@ class Accounts:
         for each in self._accounts:
             share = each.counts["requests"] / all_served
             left_out = None if warmup is None else int(warmup * share)
+            traffic = known.traffic.apart.get(each.entry.name)
+            relaxation = known.relaxation
+            if traffic is not None:
+                came = self._came(known.traffic.apart, traffic)
+                relaxation = relaxation_of(traffic, came, known.utilization)
+                share = each.counts["requests"] / max(1, came)
             own_relaxation = None if relaxation is None else max(1.0, relaxation * share)
             own = each.sample.distributions(left_out, confidence, own_relaxation, percentiles)
-            known = whole if self._single else own
-            made[each.entry.name] = _tenant(each, known, seconds)
+            distributions = whole if self._single else own
+            verdict = known.verdict
+            if traffic is not None:
+                told = own is not None and own[0].mean.half_width is not None
+                verdict = verdict_of(traffic, grows=False, told=told)
+            made[each.entry.name] = replace(_tenant(each, distributions, seconds), verdict=verdict)
         return made
+
+    def _came(self, apart: Mapping[str, Traffic], traffic: Traffic) -> int:
+        """How many requests came of all tenants of one part of the machine."""
+        counts = (each.counts for each in self._accounts if apart.get(each.entry.name) is traffic)
+        return sum(each["requests"] + each["turned_away"] for each in counts)
 
     def models(self) -> dict[str, Tenant]:
         """Give the counts of all tenants with the same model together, by the model's name, in the order of names."""

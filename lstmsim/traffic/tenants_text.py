@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ __all__ = ["SHOWN", "interval_texts", "plain", "shares_json", "shown_tenants", "
 #: So many tenants are shown; of more, those with the largest slowdown.
 SHOWN = 12
 _NAME = 22
+_WIDTH = 100
 _NONE = "-"
 
 
@@ -56,18 +58,24 @@ def tenant_lines(serving: Serving) -> list[str]:
     times += [_times(each, serving) for each in tenants]
     # as many columns as fit beside each other, with the names again
     halves = [[[row[0], *row[1:4]] for row in times], [[row[0], *row[4:]] for row in times]]
-    return [title, *_table([heads, *counts]), *(line for half in halves for line in _table(half))]
+    lines = [title, *_table([heads, *counts]), *(line for half in halves for line in _table(half))]
+    verdicts = dict.fromkeys(each.verdict for each in serving.tenants.values())
+    if len(verdicts) > 1:
+        told = [f"{each}: {', '.join(_short(one.name) for one in tenants if one.verdict == each)}" for each in verdicts]
+        text = f"  verdicts, as these tenants share nothing of the machine: {'; '.join(told)}"
+        lines.append(textwrap.fill(text, _WIDTH, subsequent_indent="    "))
+    return lines
 
 
 def _times(tenant: Tenant, serving: Serving) -> list[str]:
     if tenant.latency is None or tenant.wait is None:
         return [_short(tenant.name), "none served"]
     each = [tenant.latency.mean, *tenant.latency.percentiles.values(), tenant.wait.mean]
-    return [_short(tenant.name), *(" ".join(interval_texts(one, serving)) for one in each)]
+    return [_short(tenant.name), *(" ".join(interval_texts(one, serving, tenant.verdict)) for one in each)]
 
 
-def interval_texts(each: Interval, serving: Serving) -> tuple[str, str]:
-    """Give a time in milliseconds, and the half width of its interval in percent.
+def interval_texts(each: Interval, serving: Serving, verdict: str) -> tuple[str, str]:
+    """Give a time in milliseconds, and the half width of its interval in percent; `verdict`: the tenant's.
 
     Without an interval the second text says so; it is empty where more requests would not help, because there is no
     steady state.
@@ -76,12 +84,14 @@ def interval_texts(each: Interval, serving: Serving) -> tuple[str, str]:
     >>> collector = Collector(250)
     >>> collector.add(0, arrival=0, start=0, finish=250)
     >>> serving = collector.result()
-    >>> interval_texts(Interval(250.0, 5.0, 10), serving), interval_texts(Interval(250.0), serving)[0]
-    (('0.001', '+-2%'), '0.001')
+    >>> interval_texts(Interval(250.0, 5.0, 10), serving, "settled")
+    ('0.001', '+-2%')
+    >>> interval_texts(Interval(250.0), serving, "too few"), interval_texts(Interval(250.0), serving, "unstable")
+    (('0.001', 'too few'), ('0.001', ''))
     """
     value = f"{serving.ms(each.value):.4g}"
     if each.half_width is None:
-        return value, "too few" if serving.verdict in ("settled", "too few") else ""
+        return value, "too few" if verdict in ("settled", "too few") else ""
     share = 100 * each.half_width / each.value if each.value else 0.0
     return value, f"+-{share:.2g}%" if share < 100 else f"+-{share:.0f}%"
 
@@ -157,6 +167,7 @@ def _tenants_json(serving: Serving) -> list[dict[str, Any]]:
             "wait_cycles": None if each.wait is None else plain(each.wait),
             "slowdown": each.slowdown,
             "progress": each.progress,
+            "verdict": each.verdict,
         }
         for each in serving.tenants.values()
     ]

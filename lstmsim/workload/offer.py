@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import pairwise
+from math import inf
 
 from lstmsim.records import record
 
@@ -28,6 +29,7 @@ class Offer:
     lengths: (number of steps, share of the requests that have it), if there is more than one number of steps.
     entry: common name of the entry's jobs, if they belong to several tenants.
     requests: how many requests come in all; 0: as many as the user asks for.
+    memory_seconds: after about so long the arrivals have forgotten their past; infinite: not known.
 
     >>> Offer(1000.0, variability=1.0).is_process, Offer(clients=4).is_process, Offer().is_process
     (True, True, False)
@@ -40,6 +42,7 @@ class Offer:
     lengths: tuple[tuple[int, float], ...] = ()
     entry: str = ""
     requests: int = 0
+    memory_seconds: float = 0.0
 
     @property
     def is_process(self) -> bool:
@@ -62,7 +65,7 @@ def estimated_offer(cycles: Sequence[int], frequency_mhz: float) -> Offer:
     mean = span / (len(cycles) - 1)
     squares = sum((two - one - mean) ** 2 for one, two in pairwise(cycles))
     variability = max(squares / (len(cycles) - 1) / mean**2, _dispersion(cycles))
-    return Offer(frequency_mhz * 1e6 / mean, variability, estimated=True)
+    return Offer(frequency_mhz * 1e6 / mean, variability, estimated=True, memory_seconds=inf)
 
 
 def _dispersion(cycles: Sequence[int]) -> float:

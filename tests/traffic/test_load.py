@@ -41,7 +41,8 @@ def test_verdicts(known: Load | None, steady: bool, grows: bool, told: bool, ver
 def test_what_is_known_of_the_relaxation() -> None:
     assert relaxation_of(Traffic(load(0.5, relaxation=7.0)), 9, 0.0) == 7.0
     assert relaxation_of(Traffic(load(1.0, relaxation=7.0)), 9, 0.0) == inf
-    assert relaxation_of(Traffic(load(1.5, lasting=0.5)), 9, 1.0) is None
+    assert relaxation_of(Traffic(load(1.5, lasting=0.5, relaxation=inf)), 9, 1.0) is None
+    assert relaxation_of(Traffic(load(1.5, lasting=0.0, relaxation=3.0)), 9, 1.0) == 3.0
     assert relaxation_of(Traffic(steady=False), 9, 0.5) == inf
     assert relaxation_of(Traffic(clients=5), 499, 1.0) == inf
     assert relaxation_of(Traffic(clients=5), 500, 1.0) is None
@@ -54,7 +55,9 @@ def test_what_arrivals_offer() -> None:
     assert offer_of(Fixed(0), 250) == Offer()
     assert offer_of(Stream(0.5), 250) == Offer(2000.0)
     assert offer_of(ClosedLoop(7, 1.0), 250) == Offer(clients=7)
-    assert offer_of(Timestamps(tuple(range(0, 2500, 100))), 250) == Offer(2_500_000.0, estimated=True)
+    assert offer_of(Timestamps(tuple(range(0, 2500, 100))), 250) == Offer(
+        2_500_000.0, estimated=True, memory_seconds=inf
+    )
 
 
 def test_the_gaps_of_bursts_vary_as_kuczura_says() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations
-from math import gcd, inf, lcm
+from math import gcd, inf, lcm, pi
 from typing import NamedTuple
 
 from lstmsim.workload.offer import Offer
@@ -46,12 +46,16 @@ class Kind(NamedTuple):
     variability: how irregularly they come.
     cores: the cores that they may use.
     alone: what each of them takes.
+    room: how many of them may wait at most; infinite: they wait as long as it takes.
+    memory: cycles after which their arrivals have forgotten their past.
     """
 
     rate: float
     variability: float
     cores: frozenset[int]
     alone: Demand
+    room: float = inf
+    memory: float = 0.0
 
 
 def bounds(
@@ -79,7 +83,8 @@ def bounds(
             if load > parts[name]:
                 parts[name], where[name] = load, tuple(sorted(cores))
         share = sum(kind.rate for kind in inside) / total
-        longest = max(longest, relaxation_at(inside, max(loads.values())) / share)
+        servers = sum(threads[core] for core in cores)
+        longest = max(longest, relaxation_at(inside, max(loads.values()), servers) / share)
     loads_of_memories = ([kind.rate * cycles for cycles in kind.alone.memory] for kind in kinds)
     memory = max(map(sum, zip(*loads_of_memories, strict=True)), default=0.0)
     where = {name: cores for name, cores in where.items() if len(cores) < len(threads)}
@@ -94,15 +99,45 @@ def _unions(sets: set[frozenset[int]]) -> Iterator[frozenset[int]]:
             yield frozenset().union(*some)
 
 
-def relaxation_at(kinds: Sequence[Kind], load: float) -> float:
-    """Give (ca^2 + cs^2) / (1 - load)^2: the relaxation of these kinds in requests."""
-    if load >= 1:
-        return inf
+def relaxation_at(kinds: Sequence[Kind], load: float, servers: int = 1) -> float:
+    """Give the relaxation of these kinds in requests: s^2 / (1 - load)^2 with s^2 = ca^2 + cs^2, or less.
+
+    A queue in which at most b requests may be is a Brownian motion between two walls. It forgets at any load, at the
+    rate (1 - load)^2 / s^2 + pi^2 s^2 / b^2 (Linetsky: On the transition densities for reflected diffusions; Advances
+    in Applied Probability 37, 2005), but not before its arrivals do. Bursts are no part of the s^2 by which it walks
+    from wall to wall. Requests that wait as long as it takes have a queue of their own beyond such a b.
+
+    load: of these kinds.
+    servers: how many requests can run at once.
+
+    >>> one = Kind(0.1, 1.0, frozenset({0}), Demand(9.9, 9.9, ()))
+    >>> relaxation_at([one], 0.99), relaxation_at([one._replace(room=3)], 0.99), relaxation_at([one], 1.5)
+    (10000.0, 1.6..., inf)
+    """
+    gaps, spread, rate = _variation(kinds)
+    free = (gaps + spread) / (1 - load) ** 2 if load < 1 else inf
+    staying = [kind for kind in kinds if kind.room == inf]
+    places = servers + max((kind.room for kind in kinds if kind.room < inf), default=inf)
+    local = min(gaps, 1.0) + spread
+    if places == inf or not local:
+        return free
+    rest = 0.0
+    if staying:
+        share = sum(kind.rate * kind.alone.threads for kind in staying) / sum(
+            kind.rate * kind.alone.threads for kind in kinds
+        )
+        rest = relaxation_at(staying, load * share, servers) * rate / sum(kind.rate for kind in staying)
+    between = 1 / ((1 - load) ** 2 / (gaps + spread) + pi**2 * local / places**2)
+    return min(free, max(between, rate * max(kind.memory for kind in kinds)) + rest)
+
+
+def _variation(kinds: Sequence[Kind]) -> tuple[float, float, float]:
+    """The squared coefficients of variation of gaps and of work, and how many requests come in a cycle."""
     rate = sum(kind.rate for kind in kinds)
     gaps = sum(kind.rate * kind.variability for kind in kinds) / rate
     mean = sum(kind.rate * kind.alone.threads for kind in kinds) / rate
     square = sum(kind.rate * kind.alone.threads**2 for kind in kinds) / rate
-    return (gaps + max(0.0, square / mean**2 - 1)) / (1 - load) ** 2
+    return gaps, max(0.0, square / mean**2 - 1), rate
 
 
 def beat(offers: Iterable[Offer], frequency_mhz: float) -> float:

@@ -24,6 +24,7 @@ import numpy as np
 
 from lstmsim import engines, targets
 from lstmsim.api.serving.alone import bare, kind_of
+from lstmsim.api.serving.apart import apart
 from lstmsim.api.serving.bounds import Demand, Kind, beat, bounds, relaxation_at
 from lstmsim.api.serving.memories import memory_cycles
 from lstmsim.errors import InputError
@@ -45,11 +46,18 @@ _BUSY = CYCLE_NAMES.index("busy")
 
 
 class _Share(NamedTuple):
-    """Jobs that are alike: one of them, how many come per second, and how irregularly."""
+    """Jobs that are alike: one of them, how many come per second, how irregularly, and when one is turned away.
+
+    memory_seconds: as of `Offer`.
+    queue_limit, patience: as of `Job`.
+    """
 
     job: Job
     rate: float
     variability: float
+    memory_seconds: float
+    queue_limit: int | None
+    patience: int | None
 
 
 def traffic_of(scenario: Scenario, requests: int | None = None) -> Traffic:
@@ -66,6 +74,25 @@ def traffic_of(scenario: Scenario, requests: int | None = None) -> Traffic:
     >>> load.parts["PE arrays"], load.bound_per_second <= 406_250
     (0.5, True)
     """
+    whole, parts = _traffic_of(scenario, requests), apart(scenario)
+    if len(parts) < 2 or not whole.steady:
+        return whole
+    rates = [sum(_rates(part).values()) for part in parts]
+    own: dict[str, Traffic] = {}
+    for part, rate in zip(parts, rates, strict=True):
+        share = None if requests is None or not sum(rates) else max(1, round(requests * rate / sum(rates)))
+        own |= dict.fromkeys((job.tenant for job in part.jobs), _traffic_of(part, share))
+    return replace(whole, apart=own)
+
+
+def _rates(scenario: Scenario) -> dict[str, float]:
+    """Requests per second of each entry."""
+    known = ((job, _offer(scenario.offers, job)) for job in scenario.jobs)
+    return {offer.entry or job.tenant: offer.rate_per_second for job, offer in known}
+
+
+def _traffic_of(scenario: Scenario, requests: int | None) -> Traffic:
+    """Say what comes, whatever it shares."""
     offers = dict(scenario.offers) or _estimated(scenario)
     clients = sum(each.clients for each in offers.values())
     steady = any(each.is_process for each in offers.values())
@@ -141,9 +168,9 @@ def _ending_early(offers: Sequence[Offer], requests: int) -> set[str]:
 def _shares(job: Job, offer: Offer, share: float) -> list[_Share]:
     """Give the kinds of jobs that it stands for; `share` is the part of an entry's requests that are such jobs."""
     plain, rate = _plain(replace(job, tenant=offer.entry or job.tenant)), offer.rate_per_second * share
+    how = offer.variability, offer.memory_seconds, job.queue_limit, job.patience
     return [
-        _Share(replace(plain, steps=steps), rate * part, offer.variability)
-        for steps, part in offer.lengths or ((job.steps, 1.0),)
+        _Share(replace(plain, steps=steps), rate * part, *how) for steps, part in offer.lengths or ((job.steps, 1.0),)
     ]
 
 
@@ -193,15 +220,16 @@ def _load(chip: Chip, mix: tuple[_Share, ...], measured: int, ordered: bool) -> 
     if not other:
         parts["saturated"] = saturated
     offered = max(parts.values())
-    if certain < saturated < 1:
-        relaxation = max(relaxation, relaxation_at(kinds, saturated))
-    known = offered < 1 and saturated < 1
+    unknown = other and saturated >= 1
+    worst = max(parts.get("memory", 0.0), 0.0 if unknown else saturated)
+    if worst >= certain:
+        relaxation = max(relaxation, relaxation_at(kinds, worst, sum(threads)))
     return Load(
         offered,
         parts,
         rate_per_second=rate,
         bound_per_second=rate / certain,
-        relaxation=max(1.0, relaxation) if known else None if offered < 1 else inf,
+        relaxation=None if unknown and certain < 1 else max(1.0, relaxation),
         saturated_fcfs=saturated if other else None,
         cores=cores,
         measured=measured,
@@ -265,8 +293,11 @@ def _choices(chip: Chip, job: Job) -> list[Job]:
 
 
 def _kind(chip: Chip, threads: Sequence[int], share: _Share, alone: Demand) -> Kind:
-    cores = frozenset(share.job.allowed(len(threads)))
-    return Kind(share.rate / (chip.frequency_mhz * 1e6), share.variability, cores, alone)
+    cores, clock = frozenset(share.job.allowed(len(threads))), chip.frequency_mhz * 1e6
+    room = inf if share.queue_limit is None else float(share.queue_limit)
+    if share.patience is not None:
+        room = min(room, share.patience * sum(threads[core] for core in cores) / alone.threads)
+    return Kind(share.rate / clock, share.variability, cores, alone, room, share.memory_seconds * clock)
 
 
 @lru_cache(maxsize=64)

@@ -96,14 +96,8 @@ def saturate(
     _check_types(numbers, bounds_ms, most_requests)
     asked = _Asked(drawn_anew(scenario), tuple(overrides), bound_ms, dict(bounds_ms or {}), percentile)
     rates, capacity = rates_of(asked.scenario, overrides), asked.check()
-    bound = capacity.bound_per_second
-    if low is not None and bound <= low < inf and not asked.leaving:
-        text = f"must be below {bound:,.1f} requests/s, the most that this machine can possibly do, got {low:,.1f}"
-        raise InputError(Mistake("saturation: low", text))
     doublings = _DOUBLINGS if asked.leaving and high is None else 0
-    low = bound / 100 if low is None else low
-    if not asked.leaving or high is None:
-        high = max(bound, 2 * low) if asked.leaving else bound if high is None else min(high, bound)
+    low, high = asked.ends(capacity.bound_per_second, low, high)
     check_search(low, high, tolerance, asked.all_bounds)
     runs = _Runs(asked, rates, capacity, _sizes(percentile, most_requests))
     try:
@@ -182,6 +176,16 @@ class _Asked:
         """The bounds, by the words that name them."""
         every = {} if self.bound_ms is None else {"bound_ms": self.bound_ms}
         return every | {f"bound of {name}": each for name, each in self.bounds_ms.items()}
+
+    def ends(self, bound: float, low: float | None, high: float | None) -> tuple[float, float]:
+        """Give the rates between which to search; `bound`: the most that the machine can possibly do."""
+        if low is not None and bound <= low < inf and not self.leaving:
+            text = f"must be below {bound:,.1f} requests/s, the most that this machine can possibly do, got {low:,.1f}"
+            raise InputError(Mistake("saturation: low", text))
+        low = bound / 100 if low is None else low
+        if self.leaving:
+            return low, max(bound, 2 * low) if high is None else high
+        return low, bound if high is None else min(high, bound)
 
     def check(self) -> Capacity:
         """Say how the load grows with the rate; `InputError` for a question that cannot be judged."""

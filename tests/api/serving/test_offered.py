@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 import pytest
 
 from lstmsim import Scenario, load_scenario, run, serving
+from lstmsim.api.serving.bounds import Demand, Kind, relaxation_at
 from lstmsim.api.serving.offered import traffic_of
 from lstmsim.api.serving.stream import serve
 from lstmsim.traffic.load import Load
@@ -113,3 +115,31 @@ def test_a_job_that_may_take_all_free_cores_counts_as_what_takes_the_least() -> 
     one, auto = (load_of([{**jobs[0], **more}], chip="column-npu-4x16k") for more in ({}, {"split": "auto"}))
     assert auto.parts["threads"] <= one.parts["threads"]
     assert auto.parts["saturated"] >= max(auto.parts["threads"], auto.parts["PE arrays"])
+
+
+@pytest.mark.parametrize("limit", [{"queue_limit": 3}, {"patience": 200}])
+@pytest.mark.parametrize("share", [0.97, 1.4])
+def test_a_queue_that_turns_away_forgets_at_any_load(limit: dict[str, int], share: float) -> None:
+    """It has little room, so that a run of some hundred requests tells, whatever comes."""
+    job = {"model": "lstm-256", "steps": 10, "count": 3000}
+    arrival = {"kind": "poisson", "rate_per_second": share * 700_000}
+    made = serving(run({"chip": "column-npu-16k", "jobs": [job | limit | {"arrival": arrival}]}))
+    assert made.load is not None
+    assert made.load.relaxation is not None
+    assert 1 <= made.load.relaxation < 5
+    assert made.verdict == "settled"
+    assert made.latency.mean.half_width is not None
+
+
+def test_who_waits_as_long_as_it_takes_has_a_queue_of_his_own_beside_them() -> None:
+    def kind(rate: float, room: float, memory: float = 0.0) -> Kind:
+        return Kind(rate, 1.0, frozenset({0}), Demand(1.0, 1.0, ()), room, memory)
+
+    free, limited = relaxation_at([kind(0.99, inf)], 0.99), relaxation_at([kind(0.99, 3.0)], 0.99)
+    mixed = relaxation_at([kind(0.49, inf), kind(0.5, 3.0)], 0.99)
+    assert limited < 2 < mixed < 20 < free
+    # staying requests alone are more than the machine can do
+    assert relaxation_at([kind(1.1, inf), kind(0.5, 3.0)], 1.6) == inf
+    # a large room is no limit, and bursts that last are remembered
+    assert relaxation_at([kind(0.9, 1e6)], 0.9) == pytest.approx(relaxation_at([kind(0.9, inf)], 0.9))
+    assert relaxation_at([kind(0.9, 3.0, memory=70.0)], 0.9) == pytest.approx(63.0)
