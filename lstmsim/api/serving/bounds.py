@@ -103,9 +103,10 @@ def relaxation_at(kinds: Sequence[Kind], load: float, servers: int = 1) -> float
     """Give the relaxation of these kinds in requests: s^2 / (1 - load)^2 with s^2 = ca^2 + cs^2, or less.
 
     A queue in which at most b requests may be is a Brownian motion between two walls. It forgets at any load, at the
-    rate (1 - load)^2 / s^2 + pi^2 s^2 / b^2 (Linetsky: On the transition densities for reflected diffusions; Advances
-    in Applied Probability 37, 2005), but not before its arrivals do. Bursts are no part of the s^2 by which it walks
-    from wall to wall. Requests that wait as long as it takes have a queue of their own beyond such a b.
+    rate d^2 / s^2 + pi^2 s^2 / b^2 with the drift d = 1 - load, above load 1 1 - 1 / load (Linetsky: On the transition
+    densities for reflected diffusions; Advances in Applied Probability 37, 2005), but not before its arrivals do.
+    Bursts are no part of the s^2 by which it walks from wall to wall. Requests that wait as long as it takes have a
+    queue of their own beyond such a b.
 
     load: of these kinds.
     servers: how many requests can run at once.
@@ -127,7 +128,8 @@ def relaxation_at(kinds: Sequence[Kind], load: float, servers: int = 1) -> float
             kind.rate * kind.alone.threads for kind in kinds
         )
         rest = relaxation_at(staying, load * share, servers) * rate / sum(kind.rate for kind in staying)
-    between = 1 / ((1 - load) ** 2 / (gaps + spread) + pi**2 * local / places**2)
+    drift = abs(1 - load) / max(1.0, load)
+    between = 1 / (drift**2 / (gaps + spread) + pi**2 * local / places**2)
     return min(free, max(between, rate * max(kind.memory for kind in kinds)) + rest)
 
 
