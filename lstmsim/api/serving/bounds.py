@@ -129,7 +129,8 @@ def relaxation_at(kinds: Sequence[Kind], load: float, servers: int = 1) -> float
         )
         rest = relaxation_at(staying, load * share, servers) * rate / sum(kind.rate for kind in staying)
     drift = abs(1 - load) / max(1.0, load)
-    between = 1 / (drift**2 / (gaps + spread) + pi**2 * local / places**2)
+    # what is turned away tells nothing: the served ones have to be as many
+    between = max(1.0, load) / (drift**2 / (gaps + spread) + pi**2 * local / places**2)
     return min(free, max(between, rate * max(kind.memory for kind in kinds)) + rest)
 
 
