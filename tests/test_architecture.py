@@ -64,7 +64,9 @@ BELOW: dict[str, set[str]] = {
     "searches": {"workload", "program", "engines", "targets", "metrics", "formats"},
     "sweeps": {"workload", "program", "engines", "targets", "metrics", "devices", "formats", ""},
     "comparison": {"workload", "program", "engines", "targets", "metrics", "devices", "traffic", "formats"},
-    "validation": {"workload", "engines", "targets", "metrics", "devices", "formats", "searches"},
+    "validation": {
+        *("workload", "program", "engines", "sparse", "fusion", "targets", "metrics", "devices", "formats", "searches"),
+    },
     "plots": {"fusion", "metrics", "traffic", "formats", "sweeps", "comparison"},
     "api": {
         "workload",

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["GROUPS", "command"]
 
 #: Named here too, because asking `lstmsim.validation` would import numpy for a help text.
-GROUPS = ("intel-npu-rtl", "intel-npu-cpp", "brainwave-fitted", "brainwave-held-out", "claims")
+GROUPS = ("intel-npu-rtl", "intel-npu-cpp", "brainwave-fitted", "brainwave-held-out", "v100", "claims")
 
 
 @click.command(name="validate", short_help="Rerun every published figure that a model claims to reproduce.")

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from lstmsim.sparse.csr import Csr
 
-__all__ = ["checksum", "drawn_dense", "drawn_matrix"]
+__all__ = ["checksum", "drawn_dense", "drawn_lengths", "drawn_matrix", "drawn_rows"]
 
 _FACTOR, _STEP, _MASK = 1103515245, 12345, 2**31 - 1
 #: The remainder of checksums is by this prime.
@@ -46,6 +46,43 @@ def drawn_matrix(rows: int, columns: int, permille: int, seed: int, skew: bool =
                 at += 1
         row_ptr.append(len(cols))
     return Csr(rows, columns, np.array(row_ptr), np.array(cols, np.int64), np.array(values, np.int64))
+
+
+def drawn_lengths(rows: int, columns: int, mean: int, deviation: float, seed: int) -> NDArray[np.int64]:
+    """Lengths of rows, normally distributed, that add up to rows * mean.
+
+    rows, columns: of the matrix.
+    mean: entries of a row, at most `columns`.
+    deviation: standard deviation of the lengths over their mean, before they are rounded and cut.
+    seed: of the generator.
+
+    >>> lengths = drawn_lengths(100, 40, 10, 0.3, 2)
+    >>> int(lengths.sum()), bool(2 < lengths.std() < 4)
+    (1000, True)
+    """
+    draw = np.random.default_rng(seed)
+    lengths = np.clip(np.rint(draw.normal(mean, deviation * mean, rows)), 0, columns).astype(np.int64)
+    while (left := rows * mean - int(lengths.sum())) != 0:
+        row, step = int(draw.integers(rows)), 1 if left > 0 else -1
+        if 0 <= lengths[row] + step <= columns:
+            lengths[row] += step
+    return lengths
+
+
+def drawn_rows(lengths: NDArray[np.int64], columns: int, seed: int) -> Csr:
+    """A matrix of ones whose rows have these lengths; columns uniformly random.
+
+    lengths: shape (rows,).
+    columns: of the matrix.
+    seed: of the generator.
+
+    >>> drawn_rows(np.array([2, 0, 1]), 4, 1).lengths.tolist()
+    [2, 0, 1]
+    """
+    draw = np.random.default_rng(seed)
+    chosen = [np.sort(draw.choice(columns, each, replace=False)) for each in lengths.tolist()]
+    cols = np.concatenate([np.zeros(0, np.int64), *chosen])
+    return Csr(len(lengths), columns, np.append(0, np.cumsum(lengths)), cols, np.ones(len(cols), np.int64))
 
 
 def drawn_dense(rows: int, columns: int, seed: int) -> NDArray[np.int64]:

@@ -8,6 +8,7 @@ from functools import partial
 from lstmsim.formats.tables.published import Claim, Measurement
 from lstmsim.validation import optima, ratios
 from lstmsim.validation.bench import Bench
+from lstmsim.validation.gpu_kernels import Kernels
 from lstmsim.validation.optima import Arrays
 from lstmsim.validation.rows import ClaimRow, Finding
 
@@ -18,15 +19,17 @@ Judge = Callable[[Claim], Finding]
 _PATENT = "the patent's EP, VP and CAT"
 _SPEED = "throughput, threads, cores"
 _OTHERS = "speed beside other machines"
+_KERNELS = "kernels of a GPU"
 _REST = "not simulated"
 
 #: What claims are about, in the order of the tables.
-TOPICS = (_PATENT, _SPEED, _OTHERS, _REST)
+TOPICS = (_PATENT, _SPEED, _OTHERS, _KERNELS, _REST)
 
 _AREA = "area and logic are not simulated"
 _POWER = "power and energy are not simulated"
 _MACHINE = "there is no model of this machine"
-_GPU = "no GPU or CPU is simulated, and the times of the single tasks are not public"
+_GPU = "neither the tasks of this figure nor the times of single ones are public"
+_NOT_TIMED = "not timed: the device has kernels for the conversion by the hash, not for the other one"
 
 #: Claims that nothing here can say anything about, and why.
 NOT_SIMULATED: Mapping[str, str] = {
@@ -55,16 +58,21 @@ NOT_SIMULATED: Mapping[str, str] = {
     "brds-efficiency": _POWER,
     "nurvitadhi-volta-fp32": _MACHINE,
     "nurvitadhi-volta-int8": _MACHINE,
-    "boutros-t4": _GPU,
+    "boutros-t4": _MACHINE,
     "boutros-v100": _GPU,
-    "zhao-xeon": "neither machine is simulated",
-    "zhao-v100": "neither machine is simulated",
+    "zhao-xeon": "there is no model of Plasticine, and none of this Xeon (two cores, 2 GHz)",
+    "zhao-v100": "there is no model of Plasticine; V100's own latencies are the group v100",
+    "gale-transformer": "whole networks other than recurrent ones are not simulated",
+    "yan-sorting": _NOT_TIMED,
+    "yan-dynamic-programming": _NOT_TIMED,
+    "yan-csr-orin": _MACHINE,
+    "yan-csr-4090": _MACHINE,
 }
 
 
 def _judges(bench: Bench, rows: Sequence[Measurement]) -> dict[str, tuple[str, Judge]]:
     """For each claim, by its key, the topic and the function that judges it."""
-    arrays = Arrays(bench)
+    arrays, kernels = Arrays(bench), Kernels(bench.engine)
     return {
         "patent-ep-16384": (_PATENT, partial(optima.best_ep, arrays=arrays, npe=16384)),
         "patent-ep-65536": (_PATENT, partial(optima.best_ep, arrays=arrays, npe=65536)),
@@ -79,6 +87,13 @@ def _judges(bench: Bench, rows: Sequence[Measurement]) -> dict[str, tuple[str, J
         "renown-performance": (_OTHERS, partial(ratios.over_row_wise, bench=bench, rows=rows)),
         "que-fpt2020-v100": (_OTHERS, partial(ratios.over_gpu, bench=bench, rows=rows)),
         "remarn-v100": (_OTHERS, partial(ratios.over_gpu, bench=bench, rows=rows)),
+        "gale-peak-share": (_KERNELS, kernels.peak_share),
+        "gale-row-swizzle": (_KERNELS, kernels.row_swizzle),
+        "astitch-figure-7": (_KERNELS, kernels.drawn_graph),
+        "astitch-kernels": (_KERNELS, kernels.fewer_kernels),
+        "astitch-mechanisms": (_KERNELS, kernels.one_after_the_other),
+        "astitch-writes": (_KERNELS, kernels.written),
+        "astitch-xla": (_KERNELS, kernels.speed),
         "zhao-brainwave": (_OTHERS, partial(ratios.plasticine_over_brainwave, bench=bench, rows=rows)),
     }
 

@@ -90,6 +90,7 @@ class Judgement:
 
     errors, null_errors: relative, in the order of the rows.
     fitted: whether both models saw these rows.
+    null_fitted: whether the null model alone saw them.
     noise: a share of the latency, below which a difference means nothing.
     why: where the noise comes from.
 
@@ -102,6 +103,7 @@ class Judgement:
     fitted: bool
     noise: float
     why: str
+    null_fitted: bool = False
 
     @property
     def evidence(self) -> bool | None:
@@ -128,5 +130,6 @@ class Judgement:
             True: f"better by more than the noise of {100 * self.noise:.1f} %: evidence of size dependence",
             False: f"not better by more than the noise ({self.why}): not evidence of size dependence",
         }
-        blind = f"null model (start + k * steps for each cell, blind to size): {null}"
+        saw = "; fitted to these rows" if self.null_fitted else ""
+        blind = f"null model (start + k * steps for each cell, blind to size{saw}): {null}"
         return f"errors: {own}; {blind}; {words[self.evidence]}"

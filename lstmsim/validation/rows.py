@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf, prod
 from typing import Literal
 
 from lstmsim.results import Table
@@ -30,6 +31,7 @@ class Row:
     derived: whether another row has the same fact in another unit (TOPS of cycles): shown and held to its band, but not
         counted.
     null: the figure of the null model, where there is one.
+    factor: the ratio of both figures, either way, that is promised at most, in place of `band`; 0: `band` holds.
 
     >>> row = Row("demo", "lstm-512", "latency", "ms", published=0.5, simulated=0.51, band=0.05, source="a paper")
     >>> round(row.error, 6), row.ok
@@ -47,6 +49,7 @@ class Row:
     note: str = ""
     derived: bool = False
     null: float | None = None
+    factor: float = 0.0
 
     @property
     def error(self) -> float:
@@ -55,7 +58,9 @@ class Row:
 
     @property
     def ok(self) -> bool:
-        """Whether the error is inside the band."""
+        """Whether the error is inside the band, or the ratio inside the factor."""
+        if self.factor:
+            return self.published <= self.factor * self.simulated and self.simulated <= self.factor * self.published
         return abs(self.error) <= self.band
 
     @property
@@ -79,6 +84,7 @@ class Group:
     rows: published and simulated figures.
     promised: how many counted rows are known, so that a lost row is noticed.
     judgement: these rows beside a null model, where there is one.
+    remarks: what to know about the simulated figures, and what was left out.
 
     >>> rows = [Row("g", f"task {n}", "latency", "ms", 1.0, n, 0.05, "a paper") for n in (1.0, 1.04, 1.1)]
     >>> group = Group("g", "Some chip", "some-chip", tuple(rows), promised=3)
@@ -92,6 +98,7 @@ class Group:
     rows: tuple[Row, ...]
     promised: int
     judgement: Judgement | None = None
+    remarks: tuple[str, ...] = ()
 
     @property
     def counted(self) -> tuple[Row, ...]:
@@ -119,9 +126,20 @@ class Group:
         return max((row.band for row in self.rows), default=0.0)
 
     @property
+    def factor(self) -> float:
+        """The widest factor of its rows, 0 where bands hold."""
+        return max((row.factor for row in self.rows), default=0.0)
+
+    @property
+    def mean_ratio(self) -> float:
+        """The geometric mean of simulated / published, 1 without rows."""
+        ratios = [row.simulated / row.published for row in self.counted]
+        return float(prod(ratios) ** (1 / len(ratios))) if ratios else 1.0
+
+    @property
     def worst(self) -> Row | None:
-        """The row with the largest error, the first of equal ones; None if all are exact."""
-        worst = max(self.rows, key=lambda row: abs(row.error), default=None)
+        """The row with the largest error (ratio, if a factor holds), the first of equal ones; None if all are exact."""
+        worst = max(self.rows, key=_distance, default=None)
         return None if worst is None or worst.exact else worst
 
     @property
@@ -194,8 +212,17 @@ class Validation(Table, forms="lstmsim.validation.text"):
         return (*rows, *(_claim_failure(each) for each in self.claims if each.verdict == "fails"))
 
 
+def _distance(row: Row) -> float:
+    if not row.factor:
+        return abs(row.error)
+    ratio = row.simulated / row.published
+    return max(ratio, 1 / ratio) if ratio > 0 else inf
+
+
 def _row_failure(row: Row) -> str:
     promised = "the same figure" if row.band == 0 else f"at most {100 * row.band:g} % of error"
+    if row.factor:
+        promised = f"a factor of at most {row.factor:g}"
     published = f"{row.quantity} published {row.published:.10g} {row.unit}"
     simulated = f"simulated {row.simulated:.10g} ({100 * row.error:+.3g} %)"
     return f"{row.group}: {row.name}: {published}, {simulated}; expected {promised}"

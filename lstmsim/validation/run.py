@@ -15,6 +15,7 @@ from lstmsim.validation.brainwave import FITTED_GROUP, HELD_OUT_GROUP, brainwave
 from lstmsim.validation.claims import claim_rows
 from lstmsim.validation.intel import CPP, RTL, intel_group
 from lstmsim.validation.rows import Group, Validation
+from lstmsim.validation.v100 import V100, v100_group, v100_rows
 from lstmsim.wording import nearest
 
 __all__ = ["CLAIMS", "GROUPS", "Published", "read_published", "validate"]
@@ -22,7 +23,7 @@ __all__ = ["CLAIMS", "GROUPS", "Published", "read_published", "validate"]
 CLAIMS = "claims"
 
 #: The parts of a validation that can be asked for, in the order of the tables.
-GROUPS = (RTL, CPP, FITTED_GROUP, HELD_OUT_GROUP, CLAIMS)
+GROUPS = (RTL, CPP, FITTED_GROUP, HELD_OUT_GROUP, V100, CLAIMS)
 
 
 @dataclass(frozen=True)
@@ -67,9 +68,9 @@ def validate(
     progress: is called with comparisons done and in all.
     `InputError` for an unknown group or engine.
 
-    >>> compared = validate(["claims"])
-    >>> compared.failures, compared.claims[0].verdict
-    ((), 'holds')
+    >>> compared = validate(["brainwave-held-out"])
+    >>> compared.failures, compared.groups[0].within
+    ((), 5)
     """
     wanted = [each for each in GROUPS if each in groups]
     mistakes = [_unknown("group", each, GROUPS) for each in groups if each not in GROUPS]
@@ -92,6 +93,8 @@ def _unknown(what: str, name: str, known: Sequence[str]) -> Mistake:
 def _group(key: str, figures: Published, bench: Bench, tick: Callable[[], None]) -> Group:
     if key in (RTL, CPP):
         return intel_group(key, figures.intel, bench, tick)
+    if key == V100:
+        return v100_group(figures.deepbench, bench, tick)
     return brainwave_group(key, figures.deepbench, bench, tick)
 
 
@@ -99,6 +102,8 @@ def _size(key: str, figures: Published) -> int:
     """How many comparisons a group has."""
     if key == CLAIMS:
         return len(figures.claims)
+    if key == V100:
+        return len(v100_rows(figures.deepbench))
     return len(figures.intel) if key in (RTL, CPP) else len(in_group(key, figures.deepbench))
 
 

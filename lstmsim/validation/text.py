@@ -42,7 +42,7 @@ def _group_text(group: Group) -> str:
         own = [row for row in group.rows if row.name == name]
         beside = [cell for row in own for cell in _null_figures(row)] if blind else []
         cells.append([name, *(cell for row in own for cell in _figures(row)), *beside])
-    remarks = [group.judgement.sentence] if group.judgement else []
+    remarks = [*([group.judgement.sentence] if group.judgement else []), *group.remarks]
     remarks += [f"source: {each}" for each in group.sources]
     for note in dict.fromkeys(row.note for row in group.rows if row.note):
         noted = dict.fromkeys(row.name for row in group.rows if row.note == note)
@@ -72,12 +72,14 @@ def _error(row: Row) -> str:
 
 
 def _band(group: Group) -> str:
-    return f"{100 * group.band:g} %"
+    return f"a factor of {group.factor:g}" if group.factor else f"{100 * group.band:g} %"
 
 
 def _result(group: Group) -> str:
     """How many rows keep what is promised, and the worst."""
-    if group.band == 0:
+    if group.factor:
+        text = f"{group.within} of {group.promised} within {_band(group)}; mean ratio {group.mean_ratio:.2f}"
+    elif group.band == 0:
         unit = f" in {group.quantity}" if group.quantity else ""
         text = f"{group.exact} of {group.promised} exact{unit}"
     else:
@@ -109,8 +111,8 @@ def _wrapped(text: str, indent: str) -> list[str]:
 
 def _last_line(validation: Validation) -> str:
     """What was promised and how much of it holds, in one line."""
-    exact = [group for group in validation.groups if group.band == 0]
-    others = [group for group in validation.groups if group.band > 0]
+    exact = [group for group in validation.groups if not group.band and not group.factor]
+    others = [group for group in validation.groups if group not in exact]
     parts: list[str] = []
     parts += [f"{group.key} {group.exact} of {group.promised} exact" for group in exact]
     for band in dict.fromkeys(map(_band, others)):
@@ -137,6 +139,7 @@ def validation_markdown(validation: Validation) -> str:
     for group in validation.groups:
         lines += ["", f"## {group.title}", "", f"Chip `{group.chip}`. {_result(group)}.", ""]
         lines += [f"E{_cell(group.judgement.sentence[1:])}.", ""] if group.judgement else []
+        lines += [line for each in group.remarks for line in (f"{_cell(each)}.", "")]
         blind = any(row.null is not None for row in group.rows)
         extra = (" null model | null error |", " ---: | ---: |") if blind else ("", "")
         lines += [f"| row | quantity | unit | published | simulated | error |{extra[0]} band | source |"]
@@ -144,7 +147,8 @@ def validation_markdown(validation: Validation) -> str:
         for row in group.rows:
             figures = " | ".join((*_figures(row), *(_null_figures(row) if blind else ())))
             cells = f"{_cell(row.name)} | {row.quantity} | {row.unit} | {figures}"
-            lines.append(f"| {cells} | {100 * row.band:g} % | {_cell(row.source)}{_note(row)} |")
+            band = f"factor {row.factor:g}" if row.factor else f"{100 * row.band:g} %"
+            lines.append(f"| {cells} | {band} | {_cell(row.source)}{_note(row)} |")
     for topic, rows in _by_topic(validation.claims):
         lines += ["", f"## Claims: {topic}", "", "| claim | condition assumed | simulated | verdict | source |"]
         lines += ["| --- | --- | --- | --- | --- |"]
@@ -189,6 +193,8 @@ def validation_json(validation: Validation) -> dict[str, Any]:
             "promised": group.promised,
             "exact": group.exact,
             "within": group.within,
+            "mean_ratio": group.mean_ratio,
+            "remarks": list(group.remarks),
             "null_model": _judgement_json(group),
             "rows": [
                 asdict(row) | {"error": row.error, "ok": row.ok, "null_error": row.null_error} for row in group.rows

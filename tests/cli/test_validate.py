@@ -12,6 +12,7 @@ from lstmsim.cli.validate import GROUPS
 from lstmsim.formats.tables import published
 from lstmsim.validation import run
 from tests.cli.runner import call
+from tests.validation.whole import small_kernels
 
 
 @pytest.fixture
@@ -52,7 +53,8 @@ def test_both_engines_print_the_same_but_for_their_name() -> None:
     assert fast.stdout.replace("engine fast", "engine reference") == slow.stdout
 
 
-def test_standard_output_takes_one_form() -> None:
+def test_standard_output_takes_one_form(monkeypatch: pytest.MonkeyPatch) -> None:
+    small_kernels(monkeypatch)
     done = call("validate", "claims", "--json", "-")
     assert done.exit_code == 0
     assert not done.stderr
@@ -74,7 +76,8 @@ def test_an_edited_row_is_named_and_gives_exit_code_1(tables: Path, tmp_path: Pa
     assert json.loads((tmp_path / "v.json").read_text())["ok"] is False
 
 
-def test_an_edited_claim_gives_exit_code_1(tables: Path) -> None:
+def test_an_edited_claim_gives_exit_code_1(tables: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small_kernels(monkeypatch)
     edit(tables, "claims", ",16-64,", ",4-8,")
     done = call("validate", "claims")
     assert done.exit_code == 1

@@ -48,6 +48,7 @@ def test_what_holds_and_what_is_not_judged() -> None:
     assert {key for key, verdict in verdicts.items() if verdict == "holds"} == patent | {
         "renown-throughput",
         "zhao-brainwave",
+        "astitch-figure-7",
     }
     assert {key for key, verdict in verdicts.items() if verdict == "not judged"} == {
         "que-fpt2020-two-threads",
@@ -57,6 +58,12 @@ def test_what_holds_and_what_is_not_judged() -> None:
         "renown-performance",
         "que-fpt2020-v100",
         "remarn-v100",
+        "gale-peak-share",
+        "gale-row-swizzle",
+        "astitch-kernels",
+        "astitch-mechanisms",
+        "astitch-writes",
+        "astitch-xla",
     }
 
 
@@ -119,7 +126,7 @@ def test_reference_gives_the_same_order_of_pairs() -> None:
 
 def test_ratios_not_judged_say_where_the_published_figure_lies() -> None:
     for each in whole().claims:
-        if each.verdict == "not judged":
+        if each.verdict == "not judged" and each.topic != "kernels of a GPU":
             assert "; the published figure lies " in each.simulated
             assert "not public" in each.condition or "not in its abstract" in each.condition
     assert row("que-fpt2020-two-threads").simulated.endswith("inside")
