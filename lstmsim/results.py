@@ -15,6 +15,9 @@ from lstmsim.records import record
 
 __all__ = ["Forms", "Result", "Table", "flat"]
 
+#: Columns stand below each other whatever style sheet the notebook, or the page that is made of it, has.
+_PRE = "font-family: ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace; white-space: pre; overflow-x: auto"
+
 
 @record
 class Forms:
@@ -67,7 +70,7 @@ class Result:
             return forms.html(self)
         from html import escape
 
-        return f"<pre>{escape(forms.text(self))}</pre>"
+        return f'<pre style="{_PRE}">{escape(forms.text(self))}</pre>'
 
 
 class Table(Result):

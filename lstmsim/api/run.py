@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NoReturn
+from os import PathLike
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from lstmsim import engines, targets
 from lstmsim.api.arguments import refuse, wrong_numbers, wrong_whole
@@ -34,12 +35,12 @@ __all__ = [
     "check_engine",
     "check_numerics",
     "expect",
-    "expect_run",
     "explain",
     "load_scenario",
     "outputs",
     "refuse_long_trace",
     "run",
+    "run_of",
     "serving",
     "simulate",
     "trace",
@@ -174,9 +175,21 @@ def simulate(scenario: Source, *, engine: str = "fast", overrides: Sequence[str]
     return run(scenario, engine=engine, overrides=overrides).report
 
 
-def expect_run(value: object, name: str) -> None:
-    """Raise `InputError` for a scenario or its keys where a simulation is meant."""
-    expect(value, (Run,), name, "a Run, as lstmsim.run(scenario) gives it")
+def run_of(value: object, name: str) -> Run:
+    """Give the run that is meant: a run itself, or the simulation of a scenario.
+
+    value: what a function got.
+    name: of the function, for the sentence.
+    `InputError` for anything else, and with every mistake of the scenario.
+
+    >>> run_of(5, "explain")
+    Traceback (most recent call last):
+    lstmsim.errors.InputError: explain: expects a Run, as lstmsim.run gives it, or a scenario; got a value of type int
+    """
+    if isinstance(value, Run):
+        return value
+    expect(value, (Scenario, str, PathLike, Mapping), name, "a Run, as lstmsim.run gives it, or a scenario")
+    return run(cast(Source, value))
 
 
 def expect(value: object, kinds: tuple[type, ...], name: str, what: str) -> None:
@@ -196,13 +209,13 @@ def expect(value: object, kinds: tuple[type, ...], name: str, what: str) -> None
 
 
 def check_numerics(
-    result: Run, *, random_weights: int | None = None, progress: Callable[[int, int], None] | None = None
+    result: Run | Source, *, random_weights: int | None = None, progress: Callable[[int, int], None] | None = None
 ) -> tuple[Checked, ...]:
     """Execute the trace of a run on the real weights of its jobs and compare with the golden model.
 
     Fixed point must be equal bit for bit, float64 to rounding. Jobs that were turned away are left out.
 
-    result: the run.
+    result: the run, or a scenario to simulate.
     random_weights: the seed to draw weights with, for models that have none.
     progress: is called with rows done and in all.
 
@@ -212,7 +225,7 @@ def check_numerics(
     >>> check_numerics(result)[0].values
     384
     """
-    expect_run(result, "check_numerics")
+    result = run_of(result, "check_numerics")
     refuse(wrong_whole("random_weights", random_weights, 0))
     from lstmsim.formats.scenario.numbers import job_data
     from lstmsim.replay.check import check_numerics as check
@@ -222,7 +235,7 @@ def check_numerics(
 
 
 def outputs(
-    result: Run,
+    result: Run | Source,
     *,
     random_weights: int | None = None,
     checks: Sequence[Checked] | None = None,
@@ -234,7 +247,7 @@ def outputs(
     scenario has no `precision`, else the real values of the fixed-point numbers. Jobs that were turned away have no
     tensor (`Outputs.turned_away`).
 
-    result: the run.
+    result: the run, or a scenario to simulate.
     random_weights, progress: as in `check_numerics`; so are the errors.
     checks: what `check_numerics` gave for the same run, so that the run is not executed again.
 
@@ -243,7 +256,7 @@ def outputs(
     >>> computed.tensors["silero-vad-16k"].shape, computed.fixed
     ((3, 128), False)
     """
-    expect_run(result, "outputs")
+    result = run_of(result, "outputs")
     refuse(wrong_whole("random_weights", random_weights, 0))
     from lstmsim.formats.scenario.numbers import job_data
     from lstmsim.replay import outputs as making
@@ -255,21 +268,21 @@ def outputs(
     return making.outputs(result.scenario, result.program, result.trace, data, progress)
 
 
-def serving(result: Run, *, percentiles: Sequence[float] | None = None) -> Serving:
+def serving(result: Run | Source, *, percentiles: Sequence[float] | None = None) -> Serving:
     """Say what serving the jobs of a run came to: rates, latencies with intervals, queues, misses and slowdowns by
     tenant.
 
     For the slowdowns each kind of job is also simulated alone on the chip, and for the offered load some hundreds of
     jobs at once.
 
-    result: the run.
+    result: the run, or a scenario to simulate.
     percentiles: of the latencies; 50, 95, 99 and 99.9 unless given.
 
     >>> jobs = [{"model": "lstm-256", "steps": 1, "count": 50, "arrival": {"kind": "poisson", "rate_per_second": 1e5}}]
     >>> serving(run({"chip": "column-npu-16k", "jobs": jobs})).little.difference
     0
     """
-    expect_run(result, "serving")
+    result = run_of(result, "serving")
     refuse([] if percentiles is None else wrong_numbers("percentiles", percentiles))
     from lstmsim.api.serving.served import served
     from lstmsim.traffic.latencies import PERCENTILES
@@ -284,13 +297,13 @@ def serving(result: Run, *, percentiles: Sequence[float] | None = None) -> Servi
     )
 
 
-def explain(result: Run, *, progress: Callable[[int, int], None] | None = None) -> Explanation:
+def explain(result: Run | Source, *, progress: Callable[[int, int], None] | None = None) -> Explanation:
     """Say why a run is not 100 % useful: its critical path, and what would shorten that, each change simulated.
 
     For requests that come over time it also says what held the slowest up (`Explanation.slowest`). Where the trace of a
     run is too long to keep, its first time steps are explained, simulated alone (`Explanation.window`).
 
-    result: the run.
+    result: the run, or a scenario to simulate.
     progress: is called with simulations done and in all.
 
     `InputError` if the trace is too long and cannot be shortened by explaining fewer steps.
@@ -299,7 +312,7 @@ def explain(result: Run, *, progress: Callable[[int, int], None] | None = None) 
     >>> sum(share.cycles for share in explanation.shares) == explanation.makespan_cycles
     True
     """
-    expect_run(result, "explain")
+    result = run_of(result, "explain")
     from lstmsim.explanations.explanation import explain as explaining
 
     part, window = _explained_part(result)

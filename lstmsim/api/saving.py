@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lstmsim.api.arguments import refuse, wrong_path
-from lstmsim.api.loading import Path
-from lstmsim.api.run import Run, expect, expect_run
+from lstmsim.api.loading import Path, Source
+from lstmsim.api.run import Run, expect, run_of
 from lstmsim.api.studies import fit
 from lstmsim.metrics.timeline import Timeline
 
@@ -53,7 +53,7 @@ def load_trace(path: Path) -> Timeline:
 
 
 def save_report(
-    result: Run,
+    result: Run | Source,
     path: Path,
     *,
     trace_path: Path | None = None,
@@ -67,7 +67,7 @@ def save_report(
 
     The page shows what ran, where the cycles went, latencies, the timeline and the resolved input.
 
-    result: the run.
+    result: the run, or a scenario to simulate.
     path: the page's file.
     trace_path: a trace file that the page shall link to.
     command: how the page came about.
@@ -76,7 +76,7 @@ def save_report(
     sections: further titles and texts.
     window: first cycle, and the cycle behind the last (None: the end), of the timeline that is shown; None: all of it.
     """
-    expect_run(result, "save_report")
+    result = run_of(result, "save_report")
     import os
 
     from lstmsim.api.serving.refused import Refused

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from lstmsim.cli.outputs import check_outputs, check_suffix, remark, status
-from lstmsim.cli.sweep import draw, explain, plot_options, plot_outputs, store_outputs, table_outputs, tell
+from lstmsim.cli.sweep import draw, explain, plot_options, plot_outputs, store_outputs, table_outputs
 
 __all__ = ["command"]
 
@@ -36,7 +36,7 @@ def command(
     check_outputs(store_outputs("OUT", out) | tables | pictures, inputs=inputs)
     with status(f"merging {len(inputs)} files"):
         merged = merge(out, inputs)
-    tell(merged.path, merged.to_text())
+    click.echo(merged.to_text())
     for path in [merged.path, *merged.tables]:
         remark(f"wrote {path}")
     explain(merged.path, out, whole=merged.points == merged.total)

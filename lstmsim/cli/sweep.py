@@ -115,7 +115,7 @@ def command(
     with _bar(os.path.basename(spec)) as show:
         result = run_sweep(spec, folder, resume=not no_resume, progress=show, **options)
     counts = result.progress
-    tell(result.path, result.to_text())
+    click.echo(result.to_text())
     if counts.reused:
         remark(f"{counts.reused:,} of them had a result already")
     if result.dropped:
@@ -141,21 +141,6 @@ def _check_picture(spec: str, kind: str | None, objectives: Sequence[str]) -> No
     loaded = load_sweep(spec)
     drawn_pair(loaded.objectives, objectives)
     check_kind(loaded.sweep.axes, kind)
-
-
-def tell(store_path: str, counts: str) -> None:
-    """Say which point is the best, how many there are, and which of them none beats.
-
-    store_path: the SQLite file.
-    counts: how many points there are, in words.
-    """
-    from lstmsim.sweeps.front_text import front_lines
-    from lstmsim.sweeps.store import Store
-
-    with Store(store_path, create=False) as store:
-        best, front = front_lines(store)
-    for line in (*best, counts, *front):
-        click.echo(line)
 
 
 def explain(store_path: str, place: str, *, whole: bool) -> None:

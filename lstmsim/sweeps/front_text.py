@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from lstmsim.sweeps.export import Judgement, columns, judge, table, varied, work
 from lstmsim.sweeps.objectives import Objective
 from lstmsim.sweeps.store import Store
 
-__all__ = ["best_of", "front_lines", "set_to"]
+__all__ = ["best_of", "front_lines", "set_to", "with_front"]
 
 #: A row of a sweep's table by the names of its columns.
 Row = Mapping[str, Any]
@@ -50,6 +51,19 @@ def front_lines(store: Store) -> tuple[list[str], list[str]]:
         if row["point"] in judged.front
     ]
     return best, [_title(judged, on_front, counted), *_listed(on_front, given, judged)]
+
+
+def with_front(path: str, counts: str) -> str:
+    """Put the best point before the counts of a sweep, and its front behind them.
+
+    path: the SQLite file; where it is gone, the counts stand alone.
+    counts: how many points there are, in words.
+    """
+    if not os.path.isfile(path):
+        return counts
+    with Store(path, create=False) as store:
+        best, front = front_lines(store)
+    return "\n".join([*best, counts, *front])
 
 
 def best_of(rows: Sequence[Row], objectives: Sequence[Objective]) -> Row | None:

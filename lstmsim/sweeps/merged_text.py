@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from lstmsim.results import Forms
+from lstmsim.sweeps.front_text import with_front
 from lstmsim.sweeps.merge import Merged
 from lstmsim.sweeps.result_text import stored_records
 
@@ -18,13 +19,14 @@ def merged_json(merged: Merged) -> dict[str, Any]:
 
 
 def merged_text(merged: Merged) -> str:
-    """Say in a line how many points are there, and how many are missing.
+    """Say which point is the best, how many points are there, how many are missing, and which no other beats.
 
-    >>> merged_text(Merged("sweep.sqlite", ("sweep.csv",), 50, 200))
+    >>> merged_text(Merged("gone.sqlite", ("sweep.csv",), 50, 200))
     '50 of 200 points; 150 are missing'
     """
     missing = merged.total - merged.points
-    return f"{merged.points:,} of {merged.total:,} points" + (f"; {missing:,} are missing" if missing else "")
+    counts = f"{merged.points:,} of {merged.total:,} points" + (f"; {missing:,} are missing" if missing else "")
+    return with_front(merged.path, counts)
 
 
 FORMS = Forms(merged_json, merged_text, lambda merged: stored_records(merged.path))

@@ -8,6 +8,7 @@ from typing import Any
 
 from lstmsim.results import Forms
 from lstmsim.sweeps.export import columns, table
+from lstmsim.sweeps.front_text import with_front
 from lstmsim.sweeps.run import SweepResult
 from lstmsim.sweeps.store import Store
 
@@ -27,16 +28,16 @@ def sweep_json(result: SweepResult) -> dict[str, Any]:
 
 
 def sweep_text(result: SweepResult) -> str:
-    """Say in a line how many points there are, and how many have each status.
+    """Say which point is the best, how many there are, how many have each status, and which no other beats.
 
     >>> from lstmsim.sweeps.run import Progress
-    >>> sweep_text(SweepResult("sweep.sqlite", ("sweep.csv",), Progress(50, 200, infeasible=9, failed=1)))
+    >>> sweep_text(SweepResult("gone.sqlite", ("sweep.csv",), Progress(50, 200, infeasible=9, failed=1)))
     '50 points: 40 simulated, 9 infeasible, 1 failed'
     """
     counts = result.progress
     simulated = counts.done - counts.infeasible - counts.failed
     parts = [f"{counts.done:,} points: {simulated:,} simulated", f"{counts.infeasible:,} infeasible"]
-    return ", ".join([*parts, f"{counts.failed:,} failed"])
+    return with_front(result.path, ", ".join([*parts, f"{counts.failed:,} failed"]))
 
 
 FORMS = Forms(sweep_json, sweep_text, lambda result: stored_records(result.path))

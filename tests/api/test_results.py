@@ -109,6 +109,7 @@ def test_forms_of(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     page = Tags(result._repr_html_())
     if name != "Report":
         assert page.tags == {"pre"}
+        assert re.match(r'<pre style="font-family: [^"<>]*\bmonospace; white-space: pre;', result._repr_html_())
         assert page.text == text
     if rows is None:
         assert not hasattr(result, "to_pandas")

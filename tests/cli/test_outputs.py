@@ -91,14 +91,30 @@ def test_the_width_of_a_memory_asks_for_no_fixed_point(tmp_path: Path) -> None:
     assert not computed.fixed
 
 
-@pytest.mark.parametrize("name", ["outputs", "check_numerics", "serving", "explain", "save_report"])
-def test_a_scenario_is_no_run(name: str, tmp_path: Path) -> None:
+TAKERS = ["outputs", "check_numerics", "serving", "explain", "save_report"]
+
+
+@pytest.mark.parametrize("name", TAKERS)
+def test_what_takes_a_run_takes_a_scenario_too(name: str, tmp_path: Path) -> None:
+    function, path = getattr(lstmsim, name), scenario(tmp_path)
+    page = tmp_path / "page.html"
+    texts = set()
+    for given in (lstmsim.run(path), path, Path(path), lstmsim.load_scenario(path)):
+        shown = function(given, *([page] if name == "save_report" else []))
+        texts.add(page.read_text(encoding="utf-8") if name == "save_report" else str(shown))
+    assert len(texts) == 1
+
+
+@pytest.mark.parametrize("name", TAKERS)
+def test_what_is_neither_a_run_nor_a_scenario_is_refused(name: str, tmp_path: Path) -> None:
     function = getattr(lstmsim, name)
     more = [tmp_path / "report.html"] if name == "save_report" else []
     with pytest.raises(lstmsim.InputError) as caught:
-        function({"chip": CHIP, "jobs": []}, *more)
-    text = f"{name}: expects a Run, as lstmsim.run(scenario) gives it; got a value of type dict"
+        function(5, *more)
+    text = f"{name}: expects a Run, as lstmsim.run gives it, or a scenario; got a value of type int"
     assert str(caught.value) == text
+    with pytest.raises(lstmsim.InputError, match=r"no/such\.yaml"):
+        function("no/such.yaml", *more)
     assert not list(tmp_path.iterdir())
 
 
