@@ -15,8 +15,8 @@ from lstmsim.workload.cells import CELLS
 
 __all__ = ["USUAL", "mistakes_of"]
 
-#: What a machine has that does not say it: the text of the cases has no hash.
-USUAL: Mapping[str, Any] = {"llc_hash": "bits"}
+#: What a machine has that does not say it: the text of the cases has no hash, and no kernel for one row.
+USUAL: Mapping[str, Any] = {"llc_hash": "bits", "gemv": False}
 
 #: Numbers of a machine that may be 0 end so; the others divide, or count something without which there is no machine.
 _FROM_0 = ("_cycles", "_per_line", "_latency")
@@ -67,7 +67,7 @@ def _machine(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     keys = {**USUAL, **given}
     for name in (each.name for each in fields(Machine)):
         place, value = f"machine.{name}", keys.get(name)
-        if name in ("overlap", "exact_rows"):
+        if name in ("overlap", "exact_rows", "gemv"):
             if not isinstance(value, bool):
                 yield place, f"must be true or false, got {show(value)}"
         elif name == "llc_hash":

@@ -1,7 +1,7 @@
 """Simulations of the study: every cut of a product, cold and warm, each with the planner's sub-blocks and buffer.
 
 Assumptions: those of docs/multicore.md. Threads run on the first cores of the chip; warm caches hold what the same
-product left there.
+product left there. Every product packs B, but those with one row pack nothing.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Case(NamedTuple):
     @property
     def task(self) -> GemmTask:
         """What the machine is asked."""
-        return GemmTask(Product(self.m, self.n, self.k), self.threads)
+        return GemmTask(Product(self.m, self.n, self.k), self.threads, packed="each")
 
 
 class Ran(NamedTuple):

@@ -177,6 +177,7 @@ def run_gemm(
     chip: Path | Chip = "epyc-7742",
     chip_overrides: Sequence[str] = (),
     caches: str = "warm",
+    packed: str | None = None,
     cut: str | Cut | None = None,
     relief: str = "plan",
     settings: Sequence[str] | Mapping[str, Any] = (),
@@ -194,14 +195,13 @@ def run_gemm(
         `lstmsim.api.gemm_shapes.PRODUCTS`. layer, batch, steps, part: as in `lstmsim.api.gemm_shapes.shape_of_layer`.
     threads: on how many cores; None: as many as `cut` has parts, or on all of the chip.
     chip: a preset's name, a chip's file, or a chip. chip_overrides: texts like `"frequency_mhz=2000"`.
-    caches: what lies in the caches, of `lstmsim.targets.gemm.CACHES`; both states are simulated.
+    caches: what lies in them, of `lstmsim.targets.gemm.CACHES`; both are simulated. packed: when B is packed, of
+        `lstmsim.targets.gemm.PACKED`; None: once, as a job does, but each for a gradient.
     cut: runs in place of the fastest: `"MK:4x1x16"` (kind, p_m x p_n x p_k), with sizes of blocks
-        `"MK:4x1x16:8x512x264"`, or a `Cut`.
-    relief: instead of the planner's for that cut, one of `lstmsim.targets.gemm.RELIEFS`.
+        `"MK:4x1x16:8x512x264"`, or a `Cut`. relief: instead of the planner's for it, of `lstmsim.targets.gemm.RELIEFS`.
     settings: parameters of the planner, as texts like `"contention=4"` or a mapping.
-    baselines: whether the other candidates and all M/N pairs are simulated; None: if the product is not too large.
-    ablate: whether the cut is simulated under each relief.
-    numbers: whether C is computed and compared with numpy; None: if the product is not too large.
+    baselines: whether the other candidates and all M/N pairs are simulated, numbers: whether C is computed and compared
+        with numpy; None: if the product is not too large. ablate: whether the cut is simulated under each relief.
     seed: of the operands. engine: of `lstmsim.engines.ENGINES`. progress: is called with simulations done and in all.
 
     `InputError` for sizes, threads, cuts or settings that are wrong, and for a chip that has no threads for products.
@@ -216,7 +216,7 @@ def run_gemm(
     layer_of = {"product": product, "layer": layer, "batch": batch, "steps": steps, "part": part}
     shape = shape_asked((m, n, k), model, layer_of)
     given, threads = cut_and_threads(cut, threads)
-    asked = asked_for(shape.product, threads, chip, chip_overrides, caches, settings, engines.running(engine))
+    asked = asked_for(shape, threads, chip, chip_overrides, caches, settings, engines.running(engine), packed)
     plan = asked.threads.plan(asked.chip, asked.task)
     own = cut_for(asked, given)
     beside = beside_plan(asked, plan, relief, baselines, ablate, progress, own)

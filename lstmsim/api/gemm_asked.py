@@ -11,7 +11,7 @@ from lstmsim.api.gemm_shapes import Shape, shape_given, shape_of_layer
 from lstmsim.api.product_options import chip_of, options_from
 from lstmsim.errors import InputError, Mistake
 from lstmsim.targets.division import Product
-from lstmsim.targets.gemm import CACHES, GemmTask, check_word
+from lstmsim.targets.gemm import CACHES, PACKED, GemmTask, check_word
 from lstmsim.targets.registry import target_of
 from lstmsim.wording import listed, show
 
@@ -59,16 +59,22 @@ def _check_size(product: Product) -> None:
 
 
 def asked_for(
-    product: Product,
+    shape: Shape,
     threads: object,
     chip: Path | Chip,
     overrides: Sequence[str],
     caches: str,
     settings: Sequence[str] | Mapping[str, Any],
     engine: str,
+    packed: str | None,
 ) -> Asked:
-    """A product and where it runs; `InputError` for what is wrong. The arguments are those of `run_gemm`."""
+    """A product and where it runs; `InputError` for what is wrong.
+
+    shape: the product. The other arguments are those of `run_gemm`.
+    """
     check_word("caches", caches, CACHES)
+    packed = shape.packed if packed is None else packed
+    check_word("packed", packed, PACKED)
     ready = chip_of(chip, overrides)
     machine = target_of(ready.kind).gemm_threads()
     if machine is None:
@@ -81,7 +87,7 @@ def asked_for(
         text = f"must be a whole number from 1 to {cores}, the cores of {ready.name}, got {show(threads)}"
         raise InputError(Mistake("threads", text))
     chosen = options_from(settings, machine.parameters, "parameter of the planner")
-    return Asked(machine, ready, GemmTask(product, int(threads), caches, chosen), engine)  # type: ignore[call-overload]
+    return Asked(machine, ready, GemmTask(shape.product, int(threads), caches, chosen, packed), engine)  # type: ignore[call-overload]
 
 
 def _chips_with_threads() -> list[str]:

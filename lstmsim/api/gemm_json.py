@@ -33,6 +33,8 @@ def gemm_json(report: GemmReport) -> dict[str, Any]:
         "line_bytes": report.machine.line_bytes(report.chip),
         "engine": report.engine,
         "caches": report.caches,
+        "packed": report.task.packed,
+        "packing": report.machine.packing(report.chip, report.task),
         "relief": report.relief,
         "cut_given": None if report.cut is None else cut_json(report.cut),
         "plan": _plan_json(report),

@@ -80,7 +80,7 @@ def run_gemm_threads(
 
     >>> scaling = run_gemm_threads(8, 64, 64, threads=[1, 4], baselines=False)
     >>> [round(scaling.speed_up(each, "warm"), 1) for each in scaling.reports]
-    [1.0, 2.2]
+    [1.0, 2.1]
     """
     refuse(wrong_for_several(options, len(threads)), _twice(threads))
     shared = {**options, "numbers": False}

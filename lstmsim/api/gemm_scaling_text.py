@@ -31,6 +31,8 @@ def _json(scaling: GemmScaling) -> dict[str, Any]:
         "frequency_mhz": one.chip.frequency_mhz,
         "engine": one.engine,
         "caches": scaling.caches,
+        "packed": one.task.packed,
+        "packing": one.machine.packing(one.chip, one.task),
         "settings": dict(one.settings),
         "one_thread_cycles": {each: scaling.fastest(one, each).cycles(each) for each in CACHES},
         "threads": [

@@ -33,11 +33,13 @@ class Shape:
 
     product: M, N and K.
     source: in words; empty: the sizes were given.
+    packed: when B is packed if nobody says, one of `lstmsim.targets.gemm.PACKED`.
     remarks: further sentences.
     """
 
     product: Product
     source: str
+    packed: str = "once"
     remarks: tuple[str, ...] = ()
 
 
@@ -114,7 +116,9 @@ def _shape(model: Model, number: int, what: str, batch: int, steps: int, part: i
     over = f"batch {batch:,}" if what == "step" else f"batch {batch:,}, {steps:,} steps"
     cell = f"cell {layer.cell.name}, hidden {layer.hidden:,}, input {layer.input:,}"
     source = f"{what} of layer {number} of {model.name} ({cell}), {over}: {chosen.label}"
-    return Shape(product, source, _others(every, taken, part, what))
+    # B of a gradient is made of the vectors of all time steps: it is another one at each call
+    packed = "each" if what == "gradient" else "once"
+    return Shape(product, source, packed, _others(every, taken, part, what))
 
 
 def _layer_products(layer: Layer, what: str) -> tuple[LayerProduct, ...]:

@@ -40,7 +40,8 @@ def product_text(report: GemmReport, cores: bool = True) -> str:
     where = f"{counted(report.threads, 'thread')} on {report.threads:,} of {where}" if cores else where
     chip = f"{report.chip.name}, {where} at {report.chip.frequency_mhz:g} MHz; caches {report.caches}, engine "
     source = wrapped("", report.source) if report.source else []
-    return "\n".join([*wrapped("product", size), *source, *wrapped("chip", chip + report.engine)])
+    packing = wrapped("packing", report.machine.packing(report.chip, report.task))
+    return "\n".join([*wrapped("product", size), *source, *packing, *wrapped("chip", chip + report.engine)])
 
 
 def _time(report: GemmReport) -> str:

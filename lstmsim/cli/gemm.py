@@ -63,6 +63,12 @@ def _size(text: str) -> object:
     help="cold: empty at the start. warm: as the same product left them. Both are simulated; this one is told in full.",
 )
 @click.option(
+    "--packed",
+    metavar="WHEN",
+    help="When B is packed. once: before, as a job holds its weights. each: at every call. Default: once, but each "
+    "for a gradient, whose B is new at every call.",
+)
+@click.option(
     "--cut",
     metavar="CUT",
     help="Run this cut, not the fastest: MK:4x1x16 (kind MN, MK, NK or MNK, then p_m x p_n x p_k), or with blocks "

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CACHES",
     "CONDITIONS",
+    "PACKED",
     "RELIEFS",
     "Candidate",
     "Counts",
@@ -38,6 +39,9 @@ __all__ = [
 
 #: What lies in the caches when a product begins: nothing, or what the same product left there.
 CACHES = ("cold", "warm")
+
+#: When B is packed for the micro-kernels: before, as the weights of a recurrent job are, or by each product anew.
+PACKED = ("once", "each")
 
 #: How threads that add into the same block of C keep out of each other's way: not, by sub-blocks that they visit in
 #: rotated order, by a buffer of each thread, or by both. `plan`: as the planner says.
@@ -102,6 +106,7 @@ class GemmPlan:
     sub_blocks: sub-blocks of the chosen one; None: there are none.
     sub_ranked: sub-blocks that were considered, the best first.
     buffer: whether a buffer is recommended.
+    packed: whether B was packed before.
     """
 
     product: Product
@@ -112,11 +117,12 @@ class GemmPlan:
     sub_blocks: SubBlocks | None
     sub_ranked: tuple[SubCandidate, ...]
     buffer: bool
+    packed: bool = False
 
     @property
     def division(self) -> Division:
         """What the plan tells an executor."""
-        return Division(self.product, self.ranked[self.chosen].cut, self.sub_blocks, self.buffer)
+        return Division(self.product, self.ranked[self.chosen].cut, self.sub_blocks, self.buffer, self.packed)
 
 
 @record
@@ -127,12 +133,14 @@ class GemmTask:
     threads: on how many cores.
     caches: one of `CACHES`.
     settings: parameters of the planner by name; those that are left out have their defaults.
+    packed: one of `PACKED`.
     """
 
     product: Product
     threads: int
     caches: str = "warm"
     settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    packed: str = "once"
 
 
 @record
@@ -219,6 +227,9 @@ class GemmThreads(Protocol):
 
     def element_bytes(self, chip: Any) -> int:
         """Bytes of a number of A, B and C."""
+
+    def packing(self, chip: Any, task: GemmTask) -> str:
+        """In a sentence, what of A and B is packed when, and what that takes."""
 
     def plan(self, chip: Any, task: GemmTask) -> GemmPlan:
         """The planner: a plan for the product; `InputError` for settings that are wrong."""

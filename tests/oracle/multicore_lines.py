@@ -83,6 +83,11 @@ def runs(m: Any, product: Product, places: Places, step: Step) -> Iterator[Run]:
     (jc, je), (pc, pe) = step.ns, step.ks
     kl = pe - pc
     packed_a, packed_b, _ = places.own[step.thread]
+    if step.gemv:
+        yield from rows_of_a(m, places, step, 0)
+        yield from rows_of_b(m, product, places, step)
+        yield result_row(m, product, places, step, 0, step.ns, step.buffer), (je - jc) * s, True
+        return
     if step.packs_b:
         for k in range(pc, pe):
             yield places.b + (k * product.mnk[1] + jc) * s, (je - jc) * s, False
@@ -101,6 +106,17 @@ def runs(m: Any, product: Product, places: Places, step: Step) -> Iterator[Run]:
             for row in range(first, end):
                 address = result_row(m, product, places, step, row, columns, step.buffer)
                 yield address, (columns[1] - columns[0]) * s, True
+
+
+def rows_of_b(m: Any, product: Product, places: Places, step: Step) -> Iterator[Run]:
+    """What a gemv reads of B (section 9): rows where they lie, or panels that were packed before."""
+    s, (jc, je), (pc, pe) = m.element_bytes, step.ns, step.ks
+    if product.packed:
+        for j in range(up(je - jc, m.nr)):
+            yield places.b + ((jc // m.nr + j) * product.mnk[2] + pc) * m.nr * s, m.nr * (pe - pc) * s, False
+    else:
+        for k in range(pc, pe):
+            yield places.b + (k * product.mnk[1] + jc) * s, (je - jc) * s, False
 
 
 def drive(m: Any, caches: Caches, core: int, touched: Iterator[Run]) -> None:

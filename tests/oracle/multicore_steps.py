@@ -42,6 +42,8 @@ class Step:
     packs_b: bool
     piece: Any
     buffer: bool
+    #: section 9: the only row of the product, and nothing is packed
+    gemv: bool
     #: the step of another thread before it on its piece
     after: Step | None = field(default=None, repr=False)
 
@@ -67,6 +69,7 @@ def steps_of(m: Any, product: Product) -> list[list[Step]]:
     """The steps of each thread (4.2)."""
     mc, nc, kc = blocks(m)
     buffered = product.buffer and product.cut[3] > 1
+    gemv = getattr(m, "gemv", False) and product.mnk[0] == 1
     threads: list[list[Step]] = []
     for thread in range(product.threads):
         ms, ns, ks = owned(product.cut, product.mnk, thread)
@@ -82,11 +85,15 @@ def steps_of(m: Any, product: Product) -> list[list[Step]]:
             for jc in ranges(*sub_ns, nc):
                 for pc in ranges(*ks, kc):
                     for ic in ranges(*sub_ms, mc):
-                        packs = not product.packed and ic[0] == sub_ms[0]
+                        packs = not product.packed and not gemv and ic[0] == sub_ms[0]
                         piece = None if buffered else (group, q, jc[0], ic[0])
-                        steps.append(Step("macro", thread, len(steps), ic, jc, pc, (ms, ns), packs, piece, buffered))
+                        steps.append(
+                            Step("macro", thread, len(steps), ic, jc, pc, (ms, ns), packs, piece, buffered, gemv)
+                        )
         for q, sub_ms, sub_ns in sub_blocks(product, thread) if buffered else ():
-            steps.append(Step("update", thread, len(steps), sub_ms, sub_ns, ks, (ms, ns), False, (group, q), True))
+            steps.append(
+                Step("update", thread, len(steps), sub_ms, sub_ns, ks, (ms, ns), False, (group, q), True, gemv)
+            )
     order_pieces(threads)
     return threads
 
@@ -112,12 +119,14 @@ def tiles(m: Any, step: Step) -> list[tuple[int, int]]:
 
 
 def compute(m: Any, step: Step) -> int:
-    """6.1."""
+    """6.1, and of a gemv section 9."""
     (m0, m1), (n0, n1), (k0, k1) = step.ms, step.ns, step.ks
     if step.kind == "update":
         return up((m1 - m0) * (n1 - n0), m.update_per_cycle)
     kl = k1 - k0
     panels = up(n1 - n0, m.nr)
+    if step.gemv:
+        return panels * (up(kl * m.nr, m.macs_per_cycle) + m.kernel_cycles)
     tile_rows = [rows(m, b - a) for a, b in tiles(m, step)]
     packed = kl * sum(tile_rows) + (m.nr * panels * kl if step.packs_b else 0)
     kernels = sum(up(kl * r * m.nr, m.macs_per_cycle) + m.kernel_cycles for r in tile_rows)

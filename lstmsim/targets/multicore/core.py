@@ -18,6 +18,11 @@ __all__ = ["CpuCore"]
 
 _K = "kerncraft, examples/machine-files/Zen2_EPYC-7452.yml (the 7742 has the same core and caches)"
 _B = "BLIS, config/zen2/bli_cntx_init_zen2.c"
+_GEMV = "numpy calls a BLAS's gemv for them; OpenBLAS, kernel/x86_64/sgemv_n_4.c, reads the matrix where it lies"
+_PACKED = (
+    "measured: OpenBLAS 0.3.31 on a two-core Zen 4, FP32: 2.0 to 2.4, and 0.6 where rows are a power of two apart "
+    "(experiments/gemm_threads/this_machine.py); assumption, because no figure of a Zen 2 is known"
+)
 _VECTOR = "assumption, because a core loads and stores one vector a cycle"
 #: Sets and ways of a cache that one core has alone.
 _MOST_SETS, _MOST_WAYS = 1 << 16, 64
@@ -84,7 +89,10 @@ class CpuCore:
             source=f"{_B}: kernels for small matrices are used below 500 rows, columns or products",
         ),
     ] = True
-    pack_per_cycle: Annotated[int, _rate("elements packed in a cycle", _VECTOR)] = 8
+    gemv: Annotated[
+        bool, Key("whether products with one row (M = 1) have a kernel that packs neither A nor B", source=_GEMV)
+    ] = True
+    pack_per_cycle: Annotated[int, _rate("elements packed in a cycle", _PACKED)] = 2
     update_per_cycle: Annotated[int, _rate("elements of a buffer added to C in a cycle", _VECTOR)] = 8
     activation_cycles: Annotated[
         int,

@@ -38,6 +38,7 @@ class Machine:
     macs_per_cycle, lanes: multiply-accumulates in a cycle; elements of a vector.
     element_bytes: of a number. mr, nr: rows and columns of a micro-tile.
     kernel_cycles: of each call of the micro-kernel. exact_rows: whether a tile of fewer rows takes less time.
+    gemv: whether products with one row have a kernel that packs nothing.
     pack_per_cycle, update_per_cycle: elements.
     activation_cycles, elementwise_cycles: of one operation on a vector.
     k_unit: blocks of K are multiples of it. fill, buffer_fill: the part of a cache for blocks and for a buffer (a
@@ -73,6 +74,7 @@ class Machine:
     nr: int
     kernel_cycles: int
     exact_rows: bool
+    gemv: bool
     pack_per_cycle: int
     update_per_cycle: int
     activation_cycles: int
@@ -117,6 +119,10 @@ class Machine:
     def rows(self, rows: int) -> int:
         """Rows for which a tile, or some tiles, of `rows` rows take time."""
         return rows if self.exact_rows else up(rows, self.mr) * self.mr
+
+    def packs_nothing(self, rows: int) -> bool:
+        """Whether a product with so many rows is multiplied by the kernel that packs nothing."""
+        return self.gemv and rows == 1
 
     def barrier(self, threads: int) -> int:
         """Cycles of a barrier."""

@@ -17,7 +17,7 @@ from lstmsim.targets.multicore.planning.cuts import cut_of_parts, mn_cuts
 from lstmsim.targets.multicore.planning.planner import plan
 from lstmsim.targets.multicore.planning.second_stage import division_of
 from lstmsim.targets.multicore.planning.settings import DOCUMENTED, Settings, settings_of
-from lstmsim.targets.multicore.words import LEFT_OUT_OF_PRODUCTS
+from lstmsim.targets.multicore.words import LEFT_OUT_OF_PRODUCTS, packing_told
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -75,19 +75,24 @@ class Threads:
         """Bytes of a number."""
         return chip.view.element_bytes
 
+    def packing(self, chip: _Chip, task: GemmTask) -> str:
+        """In a sentence, what of A and B is packed when, and what that takes."""
+        return packing_told(chip.view, task)
+
     def plan(self, chip: _Chip, task: GemmTask) -> GemmPlan:
         """The planner: a plan for the product; `InputError` for sizes, threads and settings that cannot be."""
         _check(chip.view, task)
-        return plan(chip.view, task.product, task.threads, settings_of(task.settings), task.caches)
+        packed = task.packed == "once"
+        return plan(chip.view, task.product, task.threads, settings_of(task.settings), task.caches, packed=packed)
 
     def division(self, chip: _Chip, task: GemmTask, cut: Cut, relief: str = "plan") -> Division:
         """What a cut becomes with the planner's sub-blocks and buffer, or with a relief.
 
-        task: of it the product counts.
+        task: of it the product counts, and whether B was packed before.
         relief: one of `lstmsim.targets.gemm.RELIEFS`; `InputError` for another word.
         """
         check_word("relief", relief, RELIEFS)
-        return division_of(chip.view, task.product, cut, relief)
+        return division_of(chip.view, task.product, cut, relief, packed=task.packed == "once")
 
     def mn_cuts(self, chip: _Chip, task: GemmTask) -> Sequence[Cut]:
         """Every cut of rows and columns alone; the first one is that of BLIS's rule."""

@@ -37,6 +37,7 @@ TOY = Machine(
     nr=4,
     kernel_cycles=4,
     exact_rows=True,
+    gemv=True,
     pack_per_cycle=4,
     update_per_cycle=4,
     activation_cycles=20,

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from lstmsim.workload.figures import MainUnit, Words
 
-__all__ = ["ALL_CORES", "LEFT_OUT", "LEFT_OUT_OF_PRODUCTS", "OF_JOBS", "STALLS", "UNIT", "WORDS"]
+if TYPE_CHECKING:
+    from lstmsim.targets.gemm import GemmTask
+    from lstmsim.targets.multicore.machine import Machine
+
+__all__ = ["ALL_CORES", "LEFT_OUT", "LEFT_OUT_OF_PRODUCTS", "OF_JOBS", "STALLS", "UNIT", "WORDS", "packing_told"]
 
 #: Names of cycles that not every machine has.
 STALLS = ("memory", "contention", "barrier")
@@ -14,6 +20,8 @@ UNIT = MainUnit("core", "cores", "FMA lane")
 
 #: What the simulation does not have, for every job and every product.
 LEFT_OUT = (
+    "rows a power of two bytes apart, which share few sets of L1 and many pages of the TLB: where a product packs B, "
+    "packing took 3 times as long for them on a Zen 4 (experiments/gemm_threads/this_machine.py)",
     "TLB, prefetchers as units, the bandwidth of a last-level cache that cores share, L1's bandwidth",
     "two threads on one core, changes of frequency, stores that bypass the caches",
     "traffic does not depend on time: cores take turns at the caches step by step",
@@ -31,6 +39,29 @@ OF_JOBS = (
     "on the chip do not pay",
     "the planner of threads is a reconstruction: the patent gives no formula",
 )
+_ONCE = "B was packed before, as a job holds its weights, and no call takes time for it (packed once)"
+_EACH = "every call packs B anew (packed each); a job holds its weights packed (packed once)"
+
+
+def packing_told(machine: Machine, task: GemmTask) -> str:
+    """What of a product's A and B is packed when, and what that takes, in a sentence.
+
+    >>> from lstmsim.targets.division import Product
+    >>> from lstmsim.targets.gemm import GemmTask
+    >>> from lstmsim.targets.multicore.toy import TOY
+    >>> packing_told(TOY, GemmTask(Product(2, 8, 8), 1, packed="each")).split("; ")[-2:]
+    ['A is packed by every call', '4 elements are packed in a cycle']
+    >>> packing_told(TOY, GemmTask(Product(1, 8, 8), 1, packed="each"))
+    'nothing is packed: the kernel for one row (gemv) reads A and B where they lie'
+    """
+    before = task.packed == "once"
+    if machine.packs_nothing(task.product.m):
+        lies = "B in the panels in which a job holds its weights (packed once)" if before else "A and B where they lie"
+        return f"nothing is packed: the kernel for one row (gemv) reads {lies}"
+    rate = f"A is packed by every call; {machine.pack_per_cycle} elements are packed in a cycle"
+    return f"{_ONCE if before else _EACH}; {rate}"
+
+
 #: Of a job that does not say how many threads it has.
 ALL_CORES = (
     "a job without threads takes all cores, which for small networks is often slower than fewer: lstmsim simulate "

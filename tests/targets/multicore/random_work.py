@@ -53,6 +53,7 @@ def machines(draw: st.DrawFn) -> Machine:
         nr=draw(st.sampled_from([1, 3, 4, 8, 16])),
         kernel_cycles=draw(cost),
         exact_rows=draw(st.booleans()),
+        gemv=draw(st.booleans()),
         pack_per_cycle=draw(ODD),
         update_per_cycle=draw(ODD),
         activation_cycles=draw(st.integers(0, 30)),
@@ -70,7 +71,8 @@ def threads_on(machine: Machine) -> st.SearchStrategy[int]:
 @st.composite
 def products(draw: st.DrawFn, most: int = 40) -> Product:
     """At most some thousand multiply-accumulates."""
-    m, n = draw(st.integers(1, most)), draw(st.integers(1, most))
+    # every third has one row
+    m, n = draw(st.integers(1, most) | st.integers(1, most) | st.just(1)), draw(st.integers(1, most))
     return Product(m, n, draw(st.integers(1, max(1, min(2 * most, 8000 // (m * n))))))
 
 
@@ -96,7 +98,7 @@ def divisions(draw: st.DrawFn, machine: Machine) -> Division:
         sm, sn = max(sm, cut.mb // 4, 1), max(sn, cut.nb // 4, 1)
         sub_blocks = SubBlocks(sm, sn, -(-cut.mb // sm), -(-cut.nb // sn))
     buffer = cut.p_k > 1 and draw(st.booleans())
-    return Division(product, cut, sub_blocks, buffer)
+    return Division(product, cut, sub_blocks, buffer, packed=draw(st.booleans()))
 
 
 def modelled(division: Division) -> model.Product:

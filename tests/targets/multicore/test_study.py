@@ -51,7 +51,7 @@ def test_worked_example_c(engine: str) -> None:
 
     assert (result.makespan, result.finish, result.waits["contention"]) == (171, (72, 161), 92)
     assert result.counts.transfers == 1
-    task, cut = GemmTask(Product(4, 4, 32), 2, "cold"), replace(cut, mb=4)
+    task, cut = GemmTask(Product(4, 4, 32), 2, "cold", packed="each"), replace(cut, mb=4)
     reliefs = {relief: THREADS.division(chip, task, cut, relief) for relief in ("none", "sub", "buffer", "both")}
     assert {name: figures(each, engine=engine).makespan for name, each in reliefs.items()} == {
         "none": 238,
@@ -130,7 +130,7 @@ def test_unusual_sizes_run_with_every_relief(product: Product, threads: int) -> 
 )
 def test_threads_along_k_win_as_measured(product: Product, threads: int, blis: int, best: int, planned: int) -> None:
     """Warm caches, plans as the document has them: most of what they win against BLIS's pair a better pair wins too."""
-    chip, task = Chip(EPYC), GemmTask(product, threads, "warm", {"cycles": 0, "mn": "blis"})
+    chip, task = Chip(EPYC), GemmTask(product, threads, "warm", {"cycles": 0, "mn": "blis"}, "each")
     pairs = [
         figures(THREADS.division(chip, task, cut), "warm", machine=EPYC).makespan for cut in THREADS.mn_cuts(chip, task)
     ]

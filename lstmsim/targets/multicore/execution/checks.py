@@ -80,6 +80,10 @@ def estimated_accesses(machine: Machine, division: Division) -> int:
     if division.buffer and cut.p_k > 1:
         updates = 2 * rows * up(columns, broad) * lines(broad)
         high, broad = rows, columns
+    if machine.packs_nothing(division.product.m):
+        of_b = up(columns, machine.nr) * lines(depth * machine.nr) if division.packed else depth * lines(columns)
+        in_place = up(columns, broad) * lines(depth) + of_b + lines(columns) * up(depth, blocks.kc)
+        return cut.threads * (in_place + updates)
     # each sub-block packs its own rows of A and its own columns of B again
     times_m, times_n = up(rows, high), up(columns, broad)
     tiles, panels = times_m * up(high, machine.mr), times_n * up(broad, machine.nr)

@@ -21,6 +21,8 @@ def compute_cycles(machine: Machine, step: Step) -> int:
     length = step.ks[1] - step.ks[0]
     whole, rest = divmod(rows, machine.mr)
     panels = up(columns, machine.nr)
+    if step.gemv:
+        return panels * _tile_cycles(machine, 1, length)
     packed = length * (whole * machine.mr + machine.rows(rest))
     if step.packs_b:
         packed += machine.nr * panels * length

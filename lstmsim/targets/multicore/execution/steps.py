@@ -27,6 +27,7 @@ class Step(NamedTuple):
     ks: range of K, as (first, end); empty for an update.
     update: whether a buffer is added into C; else blocks are multiplied.
     packs_b: whether B is packed in it.
+    gemv: whether its one row is multiplied by a kernel that packs nothing.
     after: (thread, number) of the step before it on its piece of C, if that is another thread's.
     """
 
@@ -38,20 +39,22 @@ class Step(NamedTuple):
     update: bool = False
     packs_b: bool = False
     after: tuple[int, int] | None = None
+    gemv: bool = False
 
 
 @lru_cache(maxsize=8)
 def steps_of(machine: Machine, division: Division) -> tuple[tuple[Step, ...], ...]:
     """The steps of each thread, in its order; a thread without rows, columns or part of K has none.
 
-    machine: of it only the blocks that fit its caches count.
+    machine: of it only the blocks that fit its caches count, and whether one row needs no packing.
     division: any cut, also one that no planner would give.
     `InputError` for a division that leaves out a part of its product.
     """
     check_division(division)
     blocks = blocks_of(machine)
     cut = division.cut
-    threads = [_steps_of_thread(blocks, division, thread) for thread in range(cut.threads)]
+    gemv = machine.packs_nothing(division.product.m)
+    threads = [_steps_of_thread(blocks, division, thread, gemv) for thread in range(cut.threads)]
     if cut.p_k == 1:
         return tuple(map(tuple, threads))
     groups = [threads[first : first + cut.p_k] for first in range(0, cut.threads, cut.p_k)]
@@ -83,13 +86,13 @@ def _parts(span: Span, size: int) -> Iterator[Span]:
     return ((at, min(at + size, end)) for at in range(first, end, size))
 
 
-def _steps_of_thread(blocks: Blocks, division: Division, thread: int) -> list[Step]:
+def _steps_of_thread(blocks: Blocks, division: Division, thread: int, gemv: bool) -> list[Step]:
     """The steps of a thread, without those that they follow."""
     rows, columns, ks = division.cut.owned(thread, division.product)
     if not (rows[0] < rows[1] and columns[0] < columns[1] and ks[0] < ks[1]):
         return []
     turns = sub_blocks_in_turn(division, thread)
-    packs = not division.packed
+    packs = not division.packed and not gemv
     # a buffer is of use only if others add into the same block
     buffered = division.buffer and division.cut.p_k > 1
     steps: list[Step] = []
@@ -98,7 +101,7 @@ def _steps_of_thread(blocks: Blocks, division: Division, thread: int) -> list[St
             for pc in _parts(ks, blocks.kc):
                 for ic in _parts(own_rows, blocks.mc):
                     packs_b = packs and ic[0] == own_rows[0]
-                    steps.append(Step(thread, len(steps), ic, jc, pc, packs_b=packs_b))
+                    steps.append(Step(thread, len(steps), ic, jc, pc, packs_b=packs_b, gemv=gemv))
     if buffered:
         first = len(steps)
         steps += [Step(thread, first + i, *piece, (0, 0), update=True) for i, piece in enumerate(turns)]

@@ -24,11 +24,11 @@ def compute_of(machine: Machine, steps: Sequence[Step]) -> NDArray[np.int64]:
     steps: of any threads.
     """
     # tens of thousands of steps have a few sizes
-    known: dict[tuple[int, int, int, bool], int] = {}
+    known: dict[tuple[int, int, int, bool, bool], int] = {}
     cycles = np.empty(len(steps), np.int64)
     for place, step in enumerate(steps):
         (m0, m1), (n0, n1), (k0, k1) = step.rows, step.columns, step.ks
-        key = (m1 - m0, n1 - n0, k1 - k0, step.packs_b)
+        key = (m1 - m0, n1 - n0, k1 - k0, step.packs_b, step.gemv)
         if key not in known:
             known[key] = compute_cycles(machine, step)
         cycles[place] = known[key]

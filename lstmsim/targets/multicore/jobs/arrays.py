@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -107,12 +106,12 @@ def plans_of(machine: Machine, layer: Layer, batch: int, threads: int) -> tuple[
     batch, threads: how many sequences; on how many cores.
     """
     products = (Product(batch, each.rows, each.columns) for each in step_products(layer))
-    return tuple(plan(machine, each, threads, DOCUMENTED) for each in products)
+    return tuple(plan(machine, each, threads, DOCUMENTED, packed=True) for each in products)
 
 
 def divisions_of(machine: Machine, layer: Layer, batch: int, threads: int) -> tuple[Division, ...]:
     """What the plans of a layer tell the executor; its weights have been packed before. Arguments as of `plans_of`."""
-    return tuple(replace(each.division, packed=True) for each in plans_of(machine, layer, batch, threads))
+    return tuple(each.division for each in plans_of(machine, layer, batch, threads))
 
 
 def laid_out(machine: Machine, shape: Shape, first: int) -> JobSpace:

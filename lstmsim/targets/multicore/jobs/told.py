@@ -15,9 +15,8 @@ from lstmsim.workload.scenario import Job
 __all__ = ["planned_products"]
 
 _NOTE = (
-    "planned with the parameters of sections 2 and 3 of docs/multicore.md, not with the defaults of `lstmsim gemm`: "
-    "their further condition (cycles) does not know that a job's weights were packed before; with --set cycles=0 and "
-    "--set mn=blis that command plans as it is done here"
+    "planned with the parameters of sections 2 and 3 of docs/multicore.md, not with the defaults of `lstmsim gemm`; "
+    "with --set cycles=0 and --set mn=blis that command plans as it is done here"
 )
 
 

@@ -30,6 +30,7 @@ class Sizes(NamedTuple):
     rows, columns, depth: of the step.
     packs_b: whether B is packed in it.
     packed: whether B was packed before.
+    gemv: whether the one row is multiplied without packing: A and B are read where they lie.
     stride_a, length: of each segment of A, bytes from row to row, and how many elements of a row the step reads.
     stride_b: bytes from row to row of B; if it was packed before, from panel to panel.
     stride_c: bytes from row to row of C, or of the buffer.
@@ -40,6 +41,7 @@ class Sizes(NamedTuple):
     depth: int
     packs_b: bool
     packed: bool
+    gemv: bool
     stride_a: tuple[int, ...]
     length: tuple[int, ...]
     stride_b: int
@@ -67,15 +69,7 @@ def multiplied(machine: Machine, sizes: Sizes) -> RunPattern:
 
     machine: its micro-tile and the size of an element.
     """
-    size = machine.element_bytes
-    parts = []
-    if sizes.packs_b:
-        panels = up(sizes.columns, machine.nr)
-        parts.append(_rows(B, sizes.depth, sizes.stride_b, sizes.columns * size))
-        parts.append(_packed(PACKED_B, panels * machine.nr * sizes.depth * size))
-    parts.append(_rows_of_a(sizes, size))
-    parts.append(_packed(PACKED_A, sizes.depth * machine.rows(sizes.rows) * size))
-    parts.append(_kernels(machine, sizes))
+    parts = _in_place(machine, sizes) if sizes.gemv else _packing(machine, sizes)
     return RunPattern(
         np.concatenate([each.base for each in parts]),
         np.concatenate([each.offset for each in parts]),
@@ -100,13 +94,34 @@ def updated(rows: int, size: int, stride: int, stride_c: int) -> RunPattern:
     )
 
 
+def _packing(machine: Machine, sizes: Sizes) -> list[RunPattern]:
+    """Packing B, packing A, the micro-kernels."""
+    size = machine.element_bytes
+    parts = []
+    if sizes.packs_b:
+        panels = up(sizes.columns, machine.nr)
+        parts.append(_rows(B, sizes.depth, sizes.stride_b, sizes.columns * size))
+        parts.append(_written(PACKED_B, panels * machine.nr * sizes.depth * size))
+    parts.append(_rows_of_a(sizes, size))
+    parts.append(_written(PACKED_A, sizes.depth * machine.rows(sizes.rows) * size))
+    return [*parts, _kernels(machine, sizes)]
+
+
+def _in_place(machine: Machine, sizes: Sizes) -> list[RunPattern]:
+    """One row of A, all of B row by row or, if it was packed before, panel by panel, and one row of C."""
+    size = machine.element_bytes
+    runs = (up(sizes.columns, machine.nr), machine.nr * sizes.depth) if sizes.packed else (sizes.depth, sizes.columns)
+    of_b = _rows(B, runs[0], sizes.stride_b, runs[1] * size)
+    return [_rows_of_a(sizes, size), of_b, _written(C, sizes.columns * size)]
+
+
 def _rows(base: int, rows: int, stride: int, size: int) -> RunPattern:
     """A run that is read for each row."""
     number = np.arange(rows, dtype=np.int64)
     return RunPattern(np.full_like(number, base), number * stride, np.full_like(number, size), np.zeros(rows, np.bool_))
 
 
-def _packed(base: int, size: int) -> RunPattern:
+def _written(base: int, size: int) -> RunPattern:
     """One run that is written, from a base on."""
     return RunPattern(np.array([base]), np.array([0]), np.array([size]), np.array([True]))
 

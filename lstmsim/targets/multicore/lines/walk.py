@@ -42,9 +42,22 @@ def runs_of(machine: Machine, division: Division, places: Places, step: Step) ->
             a.append(segment.address + (first - segment.first) * size + m0 * segment.stride)
             stride_a.append(segment.stride)
             length.append(end - first)
-    packs_b = step.packs_b and not division.packed
-    sizes = (m1 - m0, n1 - n0, k1 - k0, packs_b, division.packed, tuple(stride_a), tuple(length), stride_b, stride_c)
-    return _placed(multiplied(machine, Sizes(*sizes)), [b, own.packed_b, own.packed_a, c, *a])
+    pattern = multiplied(
+        machine,
+        Sizes(
+            rows=m1 - m0,
+            columns=n1 - n0,
+            depth=k1 - k0,
+            packs_b=step.packs_b and not division.packed,
+            packed=division.packed,
+            gemv=step.gemv,
+            stride_a=tuple(stride_a),
+            length=tuple(length),
+            stride_b=stride_b,
+            stride_c=stride_c,
+        ),
+    )
+    return _placed(pattern, [b, own.packed_b, own.packed_a, c, *a])
 
 
 def _placed(pattern: RunPattern, bases: list[int]) -> Runs:

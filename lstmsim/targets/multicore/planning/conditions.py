@@ -13,11 +13,14 @@ from lstmsim.targets.multicore.planning.estimate import estimated_cycles
 __all__ = ["conditions_of"]
 
 
-def conditions_of(machine: Machine, product: Product, cut: Cut, caches: str) -> Mapping[str, float]:
+def conditions_of(
+    machine: Machine, product: Product, cut: Cut, caches: str, packed: bool = False
+) -> Mapping[str, float]:
     """The conditions of a cut by name, as they are.
 
     machine: its blocks and its micro-tile, and for the estimate all of it.
     caches: what lies in them, for the estimate; one of `lstmsim.targets.gemm.CACHES`.
+    packed: whether B was packed before, for the estimate.
 
     >>> from lstmsim.targets.multicore.toy import TOY
     >>> each = conditions_of(TOY, Product(4, 8, 64), Cut("MK", 1, 1, 2, 4, 8, 32), "warm")
@@ -34,7 +37,7 @@ def conditions_of(machine: Machine, product: Product, cut: Cut, caches: str) -> 
         "balance": _balance(machine, product, cut),
         "contention": float(cut.p_k),
         "traffic": float(traffic),
-        "cycles": estimated_cycles(machine, product, cut, caches),
+        "cycles": estimated_cycles(machine, product, cut, caches, packed),
     }
 
 

@@ -13,18 +13,20 @@ from lstmsim.targets.multicore.planning.second_stage import SecondStage, second_
 __all__ = ["estimated_cycles"]
 
 
-def estimated_cycles(machine: Machine, product: Product, cut: Cut, caches: str) -> float:
+def estimated_cycles(machine: Machine, product: Product, cut: Cut, caches: str, packed: bool = False) -> float:
     """About how long a cut takes: the arithmetic of its largest thread, its pieces of C, its lines, and the barrier.
 
     machine, product, cut: what runs where; with the planner's own sub-blocks and buffer.
     caches: one of `lstmsim.targets.gemm.CACHES`.
+    packed: whether B was packed before.
 
     >>> from lstmsim.targets.multicore.toy import TOY
     >>> cut = Cut("MK", 1, 1, 2, 4, 8, 32)
     >>> [estimated_cycles(TOY, Product(4, 8, 64), cut, caches) for caches in ("warm", "cold")]
     [442.0, 492.0]
     """
-    alone = _alone(machine, cut, second_stage(machine, cut))
+    packing = _Packing(not machine.packs_nothing(product.m), not packed)
+    alone = _alone(machine, cut, second_stage(machine, cut), packing)
     own = _lines(machine, product, cut, _Size(cut.mb, cut.nb, cut.kb))
     group = _of_group(machine, product, cut)
     fixed = alone.handing + machine.barrier(cut.threads)
@@ -44,6 +46,13 @@ class _Size(NamedTuple):
     ks: int
 
 
+class _Packing(NamedTuple):
+    """Whether anything is packed at all, and whether B is."""
+
+    any: bool
+    b: bool
+
+
 class _Alone(NamedTuple):
     """Of the thread with the largest block: cycles of arithmetic, packing and adding up, and of handing over."""
 
@@ -51,10 +60,10 @@ class _Alone(NamedTuple):
     handing: int
 
 
-def _alone(machine: Machine, cut: Cut, stage: SecondStage) -> _Alone:
+def _alone(machine: Machine, cut: Cut, stage: SecondStage, packing: _Packing) -> _Alone:
     """With sub-blocks, threads hand over one at the end of each visit; without, a thread waits for all others."""
     sub, handover = stage.sub_blocks, machine.handover_cycles
-    whole = _compute(machine, cut.kb, cut.mb, cut.nb)
+    whole = _compute(machine, packing, cut.kb, cut.mb, cut.nb)
     if cut.p_k == 1:
         return _Alone(whole, 0)
     if stage.buffer:
@@ -64,27 +73,32 @@ def _alone(machine: Machine, cut: Cut, stage: SecondStage) -> _Alone:
     if sub is None:
         return _Alone(whole, (cut.p_k - 1) * (whole + handover))
     visits = sub.count * up(cut.kb, blocks_of(machine).kc)
-    part = _compute(machine, cut.kb, min(sub.sm, cut.mb), min(sub.sn, cut.nb))
+    part = _compute(machine, packing, cut.kb, min(sub.sm, cut.mb), min(sub.sn, cut.nb))
     return _Alone(sub.count * part, visits * handover)
 
 
-def _compute(machine: Machine, ks: int, rows: int, columns: int) -> int:
+def _compute(machine: Machine, packing: _Packing, ks: int, rows: int, columns: int) -> int:
     """Cycles of packing and of micro-kernels."""
     kc = blocks_of(machine).kc
     full, rest = divmod(ks, kc)
-    return full * _block(machine, kc, rows, columns) + (_block(machine, rest, rows, columns) if rest else 0)
+    part = _block(machine, packing, rest, rows, columns) if rest else 0
+    return full * _block(machine, packing, kc, rows, columns) + part
 
 
-def _block(machine: Machine, length: int, rows: int, columns: int) -> int:
+def _block(machine: Machine, packing: _Packing, length: int, rows: int, columns: int) -> int:
     panels = up(columns, machine.nr)
     tiles, edge = divmod(rows, machine.mr)
-    packing = up(length * (machine.rows(rows) + panels * machine.nr), machine.pack_per_cycle)
-    kernels = tiles * _kernel(machine, length, machine.mr) + (_kernel(machine, length, edge) if edge else 0)
-    return packing + panels * kernels
+    if not packing.any:
+        return panels * _kernel(machine, length, 1)
+    packed = length * (machine.rows(rows) + (panels * machine.nr if packing.b else 0))
+    kernels = tiles * _kernel(machine, length, machine.mr) + (
+        _kernel(machine, length, machine.rows(edge)) if edge else 0
+    )
+    return up(packed, machine.pack_per_cycle) + panels * kernels
 
 
 def _kernel(machine: Machine, length: int, rows: int) -> int:
-    return up(length * machine.rows(rows) * machine.nr, machine.macs_per_cycle) + machine.kernel_cycles
+    return up(length * rows * machine.nr, machine.macs_per_cycle) + machine.kernel_cycles
 
 
 def _lines(machine: Machine, product: Product, cut: Cut, size: _Size) -> float:

@@ -20,7 +20,13 @@ _DEFAULTS = Settings()
 
 
 def plan(
-    machine: Machine, product: Product, threads: int, settings: Settings = _DEFAULTS, caches: str = "warm"
+    machine: Machine,
+    product: Product,
+    threads: int,
+    settings: Settings = _DEFAULTS,
+    caches: str = "warm",
+    *,
+    packed: bool = False,
 ) -> GemmPlan:
     """A plan for a product, with all that led to it.
 
@@ -28,6 +34,7 @@ def plan(
     threads: how many, each on a core of its own.
     settings: of the planner.
     caches: what lies in them when the product begins, one of `lstmsim.targets.gemm.CACHES`.
+    packed: whether B was packed before.
 
     >>> from lstmsim.targets.multicore.toy import TOY
     >>> from lstmsim.targets.multicore.planning.settings import DOCUMENTED
@@ -38,7 +45,7 @@ def plan(
     [('MN', 1, 2, 0.983266575), ('MK', 1, 1, 0.96243976), ('MN', 2, 1, 0.916260058)]
     """
     kept, idle = _kept(machine, product, threads, settings)
-    ranked = _ranked(kept, [conditions_of(machine, product, cut, caches) for cut in kept], machine, settings)
+    ranked = _ranked(kept, [conditions_of(machine, product, cut, caches, packed) for cut in kept], machine, settings)
     # a cut of rows and columns is always accepted, and one is always there
     chosen = next(place for place, each in enumerate(ranked) if not each.why_not)
     stage = second_stage(machine, ranked[chosen].cut)
@@ -51,6 +58,7 @@ def plan(
         sub_blocks=stage.sub_blocks,
         sub_ranked=stage.ranked,
         buffer=stage.buffer,
+        packed=packed,
     )
 
 

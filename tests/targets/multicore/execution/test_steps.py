@@ -121,6 +121,17 @@ def test_packed_weights_are_not_packed_again() -> None:
     assert not any(step.packs_b for step in steps_of(TOY, division)[0])
 
 
+def test_one_row_packs_nothing_unless_the_machine_has_no_kernel_for_it() -> None:
+    """The same steps, with and without the kernel; a block of one row of a larger product is packed as others are."""
+    one, two = (Division(Product(m, 8, 40), Cut("MN", m, 1, 1, 1, 8, 40)) for m in (1, 2))
+    gemv, packing = (steps_of(replace(TOY, gemv=has), one)[0] for has in (True, False))
+
+    assert [(step.gemv, step.packs_b) for step in gemv] == [(True, False)] * 3
+    assert [(step.gemv, step.packs_b) for step in packing] == [(False, True)] * 3
+    assert [step._replace(gemv=False, packs_b=True) for step in gemv] == list(packing)
+    assert not any(step.gemv for steps in steps_of(TOY, two) for step in steps)
+
+
 @pytest.mark.parametrize(
     ("step", "changed", "cycles"),
     [
@@ -135,6 +146,8 @@ def test_packed_weights_are_not_packed_again() -> None:
         # each tile begins with a cycle of its own: up(30, 32) twice
         (Step(0, 0, (0, 3), (0, 4), (0, 5)), {"macs_per_cycle": 64}, 4 + 1 + 4 + 1 + 4),
         (Step(0, 0, (0, 3), (0, 5), (0, 0), update=True), {"update_per_cycle": 8}, 2),
+        # section 9: one row, two panels of 5 k each, and nothing packed, whatever a tile of one row would take
+        (Step(0, 0, (0, 1), (0, 5), (0, 5), gemv=True), {"exact_rows": False}, 2 * (5 + 4)),
     ],
 )
 def test_compute_cycles(step: Step, changed: dict[str, Any], cycles: int) -> None:

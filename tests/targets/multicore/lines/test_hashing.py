@@ -55,7 +55,7 @@ def test_weights_of_a_wide_layer_stay_in_last_level_caches_that_have_room_for_th
     runs = {
         kind: run_gemm(
             product.m, product.n, product.k, cut="MN:1x64x1", chip_overrides=[f"llc_hash={kind}"], baselines=False,
-            numbers=False,
+            numbers=False, packed="each",
         )
         for kind in HASHES
     }  # fmt: skip

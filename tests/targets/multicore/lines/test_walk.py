@@ -42,6 +42,22 @@ def test_weights_that_were_packed_and_a_row_of_a_from_two_arrays() -> None:
     assert of(only_h)[0] == (200_000 + 80 + 24, 32, False)
 
 
+@pytest.mark.parametrize("packed", [False, True])
+def test_one_row_is_multiplied_where_a_and_b_lie(packed: bool) -> None:
+    """One row with elements 8 to 24 of K from two arrays; N = 6: rows of B one by one, or two panels of four columns."""
+    division = Division(Product(1, 6, 24), Cut("MN", 1, 1, 1, 1, 6, 24), packed=packed)
+    places, arrays = laid(division)
+    b, c = arrays["B"].first, arrays["C"].first
+    places = places._replace(a=(Segment(0, 10, 100_000, 40), Segment(10, 24, 200_000, 80)))
+    rows = [(b + k * 24, 24, False) for k in range(8, 24)]
+    panels = [(b + (panel * 24 + 8) * 16, 256, False) for panel in range(2)]
+    assert of(runs_of(TOY, division, places, Step(0, 0, (0, 1), (0, 6), (8, 24), gemv=True))) == [
+        *((100_000 + 32, 8, False), (200_000, 56, False)),
+        *(panels if packed else rows),
+        (c, 24, True),
+    ]
+
+
 def test_a_buffer_is_added_into_in_place_of_c_and_then_added_into_c() -> None:
     """Thread 3 of four has rows 4 to 7 and the second half of K; its buffer has 4 rows of 8 columns."""
     division = Division(Product(7, 8, 32), Cut("MK", 2, 1, 2, 4, 8, 16), buffer=True)
