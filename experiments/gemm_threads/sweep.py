@@ -25,7 +25,7 @@ SHAPES: Mapping[str, tuple[int, int, int]] = {
 ABOUT = {
     "warm": (
         "The cut of the plan, then how many times as fast it is as M/N threads by BLIS's rule and as the best M/N "
-        "pair. Most of what K threading wins against BLIS's pair a better pair wins too: the rule does not see that 8 "
+        "pair. Much of what K threading wins against BLIS's pair a better pair wins too: the rule does not see that 8 "
         "columns take as long as nr = 16. Up to 16 threads there are columns enough, and K threading wins little or "
         "nothing, unless N is so small that M/N threads must cut below nr."
     ),
@@ -40,8 +40,8 @@ ABOUT = {
     ),
     "ranks": (
         "64 x 64 x 4096 on 64 threads, warm, with the parameters of section 2: first in rank, first that is accepted. "
-        "Here the limits keep the plan from cuts that are slower than the one that is taken, and the one after them "
-        "would be better still. With cold caches the limits cost something: the best cut of K above has p_k 32."
+        "Here the limits keep the plan from cuts that are slower than the one that is taken, the fastest of these. "
+        "With cold caches the limits cost something: the best cut of K above has p_k 32."
     ),
 }
 _SHOWN = 7

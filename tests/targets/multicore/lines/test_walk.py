@@ -44,7 +44,7 @@ def test_weights_that_were_packed_and_a_row_of_a_from_two_arrays() -> None:
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_one_row_is_multiplied_where_a_and_b_lie(packed: bool) -> None:
-    """One row with elements 8 to 24 of K from two arrays; N = 6: rows of B one by one, or two panels of four columns."""
+    """One row, elements 8 to 24 of K from two arrays; N = 6: rows of B one by one, or two panels of four columns."""
     division = Division(Product(1, 6, 24), Cut("MN", 1, 1, 1, 1, 6, 24), packed=packed)
     places, arrays = laid(division)
     b, c = arrays["B"].first, arrays["C"].first
