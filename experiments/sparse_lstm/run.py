@@ -276,7 +276,7 @@ def hbp_searched(outcome: Results) -> str:
     case = next(reversed(outcome.hbp.values()))
     csr, hbp = (_settings(each) for each in (case.csr, case.hbp))
     return (
-        f"Searched of HBP: {hbp}. Values of m and n end with the first that is as large as the matrix. Searched of "
+        f"Searched of HBP: {hbp}. Values of n end with the first that is as large as the matrix. Searched of "
         f"CSR: {csr}. A combination of several changes that is not among these may be faster still. Rows without "
         '"best setting" have the defaults, of HBP with m and n by rule. Regret of the rule: what its m and n lose '
         "against the best m and n with all else as by default."

@@ -51,10 +51,11 @@ def settings_of(family: str, left: Sequence[str], task: SparseTask, device: Devi
     device: where it runs.
     """
     sizes = {
-        "m": _doubled(device.warp, _WARPS * device.warp, task.matrix.rows),
-        "n": _doubled(*_COLUMNS, task.matrix.columns),
-        "lanes": _doubled(1, device.warp, device.warp),
-        "blocks": (None, *_doubled(device.sms, _SLOTS * device.sms, _SLOTS * device.sms)),
+        # more rows than the matrix has place them otherwise; more columns change nothing
+        "m": _doubled(device.warp, _WARPS * device.warp),
+        "n": _doubled(_COLUMNS[0], min(_COLUMNS[1], task.matrix.columns)),
+        "lanes": _doubled(1, device.warp),
+        "blocks": (None, *_doubled(device.sms, _SLOTS * device.sms)),
     }
     together, alone = (
         {name: values or sizes[name] for name, values in some[family].items() if name in left}
@@ -63,13 +64,13 @@ def settings_of(family: str, left: Sequence[str], task: SparseTask, device: Devi
     return Settings(together, alone)
 
 
-def _doubled(low: int, high: int, enough: int) -> tuple[int, ...]:
-    """Sizes from the smallest on, each twice the one before, up to the first that is enough, or to the largest.
+def _doubled(low: int, enough: int) -> tuple[int, ...]:
+    """Sizes from the smallest on, each twice the one before, up to the first that is enough.
 
-    >>> _doubled(64, 4096, 500), _doubled(32, 512, 20)
+    >>> _doubled(64, 500), _doubled(32, 20)
     ((64, 128, 256, 512), (32,))
     """
     sizes = [low]
-    while sizes[-1] < min(enough, high):
+    while sizes[-1] < enough:
         sizes.append(2 * sizes[-1])
     return tuple(sizes)

@@ -184,6 +184,8 @@ def _counts(traffic: Traffic, metrics: Mapping[str, int]) -> dict[str, float]:
 
 def _beside_spmm(task: SparseTask, device: Device) -> Iterator[Variant]:
     given = dict(task.options) if task.method != "dense" else {}
+    # lists of tiles are a dispatch of their own
+    given.pop("blocks", None)
     method = "csr" if task.method == "dense" else task.method
     for order, dispatch in (("plain", "demand"), ("sorted", "demand"), ("sorted", "snake"), ("plain", "static")):
         words = {"plain": "unsorted", "sorted": "sorted"}[order]
