@@ -315,8 +315,8 @@ def summary(outcome: Results) -> str:
             "Balance of rows",
             "Plain rows on demand are the strong baseline: they need no sorting. With few blocks an SM, sorting gains "
             "by rows of like length in lockstep. With 32 blocks an SM a recurrent matrix is there at once, nothing is "
-            "left to dispatch, and sorting gains little or costs. Hybrid deals the heavier half of the blocks beforehand. "
-            "Lists are as many thread blocks as fit at once, each with tiles dealt to and fro.",
+            "left to dispatch, and sorting gains little or costs. Hybrid deals the heavier half of the blocks "
+            "beforehand. Lists are as many thread blocks as fit at once, each with tiles dealt to and fro.",
             balance_table(outcome),
         ),
         (
