@@ -453,7 +453,7 @@ MUTANTS = (
     ),
     Mutant(
         "npu_tail_ages.v",
-        "block == 0 ? P_TURN_BASE[row * P_TURN_BASE_B +: P_TURN_BASE_B] : behind_turn",
+        "block == 0 ? P_TURN_BASE[row * P_TURN_BASE_B +: W_TURN] : behind_turn",
         "behind_turn",
         "oldest_first",
         True,

@@ -1,4 +1,4 @@
-"""`npu_begins.vh`: how each job begins on each core, as one constant word: two tiles, the third place."""
+"""How each job begins on each core, as one constant word in `npu_issue.vh`: two tiles, the third place."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["begins"]
 
 _HEAD = """\
 // How each job begins, at core * JOBS + job: first tile with its block's word and what it waits for, the same of the
-// second tile, the place of the third, whether the job has one tile, whether it has two. Included behind npu_config.vh.
+// second tile, the place of the third, whether the job has one tile, whether it has two.
 // B_PART has these words, of B_WORD_B bits each, in parts. B_FRAMES: how many frames the first tile waits for."""
 
 #: So that a line of the table stays short.
@@ -20,7 +20,7 @@ _PART_BITS = 64
 
 
 def begins(design: Design) -> str:
-    """Give the text of `npu_begins.vh`."""
+    """Give these words as localparams."""
     wide, programs = widths(design), programs_of(design)
     checks = max(1, *(len(read.needs) for program in programs for row in program.stages for read in row.reads))
     words: list[tuple[int, int]] = []

@@ -15,6 +15,7 @@ from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
 from lstmsim.targets.column.rtl.begins import begins
 from lstmsim.targets.column.rtl.events import events_of, words_of
+from lstmsim.targets.column.rtl.headers import headers, inlined, localparams
 from lstmsim.targets.column.rtl.plan import Design
 from lstmsim.targets.column.rtl.planning import design as plan_design
 from lstmsim.targets.column.rtl.readme import readme
@@ -94,11 +95,17 @@ class _ColumnHardware(GeneratedHardware):
         self, design: Design, numbers: Mapping[int, JobNumbers] | None, version: str, deep: bool = False
     ) -> Mapping[str, str]:
         """The files of a design."""
+        fixed, sizes = _fixed(), config(design)
+        words = fixed.pop("rtl/npu_words.vh")
+        known = localparams(sizes + words + begins(design))
         if numbers is None:
             own = {"README.md": readme(design, version, None)}
         else:
             own = written_files(design, numbers, version, deep)
-        return {**_fixed(), "rtl/npu_config.vh": config(design), "rtl/npu_begins.vh": begins(design), **own}
+            sizes += own.pop("rtl/npu_config.vh")
+            known |= localparams(sizes)
+            own |= {path: inlined(own[path], known) for path in ("rtl/npu_pick.v", "rtl/npu_tail_lane.v")}
+        return {**fixed, **headers(fixed, known), "rtl/npu_config.vh": sizes, **own}
 
     def events(
         self,

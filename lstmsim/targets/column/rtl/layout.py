@@ -6,7 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from lstmsim.records import record
 
-__all__ = ["Column", "bits_of", "column_text", "number_text", "short_lines"]
+__all__ = ["INTEGER", "Column", "bits_of", "column_text", "number_text", "short_lines"]
+
+#: Bits of an entry that is taken for a localparam of type integer.
+INTEGER = 32
 
 _WIDTH = 118
 

@@ -1,7 +1,7 @@
 """The first places of a job's loop nest, in Python.
 
 A thread keeps two tiles ready, so it must know them in the cycle in which it takes a job. The Verilog of the loop nest
-(`npu_nest.v`) has all other tiles; `npu_words.vh` has the order of the fields.
+(`npu_nest.v`) has all other tiles; `verilog/npu_words.vh` has their widths.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""What the datapath of a generated NPU takes from the cells: `npu_data.vh` and `npu_pick.v`."""
+"""What the datapath of a generated NPU takes from the cells: sizes in `npu_config.vh`, and `npu_pick.v`."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from lstmsim.records import record
-from lstmsim.targets.column.rtl.layout import Column, column_text, number_text
+from lstmsim.targets.column.rtl.layout import INTEGER, Column, column_text, number_text
 from lstmsim.targets.column.rtl.plan import CorePlan, Design
 from lstmsim.targets.column.rtl.rows import StageRow
 
@@ -62,15 +63,15 @@ def slots_of(plan: CorePlan) -> int:
 
 
 def data_header(design: Design, shifts: Shifts) -> str:
-    """Give the text of `npu_data.vh`.
+    """Give the part of `npu_config.vh` that depends on numbers.
 
     design: the design.
     shifts: of its adapters.
     """
     head = "// Sizes of the datapath, by core: sums of a lane, sums of a row that stay apart; shifts of the adapters."
     columns = [
-        Column("D_SUMS", tuple(map(sums_of, design.cores))),
-        Column("D_SLOTS", tuple(map(slots_of, design.cores))),
+        Column("D_SUMS", tuple(map(sums_of, design.cores)), INTEGER),
+        Column("D_SLOTS", tuple(map(slots_of, design.cores)), INTEGER),
     ]
     stored = int(not shifts.rows)
     numbers = number_text([("SHIFT_BITS", shifts.bits), ("SHIFTS_STORED", stored), ("ADAPTER_LEFT", shifts.left)])
@@ -116,16 +117,18 @@ _SLOT_PORTS = (
 )
 
 
-def _sizes(core: str) -> str:
+def _sizes(core: str, text: str) -> str:
+    """Sizes of the core that a module's ports and body name."""
     names = {"ARRAY_ROWS": "C_ROWS", "WIDTH": "C_TAIL_WIDTH", "SUMS": "D_SUMS", "SLOTS": "D_SLOTS", "D": "C_DEPTH"}
-    lines = [f"  localparam integer {own} = {name}[{core} * {name}_B +: {name}_B];" for own, name in names.items()]
-    return '`include "npu_config.vh"\n`include "npu_data.vh"\n' + "\n".join(lines)
+    own = {local: name for local, name in names.items() if re.search(rf"(?<![\w.]){local}\b", text)}
+    lines = [f"  localparam integer {local} = {name}[{core} * {name}_B +: {name}_B];" for local, name in own.items()]
+    return '`include "npu_config.vh"\n' + "\n".join(lines)
 
 
 def _module(name: str, ports: Sequence[tuple[str, str]], body: str, core: str, parameter: str = "") -> str:
     listed = ", ".join(port for _, port in ports)
     declared = "\n".join(f"  {kind} {port};" for kind, port in ports)
-    return f"module {name}{parameter} ({listed});\n{_sizes(core)}\n{declared}\n{body}endmodule\n"
+    return f"module {name}{parameter} ({listed});\n{_sizes(core, declared + body)}\n{declared}\n{body}endmodule\n"
 
 
 def _choice(name: str, ports: Sequence[tuple[str, str]], cores: Sequence[int]) -> str:
@@ -254,7 +257,7 @@ def _lanes(plans: Sequence[CorePlan]) -> str:
     listed = _wrapped([port for _, port in ports], "  ")
     declared = "\n".join(f"  {kind} {port};" for kind, port in ports)
     body = "  generate\n" + "\n".join(text) + "\n  endgenerate\n"
-    head = f"module npu_lanes #(parameter CORE = 0) (\n{listed}\n);\n{_sizes('CORE')}\n"
+    head = f"module npu_lanes #(parameter CORE = 0) (\n{listed}\n);\n{_sizes('CORE', declared + body)}\n"
     return f"{head}{memories}{declared}\n{body}endmodule\n"
 
 

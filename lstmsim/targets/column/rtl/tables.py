@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lstmsim.targets.column.rtl.layout import Column, bits_of, column_text, number_text
+from lstmsim.targets.column.rtl.layout import INTEGER, Column, bits_of, column_text, number_text
 from lstmsim.targets.column.rtl.plan import Design, Program
 from lstmsim.targets.column.rtl.row_tables import Table, columns, firsts, program_tables
 from lstmsim.targets.column.rtl.rows import JobRow
@@ -15,9 +15,9 @@ __all__ = ["config"]
 
 _HEAD = """\
 // Sizes, widths and tables of this design; section 10 of lstmsim's docs/rtl.md names them. This file has localparams
-// only and is included in modules. NAME_B is the width of an entry of NAME; entry 0 is in the lowest bits; negative
-// entries are in two's complement. The signals `row`, `read`, `segment` are places in P_, R_, S_; counters are numbered
-// within their program."""
+// only. The testbench includes it; npu_<module>.vh has what a module reads of it. NAME_B is the width of an entry of
+// NAME; entry 0 is in the lowest bits; negative entries are in two's complement. The signals `row`, `read`, `segment`
+// are places in P_, R_, S_; counters are numbered within their program."""
 
 
 def config(design: Design) -> str:
@@ -78,30 +78,30 @@ def _core_columns(design: Design) -> list[Column]:
     plans = design.cores
     # the tail's latencies are in its depths
     latencies = [
-        Column(f"C_{name.upper()}", tuple(int(getattr(plan.core.latency, name)) for plan in plans))
+        Column(f"C_{name.upper()}", tuple(int(getattr(plan.core.latency, name)) for plan in plans), INTEGER)
         for name in ("read", "multiply", "add", "accumulate", "convert")
     ]
     made = columns(
         "C",
         plans,
-        ep=(1, lambda plan: plan.core.ep),
-        rows=(1, lambda plan: plan.rows),
-        levels=(1, lambda plan: plan.tree_levels),
-        threads=(1, lambda plan: plan.core.threads),
-        banks=(1, lambda plan: plan.core.accumulator_banks),
-        tail_width=(1, lambda plan: plan.core.tail_width),
-        fine=(1, lambda plan: int(plan.core.thread_policy == "fine")),
+        ep=(INTEGER, lambda plan: plan.core.ep),
+        rows=(INTEGER, lambda plan: plan.rows),
+        levels=(INTEGER, lambda plan: plan.tree_levels),
+        threads=(INTEGER, lambda plan: plan.core.threads),
+        banks=(INTEGER, lambda plan: plan.core.accumulator_banks),
+        tail_width=(INTEGER, lambda plan: plan.core.tail_width),
+        fine=(INTEGER, lambda plan: int(plan.core.thread_policy == "fine")),
         switch_cycles=(1, lambda plan: plan.core.switch_cycles),
-        column_order=(1, lambda plan: int(plan.core.block_order == "column")),
-        depth=(1, depth_of),
-        weight_words=(1, lambda plan: max(1, plan.weight_words)),
-        frame_words=(1, lambda plan: max(1, plan.frame_words)),
-        constant_words=(1, lambda plan: max(1, plan.constant_words)),
-        turns=(1, lambda plan: max(1, plan.turns)),
-        kinds=(1, lambda plan: len(plan.kinds)),
-        memories=(1, lambda plan: len(plan.memories)),
+        column_order=(INTEGER, lambda plan: int(plan.core.block_order == "column")),
+        depth=(INTEGER, depth_of),
+        weight_words=(INTEGER, lambda plan: max(1, plan.weight_words)),
+        frame_words=(INTEGER, lambda plan: max(1, plan.frame_words)),
+        constant_words=(INTEGER, lambda plan: max(1, plan.constant_words)),
+        turns=(INTEGER, lambda plan: max(1, plan.turns)),
+        kinds=(INTEGER, lambda plan: len(plan.kinds)),
+        memories=(INTEGER, lambda plan: len(plan.memories)),
     )
-    made.append(Column("C_MEMORY", tuple(firsts(len(plan.memories) for plan in plans))))
+    made.append(Column("C_MEMORY", tuple(firsts(len(plan.memories) for plan in plans)), INTEGER))
     return [*made, *latencies]
 
 
@@ -110,8 +110,8 @@ def _memories(design: Design) -> list[Column]:
     return columns(
         "M",
         memories,
-        slot=(1, lambda memory: memory.slot),
-        elements=(1, lambda memory: memory.elements),
+        slot=(INTEGER, lambda memory: memory.slot),
+        elements=(INTEGER, lambda memory: memory.elements),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lstmsim.targets.column.rtl.awaits import Awaits, ages, awaits
-from lstmsim.targets.column.rtl.layout import Column, bits_of
+from lstmsim.targets.column.rtl.layout import INTEGER, Column, bits_of
 from lstmsim.targets.column.rtl.plan import CorePlan, Design, Program
 from lstmsim.targets.column.rtl.rows import SegmentRow
 
@@ -84,9 +84,9 @@ def tail_tables(design: Design) -> list[tuple[str, list[Column]]]:
         Column("O_CYCLES", tuple(each.cycles for each in singles)),
     ]
     core_columns = [
-        Column("C_AGES", tuple(int(ages(plan.programs)) for plan in design.cores)),
-        Column("C_STAMPS", tuple(places[id(plan)] for plan in design.cores)),
-        Column("M_VISIBLE_CYCLES", tuple(cycles for plan in design.cores for cycles in _visible(plan))),
+        Column("C_AGES", tuple(int(ages(plan.programs)) for plan in design.cores), INTEGER),
+        Column("C_STAMPS", tuple(places[id(plan)] for plan in design.cores), INTEGER),
+        Column("M_VISIBLE_CYCLES", tuple(cycles for plan in design.cores for cycles in _visible(plan)), INTEGER),
     ]
     return [
         (

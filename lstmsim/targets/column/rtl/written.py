@@ -19,7 +19,7 @@ __all__ = ["written_files"]
 def written_files(
     design: Design, numbers: Mapping[int, JobNumbers], version: str, deep: bool = False
 ) -> dict[str, str]:
-    """Give the files by path.
+    """Give the files by path; of `npu_config.vh` the part that depends on numbers.
 
     design: the design.
     version: of lstmsim.
@@ -32,7 +32,7 @@ def written_files(
     shifts, lanes = shifts_of(design, passes), lane_files(design, numbers, deep)
     return {
         "README.md": readme(design, version, memory_rows(design, passes, shifts), number_rows(design, passes)),
-        "rtl/npu_data.vh": data_header(design, shifts),
+        "rtl/npu_config.vh": data_header(design, shifts),
         "rtl/npu_pick.v": pick_modules(design, shifts),
         "rtl/npu_tail_lane.v": lanes.verilog,
         "sim/npu_deep.vh": lanes.deep,

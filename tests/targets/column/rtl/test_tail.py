@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from lstmsim.engines.reference.run import run
 from lstmsim.targets import lower
 from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
+from lstmsim.targets.column.rtl.generated import GENERATED
 from lstmsim.targets.column.rtl.planning import design
-from lstmsim.targets.column.rtl.tables import config
 from lstmsim.workload.cells import CELLS, cell
 from lstmsim.workload.model import Layer, Model
 from lstmsim.workload.precision import Precision
@@ -51,7 +51,9 @@ def said(folder: Path, core: int, tokens: list[str], limit: int, stamp_bits: int
 def check(scenario: Scenario, folder: Path, stamp_bits: int = 16) -> None:
     """Compare the tail of every core of a scenario."""
     made = design(scenario, Precision())
-    (folder / "npu_config.vh").write_text(config(made))
+    for path, text in GENERATED.files(made, None, "1.2.3").items():
+        if path.endswith(".vh"):
+            (folder / Path(path).name).write_text(text)
     program = lower(scenario.chip, scenario.jobs)
     trace = run(program)
     for core in range(len(made.cores)):

@@ -9,6 +9,7 @@ from lstmsim.targets.column.rtl.lanes.layout import CoreLanes, bits_of
 from lstmsim.targets.column.rtl.lanes.netlist import safe
 from lstmsim.targets.column.rtl.lanes.scalars import scalar_module
 from lstmsim.targets.column.rtl.lanes.units import unit_memories
+from lstmsim.targets.column.rtl.widths import depth_of
 
 __all__ = ["SPACES", "core_text"]
 
@@ -68,7 +69,7 @@ def _lanes(core: CoreLanes, modules: Sequence[Module], scalars: Sequence[Module 
         if scalar:
             body += _scalars(core, kind, module, scalar)
         body += _instances(core, kind, module, sums)
-    text = module_text(f"npu_lanes_c{plan.number} #(parameter D = 1)", ports, "\n".join(body))
+    text = module_text(f"npu_lanes_c{plan.number} #(parameter D = {depth_of(plan)})", ports, "\n".join(body))
     return (
         f"// All lanes of core {plan.number}. Entry CONVERT of the delay line d_* is the turn in its own cycle.\n{text}"
     )

@@ -6,7 +6,7 @@ module npu_core (
   h_valid, h_job, h_row, h_step, h_unit, h_count, h_word
 );
   parameter CORE = 0;
-  `include "npu_config.vh"
+  `include "npu_core.vh"
   localparam integer THREADS = C_THREADS[CORE * C_THREADS_B +: C_THREADS_B];
   localparam integer OUTPUTS = C_MEMORIES[CORE * C_MEMORIES_B +: C_MEMORIES_B];
   localparam integer D = C_DEPTH[CORE * C_DEPTH_B +: C_DEPTH_B];

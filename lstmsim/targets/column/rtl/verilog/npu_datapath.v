@@ -16,8 +16,7 @@ module npu_datapath #(
   w_valid, w_element, w_count,
   y
 );
-`include "npu_config.vh"
-`include "npu_data.vh"
+`include "npu_datapath.vh"
   localparam integer EP = C_EP[CORE * C_EP_B +: C_EP_B];
   localparam integer ARRAY_ROWS = C_ROWS[CORE * C_ROWS_B +: C_ROWS_B];
   localparam integer LEVELS = C_LEVELS[CORE * C_LEVELS_B +: C_LEVELS_B];

@@ -7,7 +7,7 @@
 `default_nettype none
 
 module npu_dispatch (clock, reset, jobs_posted, ended, admit, admit_job);
-  `include "npu_config.vh"
+  `include "npu_dispatch.vh"
   // Contexts side by side: those of core c from c * STRIDE on.
   localparam STRIDE = 1 << W_THREAD;
   localparam CONTEXTS = CORES * STRIDE;
@@ -75,7 +75,7 @@ endmodule
 module npu_dispatch_core (clock, reset, jobs_posted, ended, admit, admit_job);
   parameter CORE = 0;
   parameter QUEUE = 0;
-  `include "npu_config.vh"
+  `include "npu_dispatch_core.vh"
   localparam integer THREADS = C_THREADS[CORE * C_THREADS_B +: C_THREADS_B];
 
   input wire clock;
@@ -154,7 +154,7 @@ endmodule
 
 // Queues whose jobs may run on several cores.
 module npu_dispatch_cores (clock, reset, jobs_posted, ended, admit, admit_job);
-  `include "npu_config.vh"
+  `include "npu_dispatch_cores.vh"
   localparam STRIDE = 1 << W_THREAD;
   localparam CONTEXTS = CORES * STRIDE;
   // As many jobs as that may find a context in one cycle.

@@ -13,9 +13,7 @@ module npu_issue (
   cycle_name
 );
   parameter CORE = 0;
-  `include "npu_config.vh"
-  `include "npu_words.vh"
-  `include "npu_begins.vh"
+  `include "npu_issue.vh"
   localparam integer THREADS = C_THREADS[CORE * C_THREADS_B +: C_THREADS_B];
   localparam integer OUTPUTS = C_MEMORIES[CORE * C_MEMORIES_B +: C_MEMORIES_B];
   localparam integer FINE = C_FINE[CORE * C_FINE_B +: C_FINE_B];

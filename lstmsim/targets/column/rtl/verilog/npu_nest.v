@@ -7,8 +7,7 @@
 
 module npu_nest (job, steps, place, tile, block_word, waits, next_place, last_of_job);
   parameter CORE = 0;
-  `include "npu_config.vh"
-  `include "npu_words.vh"
+  `include "npu_nest.vh"
   localparam integer BANKS = C_BANKS[CORE * C_BANKS_B +: C_BANKS_B];
   localparam integer EP = C_EP[CORE * C_EP_B +: C_EP_B];
   localparam integer COLUMN = C_COLUMN_ORDER[CORE * C_COLUMN_ORDER_B +: C_COLUMN_ORDER_B];
@@ -54,22 +53,22 @@ module npu_nest (job, steps, place, tile, block_word, waits, next_place, last_of
 
   // The tables at this place.
   wire [31:0] own_program = CORE * MODELS + J_MODEL[job * J_MODEL_B +: J_MODEL_B];
-  wire [W_ROW-1:0] program_row = G_ROW[own_program * G_ROW_B +: G_ROW_B];
+  wire [W_ROW-1:0] program_row = G_ROW[own_program * G_ROW_B +: W_ROW];
   wire interleaved = G_INTERLEAVED[own_program * G_INTERLEAVED_B +: G_INTERLEAVED_B];
   wire last_row = P_LAST_OF_PROGRAM[row * P_LAST_OF_PROGRAM_B +: P_LAST_OF_PROGRAM_B];
-  wire [W_READ-1:0] first_read = P_READ[row * P_READ_B +: P_READ_B];
-  wire [W_READ-1:0] last_read = P_LAST_READ[row * P_LAST_READ_B +: P_LAST_READ_B];
-  wire [W_BLOCK-1:0] blocks = P_BLOCKS[row * P_BLOCKS_B +: P_BLOCKS_B];
-  wire [W_UNIT-1:0] full_units = P_UNITS[row * P_UNITS_B +: P_UNITS_B];
-  wire [W_UNIT-1:0] last_units = P_LAST_UNITS[row * P_LAST_UNITS_B +: P_LAST_UNITS_B];
+  wire [W_READ-1:0] first_read = P_READ[row * P_READ_B +: W_READ];
+  wire [W_READ-1:0] last_read = P_LAST_READ[row * P_LAST_READ_B +: W_READ];
+  wire [W_BLOCK-1:0] blocks = P_BLOCKS[row * P_BLOCKS_B +: W_BLOCK];
+  wire [W_UNIT-1:0] full_units = P_UNITS[row * P_UNITS_B +: W_UNIT];
+  wire [W_UNIT-1:0] last_units = P_LAST_UNITS[row * P_LAST_UNITS_B +: W_UNIT];
   wire [W_TURN-1:0] turns = P_TURNS[row * P_TURNS_B +: P_TURNS_B];
   wire last_of_pass = P_LAST_OF_PASS[row * P_LAST_OF_PASS_B +: P_LAST_OF_PASS_B];
   wire backward = P_BACKWARD[row * P_BACKWARD_B +: P_BACKWARD_B];
-  wire [W_ELEMENT-1:0] write_stride = P_WRITE_STRIDE[row * P_WRITE_STRIDE_B +: P_WRITE_STRIDE_B];
-  wire [W_GROUP-1:0] groups = R_GROUPS[read * R_GROUPS_B +: R_GROUPS_B];
-  wire [W_UNIT-1:0] last_elements = R_LAST_ELEMENTS[read * R_LAST_ELEMENTS_B +: R_LAST_ELEMENTS_B];
+  wire [W_ELEMENT-1:0] write_stride = P_WRITE_STRIDE[row * P_WRITE_STRIDE_B +: W_ELEMENT];
+  wire [W_GROUP-1:0] groups = R_GROUPS[read * R_GROUPS_B +: W_GROUP];
+  wire [W_UNIT-1:0] last_elements = R_LAST_ELEMENTS[read * R_LAST_ELEMENTS_B +: W_UNIT];
   wire [1:0] source = R_SOURCE[read * R_SOURCE_B +: R_SOURCE_B];
-  wire [W_ELEMENT-1:0] stride = R_STRIDE[read * R_STRIDE_B +: R_STRIDE_B];
+  wire [W_ELEMENT-1:0] stride = R_STRIDE[read * R_STRIDE_B +: W_ELEMENT];
   wire lag = R_LAG[read * R_LAG_B +: R_LAG_B];
 
   // --- the tile ---
@@ -85,21 +84,21 @@ module npu_nest (job, steps, place, tile, block_word, waits, next_place, last_of
   wire last_tile = read == last_read && last_group;
   wire [W_UNIT-1:0] width = last_group ? last_elements : EP;
 
-  wire [31:0] job_row = ((CORE * JOBS + job) << JR_SHIFT) + P_NUMBER[row * P_NUMBER_B +: P_NUMBER_B];
+  wire [31:0] job_row = ((CORE * JOBS + job) << JR_SHIFT) + P_NUMBER[row * P_NUMBER_B +: W_ROW];
   wire started = JC_STARTED[(CORE * JOBS + job) * JC_STARTED_B +: JC_STARTED_B];
-  wire [W_FRAME-1:0] h_start = JR_H_START[job_row * JR_H_START_B +: JR_H_START_B];
+  wire [W_FRAME-1:0] h_start = JR_H_START[job_row * JR_H_START_B +: W_FRAME];
   wire [W_FRAME-1:0] frame = (h0 ? h_start : frame_base) + group;
 
   wire odd = step[0] ^ lag;
-  wire [W_ELEMENT-1:0] two = R_BASE[read * R_BASE_B +: R_BASE_B] + (odd ? stride : {W_ELEMENT{1'b0}});
+  wire [W_ELEMENT-1:0] two = R_BASE[read * R_BASE_B +: W_ELEMENT] + (odd ? stride : {W_ELEMENT{1'b0}});
   wire [W_ELEMENT-1:0] start = source == ALL_X ? x_base : source == ALL_H ? own_base : two;
   wire [W_ELEMENT-1:0] element = start + offset;
   // h before step 0 is 0, if the job does not bring it along.
   wire [W_UNIT-1:0] counted = h0 && !started ? {W_UNIT{1'b0}} : width;
   assign tile = {job, row, read, step, block, group, weight, frame, element, counted, bank, first_tile, last_tile, h0};
 
-  wire [W_TURN-1:0] turn = P_TURN_BASE[row * P_TURN_BASE_B +: P_TURN_BASE_B] + turn_offset;
-  wire [W_CONSTANT-1:0] constant = P_CONSTANT_BASE[row * P_CONSTANT_BASE_B +: P_CONSTANT_BASE_B] + turn_offset;
+  wire [W_TURN-1:0] turn = P_TURN_BASE[row * P_TURN_BASE_B +: W_TURN] + turn_offset;
+  wire [W_CONSTANT-1:0] constant = P_CONSTANT_BASE[row * P_CONSTANT_BASE_B +: W_CONSTANT] + turn_offset;
   wire [W_UNIT-1:0] units = last_block ? last_units : full_units;
   assign block_word = {turn, unit, units, constant, write_base};
 
@@ -112,10 +111,10 @@ module npu_nest (job, steps, place, tile, block_word, waits, next_place, last_of
   genvar n;
   generate
     for (n = 0; n < CHECKS; n = n + 1) begin : waited
-      wire [W_COUNTER-1:0] counter = N_COUNTER[(need + n) * N_COUNTER_B +: N_COUNTER_B];
+      wire [W_COUNTER-1:0] counter = N_COUNTER[(need + n) * N_COUNTER_B +: W_COUNTER];
       wire flipped = N_FLIPPED[(need + n) * N_FLIPPED_B +: N_FLIPPED_B];
-      wire [W_UNIT-1:0] from = N_BEGIN[(need + n) * N_BEGIN_B +: N_BEGIN_B];
-      wire [W_UNIT-1:0] upto = N_END[(need + n) * N_END_B +: N_END_B];
+      wire [W_UNIT-1:0] from = N_BEGIN[(need + n) * N_BEGIN_B +: W_UNIT];
+      wire [W_UNIT-1:0] upto = N_END[(need + n) * N_END_B +: W_UNIT];
       wire is_one = n < needs && !h0 && from < group_end && upto > offset;
       wire [W_STEP-1:0] wanted_step = flipped ? mirrored : step - lag;
       wire [W_UNIT-1:0] wanted_units = (upto < group_end ? upto : group_end) - from;
@@ -141,7 +140,7 @@ module npu_nest (job, steps, place, tile, block_word, waits, next_place, last_of
   assign last_of_job = step_ends && last_step && !new_pass;
 
   wire [W_ROW-1:0] row_behind = new_step ? (interleaved ? program_row : pass_row) : row + 1'b1;
-  wire [31:0] job_row_behind = ((CORE * JOBS + job) << JR_SHIFT) + P_NUMBER[row_behind * P_NUMBER_B +: P_NUMBER_B];
+  wire [31:0] job_row_behind = ((CORE * JOBS + job) << JR_SHIFT) + P_NUMBER[row_behind * P_NUMBER_B +: W_ROW];
   wire backward_behind = P_BACKWARD[row_behind * P_BACKWARD_B +: P_BACKWARD_B];
   wire [W_FRAME-1:0] frame_move = from_frame ? groups : frame_stride;
   wire [W_ELEMENT-1:0] x_move = source == ALL_X ? stride : x_stride;
@@ -178,7 +177,7 @@ module npu_nest (job, steps, place, tile, block_word, waits, next_place, last_of
     end
     if (read_ends) to_read = last_tile ? first_read : read + 1'b1;
     if (row_ends) begin
-      to_read = P_READ[row_behind * P_READ_B +: P_READ_B];
+      to_read = P_READ[row_behind * P_READ_B +: W_READ];
       to_block = 0;
       to_group = 0;
       to_offset = 0;
@@ -190,19 +189,19 @@ module npu_nest (job, steps, place, tile, block_word, waits, next_place, last_of
   wire [W_ROW-1:0] to_row = row_ends ? row_behind : row;
   wire [W_ROW-1:0] to_pass_row = new_pass ? row_behind : pass_row;
   wire [W_STEP-1:0] to_step = new_pass ? {W_STEP{1'b0}} : new_step ? step + 1'b1 : step;
-  wire [W_WEIGHT-1:0] to_weight = row_ends ? P_WEIGHT_BASE[row_behind * P_WEIGHT_BASE_B +: P_WEIGHT_BASE_B]
+  wire [W_WEIGHT-1:0] to_weight = row_ends ? P_WEIGHT_BASE[row_behind * P_WEIGHT_BASE_B +: W_WEIGHT]
     : weight + 1'b1;
   wire [31:0] own_job = CORE * JOBS + job;
-  wire [W_FRAME-1:0] frame_there = backward_behind ? JC_FRAME_END[own_job * JC_FRAME_END_B +: JC_FRAME_END_B]
-    : JC_FRAME_START[own_job * JC_FRAME_START_B +: JC_FRAME_START_B];
+  wire [W_FRAME-1:0] frame_there = backward_behind ? JC_FRAME_END[own_job * JC_FRAME_END_B +: W_FRAME]
+    : JC_FRAME_START[own_job * JC_FRAME_START_B +: W_FRAME];
   wire [W_FRAME-1:0] to_frame_base = new_pass ? frame_there
     : !new_step ? frame_base
     : backward ? frame_base - frame_move
     : frame_base + frame_move;
-  wire [W_ELEMENT-1:0] to_x_base = new_pass ? JR_X_START[job_row_behind * JR_X_START_B +: JR_X_START_B]
+  wire [W_ELEMENT-1:0] to_x_base = new_pass ? JR_X_START[job_row_behind * JR_X_START_B +: W_ELEMENT]
     : new_step ? x_base + x_move
     : x_base;
-  wire [W_ELEMENT-1:0] to_write_base = new_pass ? JR_WRITE_START[job_row_behind * JR_WRITE_START_B +: JR_WRITE_START_B]
+  wire [W_ELEMENT-1:0] to_write_base = new_pass ? JR_WRITE_START[job_row_behind * JR_WRITE_START_B +: W_ELEMENT]
     : new_step ? write_base + write_stride
     : write_base;
   wire [W_ELEMENT-1:0] to_own_base = new_step ? write_base : own_base;

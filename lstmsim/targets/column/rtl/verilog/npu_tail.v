@@ -19,7 +19,7 @@ module npu_tail #(
   w_valid, w_thread, w_counter, w_units, w_last, w_element, w_count,
   f_valid, f_thread, e_valid
 );
-`include "npu_config.vh"
+`include "npu_tail.vh"
   localparam integer THREADS = C_THREADS[CORE * C_THREADS_B +: C_THREADS_B];
   localparam integer BANKS = C_BANKS[CORE * C_BANKS_B +: C_BANKS_B];
   localparam integer WIDTH = C_TAIL_WIDTH[CORE * C_TAIL_WIDTH_B +: C_TAIL_WIDTH_B];
@@ -143,7 +143,7 @@ module npu_tail #(
         .valid(s_valid), .head(head), .pop(!going)
       );
       assign {s_thread, s_job, s_row, s_step, s_block, s_bank, s_turn, s_unit, s_units, s_constant, s_write} = head;
-      assign s_segment = P_SEGMENT[s_row * P_SEGMENT_B +: P_SEGMENT_B];
+      assign s_segment = P_SEGMENT[s_row * P_SEGMENT_B +: W_SEGMENT];
     end
   endgenerate
 
@@ -180,8 +180,8 @@ module npu_tail #(
   assign t_constant = going ? n_constant : s_constant;
   assign t_write = going ? n_write : s_write;
   assign t_last_turn = left <= WIDTH;
-  assign t_last_block = t_block == P_BLOCKS[t_row * P_BLOCKS_B +: P_BLOCKS_B] - 1;
-  assign t_last_step = t_step == J_STEPS[t_job * J_STEPS_B +: J_STEPS_B] - 1;
+  assign t_last_block = t_block == P_BLOCKS[t_row * P_BLOCKS_B +: W_BLOCK] - 1;
+  assign t_last_step = t_step == J_STEPS[t_job * J_STEPS_B +: W_STEP] - 1;
 
   // States before step 0 are 0 unless the job brings its own.
   wire own_states = JC_STARTED[(CORE * JOBS + t_job) * JC_STARTED_B +: JC_STARTED_B] != 0;

@@ -15,7 +15,7 @@ module npu_tail_ages #(
   s_valid, s_thread, s_job, s_row, s_segment, s_step, s_block, s_bank, s_turn, s_unit, s_units, s_constant, s_write,
   t_valid, t_thread, t_parameter, t_unit, t_units
 );
-`include "npu_config.vh"
+`include "npu_tail_ages.vh"
   localparam integer THREADS = C_THREADS[CORE * C_THREADS_B +: C_THREADS_B];
 
   input wire clock;
@@ -113,7 +113,7 @@ module npu_tail_head #(
   push, b_job, b_row, b_step, b_block, b_bank, b_turn, b_unit, b_units, b_constant, b_write,
   ready, age, head, start, turn, t_parameter, t_unit, t_units
 );
-`include "npu_config.vh"
+`include "npu_tail_head.vh"
   localparam integer BANKS = C_BANKS[CORE * C_BANKS_B +: C_BANKS_B];
   localparam integer STAMPS = C_STAMPS[CORE * C_STAMPS_B +: C_STAMPS_B];
   localparam W_HEAD = W_JOB + W_ROW + W_SEGMENT + W_STEP + W_BLOCK + W_BANK + W_TURN + 2 * W_UNIT + W_CONSTANT
@@ -188,15 +188,15 @@ module npu_tail_head #(
   reg [W_ELEMENT-1:0] write;
 
   wire [W_ROW-1:0] h_row = later ? row : q_row;
-  wire [W_SEGMENT-1:0] h_segment = later ? segment : P_SEGMENT[q_row * P_SEGMENT_B +: P_SEGMENT_B];
+  wire [W_SEGMENT-1:0] h_segment = later ? segment : P_SEGMENT[q_row * P_SEGMENT_B +: W_SEGMENT];
   wire [W_STEP-1:0] h_step = later ? step : q_step;
   wire [W_BLOCK-1:0] h_block = later ? block : q_block;
-  wire last_block = h_block == P_BLOCKS[h_row * P_BLOCKS_B +: P_BLOCKS_B] - 1;
+  wire last_block = h_block == P_BLOCKS[h_row * P_BLOCKS_B +: W_BLOCK] - 1;
   // The first block of a segment begins at the row's first turn again.
-  wire [W_TURN-1:0] h_turn = block == 0 ? P_TURN_BASE[row * P_TURN_BASE_B +: P_TURN_BASE_B] : behind_turn;
+  wire [W_TURN-1:0] h_turn = block == 0 ? P_TURN_BASE[row * P_TURN_BASE_B +: W_TURN] : behind_turn;
   wire [W_UNIT-1:0] h_unit = block == 0 ? {W_UNIT{1'b0}} : behind_unit;
   wire [W_UNIT-1:0] units = last_block
-    ? P_LAST_UNITS[h_row * P_LAST_UNITS_B +: P_LAST_UNITS_B] : P_UNITS[h_row * P_UNITS_B +: P_UNITS_B];
+    ? P_LAST_UNITS[h_row * P_LAST_UNITS_B +: W_UNIT] : P_UNITS[h_row * P_UNITS_B +: W_UNIT];
   assign head = later
     ? {job, row, segment, step, block, {W_BANK{1'b0}}, h_turn, h_unit, units, {W_CONSTANT{1'b0}}, write}
     : {q_job, q_row, h_segment, q_step, q_block, q_bank, q_turn, q_unit, q_units, q_constant, q_write};

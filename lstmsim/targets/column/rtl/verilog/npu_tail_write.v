@@ -14,7 +14,7 @@ module npu_tail_write #(
   d_valid, d_thread, d_segment, d_step, d_unit, d_units, d_write, d_last,
   w_valid, w_thread, w_counter, w_units, w_last, w_element, w_count
 );
-`include "npu_config.vh"
+`include "npu_tail_write.vh"
 
   input wire clock;
   input wire reset;
@@ -64,7 +64,7 @@ module npu_tail_written #(
   d_valid, d_thread, d_segment, d_step, d_unit, d_units, d_write, d_last,
   w_valid, w_thread, w_counter, w_units, w_last, w_element, w_count
 );
-`include "npu_config.vh"
+`include "npu_tail_written.vh"
   localparam integer THREADS = C_THREADS[CORE * C_THREADS_B +: C_THREADS_B];
   localparam integer MEMORY = C_MEMORY[CORE * C_MEMORY_B +: C_MEMORY_B] + OUTPUT;
   localparam integer PART = M_ELEMENTS[MEMORY * M_ELEMENTS_B +: M_ELEMENTS_B];
@@ -109,12 +109,12 @@ module npu_tail_written #(
 
   // Of a vector of which two steps are kept, the lowest bit of the step says where.
   wire all = V_ALL[vector * V_ALL_B +: V_ALL_B] != 0;
-  wire [W_ELEMENT-1:0] other = d_step[0] ? V_STRIDE[vector * V_STRIDE_B +: V_STRIDE_B] : {W_ELEMENT{1'b0}};
-  wire [W_ELEMENT-1:0] two = V_BASE[vector * V_BASE_B +: V_BASE_B] + other;
+  wire [W_ELEMENT-1:0] other = d_step[0] ? V_STRIDE[vector * V_STRIDE_B +: W_ELEMENT] : {W_ELEMENT{1'b0}};
+  wire [W_ELEMENT-1:0] two = V_BASE[vector * V_BASE_B +: W_ELEMENT] + other;
 
   assign w_valid = d_valid && writes;
   assign w_thread = d_thread;
-  assign w_counter = V_COUNTER[vector * V_COUNTER_B +: V_COUNTER_B];
+  assign w_counter = V_COUNTER[vector * V_COUNTER_B +: W_COUNTER];
   assign w_units = d_unit + d_units;
   assign w_last = d_last;
   assign w_element = (all ? d_write : two) + d_unit + own_part;

@@ -16,8 +16,7 @@ module npu_thread (
 );
   parameter CORE = 0;
   parameter THREAD = 0;
-  `include "npu_config.vh"
-  `include "npu_words.vh"
+  `include "npu_thread.vh"
   localparam integer OUTPUTS = C_MEMORIES[CORE * C_MEMORIES_B +: C_MEMORIES_B];
   localparam integer FIRST_MEMORY = C_MEMORY[CORE * C_MEMORY_B +: C_MEMORY_B];
   localparam integer BANKS = C_BANKS[CORE * C_BANKS_B +: C_BANKS_B];

@@ -5,7 +5,7 @@ module npu_top (
   clock, reset, jobs_posted, frames_posted, jobs_ended, host_write, host_address, host_data,
   h_valid, h_job, h_row, h_step, h_unit, h_count, h_word
 );
-  `include "npu_config.vh"
+  `include "npu_top.vh"
   localparam STRIDE = 1 << W_THREAD;
 
   input wire clock;

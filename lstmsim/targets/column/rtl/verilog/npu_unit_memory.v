@@ -30,15 +30,18 @@ module npu_unit_memory #(
   // One bit more than a lane's number, so that a single lane has one too.
   localparam W = K + 1;
 
+  // What each way reads of each bank.
+  wire [READS*BANKS*BITS-1:0] words;
+
   genvar b, l, r;
   generate
     for (r = 0; r < READS; r = r + 1) begin : g_read
       wire [W_UNIT+W-1:0] unit = {{W{1'b0}}, read_unit[r*W_UNIT +: W_UNIT]};
       wire [W-1:0] first = unit[W-1:0] & (BANKS - 1);
-      wire [BANKS*BITS-1:0] words;
+      wire [BANKS*BITS-1:0] own = words[r*BANKS*BITS +: BANKS*BITS];
       for (l = 0; l < WIDTH; l = l + 1) begin : g_lane
         wire [W-1:0] bank = (first + l) & (BANKS - 1);
-        assign read_data[(r*WIDTH + l)*BITS +: BITS] = words[bank*BITS +: BITS];
+        assign read_data[(r*WIDTH + l)*BITS +: BITS] = own[bank*BITS +: BITS];
       end
     end
     for (b = 0; b < BANKS; b = b + 1) begin : g_bank
@@ -51,9 +54,11 @@ module npu_unit_memory #(
       always @(posedge clock)
         if (write && lane < WIDTH && lane < write_units) cells[place] <= data[lane*BITS +: BITS];
       for (r = 0; r < READS; r = r + 1) begin : g_way
-        wire [W_ADDRESS-1:0] where = read_base[r*W_ADDRESS +: W_ADDRESS] + (g_read[r].unit >> K)
-          + (b < g_read[r].first ? 1'b1 : 1'b0);
-        assign g_read[r].words[b*BITS +: BITS] = cells[where];
+        wire [W_UNIT+W-1:0] from = {{W{1'b0}}, read_unit[r*W_UNIT +: W_UNIT]};
+        wire [W-1:0] from_bank = from[W-1:0] & (BANKS - 1);
+        wire [W_ADDRESS-1:0] where = read_base[r*W_ADDRESS +: W_ADDRESS] + (from >> K)
+          + (b < from_bank ? 1'b1 : 1'b0);
+        assign words[(r*BANKS + b)*BITS +: BITS] = cells[where];
       end
     end
   endgenerate
