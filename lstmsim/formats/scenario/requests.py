@@ -22,6 +22,8 @@ Ints = NDArray[np.int64]
 
 #: Most requests of one run: a few hours.
 MAX_REQUESTS = 1_000_000_000
+#: Requests that are drawn ahead of all entries together, about 150 bytes each; of one entry so many at least.
+_DRAWN, _LEAST_DRAWN = 2**19, 64
 
 
 class Batch(NamedTuple):
@@ -92,7 +94,7 @@ def load_requests(
         count = requests if requests is not None and endless else own
         ends.append(0 if endless else own)
         lengths = checked.steps.possible(index)
-        chunk = max(1, count) if isinstance(entry.arrival, list) else CHUNK
+        chunk = max(1, count) if isinstance(entry.arrival, list) else _chunk(len(entries))
         steps = checked.steps.in_arrays(index, entry, key, chunk)
         templates = _templates(steps, lengths, len(jobs))
         jobs += [replace(job, steps=steps) for steps in lengths]
@@ -111,6 +113,15 @@ def load_requests(
     offers = tenant_offers(checked.order, entries, checked.arrivals, checked.steps, ends)
     scenario = checked.scenario(tuple(jobs), name, offers)
     return Requests(scenario, _merged(streams, count), count, tuple(tenants), tuple(origins))
+
+
+def _chunk(entries: int) -> int:
+    """How many requests of an entry are drawn at a time: of many entries few each, for one array of each is kept.
+
+    >>> _chunk(10), _chunk(1000)
+    (4096, 524)
+    """
+    return max(_LEAST_DRAWN, min(CHUNK, _DRAWN // entries))
 
 
 def _templates(blocks: Iterable[Ints], lengths: Sequence[int], first: int) -> Iterator[Ints]:

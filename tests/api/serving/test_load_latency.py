@@ -183,3 +183,13 @@ def test_one_name_alone_is_a_list_of_one() -> None:
     assert [each.dispatch for each in curves(policies="sjf", **short).machines] == ["sjf"]
     assert [each.chip for each in curves(chips="column-npu-64k", **short).machines][1:] == ["column-npu-64k"]
     assert [each.placement for each in curves(placements="least-loaded", **short).machines] == ["least-loaded"]
+
+
+def test_with_preemption_a_point_has_all_requests_that_are_asked_for() -> None:
+    """Once 20,000 at most were simulated, without a word."""
+    arrival = {"kind": "poisson", "rate_per_second": 1e5}
+    jobs = [{"name": f"p{at}", "model": "lstm-256", "steps": 1, "priority": at, "arrival": arrival} for at in (0, 1)]
+    data = {"chip": "column-npu-16k", "jobs": jobs}
+    curves = load_latency(data, policies=["priority", "priority+preempt"], loads=[0.3], requests=25_000)
+    assert [point.measured.requests for point in curves.points] == [25_000, 25_000]
+    assert [point.machine.preemption for point in curves.points] == [False, True]

@@ -198,3 +198,15 @@ def test_what_is_wrong_is_said(changes: dict[str, Any], arguments: dict[str, Any
     scenario = {**SMALL, "jobs": [{**SMALL["jobs"][0], **changes}]}
     with pytest.raises(InputError, match=sentence):
         saturate(scenario, **{"bound_ms": 1.0, **arguments})
+
+
+def test_with_preemption_the_bracket_is_narrow() -> None:
+    """What goes first keeps its bound until near load 1; the search was once cut off at two thirds of that."""
+    arrival = {"kind": "poisson", "rate_per_second": 9e4}
+    hi = {"name": "hi", "model": "lstm-256", "steps": 1, "priority": 1, "arrival": arrival}
+    lo = {"name": "lo", "model": "lstm-512", "steps": 25, "arrival": arrival | {"rate_per_second": 1e4}}
+    data = {"chip": "column-npu-16k", "dispatch": "priority", "preemption": True, "jobs": [hi, lo]}
+    answer = saturate(data, bounds_ms={"hi": 0.05}, percentile=95, low=4e5, tolerance=0.1, most_requests=200_000)
+    assert answer.rate is not None
+    assert answer.fails_from is not None
+    assert answer.fails_from < 1.2 * answer.rate
