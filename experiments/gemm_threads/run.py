@@ -6,6 +6,7 @@ beside the best pair, which is the strong one. Plans are measured against every 
 in choosing the planner's parameters.
 
 Run `python experiments/gemm_threads/run.py` (some minutes); `--write` refreshes expected.md; pictures.py draws.
+`this_machine.py` sets predictions beside what numpy's BLAS takes on the machine at hand.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from __future__ import annotations
 import textwrap
 from dataclasses import dataclass
 
-from experiments.gemm_threads import beside, planners, sweep
+from experiments.gemm_threads import beside, measured, planners, sweep
 from experiments.gemm_threads.beside import Machines
 from experiments.gemm_threads.drawn import CHOOSE, DRAWS, HELD_OUT, drawn
 from experiments.gemm_threads.regret import Searched, searched
@@ -32,6 +33,7 @@ class Results:
     searched: the best weights of the six conditions of section 2, by the pairs among the candidates.
     reliefs: makespans and waits, by case and relief.
     machines: one LSTM on several machines.
+    measured: one thread, predicted and measured.
     """
 
     sweep: dict[str, dict[int, Ran]]
@@ -39,6 +41,7 @@ class Results:
     searched: dict[str, Searched]
     reliefs: dict[str, dict[str, tuple[int, int, int]]]
     machines: Machines
+    measured: list[measured.Row]
 
 
 def results(small: bool = False) -> Results:
@@ -56,6 +59,7 @@ def results(small: bool = False) -> Results:
         {mn: searched(choosing, 100 if small else TRIES, mn) for mn in ("blis", "all")},
         beside.reliefs(small),
         beside.machines(small),
+        measured.recorded(),
     )
 
 
@@ -69,6 +73,7 @@ def summary(of: Results) -> str:
         ("Regret of planners", planners.about(of.sets, of.searched), planners.table(of.sets, of.searched)),
         ("Reliefs", beside.ABOUT_RELIEFS, beside.relief_table(of.reliefs)),
         ("One LSTM on three kinds of machines", beside.ABOUT_MACHINES, beside.machine_table(of.machines)),
+        ("Beside a real machine", measured.ABOUT, measured.table(of.measured, "least", "10 %")),
     ]
     lines = ["# Threads along K for the products of an RNN", "", *textwrap.wrap(verdict(of), 120)]
     for title, about, table in sections:
