@@ -1,5 +1,6 @@
-"""Write the `--help` of every command and the table of `lstmsim validate` into README.md, and the tables of the flat
-program format into docs/program_format.md, each between its markers.
+"""Write the `--help` of every command and the table of `lstmsim validate` into README.md, its claims of the sources of
+mechanisms into docs/published.md, the tables of the flat program format into docs/program_format.md, each between its
+markers.
 
 `--check` only compares.
 """
@@ -7,16 +8,21 @@ program format into docs/program_format.md, each between its markers.
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from lstmsim.cli.group import COMMANDS, lstmsim
 from lstmsim.program.flat import FLAT_TABLES, FORMAT
 from lstmsim.program.flat_rows import LINKS, Link
+from lstmsim.validation.rows import ClaimRow, Validation
 from lstmsim.validation.run import validate
 from lstmsim.validation.text import readme_table
 
 README = Path(__file__).resolve().parents[1] / "README.md"
 FORMAT_PAGE = README.parent / "docs" / "program_format.md"
+PUBLISHED_PAGE = README.parent / "docs" / "published.md"
+#: Keys of claims begin so if their paper or patent describes a mechanism that is built here.
+SOURCES = ("patent-", "que-f", "renown-", "remarn-", "gale-", "yan-", "astitch-")
 
 
 def help_section() -> str:
@@ -35,9 +41,20 @@ def _block(line: str, text: str) -> str:
     return f"```text\n$ {line}\n{text}\n```"
 
 
-def validation_section() -> str:
-    """Give the results of a whole validation as a short table."""
-    return readme_table(validate())
+def validation_section(validation: Validation | None = None) -> str:
+    """Give the results of a whole validation as a short table; None: one that is made now."""
+    return readme_table(validation or validate())
+
+
+def claims_section(claims: Sequence[ClaimRow]) -> str:
+    """Give the claims of the sources of mechanisms as a table."""
+    lines = ["| claim | published | `lstmsim validate claims` prints | assumed, or why it is missing |"]
+    lines += ["| --- | --- | --- | --- |"]
+    for each in claims:
+        if each.key.startswith(SOURCES):
+            printed = f"{each.simulated} ({each.verdict})" if each.simulated else f"**{each.verdict}**"
+            lines.append(f"| `{each.key}` | {each.claim} | {printed} | {each.condition} |")
+    return "\n".join(lines)
 
 
 def with_help(readme: str) -> str:
@@ -45,9 +62,14 @@ def with_help(readme: str) -> str:
     return _between(readme, "help", help_section())
 
 
-def with_validation(readme: str) -> str:
-    """Give the README's text with the table of a validation made now between its markers."""
-    return _between(readme, "validation", validation_section())
+def with_validation(readme: str, validation: Validation | None = None) -> str:
+    """Give the README's text with the table of a validation between its markers; None: one that is made now."""
+    return _between(readme, "validation", validation_section(validation))
+
+
+def with_claims(page: str, claims: Sequence[ClaimRow]) -> str:
+    """Give the text of the page on published figures with the claims between its markers."""
+    return _between(page, "claims", claims_section(claims))
 
 
 def tables_section() -> str:
@@ -79,13 +101,15 @@ def _between(readme: str, name: str, section: str) -> str:
 
 
 def main() -> int:
-    """Write both files, or compare them; the exit code is 1 if `--check` shows that one is out of date."""
-    readme, page = README.read_text(encoding="utf-8"), FORMAT_PAGE.read_text(encoding="utf-8")
-    new = with_validation(with_help(readme)), with_tables(page)
+    """Write the files, or compare them; the exit code is 1 if `--check` shows that one is out of date."""
+    pages = README, FORMAT_PAGE, PUBLISHED_PAGE
+    readme, tables, figures = old = tuple(each.read_text(encoding="utf-8") for each in pages)
+    whole = validate()
+    new = with_validation(with_help(readme), whole), with_tables(tables), with_claims(figures, whole.claims)
     if "--check" in sys.argv[1:]:
-        return int((readme, page) != new)
-    README.write_text(new[0], encoding="utf-8")
-    FORMAT_PAGE.write_text(new[1], encoding="utf-8")
+        return int(old != new)
+    for page, text in zip(pages, new, strict=True):
+        page.write_text(text, encoding="utf-8")
     return 0
 
 
