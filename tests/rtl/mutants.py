@@ -100,7 +100,7 @@ MUTANTS = (
     ),
     Mutant(
         "npu_issue.v",
-        ">= B_FRAMES[(CORE*JOBS+j)*B_FRAMES_B +: B_FRAMES_B];",
+        ">= B_FRAMES[(CORE*JOBS+job)*B_FRAMES_B +: B_FRAMES_B];",
         "> 0;",
         "backward_alone",
     ),

@@ -27,7 +27,7 @@ _RESET = """
       host.due = 0;
       host.settled = 0;
       host.posted = 0;
-      host.frames_posted = 0;
+      host.counts = 0;
     end
   always @(posedge clock)
     if (again) begin

@@ -80,9 +80,11 @@ The control store (sizes, rows of models, jobs) is in `rtl/npu_config.vh`, not o
 _HOST = """\
 * It writes the memories by the bus, during the reset or later. A line of `data/*.hex` is such a write: address and
   data, in hexadecimal. Weights and frames are in their memories before their job reads them.
-* It counts `jobs_posted` up: the jobs of the table below, in its order, at any cycles. It counts up the frames of each
-  job in `frames_posted` (job 0 lowest), in any order among jobs. Both only rise.
-* It takes h from the outputs `h_...`, which it cannot hold up; a bit of `jobs_ended` rises when a job has finished.
+* It counts `jobs_posted` up: the jobs of the table below, in its order, at any cycles. It counts the frames of each
+  job, in any order among jobs. Both only rise. For each context (lowest first) the chip names a job in `frames_job`,
+  and the host gives in the same cycle the count of this job in `frames_posted`: a choice without a register.
+* It takes h from the outputs `h_...`, which it cannot hold up. A bit of `jobs_ended` is high in the cycle in which a
+  job has finished in this context; `ended_job` says which.
 * Each job runs once. A reset of one cycle, with both counts at 0, begins anew, also in the middle of a run; the
   memories keep what was written. So a host with further input writes frames into the same places and posts the jobs
   again."""
@@ -130,17 +132,20 @@ def _job_cells(job: Job, number: int, models: Sequence[str]) -> list[object]:
 def _ports(design: Design) -> Iterator[Sequence[object]]:
     """The ports of the top module."""
     wide = widths(design)
-    jobs, memories = len(design.jobs), sum(len(plan.memories) for plan in design.cores)
+    contexts = len(design.cores) << wide["W_THREAD"]
+    memories = sum(len(plan.memories) for plan in design.cores)
     most = max(plan.core.tail_width for plan in design.cores) * design.precision.vector_bits
     yield "`clock`, `reset`", "1, 1", "inputs"
     yield "`jobs_posted`", wide["W_JOBS"], "input: how many jobs the host has posted; a job is there in the next cycle"
+    yield "`frames_job`", f"{contexts} x {wide['W_JOB']}", "output: the job that has a context in the next cycle"
     yield (
         "`frames_posted`",
-        f"{jobs} x {wide['W_STEP']}",
-        "input: how many frames of each job are there from the next cycle on",
+        f"{contexts} x {wide['W_STEP']}",
+        "input: how many frames of that job are there from the next cycle on",
     )
     yield "`host_write`, `host_address`, `host_data`", "1, 32, 32", "inputs: the host's bus, a word a cycle"
-    yield "`jobs_ended`", jobs, "output: which jobs have finished"
+    yield "`jobs_ended`", contexts, "output: by context, whether a job has finished there in this cycle"
+    yield "`ended_job`", f"{contexts} x {wide['W_JOB']}", "output: which job that is"
     yield (
         "`h_valid`",
         memories,

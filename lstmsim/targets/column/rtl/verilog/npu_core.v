@@ -18,8 +18,8 @@ module npu_core (
   input wire [THREADS*W_JOB-1:0] admit_job;
   // Contexts whose jobs finish in the next cycle.
   output wire [THREADS-1:0] ended;
-  // How many frames of each job are there.
-  input wire [JOBS*W_STEP-1:0] frames_posted;
+  // How many frames are there, by context, of the job that has it in the next cycle.
+  input wire [THREADS*W_STEP-1:0] frames_posted;
   input wire host_write;
   input wire [31:0] host_address;
   input wire [31:0] host_data;

@@ -33,7 +33,8 @@ module npu_issue (
   input wire [THREADS*W_JOB-1:0] admit_job;
   // The contexts whose jobs finish in the next cycle.
   input wire [THREADS-1:0] ended;
-  input wire [JOBS*W_STEP-1:0] frames_posted;
+  // How many frames are there, by context, of the job that has it in the next cycle.
+  input wire [THREADS*W_STEP-1:0] frames_posted;
   // What becomes visible in the next cycle, by output.
   input wire [OUTPUTS-1:0] w_valid;
   input wire [OUTPUTS*W_THREAD-1:0] w_thread;
@@ -91,17 +92,13 @@ module npu_issue (
   // How each job begins: constant, because a thread that takes a job must know two of its tiles at once.
   localparam W_BEGIN = 2 * (W_TILE + W_BLOCK_WORD + W_WAITS) + W_PLACE + 2;
   localparam [JOBS*B_WORD_B-1:0] BEGINS = B_PART[CORE*JOBS*B_WORD_B +: JOBS*B_WORD_B];
-  // The first tile waits for its frame, if for anything: nothing of the job is visible yet.
-  reg [JOBS-1:0] first_ready;
-  integer j;
-  always @*
-    for (j = 0; j < JOBS; j = j + 1)
-      first_ready[j] = frames_posted[j*W_STEP +: W_STEP] >= B_FRAMES[(CORE*JOBS+j)*B_FRAMES_B +: B_FRAMES_B];
-
   genvar t;
   generate
     for (t = 0; t < THREADS; t = t + 1) begin : threads
       wire [W_JOB-1:0] job = admit_job[t*W_JOB +: W_JOB];
+      // The first tile waits for its frame, if for anything: nothing of the job is visible yet.
+      wire [W_STEP-1:0] frames = frames_posted[t*W_STEP +: W_STEP];
+      wire first_ready = frames >= B_FRAMES[(CORE*JOBS+job)*B_FRAMES_B +: B_FRAMES_B];
       wire [W_TILE+W_BLOCK_WORD-1:0] first;
       wire [W_WAITS-1:0] first_waits;
       wire [W_TILE+W_BLOCK_WORD-1:0] second;
@@ -112,9 +109,9 @@ module npu_issue (
       assign {first, first_waits, second, second_waits, third_place, single, couple} = BEGINS[job*B_WORD_B +: W_BEGIN];
       npu_thread #(.CORE(CORE), .THREAD(t)) thread (
         .clock(clock), .reset(reset),
-        .admit(admit[t]), .admit_job(job), .first(first), .first_waits(first_waits), .first_ready(first_ready[job]),
+        .admit(admit[t]), .admit_job(job), .first(first), .first_waits(first_waits), .first_ready(first_ready),
         .second(second), .second_waits(second_waits), .third_place(third_place), .single(single), .couple(couple),
-        .ended(ended[t]), .frames_posted(frames_posted),
+        .ended(ended[t]), .frames(frames),
         .w_valid(w_valid), .w_thread(w_thread), .w_counter(w_counter), .w_units(w_units), .w_last(w_last),
         .f_valid(f_valid), .f_thread(f_thread),
         .grant(grant[t]), .may(may[t]), .hazard(hazard[t]), .backpressure(backpressure[t]), .no_frame(no_frame[t]),

@@ -9,7 +9,7 @@
 module npu_thread (
   clock, reset,
   admit, admit_job, first, first_waits, first_ready, second, second_waits, third_place, single, couple, ended,
-  frames_posted,
+  frames,
   w_valid, w_thread, w_counter, w_units, w_last,
   f_valid, f_thread,
   grant, may, hazard, backpressure, no_frame, draining, tile, block_word
@@ -36,7 +36,8 @@ module npu_thread (
   input wire single;
   input wire couple;
   input wire ended;
-  input wire [JOBS*W_STEP-1:0] frames_posted;
+  // How many frames are there of the job that has the context in the next cycle.
+  input wire [W_STEP-1:0] frames;
   input wire [OUTPUTS-1:0] w_valid;
   input wire [OUTPUTS*W_THREAD-1:0] w_thread;
   input wire [OUTPUTS*W_COUNTER-1:0] w_counter;
@@ -150,10 +151,6 @@ module npu_thread (
       assign units_visible[c*UNIT_B +: UNIT_B] = part_wide;
     end
   endgenerate
-  wire [W_STEP-1:0] frames;
-  npu_choose #(.WIDTH(W_STEP), .COUNT(JOBS), .INDEX(W_JOB)) frames_of_job (
-    .words(frames_posted), .index(job), .word(frames)
-  );
 
   function all_there(
     input [W_WAITS-1:0] wanted, input [W_STEP-1:0] frames_there, input [MOST_COUNTERS*STEP_B-1:0] steps_there,

@@ -2,7 +2,8 @@
 `default_nettype none
 
 module npu_top (
-  clock, reset, jobs_posted, frames_posted, jobs_ended, host_write, host_address, host_data,
+  clock, reset, jobs_posted, frames_job, frames_posted, jobs_ended, ended_job,
+  host_write, host_address, host_data,
   h_valid, h_job, h_row, h_step, h_unit, h_count, h_word
 );
   `include "npu_top.vh"
@@ -11,12 +12,17 @@ module npu_top (
   input wire clock;
   // Synchronous, and high in the cycle before cycle 0.
   input wire reset;
-  // How many jobs, and of each job how many frames, the host has posted. A job that is counted in cycle a - 1 may issue
-  // in cycle a, and so may a tile of a frame that is counted then.
+  // How many jobs the host has posted, and how many frames of some of them: of each context the chip names the job that
+  // has it in the next cycle, and the host says in the same cycle how many frames of this job are there. A job that is
+  // counted in cycle a - 1 may issue in cycle a, and so may a tile of a frame that is counted then. Contexts are side
+  // by side, those of core c from c * STRIDE on.
+  localparam CONTEXTS = CORES * STRIDE;
   input wire [W_JOBS-1:0] jobs_posted;
-  input wire [JOBS*W_STEP-1:0] frames_posted;
-  // Jobs that have finished.
-  output reg [JOBS-1:0] jobs_ended;
+  output reg [CONTEXTS*W_JOB-1:0] frames_job;
+  input wire [CONTEXTS*W_STEP-1:0] frames_posted;
+  // In this cycle the job `ended_job` has finished in a context.
+  output reg [CONTEXTS-1:0] jobs_ended;
+  output reg [CONTEXTS*W_JOB-1:0] ended_job;
   // The host's bus: it fills the memories, a word a cycle.
   input wire host_write;
   input wire [31:0] host_address;
@@ -44,9 +50,9 @@ module npu_top (
   output wire [MEMORIES*W_UNIT-1:0] h_count;
   output wire [MEMORIES*MOST_Y-1:0] h_word;
 
-  wire [CORES*STRIDE-1:0] ended;
-  wire [CORES*STRIDE-1:0] admit;
-  wire [CORES*STRIDE*W_JOB-1:0] admit_job;
+  wire [CONTEXTS-1:0] ended;
+  wire [CONTEXTS-1:0] admit;
+  wire [CONTEXTS*W_JOB-1:0] admit_job;
 
   npu_dispatch dispatch (
     .clock(clock), .reset(reset), .jobs_posted(jobs_posted), .ended(ended), .admit(admit), .admit_job(admit_job)
@@ -68,7 +74,7 @@ module npu_top (
         npu_core #(.CORE(g)) core (
           .clock(clock), .reset(reset),
           .admit(admit[g*STRIDE +: THREADS]), .admit_job(admit_job[g*STRIDE*W_JOB +: THREADS*W_JOB]),
-          .ended(ended[g*STRIDE +: THREADS]), .frames_posted(frames_posted),
+          .ended(ended[g*STRIDE +: THREADS]), .frames_posted(frames_posted[g*STRIDE*W_STEP +: THREADS*W_STEP]),
           .host_write(host_write), .host_address(host_address), .host_data(host_data),
           .h_valid(h_valid[FIRST +: OUTPUTS]), .h_job(h_job[FIRST*W_JOB +: OUTPUTS*W_JOB]),
           .h_row(h_row[FIRST*W_ROW +: OUTPUTS*W_ROW]), .h_step(h_step[FIRST*W_STEP +: OUTPUTS*W_STEP]),
@@ -87,14 +93,17 @@ module npu_top (
   endgenerate
 
   // Whose job is in a context is known when it takes it.
-  reg [CORES*STRIDE*W_JOB-1:0] job;
+  reg [CONTEXTS*W_JOB-1:0] job;
   integer c;
+  always @* begin
+    frames_job = job;
+    for (c = 0; c < CONTEXTS; c = c + 1)
+      if (admit[c]) frames_job[c*W_JOB +: W_JOB] = admit_job[c*W_JOB +: W_JOB];
+  end
   always @(posedge clock) begin
-    for (c = 0; c < CORES * STRIDE; c = c + 1) begin
-      if (ended[c] && !reset) jobs_ended[job[c*W_JOB +: W_JOB]] <= 1'b1;
-      if (admit[c]) job[c*W_JOB +: W_JOB] <= admit_job[c*W_JOB +: W_JOB];
-    end
-    if (reset) jobs_ended <= 0;
+    job <= frames_job;
+    jobs_ended <= reset ? {CONTEXTS{1'b0}} : ended;
+    ended_job <= job;
   end
 endmodule
 

@@ -1,4 +1,5 @@
-// Widths of the words that threads, loop nests and the issue logic give each other. What a module reads of it goes into npu_<module>.vh.
+// Widths of the words that threads, loop nests and the issue logic give each other. What a module reads of it goes
+// into npu_<module>.vh.
 
 // The tile that issues: the fields of o_*, without valid and thread, in their order.
 localparam W_TILE = W_JOB + W_ROW + W_READ + W_STEP + W_BLOCK + W_GROUP + W_WEIGHT + W_FRAME + W_ELEMENT + W_UNIT

@@ -1,17 +1,27 @@
-// A host: it fills the memories from data/*.hex by the host's bus, and then posts jobs and frames at their cycles.
+// A host: it fills the memories from data/*.hex by the host's bus, and then posts jobs and frames at their cycles. It
+// counts the frames of all jobs, and tells the chip those of the jobs that the chip names.
 `default_nettype none
 
-module npu_host (clock, loaded, jobs_posted, frames_posted, host_write, host_address, host_data);
+module npu_host (clock, loaded, jobs_posted, frames_job, frames_posted, host_write, host_address, host_data);
   `include "npu_config.vh"
+  localparam CONTEXTS = CORES << W_THREAD;
 
   input wire clock;
   // The memories are filled: the next edge begins cycle -1.
   output reg loaded;
   output reg [W_JOBS-1:0] jobs_posted;
-  output reg [JOBS*W_STEP-1:0] frames_posted;
+  input wire [CONTEXTS*W_JOB-1:0] frames_job;
+  output reg [CONTEXTS*W_STEP-1:0] frames_posted;
   output reg host_write;
   output reg [31:0] host_address;
   output reg [31:0] host_data;
+
+  // The frames that are there of each job.
+  reg [JOBS*W_STEP-1:0] counts;
+  integer c;
+  always @*
+    for (c = 0; c < CONTEXTS; c = c + 1)
+      frames_posted[c*W_STEP +: W_STEP] = counts[frames_job[c*W_JOB +: W_JOB]*W_STEP +: W_STEP];
 
   integer file;
   integer files_read;
@@ -71,7 +81,7 @@ module npu_host (clock, loaded, jobs_posted, frames_posted, host_write, host_add
       while (posted < JOBS && arrival_of(posted) <= now + 1) begin
         frames[posted] = interval_of(posted) == 0 ? steps_of(posted) : 1;
         next_frame[posted] = arrival_of(posted) + interval_of(posted);
-        frames_posted[posted*W_STEP +: W_STEP] <= frames[posted];
+        counts[posted*W_STEP +: W_STEP] <= frames[posted];
         posted = posted + 1;
       end
       jobs_posted <= posted;
@@ -81,7 +91,7 @@ module npu_host (clock, loaded, jobs_posted, frames_posted, host_write, host_add
           if (next_frame[j] <= now + 1) begin
             frames[j] = frames[j] + 1;
             next_frame[j] = next_frame[j] + interval_of(j);
-            frames_posted[j*W_STEP +: W_STEP] <= frames[j];
+            counts[j*W_STEP +: W_STEP] <= frames[j];
           end
           if (frames[j] < steps_of(j) && next_frame[j] < due) due = next_frame[j];
         end else if (j == settled) settled = settled + 1;
@@ -104,7 +114,7 @@ module npu_host (clock, loaded, jobs_posted, frames_posted, host_write, host_add
     loaded = 1'b0;
 `endif
     jobs_posted = 0;
-    frames_posted = 0;
+    counts = 0;
     host_write = 1'b0;
     host_address = 0;
     host_data = 0;

@@ -13,8 +13,10 @@ module npu_tb;
   reg reset;
   wire loaded;
   wire [W_JOBS-1:0] jobs_posted;
-  wire [JOBS*W_STEP-1:0] frames_posted;
-  wire [JOBS-1:0] jobs_ended;
+  wire [CONTEXTS*W_JOB-1:0] frames_job;
+  wire [CONTEXTS*W_STEP-1:0] frames_posted;
+  wire [CONTEXTS-1:0] jobs_ended;
+  wire [CONTEXTS*W_JOB-1:0] ended_job;
   wire host_write;
   wire [31:0] host_address;
   wire [31:0] host_data;
@@ -41,11 +43,12 @@ module npu_tb;
   wire [MEMORIES*MOST_Y-1:0] h_word;
 
   npu_host host (
-    .clock(clock), .loaded(loaded), .jobs_posted(jobs_posted), .frames_posted(frames_posted), .host_write(host_write),
-    .host_address(host_address), .host_data(host_data)
+    .clock(clock), .loaded(loaded), .jobs_posted(jobs_posted), .frames_job(frames_job), .frames_posted(frames_posted),
+    .host_write(host_write), .host_address(host_address), .host_data(host_data)
   );
   npu_top dut (
-    .clock(clock), .reset(reset), .jobs_posted(jobs_posted), .frames_posted(frames_posted), .jobs_ended(jobs_ended),
+    .clock(clock), .reset(reset), .jobs_posted(jobs_posted), .frames_job(frames_job),
+    .frames_posted(frames_posted), .jobs_ended(jobs_ended), .ended_job(ended_job),
     .host_write(host_write), .host_address(host_address), .host_data(host_data),
     .h_valid(h_valid), .h_job(h_job), .h_row(h_row), .h_step(h_step), .h_unit(h_unit), .h_count(h_count),
     .h_word(h_word)
@@ -87,7 +90,6 @@ module npu_tb;
   // What was known in the cycle before of this one.
   reg [CONTEXTS-1:0] admit;
   reg [CONTEXTS*W_JOB-1:0] admit_job;
-  reg [JOBS-1:0] ended_before;
   reg [MEMORIES-1:0] seen_valid;
   reg [MEMORIES*W_JOB-1:0] seen_job;
   reg [MEMORIES*W_ROW-1:0] seen_row;
@@ -98,7 +100,6 @@ module npu_tb;
   always @(posedge clock) begin
     admit <= dut.admit;
     admit_job <= dut.admit_job;
-    ended_before <= jobs_ended;
     seen_valid <= h_valid;
     seen_job <= h_job;
     seen_row <= h_row;
@@ -165,20 +166,16 @@ module npu_tb;
     end
   endtask
 
-  // The context that each job has taken.
-  integer context_of [0:JOBS-1];
   integer c;
-  integer j;
 
   task log_ends;
     // In the order of contexts.
     for (c = 0; c < CONTEXTS; c = c + 1)
-      for (j = 0; j < JOBS; j = j + 1)
-        if (jobs_ended[j] && !ended_before[j] && context_of[j] == c) begin
-          $fwrite(log_file, "F %0d %0d", cycle, j);
-          end_line(c / STRIDE);
-          ended_jobs = ended_jobs + 1;
-        end
+      if (jobs_ended[c]) begin
+        $fwrite(log_file, "F %0d %0d", cycle, ended_job[c*W_JOB +: W_JOB]);
+        end_line(c / STRIDE);
+        ended_jobs = ended_jobs + 1;
+      end
   endtask
 
   integer last;
@@ -196,7 +193,6 @@ module npu_tb;
           last = job_of(best);
           $fwrite(log_file, "A %0d %0d %0d", cycle, best % STRIDE, last);
           end_line(best / STRIDE);
-          context_of[last] = best;
         end
       end
     end
