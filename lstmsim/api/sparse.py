@@ -196,7 +196,7 @@ def _report(
     about: where the matrix is from.
     """
     if found is not None:
-        asked = replace(asked, task=replace(asked.task, options=found[1].best.options))
+        asked = replace(asked, task=replace(asked.task, options={**asked.task.options, **found[1].chosen}))
     kernels, chip, task = asked.kernels, asked.chip, asked.task
     ran = simulated(asked, task) if found is None else found[0]
     remarks = (*ran.said, *ran.work.remarks, *_few_blocks(ran.figures))

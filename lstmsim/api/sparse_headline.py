@@ -68,7 +68,8 @@ def _verdict(dense: _Way, sparse: _Way) -> str:
     if dense.cycles == sparse.cycles:
         return f"dense and sparse are equally fast here: {dense.cycles:,} cycles without launches ({names})"
     if dense.cycles < sparse.cycles and dense.note:
-        return f"whether dense is faster here cannot be told: {cycles} without launches, but it has {dense.note}"
+        part = f"for another amount of work: {dense.note}"
+        return f"whether dense is faster here cannot be told: it takes {cycles} without launches, but {part}"
     won, lost = sorted((dense, sparse), key=lambda way: way.cycles)
     text = (
         f"{'dense' if won is dense else 'sparse'} is faster here: {cycles} without launches ({won.name}; {lost.name})"

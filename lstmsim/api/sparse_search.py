@@ -57,6 +57,12 @@ class Search:
         return min(alike, key=_cycles)
 
     @property
+    def chosen(self) -> dict[str, Any]:
+        """What was chosen: parameters that differ from those of the first setting, or that a rule would choose."""
+        first = self.first.options
+        return {name: each for name, each in self.best.options.items() if each != first[name] or name in self.by_rule}
+
+    @property
     def refused(self) -> int:
         """How many settings do not fit the product or the chip."""
         return sum(each.cycles is None for each in self.tried)

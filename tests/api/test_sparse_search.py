@@ -86,3 +86,13 @@ def test_the_setting_that_a_study_once_missed_is_left_behind() -> None:
 def test_a_search_without_a_choice_is_refused(method: str, options: dict[str, Any]) -> None:
     with pytest.raises(InputError, match="has no parameter left whose values could be searched"):
         ran(method, options)
+
+
+def test_what_stands_beside_a_search_has_its_setting() -> None:
+    report = lstmsim.run_sparse(MATRIX, "spmm", columns=8, chip="edge", best=True, ablate=True)
+    chosen = found(report).chosen
+    assert chosen
+    assert report.ablations[0].figures is not None
+    # the first row has the mechanisms on, and what was chosen
+    assert report.ablations[0].figures.options.items() >= chosen.items()
+    assert report.figures.options.items() >= dict(found(report).best.options).items()

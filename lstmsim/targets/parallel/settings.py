@@ -26,6 +26,8 @@ _ALONE: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
         "warps": (1, 2, 4, 8),
         "k_tile": (8, 16, 32, 64),
         "align": ("reverse", "none", "pad"),
+        "fetch": ("needed", "all"),
+        "share": (False, True),
         "blocks": (),
     },
     "spmv": {"warps": (1, 2, 4, 8), "dispatch": _DISPATCH, "align": ("reverse", "none")},
