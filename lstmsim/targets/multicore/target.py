@@ -36,7 +36,8 @@ class _MulticoreTarget(MulticoreEntries, Target):
         ),
         assumed=(
             "the planner of threads, which is a reconstruction: the patent names conditions and gives no formula",
-            "handovers, barriers, packing, activations and the cost of a micro-kernel's call",
+            "handovers, barriers, activations and the cost of a micro-kernel's call",
+            "packing, as measured on a Zen 4",
             "no TLB, no prefetchers as units, no sharing of a last-level cache's rate, no SMT, one clock",
             "numbers of jobs, which are timed and not computed",
         ),
