@@ -38,7 +38,7 @@ def main(name: str | None = None) -> None:
     size.add_argument("--write", action="store_true", help="refresh expected.md")
     arguments = parser.parse_args()
     chosen = name or arguments.experiment
-    with _readers_may_leave():
+    with readers_may_leave():
         text = load(chosen).text(arguments.small)
         if arguments.write:
             (HERE / chosen / "expected.md").write_text(text, encoding="utf-8")
@@ -55,13 +55,13 @@ def draw(name: str) -> None:
     parser.add_argument("folder", metavar="FOLDER", type=Path, help="where the files go; made if it is not there")
     folder = parser.parse_args().folder
     folder.mkdir(parents=True, exist_ok=True)
-    with _readers_may_leave():
+    with readers_may_leave():
         for path in module.draw(folder):
             print(f"wrote {path}")
 
 
 @contextmanager
-def _readers_may_leave() -> Iterator[None]:
+def readers_may_leave() -> Iterator[None]:
     """End quietly where a reader of the output, like `head`, has seen enough."""
     try:
         yield

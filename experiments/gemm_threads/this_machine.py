@@ -111,4 +111,8 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--small", action="store_true", help="three products, in a few seconds")
-    print(text(parser.parse_args().small))
+    small = parser.parse_args().small
+    from experiments.run import readers_may_leave
+
+    with readers_may_leave():
+        print(text(small))

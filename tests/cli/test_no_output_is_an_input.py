@@ -68,7 +68,7 @@ OTHERS = {
         "--policies",
     ),
     *("--kernel", "--method", "--side", "--chip-set", "--prune-by"),
-    *("--model", "--product", "--caches", "--relief", "--cut", "--threads"),
+    *("--model", "--product", "--caches", "--packed", "--relief", "--cut", "--threads"),
     *("--size", "--modes", "--mode"),
     *("--placements", "--loads", "--dask", "--shard", "--cores", "--name", "--licence"),
     *("--plot-kind", "--plot-objectives", "--objectives", "--heads", "--percentile"),
