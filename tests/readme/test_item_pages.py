@@ -9,7 +9,12 @@ import pytest
 
 HOME = Path(__file__).resolve().parents[2]
 #: A page -> how many items each of its sources has.
-PAGES = {"sparse_items.md": {"000": 36, "002": 18}, "gemm_items.md": {"001": 14}, "fusion_items.md": {"003": 23}}
+PAGES = {
+    "sparse_items.md": {"000": 36, "002": 18},
+    "gemm_items.md": {"001": 14},
+    "fusion_items.md": {"003": 23},
+    "npu_items.md": {"004": 18},
+}
 TEXTS = {name: (HOME / "docs" / name).read_text(encoding="utf-8") for name in PAGES if (HOME / "docs" / name).is_file()}
 
 pytestmark = [
