@@ -73,8 +73,7 @@ class Run:
     def operations(self) -> int:
         """How many operations the trace has a row for."""
         return sum(
-            sum(len(phase.body.operations) * phase.repeat for phase in task.variants[0][1])
-            for task in self.program.tasks
+            sum(phase.body.size * phase.repeat for phase in task.variants[0][1]) for task in self.program.tasks
         )
 
     @cached_property

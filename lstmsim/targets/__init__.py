@@ -10,10 +10,15 @@ from collections.abc import Hashable, Sequence
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.program.program import Program
+from lstmsim.program.tabled import TabledProgram
 from lstmsim.targets.registry import target_of
+from lstmsim.targets.sizes import MAX_REMEMBERED, MAX_STEP_OPERATIONS, remembered_fault
 from lstmsim.workload.scenario import Chip, Job
 
 __all__ = ["lower", "refusals"]
+
+#: No job of so few steps has more operations than an engine remembers.
+_SHORT = MAX_REMEMBERED // MAX_STEP_OPERATIONS
 
 
 def lower(chip: Chip, jobs: Sequence[Job], *, templates: bool = False) -> Program:
@@ -29,7 +34,22 @@ def lower(chip: Chip, jobs: Sequence[Job], *, templates: bool = False) -> Progra
     >>> len(lower(ColumnNpu("c", 260, (ColumnCore(npe=64, ep=4, vp=16),)), []).cores)
     1
     """
-    return target_of(chip.kind).lower(chip, jobs, templates=templates)
+    program = target_of(chip.kind).lower(chip, jobs, templates=templates)
+    _check_remembered(program, jobs)
+    return program
+
+
+def _check_remembered(program: Program, jobs: Sequence[Job]) -> None:
+    """`InputError` for a job whose later phases look back at more operations than an engine remembers."""
+    if isinstance(program, TabledProgram) or max((job.steps for job in jobs), default=0) <= _SHORT:
+        return
+    seen: set[int] = set()
+    for job, task in zip(jobs, program.tasks, strict=True):
+        for phases in (*(each for _, each in task.variants), *(each.phases for each in task.wide)):
+            fault = "" if id(phases) in seen else remembered_fault(phases)
+            seen.add(id(phases))
+            if fault:
+                raise InputError(Mistake(f"job {job.name}: steps", fault))
 
 
 def refusals(chip: Chip, jobs: Sequence[Job]) -> tuple[Mistake, ...]:

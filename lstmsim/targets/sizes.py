@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["MAX_JOB_OPERATIONS", "MAX_OPERATIONS", "MAX_STEP_OPERATIONS", "PerStep", "Tally", "TooLarge", "way_out"]
+from lstmsim.program.program import Phase
+
+__all__ = [
+    "MAX_OPERATIONS",
+    "MAX_REMEMBERED",
+    "MAX_STEP_OPERATIONS",
+    "PerStep",
+    "Tally",
+    "TooLarge",
+    "remembered_fault",
+    "way_out",
+]
 
 #: Most operations of one step: a program holds them one by one.
 MAX_STEP_OPERATIONS = 500_000
-#: Most operations of one job. Where a later phase looks back at all of them, a thread remembers 8 bytes of each.
-MAX_JOB_OPERATIONS = 20_000_000
-#: Most operations of a scenario: ten seconds to some minutes for the fast engine.
+#: Most operations of a scenario, and so of one job: ten seconds to some minutes for the fast engine.
 MAX_OPERATIONS = 2_000_000_000
+#: Most operations of a job whose starts a thread remembers, 8 bytes each, because later phases look back at them.
+MAX_REMEMBERED = 2**27
 
 _RHYTHM = "fewer steps show the same rhythm"
 
@@ -92,8 +103,8 @@ class Tally:
         exact: gives the steps of all jobs together, if not all jobs have the most; called only if it matters.
         """
         most = each.most * steps
-        if most > MAX_JOB_OPERATIONS * each.packed:
-            text = f"takes up to {most:,} operations on this chip, a job may have {MAX_JOB_OPERATIONS * each.packed:,}"
+        if most > MAX_OPERATIONS:
+            text = f"takes up to {most:,} operations on this chip, a job may have {MAX_OPERATIONS:,}"
             return TooLarge("job", f"{text}; {_RHYTHM}")
         before, self.total = self.total, self.total + most * count
         if self.total > MAX_OPERATIONS >= before and exact is not None:
@@ -106,3 +117,22 @@ class Tally:
             text = f"this job and those before it take up to {self.total:,} operations on this chip"
             return TooLarge("all", f"{text}, more than {MAX_OPERATIONS:,}: too many to simulate; {_RHYTHM}")
         return None
+
+
+def remembered_fault(phases: Sequence[Phase]) -> str:
+    """Say that the later phases of a job look back at more operations than a thread remembers; empty if they do not.
+
+    phases: of the job on one kind of core.
+
+    >>> from lstmsim.program.program import Body, Dependence, Operation
+    >>> body = Body((Operation(0),))
+    >>> later = Body((Operation(0, needs=(Dependence(0, 1, phase=0),)),))
+    >>> remembered_fault([Phase(body, 2**28), Phase(later, 1)])[:59]
+    'its later phases look back at 268,435,456 operations, and a'
+    """
+    looked_at = {need.phase for each in phases for one in each.body.operations for need in one.needs} - {None}
+    sizes = [phases[number].repeat * len(phases[number].body.operations) for number in looked_at if number is not None]
+    if sum(sizes) <= MAX_REMEMBERED:
+        return ""
+    text = f"its later phases look back at {sum(sizes):,} operations, and a thread remembers {MAX_REMEMBERED:,}"
+    return f"{text}; {_RHYTHM}"

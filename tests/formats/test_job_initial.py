@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 
 import lstmsim as api
 from lstmsim.errors import InputError
+from lstmsim.formats.scenario.job_initial import Initials
 from lstmsim.formats.scenario.model_writer import write_model_file
 from lstmsim.formats.scenario.numbers import job_data
 from lstmsim.formats.scenario.requests import load_requests
@@ -214,3 +217,20 @@ def test_jobs_that_follow_others_are_offered_as_often_as_those() -> None:
 def test_a_search_finds_the_jobs_of_each_model_by_themselves() -> None:
     data = chain(model=model("lstm", name="other"))
     assert api.search(data, npe=64).mix is not None
+
+
+def test_a_chain_is_not_walked_from_its_start_for_each_of_its_jobs(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    plain = Initials.follows
+
+    def follows(self: Initials, index: int) -> int | None:
+        asked.append(index)
+        return plain(self, index)
+
+    monkeypatch.setattr(Initials, "follows", follows)
+    jobs = [{"name": f"j{index}", "model": "lstm-256", "steps": 1} for index in range(100)]
+    for before, job in pairwise(jobs):
+        job["initial"] = before["name"]
+    scenario = load_scenario({"chip": "column-npu-16k", "jobs": jobs})
+    assert [job.after for job in scenario.jobs] == [None, *range(99)]
+    assert max(Counter(asked).values()) < 8

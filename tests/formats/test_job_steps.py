@@ -125,21 +125,19 @@ def test_rates_change_beside_drawn_steps() -> None:
 
 
 def test_sizes_count_what_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    job = entry({"kind": "list", "values": [1, 1000], "weights": [99, 1]}, 20)
+    job = entry({"kind": "list", "values": [1, 8], "weights": [99, 1]}, 20)
     scenario = load_scenario({"chip": CHIP, "jobs": [job]})
     step = target_of("column-npu").per_step(scenario.chip.cores, scenario.jobs[0].model).most
     most = step * sum(each.steps for each in scenario.jobs)
-    assert most < step * 20 * 1000
+    assert most < step * 20 * 8
     monkeypatch.setattr(sizes, "MAX_OPERATIONS", most)
     steps_of(job)
     with pytest.raises(InputError, match=r"jobs\.1\.count: this job and those before it take up to"):
         steps_of(job, {"model": {**MODEL, "steps": 1}, "count": 1})
     with pytest.raises(InputError, match=r"jobs\.0\.steps: this job and those before it take up to"):
-        steps_of(entry(1000, 20))
-    monkeypatch.setattr(sizes, "MAX_JOB_OPERATIONS", step * 999)
-    with pytest.raises(
-        InputError, match=rf"jobs\.0\.steps: takes up to {step * 1000:,} .* a job may have {step * 999:,}"
-    ):
+        steps_of(entry(8, 20))
+    monkeypatch.setattr(sizes, "MAX_OPERATIONS", step * 7)
+    with pytest.raises(InputError, match=rf"jobs\.0\.steps: takes up to {step * 8:,} .* a job may have {step * 7:,}"):
         steps_of(job)
 
 

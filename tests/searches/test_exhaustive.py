@@ -185,7 +185,7 @@ def test_too_large_is_told_from_impossible() -> None:
     narrow = score_of(long, lambda: None)(1, 4)
     assert isinstance(narrow, Refused)
     assert narrow.too_large
-    assert "operations on this chip, a job may have 20,000,000" in narrow.reason
+    assert "operations on this chip, a job may have 2,000,000,000" in narrow.reason
     few_rows = score_of(long, lambda: None)(1, 3)
     assert isinstance(few_rows, Refused)
     assert not few_rows.too_large

@@ -264,11 +264,12 @@ def tenant_offers(
     """
     offers: dict[str, Offer] = {}
     initials = Initials(arrivals.document, order.jobs, [job.name for job in jobs], [])
+    firsts: list[int] = []
     for index, (entry, job) in enumerate(zip(order.jobs, jobs, strict=True)):
-        lengths, comes = steps.shares(index), index
-        while (before := initials.follows(comes)) is not None:
-            # jobs come as often as the jobs that they follow
-            comes = before
+        lengths, before = steps.shares(index), initials.follows(index)
+        # jobs come as often as the jobs that they follow, which stand before them in the file
+        comes = index if before is None else firsts[before]
+        firsts.append(comes)
         offer = replace(
             arrivals.offer(comes, order.jobs[comes]), entry=job.tenant, lengths=lengths, requests=counts[index]
         )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 
 from lstmsim.program.program import Body, Core, Dependence, Operation, Phase, Program, Unit
+from lstmsim.program.rows import Name, rows_of
 from lstmsim.targets.assembly import Parts, assemble
 from lstmsim.targets.row.cells import PROGRAMS
 from lstmsim.targets.row.core import RowCore
@@ -116,7 +117,15 @@ def _phase(core: RowCore, block: Block, number: int, earlier: Earlier, kind: tup
         gap = timer.trailing[UNITS.index(name)] if name in UNITS else 0
         one = _Earlier(number, block, written, gap)
         earlier[name] = earlier[name].and_then(one) if name in earlier else _Writers(one, {_kind(block): one})
-    return Phase(Body(tuple(operations)), block.repeat, block.mirrored, block.first_step)
+    # As rows a body takes a third of the memory, and no engine looks at its operations.
+    body = Body.of_rows(rows_of(operations), [_name(each.label, each.place) for each in operations])
+    return Phase(body, block.repeat, block.mirrored, block.first_step)
+
+
+@lru_cache(maxsize=100_000)
+def _name(label: str, place: tuple[int, ...]) -> Name:
+    """The name of an operation, once for all that have it."""
+    return label, place
 
 
 @lru_cache(maxsize=64)

@@ -196,7 +196,7 @@ def test_the_bound_of_a_product_by_tiles_is_near_what_is_written() -> None:
 
 
 def test_too_large_jobs_are_refused_before_a_kernel_is_written() -> None:
-    with pytest.raises(InputError, match=r"takes up to .* operations on this chip, a job may have 960,000,000"):
+    with pytest.raises(InputError, match=r"takes up to .* operations on this chip, a job may have 2,000,000,000"):
         lstmsim.simulate({"chip": "v100", "jobs": [job(layer(hidden=100_000, inputs=100_000))]})
 
 
