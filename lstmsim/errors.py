@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["DeadlockError", "EngineWarning", "InputError", "LstmsimError", "Mistake", "ProgramError", "ReplayError"]
+__all__ = [
+    "MAX_MISTAKES",
+    "DeadlockError",
+    "EngineWarning",
+    "InputError",
+    "LstmsimError",
+    "Mistake",
+    "ProgramError",
+    "ReplayError",
+]
+
+#: After so many mistakes the rest of a file is not looked at.
+MAX_MISTAKES = 100
 
 
 class LstmsimError(Exception):

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 
-__all__ = ["counted", "dotted", "given_twice", "listed", "must_be", "nearest", "ranged", "show"]
+__all__ = ["counted", "dotted", "given_twice", "listed", "markdown", "must_be", "nearest", "ranged", "show"]
 
 _LONGEST = 60
 #: Most names that are compared with a word; of more names, only those of about its length are compared.
@@ -119,3 +119,12 @@ def nearest(word: str, known: Iterable[str]) -> str:
         near = sorted(folded, key=lambda each: abs(len(each) - len(sought)))[:_MOST_COMPARED]
     close = get_close_matches(sought, near, n=1, cutoff=0.6)
     return f"; did you mean {folded[close[0]]!r}?" if close else ""
+
+
+def markdown(text: str) -> str:
+    """A text of a user on one line of Markdown, in a table too: no letter of it is markup.
+
+    >>> print(markdown("a|b <img> [x](y) `c`"))
+    a\\|b \\<img\\> \\[x\\](y) \\`c\\`
+    """
+    return re.sub(r"([\\`*<>\[\]|&#~])", r"\\\1", " ".join(text.split()))

@@ -82,10 +82,13 @@ class ProgramRun(Table, forms="lstmsim.api.programs_text"):
 
     @cached_property
     def timeline(self) -> Timeline:
-        """What happened cycle by cycle, for pictures and trace files."""
+        """What happened cycle by cycle, for pictures and trace files; `InputError` for names that no row can have."""
         names = self.saved.names
         tasks = (names.tasks, names.chip, names.frequency_mhz, names.unit)
-        return build_timeline(self.saved.program, self.trace, *tasks)
+        try:
+            return build_timeline(self.saved.program, self.trace, *tasks)
+        except ProgramError as error:
+            raise _refusal(self.saved.place, error) from None
 
 
 def save_program(program: Run | Program | FlatProgram | SavedProgram, path: Path) -> None:

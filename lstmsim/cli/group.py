@@ -12,7 +12,7 @@ from typing import Any, cast
 import click
 
 from lstmsim import __version__
-from lstmsim.errors import EngineWarning, InputError, LstmsimError, Mistake
+from lstmsim.errors import MAX_MISTAKES, EngineWarning, InputError, LstmsimError, Mistake
 
 __all__ = ["COMMANDS", "lstmsim"]
 
@@ -129,7 +129,9 @@ def _explain(error: BaseException) -> int:
             for mistake in error.mistakes[:_MISTAKE_LIMIT]:
                 click.echo(_line(mistake), err=True)
             if len(error.mistakes) > _MISTAKE_LIMIT:
-                click.echo(f"... and {len(error.mistakes) - _MISTAKE_LIMIT} more mistakes", err=True)
+                # Behind so many mistakes a file is not looked at.
+                least = "at least " if len(error.mistakes) >= MAX_MISTAKES else ""
+                click.echo(f"... and {least}{len(error.mistakes) - _MISTAKE_LIMIT} more mistakes", err=True)
             return 2
         case ValueError() if "embedded null" in str(error):
             # no shell can give one, a program that calls this one can

@@ -100,7 +100,7 @@ def command(
     lstmsim sweep spec.yaml --out results --shard 3/20
     """
     from lstmsim.sweeps.inputs import files_of_sweep
-    from lstmsim.sweeps.run import make_folder, run_sweep, table_stem
+    from lstmsim.sweeps.run import made_folder, run_sweep, table_stem
 
     if options["dask"] is not None and options["jobs"] is not None:
         raise InputError(Mistake("--jobs", "belongs to processes of this machine, not to --dask"))
@@ -108,12 +108,12 @@ def command(
     outputs = plot_outputs(plot_path, plot_kind, plot_objectives, stem)
     if plot_kind or plot_objectives:
         _check_picture(spec, plot_kind, plot_objectives)
-    make_folder(folder)
-    stores = store_outputs("--out", f"{stem}.sqlite")
-    inputs = files_of_sweep(spec, options["overrides"])
-    check_outputs(outputs | table_outputs("--out", stem) | stores, inputs=inputs, kept=_there(stores))
-    with _bar(os.path.basename(spec)) as show:
-        result = run_sweep(spec, folder, resume=not no_resume, progress=show, **options)
+    with made_folder(folder):
+        stores = store_outputs("--out", f"{stem}.sqlite")
+        inputs = files_of_sweep(spec, options["overrides"])
+        check_outputs(outputs | table_outputs("--out", stem) | stores, inputs=inputs, kept=_there(stores))
+        with _bar(os.path.basename(spec)) as show:
+            result = run_sweep(spec, folder, resume=not no_resume, progress=show, **options)
     counts = result.progress
     click.echo(result.to_text())
     if counts.reused:

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,7 +25,7 @@ from lstmsim.sweeps.spec import shard_numbers
 from lstmsim.sweeps.store import SPELLING, Store
 from lstmsim.sweeps.stored import beside
 
-__all__ = ["Progress", "Shard", "SweepResult", "make_folder", "run_sweep", "table_stem"]
+__all__ = ["Progress", "Shard", "SweepResult", "made_folder", "run_sweep", "table_stem"]
 
 #: Shard i of n, i counted from 1.
 Shard = tuple[int, int]
@@ -111,10 +112,9 @@ def run_sweep(
     setup, axes = prepare(source, overrides)
     stem = table_stem(os.fspath(folder), shard)
     wanted = shard or (1, 1)
-    make_folder(os.fspath(folder))
     for each in (f"{stem}.sqlite", *beside(f"{stem}.sqlite"), *table_names(stem)):
         refuse_if_read(each)
-    with Store(f"{stem}.sqlite", create=True) as store:
+    with made_folder(os.fspath(folder)), Store(f"{stem}.sqlite", create=True) as store:
         if not resume:
             store.forget()
         columns = [*axes, *((name, ()) for name in setup.chip.names)]
@@ -135,13 +135,25 @@ def _scenario_name(setup: Setup) -> str:
     return str(setup.document.data.get("name", setup.scenario_name))
 
 
-def make_folder(folder: str) -> None:
-    """Make the folder if it is missing; `InputError` if that cannot be done."""
+@contextmanager
+def made_folder(folder: str) -> Iterator[None]:
+    """Make the folder if it is missing; `InputError` if that cannot be done.
+
+    A folder that was made is removed again if the block fails and has left nothing in it.
+    """
+    new = not os.path.isdir(folder)
     try:
         os.makedirs(folder, exist_ok=True)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise InputError(Mistake(f"--out {folder}", f"cannot be a folder ({reason})")) from None
+    try:
+        yield
+    except BaseException:
+        if new:
+            with suppress(OSError):
+                os.rmdir(folder)
+        raise
 
 
 def _left(setup: Setup, store: Store, shard: Shard, retry_failed: bool) -> tuple[bytearray, Progress]:

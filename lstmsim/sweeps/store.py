@@ -70,10 +70,15 @@ class Store:
             self._open(create)
         except BaseException:
             self.sql.close()
+            if create and os.path.isfile(self.path) and not os.path.getsize(self.path):
+                os.unlink(self.path)
             raise
 
     def _open(self, create: bool) -> None:
-        """Take the lock and check the format; `InputError` if this version cannot read the file."""
+        """Take the lock and check the format.
+
+        `InputError` if this version cannot read the file; `LstmsimError` for a full disk.
+        """
         try:
             self.sql.execute("PRAGMA locking_mode = EXCLUSIVE" if create else "PRAGMA query_only = ON")
             self.sql.execute("PRAGMA synchronous = NORMAL")
@@ -88,6 +93,8 @@ class Store:
                     self._create()
                 self.sql.execute("COMMIT")
         except (sqlite3.Error, UnicodeError) as error:
+            if _of_the_machine(error) and not locked(error):
+                raise LstmsimError(f"{self.path}: {error}") from None
             text = _WRITES if locked(error) else f"is no table of a sweep ({error})"
             raise InputError(Mistake(self.path, text)) from None
         if "meta" in tables and self.meta("format") == _UNCHECKED:
@@ -217,8 +224,7 @@ class Store:
             yield
             self.sql.execute("COMMIT")
         except sqlite3.Error as error:
-            # The lowest byte is the kind of error, the other bytes say more.
-            if error.sqlite_errorcode & 0xFF not in _MACHINE:
+            if not _of_the_machine(error):
                 raise self.damage(error) from None
             raise LstmsimError(f"{self.path}: {error}; results up to the last commit are kept") from None
         finally:
@@ -301,3 +307,9 @@ class Store:
         where: an SQL condition, never from a user.
         """
         return self.read(f"SELECT {', '.join(quoted(each) for each in columns)} FROM sweep {where}")
+
+
+def _of_the_machine(error: Exception) -> bool:
+    """Tell whether an error says nothing about the file."""
+    # The lowest byte is the kind of error, the other bytes say more.
+    return isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF in _MACHINE

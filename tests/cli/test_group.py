@@ -13,7 +13,7 @@ import click
 import pytest
 from click.testing import Result
 
-from lstmsim import __version__
+from lstmsim import __version__, load_scenario
 from lstmsim.cli.group import COMMANDS, lstmsim
 from lstmsim.cli.outputs import progress, status
 from lstmsim.errors import InputError, LstmsimError, Mistake
@@ -82,7 +82,15 @@ def test_a_flood_of_mistakes_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     result = call_that_raises(InputError([Mistake(f"line {n}", "bad") for n in range(1000)]), monkeypatch)
     lines = result.stderr.splitlines()
     assert len(lines) < 100
-    assert lines[-1] == f"... and {1000 - (len(lines) - 1)} more mistakes"
+    assert lines[-1] == f"... and at least {1000 - (len(lines) - 1)} more mistakes"
+
+
+def test_a_file_is_left_after_its_first_hundred_mistakes() -> None:
+    with pytest.raises(InputError) as told:
+        load_scenario({"chip": "column-npu-16k", "jobs": [1] * 5000})
+    assert [str(each) for each in told.value.mistakes] == [
+        f"jobs.{index}: must be a mapping of keys to values, got 1" for index in range(100)
+    ]
 
 
 @pytest.mark.parametrize(

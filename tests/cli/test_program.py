@@ -149,3 +149,14 @@ def test_the_text_of_many_cores_is_short_and_has_no_names_that_do_not_occur() ->
     assert cores[-1] == "... and 63 more; --json FILE has every core"
     assert "memory" in cores[1]
     assert not {"switch", "hazard", "backpressure", "input"} & set(cores[1].split())
+
+
+@pytest.mark.needs_core
+def test_a_name_that_no_row_of_a_trace_can_have_is_a_mistake_of_the_file() -> None:
+    unit = Unit("ALU 0", "fifo")
+    task = Task("t", ((0, (Phase(Body((Operation(0), Operation(1))), 1),)),), (), (0,))
+    lstmsim.save_program(Program((Core(0, (Unit("array", "coarse"), unit)),), (task,)), "p.npz")
+    result = call("program", "p.npz", "--trace", "t.csv")
+    assert result.exit_code == 2
+    assert "p.npz: core 0: no unit can be called 'ALU 0': a name is 1 to 30 lower-case letters" in result.stderr
+    assert not Path("t.csv").exists()

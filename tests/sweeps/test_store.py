@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from lstmsim.errors import InputError
+from lstmsim.errors import InputError, LstmsimError
 from lstmsim.sweeps import evaluate
 from lstmsim.sweeps.merge import merge
 from lstmsim.sweeps.prepare import prepare
@@ -185,3 +185,22 @@ def test_a_file_of_an_earlier_spelling_is_written_anew(tmp_path: Path) -> None:
     )
     run_sweep(spec(axes=BANKS, constraints=[]), tmp_path, jobs=1)
     assert table(tmp_path) == table(tmp_path / "new")
+
+
+def test_a_full_disk_is_no_mistake_of_the_file_and_leaves_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def full(self: Store) -> None:
+        error = sqlite3.OperationalError("database or disk is full")
+        error.sqlite_errorcode = sqlite3.SQLITE_FULL
+        raise error
+
+    monkeypatch.setattr(Store, "_create", full)
+    with pytest.raises(LstmsimError, match=r"sweep\.sqlite: database or disk is full$") as told:
+        run_sweep(spec(), tmp_path / "out", jobs=1)
+    assert not isinstance(told.value, InputError)
+    assert not (tmp_path / "out").exists()
+    (tmp_path / "own").mkdir()
+    with pytest.raises(LstmsimError):
+        run_sweep(spec(), tmp_path / "own", jobs=1)
+    assert list((tmp_path / "own").iterdir()) == []

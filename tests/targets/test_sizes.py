@@ -76,7 +76,7 @@ def test_bodies_of_a_row_wise_npu_are_kept_as_rows() -> None:
     job = {"model": "lstm-256", "steps": 3}
     scenario = lstmsim.load_scenario({"chip": "intel-npu-rtl", "jobs": [job]})
     program = lower(scenario.chip, scenario.jobs)
-    totals(program)
+    totals(program, check=False)
     bodies = [phase.body for task in program.tasks for _, phases in task.variants for phase in phases]
     assert bodies
     assert all(body._operations is None for body in bodies)

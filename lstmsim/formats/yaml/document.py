@@ -9,7 +9,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
-from lstmsim.errors import InputError, Mistake
+from lstmsim.errors import MAX_MISTAKES, InputError, Mistake
 from lstmsim.key_values import DataPath
 from lstmsim.records import record
 from lstmsim.wording import dotted, listed, show
@@ -84,8 +84,13 @@ class Document:
         return dotted(path)
 
     def blame(self, path: DataPath, sentence: str, *, key: bool = False) -> None:
-        """Note that the value at `path` (or its key) is a mistake."""
+        """Note that the value at `path` (or its key) is a mistake.
+
+        `InputError` with all of them where there are many: a file with a hundred mistakes is of another kind.
+        """
         self.mistakes.append(Mistake(self.place(path, key=key), sentence))
+        if len(self.mistakes) >= MAX_MISTAKES:
+            raise InputError(self.told())
 
     def raw(self, path: DataPath) -> str | None:
         """Give the text of the scalar at `path` as the file has it; None if the text is not known."""

@@ -11,6 +11,7 @@ from lstmsim.targets.column.rtl.passes import Pass
 from lstmsim.targets.column.rtl.picking import Shifts, sums_of
 from lstmsim.targets.column.rtl.plan import CorePlan, Design
 from lstmsim.targets.column.rtl.words import SPACES, parts_of, word_bits
+from lstmsim.wording import markdown
 from lstmsim.workload.cell import Stage
 
 __all__ = ["MEMORY_COLUMNS", "NUMBER_COLUMNS", "memory_rows", "number_rows"]
@@ -74,7 +75,7 @@ def _by_stage(plan: CorePlan, names: Callable[[Stage], list[str]]) -> str:
     """Names in each stage of each kind of cell."""
     stages = [(kind.cell, number, stage) for kind in plan.kinds for number, stage in enumerate(kind.cell.stages)]
     told = (
-        f"of {cell.name}{f' stage {number}' if len(cell.stages) > 1 else ''}: {' '.join(names(stage))}"
+        f"of {markdown(cell.name)}{f' stage {number}' if len(cell.stages) > 1 else ''}: {' '.join(names(stage))}"
         for cell, number, stage in stages
     )
     return ", ".join(told)
@@ -102,7 +103,7 @@ def number_rows(design: Design, passes: Mapping[Pass, FixedArithmetic]) -> list[
 
 def _of_lanes(plan: CorePlan, lanes: CoreLanes) -> Iterator[_Row]:
     """Tables, parameters, states before the first step; each number is written alone."""
-    names = {number: kind.cell.name for number, kind in enumerate(plan.kinds)}
+    names = {number: markdown(kind.cell.name) for number, kind in enumerate(plan.kinds)}
     low = {"parameters": bits_of(len(lanes.parameters)), "initial": bits_of(len(lanes.states))}
     if lanes.tables:
         count = 1 << lanes.cell_bits

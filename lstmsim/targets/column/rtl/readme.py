@@ -8,6 +8,7 @@ from lstmsim.targets.column.rtl.memory_maps import MEMORY_COLUMNS, NUMBER_COLUMN
 from lstmsim.targets.column.rtl.plan import CorePlan, Design, Job, Kind
 from lstmsim.targets.column.rtl.rows import StageRow
 from lstmsim.targets.column.rtl.widths import depth_of, widths
+from lstmsim.wording import markdown
 
 __all__ = ["readme"]
 
@@ -39,7 +40,7 @@ def readme(
     numbers: rows of `NUMBER_COLUMNS`.
     """
     parts = [
-        f"# {design.name}: a column-wise NPU in Verilog",
+        f"# {markdown(design.name)}: a column-wise NPU in Verilog",
         f"Written by lstmsim {version}.",
         _FILES,
         _TIMING if memories is None else _RUN,
@@ -126,7 +127,7 @@ def _jobs(design: Design) -> Iterator[Sequence[object]]:
 
 def _job_cells(job: Job, number: int, models: Sequence[str]) -> list[object]:
     cores = " ".join(map(str, job.cores))
-    return [number, job.name, models[job.model], job.steps, job.arrival, job.frame_interval, cores]
+    return [number, markdown(job.name), markdown(models[job.model]), job.steps, job.arrival, job.frame_interval, cores]
 
 
 def _ports(design: Design) -> Iterator[Sequence[object]]:
@@ -208,9 +209,10 @@ def _visible(plan: CorePlan) -> str:
         for segment in row.segments
         for write in segment.writes
     }
+    names = [markdown(kind.cell.name) for kind in plan.kinds]
     told = (
-        f"{kind.cell.name} {'h' if slot == 0 else node}: its turn + {writes[kind.number, slot].visible_cycles}"
-        for kind in plan.kinds
+        f"{name} {'h' if slot == 0 else node}: its turn + {writes[kind.number, slot].visible_cycles}"
+        for name, kind in zip(names, plan.kinds, strict=True)
         for slot, node in enumerate(kind.outputs)
     )
     return "; ".join(told) or "nothing runs here"
@@ -225,7 +227,7 @@ def _models(design: Design) -> Iterator[str]:
                 order = (
                     "steps of all rows in turn" if program.interleaved else "all steps of a pass, then the next pass"
                 )
-                yield f"{design.models[program.model]} on core {plan.number} ({order}):"
+                yield f"{markdown(design.models[program.model])} on core {plan.number} ({order}):"
                 yield _table(_ROW_COLUMNS, [_row_cells(row, plan.kinds[row.kind], first) for row in program.stages])
                 first += len(program.stages)
 
@@ -248,5 +250,5 @@ def _row_cells(row: StageRow, kind: Kind, first: int) -> list[object]:
     way = "backward" if row.backward else "forward"
     reads = ", ".join(f"{read.vector} ({read.elements})" for read in row.reads)
     units = row.units if row.units == row.last_units else f"{row.units}, last {row.last_units}"
-    where = [first + row.number, row.number, row.layer, way, row.stage, kind.cell.name]
+    where = [first + row.number, row.number, row.layer, way, row.stage, markdown(kind.cell.name)]
     return [*where, row.blocks, units, row.tiles, reads]

@@ -68,3 +68,14 @@ def test_a_word_of_constants_has_the_bits_that_its_parts_have(shift: str) -> Non
     found = re.search(r"each of (\d+) lanes (\d+) sums of (.*?);", text)
     assert found
     assert int(found[1]) * int(found[2]) * sum(map(int, re.findall(r"\((\d+)\)", found[3]))) == bits
+
+
+def test_names_of_users_are_no_markup() -> None:
+    hostile = "a|b <img src=x> `c`"
+    model = replace(MODEL, name=hostile)
+    scenario = Scenario(ColumnNpu("c", 100, (CORE,)), (Job(hostile, model, 3),), name=hostile)
+    data = JobData(random_network(model, seed=1), random_stimulus(model, 3, 0), "", "")
+    numbers = fixed_numbers({0: data}, PRECISION)
+    text = written_files(design(scenario, PRECISION, numbers), numbers, "1.2.3")["README.md"]
+    assert text.count("a\\|b \\<img src=x\\> \\`c\\`") == 4
+    assert "<img" not in text.replace("\\<img", "")
