@@ -40,6 +40,7 @@ Names are imported when they are first used, so that importing the package is ch
 from __future__ import annotations
 
 from importlib import import_module
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -258,7 +259,10 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     for home, names in _HOMES.items():
         if name in names:
-            value = globals()[name] = getattr(import_module(home), name)
+            value = getattr(import_module(home), name)
+            if isinstance(value, FunctionType):
+                value = import_module("lstmsim.api.called").called(value)
+            globals()[name] = value
             return value
     if name.startswith("__"):
         raise AttributeError(f"module 'lstmsim' has no attribute {name!r}")
