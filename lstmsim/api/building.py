@@ -145,11 +145,9 @@ class Model(models.Model, metaclass=_Built):
         if isinstance(keys["name"], list | tuple) and not layers:
             text = "must be text, got a list; layers are given by their name: Model(layers=[...])"
             raise InputError(Mistake("model: name", text))
-        data = {
-            key: value
-            for key, value in keys.items()
-            if value is not None and not (key == "weights" and isinstance(value, str) and not value)
-        }
+        data = {key: value for key, value in keys.items() if value is not None}
+        if isinstance(data.get("weights"), str) and not data["weights"]:
+            del data["weights"]
         several = isinstance(layers, list | tuple)
         listed, cells = list[Any](), dict[str, Any]()
         for each in layers if several else ():

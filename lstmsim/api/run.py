@@ -72,9 +72,7 @@ class Run:
     @cached_property
     def operations(self) -> int:
         """How many operations the trace has a row for."""
-        return sum(
-            sum(phase.body.size * phase.repeat for phase in task.variants[0][1]) for task in self.program.tasks
-        )
+        return sum(sum(phase.body.size * phase.repeat for phase in task.variants[0][1]) for task in self.program.tasks)
 
     @cached_property
     def trace(self) -> Trace:
