@@ -85,6 +85,8 @@ def not_comparable(base: Latencies, other: Latencies) -> str:
     """
     if base.unstable or other.unstable:
         return "a queue is unstable: its latencies only say how long the run is"
+    if "cannot tell" in (base.verdict, other.verdict):
+        return "whether a queue keeps up with what comes is not known"
     if base.turned_away != other.turned_away or base.requests != other.requests:
         return "they served different requests: who turns more away has shorter queues"
     return ""

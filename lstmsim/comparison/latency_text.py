@@ -100,7 +100,7 @@ def latency_notes(comparison: Comparison) -> list[str]:
         notes.append(_makespans(comparison))
     if min(each.requests for _, each in own) < _FEWEST_FOR_P99:
         notes.append(f"A p99 of fewer than {_FEWEST_FOR_P99} requests is hardly less than the maximum of this run.")
-    for verdict in ("unstable", "no steady state"):
+    for verdict in ("unstable", "cannot tell", "no steady state"):
         which = [name for name, each in own if each.verdict == verdict]
         if which:
             notes.append(f"{verdict} on {', '.join(which)}: {VERDICTS[verdict]}.")

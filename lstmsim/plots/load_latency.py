@@ -199,7 +199,7 @@ def _draw_unstable(panel: Axes, curves: LoadLatency) -> None:
     """Draw crosses at the upper edge, machines one below the other."""
     seen: dict[float, int] = {}
     for point in curves.points:
-        if point.measured.verdict != "unstable":
+        if point.measured.stable:
             continue
         row = seen.get(point.load, 0)
         seen[point.load] = row + 1
@@ -221,7 +221,8 @@ def _draw_unstable(panel: Axes, curves: LoadLatency) -> None:
         share = (min(seen) - left) / (right - left)
         # Left of the crosses if there is room, otherwise below them.
         at, height, side = (min(seen), 1.0, "right") if share > 0.15 else (left, 0.97 - 0.028 * rows, "left")
-        panel.text(at, height, " unstable ", ha=side, va="top", fontsize=7.5, color=_GREY, transform=upper)
+        word = "unstable" if all(each.measured.verdict != "cannot tell" for each in curves.points) else "unstable?"
+        panel.text(at, height, f" {word} ", ha=side, va="top", fontsize=7.5, color=_GREY, transform=upper)
 
 
 def _draw_cdf(panel: Axes, curves: LoadLatency, load: float | None) -> None:

@@ -8,22 +8,58 @@ from math import inf
 
 from lstmsim.traffic.intervals import MEAN_UNITS
 
-__all__ = ["VERDICTS", "Load", "Traffic", "relaxation_of", "verdict_of"]
+__all__ = ["VERDICTS", "Load", "Preemption", "Traffic", "relaxation_of", "verdict_of"]
 
 #: What may be said of a run, and what it means.
 VERDICTS = {
     "settled": "the queue has a steady state, and the run is long enough to show its mean latency",
     "too few": "the queue may have a steady state, but the run has too few requests to tell its mean latency",
+    "cannot tell": "whether the machine keeps up with what comes is not known",
     "unstable": "more comes than the machine can do: latencies grow as long as requests come",
     "no steady state": "requests do not come as a process that goes on, so that there is nothing to settle to",
 }
 
 
 @dataclass(frozen=True)
+class Preemption:
+    """The load of jobs that stop others, measured beside a queue of the jobs of lowest rank that never ends.
+
+    load: with what stopping and going on costs; None: it could not be measured.
+    half_width: of its 95 % interval.
+    exact: whether the queue has this load; False: it has this load at most, because it stops fewer jobs as it grows.
+    requests: how many were measured.
+    cores: the cores that it is about.
+    shared: whether threads share these cores, so that what they lose to each other is in the load, too.
+    missing: what is missing where there is no load, in words.
+
+    >>> Preemption(1.04, 0.01, requests=20_000).least, Preemption(0.8, 0.05, exact=False).most
+    (1.03, 0.8500000000000001)
+    """
+
+    load: float | None
+    half_width: float = 0.0
+    exact: bool = True
+    requests: int = 0
+    cores: tuple[int, ...] = ()
+    shared: bool = False
+    missing: str = ""
+
+    @property
+    def least(self) -> float:
+        """What the load certainly is, as far as is known from this."""
+        return self.load - self.half_width if self.exact and self.load is not None else 0.0
+
+    @property
+    def most(self) -> float:
+        """What the load is at most."""
+        return inf if self.load is None else self.load + self.half_width
+
+
+@dataclass(frozen=True)
 class Load:
     """What a mix of requests asks of a machine.
 
-    offered: the load, the largest of the parts.
+    offered: the load, the largest of the parts; with preemption as much as is known of it.
     parts: for each resource of the machine, by its name, the work asked for per second / the most that it can do.
     rate_per_second: requests of all kinds that come per second in the long run.
     bound_per_second: the highest rate of this mix at which no part is above 1; no machine of this kind does more.
@@ -37,6 +73,8 @@ class Load:
     cores: for parts that only concern some cores, the numbers of these cores.
     measured: how many requests the part `saturated` was measured on.
     not_counted: requests that come beside and are in no part, in words.
+    preemption: the load with what preemption adds; None: no job stops another.
+    unsure: what is missing to know whether the load is below 1, in words; empty: it is known.
 
     >>> Load(0.5, {"PE arrays": 0.5, "threads": 0.2}, rate_per_second=100.0, bound_per_second=200.0).stable
     True
@@ -53,16 +91,24 @@ class Load:
     cores: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     measured: int = 0
     not_counted: tuple[str, ...] = ()
+    preemption: Preemption | None = None
+    unsure: str = ""
 
     @property
     def stable(self) -> bool:
         """Whether less is asked for than the machine can do, or the rest is turned away or ends."""
-        return (self.offered if self.lasting is None else self.lasting) < 1
+        return not self.unsure and (self.offered if self.lasting is None else self.lasting) < 1
 
     @property
     def bounded(self) -> bool:
         """Whether more is asked for than the machine can do, but the excess ends or is turned away."""
         return self.offered >= 1 and self.stable
+
+    @property
+    def added(self) -> float:
+        """How much more the load is than its parts because of preemption; where that is not exact, at most."""
+        known = self.preemption and self.preemption.load
+        return max(0.0, known - max(self.parts.values())) if known else 0.0
 
 
 @dataclass(frozen=True)
@@ -105,12 +151,13 @@ def relaxation_of(traffic: Traffic, requests: int, utilization: float) -> float 
     return 2 / (1 - utilization) ** 2 if utilization < 1 else inf
 
 
-def verdict_of(traffic: Traffic, *, grows: bool, told: bool) -> str:
+def verdict_of(traffic: Traffic, *, grows: bool, told: bool, cut: bool = False) -> str:
     """Give the verdict on a run, a key of `VERDICTS`.
 
     traffic: what comes to the machine.
     grows: whether the run's queue grows.
     told: whether the run's mean latency has an interval.
+    cut: whether the run ended because more requests came than it had room for, which is no sign of what would follow.
 
     >>> verdict_of(Traffic(Load(1.5, {}, 150.0, 100.0)), grows=False, told=False)
     'unstable'
@@ -118,6 +165,8 @@ def verdict_of(traffic: Traffic, *, grows: bool, told: bool) -> str:
     load = traffic.load
     if not traffic.steady:
         return "no steady state"
-    if load is not None and (not load.stable or (grows and not load.bounded)):
+    if load is not None and not load.unsure and (not load.stable or (grows and not load.bounded and not cut)):
         return "unstable"
+    if cut or (load is not None and load.unsure):
+        return "cannot tell"
     return "settled" if told else "too few"

@@ -16,6 +16,10 @@ __all__ = ["CDF", "Estimate", "LoadLatency", "Machine", "Measured", "Point", "me
 CDF = (1.0, 2.0, 5.0, 10.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0, 70.0, 75.0, 80.0, 90.0, 95.0, 98.0, 99.0, 99.5, 99.9)
 
 
+#: Verdicts on runs whose latencies may say no more than how long the run is.
+_NO_LATENCY = ("unstable", "cannot tell")
+
+
 @dataclass(frozen=True)
 class Estimate:
     """A latency and its uncertainty.
@@ -48,8 +52,8 @@ class Measured:
     misses: how many requests were served after they were due.
     throughput_per_second: requests that ended.
     goodput_per_second: requests that ended in time.
-    mean: the mean latency; None where the machine is unstable, for then it depends on how long the run is.
-    percentiles: latencies by percent; empty where the machine is unstable.
+    mean: the mean latency; None where the machine is not `stable`, for then it may depend on how long the run is.
+    percentiles: latencies by percent; empty where there is no mean.
     """
 
     verdict: str
@@ -64,8 +68,8 @@ class Measured:
 
     @property
     def stable(self) -> bool:
-        """Whether the machine keeps up; otherwise latencies, and who is late, depend on how long the run is."""
-        return self.verdict != "unstable"
+        """Whether the machine may keep up; otherwise latencies, and who is late, may depend on how long the run is."""
+        return self.verdict not in _NO_LATENCY
 
     @property
     def in_time(self) -> float | None:
@@ -122,7 +126,7 @@ def measured(serving: Serving) -> Measured:
         scaled = each.scaled(serving.ms(1))
         return Estimate(scaled.value, scaled.half_width)
 
-    stable = serving.verdict != "unstable"
+    stable = serving.verdict not in _NO_LATENCY
     return Measured(
         serving.verdict,
         None if serving.load is None else serving.load.offered,

@@ -79,6 +79,11 @@ def _remarks(curves: LoadLatency) -> list[str]:
         lines.append(
             "unstable: more work comes than is done, so that latencies and what is late depend on how long the run is"
         )
+    unsure = [point for point in curves.points if point.measured.verdict == "cannot tell"]
+    if unsure:
+        lines.append(
+            "cannot tell: whether the machine keeps up is not known; `serve` of that point says what is missing"
+        )
     if any(_few(point) for point in curves.points):
         lines.append("too few: not enough requests for a 95 % interval; more with --requests, or --until-half-width")
     return [line for each in lines for line in textwrap.wrap(each, _WIDTH, subsequent_indent="  ")]

@@ -6,7 +6,7 @@ from math import inf
 from typing import Any
 
 from lstmsim.traffic.intervals import MEAN_UNITS
-from lstmsim.traffic.load import VERDICTS
+from lstmsim.traffic.load import VERDICTS, Load
 from lstmsim.traffic.result import Serving
 
 __all__ = ["load_json", "load_lines"]
@@ -40,11 +40,27 @@ def _load_line(serving: Serving) -> str:
     come = f"{load.rate_per_second:,.6g} requests/s come{' (estimated from the arrivals)' * load.estimated}"
     more = f"; not counted: {', '.join(load.not_counted)}" if load.not_counted else ""
     if load.saturated_fcfs is not None:
-        more += f"; first come first served it would be {load.saturated_fcfs:.3g} (measured), this order may do more"
+        more += f"; first come first served it would be {load.saturated_fcfs:.3g} (measured)"
+        more += ", this order may do more" if load.preemption is None else ", where no job stops another"
     return (
-        f"offered load {load.offered:.4g}: {', '.join(parts)}; {come}, at most {load.bound_per_second:,.6g} /s can be "
+        f"offered load {_offered(load)}: {', '.join(parts)}; {come}, at most {load.bound_per_second:,.6g} /s can be "
         f"served{more}"
     )
+
+
+def _offered(load: Load) -> str:
+    """The load, and what preemption adds to it as far as that is known."""
+    told = load.preemption
+    if told is None:
+        return f"{load.offered:.4g}"
+    if told.load is None:
+        return f"{load.offered:.4g} without what preemption adds, which is not known"
+    how = f"measured on {told.requests:,} requests" if told.requests else "a bound"
+    what = "preemption and threads that share a core add" if told.shared else "preemption adds"
+    if not told.exact:
+        return f"{load.offered:.4g} without preemption; {what} {load.added:.2g} at most ({how})"
+    off = f" +- {told.half_width:.2g}" if told.half_width else ""
+    return f"{load.offered:.4g}, of which {what} {load.added:.3g}{off} ({how})"
 
 
 def _where(cores: tuple[int, ...]) -> str:
@@ -54,6 +70,9 @@ def _where(cores: tuple[int, ...]) -> str:
 def _missing(serving: Serving) -> str:
     """How many requests would be enough, where there are too few; or what happens to too many requests."""
     load = serving.load
+    if serving.verdict == "cannot tell":
+        cut = "more requests were in the machine at once than there is room for, where the run ended"
+        return f"; {load.unsure if load is not None and load.unsure else cut}"
     if load is not None and load.offered < 1 and serving.verdict == "unstable":
         return "; the offered load does not explain it, but the latencies of this run rise all the time"
     if load is not None and load.offered >= 1 and load.bounded:
@@ -93,6 +112,8 @@ def load_json(serving: Serving) -> dict[str, Any]:
             "measured_requests": load.measured,
             "relaxation_requests": None if load.relaxation == inf else load.relaxation,
             "not_counted": list(load.not_counted),
+            "preemption": None if load.preemption is None else {**vars(load.preemption), "adds": load.added},
+            "unsure": load.unsure,
         },
         "verdict": serving.verdict,
         "warmup": left_out,

@@ -9,6 +9,7 @@ before it is forgotten. So memory grows only with the requests that are in the s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import inf
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +20,7 @@ from lstmsim.traffic.checks import check_times
 from lstmsim.traffic.latencies import KEPT, PERCENTILES, Distribution, Series, sum_of
 from lstmsim.traffic.load import Load, Traffic, relaxation_of, verdict_of
 from lstmsim.traffic.past import Past
+from lstmsim.traffic.population import Population
 from lstmsim.traffic.result import ClosedWindow, Entry, Little, Serving, Tenant
 from lstmsim.traffic.sharing import Coarse, Sharing
 from lstmsim.traffic.statistics import Warmup, warmup_of
@@ -254,6 +256,14 @@ class Collector:
         relaxation = relaxation_of(traffic, came, taken)
         return None if relaxation is None else max(1.0, relaxation * self._requests / came)
 
+    def _finish(self) -> tuple[Population, Warmup]:
+        """The population of the whole run, and its warm-up; `InputError` if there are no requests."""
+        self._flush()
+        if not self._requests:
+            raise InputError(Mistake("requests", "none has finished, expected at least one"))
+        population, warmup, self._done = self._past.finish(), self._left_out(), True
+        return population, warmup
+
     @property
     def latencies(self) -> Series:
         """The latencies of all requests so far."""
@@ -279,27 +289,27 @@ class Collector:
         load: Load | None = None,
         traffic: Traffic | None = None,
         percentiles: Sequence[float] = PERCENTILES,
+        cut: bool = False,
     ) -> Serving:
         """Give the figures of all requests; nothing can be added after that.
 
         confidence: of the intervals, between 0 and 1.
         traffic: what is known of how requests come, for intervals and verdict; `load` stands for one with a load only.
         percentiles: which percentiles of latencies and waits.
+        cut: whether the run ended because more requests came than it had room for; then there are no intervals.
         `InputError` if there are no requests, or a number below the highest is missing.
         """
-        self._flush()
-        if not self._requests:
-            raise InputError(Mistake("requests", "none has finished, expected at least one"))
-        swept, warmup, self._done = self._past.finish(), self._left_out(), True
+        swept, warmup = self._finish()
         span, came = swept.span_cycles, self._requests + self._away
         taken = self._taken / (self.servers * span) if span else 0.0
-        relaxation = self._relaxation(known := traffic or Traffic(load), taken)
+        known = traffic or Traffic(load)
+        relaxation = inf if cut else self._relaxation(known, taken)
         latency, wait = (
             each.distribution(warmup.requests, confidence, relaxation=relaxation, percentiles=percentiles)
             for each in (self._latency, self._wait)
         )
         grows = relaxation is not None and self._latency.grows(warmup.requests, relaxation)
-        verdict = verdict_of(known, grows=grows, told=latency.mean.half_width is not None)
+        verdict = verdict_of(known, grows=grows, told=latency.mean.half_width is not None, cut=cut)
         return Serving(
             frequency_mhz=self.frequency_mhz,
             servers=self.servers,

@@ -23,15 +23,15 @@ def offer_of(arrivals: OpenArrivals | ClosedLoop, frequency_mhz: float) -> Offer
     """
     match arrivals:
         case Poisson(rate):
-            return Offer(rate, 1.0)
+            return Offer(rate, 1.0, process=arrivals)
         case Bursty(rate, on_ms, off_ms):
             up, down = 1000 / on_ms, 1000 / off_ms
             variability = 1 + 2 * rate * up / (up + down) ** 2
-            return Offer(rate * on_ms / (on_ms + off_ms), variability, memory_seconds=1 / (up + down))
+            return Offer(rate * on_ms / (on_ms + off_ms), variability, memory_seconds=1 / (up + down), process=arrivals)
         case Fixed(interval) | Periodic(interval):
-            return Offer(frequency_mhz * 1e6 / interval) if interval else Offer()
+            return Offer(frequency_mhz * 1e6 / interval, process=arrivals) if interval else Offer()
         case Stream(frame_ms):
-            return Offer(1000 / frame_ms)
+            return Offer(1000 / frame_ms, process=arrivals)
         case ClosedLoop(clients):
             return Offer(clients=clients)
         case Timestamps(cycles):

@@ -217,11 +217,13 @@ class Accounts:
         """
         self._count()
         all_served = sum(each.counts["requests"] for each in self._accounts)
-        made = {}
+        load, made = known.traffic.load, {}
+        # where the run had no room for all requests, any part of the machine may be the cause
+        cut = known.verdict == "cannot tell" and not (load is not None and load.unsure)
         for each in self._accounts:
             share = each.counts["requests"] / all_served
             left_out = None if warmup is None else int(warmup * share)
-            traffic = known.traffic.apart.get(each.entry.name)
+            traffic = None if cut else known.traffic.apart.get(each.entry.name)
             relaxation = known.relaxation
             if traffic is not None:
                 came = self._came(known.traffic.apart, traffic)

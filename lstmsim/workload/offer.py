@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from dataclasses import field
 from itertools import pairwise
 from math import inf
+from typing import Any
 
 from lstmsim.records import record
 
@@ -30,6 +32,7 @@ class Offer:
     entry: common name of the entry's jobs, if they belong to several tenants.
     requests: how many requests come in all; 0: as many as the user asks for.
     memory_seconds: after about so long the arrivals have forgotten their past; infinite: not known.
+    process: what comes, so that more can be drawn: a description of `lstmsim.traffic.arrivals`, or cycles in order.
 
     >>> Offer(1000.0, variability=1.0).is_process, Offer(clients=4).is_process, Offer().is_process
     (True, True, False)
@@ -43,6 +46,7 @@ class Offer:
     entry: str = ""
     requests: int = 0
     memory_seconds: float = 0.0
+    process: Any = field(default=None, compare=False, repr=False)
 
     @property
     def is_process(self) -> bool:
@@ -65,7 +69,7 @@ def estimated_offer(cycles: Sequence[int], frequency_mhz: float) -> Offer:
     mean = span / (len(cycles) - 1)
     squares = sum((two - one - mean) ** 2 for one, two in pairwise(cycles))
     variability = max(squares / (len(cycles) - 1) / mean**2, _dispersion(cycles))
-    return Offer(frequency_mhz * 1e6 / mean, variability, estimated=True, memory_seconds=inf)
+    return Offer(frequency_mhz * 1e6 / mean, variability, estimated=True, memory_seconds=inf, process=tuple(cycles))
 
 
 def _dispersion(cycles: Sequence[int]) -> float:

@@ -30,6 +30,7 @@ def load(offered: float, **more: object) -> Load:
         (load(0.5), True, True, True, "unstable"),
         (load(1.0), True, False, True, "unstable"),
         (load(1.5, lasting=0.5), True, True, True, "settled"),
+        (load(0.5, unsure="what preemption costs"), True, True, True, "cannot tell"),
         (None, True, False, True, "settled"),
         (None, False, False, True, "no steady state"),
     ],
@@ -38,7 +39,22 @@ def test_verdicts(known: Load | None, steady: bool, grows: bool, told: bool, ver
     assert verdict_of(Traffic(known, steady=steady), grows=grows, told=told) == verdict
 
 
+def test_a_run_that_was_cut_off_is_no_evidence() -> None:
+    """Whatever its latencies look like: only the load may say that the queue grows."""
+    for known in (None, load(0.5)):
+        assert verdict_of(Traffic(known), grows=True, told=True, cut=True) == "cannot tell"
+    assert verdict_of(Traffic(load(1.0)), grows=False, told=False, cut=True) == "unstable"
+    collector = Collector(250)
+    collector.add_many(range(5000), range(0, 50_000, 10), range(0, 50_000, 10), range(9, 50_009, 10))
+    result = collector.result(load=load(0.5), cut=True)
+    assert (result.verdict, result.latency.mean.half_width) == ("cannot tell", None)
+    assert (
+        "more requests were in the machine at once than there is room for, where the run ended" in load_lines(result)[1]
+    )
+
+
 def test_what_is_known_of_the_relaxation() -> None:
+    assert relaxation_of(Traffic(load(0.5, relaxation=7.0, unsure="what preemption costs")), 9, 0.0) == inf
     assert relaxation_of(Traffic(load(0.5, relaxation=7.0)), 9, 0.0) == 7.0
     assert relaxation_of(Traffic(load(1.0, relaxation=7.0)), 9, 0.0) == inf
     assert relaxation_of(Traffic(load(1.5, lasting=0.5, relaxation=inf)), 9, 1.0) is None

@@ -78,7 +78,7 @@ def capacity_of(scenario: Path | Mapping[str, Any], overrides: Sequence[str] = (
     share.
 
     The answer is exact where all arrivals are of these kinds. Beside other arrivals the measured part is that of the
-    scenario's own mix.
+    scenario's own mix. What preemption adds is left out: it does not grow in proportion to the rate.
 
     >>> arrival = {"kind": "poisson", "rate_per_second": 1e5}
     >>> jobs = [{"model": "lstm-512", "steps": 20, "arrival": arrival}]
@@ -88,6 +88,7 @@ def capacity_of(scenario: Path | Mapping[str, Any], overrides: Sequence[str] = (
     """
     rates = rates_of(scenario, overrides)
     own = sum(rates.values())
+    overrides = [*overrides, "preemption=false"]
     first, second = (load_of(scenario, [*overrides, *rate_overrides(rates, rate)], _MANY) for rate in (own, 2 * own))
     one, two = first.parts, second.parts
     slopes = {name: (two.get(name, part) - part) / own for name, part in one.items()}

@@ -8,6 +8,8 @@ The load has two kinds of parts.
   worst union counts.
 * One measurement, `saturated`: how fast requests of the same mix, all there at once, start while there is a queue. It
   contains what threads lose to each other, and what models that take turns cost.
+
+Where jobs stop others, the load is measured with what that costs (`lstmsim.api.serving.preempted`).
 """
 
 from __future__ import annotations
@@ -27,10 +29,10 @@ from lstmsim.api.serving.alone import bare, kind_of
 from lstmsim.api.serving.apart import apart
 from lstmsim.api.serving.bounds import Demand, Kind, beat, bounds, relaxation_at
 from lstmsim.api.serving.memories import memory_cycles
+from lstmsim.api.serving.preempted import Ranked, drawn_places, preemption_of
 from lstmsim.errors import InputError
 from lstmsim.program.cycles import CYCLE_NAMES
-from lstmsim.traffic.load import Load, Traffic
-from lstmsim.traffic.streams import below
+from lstmsim.traffic.load import Load, Preemption, Traffic
 from lstmsim.workload.offer import Offer, estimated_offer
 from lstmsim.workload.scenario import Chip, Job, Scenario, cores_at_once
 
@@ -46,18 +48,21 @@ _BUSY = CYCLE_NAMES.index("busy")
 
 
 class _Share(NamedTuple):
-    """Jobs that are alike: one of them, how many come per second, how irregularly, and when one is turned away.
+    """Jobs that are alike.
 
-    memory_seconds: as of `Offer`.
-    queue_limit, patience: as of `Job`.
+    job: one of them, without what ranks it among others.
+    rate: how many come per second.
+    variability: how irregularly they come.
+    memory_seconds, process: as of `Offer`.
+    ranked: the same job with its rank, and with what turns it away.
     """
 
     job: Job
     rate: float
     variability: float
     memory_seconds: float
-    queue_limit: int | None
-    patience: int | None
+    process: Any
+    ranked: Job
 
 
 def traffic_of(scenario: Scenario, requests: int | None = None) -> Traffic:
@@ -105,8 +110,10 @@ def _traffic_of(scenario: Scenario, requests: int | None) -> Traffic:
     ordered = any(job.dispatch != "fcfs" or job.affinity for job in scenario.jobs)
     load, lasting = _load(scenario.chip, _mix(groups, offers), measured, ordered), None
     staying = {key: jobs for key, jobs in groups.items() if key[0] not in early and not jobs[0].may_leave}
-    if load.offered >= 1 and len(staying) < len(groups):
-        lasting = _load(scenario.chip, _mix(staying, offers), measured, ordered).offered if staying else 0.0
+    if (load.offered >= 1 or load.unsure) and len(staying) < len(groups):
+        rest = _load(scenario.chip, _mix(staying, offers), measured, ordered) if staying else None
+        lasting = rest.offered if rest else 0.0
+        load = replace(load, unsure=rest.unsure if rest else "")
     beats = beat({_offer(offers, jobs[0]) for jobs in groups.values()}, scenario.chip.frequency_mhz)
     return Traffic(
         replace(
@@ -167,10 +174,12 @@ def _ending_early(offers: Sequence[Offer], requests: int) -> set[str]:
 
 def _shares(job: Job, offer: Offer, share: float) -> list[_Share]:
     """Give the kinds of jobs that it stands for; `share` is the part of an entry's requests that are such jobs."""
-    plain, rate = _plain(replace(job, tenant=offer.entry or job.tenant)), offer.rate_per_second * share
-    how = offer.variability, offer.memory_seconds, job.queue_limit, job.patience
+    ranked = replace(job, tenant=offer.entry or job.tenant, arrival=0, after=None)
+    plain, rate = _plain(ranked), offer.rate_per_second * share
+    how = offer.variability, offer.memory_seconds, offer.process
     return [
-        _Share(replace(plain, steps=steps), rate * part, *how) for steps, part in offer.lengths or ((job.steps, 1.0),)
+        _Share(replace(plain, steps=steps), rate * part, *how, replace(ranked, steps=steps))
+        for steps, part in offer.lengths or ((job.steps, 1.0),)
     ]
 
 
@@ -215,25 +224,54 @@ def _load(chip: Chip, mix: tuple[_Share, ...], measured: int, ordered: bool) -> 
     total = sum(kind.rate for kind in kinds)
     shares = tuple(round(kind.rate / total, 9) for kind in kinds)
     saturated = total / _capacity(chip, jobs, shares, tuple(kind.alone.threads for kind in kinds), measured)
-    # In another order models that take turns may do so less often: the measurement is no limit then.
-    other = ordered and any(task.content is not None for task in program.tasks)
+    preemption = _preemption(chip, mix, kinds, threads) if certain < 1 else None
+    told = (preemption.load if preemption and preemption.exact else None) or 0.0
+    whole = preemption is not None and told > 0 and len(preemption.cores) == len(threads)
+    # In another order models that take turns may do so less often, and ranks that stop others are measured by
+    # themselves: the measurement is no limit then.
+    other = whole or (ordered and any(task.content is not None for task in program.tasks))
     if not other:
         parts["saturated"] = saturated
-    offered = max(parts.values())
-    unknown = other and saturated >= 1
-    worst = max(parts.get("memory", 0.0), 0.0 if unknown else saturated)
-    if worst >= certain:
+    offered = max(*parts.values(), told)
+    unsure = _unsure(parts, preemption)
+    unknown = other and not whole and saturated >= 1
+    worst = max(parts.get("memory", 0.0), 0.0 if unknown or whole else saturated)
+    if preemption is not None and preemption.load is not None:
+        worst = max(worst, preemption.most)
+    if worst >= certain and not unsure:
         relaxation = max(relaxation, relaxation_at(kinds, worst, sum(threads)))
     return Load(
         offered,
         parts,
         rate_per_second=rate,
         bound_per_second=rate / certain,
-        relaxation=None if unknown and certain < 1 else max(1.0, relaxation),
+        relaxation=None if unsure or (unknown and certain < 1) else max(1.0, relaxation),
         saturated_fcfs=saturated if other else None,
         cores=cores,
         measured=measured,
+        preemption=preemption,
+        unsure=unsure,
     )
+
+
+def _preemption(chip: Chip, mix: Sequence[_Share], kinds: Sequence[Kind], threads: Sequence[int]) -> Preemption | None:
+    """Measure what the mix asks for with what preemption adds."""
+    ranked = tuple(
+        Ranked(share.ranked, share.ranked.tenant or share.job.name, kind.rate, kind.alone.threads, share.process)
+        for share, kind in zip(mix, kinds, strict=True)
+    )
+    return preemption_of(chip, ranked, tuple(threads))
+
+
+def _unsure(parts: Mapping[str, float], preemption: Preemption | None) -> str:
+    """Say what is missing to know whether the load is below 1; nothing if it is known."""
+    if preemption is None or max(parts.values()) >= 1 or preemption.most < 1 or preemption.least >= 1:
+        return ""
+    if preemption.load is None:
+        return preemption.missing
+    if preemption.exact:
+        return f"with preemption the load is {preemption.load:.4f} +- {preemption.half_width:.4f}, which may be 1"
+    return f"preemption may bring the load to {preemption.most:.3g}, and how much less it brings is not known"
 
 
 def _alone(chip: Chip, mix: Sequence[_Share]) -> Iterator[tuple[_Share, Demand]]:
@@ -294,9 +332,10 @@ def _choices(chip: Chip, job: Job) -> list[Job]:
 
 def _kind(chip: Chip, threads: Sequence[int], share: _Share, alone: Demand) -> Kind:
     cores, clock = frozenset(share.job.allowed(len(threads))), chip.frequency_mhz * 1e6
-    room = inf if share.queue_limit is None else float(share.queue_limit)
-    if share.patience is not None:
-        room = min(room, share.patience * sum(threads[core] for core in cores) / alone.threads)
+    limit, patience = share.ranked.queue_limit, share.ranked.patience
+    room = inf if limit is None else float(limit)
+    if patience is not None:
+        room = min(room, patience * sum(threads[core] for core in cores) / alone.threads)
     return Kind(share.rate / clock, share.variability, cores, alone, room, share.memory_seconds * clock)
 
 
@@ -308,7 +347,7 @@ def _capacity(
 
     work: of each job; the requests drawn may have a little more or less work than the mix.
     """
-    drawn = np.array(_drawn(shares, requests))
+    drawn = np.array(drawn_places(shares, requests))
     started = engines.totals(targets.lower(chip, tuple(jobs[one] for one in drawn)), check=False).task("admitted")
     sets = [frozenset(job.allowed(len(chip.core_figures))) for job in jobs]
     group = _reached(sets[drawn[started.argmax()]], sets)
@@ -329,14 +368,3 @@ def _reached(cores: frozenset[int], sets: Sequence[frozenset[int]]) -> frozenset
     while any(each & reached and not each <= reached for each in sets):
         reached = reached.union(*(each for each in sets if each & reached))
     return reached
-
-
-def _drawn(shares: Sequence[float], requests: int) -> list[int]:
-    """Draw so many places in `shares`, each as often as its share says, in a mixed order that is always the same."""
-    ends = np.cumsum(shares) / sum(shares)
-    ends[-1] = 1.0
-    places: list[int] = np.searchsorted(ends, (np.arange(requests) + 0.5) / requests).tolist()
-    for at, other in zip(range(requests - 1, 0, -1), below(("offered load",), 2**32), strict=False):
-        swap = other % (at + 1)
-        places[at], places[swap] = places[swap], places[at]
-    return places

@@ -232,11 +232,16 @@ class _Runs:
 
     def judge(self, rate: float) -> Tried:
         """Judge one rate, by as many requests as its verdict needs."""
-        load = self.capacity.load(rate)
+        overrides = [*self.asked.overrides, *rate_overrides(self.rates, rate)]
+        known = load_of(self.asked.scenario, overrides, self.sizes[1])
+        # What preemption adds does not grow in proportion to the rate.
+        load = self.capacity.load(rate) if known.preemption is None else known.offered
+        if known.unsure:
+            return Tried(rate, None, None, verdict="cannot tell", load=load, missing=known.unsure)
         # Where requests may leave the queue it may be stable at any load.
         if load >= 1 - 1e-9 and not self.asked.leaving:
             return Tried(rate, None, VERDICTS["unstable"], verdict="unstable", load=load)
-        needs, (size, most) = self._needs(rate), self.sizes
+        needs, (size, most) = self._needs(known.relaxation), self.sizes
         while True:
             tried = self._tried(rate, load, size, size == most)
             following = min(most, self._next(size, needs, tried))
@@ -259,11 +264,8 @@ class _Runs:
             return most // _TIMES if size == first else size
         return size * _TIMES if size >= needs else needs
 
-    def _needs(self, rate: float) -> int | None:
-        """Say how many requests an interval needs at this rate; None: that is not known."""
-        _, most = self.sizes
-        overrides = [*self.asked.overrides, *rate_overrides(self.rates, rate)]
-        relaxation = load_of(self.asked.scenario, overrides, most).relaxation
+    def _needs(self, relaxation: float | None) -> int | None:
+        """Say how many requests an interval needs with this relaxation; None: that is not known."""
         if relaxation is None or relaxation == inf:
             return None
         beyond = 1 - self.asked.percentile / 100

@@ -178,7 +178,7 @@ def serve_loaded(
             progress(done, asked.count)
         if goal.reached_by(done):
             feed.stop()
-    serving = collector.result(traffic=traffic, percentiles=sorted(set(percentiles)))
+    serving = collector.result(traffic=traffic, percentiles=sorted(set(percentiles)), cut=feed.full_at is not None)
     served = _served(feed, asked, serving)
     return replace(served, ended=goal.ended(feed), until_half_width=until_half_width)
 

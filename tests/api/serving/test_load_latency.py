@@ -80,6 +80,17 @@ def test_overload_has_no_latency() -> None:
     assert "unstable: more work comes than is done" in load_latency_text(answer)
 
 
+def test_what_cannot_be_told_has_no_latency() -> None:
+    """Two ranks share core 0, and one of them has core 1 beside it."""
+    jobs = [{**SCENARIO["jobs"][0], "priority": 1, "cores": [0]}, {**SCENARIO["jobs"][1], "cores": [0, 1]}]
+    jobs.append({**SCENARIO["jobs"][1], "name": "third", "priority": 2, "cores": [1]})
+    mixed = SCENARIO | {"jobs": jobs, "chip": "column-npu-4x16k", "dispatch": "priority", "preemption": True}
+    answer = load_latency(mixed, loads=[0.5], requests=300)
+    (point,) = answer.points
+    assert (point.measured.verdict, point.measured.mean, point.measured.percentiles) == ("cannot tell", None, {})
+    assert "cannot tell: whether the machine keeps up is not known" in load_latency_text(answer)
+
+
 def test_who_computes_does_not_matter(tmp_path: Path) -> None:
     kept = curves(folder=tmp_path)
     assert curves(jobs=2) == kept

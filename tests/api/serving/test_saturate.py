@@ -209,4 +209,4 @@ def test_with_preemption_the_bracket_is_narrow() -> None:
     answer = saturate(data, bounds_ms={"hi": 0.05}, percentile=95, low=4e5, tolerance=0.1, most_requests=200_000)
     assert answer.rate is not None
     assert answer.fails_from is not None
-    assert answer.fails_from < 1.2 * answer.rate
+    assert answer.fails_from < 1.25 * answer.rate
