@@ -41,6 +41,7 @@ class Row(NamedTuple):
     m, n, k: its sizes.
     predicted: cycles of the simulation.
     measured, slower: cycles of a quick run, and of a slower one that shows the spread.
+    runs: how many were timed.
     """
 
     m: int
@@ -49,6 +50,7 @@ class Row(NamedTuple):
     predicted: int
     measured: int
     slower: int
+    runs: int
 
     @property
     def ratio(self) -> float:
@@ -85,14 +87,18 @@ def recorded() -> list[Row]:
     rows = []
     for each in csv.DictReader(line for line in lines if not line.startswith("#")):
         m, n, k = (int(size) for size in each["m_x_n_x_k"].split("x"))
-        rows.append(Row(m, n, k, predicted(chip, m, n, k), int(each["cycles_least"]), int(each["cycles_p10"])))
+        rows.append(
+            Row(
+                m, n, k, predicted(chip, m, n, k), int(each["cycles_least"]), int(each["cycles_p10"]), int(each["runs"])
+            )
+        )
     return rows
 
 
 def summed_up(rows: Sequence[Row]) -> Beside:
     """How far predictions are off.
 
-    >>> summed_up([Row(1, 1, 1, 10, 20, 20), Row(1, 1, 1, 40, 20, 20), Row(1, 1, 1, 30, 30, 30)]).rank
+    >>> summed_up([Row(1, 1, 1, *each, 30, 5) for each in ((10, 20), (40, 20), (30, 30))]).rank
     0.0
     """
     ratios = [row.ratio for row in rows]
@@ -124,10 +130,11 @@ def table(rows: Sequence[Row], measured: str, slower: str) -> list[str]:
 
     measured, slower: which runs these columns have.
     """
-    heads = ["M x N x K", "predicted", measured, slower, f"predicted / {measured}", "rows of B a power of two apart"]
-    lines = [f"| {' | '.join(heads)} |", "| --- |" + " ---: |" * 4 + " --- |"]
+    heads = ["M x N x K", "predicted", measured, slower, "runs", f"predicted / {measured}"]
+    heads.append("rows of B a power of two apart")
+    lines = [f"| {' | '.join(heads)} |", "| --- |" + " ---: |" * 5 + " --- |"]
     for row in rows:
-        cells = [f"{row.predicted:,}", f"{row.measured:,}", f"{row.slower:,}", f"{row.ratio:.2f}"]
+        cells = [f"{row.predicted:,}", f"{row.measured:,}", f"{row.slower:,}", f"{row.runs:,}", f"{row.ratio:.2f}"]
         cells.append("yes" if power_of_two(row) else "no")
         lines.append(f"| {row.m} x {row.n} x {row.k} | {' | '.join(cells)} |")
     of = summed_up(rows)

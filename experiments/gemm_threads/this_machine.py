@@ -57,7 +57,7 @@ def measured(chip: Any, shapes: Sequence[tuple[int, int, int]], seconds: float) 
         # not the quickest of all: the clock of CPU time may come out short once in a thousand runs
         tenths = (times[len(times) // 10], times[len(times) * 9 // 10])
         quick, slow = (max(1, round(ns * chip.frequency_mhz / 1000)) for ns in tenths)
-        rows.append(Row(m, n, k, predicted(chip, m, n, k), quick, slow))
+        rows.append(Row(m, n, k, predicted(chip, m, n, k), quick, slow, len(times)))
     return rows
 
 

@@ -47,7 +47,7 @@ def test_ranks_that_tie_share_theirs() -> None:
     from experiments.gemm_threads.measured import Row, summed_up
 
     def of(*pairs: tuple[int, int]) -> float:
-        return summed_up([Row(1, 1, 1, one, other, other) for one, other in pairs]).rank
+        return summed_up([Row(1, 1, 1, one, other, other, 5) for one, other in pairs]).rank
 
     assert of((1, 10), (2, 20), (3, 30)) == pytest.approx(1)
     assert of((1, 30), (2, 20), (3, 10)) == pytest.approx(-1)
