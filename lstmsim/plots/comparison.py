@@ -37,6 +37,8 @@ _LOG_FROM = 20
 _BAR_INCHES = 0.16
 _LETTER_INCHES = 0.065
 _DARK = "#333333"
+#: Longest precision that a legend has room for: the name of a format, or the bytes of an element.
+_PRECISION = 19
 
 #: Row and column of an entry -> its value in the panel's unit, None where it is not known.
 Value = Callable[[int, int], float | None]
@@ -249,8 +251,12 @@ def _lighter(fill: str) -> str:
 
 
 def _remark(comparison: Comparison, column: int) -> str:
-    if comparison.machines[column].published:
-        return " (published)"
+    machine = comparison.machines[column]
+    precision = machine.precision if len(machine.precision) <= _PRECISION else ""
+    if machine.published:
+        return f" (published, {precision})" if precision else " (published)"
+    if precision and any(each.published for each in comparison.machines):
+        return f" ({precision})"
     latencies = comparison.entries[0][column].latencies if comparison.by_latency else None
     return " (unstable)" if latencies is not None and latencies.unstable else ""
 

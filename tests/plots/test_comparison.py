@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -79,6 +80,16 @@ def test_names_and_legend() -> None:
     assert lower.get_xlabel() == "task-..."
     legend = [text.get_text() for text in figure.legends[0].get_texts()]
     assert legend == ["first", "second", "paper (published)"]
+    wide, narrow = "elements of 4 bytes", "blocked floating point, 2 to 5 bits"
+    machines = [
+        replace(each, precision=name) for each, name in zip(comparison().machines, (wide, narrow, "FP16"), strict=True)
+    ]
+    named = plot(replace(comparison(), machines=tuple(machines)))
+    assert [text.get_text() for text in named.legends[0].get_texts()] == [
+        "first (elements of 4 bytes)",
+        "second",
+        "paper (published, FP16)",
+    ]
     alone = plot(comparison(rows=1)).axes[1]
     assert [tick.get_text() for tick in alone.get_xticklabels()] == ["task-a-0"]
     assert alone.get_xlabel() == ""
