@@ -32,7 +32,7 @@ def timeline_from(
 
 def assert_equal(one: Timeline, other: Timeline) -> None:
     """Every fact and every column, types included."""
-    for name in ("chip", "frequency_mhz", "makespan_cycles", "window", "rows", "jobs"):
+    for name in ("chip", "frequency_mhz", "makespan_cycles", "window", "rows", "jobs", "groups"):
         assert getattr(one, name) == getattr(other, name)
     for name in COLUMNS:
         assert getattr(one, name).dtype == getattr(other, name).dtype

@@ -13,6 +13,7 @@ from lstmsim.api.loading import Path
 from lstmsim.api.run import Run, check_engine, expect, refuse_long_trace
 from lstmsim.errors import InputError, Mistake, ProgramError
 from lstmsim.metrics.accounts import totals_of
+from lstmsim.metrics.groups import named_groups
 from lstmsim.metrics.spans import build_timeline
 from lstmsim.metrics.timeline import Timeline
 from lstmsim.program.flat import FlatProgram
@@ -86,7 +87,7 @@ class ProgramRun(Table, forms="lstmsim.api.programs_text"):
         names = self.saved.names
         tasks = (names.tasks, names.chip, names.frequency_mhz, names.unit)
         try:
-            return build_timeline(self.saved.program, self.trace, *tasks)
+            return build_timeline(self.saved.program, self.trace, *tasks, named_groups(names.tasks))
         except ProgramError as error:
             raise _refusal(self.saved.place, error) from None
 

@@ -13,6 +13,7 @@ from lstmsim.api.arguments import refuse, wrong_numbers, wrong_whole
 from lstmsim.api.loading import Source, load_scenario
 from lstmsim.errors import InputError, Mistake
 from lstmsim.metrics.accounts import totals_of
+from lstmsim.metrics.groups import job_groups
 from lstmsim.metrics.measure import measure
 from lstmsim.metrics.report import Report
 from lstmsim.metrics.spans import build_timeline
@@ -101,7 +102,8 @@ class Run:
         chip = self.scenario.chip
         names = [job.name for job in self.scenario.jobs]
         unit = chip.core_figures[0].unit.name
-        return build_timeline(self.program, self.trace, names, chip.name, chip.frequency_mhz, unit)
+        groups = job_groups(self.scenario.jobs)
+        return build_timeline(self.program, self.trace, names, chip.name, chip.frequency_mhz, unit, groups)
 
     def to_dict(self) -> dict[str, Any]:
         """The report of the run as plain data."""

@@ -32,7 +32,7 @@ def accuracy_cases(scenario: Scenario, random_weights: int | None = None) -> tup
     >>> from lstmsim.api.run import load_scenario
     >>> job = {"model": "silero-vad-16k", "steps": 2, "inputs": "silero-speech.safetensors", "count": 3}
     >>> [case.jobs for case in accuracy_cases(load_scenario({"chip": "column-npu-16k", "jobs": [job]}))]
-    [('silero-vad-16k-a', 'silero-vad-16k-b', 'silero-vad-16k-c')]
+    [('silero-vad-16k #1', 'silero-vad-16k #2', 'silero-vad-16k #3')]
     """
     groups: dict[tuple[Model, str, str, int, str, int | None], list[int]] = {}
     data: Mapping[int, JobData] = job_data(scenario, random_weights)

@@ -21,6 +21,7 @@ from lstmsim.html.tenants import tenants_section
 from lstmsim.html.timeline import timeline_sections
 from lstmsim.html.wording import answer
 from lstmsim.html.workload import jobs_section, what_ran_section
+from lstmsim.metrics.figures_text import four_digits
 from lstmsim.metrics.report import Report
 from lstmsim.metrics.timeline import Timeline
 from lstmsim.traffic.result import Serving
@@ -122,11 +123,11 @@ def _figures(report: Report) -> Markup:
     peak = tops(pes, 1, report.frequency_mhz)
     count = len(report.cores)
     entries = [
-        ("makespan", f"{duration:.4g} ms", f"{report.makespan_cycles:,} cycles"),
+        ("makespan", f"{four_digits(duration)} ms", f"{report.makespan_cycles:,} cycles"),
         ("utilization", f"{100 * report.utilization:.1f} %", "useful multiply-accumulates of all possible"),
         ("throughput", f"{report.tops:.4g} TOPS", f"of {peak:.4g} at most"),
         ("jobs", f"{len(report.jobs):,}", f"{sum(job.macs for job in report.jobs):,} multiply-accumulates"),
-        ("latency, p99", f"{report.latency_ms.p99:.4g} ms", f"mean {report.latency_ms.mean:.4g} ms"),
+        ("latency, p99", f"{four_digits(report.latency_ms.p99)} ms", f"mean {four_digits(report.latency_ms.mean)} ms"),
         ("cores", f"{count:,}", f"{pes:,} multipliers in all"),
     ]
     if report.turned_away:

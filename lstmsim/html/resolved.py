@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from lstmsim.formats.scenario.cell_data import cell_data
-from lstmsim.formats.scenario.job_names import unique_names
+from lstmsim.formats.scenario.job_names import job_names
 from lstmsim.formats.yaml.text import OnOneLine, yaml_text
 from lstmsim.keys import as_data
 from lstmsim.workload.cell import Cell
@@ -34,8 +34,8 @@ _NOT_PLAIN = (
     *("initial", "states_of"),
 )
 
-#: What `unique_names` appends to names that occur more than once.
-_SUFFIX = re.compile(r"(.+)-[a-z]+")
+#: What `job_names` appends to the name of an entry for each of its jobs.
+_SUFFIX = re.compile(r"(.+) #\d+")
 
 
 def resolved_text(scenario: Scenario) -> str:
@@ -118,7 +118,7 @@ def _groups(jobs: Sequence[Job]) -> list[tuple[str, list[Job]]]:
         else:
             groups.append((name, [job]))
     groups = [(name if len(group) > 1 else group[0].name, group) for name, group in groups]
-    names = unique_names([name for name, group in groups for _ in group])
+    names = job_names([name for name, _ in groups], [len(group) for _, group in groups])
     return groups if names == [job.name for job in jobs] else [(job.name, [job]) for job in jobs]
 
 

@@ -31,7 +31,7 @@ _CELLS, _FEWEST_WINDOWS, _MOST_WINDOWS = 12_000, 60, 400
 _WIDTH, _LEFT, _RIGHT, _TOP = 1000, 118, 970, 34
 _HEIGHTS = {MAIN: 22, "thread": 16}
 _UNIT_HEIGHT = 11
-_LEGEND_JOBS = 16
+_LEGEND_NAMES = 16
 _LETTER = 6.2
 _USE_WINDOWS = 240
 
@@ -46,7 +46,7 @@ def timeline_sections(timeline: Timeline, words: Mapping[str, Words] = MappingPr
     """
     spans = spans_of(timeline)
     single = len(spans) <= SPAN_LIMIT
-    names = _job_numbers(spans)
+    names = spans.colours()
     alike = not single and len(names) > LOOKS
     if alike:
         # Columns of many hatches would tell nothing but that there are many.
@@ -70,10 +70,6 @@ def timeline_sections(timeline: Timeline, words: Mapping[str, Words] = MappingPr
     figure = element("figure", region("Timeline", "wide", drawn), _legend(timeline, spans, words), class_="timeline")
     note = element("p", " ".join(notes), class_="note") if notes else Markup("")
     return [Section("timeline", "Timeline", figure + note), _use_section(timeline)]
-
-
-def _job_numbers(spans: Spans) -> list[int]:
-    return [int(job) for job in np.unique(spans.job) if job >= 0]
 
 
 def _height(row: Row) -> int:
@@ -103,8 +99,8 @@ def _lanes(rows: Sequence[Row], tops: list[float]) -> Markup:
     return joined(parts)
 
 
-def _look(state: int, job: int) -> str:
-    return job_class(max(job, 0)) if STATES[state] == "busy" else state_class(STATES[state])
+def _look(spans: Spans, state: int, job: int) -> str:
+    return job_class(spans.colour_of(job)) if STATES[state] == "busy" else state_class(STATES[state])
 
 
 def _name(timeline: Timeline, state: int, job: int) -> str:
@@ -116,7 +112,12 @@ def _name(timeline: Timeline, state: int, job: int) -> str:
 def _single(timeline: Timeline, spans: Spans, scale: Scale, tops: list[float]) -> Markup:
     parts, labels = [], []
     for row, state, job, indices in spans.kinds():
-        look, name, top, height = _look(state, job), _name(timeline, state, job), tops[row], _height(spans.rows[row])
+        look, name, top, height = (
+            _look(spans, state, job),
+            _name(timeline, state, job),
+            tops[row],
+            _height(spans.rows[row]),
+        )
         widest = (0.0, 0.0)
         for start, end in zip(spans.start[indices].tolist(), spans.end[indices].tolist(), strict=True):
             left, right = scale(start), scale(end)
@@ -124,7 +125,11 @@ def _single(timeline: Timeline, spans: Spans, scale: Scale, tops: list[float]) -
             parts.append(rectangle(round(left, 2), top, max(round(right - left, 2), 0.05), height, look, title))
             widest = max(widest, (right - left, (left + right) / 2))
         if job >= 0 and not is_unit(spans.rows[row].kind) and widest[0] > len(name) * _LETTER + 6:
-            labels.append(words(round(widest[1], 1), top + height / 2 + 3.5, name, f"{job_ink(job)} on", "middle"))
+            labels.append(
+                words(
+                    round(widest[1], 1), top + height / 2 + 3.5, name, f"{job_ink(spans.colour_of(job))} on", "middle"
+                )
+            )
     return joined(parts + labels, "\n")
 
 
@@ -137,7 +142,7 @@ def _fractions(timeline: Timeline, spans: Spans, scale: Scale, tops: list[float]
     stacks: dict[int, dict[str, tuple[NDArray[np.int64], str, int]]] = {}
     for row, state, job, indices in spans.kinds():
         part = covered_cycles(spans.start[indices], spans.end[indices], edges)
-        looks, look = stacks.setdefault(row, {}), _look(state, job)
+        looks, look = stacks.setdefault(row, {}), _look(spans, state, job)
         before, name, jobs = looks.get(look, (0, _name(timeline, state, job), 0))
         looks[look] = (before + part, name, jobs + 1)
     parts = []
@@ -164,13 +169,17 @@ def _top_axis(timeline: Timeline) -> Markup:
 
 
 def _legend(timeline: Timeline, spans: Spans, own: Mapping[str, Words]) -> Markup:
-    jobs = _job_numbers(spans)
-    shown = jobs if len(jobs) <= _LEGEND_JOBS else jobs[: _LEGEND_JOBS // 2]
-    entries = [element("li", swatch(job_class(job)), " ", short(timeline.jobs[job])) for job in shown]
-    if len(jobs) > len(shown):
-        entries.append(element("li", f"and {len(jobs) - len(shown):,} more jobs, whose looks repeat"))
+    colours, entries = spans.colours(), []
+    shown = colours if len(colours) <= _LEGEND_NAMES else colours[: _LEGEND_NAMES // 2]
+    counts = np.bincount(spans.colour[np.unique(spans.job[spans.job >= 0])], minlength=len(spans.names))
+    for each in shown:
+        requests = f" ({counts[each]:,} {'request' if counts[each] == 1 else 'requests'})" if timeline.groups else ""
+        entries.append(element("li", swatch(job_class(each)), " ", f"{short(spans.names[each])}{requests}"))
+    if len(colours) > len(shown):
+        what = "more" if timeline.groups else "more jobs"
+        entries.append(element("li", f"and {len(colours) - len(shown):,} {what}, whose looks repeat"))
     present = set(np.unique(spans.state).tolist())
-    if not jobs and STATES.index("busy") in present:
+    if not colours and STATES.index("busy") in present:
         entries.append(element("li", swatch(job_class(0)), " work"))
     for number, name in enumerate(STATES):
         if number in present and name != "busy":

@@ -34,6 +34,8 @@ class Spans:
     start, end: cycles, `start <= cycle < end`.
     state: place in `lstmsim.metrics.timeline.STATES`.
     job: place in the timeline's jobs; -1 if the span is no work.
+    colour: for each job of the timeline the place of what it has its colour from in `names`.
+    names: of what has a colour of its own: jobs, or what several jobs belong to.
     """
 
     rows: tuple[Row, ...]
@@ -43,6 +45,16 @@ class Spans:
     end: NDArray[np.int64]
     state: NDArray[np.int64]
     job: NDArray[np.int64]
+    colour: NDArray[np.int64]
+    names: tuple[str, ...]
+
+    def colours(self) -> list[int]:
+        """The places of those names whose work is shown."""
+        return [int(each) for each in np.unique(self.colour[self.job[self.job >= 0]])]
+
+    def colour_of(self, job: int) -> int:
+        """The place of a job's name; work without a job (as in traces of other makers) looks like the first."""
+        return int(self.colour[job]) if job >= 0 else 0
 
     def __len__(self) -> int:
         return len(self.start)
@@ -86,7 +98,8 @@ def spans_of(timeline: Timeline, window: tuple[int, int] | None = None, cores: S
         first = np.flatnonzero(np.concatenate([[True], ~same]))
         last = np.append(first[1:], len(row)) - 1
         row, start, end, state, job = row[first], start[first], end[last], state[first], job[first]
-    return Spans(tuple(timeline.rows[number] for number in shown), left_out, row, start, end, state, job)
+    names, colour = timeline.coloured
+    return Spans(tuple(timeline.rows[number] for number in shown), left_out, row, start, end, state, job, colour, names)
 
 
 def _shown_rows(rows: tuple[Row, ...], cores: Sequence[int] | None) -> tuple[list[int], str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["cut", "percent", "short_name", "short_path", "three_digits"]
+__all__ = ["cut", "four_digits", "percent", "short_name", "short_path", "three_digits"]
 
 
 def percent(part: float, whole: float, nothing: str = "0.0 %") -> str:
@@ -27,6 +27,15 @@ def three_digits(value: float) -> str:
     ('2.50', '1,234')
     """
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:#.3g}"
+
+
+def four_digits(value: float) -> str:
+    """A number with up to four digits, and with all digits before the point: never as a power of ten of a large one.
+
+    >>> four_digits(0.0123456), four_digits(63622.3), four_digits(2.5)
+    ('0.01235', '63,622', '2.5')
+    """
+    return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
 
 
 def short_name(name: str, length: int) -> str:

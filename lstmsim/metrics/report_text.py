@@ -9,7 +9,7 @@ from typing import Any
 
 from lstmsim.metrics.cores_text import cores_text
 from lstmsim.metrics.cycle_names import NAMED
-from lstmsim.metrics.figures_text import percent, short_name
+from lstmsim.metrics.figures_text import four_digits, percent, short_name
 from lstmsim.metrics.planned_text import planned_json, planned_text
 from lstmsim.metrics.report import CoreReport, JobReport, Report, TurnedAway
 from lstmsim.metrics.tables import table
@@ -155,7 +155,7 @@ def _summary_text(report: Report) -> str:
     latency = ", ".join(f"{name} {value:.4g}" for name, value in asdict(report.latency_ms).items())
     return "\n".join(
         [
-            f"makespan {report.makespan_cycles:,} cycles = {duration:.4g} ms, "
+            f"makespan {report.makespan_cycles:,} cycles = {four_digits(duration)} ms, "
             f"utilization {100 * report.utilization:.1f} %, {report.tops:.4g} TOPS",
             f"latency in ms: {latency}",
             *_missed_text(report),

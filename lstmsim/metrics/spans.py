@@ -144,7 +144,13 @@ def _rows_and_tables(program: Program, trace: Trace, unit: str) -> tuple[list[Ro
 
 
 def build_timeline(
-    program: Program, trace: Trace, jobs: Sequence[str], chip: str, frequency_mhz: float, unit: str = MAIN
+    program: Program,
+    trace: Trace,
+    jobs: Sequence[str],
+    chip: str,
+    frequency_mhz: float,
+    unit: str = MAIN,
+    groups: Sequence[str] = (),
 ) -> Timeline:
     """Make the timeline of a run.
 
@@ -157,6 +163,7 @@ def build_timeline(
     chip: name of the chip.
     frequency_mhz: clock of the chip.
     unit: what people call the main unit of a core; no other unit has this name.
+    groups: for each job the name of what it has its colour from; empty: each job has its own.
     `ProgramError` if a unit has a name that traces cannot hold.
 
     >>> from lstmsim.engines import run
@@ -192,4 +199,5 @@ def build_timeline(
         job=job.astype(np.int32),
         layer=layer.astype(np.int32),
         step=step.astype(np.int32),
+        groups=tuple(groups),
     )

@@ -83,6 +83,7 @@ class Timeline(Table, forms="lstmsim.metrics.timeline_text"):
     job: place in `jobs`; -1 for none.
     layer, step: numbers; -1 for none.
     window: first cycle and cycle behind the last of the part of the run that was cut out; None: all of the run.
+    groups: for each job the name of what it has its colour from, such as its entry; empty: each job has its own.
     """
 
     chip: str
@@ -98,6 +99,22 @@ class Timeline(Table, forms="lstmsim.metrics.timeline_text"):
     layer: NDArray[np.int32]
     step: NDArray[np.int32]
     window: tuple[int, int] | None = None
+    groups: tuple[str, ...] = ()
+
+    @property
+    def coloured(self) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+        """The names of what has a colour of its own, and for each job the place of its name among them.
+
+        >>> none = np.zeros(0, dtype=np.int64)
+        >>> table = dict(row=none, start=none, end=none, state=none, job=none, layer=none, step=none)
+        >>> names, place = Timeline("npu", 1.0, 1, (), ("a #1", "b", "a #2"), groups=("a", "b", "a"), **table).coloured
+        >>> names, place.tolist()
+        (('a', 'b'), [0, 1, 0])
+        """
+        if not self.groups:
+            return self.jobs, np.arange(len(self.jobs), dtype=np.int64)
+        place = {name: number for number, name in enumerate(dict.fromkeys(self.groups))}
+        return tuple(place), np.array([place[name] for name in self.groups], dtype=np.int64)
 
     @property
     def shown(self) -> tuple[int, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from lstmsim.metrics.figures_text import four_digits
 from lstmsim.metrics.tables import table
 from lstmsim.metrics.timeline import STATES, Timeline
 from lstmsim.results import Forms
@@ -55,7 +56,8 @@ def timeline_text(timeline: Timeline) -> str:
         cycles = int((timeline.end - timeline.start)[at_work].sum())
         shown.append([row.name, f"{int(own.sum()):,}", f"{cycles:,}"])
     length = (
-        f"{timeline.makespan_cycles:,} cycles = {cycles_to_ms(timeline.makespan_cycles, timeline.frequency_mhz):.4g} ms"
+        f"{timeline.makespan_cycles:,} cycles = "
+        f"{four_digits(cycles_to_ms(timeline.makespan_cycles, timeline.frequency_mhz))} ms"
     )
     length = f"{timeline.shown_text} cycles" if timeline.window else length
     title = f"{timeline.chip}: {length}, {len(timeline):,} spans of {len(timeline.jobs):,} jobs"

@@ -227,7 +227,7 @@ def _scale(panel: Axes, values: Sequence[float]) -> None:
     if values and max(values) / min(values) > _LOG_FROM:
         panel.set_yscale("log")
         panel.set_ylim(0.5 * min(values), 4 * max(values))
-        panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
         panel.yaxis.set_minor_formatter(NullFormatter())
     else:
         panel.set_ylim(0, 1.18 * max(values, default=1.0))

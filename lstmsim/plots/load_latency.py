@@ -296,5 +296,5 @@ def _plain_log(panel: Axes, along: str = "y") -> None:
     steps = (1.0,) if decades > most else (1.0, 2.0, 5.0) if decades > 0.8 else (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 7.0)
     # A third of a decade holds few of these numbers, or none.
     axis.set_major_locator(LogLocator(subs=steps) if decades > 0.33 else MaxNLocator(5))
-    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
     axis.set_minor_formatter(NullFormatter())

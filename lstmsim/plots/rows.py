@@ -57,9 +57,9 @@ def set_rows(axes: Axes, view: View, heights: list[float]) -> NDArray[np.float64
     return centres
 
 
-def _style(state: int, job: int) -> Style:
-    """The look of a span; work without a job (as in traces of other makers) looks like the first job."""
-    return job_style(max(job, 0)) if STATES[state] == "busy" else NAMED[STATES[state]].style
+def _style(view: View, state: int, job: int) -> Style:
+    """The look of a span."""
+    return job_style(view.colour_of(job)) if STATES[state] == "busy" else NAMED[STATES[state]].style
 
 
 def draw_spans(axes: Axes, view: View, centres: NDArray[np.float64], heights: list[float]) -> None:
@@ -67,7 +67,7 @@ def draw_spans(axes: Axes, view: View, centres: NDArray[np.float64], heights: li
     bars: dict[tuple[int, Style], list[tuple[int, int]]] = {}
     shortest = _HATCH_INCHES * (view.end_cycle - view.start_cycle) / _AXES_INCHES
     for row, state, job, indices in view.kinds():
-        style = _style(state, job)
+        style = _style(view, state, job)
         for start, end in zip(view.start[indices].tolist(), view.end[indices].tolist(), strict=True):
             look = style if end - start >= shortest else replace(style, hatch="")
             bars.setdefault((row, look), []).append((start, end - start))
@@ -97,7 +97,7 @@ def stacked_fractions(view: View, row: int, edges: NDArray[np.int64]) -> dict[St
     lengths = np.diff(edges)
     for number, state, job, indices in view.kinds():
         if number == row:
-            style = _style(state, job)
+            style = _style(view, state, job)
             part = covered_cycles(view.start[indices], view.end[indices], edges) / lengths
             fractions[style] = fractions[style] + part if style in fractions else part
     return fractions
@@ -132,7 +132,7 @@ def draw_labels(axes: Axes, timeline: Timeline, view: View, centres: NDArray[np.
             continue
         length = view.end[indices] - view.start[indices]
         widest = indices[np.argmax(length)]
-        text, style = short(timeline.jobs[job]), job_style(job)
+        text, style = short(timeline.jobs[job]), job_style(view.colour_of(job))
         if length.max() * inches_per_cycle < 0.075 * len(text) + 0.08:
             continue
         axes.text(

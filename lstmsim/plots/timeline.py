@@ -29,7 +29,7 @@ __all__ = ["SPAN_LIMIT", "SUFFIXES", "plot"]
 SPAN_LIMIT = 20_000
 
 _WINDOWS = 200
-_LEGEND_JOBS = 16
+_LEGEND_NAMES = 16
 
 
 def plot(
@@ -115,11 +115,12 @@ def _set_title(figure: Figure, timeline: Timeline, view: View, busy: float) -> N
 
 
 def _set_legend(figure: Figure, timeline: Timeline, view: View) -> None:
-    jobs = [int(job) for job in np.unique(view.job) if job >= 0]
-    shown = jobs if len(jobs) <= _LEGEND_JOBS else jobs[:8]
-    entries = [(short(timeline.jobs[job], 30), job_style(job)) for job in shown]
-    if len(jobs) > len(shown):
-        entries.append((f"+ {len(jobs) - len(shown)} more (looks repeat)", Style("#FFFFFF", ink="#FFFFFF")))
+    colours = view.colours()
+    shown = colours if len(colours) <= _LEGEND_NAMES else colours[:8]
+    counts = np.bincount(view.colour[np.unique(view.job[view.job >= 0])], minlength=len(view.names))
+    entries = [(_named(view.names[each], int(counts[each]), timeline), job_style(each)) for each in shown]
+    if len(colours) > len(shown):
+        entries.append((f"+ {len(colours) - len(shown):,} more (looks repeat)", Style("#FFFFFF", ink="#FFFFFF")))
     present = set(np.unique(view.state).tolist())
     waits = {name: named for name, named in NAMED.items() if name in STATES and name != "busy"}
     for name, named in waits.items():
@@ -141,3 +142,10 @@ def _set_legend(figure: Figure, timeline: Timeline, view: View) -> None:
     for text, (label, _) in zip(legend.get_texts(), entries, strict=True):
         text.set_parse_math(False)
         text.set_text(label)
+
+
+def _named(name: str, jobs: int, timeline: Timeline) -> str:
+    """What a colour stands for: a job, or how many jobs of an entry are shown."""
+    return (
+        f"{short(name, 24)} ({jobs:,} {'request' if jobs == 1 else 'requests'})" if timeline.groups else short(name, 30)
+    )

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lstmsim.metrics.figures_text import short_name
+from lstmsim.metrics.figures_text import four_digits, short_name
 from lstmsim.metrics.tables import table as aligned
 from lstmsim.sweeps.about import Fitting, about_of, fits, fitting
 from lstmsim.sweeps.export import Judgement, columns, judge, table, varied, work_of
@@ -172,6 +172,4 @@ def _figure(value: Any) -> str:
     """
     if isinstance(value, int):
         return f"{value:,}"
-    if isinstance(value, float):
-        return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
-    return str(value)
+    return four_digits(value) if isinstance(value, float) else str(value)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from lstmsim.bounds import MAX_CORES, MAX_JOBS
 from lstmsim.formats.scenario.chip_entries import own_keys
-from lstmsim.formats.scenario.job_names import unique_names
+from lstmsim.formats.scenario.job_names import job_names
 from lstmsim.formats.yaml.document import Document
 from lstmsim.sweeps.quick_paths import Place, Range, core_keys, job_range, place_of
 from lstmsim.sweeps.spec import Value
@@ -131,9 +131,9 @@ class Prepared:
             interval = change.get("frame_interval", job.frame_interval)
             one = replace(job, model=model, steps=steps, frame_interval=interval)
             jobs += [one if one.arrival == each else replace(one, arrival=each) for each in arrivals]
-            names += [entry.get("name") or model.name] * count
+            names.append(entry.get("name") or model.name)
             counts.append(count)
-        named = zip(jobs, unique_names(names), strict=True)
+        named = zip(jobs, job_names(names, counts), strict=True)
         return _Jobs(tuple(job if job.name == name else replace(job, name=name) for job, name in named), tuple(counts))
 
     def _fits(self, chip: Chip, made: _Jobs) -> bool:

@@ -95,7 +95,7 @@ def test_the_arguments_are_the_fields_in_their_order(public: Any, pure: Any) -> 
 
 def test_jobs_of_one_name_are_numbered_as_in_a_file() -> None:
     made = Scenario(CHIP, [job(), job()])
-    assert made == lstmsim.load_scenario({"chip": CHIP, "jobs": [{**ENTRY, "count": 2}]})
+    assert made == lstmsim.load_scenario({"chip": CHIP, "jobs": [ENTRY, ENTRY]})
 
 
 def test_objects_stand_among_keys() -> None:

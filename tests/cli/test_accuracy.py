@@ -57,7 +57,7 @@ def test_equal_jobs_are_shown_once(tmp_path: Path) -> None:
     assert data["words"] is None
     assert data["precision"]["vector_bits"] == 8
     (job,) = data["jobs"]
-    assert job["jobs"] == ["silero-vad-16k-a", "silero-vad-16k-b", "silero-vad-16k-c"]
+    assert job["jobs"] == ["silero-vad-16k #1", "silero-vad-16k #2", "silero-vad-16k #3"]
     steps = job["steps"]
     assert [len(own) for own in steps.values()] == [4, 4, 4]
     assert job["max_error"] == max(steps["max_error"]) == steps["max_error"][job["worst_step"]]

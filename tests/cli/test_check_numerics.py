@@ -33,7 +33,7 @@ def test_real_weights_are_found_equal_and_reported(tmp_path: Path) -> None:
     assert "NUMBERS: every tile" in shown.stdout
     assert "silero-speech.safetensors" in shown.stdout
     report = json.loads(call("simulate", path, "--check-numerics", "--json", "-").stdout)
-    assert [each["job"] for each in report["numerics"]] == ["silero-vad-16k-a", "silero-vad-16k-b"]
+    assert [each["job"] for each in report["numerics"]] == ["silero-vad-16k #1", "silero-vad-16k #2"]
     first = report["numerics"][0]
     assert first["fixed_point_equal"] is True
     assert first["outputs"] == 3 * 128

@@ -95,7 +95,7 @@ def test_without_a_count_all_rows_of_a_file_come(tmp_path: Path) -> None:
     closed = {"kind": "closed", "clients": 1, "think_ms": 0.001}
     data["jobs"].append({**data["jobs"][0], "count": 2, "arrival": closed, "name": "b"})
     jobs = load_scenario(data).jobs
-    assert [(job.name, job.arrival) for job in jobs[:3]] == [("a-a", 10_000), ("a-b", 20_000), ("a-c", 20_000)]
+    assert [(job.name, job.arrival) for job in jobs[:3]] == [("a #1", 10_000), ("a #2", 20_000), ("a #3", 20_000)]
     # positions behind those of the file
     assert [job.after for job in jobs[3:]] == [None, 3]
 

@@ -73,14 +73,14 @@ def rows(data: dict[str, Any]) -> list[tuple[str, int, int, str]]:
 def test_one_trace_drives_a_whole_scenario() -> None:
     assert rows(scenario(entry("tts"), entry("asr"))) == [
         ("tts", 5, 20, "tts/bob"),
-        ("asr-a", 0, 10, "asr/ann"),
-        ("asr-b", 7, 5, "asr/bob"),
-        ("asr-c", 7, 7, "asr/ann"),
+        ("asr #1", 0, 10, "asr/ann"),
+        ("asr #2", 7, 5, "asr/bob"),
+        ("asr #3", 7, 7, "asr/ann"),
     ]
     # an entry's own steps go before those of the rows, `count` takes the first of its rows
     assert rows(scenario(entry("tts", steps=3), entry("asr", count=2)))[:2] == [
         ("tts", 5, 3, "tts/bob"),
-        ("asr-a", 0, 10, "asr/ann"),
+        ("asr #1", 0, 10, "asr/ann"),
     ]
     # steps that its model states do not
     assert rows(scenario(entry("tts"), entry("asr", model={**MODEL, "steps": 99})))[1][2] == 10
@@ -96,8 +96,8 @@ def test_an_entry_may_pick_its_rows_itself() -> None:
     jobs = [entry("a", **file(job="tts")), entry("b", **file(job="asr", speedup=2), steps=1), entry("c", **file())]
     assert rows({"chip": CHIP, "jobs": jobs}) == [
         ("a", 5, 20, "a/bob"),
-        *(("b-a", 0, 1, "b/ann"), ("b-b", 3, 1, "b/bob"), ("b-c", 3, 1, "b/ann")),
-        *(("c-a", 0, 10, "c/ann"), ("c-b", 5, 20, "c/bob"), ("c-c", 7, 5, "c/bob"), ("c-d", 7, 7, "c/ann")),
+        *(("b #1", 0, 1, "b/ann"), ("b #2", 3, 1, "b/bob"), ("b #3", 3, 1, "b/ann")),
+        *(("c #1", 0, 10, "c/ann"), ("c #2", 5, 20, "c/bob"), ("c #3", 7, 5, "c/bob"), ("c #4", 7, 7, "c/ann")),
     ]
     assert [each[1] for each in rows({"chip": CHIP, "jobs": [entry("c", **file(rows=2))]})] == [0, 5]
 
@@ -117,7 +117,7 @@ def test_models_and_numbers_stand_for_names() -> None:
 def test_a_file_without_jobs_is_for_the_only_entry() -> None:
     Path("t.csv").write_text("arrival_cycles\n4\n9\n")
     only = entry("a", steps=2)
-    assert rows(scenario(only)) == [("a-a", 4, 2, "a"), ("a-b", 9, 2, "a")]
+    assert rows(scenario(only)) == [("a #1", 4, 2, "a"), ("a #2", 9, 2, "a")]
     assert len(rows(scenario(only, entry("b", steps=1, arrival=0)))) == 3
     with pytest.raises(InputError, match=r"^t\.csv:1: has no column 'job' that says to which of 2 jobs a row belongs$"):
         load_scenario(scenario(only, entry("b", steps=1)))
@@ -149,8 +149,8 @@ def test_traces_of_functions_come_when_they_began() -> None:
     jobs = [entry("f1", steps=steps), entry("f2", steps=7)]
     # began at 5160.008570018768, 5159.3 and 5161.267997037888 s
     assert rows({"chip": CHIP, "arrivals": trace, "jobs": jobs}) == [
-        ("f1-a", 70_857_001, 14, "f1/a1"),
-        ("f1-b", 196_799_703, 2, "f1/a2"),
+        ("f1 #1", 70_857_001, 14, "f1/a1"),
+        ("f1 #2", 196_799_703, 2, "f1/a2"),
         ("f2", 0, 7, "f2/a1"),
     ]
     file = read_arrivals("functions.txt", 100, wanted=Wanted(words=("app",)))

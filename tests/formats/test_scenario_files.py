@@ -68,7 +68,7 @@ def test_a_scenario_becomes_plain_descriptions():
     model = Model("model-lstm-8", (Layer(cell("lstm"), 8, 4),))
     assert built == Scenario(
         ColumnNpu("column-npu", 260, (ColumnCore(npe=65, ep=4, vp=16, threads=3, latency=Latency(read=0)),) * 2),
-        (Job("model-lstm-8-a", model, 2, 5, 9, (1,)), Job("model-lstm-8-b", model, 2, 3, 9, (1,))),
+        (Job("model-lstm-8 #1", model, 2, 5, 9, (1,)), Job("model-lstm-8 #2", model, 2, 3, 9, (1,))),
         "x",
     )
     assert repr(built.chip.frequency_mhz) == "260"
@@ -121,7 +121,7 @@ def test_overrides_apply_in_order_and_may_replace_whole_parts():
     chip = load_scenario(source, ["chip=column-npu-16k", "chip.cores.0.ep=8", "chip.cores.0.ep=4"]).chip
     assert (chip.name, chip.cores[0].ep) == ("column-npu-16k", 4)
     jobs = load_scenario(source, ["chip=column-npu-16k", "jobs=[{model: lstm-256, steps: 3, count: 2}]"]).jobs
-    assert [job.name for job in jobs] == ["lstm-256-a", "lstm-256-b"]
+    assert [job.name for job in jobs] == ["lstm-256 #1", "lstm-256 #2"]
 
 
 def test_an_override_may_create_an_optional_mapping():

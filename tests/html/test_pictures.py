@@ -126,9 +126,21 @@ def test_many_spans_are_fractions_of_time_that_add_up() -> None:
 
 
 def test_work_of_very_many_jobs_has_one_look() -> None:
-    content = timeline_sections(run("thousand jobs").timeline)[0].content
+    each_its_own = replace(run("thousand jobs").timeline, groups=())
+    content = timeline_sections(each_its_own)[0].content
     assert "Work of all 1,000 jobs has one colour" in content
     assert set(re.findall(r'class="(j\d+)"', content)) == {"j0"}
+
+
+def test_requests_have_the_colour_of_their_entry() -> None:
+    timeline = run("thousand jobs").timeline
+    names = sorted(set(timeline.groups))
+    assert len(names) < 9 < len(timeline.jobs)
+    content = timeline_sections(timeline)[0].content
+    assert "has one colour" not in content
+    assert len(set(re.findall(r'class="(j\d+)"', content))) == len(names)
+    for name in names:
+        assert f" {name} ({timeline.groups.count(name):,} requests)<" in content
 
 
 def test_rows_that_do_not_fit_are_named() -> None:

@@ -13,11 +13,13 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+import lstmsim
 from lstmsim.errors import InputError
 from lstmsim.formats.traces.window import window
 from lstmsim.metrics.binning import covered_cycles, window_edges
 from lstmsim.metrics.cycle_names import NAMED
 from lstmsim.metrics.drawn import ROW_LIMIT
+from lstmsim.metrics.looks import JOB_STYLES
 from lstmsim.metrics.timeline import STATES, Row
 from lstmsim.plots import timeline as picture
 from lstmsim.plots.rows import stacked_fractions
@@ -203,6 +205,22 @@ def test_a_window_is_drawn_as_one():
     assert figure.get_suptitle() == plot(small(), start=30, end=100).get_suptitle()
     with pytest.raises(InputError, match="must be a cycle of the timeline, 30 to 99, got 10"):
         plot(window(small(), 30, 100), start=10)
+
+
+def test_more_requests_than_colours_have_those_of_their_entries():
+    """Two entries of ten requests each; a legend of twenty names would tell nothing."""
+    jobs = [{"name": name, "model": "lstm-256", "steps": 2, "count": 10} for name in ("voice", "ads")]
+    scenario = {"chip": "column-npu-16k", "jobs": jobs}
+    timeline = lstmsim.trace(scenario)
+    assert timeline.jobs[:2] == ("voice #1", "voice #2")
+    figure = plot(timeline)
+    assert legend_texts(figure)[:2] == ["voice (10 requests)", "ads (10 requests)"]
+    work = {look for look in bars(figure) if look[0] in {style.fill for style in JOB_STYLES}}
+    assert work == {(JOB_STYLES[0].fill, ""), (JOB_STYLES[1].fill, "")}
+    assert {text.get_text() for text in figure.axes[0].texts} <= set(timeline.jobs), "spans bear the request's name"
+    few = lstmsim.trace(scenario, overrides=["jobs.0.count=4", "jobs.1.count=4"])
+    assert few.groups == ()
+    assert legend_texts(plot(few))[:2] == ["voice #1", "voice #2"]
 
 
 def test_long_times_are_written_out():

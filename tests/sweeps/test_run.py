@@ -39,7 +39,7 @@ def test_every_row_has_the_numbers_of_a_simulation_or_its_reason(whole: Path) ->
         numbers = numbers_of_report(scenario, lstmsim.simulate(scenario))
         assert [row[name] for name in NUMBERS] == [str(each) for each in numbers]
     reasons = {row["reason"].partition(":")[0] for row in points if row["reason"]}
-    assert reasons == {"vp <= 2 * hidden is false", "chip column-npu", "job m-a"}
+    assert reasons == {"vp <= 2 * hidden is false", "chip column-npu", "job m #1"}
 
 
 def test_one_process_two_processes_and_four_merged_shards_give_the_same_table(whole: Path, tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lstmsim.api.serving.stream import Served
+from lstmsim.metrics.figures_text import four_digits
 from lstmsim.results import Forms
 from lstmsim.traffic.text import serving_json, serving_text
 
@@ -29,7 +30,10 @@ def served_text(served: Served) -> str:
     """Give rates, latencies and queues as text, with how long the run took and why it ended."""
     ms = served.serving.ms(served.makespan_cycles)
     useful = f"utilization {100 * served.utilization:.1f} %, {served.tops:.4g} TOPS"
-    lines = [serving_text(served.serving), f"makespan {served.makespan_cycles:,} cycles = {ms:.4g} ms, {useful}"]
+    lines = [
+        serving_text(served.serving),
+        f"makespan {served.makespan_cycles:,} cycles = {four_digits(ms)} ms, {useful}",
+    ]
     if served.ended == "full":
         lines.append(_full(served))
     elif served.until_half_width is not None:

@@ -14,7 +14,7 @@ from lstmsim.formats.scenario.chip_entries import Cores, blame_all
 from lstmsim.formats.scenario.job_arrivals import Coming, JobArrivals
 from lstmsim.formats.scenario.job_cores import Runnable, check_cores, named_cores
 from lstmsim.formats.scenario.job_initial import Initials, initial_file
-from lstmsim.formats.scenario.job_names import tenant_names, unique_names
+from lstmsim.formats.scenario.job_names import job_names, tenant_names
 from lstmsim.formats.scenario.job_steps import JobSteps
 from lstmsim.formats.scenario.model_entries import STAND_IN, frames_path, read_model
 from lstmsim.formats.scenario.schema import JobEntry, ScenarioFile
@@ -191,7 +191,7 @@ def build_jobs(
             each_of = [(cycle, firsts[before] + place, due) for place, (cycle, _, due) in enumerate(each_of)]
         coming.append(each_of)
         firsts.append(firsts[-1] + len(each_of))
-    unique = iter(unique_names([name for name, each_of in zip(names, coming, strict=True) for _ in each_of]))
+    unique = iter(job_names(names, list(map(len, coming))))
     jobs: list[Job] = []
     for index, (entry, template, each_of) in enumerate(zip(order.jobs, templates, coming, strict=True)):
         numbers = islice(steps.of_jobs(index, entry, keys[index]), len(each_of))

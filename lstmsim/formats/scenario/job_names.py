@@ -7,7 +7,24 @@ from collections.abc import Iterator, Mapping
 from itertools import count, product
 from string import ascii_lowercase
 
-__all__ = ["tenant_names", "unique_names"]
+__all__ = ["job_names", "tenant_names", "unique_names"]
+
+
+def job_names(names: list[str], counts: list[int]) -> list[str]:
+    """Name the jobs of entries: the requests of an entry are numbered from 1 on, an entry of one job gives its name.
+
+    names: of the entries.
+    counts: how many jobs each has.
+
+    >>> job_names(["voice", "ads"], [3, 1]), job_names(["m", "m"], [2, 1]), job_names(["m", "m"], [1, 1])
+    (['voice #1', 'voice #2', 'voice #3', 'ads'], ['m #1 #1', 'm #1 #2', 'm'], ['m-a', 'm-b'])
+    """
+    single = iter(unique_names([name for name, requests in zip(names, counts, strict=True) if requests == 1]))
+    jobs: list[str] = []
+    for tenant, requests in zip(tenant_names(names), counts, strict=True):
+        jobs += [next(single)] if requests == 1 else [f"{tenant} #{number}" for number in range(1, requests + 1)]
+    # Nothing but a name that a user gave, like `voice #2`, can be there twice.
+    return unique_names(jobs)
 
 
 def tenant_names(names: list[str]) -> list[str]:

@@ -60,7 +60,7 @@ def load_scenario(source: str | os.PathLike[str] | Mapping[str, Any], overrides:
 
     >>> data = {"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 5, "count": 2}]}
     >>> [job.name for job in load_scenario(data, ["jobs.0.steps=7"]).jobs]
-    ['lstm-512-a', 'lstm-512-b']
+    ['lstm-512 #1', 'lstm-512 #2']
     """
     document, name = open_scenario(source)
     given = tuple(overrides)

@@ -62,8 +62,25 @@ def facts(timeline: Timeline) -> dict[str, object]:
         **unit,
         "rows": [[row.core, row.label, row.index] for row in timeline.rows],
         "jobs": list(timeline.jobs),
+        **_group_facts(timeline),
         "spans": len(timeline),
     }
+
+
+def _group_facts(timeline: Timeline) -> dict[str, object]:
+    """What jobs have their colours from: the names, and for each job the place of its name."""
+    names, place = timeline.coloured
+    return {"groups": list(names), "group_of": place.tolist()} if timeline.groups else {}
+
+
+def _groups(path: str, known: Mapping[str, Any]) -> tuple[str, ...]:
+    names, places = known.get("groups", []), known.get("group_of", [])
+    good = isinstance(names, list) and isinstance(places, list) and len(places) in (0, len(known["jobs"]))
+    if not good or not all(isinstance(each, str) for each in names):
+        raise _refuse(path, "groups: expected a list of names, and group_of a place among them for each job")
+    if not all(_is_count(each, len(names) - 1) for each in places):
+        raise _refuse(path, "group_of: expected a place in groups for each job")
+    return tuple(names[each] for each in places)
 
 
 def as_json(value: object) -> str:
@@ -197,5 +214,6 @@ def timeline_of(path: str, known: Mapping[str, Any], spans: Spans) -> Timeline:
         job=column["job"].astype(np.int32),
         layer=column["layer"].astype(np.int32),
         step=column["step"].astype(np.int32),
+        groups=_groups(path, known),
         window=None if (first, last) == (0, known["makespan_cycles"]) else (first, last),
     )

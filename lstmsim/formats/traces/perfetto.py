@@ -91,7 +91,7 @@ def _counters(counters: Counters) -> Iterator[str]:
 def _slices(timeline: Timeline) -> Iterator[str]:
     """Yield one complete event for each span."""
     tracks = [f'"pid":{PROCESS},"tid":{FIRST_TRACK + number}' for number in range(len(timeline.rows))]
-    jobs = [as_json(name) for name in [*slice_names(timeline.jobs), "work"]]
+    jobs = [as_json(name) for name in [*slice_names(timeline.jobs, timeline.groups), "work"]]
     waits = [as_json(name) for name in wait_names()]
     busy = STATES.index("busy")
     columns = (timeline.row, timeline.start, timeline.end, timeline.state, timeline.job, timeline.layer, timeline.step)

@@ -166,8 +166,9 @@ def _counters(timeline: Timeline, packet_type: Any) -> Iterator[Any]:
 def _slices(timeline: Timeline, number: int, spans: slice, packet_type: Any) -> Iterator[Any]:
     """Yield begin and end of every span of one row, on a sequence of its own."""
     busy, none = STATES.index("busy"), len(timeline.jobs)
-    names = [*(_text(name) for name in slice_names(timeline.jobs)), "work", *wait_names()]
-    colours = [*(work_word(index) for index in range(none + 1)), *(state_word(each) for each in STATES)]
+    names = [*(_text(name) for name in slice_names(timeline.jobs, timeline.groups)), "work", *wait_names()]
+    groups = [*timeline.coloured[1].tolist(), none]
+    colours = [*(work_word(index) for index in groups), *(state_word(each) for each in STATES)]
     # wide: a state has 8 bits, too few for the number of a name behind the jobs'
     state, job = timeline.state[spans].astype(np.int64), timeline.job[spans].astype(np.int64)
     name = np.where(state == busy, np.where(job >= 0, job, none), none + 1 + state)

@@ -61,12 +61,18 @@ def wait_names() -> list[str]:
     return [f"stall: {state}" if state in CAUSES else state for state in STATES]
 
 
-def slice_names(jobs: tuple[str, ...]) -> list[str]:
+def slice_names(jobs: tuple[str, ...], groups: tuple[str, ...] = ()) -> list[str]:
     """A name for each job that stays distinct when a viewer ignores digits. So each job gets a colour of its own.
+
+    groups: what jobs have their colours from; requests of an entry differ in digits alone, and so have one colour.
 
     >>> slice_names(("lstm-512 #0", "lstm-512 #1", "gru"))
     ['lstm-512 #0 a', 'lstm-512 #1 b', 'gru']
+    >>> slice_names(("lstm-512 #0", "lstm-512 #1", "gru"), ("lstm-512", "lstm-512", "gru"))
+    ['lstm-512 #0', 'lstm-512 #1', 'gru']
     """
+    if groups:
+        return list(jobs)
     words = [re.sub(r"\s*\d+", "", name).strip() for name in jobs]
     count: dict[str, int] = {}
     for word in words:
