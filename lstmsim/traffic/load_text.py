@@ -44,7 +44,7 @@ def _load_line(serving: Serving) -> str:
         more += ", this order may do more" if load.preemption is None else ", where no job stops another"
     return (
         f"offered load {_offered(load)}: {', '.join(parts)}; {come}, at most {load.bound_per_second:,.6g} /s can be "
-        f"served{more}"
+        f"served{' without preemption' * (load.preemption is not None)}{more}"
     )
 
 

@@ -12,6 +12,7 @@ from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.scenario.rates import rate_overrides, rates_of
 from lstmsim.formats.scenario.requests import load_requests
 from lstmsim.traffic.load import Load
+from lstmsim.workload.dispatch import DISPATCH
 
 __all__ = ["Capacity", "capacity_of", "load_of"]
 
@@ -88,6 +89,7 @@ def capacity_of(scenario: Path | Mapping[str, Any], overrides: Sequence[str] = (
     """
     rates = rates_of(scenario, overrides)
     own = sum(rates.values())
+    ranks = {DISPATCH[job.dispatch](job) for job in load_requests(scenario, overrides, 1).scenario.jobs if job.preempts}
     overrides = [*overrides, "preemption=false"]
     first, second = (load_of(scenario, [*overrides, *rate_overrides(rates, rate)], _MANY) for rate in (own, 2 * own))
     one, two = first.parts, second.parts
@@ -96,7 +98,7 @@ def capacity_of(scenario: Path | Mapping[str, Any], overrides: Sequence[str] = (
     slopes = {name: each if each * own > 1e-9 else 0.0 for name, each in slopes.items()}
     rest = {name: part - slopes[name] * own for name, part in one.items()}
     fixed = {name: each if each > 1e-9 else 0.0 for name, each in rest.items()}
-    return Capacity(fixed, slopes, own, first.not_counted)
+    return Capacity(fixed, slopes, own, (*first.not_counted, *["what preemption costs"] * (len(ranks) > 1)))
 
 
 def load_of(scenario: Path | Mapping[str, Any], overrides: Sequence[str], requests: int) -> Load:

@@ -36,6 +36,7 @@ from lstmsim.workload.scenario import Chip, Job, cores_at_once
 __all__ = ["Ranked", "drawn_places", "preemption_of"]
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
 #: Requests of a first measurement, and of the last one where the load may be 1 for all that is known; by steps of this.
 _FIRST, _LAST, _TIMES = 20_000, 320_000, 4
@@ -43,6 +44,8 @@ _FIRST, _LAST, _TIMES = 20_000, 320_000, 4
 _EARLY = 2.0
 #: Fewest jobs of the lowest rank that tell what a job takes, and into how many batches they are put at most.
 _LEAST, _BATCHES = 30, 20
+#: So many standard deviations away is certain.
+_CERTAIN = 4.0
 #: What is drawn of arrivals may differ from their rate by this share; more says that bursts are longer than the run.
 _OFF = 0.1
 
@@ -145,28 +148,43 @@ def _measured(chip: Chip, kinds: Sequence[Ranked], threads: int, requests: int) 
         # stopping a job and going on takes no longer than all of it
         return Preemption(sum(loads) + coming * float(alone.max()) / threads, exact=False)
     came = _coming(chip, kinds, low, span)
-    if abs(came.shape[1] / (coming * span) - 1) > max(_OFF, 4 / (coming * span) ** 0.5):
+    if abs(came.shape[1] / (coming * span) - 1) > max(_OFF, _CERTAIN / (coming * span) ** 0.5):
         return Preemption(None, missing=_missing(requests, "come at the rate of their entries"))
     places = np.flatnonzero(low)[drawn_places(rates[low].tolist(), ceil(most * span) + threads)]
     releases = np.concatenate([np.zeros(len(places), dtype=np.int64), came[0]])
     run = _run(chip, kinds, low, releases, np.concatenate([places, came[1]]))
+    last = kinds[int(low.argmax())].job
+    exact = last.dispatch != "edf" or last.deadline is None
+    end = min(span, int(run.start[low[run.kind]].max()))
+    return _estimated(run, low, alone, loads, end, float(rates[low].sum()), Preemption(None, exact=exact))
+
+
+def _estimated(
+    run: _Run, low: NDArray[np.bool_], alone: Floats, loads: Sequence[float], end: int, rate: float, made: Preemption
+) -> Preemption:
+    """Put the load together from what requests took that were done until cycle `end`, without the first tenth.
+
+    low, alone: of each kind, whether it is of the lowest rank, and its cycles of threads alone.
+    loads: of all ranks but the lowest and of the lowest, without preemption.
+    rate: how many of the lowest rank come in a cycle.
+    """
     lowest, own = low[run.kind], alone[run.kind]
-    end = min(span, int(run.start[lowest].max()))
     counted = (run.finish > end // 10) & (run.finish <= end)
-    number = int((counted & lowest).sum())
-    if number < _LEAST:
-        return Preemption(None, missing=_missing(requests, f"hold {_LEAST} of the lowest rank that are done"))
 
     def load(inside: NDArray[np.bool_]) -> float:
         parts = zip(loads, (inside & ~lowest, inside & lowest), strict=True)
         return sum(each * (float(run.taken[part].sum() / own[part].sum()) if part.any() else 1) for each, part in parts)
 
-    edges = np.linspace(end // 10, end, min(_BATCHES, number // 3) + 1)
-    batches = [load(counted & (run.finish > since) & (run.finish <= until)) for since, until in pairwise(edges)]
-    made = batch_interval(load(counted), batches)
-    last = kinds[int(low.argmax())].job
-    exact = last.dispatch != "edf" or last.deadline is None
-    return Preemption(made.value, made.half_width or 0.0, exact, int(counted.sum()))
+    number = int((counted & lowest).sum())
+    made = replace(made, load=load(counted), requests=int(counted.sum()))
+    if number >= _LEAST:
+        edges = np.linspace(end // 10, end, min(_BATCHES, number // 3) + 1)
+        batches = [load(counted & (run.finish > since) & (run.finish <= until)) for since, until in pairwise(edges)]
+        return replace(made, half_width=batch_interval(made.load or 0.0, batches).half_width or 0.0)
+    if number + _CERTAIN * (number + 1) ** 0.5 < (1 - _OFF) * rate * (end - end // 10):
+        # far fewer of the lowest rank are done than come, for the others leave no time
+        return replace(made, load=max(1.0, made.load or 0.0))
+    return Preemption(None, missing=_missing(len(run.kind), f"hold {_LEAST} of the lowest rank that are done"))
 
 
 def _missing(requests: int, what: str) -> str:

@@ -101,6 +101,16 @@ def test_saturate_finds_the_rate_at_which_the_lowest_rank_is_just_done() -> None
     assert all(each.verdict != "below" for each in answer.runs if each.rate / own > 0.97)
 
 
+def test_a_lowest_rank_that_is_left_no_time_is_an_overload() -> None:
+    """By threads alone the load is 0.94; whatever is not the longest takes all of it with what stopping costs."""
+    steps = {"kind": "uniform", "low": 1, "high": 50}
+    data = scenario(at(HIGH, 0.9), at(LOW, 2.3, steps=steps), dispatch="sjf")
+    load = load_of(data)
+    assert max(load.parts.values()) < 1 <= load.offered
+    assert not load.unsure
+    assert serve(data, requests=5000).serving.verdict == "unstable"
+
+
 def test_deadlines_stop_the_fewer_the_longer_the_queue() -> None:
     """So the measured load is an upper bound: below 1 it decides, above 1 it does not."""
     stable, unsure = (
