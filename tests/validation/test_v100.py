@@ -63,6 +63,12 @@ def test_what_is_left_out_is_told_with_the_reason() -> None:
     assert validation_json(Validation("fast", (group,), ()))["groups"][0]["remarks"] == list(group.remarks)
 
 
+def test_a_task_that_is_refused_is_left_out_with_its_sentence() -> None:
+    (remark,) = v100_group([replace(ROWS["gru-2816-750"], hidden=16384, input=16384)], BENCH).remarks[2:]
+    assert remark.startswith("left out: gru-16384-750: one step of ")
+    assert "too many to simulate" in remark
+
+
 def test_a_ratio_beyond_the_factor_fails_either_way() -> None:
     row = Row(V100, "task", "latency", "ms", 3.0, 1.0, 0.0, "a paper", factor=3.0)
     assert [replace(row, simulated=each).ok for each in (0.99, 1.0, 9.0, 9.01)] == [False, True, True, False]
