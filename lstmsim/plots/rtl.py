@@ -10,6 +10,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PolyCollection
 from matplotlib.patches import Patch
 
+from lstmsim.metrics.groups import named_groups
 from lstmsim.metrics.looks import Style
 from lstmsim.plots.figures import Picture, check_name, save, settings
 from lstmsim.plots.styles import job_style, short
@@ -58,6 +59,10 @@ def plot(
     name = None if path is None else os.fspath(path)
     if name is not None:
         check_name(name)
+    groups = named_groups(jobs) or tuple(jobs)
+    names = list(dict.fromkeys(groups))
+    place = {name: number for number, name in enumerate(names)}
+    colour = [place[each] for each in groups]
     with settings():
         rows = max(len(each) for _, each in panels)
         inches = max(0.9, min(4.0, 0.28 * rows))
@@ -65,30 +70,35 @@ def plot(
         FigureCanvasAgg(figure)
         axes = list(figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0])
         for each, (panel, its) in zip(axes, panels, strict=True):
-            _draw(each, panel, its)
+            _draw(each, panel, its, colour)
             if differs is not None:
                 each.axvline(differs, color=_DIFFERS, linewidth=1.0)
         set_time(axes[0], axes[-1], 0, max(1, cycles), frequency_mhz)
         axes[0].set_title(short(title, 130), loc="left", parse_math=False)
-        used = sorted({job for _, its in panels for row in its for job, _, _ in row.spans} - {-1})[:_MOST_NAMED]
-        patches = [_patch(job) for job in used]
+        drawn = {job for _, its in panels for row in its for job, _, _ in row.spans} - {-1}
+        used = sorted({colour[job] for job in drawn})[:_MOST_NAMED]
+        patches = [_patch(each) for each in used]
         if patches:
-            names = [short(jobs[job]) for job in used]
-            figure.legend(patches, names, loc="outside lower center", ncols=len(used), frameon=False)
+            shown = [short(names[each]) for each in used]
+            figure.legend(patches, shown, loc="outside lower center", ncols=len(used), frameon=False)
         if name is not None:
             save(figure, name)
     return figure
 
 
-def _patch(job: int) -> Patch:
-    look = job_style(job)
+def _patch(colour: int) -> Patch:
+    look = job_style(colour)
     return Patch(facecolor=look.fill, edgecolor=look.ink, hatch=look.hatch, linewidth=0)
 
 
-def _draw(axes: Axes, panel: str, rows: Sequence[Row]) -> None:
+def _draw(axes: Axes, panel: str, rows: Sequence[Row], colour: Sequence[int]) -> None:
+    """Draw the rows of a panel.
+
+    colour: the place of each job's colour.
+    """
     for place, row in enumerate(rows):
         for job in sorted({each[0] for each in row.spans}):
-            look = job_style(job) if job >= 0 else _ALIKE
+            look = job_style(colour[job]) if job >= 0 else _ALIKE
             shapes = [
                 [(start, place - 0.4), (end, place - 0.4), (end, place + 0.4), (start, place + 0.4)]
                 for own, start, end in row.spans
