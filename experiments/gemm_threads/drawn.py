@@ -1,4 +1,4 @@
-"""Random products, drawn in two ways."""
+"""Random products, drawn in two ways, and products of random layers of RNNs."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ from random import Random
 
 from experiments.gemm_threads.study import Case
 
-__all__ = ["CHOOSE", "DRAWS", "HELD_OUT", "drawn"]
+__all__ = ["CHOOSE", "DRAWS", "HELD_OUT", "RNN", "drawn", "drawn_of_rnns"]
 
 #: The set on which the planner's parameters were chosen, and the one that had no part in it.
 CHOOSE, HELD_OUT = "choose", "held-out"
+
+#: Products of layers of RNNs, and the most multiply-accumulates of one: a step of an LSTM with 2,048 units.
+RNN, MOST_OF_RNN = "rnn", 1 << 25
 
 #: Bounds of M, N and K, and the most multiply-accumulates of a product.
 BOUNDS = ((1, 256), (16, 720), (16, 2048))
@@ -56,3 +59,37 @@ def drawn(draw: str, count: int, name: str) -> list[Case]:
         if m * n * k <= MOST_MACS:
             cases.append(Case(chip, source.choice(threads), m, n, k))
     return cases
+
+
+def drawn_of_rnns(count: int, name: str) -> list[Case]:
+    """Steps, projections and gradients of so many random layers; every fourth one is on the small machine.
+
+    Gates are 1, 3 or 4 times 32 to 2,048 units, so N goes up to 8,192. Half of all units and inputs are powers of two.
+    name: of the set; another name gives other cases.
+
+    >>> [(each.m, each.n, each.k, each.packed) for each in drawn_of_rnns(3, HELD_OUT)]
+    [(77, 154, 96, 'each'), (416, 64, 46, 'once'), (147, 345, 64, 'once')]
+    """
+    source = Random(f"{RNN} {name}")
+    cases: list[Case] = []
+    while len(cases) < count:
+        units, inputs = (_units(source) for _ in range(2))
+        wide, batch = source.choice((1, 3, 4)) * units, source.choice((1, 1, 2, 4, 8, 16))
+        moments = batch * _logarithmic(source, 8, 256)
+        m, n, k, packed = source.choice(
+            (
+                (batch, wide, units + inputs, "once"),
+                (moments, wide, inputs, "once"),
+                (wide, units + inputs, moments, "each"),
+            )
+        )
+        small = len(cases) % 4 == 3
+        threads = source.choice((2, 3, 4) if small else range(4, 65))
+        if m * n * k <= MOST_OF_RNN:
+            cases.append(Case("xeon-gold-5122" if small else "epyc-7742", threads, m, n, k, packed))
+    return cases
+
+
+def _units(source: Random) -> int:
+    """Units of a layer, or elements of its input."""
+    return 1 << source.randint(5, 11) if source.random() < 0.5 else _logarithmic(source, 32, 2048)

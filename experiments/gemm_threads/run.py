@@ -16,12 +16,14 @@ from dataclasses import dataclass
 
 from experiments.gemm_threads import beside, measured, planners, sweep
 from experiments.gemm_threads.beside import Machines
-from experiments.gemm_threads.drawn import CHOOSE, DRAWS, HELD_OUT, drawn
+from experiments.gemm_threads.drawn import CHOOSE, DRAWS, HELD_OUT, RNN, drawn, drawn_of_rnns
 from experiments.gemm_threads.regret import Searched, searched
 from experiments.gemm_threads.study import Ran, all_ran
 
 #: Random cases of each set, and weights that are tried on the sets for choosing.
 CASES, TRIES = {CHOOSE: 150, HELD_OUT: 300}, 4000
+#: Products of random layers; none of them had a part in choosing.
+OF_RNNS = 60
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ def results(small: bool = False) -> Results:
         for draw in (["log"] if small else DRAWS)
         for name in CASES
     }
+    sets[RNN, HELD_OUT] = all_ran(drawn_of_rnns(3 if small else OF_RNNS, HELD_OUT))
     choosing = [row for (_, name), rows in sets.items() if name == CHOOSE for row in rows]
     return Results(
         sweep.swept(shapes),

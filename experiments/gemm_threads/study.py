@@ -1,7 +1,8 @@
 """Simulations of the study: every cut of a product, cold and warm, each with the planner's sub-blocks and buffer.
 
 Assumptions: those of docs/multicore.md. Threads run on the first cores of the chip; warm caches hold what the same
-product left there. Every product packs B, but those with one row pack nothing.
+product left there. Every product packs B, but those with one row pack nothing, and those drawn from RNNs have B as
+`lstmsim gemm` takes it: packed before, but for gradients.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ class Case(NamedTuple):
     chip: name of its preset.
     threads: on how many cores.
     m, n, k: sizes.
+    packed: when B is packed, of `lstmsim.targets.gemm.PACKED`.
     """
 
     chip: str
@@ -42,11 +44,12 @@ class Case(NamedTuple):
     m: int
     n: int
     k: int
+    packed: str = "each"
 
     @property
     def task(self) -> GemmTask:
         """What the machine is asked."""
-        return GemmTask(Product(self.m, self.n, self.k), self.threads, packed="each")
+        return GemmTask(Product(self.m, self.n, self.k), self.threads, packed=self.packed)
 
 
 class Ran(NamedTuple):

@@ -72,8 +72,9 @@ def test_the_recorded_regret_is_below_the_bar_on_what_was_held_out() -> None:
     rows = cells(recorded(), "Regret of planners")
     titles = rows["mean regret against all pairs / only BLIS's"]
     held = [place for place, title in enumerate(titles) if title.startswith("held-out")]
-    assert len(titles) == 8
-    assert len(held) == 4
+    assert len(titles) == 10
+    assert [titles[place] for place in held[-2:]] == ["held-out, uni: cold", "held-out, uni: warm"]
+    assert len(held) == 6
     own, documented, blis = (
         percents(rows[name])
         for name in (

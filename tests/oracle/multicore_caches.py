@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict, defaultdict
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import cache
 from typing import Any
 
@@ -51,12 +52,12 @@ class Space:
 
 @cache
 def irreducible(degree: int) -> int:
-    """The least polynomial over GF(2), with a constant, that is no product of two of lower degree; bit i is x**i."""
-    end = 2 << degree
+    """The least polynomial over GF(2) from 2**degree times the golden ratio on that is no product of two others."""
+    first = int(2**degree * (1 + Decimal(5).sqrt()) / 2)
     products = {
         multiplied(a, b) for a in range(2, 2 << degree // 2) for b in range(2, 1 << (degree + 2 - a.bit_length()))
     }
-    return next(each for each in range((1 << degree) + 1, end, 2) if each not in products)
+    return next(each for each in range(first, 2 << degree) if each not in products)
 
 
 def multiplied(a: int, b: int) -> int:

@@ -15,8 +15,9 @@ from lstmsim.workload.scenario import Job
 __all__ = ["planned_products"]
 
 _NOTE = (
-    "planned with the parameters of sections 2 and 3 of docs/multicore.md, not with the defaults of `lstmsim gemm`; "
-    "with --set cycles=0 and --set mn=blis that command plans as it is done here"
+    "planned with the rule of sections 2 and 3 of docs/multicore.md, as `lstmsim gemm` plans with --set cycles=0 and "
+    "--set mn=blis; no other cut was simulated, so one may be faster: `lstmsim gemm --model` simulates them and says "
+    "which is"
 )
 
 

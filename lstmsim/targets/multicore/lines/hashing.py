@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from math import isqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,20 +23,21 @@ NO_HASH = 1
 
 @lru_cache(maxsize=64)
 def polynomial_for(kind: str, sets: int) -> int:
-    """The least polynomial over GF(2) without divisors, with the power of two in `sets` as its degree; bit i is x**i.
+    """A polynomial over GF(2) without divisors, with the power of two in `sets` as its degree; bit i is x**i.
 
-    Of degree 1 it is x + 1: a rest by x would hash nothing.
+    It is the least from 2**degree times the golden ratio on. So about half of its bits are set, and high bits of a
+    line's number reach all bits of its set. With few bits set, runs of lines a power of two apart would share sets.
 
     kind: one of `HASHES`.
     sets: of the cache; an odd number of them is not hashed.
 
     >>> bin(polynomial_for("xor", 64)), bin(polynomial_for("xor", 3 * 64)), polynomial_for("bits", 64)
-    ('0b1000011', '0b1000011', 1)
+    ('0b1100111', '0b1100111', 1)
     """
     degree = (sets & -sets).bit_length() - 1
     if kind == "bits" or not degree:
         return NO_HASH
-    polynomial = (1 << degree) + 1
+    polynomial = (1 << degree) + isqrt(5 << 2 * degree) >> 1
     while any(not _rest(polynomial, by) for by in range(2, 1 << degree // 2 + 1)):
         polynomial += 1
     return polynomial
@@ -72,7 +74,7 @@ def sets_of(kind: str, sets: int, lines: int) -> Callable[[NDArray[np.int64]], N
     lines: how many lines there are.
 
     >>> sets_of("xor", 8, 64)(np.arange(0, 64, 8)).tolist(), sets_of("bits", 8, 64)(np.array([7, 8, 9])).tolist()
-    ([0, 3, 6, 5, 7, 4, 1, 2], [7, 0, 1])
+    ([0, 5, 7, 2, 3, 6, 4, 1], [7, 0, 1])
     """
     order = order_of_blocks(polynomial_for(kind, sets), lines // sets + 1)
 

@@ -1,20 +1,20 @@
-"""An estimate of the cycles of a cut, without its lines in the caches (docs/multicore.md, section 9, "Planner")."""
+"""An estimate of the cycles of a cut, without simulating its caches (docs/multicore.md, section 9, "Planner")."""
 
 from __future__ import annotations
 
-from math import gcd
 from typing import NamedTuple
 
-from lstmsim.targets.division import Cut, Product
+from lstmsim.targets.division import Cut, Division, Product
 from lstmsim.targets.multicore.machine import Machine, up
 from lstmsim.targets.multicore.planning.blocks import blocks_of
+from lstmsim.targets.multicore.planning.moved import moved_lines
 from lstmsim.targets.multicore.planning.second_stage import SecondStage, second_stage
 
 __all__ = ["estimated_cycles"]
 
 
 def estimated_cycles(machine: Machine, product: Product, cut: Cut, caches: str, packed: bool = False) -> float:
-    """About how long a cut takes: the arithmetic of its largest thread, its pieces of C, its lines, and the barrier.
+    """About how long a cut takes: the arithmetic and the lines of its largest thread, its pieces of C, and the barrier.
 
     machine, product, cut: what runs where; with the planner's own sub-blocks and buffer.
     caches: one of `lstmsim.targets.gemm.CACHES`.
@@ -26,24 +26,19 @@ def estimated_cycles(machine: Machine, product: Product, cut: Cut, caches: str, 
     [442.0, 492.0]
     """
     packing = _Packing(not machine.packs_nothing(product.m), not packed)
-    alone = _alone(machine, cut, second_stage(machine, cut), packing)
-    own = _lines(machine, product, cut, _Size(cut.mb, cut.nb, cut.kb))
-    group = _of_group(machine, product, cut)
+    stage = second_stage(machine, cut)
+    alone = _alone(machine, cut, stage, packing)
+    moved = moved_lines(machine, Division(product, cut, stage.sub_blocks, stage.buffer, packed), caches)
+    parts = (
+        moved.l1_l2 * machine.l2_cycles_per_line,
+        moved.l2_llc * machine.llc_cycles_per_line,
+        moved.memory * machine.core_memory_cycles_per_line,
+    )
+    core = max(alone.compute, *parts) if machine.overlap else max(alone.compute, sum(parts))
     fixed = alone.handing + machine.barrier(cut.threads)
-    l2, llc = 2 * machine.l2_cycles_per_line, machine.llc_cycles_per_line
-    if caches == "cold" or group > machine.llc_bytes // machine.line:
-        busy = _busiest_memory(machine, product, cut, group)
-        core = _core(machine, alone.compute, own, (l2, llc, machine.core_memory_cycles_per_line))
-        return float(max(core, busy) + machine.memory_latency + fixed)
-    if own > machine.l2_bytes // machine.line:
-        return float(_core(machine, alone.compute, own, (l2, llc)) + fixed)
-    return float(alone.compute + fixed)
-
-
-class _Size(NamedTuple):
-    rows: int
-    columns: int
-    ks: int
+    if not moved.group:
+        return float(core + fixed)
+    return float(max(core, _busiest_memory(machine, product, cut, moved.group)) + machine.memory_latency + fixed)
 
 
 class _Packing(NamedTuple):
@@ -101,37 +96,6 @@ def _kernel(machine: Machine, length: int, rows: int) -> int:
     return up(length * rows * machine.nr, machine.macs_per_cycle) + machine.kernel_cycles
 
 
-def _lines(machine: Machine, product: Product, cut: Cut, size: _Size) -> float:
-    """Lines of A, B and C that a block touches, on average over where it lies."""
-    a = _part_of(machine, size.rows, size.ks, product.k, cut.kb)
-    b, c = (_part_of(machine, rows, size.columns, product.n, cut.nb) for rows in (size.ks, size.rows))
-    return a + b + c
-
-
-def _part_of(machine: Machine, rows: int, columns: int, row: int, offset: int) -> float:
-    """Lines of a part of a matrix: runs of elements that begin at multiples of a row and of an offset, in elements.
-
-    Rows that are shorter than a line share lines.
-    """
-    size, line = machine.element_bytes, machine.line
-    step = gcd(line, row * size, offset * size if columns < row else 0)
-    run, span = ((elements * size + line - step) / line for elements in (columns, rows * row))
-    return min(rows * run, span)
-
-
-def _of_group(machine: Machine, product: Product, cut: Cut) -> float:
-    """Lines of A, B and C that the threads of a last-level cache touch, each once."""
-    left = min(machine.cores_per_llc, cut.threads)
-    parts = []
-    for most in (cut.p_k, cut.p_n, cut.p_m):
-        parts.append(min(most, left))
-        left = max(1, left // most)
-    ks, columns, rows = parts
-    whole = (product.m, product.n, product.k)
-    sizes = (rows * cut.mb, columns * cut.nb, ks * cut.kb)
-    return _lines(machine, product, cut, _Size(*map(min, sizes, whole)))
-
-
 def _busiest_memory(machine: Machine, product: Product, cut: Cut, group: float) -> float:
     """Cycles of each memory, if pages are spread evenly."""
     working = up(product.m, cut.mb) * up(product.n, cut.nb) * cut.p_k
@@ -139,10 +103,3 @@ def _busiest_memory(machine: Machine, product: Product, cut: Cut, group: float) 
     sizes = (product.m * product.k, product.k * product.n, product.m * product.n)
     pages = sum(up(each * machine.element_bytes, machine.page) for each in sizes)
     return groups * group * machine.memory_cycles_per_line / min(machine.domains, pages)
-
-
-def _core(machine: Machine, compute: int, lines: float, rates: tuple[int, ...]) -> float:
-    """Cycles of a core with its lines, which overlap with each other and with arithmetic, or do not."""
-    if machine.overlap:
-        return max(compute, lines * max(rates))
-    return compute + lines * sum(rates)

@@ -48,10 +48,10 @@ def test_pieces_of_c_are_handed_over_and_buffers_added() -> None:
 
 
 def test_cold_caches_wait_for_the_memories() -> None:
-    """A memory of 100 cycles a line. Rows of A have 4 lines; two rows of B and of C mostly share one."""
+    """A memory of 100 cycles a line. Rows of A have 4 lines; two rows of B and of C share one, and both threads do."""
     product, cut = Product(4, 8, 64), Cut("MN", 1, 2, 1, 4, 4, 64)
     slow = replace(TOY, memory_cycles_per_line=100)
-    lines = 4 * 4 + (64 * 32 + 64 - 32) / 64 + (4 * 32 + 64 - 32) / 64
+    lines = 4 * 4 + 64 // 2 + 4 // 2
     assert estimated_cycles(slow, product, cut, "cold") == 100 * lines + 50 + 10
     spread = replace(slow, cores=4, cores_per_domain=1, cores_per_llc=2)
     assert estimated_cycles(spread, product, cut, "cold") == 100 * lines / 3 + 50 + 10
