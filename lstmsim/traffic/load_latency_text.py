@@ -41,7 +41,7 @@ def load_latency_text(curves: LoadLatency) -> str:
     base, limits = curves.machines[0], limits_text(curves.limits_per_second)
     first = (
         f"LOAD AND LATENCY: {curves.scenario}; load 1 is {curves.capacity_per_second:,.0f} requests/s, all that "
-        f"{base.chip} can do of this mix; used up at {limits}"
+        f"{base.chip} can do of this mix{' without preemption' * base.preemption}; used up at {limits}"
     )
     return "\n".join([textwrap.fill(first, _WIDTH), *table(rows, left=[0] if several else []), *_remarks(curves)])
 

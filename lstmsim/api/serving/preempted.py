@@ -85,6 +85,8 @@ def preemption_of(chip: Chip, kinds: tuple[Ranked, ...], contexts: tuple[int, ..
     for cores, inside in _apart(kinds, len(contexts)):
         if not inside[0].job.preempts or len({each.rank for each in inside}) == 1:
             continue
+        if any(each.process is None for each in inside):
+            return Preemption(None, missing="what preemption costs is not known: nobody has said how requests come")
         if not _comparable(cores, inside):
             text = "what preemption costs is not known where jobs of several ranks share some of their cores, not all"
             return Preemption(None, missing=text)
