@@ -9,14 +9,21 @@ from typing import TYPE_CHECKING, Any
 from lstmsim.devices.fit import Fit, fit
 from lstmsim.formats.tables.devices_file import device
 from lstmsim.records import record
-from lstmsim.rtl.families import RESOURCES
+from lstmsim.rtl.families import RESOURCES, Family, family_of
 from lstmsim.targets.hardware import Stored
+from lstmsim.targets.registry import target_of
 
 if TYPE_CHECKING:
     from lstmsim.rtl.synthesis import Synthesis
     from lstmsim.workload.scenario import Scenario
 
-__all__ = ["Beside", "beside", "synthesis_json", "synthesis_lines"]
+__all__ = ["Beside", "beside", "synthesis_json", "synthesis_lines", "synthesis_words"]
+
+#: Cells (logic and registers) that Yosys 0.23 counts in a second of one core for `ecp5`: the least and the most of
+#: three LSTMs of 16 to 128 multipliers, with 1, 4 and 32 jobs. It is the least where many jobs are in the tables.
+_CELLS_PER_SECOND = (130, 560)
+#: From how many seconds on they are told in minutes.
+_MINUTES = 120
 
 
 @record
@@ -46,19 +53,42 @@ def beside(scenario: Scenario, synthesis: Synthesis) -> tuple[Beside, ...]:
     scenario: the chip, its models and widths.
     synthesis: of the same.
     """
-    fitted, counts = _fitted(scenario, synthesis), synthesis.counts
+    fitted, counts = _fitted(scenario, synthesis.family), synthesis.counts
     sums = {key: sum(getattr(each, key) for each in fitted.parts) for key in ("memories", "logic", "registers")}
     needs = {"multipliers": fitted.multipliers.need, **(sums if fitted.parts else {})}
     units = synthesis.family.units
     return tuple(Beside(each, units[each], needs.get(each), counts[each]) for each in RESOURCES)
 
 
-def _fitted(scenario: Scenario, synthesis: Synthesis) -> Fit:
+def _fitted(scenario: Scenario, family: Family) -> Fit:
     """What the chip takes by `lstmsim fit`, with the frames of all jobs in its memories."""
     models = tuple(dict.fromkeys(job.model for job in scenario.jobs))
     frames = {each.name: sum(job.steps for job in scenario.jobs if job.model == each) for each in models}
     stored = replace(Stored.of(scenario.jobs), frames=frames, jobs=len(scenario.jobs))
-    return fit(scenario.chip, models, scenario.precision, device(synthesis.family.device), stored)
+    return fit(scenario.chip, models, scenario.precision, device(family.device), stored)
+
+
+def synthesis_words(scenario: Scenario, family: str) -> str:
+    """Say how long Yosys will take, by what `lstmsim fit` counts; empty: nothing is known.
+
+    scenario: what is built.
+    family: a key of `lstmsim.rtl.families.FAMILIES`.
+
+    >>> from lstmsim.api.loading import load_scenario
+    >>> layers = [{"cell": "lstm", "hidden": 8, "input": 4}]
+    >>> chip = {"kind": "column-npu", "frequency_mhz": 100, "cores": [{"npe": 16, "ep": 2, "vp": 8, "tail_width": 1}]}
+    >>> jobs = [{"model": {"name": "m", "layers": layers}, "steps": 2}]
+    >>> synthesis_words(load_scenario({"chip": chip, "jobs": jobs}), "ecp5").split(" of one core")[0]
+    'Yosys takes some 17 to 74 s'
+    """
+    if target_of(scenario.chip.kind).generated_hardware() is None:
+        return ""
+    cells = sum(each.logic + each.registers for each in _fitted(scenario, family_of(family)).parts)
+    slow, quick = (cells / rate for rate in _CELLS_PER_SECOND)
+    if not cells:
+        return ""
+    unit, name = (1, "s") if slow < _MINUTES else (60, "minutes")
+    return f"Yosys takes some {quick / unit:,.0f} to {slow / unit:,.0f} {name} of one core for about {cells:,} cells"
 
 
 def synthesis_lines(scenario: Scenario, synthesis: Synthesis) -> list[str]:
@@ -78,7 +108,7 @@ def synthesis_lines(scenario: Scenario, synthesis: Synthesis) -> list[str]:
 
 def _parts(scenario: Scenario, synthesis: Synthesis) -> dict[str, dict[str, tuple[int | None, int]]]:
     """For each part and resource what `lstmsim fit` says (None: nothing), and what Yosys says."""
-    said = {each.name: each for each in _fitted(scenario, synthesis).parts}
+    said = {each.name: each for each in _fitted(scenario, synthesis.family).parts}
     return {
         own.name: {
             key: (getattr(said.get(own.name), key, None), count)

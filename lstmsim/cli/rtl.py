@@ -75,11 +75,15 @@ def command(
     from lstmsim.api.loading import load_scenario
     from lstmsim.api.rtl import run_rtl
     from lstmsim.api.rtl_runs import slow_words
+    from lstmsim.api.rtl_synthesis import synthesis_words
 
     loaded = load_scenario(scenario, options.pop("overrides"))
     slow = slow_words(loaded, options["simulator"]) if verify and not options["timing_only"] else ""
     if slow:
         remark(slow)
+    counting = synthesis_words(loaded, options["synth"]) if synth else ""
+    if counting:
+        remark(counting)
     with status(f"{listed(['writing', *['simulating'] * verify, *['synthesizing'] * synth], 'and')} the RTL"):
         report = run_rtl(loaded, folder, vcd=vcd, **options)
     if timeline is not None:

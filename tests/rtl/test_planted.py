@@ -12,6 +12,8 @@ from lstmsim.api.rtl import RtlReport
 from tests.cli.runner import call
 from tests.rtl.directed import DIRECTED
 from tests.rtl.needed import needs_icarus
+from tests.rtl.scenarios import drawn, step_of
+from tests.rtl.verified import verify
 
 SHORT: dict[str, Any] = {
     "name": "short",
@@ -62,6 +64,15 @@ def test_numbers_within_the_tail_are_compared(file: str, old: str, new: str, tmp
     change(out / "rtl" / file, old, new)
     assert "adapted sum" in groups(verified(out, deep=True)) or "state" in groups(verified(out, deep=True))
     assert groups(verified(out, deep=False)) == ([] if file == "npu_adapter.v" else ["h"])
+
+
+@needs_icarus
+def test_states_of_one_cycle_have_an_order(tmp_path: Path) -> None:
+    """A cell whose nodes read its states in another order than it names them; two are computed in one cycle."""
+    report = verify(drawn(123, step_of(123)), tmp_path)
+    assert groups(report) == []
+    places = [(each.cycle, each.fields[:2]) for each in report.events if each.kind == "V"]
+    assert len({cycle for cycle, _ in places}) < len(set(places))
 
 
 def test_what_a_run_never_did_is_said(tmp_path: Path) -> None:

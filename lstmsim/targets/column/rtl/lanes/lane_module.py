@@ -184,7 +184,7 @@ def lane_module(core: CoreLanes, kind: int) -> Module:
         reductions,
         tuple(own for own, _ in shared),
         tuple(reads),
-        tuple(_states(graph)),
+        tuple(sorted(_states(graph), key=lambda each: each.number)),
     )
 
 
