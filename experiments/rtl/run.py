@@ -75,7 +75,7 @@ def _silero(about: str, **precision: str) -> Setting:
     chip = _chip(npe=256, ep=8, vp=32, tail_width=8)
     scenario = {"name": "silero", "chip": chip, "jobs": [job], "precision": precision}
     title = f"Silero VAD, 174 frames of speech, its own weights, {about}"
-    return Setting(title, scenario, numbers=True, simulator="verilator")
+    return Setting(title, scenario, numbers=True, simulator="verilator", options={"deep": True})
 
 
 def _cores() -> Setting:
@@ -110,7 +110,7 @@ SETTINGS = (
     _silero("shared formats and a common shift", formats="shared", shift="common"),
 )
 #: What is counted, in the order of `GROUPS`.
-HEADS = ("issues", "turns of the tail", "admissions and finishes", "names", "vectors of h")
+HEADS = ("issues", "turns of the tail", "admissions and finishes", "names", "vectors of h", "adapted sums", "states")
 #: The design whose resources are counted.
 COUNTED = {
     "name": "counted",

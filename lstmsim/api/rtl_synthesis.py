@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lstmsim.rtl.synthesis import Synthesis
     from lstmsim.workload.scenario import Scenario
 
-__all__ = ["Beside", "beside", "synthesis_json", "synthesis_lines", "synthesis_words"]
+__all__ = ["Beside", "beside", "fitted", "synthesis_json", "synthesis_lines", "synthesis_words"]
 
 #: Cells (logic and registers) that Yosys 0.23 counts in a second of one core for `ecp5`: the least and the most of
 #: three LSTMs of 16 to 128 multipliers, with 1, 4 and 32 jobs. It is the least where many jobs are in the tables.
@@ -53,18 +53,23 @@ def beside(scenario: Scenario, synthesis: Synthesis) -> tuple[Beside, ...]:
     scenario: the chip, its models and widths.
     synthesis: of the same.
     """
-    fitted, counts = _fitted(scenario, synthesis.family), synthesis.counts
-    sums = {key: sum(getattr(each, key) for each in fitted.parts) for key in ("memories", "logic", "registers")}
-    needs = {"multipliers": fitted.multipliers.need, **(sums if fitted.parts else {})}
+    own, counts = fitted(scenario, synthesis.family), synthesis.counts
+    sums = {key: sum(getattr(each, key) for each in own.parts) for key in ("memories", "logic", "registers")}
+    needs = {"multipliers": own.multipliers.need, **(sums if own.parts else {})}
     units = synthesis.family.units
     return tuple(Beside(each, units[each], needs.get(each), counts[each]) for each in RESOURCES)
 
 
-def _fitted(scenario: Scenario, family: Family) -> Fit:
-    """What the chip takes by `lstmsim fit`, with the frames of all jobs in its memories."""
+def fitted(scenario: Scenario, family: Family) -> Fit:
+    """Give what the chip takes by `lstmsim fit`, with the frames of all jobs in its memories.
+
+    scenario: the chip, its models and jobs.
+    family: gives the device.
+    """
     models = tuple(dict.fromkeys(job.model for job in scenario.jobs))
     frames = {each.name: sum(job.steps for job in scenario.jobs if job.model == each) for each in models}
-    stored = replace(Stored.of(scenario.jobs), frames=frames, jobs=len(scenario.jobs))
+    kinds = len({(job.model, job.steps) for job in scenario.jobs})
+    stored = replace(Stored.of(scenario.jobs), frames=frames, jobs=len(scenario.jobs), kinds=kinds)
     return fit(scenario.chip, models, scenario.precision, device(family.device), stored)
 
 
@@ -83,7 +88,7 @@ def synthesis_words(scenario: Scenario, family: str) -> str:
     """
     if target_of(scenario.chip.kind).generated_hardware() is None:
         return ""
-    cells = sum(each.logic + each.registers for each in _fitted(scenario, family_of(family)).parts)
+    cells = sum(each.logic + each.registers for each in fitted(scenario, family_of(family)).parts)
     slow, quick = (cells / rate for rate in _CELLS_PER_SECOND)
     if not cells:
         return ""
@@ -108,7 +113,7 @@ def synthesis_lines(scenario: Scenario, synthesis: Synthesis) -> list[str]:
 
 def _parts(scenario: Scenario, synthesis: Synthesis) -> dict[str, dict[str, tuple[int | None, int]]]:
     """For each part and resource what `lstmsim fit` says (None: nothing), and what Yosys says."""
-    said = {each.name: each for each in _fitted(scenario, synthesis.family).parts}
+    said = {each.name: each for each in fitted(scenario, synthesis.family).parts}
     return {
         own.name: {
             key: (getattr(said.get(own.name), key, None), count)

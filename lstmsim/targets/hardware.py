@@ -111,11 +111,13 @@ class Stored:
     steps: the most time steps of a job, by the name of its model; 1 for those that are left out.
     frames: frames that lie in memories of the chip, by the name of the model; those left out are the host's.
     jobs: how many jobs the chip is made for.
+    kinds: how many of them differ in model or steps.
     """
 
     steps: Mapping[str, int] = field(default_factory=dict)
     frames: Mapping[str, int] = field(default_factory=dict)
     jobs: int = 1
+    kinds: int = 1
 
     @classmethod
     def of(cls, jobs: Sequence[Job]) -> Stored:

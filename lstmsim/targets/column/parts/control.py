@@ -10,6 +10,9 @@ __all__ = ["control"]
 
 #: Functions of four inputs for a bit of a thread's running numbers, and for each row of the control store more.
 _THREAD_GATES, _ROW_GATES = 4.0, 0.25
+#: Functions of four inputs a thread for each further kind of job: how a job begins is a table of constants that each
+#: thread chooses from, and alike jobs have alike entries. Of two designs with 4 and 14 kinds of jobs.
+_KIND_GATES = 25
 
 
 def control(sizes: Sizes) -> tuple[Part, ...]:
@@ -49,6 +52,7 @@ def _issue(sizes: Sizes) -> Part:
     thread += words["element"] * (1 + 3 * sizes.kept)
     cycles = core.latency.mvm_cycles(core.ep) - core.latency.convert
     gates = core.threads * thread * (_THREAD_GATES + _ROW_GATES * sizes.stage_rows)
+    gates += core.threads * _KIND_GATES * (sizes.stored.kinds - 1)
     return Part("issue", gates=round(gates), registers=core.threads * thread + cycles * (_token(sizes) + 1))
 
 
@@ -74,6 +78,6 @@ def _tail(sizes: Sizes) -> Part:
 
 def _dispatch(sizes: Sizes) -> Part:
     """Which job takes which context."""
-    jobs, contexts = sizes.stored.jobs, sizes.core.threads
-    bits = sizes.words["job"] + 1
-    return Part("dispatch", gates=contexts * contexts * bits * 8 + 4 * jobs, registers=contexts + bits)
+    contexts, bits = sizes.core.threads, sizes.words["job"] + 1
+    # each of the next jobs is compared with the count of posted ones, and chosen for each context
+    return Part("dispatch", gates=contexts * (contexts + 1) * bits * 2, registers=contexts + bits)
