@@ -8,6 +8,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
 
 from lstmsim.plots.points import Row, curve_look, grouped, legend, titled, write_out
 from lstmsim.plots.styles import short
@@ -130,13 +131,15 @@ def _label(panel: Axes, x: str, y: str, pair: Sequence[Objective], rows: Sequenc
         values = [worth(row[name]) for row in rows]
         if name in better and values and min(values) > 0 and max(values) >= _WIDE * min(values):
             scale("log")
+    if x == "point":
+        panel.xaxis.set_major_locator(MaxNLocator(integer=True))
     write_out(panel.xaxis)
     write_out(panel.yaxis)
 
 
 def _title(pair: Sequence[Objective], objectives: Sequence[Objective], lacking: int, *, circled: bool) -> list[str]:
     """Lines that say which points are joined, and what is not drawn."""
-    joined = "points that none beats joined" if len(pair) > 1 else "best points filled"
+    joined = "points that none beats joined" if len(pair) > 1 else "best points large"
     joined += ", knee circled" if circled else ""
     lines = [described(pair[::-1]), joined]
     others = [each for each in objectives if each not in pair]

@@ -139,10 +139,12 @@ def _room(row: Row, counted: Fitting | None) -> str:
 
 def _title(judged: Judgement, on_front: Sequence[Row], counted: Fitting | None) -> str:
     title = judged.lines()[0]
-    if counted is None or not on_front:
+    told = [fits(row) for row in on_front]
+    if counted is None or not any(each is not None for each in told):
         return title
-    some = sum(fits(row) is True for row in on_front)
-    return f"{title}, of which {f'{some:,} fit' if some else 'none fits'} {counted.device or 'the device'}"
+    some, doubtful = told.count(True), told.count(None)
+    title += f", of which {f'{some:,} fit' if some else 'none is known to fit' if doubtful else 'none fits'}"
+    return f"{title} {counted.device or 'the device'}"
 
 
 def _listed(on_front: Sequence[Row], given: Sequence[str], judged: Judgement) -> list[str]:

@@ -61,6 +61,17 @@ def test_where_some_fit_the_best_of_them_is_named(tmp_path: Path) -> None:
     ]
 
 
+def test_of_what_nobody_can_tell_nothing_is_said_to_fit_or_not(tmp_path: Path) -> None:
+    """No source says how many independent products a tensor block of this device takes."""
+    scenario = {**NAMED, "precision": {"weight_bits": 8, "vector_bits": 8}}
+    text = spec(axes=sizes(256, 512), scenario=scenario, constraints=[], device="stratix-10-nx-2100")
+    run_sweep(text, tmp_path, jobs=1)
+    with Store(tmp_path / "sweep.sqlite", create=False) as store:
+        head, front = front_lines(store)
+    assert head[0] == "mix: whether any point fits stratix-10-nx-2100 nobody can tell"
+    assert "fit" not in "".join((*head[1:], *front))
+
+
 def test_each_work_has_its_best_point(tmp_path: Path) -> None:
     head, front = told(tmp_path, {"h": {"path": HIDDEN, "values": [8, 16]}, "vp": VP})
     assert [line.split(" has ")[0] for line in head] == ["mix: the best point for h 8", "mix: the best point for h 16"]
