@@ -53,7 +53,7 @@ def test_a_job_that_follows_others_is_refused_with_the_key_that_says_so() -> Non
     closed = {"kind": "closed", "clients": 1, "think_ms": 0}
     mapping["jobs"].append({**mapping["jobs"][0], "name": "c", "count": 2, "arrival": closed})
     found = [each.place for each in GENERATED.refusals(load_scenario(mapping), None)]
-    assert found == ["job k: initial", "job c-b: arrival"]
+    assert found == ["job k: initial", "job c #2: arrival"]
 
 
 @pytest.mark.parametrize(
