@@ -44,6 +44,8 @@ __all__ = [
     "mean_interval",
     "spreads_of",
     "tail_interval",
+    "unless_alike",
+    "widened",
 ]
 
 #: Fewest batches for confidence intervals, and most.
@@ -127,10 +129,10 @@ def mean_interval(
     if requests < MEAN_UNITS * units or len(spread.means) < BATCHES:
         return Interval(value)
     plain = batch_interval(value, spread.means, confidence)
-    half, excess = _widened(plain, spread.size, units), value - least
+    half, excess = widened(plain, spread.size, units), value - least
     if half and excess > 0:
         half = excess * (exp(half / excess) - 1)
-    return _unless_alike(plain, half)
+    return unless_alike(plain, half)
 
 
 def tail_interval(
@@ -159,20 +161,33 @@ def tail_interval(
         return Interval(value)
     plain = batch_interval(share, spread.means, confidence)
     # Where all batches are alike, the share is still no finer than one independent request (a unit) would change it.
-    off = max(_widened(plain, spread.size, units), units / requests)
+    off = max(widened(plain, spread.size, units), units / requests)
     if share + off >= 1 or share - off <= 0:
         return Interval(value, None, plain.batches, plain.correlation)
     low, high = percentile(100 * (share - off)), percentile(100 * (share + off))
-    return _unless_alike(plain, max(high - value, value - low, 0.0), value)
+    return unless_alike(plain, max(high - value, value - low, 0.0), value)
 
 
-def _widened(plain: Interval, size: int, units: float) -> float:
-    """The half width, widened as much as batches of this size vary too little."""
+def widened(plain: Interval, size: float, units: float) -> float:
+    """Give the half width, widened as much as batches of this size vary too little.
+
+    plain: the interval of independent batches.
+    size: how many requests a batch holds.
+    units: the relaxation of the queue, in requests.
+
+    >>> widened(Interval(1.0, 0.5), 8, 2.0)
+    0.707...
+    """
     return (plain.half_width or 0.0) / sqrt(1 - min(0.75, _SHARED * units / size))
 
 
-def _unless_alike(plain: Interval, half: float, value: float | None = None) -> Interval:
-    """The interval around `value` (None: around `plain.value`); no half width where neighbouring batches are alike."""
+def unless_alike(plain: Interval, half: float, value: float | None = None) -> Interval:
+    """Give the interval around `value` (None: around `plain.value`), without half width where neighbouring batches are
+    alike.
+
+    >>> [unless_alike(Interval(1.0, 0.5, 10, each), 0.5).half_width for each in (0.9, 0.1)]
+    [None, 0.5]
+    """
     alike = plain.correlation > ALIKE / sqrt(plain.batches) or half == inf
     middle = plain.value if value is None else value
     return Interval(middle, None if alike else half, plain.batches, plain.correlation)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import inf
+from typing import NamedTuple
 
 from lstmsim.traffic.intervals import MEAN_UNITS
 
-__all__ = ["VERDICTS", "Load", "Preemption", "Traffic", "relaxation_of", "verdict_of"]
+__all__ = ["VERDICTS", "Load", "Preemption", "Round", "Traffic", "relaxation_of", "verdict_of"]
 
 #: What may be said of a run, and what it means.
 VERDICTS = {
@@ -118,6 +119,7 @@ class Traffic:
     load: None where no rate can be said.
     clients: how many ask in a closed loop.
     steady: whether anything comes as a process that goes on.
+    forgets: whether only clients come, who forget with each request how they lay to each other.
     apart: where some tenants share nothing with others, what comes to the part of the machine that each tenant uses, by
         its name; tenants of one part have the same object.
     """
@@ -125,27 +127,46 @@ class Traffic:
     load: Load | None = None
     clients: int = 0
     steady: bool = True
+    forgets: bool = False
     apart: Mapping[str, Traffic] = field(default_factory=dict)
 
 
-def relaxation_of(traffic: Traffic, requests: int, utilization: float) -> float | None:
+class Round(NamedTuple):
+    """What a closed loop did.
+
+    requests: how many of all requests are served until each client has been served once.
+    variability: squared coefficient of variation of the service times.
+    """
+
+    requests: float = inf
+    variability: float = 1.0
+
+
+def relaxation_of(traffic: Traffic, requests: int, utilization: float, closed: Round | None = None) -> float | None:
     """Give about how many requests pass until the queue has forgotten its past; None: only the data can say.
 
-    In a closed loop every client's past is forgotten once it has been served.
+    In a closed loop every client's past is forgotten once it has been served, and no later than in a queue of as much
+    work to which requests come by themselves (exponential times to think: Poisson arrivals of clients without number).
 
     traffic: what comes to the machine.
     requests: how many came in this run.
     utilization: the share of time in which threads are taken. It stands for the load where that is not known (with gaps
         and work that vary as in M/M/1).
+    closed: what the clients did; None: unknown.
 
     >>> relaxation_of(Traffic(), 1000, utilization=0.5)
     8.0
+    >>> relaxation_of(Traffic(clients=5, forgets=True), 1000, utilization=0.9, closed=Round(5.0))
+    5.0
     """
     load = traffic.load
     if not traffic.steady or (load is not None and not load.stable):
         return inf
     if load is not None and not traffic.clients:
         return None if load.relaxation == inf else load.relaxation
+    if traffic.forgets:
+        closed = closed or Round()
+        return min(closed.requests, (1 + closed.variability) / (1 - utilization) ** 2 if utilization < 1 else inf)
     if traffic.clients:
         return None if requests >= MEAN_UNITS * traffic.clients else inf
     return 2 / (1 - utilization) ** 2 if utilization < 1 else inf

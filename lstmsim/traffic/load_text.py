@@ -77,13 +77,15 @@ def _missing(serving: Serving) -> str:
         return "; the offered load does not explain it, but the latencies of this run rise all the time"
     if load is not None and load.offered >= 1 and load.bounded:
         return "; more come than can be served, but what goes on coming and is never turned away is no more than that"
-    if serving.verdict != "too few" or load is None or load.relaxation in (None, inf):
+    clients = any(each.clients for each in serving.tenants.values())
+    relaxation = serving.relaxation if clients else None if load is None else load.relaxation
+    if serving.verdict != "too few" or relaxation is None or relaxation == inf:
         return ""
-    assert load.relaxation is not None
-    needed = MEAN_UNITS * load.relaxation / 0.9
+    needed = MEAN_UNITS * relaxation / 0.9
     if serving.requests >= needed:
         return "; its latencies vary more than the load explains"
-    return f"; at this load that takes about {_round_up(needed):,}"
+    where = "with these clients" if clients else "at this load"
+    return f"; {where} that takes about {_round_up(needed):,}"
 
 
 def _round_up(number: float) -> int:

@@ -9,6 +9,7 @@ before it is forgotten. So memory grows only with the requests that are in the s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import inf
 
 import numpy as np
@@ -18,9 +19,10 @@ from lstmsim.errors import InputError, Mistake
 from lstmsim.traffic.arrivals import positive
 from lstmsim.traffic.checks import check_times
 from lstmsim.traffic.latencies import KEPT, PERCENTILES, Distribution, Series, sum_of
-from lstmsim.traffic.load import Load, Traffic, relaxation_of, verdict_of
+from lstmsim.traffic.load import Load, Round, Traffic, relaxation_of, verdict_of
 from lstmsim.traffic.past import Past
 from lstmsim.traffic.population import Population
+from lstmsim.traffic.rates import Rates, Span, level_interval, relaxation_in
 from lstmsim.traffic.result import ClosedWindow, Entry, Little, Serving, Tenant
 from lstmsim.traffic.sharing import Coarse, Sharing
 from lstmsim.traffic.statistics import Warmup, warmup_of
@@ -76,7 +78,7 @@ class Collector:
         self._latency, self._wait = Series(kept), Series(kept)
         self._past = Past()
         self._requests = self._away = self._misses = self._sojourn = self._waited = self._taken = 0
-        self._last_finish = 0
+        self._last_finish, self._squares = 0, 0.0
         self._done = False
         self._rows: list[tuple[int, ...]] = []
         self._pauses: list[tuple[int, int, int]] = []
@@ -213,7 +215,9 @@ class Collector:
         self._misses += int(late.sum())
         self._sojourn += sum_of(latency)
         self._waited += sum_of(wait)
-        self._taken += sum_of((finish - start) * servers)
+        service = (finish - start) * servers
+        self._taken += sum_of(service)
+        self._squares += float((service.astype(np.float64) ** 2).sum())
         self._last_finish = int(finish[-1])
         places = self._accounts.places(tenants)
         self._accounts.take(places, rows)
@@ -250,10 +254,31 @@ class Collector:
             raise InputError(Mistake("warmup", f"{text}, expected at least one to remain"))
         return warmup
 
+    @property
+    def _span(self) -> Span:
+        """The part of the run that rates are of."""
+        part = self._window
+        ends = (
+            (self._past.population.first_cycle, self._last_finish)
+            if part is None
+            else (part.start_cycle, part.end_cycle)
+        )
+        return Span(*ends, self.frequency_mhz)
+
+    def _rates(self, latency: Distribution, taken: float) -> Rates:
+        """What all tenants together did per unit of time."""
+        windows = self._past.population.windows[:-1]
+        parts = [each.taken / self.servers for each in windows]
+        utilization = level_interval(taken, parts, 1.0, self._requests, relaxation_in(latency))
+        return replace(self._accounts.rates(self._span, latency), utilization=utilization)
+
     def _relaxation(self, traffic: Traffic, taken: float) -> float | None:
         """About how many served requests pass until the queue has forgotten its past: fewer than come in that time."""
         came = self._requests + self._away
-        relaxation = relaxation_of(traffic, came, taken)
+        service = self._taken / self._requests
+        spread = self._squares / self._requests / service**2 - 1 if service else 0.0
+        closed = Round(self._accounts.round(), max(0.0, spread))
+        relaxation = relaxation_of(traffic, came, taken, closed)
         return None if relaxation is None else max(1.0, relaxation * self._requests / came)
 
     def _finish(self) -> tuple[Population, Warmup]:
@@ -272,9 +297,8 @@ class Collector:
 
     def _tenants(self, known: Known, confidence: float, whole: tuple[Distribution, Distribution]) -> dict[str, Tenant]:
         """What each tenant got; `whole`: latencies and waits of all requests."""
-        span = (self._window or self._past.population).span_cycles
         return self._accounts.tenants(
-            span / (self.frequency_mhz * 1e6),
+            self._span,
             whole,
             warmup=self._given,
             confidence=confidence,
@@ -334,4 +358,6 @@ class Collector:
             turned_away=self._away,
             load=known.load,
             verdict=verdict,
+            rates=self._rates(latency, taken),
+            relaxation=relaxation,
         )

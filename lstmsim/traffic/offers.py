@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from lstmsim.traffic.arrivals import Bursty, Fixed, OpenArrivals, Periodic, Poisson, Stream, Timestamps
 from lstmsim.traffic.closed_loop import ClosedLoop
 from lstmsim.workload.offer import Offer, estimated_offer
@@ -32,7 +34,7 @@ def offer_of(arrivals: OpenArrivals | ClosedLoop, frequency_mhz: float) -> Offer
             return Offer(frequency_mhz * 1e6 / interval, process=arrivals) if interval else Offer()
         case Stream(frame_ms):
             return Offer(1000 / frame_ms, process=arrivals)
-        case ClosedLoop(clients):
-            return Offer(clients=clients)
+        case ClosedLoop(clients, _, think):
+            return Offer(clients=clients, memory_seconds=0.0 if think == "exponential" else inf)
         case Timestamps(cycles):
             return estimated_offer(cycles, frequency_mhz)

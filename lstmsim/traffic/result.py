@@ -10,6 +10,7 @@ from lstmsim.results import Table
 from lstmsim.traffic.latencies import Distribution
 from lstmsim.traffic.load import Load
 from lstmsim.traffic.population import Window
+from lstmsim.traffic.rates import Rates
 from lstmsim.traffic.statistics import Warmup, jain
 
 __all__ = ["ClosedWindow", "Entry", "Little", "Serving", "Tenant"]
@@ -113,6 +114,7 @@ class Tenant:
     progress: the mean over its requests of the inverse, 0 for those turned away; None if no time alone is known.
     verdict: a key of `lstmsim.traffic.load.VERDICTS`: that of the run, or of the tenant's own part of the machine where
         it shares nothing with others.
+    rates: throughput, goodput and attainment with intervals; None: of several tenants together.
 
     >>> Tenant("a", requests=2, in_time=1, sojourn=30, service=20, with_deadline=4, attained=1).attainment
     0.25
@@ -137,6 +139,7 @@ class Tenant:
     slowdown: float | None = None
     progress: float | None = None
     verdict: str = "too few"
+    rates: Rates | None = None
 
     @property
     def misses(self) -> int:
@@ -178,6 +181,8 @@ class Serving(Table, forms="lstmsim.traffic.text"):
         slowdowns are of all requests up to its end. None where all requests come by themselves: then all of these
         are of the whole run, latencies without the warm-up.
     remarks: sentences about jobs that keep others out.
+    rates: throughput, goodput, attainment and utilization with intervals.
+    relaxation: about how many served requests pass until the queue has forgotten its past; None: only the data say.
     """
 
     frequency_mhz: float
@@ -203,6 +208,8 @@ class Serving(Table, forms="lstmsim.traffic.text"):
     models: Mapping[str, Tenant] = field(default_factory=dict)
     window: ClosedWindow | None = None
     remarks: tuple[str, ...] = ()
+    rates: Rates | None = None
+    relaxation: float | None = None
 
     @property
     def span_cycles(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from math import fsum
+from math import fsum, inf
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from lstmsim.errors import InputError, Mistake
 from lstmsim.traffic.latencies import PERCENTILES, Distribution, sum_of
 from lstmsim.traffic.load import Traffic, relaxation_of, verdict_of
+from lstmsim.traffic.rates import Rates, Span, Tally, rates_of, relaxation_in
 from lstmsim.traffic.result import ClosedWindow, Entry, Tenant
 from lstmsim.traffic.samples import LEAST_KEPT, Sample
 
@@ -77,6 +78,7 @@ class _Account:
 
     def __init__(self, entry: Entry, room: int) -> None:
         self.entry = entry
+        self.tally: Tally | None = None
         self.counts: Counter[str] = Counter()
         self.sample = Sample(room)
         #: Requests with a known time alone, those turned away included; their progress in units of 2^-50.
@@ -84,7 +86,7 @@ class _Account:
         #: By the cycles that a request takes alone: how many were served, and the sum of their latencies.
         self.alone: dict[int, tuple[int, int]] = {}
 
-    def take(self, rows: Rows, window: ClosedWindow | None, sampled: bool) -> None:
+    def take(self, rows: Rows, window: ClosedWindow | None, sampled: bool, origin: int) -> None:
         latency, wait, served = rows.finish - rows.arrival, rows.start - rows.arrival, rows.servers > 0
         in_time, asked = served & (rows.finish <= rows.due), rows.due < NEVER
         until = np.ones(len(latency), dtype=np.bool_) if window is None else rows.finish <= window.end_cycle
@@ -100,6 +102,8 @@ class _Account:
             counted=int((served & inside).sum()),
             counted_in_time=int((in_time & inside).sum()),
         )
+        self.tally = Tally(origin) if self.tally is None else self.tally
+        self.tally.add(rows.finish, np.stack([served, in_time, asked, in_time & asked]))
         self._compare(latency, rows.alone, served, until & (rows.alone > 0))
         if sampled:
             self.sample.add(latency[served & until], wait[served & until])
@@ -143,6 +147,8 @@ class Accounts:
         #: Requests that are not counted yet: few at a time would be slow where there are many tenants.
         self._pending: list[tuple[Ints, Rows]] = []
         self._waiting = 0
+        #: No request leaves before that cycle.
+        self._origin: int | None = None
 
     @property
     def names(self) -> list[str]:
@@ -179,6 +185,8 @@ class Accounts:
         places: places of their tenants, shape [requests].
         rows: the requests.
         """
+        if self._origin is None:
+            self._origin = int(rows.arrival.min())
         self._pending.append((places, rows))
         self._waiting += len(places)
         if self._waiting >= max(_LEAST, _EACH * len(self._accounts)):
@@ -194,11 +202,13 @@ class Accounts:
         order = np.argsort(places, kind="stable")
         cuts = np.flatnonzero(np.diff(places[order])) + 1
         for chosen in np.split(order, cuts):
-            self._accounts[int(places[chosen[0]])].take(rows.of(chosen), self.window, not self._single)
+            self._accounts[int(places[chosen[0]])].take(
+                rows.of(chosen), self.window, not self._single, self._origin or 0
+            )
 
     def tenants(
         self,
-        seconds: float,
+        span: Span,
         whole: tuple[Distribution, Distribution],
         *,
         warmup: int | None = None,
@@ -208,7 +218,7 @@ class Accounts:
     ) -> dict[str, Tenant]:
         """Give what each tenant got, by name, in order.
 
-        seconds: the length of the part of the run that counts.
+        span: the part of the run that counts for rates.
         whole: latencies and waits of all requests, which are those of a single tenant.
         warmup: how many requests of all are left out; None: a tenth.
         confidence: of the intervals, between 0 and 1.
@@ -236,8 +246,32 @@ class Accounts:
             if traffic is not None:
                 told = own is not None and own[0].mean.half_width is not None
                 verdict = verdict_of(traffic, grows=False, told=told)
-            made[each.entry.name] = replace(_tenant(each, distributions, seconds), verdict=verdict)
+            tenant = replace(_tenant(each, distributions, span.seconds), verdict=verdict)
+            if each.tally is not None:
+                values = tenant.throughput_per_second, tenant.goodput_per_second, tenant.attainment
+                relaxation = relaxation_in(None if distributions is None else distributions[0], each.sample.one_of)
+                tenant = replace(tenant, rates=rates_of(each.tally, span, values, relaxation))
+            made[each.entry.name] = tenant
         return made
+
+    def round(self) -> float:
+        """Say how many of all requests are served until each client of the closed loops has been served once."""
+        self._count()
+        counts = [(each.entry.clients, each.counts["requests"]) for each in self._accounts]
+        total = sum(served for _, served in counts)
+        return max((clients * total / served if served else inf for clients, served in counts if clients), default=inf)
+
+    def rates(self, span: Span, latency: Distribution) -> Rates:
+        """Give the rates of all tenants together; `latency`: of all their requests."""
+        self._count()
+        tallies = [each.tally for each in self._accounts if each.tally is not None]
+        whole = Tally(tallies[0].origin)
+        for each in tallies:
+            whole.join(each)
+        sums: Counter[str] = sum((each.counts for each in self._accounts), Counter())
+        asked, rate = sums["with_deadline"], 1 / span.seconds if span.seconds else 0.0
+        values = sums["counted"] * rate, sums["counted_in_time"] * rate
+        return rates_of(whole, span, (*values, sums["attained"] / asked if asked else None), relaxation_in(latency))
 
     def _came(self, apart: Mapping[str, Traffic], traffic: Traffic) -> int:
         """How many requests came of all tenants of one part of the machine."""

@@ -7,10 +7,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from lstmsim.traffic.latencies import Distribution
+from lstmsim.traffic.rates import Rates
 from lstmsim.traffic.result import Serving, Tenant
 from lstmsim.traffic.statistics import Interval
 
-__all__ = ["SHOWN", "interval_texts", "plain", "shares_json", "shown_tenants", "tenant_lines", "window_json"]
+__all__ = [
+    "SHOWN",
+    "interval_texts",
+    "plain",
+    "rates_json",
+    "shares_json",
+    "shown_tenants",
+    "tenant_lines",
+    "window_json",
+]
 
 #: So many tenants are shown; of more, those with the largest slowdown.
 SHOWN = 12
@@ -45,26 +55,43 @@ def tenant_lines(serving: Serving) -> list[str]:
             f"{each.requests:,}",
             f"{each.turned_away:,}",
             f"{each.misses:,}",
-            _NONE if each.attainment is None else f"{100 * each.attainment:.4g} %",
-            f"{each.throughput_per_second:.4g}",
-            f"{each.goodput_per_second:.4g}",
             _NONE if each.slowdown is None else f"{each.slowdown:.4g}",
         ]
         for each in tenants
     ]
-    heads = ["", "requests", "turned away", "late", "in time", "/s", "good /s", "slowdown"]
+    heads = ["", "requests", "turned away", "late", "slowdown"]
+    rates = [["rates", "in time", "/s", "good /s"], *([_short(each.name), *_rates(each)] for each in tenants)]
     percents = [f"p{percent:g}" for percent in serving.latency.percentiles]
     times = [["latency in ms", "mean", *percents, "wait, mean"]]
     times += [_times(each, serving) for each in tenants]
     # as many columns as fit beside each other, with the names again
     halves = [[[row[0], *row[1:4]] for row in times], [[row[0], *row[4:]] for row in times]]
-    lines = [title, *_table([heads, *counts]), *(line for half in halves for line in _table(half))]
+    lines = [title, *_table([heads, *counts]), *_table(rates), *(line for half in halves for line in _table(half))]
     verdicts = dict.fromkeys(each.verdict for each in serving.tenants.values())
     if len(verdicts) > 1:
         told = [f"{each}: {', '.join(_short(one.name) for one in tenants if one.verdict == each)}" for each in verdicts]
         text = f"  verdicts, as these tenants share nothing of the machine: {'; '.join(told)}"
         lines.append(textwrap.fill(text, _WIDTH, subsequent_indent="    "))
     return lines
+
+
+def _rates(tenant: Tenant) -> list[str]:
+    """The share in time, throughput and goodput, each with the half width of its interval in percent."""
+    kept = tenant.attainment
+    texts = [_NONE if kept is None else f"{100 * kept:.4g} %"]
+    texts += [f"{each:.4g}" for each in (tenant.throughput_per_second, tenant.goodput_per_second)]
+    if tenant.rates is None:
+        return texts
+    known = tenant.rates.attainment, tenant.rates.throughput, tenant.rates.goodput
+    return [f"{text}{_percent(each, tenant.verdict)}" for text, each in zip(texts, known, strict=True)]
+
+
+def _percent(each: Interval | None, verdict: str) -> str:
+    if each is None or (each.half_width is None and verdict not in ("settled", "too few")):
+        return ""
+    if each.half_width is None:
+        return " too few"
+    return f" +-{100 * each.half_width / each.value:.2g}%" if each.value else ""
 
 
 def _times(tenant: Tenant, serving: Serving) -> list[str]:
@@ -168,9 +195,16 @@ def _tenants_json(serving: Serving) -> list[dict[str, Any]]:
             "slowdown": each.slowdown,
             "progress": each.progress,
             "verdict": each.verdict,
+            "intervals": rates_json(each.rates),
         }
         for each in serving.tenants.values()
     ]
+
+
+def rates_json(rates: Rates | None) -> dict[str, Any]:
+    """Give throughput, goodput, attainment and utilization as plain data; `half_width` is None where there is none."""
+    named = {} if rates is None else rates.named()
+    return {name: {"value": each.value, "half_width": each.half_width} for name, each in named.items()}
 
 
 def plain(distribution: Distribution) -> dict[str, Any]:

@@ -8,9 +8,10 @@ from typing import Any
 from lstmsim.results import Forms
 from lstmsim.traffic.latencies import Distribution
 from lstmsim.traffic.load_text import load_json, load_lines
+from lstmsim.traffic.rates import Rates
 from lstmsim.traffic.result import Serving
 from lstmsim.traffic.statistics import Interval
-from lstmsim.traffic.tenants_text import plain, shares_json, tenant_lines, window_json
+from lstmsim.traffic.tenants_text import plain, rates_json, shares_json, tenant_lines, window_json
 from lstmsim.units import cycles_to_ms
 
 __all__ = ["FORMS", "SERVING_SCHEMA", "serving_json", "serving_text"]
@@ -29,13 +30,11 @@ def serving_text(serving: Serving, *, tenants: bool = True) -> str:
     >>> collector = Collector(250)
     >>> collector.add_many([0, 1], [0, 5], [0, 10], [10, 20])
     >>> print(serving_text(collector.result()).splitlines()[1])
-    throughput 2.5e+07 /s, goodput 2.5e+07 /s, 0 of 2 late; threads taken 100.0 % of the time
+    throughput 2.5e+07 /s (too few), goodput 2.5e+07 /s (too few), 0 of 2 late; threads taken 100.0 %
     """
-    goodput = f"goodput {serving.goodput_per_second:.4g} /s{_while(serving)}"
-    rates = f"throughput {serving.throughput_per_second:.4g} /s, {goodput}"
-    late = (
-        f"{serving.misses:,} of {serving.requests:,} late; threads taken {100 * serving.utilization:.1f} % of the time"
-    )
+    served, good, kept, taken = _levels(serving)
+    rates = f"throughput {served}, goodput {good}{_while(serving)}"
+    late = f"{serving.misses:,} of {serving.requests:,} late{kept}; threads taken {taken} of the time"
     inside = f"in the system {serving.little.inside:.4g} on average, {serving.most_inside:,} at most"
     waiting = f"waiting {serving.little_waiting.inside:.4g}, {serving.most_waiting:,} at most"
     law = "holds exactly" if not serving.little.difference and not serving.little_waiting.difference else "is broken"
@@ -56,6 +55,26 @@ def serving_text(serving: Serving, *, tenants: bool = True) -> str:
     told += tenant_lines(serving) if len(serving.tenants) > 1 else []
     remarks = [textwrap.fill(f"remark: {each}", _WIDTH, subsequent_indent="  ") for each in serving.remarks]
     return "\n".join([*told, *remarks])
+
+
+def _levels(serving: Serving) -> tuple[str, str, str, str]:
+    """Throughput, goodput, the share in time and the threads taken, each with the half width of its interval."""
+    few = " (too few)" * (serving.verdict in ("settled", "too few"))
+
+    def level(value: float, each: Interval | None, digits: str, unit: str, scale: float = 1.0) -> str:
+        if each is None or each.half_width is None:
+            return f"{scale * value:{digits}} {unit}{few}"
+        return f"{scale * value:{digits}} +- {scale * each.half_width:.2g} {unit}"
+
+    rates = serving.rates or Rates(Interval(0.0), Interval(0.0))
+    kept = rates.attainment
+    share = "" if kept is None else f", in time {level(kept.value, kept, '.4g', '%', 100)} of those with a deadline"
+    return (
+        level(serving.throughput_per_second, rates.throughput, ".4g", "/s"),
+        level(serving.goodput_per_second, rates.goodput, ".4g", "/s"),
+        share,
+        level(serving.utilization, rates.utilization, ".1f", "%", 100),
+    )
 
 
 def _while(serving: Serving) -> str:
@@ -115,6 +134,7 @@ def serving_json(serving: Serving) -> dict[str, Any]:
         "goodput_whole_run_per_second": serving.per_second(serving.requests - serving.misses),
         "window": window_json(serving),
         "utilization": serving.utilization,
+        "intervals": rates_json(serving.rates),
         "latency_cycles": plain(serving.latency),
         "wait_cycles": plain(serving.wait),
         "inside": {"mean": serving.little.inside, "most": serving.most_inside, "area": serving.little.area},

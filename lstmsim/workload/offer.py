@@ -31,7 +31,8 @@ class Offer:
     lengths: (number of steps, share of the requests that have it), if there is more than one number of steps.
     entry: common name of the entry's jobs, if they belong to several tenants.
     requests: how many requests come in all; 0: as many as the user asks for.
-    memory_seconds: after about so long the arrivals have forgotten their past; infinite: not known.
+    memory_seconds: after about so long the arrivals have forgotten their past; infinite: not known. Clients forget with
+        each request if they think for exponential times (0).
     process: what comes, so that more can be drawn: a description of `lstmsim.traffic.arrivals`, or cycles in order.
 
     >>> Offer(1000.0, variability=1.0).is_process, Offer(clients=4).is_process, Offer().is_process

@@ -99,7 +99,7 @@ def test_the_only_tenant_has_the_latencies_of_all() -> None:
 def test_what_the_terminal_shows() -> None:
     text = serving_text(serving(simulated()))
     assert "TENANTS\n" in text
-    assert all(text.count(f"\n  {name} ") == 3 for name in NAMES), "counts, and two tables of latencies"
+    assert all(text.count(f"\n  {name} ") == 4 for name in NAMES), "counts, rates, and two tables of latencies"
     assert "too few" in text
     assert max(map(len, text.splitlines())) <= 100
 
@@ -122,7 +122,7 @@ def test_of_many_tenants_the_text_shows_the_worst_and_says_how_many_more() -> No
     served = collected(40, 400).result()
     text = serving_text(served)
     assert f"TENANTS (the {SHOWN} of 40 with the largest slowdown; 28 more are in the JSON)" in text
-    assert len(text.splitlines()) < 60
+    assert len(text.splitlines()) < 75
     assert max(map(len, text.splitlines())) <= 100
     assert len(serving_json(served)["tenants"]) == 40
     slowdowns = sorted((each.slowdown or 0 for each in served.tenants.values()), reverse=True)

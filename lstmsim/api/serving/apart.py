@@ -31,7 +31,8 @@ def apart(scenario: Scenario) -> list[Scenario]:
     parts = []
     for _, names in groups:
         jobs = tuple(job for job in scenario.jobs if _entry(scenario, job) in names)
-        parts.append(replace(scenario, jobs=jobs))
+        offers = {tenant: each for tenant, each in scenario.offers.items() if (each.entry or tenant) in names}
+        parts.append(replace(scenario, jobs=jobs, offers=offers))
     return parts
 
 

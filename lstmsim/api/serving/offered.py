@@ -86,7 +86,7 @@ def traffic_of(scenario: Scenario, requests: int | None = None) -> Traffic:
     own: dict[str, Traffic] = {}
     for part, rate in zip(parts, rates, strict=True):
         share = None if requests is None or not sum(rates) else max(1, round(requests * rate / sum(rates)))
-        own |= dict.fromkeys((job.tenant for job in part.jobs), _traffic_of(part, share))
+        own |= dict.fromkeys([*part.offers, *(job.tenant for job in part.jobs)], _traffic_of(part, share))
     return replace(whole, apart=own)
 
 
@@ -102,7 +102,7 @@ def _traffic_of(scenario: Scenario, requests: int | None) -> Traffic:
     clients = sum(each.clients for each in offers.values())
     steady = any(each.is_process for each in offers.values())
     if not any(_offer(offers, job).rate_per_second > 0 for job in scenario.jobs):
-        return Traffic(None, clients, steady)
+        return Traffic(None, clients, steady, all(each.clients and not each.memory_seconds for each in offers.values()))
     groups = _groups(scenario, offers)
     asked = len(scenario.jobs) if requests is None else requests
     early = _ending_early([_offer(offers, jobs[0]) for jobs in groups.values()], asked)

@@ -1,0 +1,224 @@
+"""Intervals of what a run does per unit of time: throughput, goodput, the share in time, the share of time taken.
+
+The run is cut into equal times, and these are put together into batches, as requests are for the intervals of
+latencies: the same gates, the same t, the same veto (`lstmsim.traffic.intervals`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import inf, sqrt
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lstmsim.traffic.intervals import BATCHES, MEAN_UNITS, batch_number, unless_alike, widened
+from lstmsim.traffic.judging import wilson
+from lstmsim.traffic.latencies import Distribution
+from lstmsim.traffic.statistics import Interval, batch_interval
+
+__all__ = ["Rates", "Span", "Tally", "level_interval", "rates_of", "relaxation_in", "share_interval"]
+
+Ints = NDArray[np.int64]
+
+#: Most equal times that are kept; when they are full, two become one.
+TIMES = 128
+#: Of fewer independent excursions than this a share is too skew for Student's t.
+EXCURSIONS = 50.0
+#: What is counted in each of them.
+SERVED, IN_TIME, ASKED, ATTAINED = range(4)
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What a run, or a tenant of it, does per unit of time, with 95 % intervals.
+
+    throughput, goodput: requests that are served, and served in time, per second.
+    attainment: of the requests with a deadline, the share that is served in time; None: none has one.
+    utilization: the share of time in which threads are taken; None: of a tenant.
+    """
+
+    throughput: Interval
+    goodput: Interval
+    attainment: Interval | None = None
+    utilization: Interval | None = None
+
+    def named(self) -> dict[str, Interval]:
+        """Give those that there are by their keys in JSON.
+
+        >>> list(Rates(Interval(2.0), Interval(1.0)).named())
+        ['throughput_per_second', 'goodput_per_second']
+        """
+        known = {"throughput_per_second": self.throughput, "goodput_per_second": self.goodput}
+        more = {"attainment": self.attainment, "utilization": self.utilization}
+        return known | {name: each for name, each in more.items() if each is not None}
+
+
+class Span(NamedTuple):
+    """The part of a run that rates are of.
+
+    start, end: its first cycle and its last.
+    frequency_mhz: the clock.
+    """
+
+    start: int
+    end: int
+    frequency_mhz: float
+
+    @property
+    def seconds(self) -> float:
+        """Its length."""
+        return (self.end - self.start) / (self.frequency_mhz * 1e6)
+
+
+class Tally:
+    """Counts what happens in equal times.
+
+    origin: the cycle at which the first of them begins.
+
+    >>> tally = Tally(origin=0)
+    >>> tally.add(np.array([3, 70]), np.array([[1, 1], [1, 0], [1, 1], [1, 0]], dtype=bool))
+    >>> tally.width, tally.counts[:2, :71].sum(axis=1).tolist()
+    (1, [2, 1])
+    """
+
+    def __init__(self, origin: int) -> None:
+        self.origin, self.width = origin, 1
+        self.counts: Ints = np.zeros((4, TIMES), dtype=np.int64)
+
+    def add(self, finishes: Ints, marks: NDArray[np.bool_]) -> None:
+        """Count requests.
+
+        finishes: when they left, from the origin on.
+        marks: whether each was served, served in time, has a deadline, and kept it.
+        """
+        while int(finishes.max()) - self.origin >= self.width * TIMES:
+            self._widen()
+        place = (finishes - self.origin) // self.width
+        for counts, mark in zip(self.counts, marks, strict=True):
+            counts += np.bincount(place[mark], minlength=TIMES)
+
+    def _widen(self) -> None:
+        joined = self.counts[:, ::2] + self.counts[:, 1::2]
+        self.counts = np.concatenate([joined, np.zeros_like(joined)], axis=1)
+        self.width *= 2
+
+    def join(self, other: Tally) -> None:
+        """Count what the other tally of the same origin has counted."""
+        while self.width < other.width:
+            self._widen()
+        finer = Tally(other.origin)
+        finer.width, finer.counts = other.width, other.counts
+        while finer.width < self.width:
+            finer._widen()
+        self.counts = self.counts + finer.counts
+
+    def whole(self, start: int, end: int) -> Ints:
+        """Give the counts of those times that lie between two cycles as a whole, shape [4, times]."""
+        first, last = -((self.origin - start) // self.width), (end - self.origin) // self.width
+        return self.counts[:, max(0, first) : max(0, last)]
+
+
+def relaxation_in(latency: Distribution | None, one_of: int = 1) -> float:
+    """Give about how many requests pass until the queue has forgotten its past, as the intervals of latencies take it.
+
+    latency: of these requests; None: of none.
+    one_of: of so many requests one is in `latency`.
+    """
+    return inf if latency is None or not latency.units else one_of * latency.requests / latency.units
+
+
+def rates_of(tally: Tally, span: Span, values: tuple[float, float, float | None], relaxation: float) -> Rates:
+    """Give throughput, goodput and attainment with their intervals.
+
+    tally: of the requests.
+    span: what throughput and goodput are of.
+    values: throughput and goodput per second, attainment.
+    relaxation: of the queue, in requests.
+
+    >>> tally = Tally(origin=0)
+    >>> tally.add(np.arange(0, 64_000, 10), np.ones((4, 6400), dtype=bool))
+    >>> rates = rates_of(tally, Span(0, 64_000, 0.1), (1e4, 1e4, 1.0), relaxation=2.0)
+    >>> rates.throughput.holds(1e4), rates.attainment.half_width
+    (True, 0.002...)
+    """
+    inside, per = tally.whole(span.start, span.end), span.frequency_mhz * 1e6 / tally.width
+    throughput, goodput = (
+        level_interval(value, inside[row], per, int(inside[SERVED].sum()), relaxation)
+        for row, value in ((SERVED, values[0]), (IN_TIME, values[1]))
+    )
+    asked, attainment = int(tally.counts[ASKED].sum()), None
+    if values[2] is not None:
+        used = slice(0, int(np.flatnonzero(tally.counts[ASKED]).max()) + 1)
+        # of the requests with a deadline fewer pass in the same time
+        own = relaxation * asked / max(1, int(tally.counts[SERVED].sum()))
+        attainment = share_interval(tally.counts[ATTAINED, used], tally.counts[ASKED, used], max(1.0, own))
+        skew = _skew(attainment.value, asked, max(1.0, own))
+        if skew and attainment.half_width is not None and goodput.half_width is not None:
+            # what is too skew as a share is too skew as a rate
+            goodput = replace(goodput, half_width=max(goodput.half_width, values[0] * attainment.half_width))
+    return Rates(throughput, goodput, attainment)
+
+
+def level_interval(value: float, counts: ArrayLike, per: float, requests: int, units: float) -> Interval:
+    """Give the 95 % interval of a level, such as a rate; without half width if the requests are too few.
+
+    value: the level.
+    counts: of each equal time.
+    per: what a count of one is as a level.
+    requests: how many requests fall into these times.
+    units: the relaxation of the queue, in requests.
+
+    >>> level_interval(2.0, [1.9, 2.1] * 32, 1.0, requests=6400, units=2.0).half_width
+    0.0...
+    >>> level_interval(2.0, [1.9, 2.1] * 32, 1.0, requests=100, units=2.0).half_width
+    """
+    sums, each = _batches([counts], requests, units)
+    if sums is None:
+        return Interval(value)
+    plain = batch_interval(value, (sums[0] / each * per).tolist())
+    return unless_alike(plain, widened(plain, requests / sums.shape[1], units))
+
+
+def share_interval(part: ArrayLike, whole: ArrayLike, units: float) -> Interval:
+    """Give the 95 % interval of a share, such as that of requests in time.
+
+    part, whole: numbers of requests in each of equal times.
+    units: the relaxation of the queue, in requests of the whole.
+
+    Near 0 and 1, where fewer than `EXCURSIONS` independent excursions are to be expected, it is Wilson's, with the
+    larger side for both: of two relaxations one request tells as much as all.
+
+    >>> share_interval([10] * 64, [10] * 64, units=1.0).half_width
+    0.01...
+    """
+    requests = int(np.sum(whole))
+    value = int(np.sum(part)) / requests if requests else 0.0
+    sums, _ = _batches([part, whole], requests, units)
+    if sums is None:
+        return Interval(value)
+    if _skew(value, requests, units):
+        low, high = wilson(value, requests / (2 * units))
+        return Interval(value, max(high - value, value - low), sums.shape[1])
+    parts, wholes = sums
+    plain = batch_interval(value, (value + (parts - value * wholes) / wholes.mean()).tolist())
+    half = max(widened(plain, requests / sums.shape[1], units), sqrt(value * (1 - value) / requests))
+    return unless_alike(plain, half)
+
+
+def _skew(share: float, requests: int, units: float) -> bool:
+    return requests * min(share, 1 - share) < EXCURSIONS * units
+
+
+def _batches(rows: Sequence[ArrayLike], requests: int, units: float) -> tuple[NDArray[np.float64] | None, int]:
+    """The rows summed over batches of equal times, and how many times a batch has; None: there are too few requests."""
+    values = np.asarray(rows, dtype=np.float64)
+    if requests < MEAN_UNITS * units:
+        return None, 0
+    each = max(1, values.shape[1] // batch_number(requests, units))
+    number = values.shape[1] // each
+    if number < BATCHES:
+        return None, 0
+    return values[:, : number * each].reshape(len(values), number, each).sum(axis=2), each

@@ -1,0 +1,119 @@
+"""Intervals of throughput, goodput, attainment and utilization: covered on M/D/1, and none where they would not be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lstmsim.api.run import run, serving
+from lstmsim.traffic.load import Load, Traffic
+from lstmsim.traffic.metrics import Collector
+from lstmsim.traffic.queueing import md1n_throughput
+from lstmsim.traffic.rates import Rates, Tally, share_interval
+
+SERVICE = 1000
+LOAD = 0.6
+RUNS = 60
+
+
+def md1(requests: int, generator: np.random.Generator) -> tuple[Any, Any, Any]:
+    """Arrivals, starts and finishes of M/D/1 by Lindley's recursion, whose solution is a running minimum."""
+    arrival = np.rint(np.cumsum(generator.exponential(SERVICE / LOAD, requests)))
+    walk = np.concatenate([[0.0], np.cumsum(SERVICE - np.diff(arrival))])
+    start = arrival + walk - np.minimum.accumulate(np.minimum(walk, 0))
+    return tuple(each.astype(np.int64) for each in (arrival, start, start + SERVICE))
+
+
+def rates(requests: int, deadline: int, generator: np.random.Generator, relaxation: float = 6.25) -> Rates:
+    arrival, start, finish = md1(requests, generator)
+    collector = Collector(frequency_mhz=1.0)
+    collector.add_many(np.arange(requests), arrival, start, finish, due=arrival + deadline)
+    load = Load(LOAD, {}, LOAD / SERVICE * 1e6, 1e6 / SERVICE, relaxation=relaxation)
+    made = collector.result(traffic=Traffic(load)).rates
+    assert made is not None
+    return made
+
+
+@pytest.fixture(scope="module")
+def covered() -> dict[str, int]:
+    generator, deadline = np.random.default_rng(1), 2500
+    arrival, _, finish = md1(1_000_000, generator)
+    kept = float((finish - arrival <= deadline).mean())
+    truth = {"throughput_per_second": LOAD / SERVICE * 1e6, "attainment": kept, "utilization": LOAD}
+    truth["goodput_per_second"] = truth["throughput_per_second"] * kept
+    hits = dict.fromkeys(truth, 0)
+    for _ in range(RUNS):
+        made = rates(1500, deadline, generator).named()
+        for name, value in truth.items():
+            hits[name] += made[name].holds(value) or made[name].half_width is None
+    return hits
+
+
+@pytest.mark.parametrize("name", ["throughput_per_second", "goodput_per_second", "attainment", "utilization"])
+def test_the_truth_is_covered(covered: dict[str, int], name: str) -> None:
+    # of 60 intervals of 95 %, fewer than 51 hold the truth once in 10,000
+    assert covered[name] >= 51
+
+
+def test_a_short_run_has_none_and_a_long_one_is_narrower() -> None:
+    generator = np.random.default_rng(2)
+    short, middle, long = (rates(requests, 2500, generator).named() for requests in (500, 2000, 32_000))
+    assert all(each.half_width is None for each in short.values())
+    for name, each in middle.items():
+        other = long[name].half_width
+        assert each.half_width is not None
+        assert other is not None
+        assert 0 < other < each.half_width / 2
+
+
+def test_all_in_time_is_not_said_to_be_certain() -> None:
+    """Of 400 relaxations none was late: about 1 of 50 might be."""
+    made = rates(2500, 10**6, np.random.default_rng(3)).attainment
+    assert made is not None
+    assert made.value == 1
+    assert made.half_width == pytest.approx(3.84 / (200 + 3.84), rel=0.1)
+
+
+def test_a_share_whose_batches_are_alike_has_none() -> None:
+    assert share_interval(list(range(100, 228)), [1000] * 128, units=1.0).half_width is None
+
+
+def test_joined_tallies_count_what_one_would() -> None:
+    generator = np.random.default_rng(4)
+    finishes = np.sort(generator.integers(0, 10**7, 5000))
+    marks = generator.random((4, 5000)) < 0.7
+    whole, one, two = Tally(0), Tally(0), Tally(0)
+    whole.add(finishes, marks)
+    one.add(finishes[:900], marks[:, :900])
+    two.add(finishes[900:], marks[:, 900:])
+    one.join(two)
+    assert one.width == whole.width
+    assert (one.counts == whole.counts).all()
+
+
+@pytest.mark.parametrize("think_ms", [0.01, 0.04])
+def test_a_closed_loop_of_a_thousand_requests_settles_on_the_exact_throughput(think_ms: float) -> None:
+    """Every client's past is forgotten once it has been served: five clients take 500 requests."""
+    chip = {"kind": "column-npu", "frequency_mhz": 260, "cores": [{"npe": 16384, "ep": 16, "vp": 1024, "threads": 1}]}
+    job = {"model": "lstm-256", "steps": 10, "count": 1000}
+    alone = run({"chip": chip, "jobs": [job | {"count": 1}]}).report.makespan_cycles / 260e3
+    held = settled = 0
+    for seed in range(8):
+        arrival = {"kind": "closed", "clients": 5, "think_ms": think_ms, "seed": seed}
+        made = serving(run({"chip": chip, "jobs": [job | {"arrival": arrival}]}))
+        assert made.rates is not None
+        settled += made.verdict == "settled"
+        interval = made.rates.throughput
+        held += interval.half_width is None or interval.holds(1000 * md1n_throughput(5, think_ms, alone))
+    assert settled >= 7
+    assert held >= 6
+
+
+def test_too_many_clients_for_a_run_are_told_how_long_it_takes() -> None:
+    arrival = {"kind": "closed", "clients": 40, "think_ms": 0.01}
+    job = {"model": "lstm-256", "steps": 10, "count": 1000, "arrival": arrival}
+    made = serving(run({"chip": "column-npu-16k", "jobs": [job]}))
+    assert made.verdict == "too few"
+    assert "with these clients that takes about 4,500" in " ".join(made.to_text().split())
