@@ -96,9 +96,10 @@ def experiments(package: Path = _PACKAGE) -> Known:
 
 
 def _keys() -> Known:
+    from lstmsim.api.known_file_keys import file_keys
     from lstmsim.api.known_keys import chip_keys
 
-    return chip_keys()
+    return [*file_keys(), *chip_keys()]
 
 
 def _first_sentence(docstring: str | None, home: str) -> str:

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import MISSING, is_dataclass
 from typing import Any
 
+from lstmsim.formats.yaml.entry import Entry
 from lstmsim.keys import Described, Key, keys_of
 from lstmsim.targets.registry import KINDS, target_of
 
-__all__ = ["chip_keys"]
+__all__ = ["chip_keys", "key_line"]
 
 
 def chip_keys() -> list[tuple[str, str]]:
@@ -19,7 +20,7 @@ def chip_keys() -> list[tuple[str, str]]:
     'elements in parallel; 1 to 10,000,000; required'
     """
     return [
-        (f"{kind} {path}", _said(each))
+        (f"{kind} {path}", key_line(each))
         for kind in KINDS
         for what, at in ((target_of(kind).chip, ""), (target_of(kind).core, "cores."))
         for path, each in _below(what, at)
@@ -37,16 +38,27 @@ def _below(description: Any, at: str) -> Iterator[tuple[str, Described]]:
             yield from ((path, part) for path, part in below if not named or part.name != named)
 
 
-def _said(each: Described) -> str:
+def key_line(each: Described) -> str:
+    """Give meaning, bounds, default and source of a key in a line.
+
+    >>> key_line(Described("ep", int, 4, Key("elements", unit="elements", low=1, high=9)))
+    'elements; 1 to 9 elements; default: 4'
+    """
     parts = [each.key.meaning, _bounds(each.key), _default(each), each.key.source]
     return "; ".join(part for part in parts if part)
 
 
 def _bounds(key: Key) -> str:
     unit = f" {key.unit}" if key.unit else ""
-    if key.low is None or key.high is None:
+    if key.choices or (key.low is None and key.above is None) or (key.high is None and key.below is None):
         return " or ".join(key.choices) or key.unit
-    return f"{key.low:,} to {key.high:,}{unit}"
+    low = _number(key.low) if key.low is not None else f"above {_number(key.above)}"
+    high = _number(key.high) if key.high is not None else f"below {_number(key.below)}"
+    return f"{low} to {high}{unit}"
+
+
+def _number(bound: float | None) -> str:
+    return "" if bound is None else f"{int(bound):,}" if float(bound).is_integer() else f"{bound:,}"
 
 
 def _default(each: Described) -> str:
@@ -54,8 +66,8 @@ def _default(each: Described) -> str:
         return f"default: {each.key.follows}"
     if each.default is MISSING:
         return "required"
-    if each.default is None or each.default == ():
+    if each.default is None or (not isinstance(each.default, int | float) and not each.default):
         return "default: none"
-    if is_dataclass(each.default):
+    if is_dataclass(each.default) or isinstance(each.default, tuple | Entry):
         return ""
     return f"default: {str(each.default).lower() if isinstance(each.default, bool) else each.default}"

@@ -9,11 +9,13 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from lstmsim import engines, targets
+from lstmsim.api.about import about
 from lstmsim.api.arguments import refuse, wrong_numbers, wrong_whole
 from lstmsim.api.loading import Source, load_scenario
 from lstmsim.errors import InputError, Mistake
 from lstmsim.metrics.accounts import totals_of
 from lstmsim.metrics.groups import job_groups
+from lstmsim.metrics.layers import layer_reports
 from lstmsim.metrics.measure import measure
 from lstmsim.metrics.report import Report
 from lstmsim.metrics.spans import build_timeline
@@ -94,7 +96,8 @@ class Run:
         chip, jobs = self.scenario.chip, self.scenario.jobs
         target = target_of(chip.kind)
         measured = measure(self.scenario, self.totals, self.engine)
-        return replace(measured, planned=target.planned(chip, jobs), kernels=target.kernels(chip, jobs))
+        layers = layer_reports(self.scenario, self.program, measured.jobs)
+        return replace(measured, layers=layers, planned=target.planned(chip, jobs), kernels=target.kernels(chip, jobs))
 
     @cached_property
     def timeline(self) -> Timeline:
@@ -106,8 +109,8 @@ class Run:
         return build_timeline(self.program, self.trace, names, chip.name, chip.frequency_mhz, unit, groups)
 
     def to_dict(self) -> dict[str, Any]:
-        """The report of the run as plain data."""
-        return self.report.to_dict()
+        """The report of the run as plain data, and what was simulated."""
+        return self.report.to_dict() | about(self.scenario)
 
     def to_text(self) -> str:
         """The report of the run as the terminal shows it."""

@@ -11,7 +11,7 @@ from lstmsim.results import Table
 from lstmsim.workload.figures import CoreFigures, MainUnit, Words
 from lstmsim.workload.planned import PlannedProducts
 
-__all__ = ["ACCOUNTS", "LOSSES", "CoreReport", "JobReport", "LatencyMs", "Report", "TurnedAway"]
+__all__ = ["ACCOUNTS", "LOSSES", "CoreReport", "JobReport", "LatencyMs", "LayerReport", "Report", "TurnedAway"]
 
 #: The names that the cycles of every machine can have. Each cycle has exactly one name. Some machines have more names
 #: (`CoreFigures.stalls`).
@@ -126,6 +126,34 @@ class CoreReport:
 
 
 @record
+class LayerReport:
+    """What one layer of a model took of the main units (arrays), over all jobs of the model.
+
+    model: name of the model.
+    layer: its place in the model, from 0.
+    cell, hidden, input, directions: of the layer.
+    cycles: cycles in which a main unit issued for the layer, summed over cores.
+    macs: useful multiply-accumulates.
+    slots: multiply-accumulates that the main units could have done in these cycles.
+    """
+
+    model: str
+    layer: int
+    cell: str
+    hidden: int
+    input: int
+    directions: int
+    cycles: int
+    macs: int
+    slots: int
+
+    @property
+    def utilization(self) -> float:
+        """Useful multiply-accumulates / those that fit into the cycles in which a main unit issued, 0 to 1."""
+        return self.macs / self.slots if self.slots else 0.0
+
+
+@record
 class LatencyMs:
     """Mean and percentiles of the job latencies in milliseconds. Percentiles are interpolated between ranks."""
 
@@ -153,6 +181,7 @@ class Report(Table, forms="lstmsim.metrics.report_text"):
     remarks: what was simulated although the machine could not do it, or although no source says how long it takes.
     planned: how products of the jobs are spread over threads; None: the machine plans none, or nobody asked it.
     kernels: sentences on how time steps of the jobs were cut into kernels; empty: as the machine always does it.
+    layers: what each layer of each model took of the main units; empty where operations belong to no layer.
     """
 
     chip: str
@@ -169,6 +198,7 @@ class Report(Table, forms="lstmsim.metrics.report_text"):
     remarks: tuple[str, ...] = ()
     planned: PlannedProducts | None = None
     kernels: tuple[str, ...] = ()
+    layers: tuple[LayerReport, ...] = ()
 
     @property
     def accounts(self) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -44,6 +44,7 @@ def report_json(report: Report) -> dict[str, Any]:
         "makespan_cycles": report.makespan_cycles,
         "jobs": [_job_json(job) for job in report.jobs],
         "cores": [_core_json(core) for core in report.cores],
+        "layers": [asdict(each) | {"utilization": each.utilization} for each in report.layers],
         "utilization": report.utilization,
         "tops": report.tops,
         "latency_ms": asdict(report.latency_ms),
@@ -104,7 +105,7 @@ def report_text(report: Report) -> str:
     chip at 260 MHz, engine fast
     """
     parts = [f"{report.chip} at {_whole(report.frequency_mhz)} MHz, engine {report.engine}", cores_text(report)]
-    parts += [_losses_text(report), _jobs_text(report)]
+    parts += [_losses_text(report), *_layers_text(report), _jobs_text(report)]
     parts += [] if report.planned is None else [planned_text(report.planned)]
     if report.kernels:
         lines = [textwrap.wrap(each, _WIDTH, break_on_hyphens=False, subsequent_indent="  ") for each in report.kernels]
@@ -123,6 +124,21 @@ def _losses_text(report: Report) -> str:
             rows.append([name, f"{count:,}", percent(count, total, "-"), bar, meaning(name, report)])
     where = "all cores" if len(report.cores) > 1 else "the core"
     return "\n".join([f"MULTIPLIERS: where the {part_cycles(report)} of {where} went", *table(rows, left=(0, 3, 4))])
+
+
+def _layers_text(report: Report) -> Iterator[str]:
+    """A table of layers, where a model has several."""
+    if not any(each.layer for each in report.layers):
+        return
+    unit, busy = report.unit.name, sum(each.cycles for each in report.layers)
+    rows = [["model", "layer", "cell", "hidden", "input", f"{unit} cycles", "share", "macs", "useful while it issues"]]
+    for each in report.layers[:_JOB_LIMIT]:
+        sizes = [each.model, str(each.layer), each.cell, str(each.hidden), str(each.input)]
+        shares = [percent(each.cycles, busy, "-"), f"{each.macs:,}", percent(each.macs, each.slots, "-")]
+        rows.append([*sizes, f"{each.cycles:,}", *shares])
+    left = len(report.layers) - _JOB_LIMIT
+    more = [f"... and {left} more layers"] if left > 0 else []
+    yield "\n".join([f"LAYERS: for which the {unit} issued, all jobs together", *table(rows, left=(0, 2)), *more])
 
 
 def _shown_jobs(report: Report) -> tuple[list[JobReport], str]:

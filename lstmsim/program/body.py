@@ -55,6 +55,11 @@ class Body:
         return rows
 
     @property
+    def names(self) -> Sequence[Name]:
+        """Label and place of each operation."""
+        return self._names or [(each.label, each.place) for each in self.operations]
+
+    @property
     def size(self) -> int:
         """How many operations it has."""
         return len(self._operations) if self._rows is None and self._operations is not None else self.rows.size

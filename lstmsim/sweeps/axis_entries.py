@@ -17,7 +17,16 @@ from lstmsim.wording import listed, nearest, show
 __all__ = ["AxisReader"]
 
 _MAX_VALUES = 1_000_000
-_AXIS_KEYS = ("path", "values", "from", "to", "step", "factor", "expression")
+#: Keys of an axis, and what each means.
+AXIS_KEYS = {
+    "path": "where the value stands in the scenario, like chip.cores.0.ep; or a list of paths",
+    "values": "the values, in order; in place of from and to",
+    "from": "the first number",
+    "to": "the last number, if it is met",
+    "step": "what is added from one number to the next; in place of factor",
+    "factor": "what a number is multiplied by to give the next; in place of step",
+    "expression": "a number worked out from other axes, like 16384 // ep; the axis then has no values of its own",
+}
 _INDEX = re.compile(r"[0-9]{1,9}")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,39}")
 #: Columns that every table has; an axis of such a name would hide one. In expressions, words are taken too.
@@ -62,7 +71,7 @@ class AxisReader:
             text = "must be an axis like {path: chip.cores.0.ep, values: [8, 16]}"
             document.blame(path, f"{text}, got {self.show(path)}")
             return None
-        self.keys(path, _AXIS_KEYS)
+        self.keys(path, tuple(AXIS_KEYS))
         paths = self._paths(path)
         ways = [key for key in ("values", "from", "expression") if key in entry]
         if len(ways) != 1:

@@ -20,11 +20,21 @@ from lstmsim.sweeps.objectives import Objective, default_objectives
 from lstmsim.sweeps.spec import Derived, Group, Sweep
 from lstmsim.wording import listed, nearest, show
 
-__all__ = ["MAX_POINTS", "SweepFile", "load_sweep"]
+__all__ = ["GROUP_KEYS", "MAX_POINTS", "SWEEP_KEYS", "SweepFile", "load_sweep"]
 
 MAX_POINTS = 10_000_000
-_KEYS = ("name", "scenario", "axes", "combine", "constraints", "device", "objectives")
-_GROUP_KEYS = ("axes", "combine")
+#: Keys of a sweep file, and what each means.
+SWEEP_KEYS = {
+    "name": "name of the sweep, in its tables and pictures; default: the file's",
+    "scenario": "the scenario that points change: a path, or its keys in place; required",
+    "axes": "what varies, by name; or a list of groups of axes; required",
+    "combine": "how axes go together: product (all combinations) or zip (in step); default: product",
+    "constraints": "expressions over names of axes and of chip figures; points that break one are infeasible",
+    "device": "an FPGA that each point's chip is fitted to: a name of `lstmsim list devices`, or a path; default: none",
+    "objectives": "columns to minimise or maximise, which make the Pareto front; default: latency_ms_mean and npe",
+}
+#: Keys of a group of axes.
+GROUP_KEYS = {"axes": "axes of the group, by name", "combine": "how they go together: product or zip"}
 _COMBINE = ("product", "zip")
 
 
@@ -71,7 +81,7 @@ class _Reader(AxisReader):
 
     def read(self, default_name: str) -> SweepFile:
         document = self.document
-        self.keys((), _KEYS)
+        self.keys((), tuple(SWEEP_KEYS))
         groups, derived = self._groups()
         name = document.data.get("name", default_name)
         if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > 200:
@@ -114,7 +124,7 @@ class _Reader(AxisReader):
             if not isinstance(each, dict):
                 document.blame(path, f"must be a group {{axes: ..., combine: ...}}, got {self.show(path)}")
                 continue
-            self.keys(path, _GROUP_KEYS)
+            self.keys(path, tuple(GROUP_KEYS))
             if "axes" not in each:
                 document.blame((*path, "axes"), "required key is missing (the axes of the group)")
                 continue

@@ -208,6 +208,7 @@ class Scenario:
         not the usual one.
     calibration: name of a model -> file of frames on which its fixed-point formats are calibrated; the formats of other
         models are calibrated on their jobs.
+    seeds: place of each random process in the file, like `jobs.0.arrival`, and its seed.
     origin: the document that the scenario was read from, if jobs were drawn from it; then rates can be drawn anew.
         `dataclasses.replace` leaves it out, for what was changed is no longer what was read.
     `InputError` if there are no jobs.
@@ -220,6 +221,7 @@ class Scenario:
     offers: Mapping[str, Offer] = field(default_factory=dict, compare=False, repr=False)
     precision_given: bool | None = field(default=None, compare=False)
     calibration: Mapping[str, str] = field(default_factory=dict, compare=False)
+    seeds: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
     origin: Any = field(default=None, init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:

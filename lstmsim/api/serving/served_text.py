@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from lstmsim.api.about import about
 from lstmsim.api.serving.stream import Served
 from lstmsim.metrics.figures_text import four_digits
 from lstmsim.results import Forms
@@ -15,6 +16,7 @@ __all__ = ["FORMS", "served_json", "served_text"]
 
 def served_json(served: Served) -> dict[str, Any]:
     """Give the serving as plain data of schema `lstmsim/serving/1`, with figures of the whole run."""
+    made_of = {} if served.scenario is None else about(served.scenario, jobs=False)
     return serving_json(served.serving) | {
         "makespan_cycles": served.makespan_cycles,
         "utilization_of_pes": served.utilization,
@@ -23,6 +25,7 @@ def served_json(served: Served) -> dict[str, Any]:
         "full_at_cycle": served.full_at,
         "until_half_width": served.until_half_width,
         "chip_remarks": list(served.remarks),
+        **made_of,
     }
 
 

@@ -4,7 +4,7 @@ come."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -83,6 +83,7 @@ class Served(Table, forms="lstmsim.api.serving.served_text"):
     remarks: what the chip has to say about the jobs.
     asked: how many requests were to come at most.
     window: how many requests there was room for.
+    scenario: what was served; its jobs are the templates of the requests.
     """
 
     serving: Serving
@@ -95,6 +96,7 @@ class Served(Table, forms="lstmsim.api.serving.served_text"):
     remarks: tuple[str, ...] = ()
     asked: int | None = None
     window: int = WINDOW
+    scenario: Scenario | None = field(default=None, compare=False, repr=False)
 
 
 def serve(
@@ -197,6 +199,7 @@ def _served(feed: Feed, asked: Requests, serving: Serving) -> Served:
         remarks=scenario.remarks,
         asked=asked.count,
         window=feed.window,
+        scenario=scenario,
     )
 
 

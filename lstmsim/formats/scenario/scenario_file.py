@@ -26,6 +26,8 @@ from lstmsim.formats.scenario.model_entries import read_model
 from lstmsim.formats.scenario.opened import Opened, draws
 from lstmsim.formats.scenario.precision_entry import Numbers, read_precision
 from lstmsim.formats.scenario.schema import ModelFile, ScenarioFile, scenario_entry
+from lstmsim.formats.scenario.schema_arrivals import ArrivalEntry
+from lstmsim.formats.scenario.schema_steps import StepsEntry
 from lstmsim.formats.yaml.checks import check
 from lstmsim.formats.yaml.document import DataPath, Document, document_of
 from lstmsim.formats.yaml.overrides import apply_overrides
@@ -190,7 +192,15 @@ class Checked(NamedTuple):
         """Build the scenario with these jobs; `name` is its name if the file gives none."""
         own = self.numbers
         called = self.order.name or name
-        return Scenario(self.chip, jobs, called, own.precision, offers, own.given, own.calibration)
+        parts = [
+            (f"jobs.{index}.{key}", part)
+            for index, entry in enumerate(self.order.jobs)
+            for key, part in (("arrival", entry.arrival), ("steps", entry.steps))
+        ]
+        seeds = {
+            place: part.seed for place, part in parts if isinstance(part, ArrivalEntry | StepsEntry) and part.random
+        }
+        return Scenario(self.chip, jobs, called, own.precision, offers, own.given, own.calibration, seeds)
 
 
 def _scenario(document: Document, overrides: Sequence[str], name: str) -> Scenario:

@@ -44,14 +44,25 @@ __all__ = [
 
 
 class StageEntry(Entry):
-    """A stage of a cell: each gate's vectors, or its sums by name with the vectors of each."""
+    """A stage of a cell.
+
+    gates: each gate's vectors, or its sums by name with the vectors of each.
+    rows: the rows of each gate's matrix: one for each unit, or one for each element of the projection.
+    """
 
     gates: Annotated[dict[str, Sums], Key("each gate's vectors", high=MAX_GATES)]
     rows: Literal["hidden", "projection"] = "hidden"
 
 
 class CellEntry(Entry):
-    """A cell of the user, by the rules of `lstmsim.workload.cell_rules`. A node is an operation and its inputs."""
+    """A cell of the user, by the rules of `lstmsim.workload.cell_rules`. A node is an operation and its inputs.
+
+    source: where the cell comes from.
+    stages: matrix products, one stage after the other.
+    nodes: each node's operation and inputs, like `sigmoid r`.
+    states: each state and the node of its next value.
+    parameters: vectors that the cell reads beside its sums.
+    """
 
     source: Text = ""
     stages: Annotated[list[StageEntry], Key("a list of stages", low=1, high=MAX_GATES)]
@@ -83,7 +94,18 @@ class LayerEntry(Entry):
 
 
 class ModelFile(Entry):
-    """A network, its origin, its cells and weights, and the number of steps that a benchmark runs it for."""
+    """A network, its origin, its cells and weights, and the number of steps that a benchmark runs it for.
+
+    name: name of the model; default: the file's.
+    source, licence: where the network comes from, and under which licence.
+    layers: its layers, the first one first.
+    layer_order: whether all steps of a layer run before the next layer, or all layers of a step before the next step.
+    steps: time steps of a job that states none.
+    weights: file with the numbers of its weights.
+    states_from: model whose last states its states begin with.
+    states_whole: whether these are all states of that model.
+    cells: cells of the user, by name.
+    """
 
     name: Name | None = None
     source: Text = ""
@@ -102,7 +124,11 @@ CoreNumber = Annotated[int, Key(low=0, below=MAX_CORES)]
 
 
 class InitialEntry(Entry):
-    """The origin of the states before the first step: a file of states, or the name of an earlier job."""
+    """The origin of the states before the first step.
+
+    job: name of an earlier job, with whose last states the job begins.
+    file: a file of states.
+    """
 
     job: Name | None = None
     file: WeightsPath | None = None
@@ -114,6 +140,10 @@ AnyInitial = Annotated[Word, Key(low=1)] | InitialEntry
 class JobEntry(Entry):
     """An entry of a scenario's jobs: `count` jobs that are equal except for their arrivals and steps.
 
+    model: a model's name, its path, or its layers.
+    steps: time steps; a list has one number for each job; a mapping draws them.
+    count: how many jobs the entry stands for.
+    arrival: cycle at which the jobs come; a list has one for each job; a mapping describes a process.
     core: the one core on which the jobs run; in place of `cores`.
     Other keys: as in `lstmsim.workload.scenario.Job`.
     """
@@ -162,7 +192,18 @@ class PrecisionEntry(Entry):
 
 
 class ScenarioFile(Entry):
-    """A scenario: a chip, its jobs, and cells that models share. Names of chips and models are already replaced."""
+    """A scenario: a chip, its jobs, and cells that models share. Names of chips and models are already replaced.
+
+    name: name of the scenario in outputs; default: the file's.
+    chip: a preset's name, a path, or the chip itself.
+    dispatch: which waiting job goes first.
+    preemption: whether a job gives up its thread, at its next step, to a job that goes before it.
+    placement: where a job goes that several cores could take: to the one with least to do, or to one with its weights.
+    arrivals: a file whose rows are the requests of the whole scenario.
+    jobs: the job entries.
+    precision: widths of the numbers in fixed point; without it outputs are in float64.
+    cells: cells that the models of the scenario share, by name.
+    """
 
     name: Name | None = None
     chip: Annotated[Any, Key("a preset's name, a path, or the chip itself")]

@@ -46,8 +46,11 @@ KEYS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 class ArrivalEntry(Entry):
     """A description of arrivals. One class serves all kinds, so that each key is checked whatever the kind.
 
+    kind: the kind of arrivals, for example poisson.
+    rate_per_second: the mean rate of a Poisson process.
+    frame_ms: from one frame of a stream to the next.
     seed: chooses the random arrivals of a kind.
-    path: a file that `lstmsim.formats.scenario.arrival_file` reads.
+    path: a file with a row for each request (`lstmsim.formats.scenario.arrival_file`).
     job: word in `job_column` of the rows that are taken; None: all rows.
     job_column, tenant_column, speedup, rows: as in `TraceEntry`.
     Other keys: as in `lstmsim.traffic.arrivals` and `lstmsim.traffic.closed_loop`.
@@ -75,6 +78,11 @@ class ArrivalEntry(Entry):
     speedup: Speedup = 1.0
     rows: FirstRows | None = None
     seed: Annotated[int, Key(low=0, below=2**63)] = 0
+
+    @property
+    def random(self) -> bool:
+        """Whether the kind draws random numbers, which its seed chooses."""
+        return "seed" in KEYS[self.kind][1]
 
 
 class TraceEntry(Entry):

@@ -34,9 +34,12 @@ Columns = Name | Annotated[list[Name], Key(low=1, high=20)]
 class StepsEntry(Entry):
     """The choice of steps for the requests of an entry. One class serves all kinds, so that each key is checked.
 
+    kind: how the steps are chosen, for example uniform.
+    low, high: the smallest and the largest number of steps (kind uniform).
+    mean, most: the mean and the largest number of steps (kind geometric).
+    per_step: how much of the sum of the columns makes one step.
     path: a file; for each request one of its rows is drawn (kind empirical).
     column: column or columns of that file, or of the request's own row in its file of arrivals (kind column).
-    per_step: as in `lstmsim.formats.scenario.arrival_columns.Measure`.
     seed: chooses the random steps.
     Other keys: as in `lstmsim.traffic.lengths`.
     """
@@ -55,6 +58,11 @@ class StepsEntry(Entry):
     column: Columns = "steps"
     per_step: Annotated[float, Key(above=0, high=1e12)] = 1.0
     seed: Annotated[int, Key(low=0, below=2**63)] = 0
+
+    @property
+    def random(self) -> bool:
+        """Whether the kind draws random numbers, which its seed chooses."""
+        return "seed" in KEYS[self.kind][1]
 
 
 AnySteps = Steps | Annotated[list[Steps], Key(low=1, high=MAX_JOBS)] | StepsEntry
