@@ -44,7 +44,6 @@ def report_json(report: Report) -> dict[str, Any]:
         "makespan_cycles": report.makespan_cycles,
         "jobs": [_job_json(job) for job in report.jobs],
         "cores": [_core_json(core) for core in report.cores],
-        "layers": [asdict(each) | {"utilization": each.utilization} for each in report.layers],
         "utilization": report.utilization,
         "tops": report.tops,
         "latency_ms": asdict(report.latency_ms),
@@ -55,6 +54,8 @@ def report_json(report: Report) -> dict[str, Any]:
 def _beside_json(report: Report) -> dict[str, Any]:
     """The entries that only some runs have."""
     entries: dict[str, Any] = {}
+    if report.layers:
+        entries["layers"] = [asdict(each) | {"utilization": each.utilization} for each in report.layers]
     if report.turned_away:
         entries["turned_away"] = [
             {"name": job.name, "arrival": job.arrival, "at": job.at} for job in report.turned_away

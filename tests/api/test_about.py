@@ -1,4 +1,4 @@
-"""A result says what it was made of: version, scenario with resolved models, seeds; a simulation can be made again of it."""
+"""A result says what it was made of, so that it can be made again: version, scenario, models, seeds."""
 
 from __future__ import annotations
 

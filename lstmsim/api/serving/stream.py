@@ -26,6 +26,7 @@ from lstmsim.traffic.result import Entry, Serving
 from lstmsim.traffic.run_requests import coarse_cores
 from lstmsim.traffic.statistics import Interval
 from lstmsim.units import tops
+from lstmsim.workload.scenario import Scenario
 
 __all__ = ["ENDS", "MOST_REQUESTS", "Row", "Served", "check_wanted", "serve", "serve_loaded"]
 
