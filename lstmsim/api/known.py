@@ -130,7 +130,7 @@ _ASKED_FOR = {"keys"}
 def list_known(kind: str | None = None) -> dict[str, Any]:
     """List what lstmsim knows by name: for each kind a list of mappings with `name` and `source`.
 
-    kind: a key of `KINDS`, for that kind alone; None: all kinds but the keys of chips.
+    kind: a key of `KINDS`, for that kind alone; None: all kinds but the keys of files.
 
     `InputError` for an unknown kind.
 

@@ -23,7 +23,7 @@ def command(kind: str | None, json_path: str | None) -> None:
     """Show models, chips, machines, devices, cells, graphs, policies, engines, experiments, or only one KIND of them.
 
     Each has its source; a machine says what its cycles are exact against, and what is assumed. The KIND keys
-    shows every key of a chip with its meaning, bounds, default and source, and only if asked for.
+    shows every key of a file with its meaning, bounds, default and source, and only if asked for.
     """
     from lstmsim.formats.files_read import files_that_come_along
 
