@@ -93,7 +93,7 @@ def test_streams_of_requests_have_the_same_steps() -> None:
         for arrival, template in zip(batch.arrival.tolist(), batch.template.tolist(), strict=True)
     )
     assert coming == sorted(
-        (job.arrival, "model-rnn-16" if job.name.startswith("model") else job.name.partition("-")[0], job.steps)
+        (job.arrival, "model-rnn-16" if job.name.startswith("model") else job.name.partition(" #")[0], job.steps)
         for job in load_scenario(data).jobs
     )
     # a list begins again where more are asked for
