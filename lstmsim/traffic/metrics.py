@@ -265,8 +265,8 @@ class Collector:
         )
         return Span(*ends, self.frequency_mhz)
 
-    def _rates(self, latency: Distribution, taken: float) -> Rates:
-        """What all tenants together did per unit of time."""
+    def _rates(self, latency: Distribution | None, taken: float) -> Rates:
+        """What all tenants together did per unit of time; `latency`: None where it is not known how long that takes."""
         windows = self._past.population.windows[:-1]
         parts = [each.taken / self.servers for each in windows]
         utilization = level_interval(taken, parts, 1.0, self._requests, relaxation_in(latency))
@@ -358,6 +358,6 @@ class Collector:
             turned_away=self._away,
             load=known.load,
             verdict=verdict,
-            rates=self._rates(latency, taken),
+            rates=self._rates(None if relaxation is None else latency, taken),
             relaxation=relaxation,
         )

@@ -249,7 +249,9 @@ class Accounts:
             tenant = replace(_tenant(each, distributions, span.seconds), verdict=verdict)
             if each.tally is not None:
                 values = tenant.throughput_per_second, tenant.goodput_per_second, tenant.attainment
-                relaxation = relaxation_in(None if distributions is None else distributions[0], each.sample.one_of)
+                # of an entry that ends early a level of the whole run says nothing
+                latency = None if distributions is None or own_relaxation is None else distributions[0]
+                relaxation = relaxation_in(latency, each.sample.one_of)
                 tenant = replace(tenant, rates=rates_of(each.tally, span, values, relaxation))
             made[each.entry.name] = tenant
         return made
@@ -261,8 +263,8 @@ class Accounts:
         total = sum(served for _, served in counts)
         return max((clients * total / served if served else inf for clients, served in counts if clients), default=inf)
 
-    def rates(self, span: Span, latency: Distribution) -> Rates:
-        """Give the rates of all tenants together; `latency`: of all their requests."""
+    def rates(self, span: Span, latency: Distribution | None) -> Rates:
+        """Give the rates of all tenants together; `latency`: of all their requests, None: unknown."""
         self._count()
         tallies = [each.tally for each in self._accounts if each.tally is not None]
         whole = Tally(tallies[0].origin)

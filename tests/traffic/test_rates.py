@@ -117,3 +117,15 @@ def test_too_many_clients_for_a_run_are_told_how_long_it_takes() -> None:
     made = serving(run({"chip": "column-npu-16k", "jobs": [job]}))
     assert made.verdict == "too few"
     assert "with these clients that takes about 4,500" in " ".join(made.to_text().split())
+
+
+def test_where_an_entry_ends_early_no_rate_is_a_level() -> None:
+    long = {"name": "long", "model": "lstm-256", "steps": 1, "count": 3000}
+    long["arrival"] = {"kind": "poisson", "rate_per_second": 100_000}
+    short = long | {"name": "short", "count": 300}
+    made = serving(run({"chip": "column-npu-16k", "jobs": [long, short]}))
+    alone = serving(run({"chip": "column-npu-16k", "jobs": [long]}))
+    assert made.rates is not None
+    assert alone.rates is not None
+    assert made.rates.throughput.half_width is None
+    assert alone.rates.throughput.half_width is not None
