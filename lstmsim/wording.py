@@ -5,12 +5,26 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 
-__all__ = ["counted", "dotted", "given_twice", "listed", "markdown", "must_be", "nearest", "ranged", "show"]
+__all__ = [
+    "counted",
+    "dotted",
+    "given_twice",
+    "listed",
+    "markdown",
+    "must_be",
+    "nearest",
+    "nearest_file",
+    "ranged",
+    "show",
+]
 
 _LONGEST = 60
 #: Most names that are compared with a word; of more names, only those of about its length are compared.
 _MOST_COMPARED = 2000
+#: Least letters of a word that may stand for a longer one: `rate` for `rate_per_second`.
+_LEAST_WITHOUT_UNIT = 3
 _PLAIN_KEY = re.compile(r"[\w-]+")
 
 
@@ -108,7 +122,26 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
     >>> nearest("stepz", ["steps", "count"]), nearest("qqq", ["steps"])
     ("; did you mean 'steps'?", '')
+    >>> nearest("rate", ["kind", "rate_per_second"])
+    "; did you mean 'rate_per_second'?"
     """
+    close = _closest(word, known)
+    return "" if close is None else f"; did you mean {close!r}?"
+
+
+def nearest_file(path: str, known: Iterable[str]) -> str:
+    """As `nearest`, of paths in one folder: what all of them share, folder and ending, makes no two of them alike.
+
+    >>> nearest_file("a/dem.yaml", ["a/demo.yml"]), nearest_file("a/nope.yaml", ["a/ok.yaml"])
+    ("; did you mean 'a/demo.yml'?", '')
+    """
+    files = {Path(each).stem: each for each in known}
+    stem = _closest(Path(path).stem, files)
+    return "" if stem is None else f"; did you mean {files[stem]!r}?"
+
+
+def _closest(word: str, known: Iterable[str]) -> str | None:
+    """The known word most like `word`, or the one that is `word` with its unit; None if none is."""
     # imported here, because most files hold no misspelled name
     from difflib import get_close_matches
 
@@ -118,7 +151,9 @@ def nearest(word: str, known: Iterable[str]) -> str:
     if len(folded) > _MOST_COMPARED:
         near = sorted(folded, key=lambda each: abs(len(each) - len(sought)))[:_MOST_COMPARED]
     close = get_close_matches(sought, near, n=1, cutoff=0.6)
-    return f"; did you mean {folded[close[0]]!r}?" if close else ""
+    if not close and len(sought) >= _LEAST_WITHOUT_UNIT:
+        close = [each for each in folded if each.startswith(f"{sought}_")]
+    return folded[close[0]] if close else None
 
 
 def markdown(text: str) -> str:

@@ -53,6 +53,7 @@ Window = tuple[int, int | None]
 @click.option(
     "--serving", "with_serving", is_flag=True, help="Show rates, latencies with intervals, queues; by tenant."
 )
+@click.option("--jobs", is_flag=True, help="Show a row for each job, also of many (requests, more than 40 jobs).")
 @click.option(
     "--explain",
     is_flag=True,
@@ -86,6 +87,7 @@ def command(
     report_path: str | None,
     device: str | None,
     with_serving: bool,
+    jobs: bool,
     explain: bool,
     timeline_path: str | None,
     program_path: str | None,
@@ -134,7 +136,7 @@ def command(
     if program_path is not None:
         written.append(_save_program(result, program_path))
     if json_path != "-":
-        _show(result, checks, reasons, served)
+        _show(result, checks, reasons, served, jobs)
     _remark(result, written, views)
 
 
@@ -243,10 +245,16 @@ def _explanation(result: Run) -> Explanation:
 
 
 def _show(
-    result: Run, checks: tuple[Checked, ...] | None, reasons: Explanation | None, served: Serving | Refused | None
+    result: Run,
+    checks: tuple[Checked, ...] | None,
+    reasons: Explanation | None,
+    served: Serving | Refused | None,
+    jobs: bool,
 ) -> None:
     """Print the report and what else was asked for on standard output."""
-    text = result.to_text()
+    from lstmsim.metrics.report_text import report_text
+
+    text = report_text(result.report, jobs)
     click.echo(text)
     if checks is not None:
         from lstmsim.replay.check_text import checks_text

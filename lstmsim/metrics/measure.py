@@ -91,7 +91,14 @@ def measure(scenario: Scenario, totals: Totals, engine: str) -> Report:
         turned_away=tuple(turned_away),
         memory_busy_cycles=beside[0] if beside else None,
         remarks=scenario.remarks,
+        requests=_over_time(scenario),
     )
+
+
+def _over_time(scenario: Scenario) -> bool:
+    """Whether jobs of one entry come one after another."""
+    came = {(job.tenant, job.arrival, job.after) for job in scenario.jobs if job.tenant}
+    return len(came) > len({tenant for tenant, *_ in came})
 
 
 def _jobs(scenario: Scenario, totals: Totals) -> tuple[list[JobReport], list[TurnedAway]]:

@@ -180,6 +180,7 @@ class Report(Table, forms="lstmsim.metrics.report_text"):
     memory_busy_cycles: how long the memory beside the chip was at work; None if all weights stay on the chip.
     remarks: what was simulated although the machine could not do it, or although no source says how long it takes.
     planned: how products of the jobs are spread over threads; None: the machine plans none, or nobody asked it.
+    requests: whether jobs of one entry come at times of their own, so that each job says little.
     kernels: sentences on how time steps of the jobs were cut into kernels; empty: as the machine always does it.
     layers: what each layer of each model took of the main units; empty where operations belong to no layer.
     """
@@ -197,6 +198,7 @@ class Report(Table, forms="lstmsim.metrics.report_text"):
     memory_busy_cycles: int | None = None
     remarks: tuple[str, ...] = ()
     planned: PlannedProducts | None = None
+    requests: bool = False
     kernels: tuple[str, ...] = ()
     layers: tuple[LayerReport, ...] = ()
 

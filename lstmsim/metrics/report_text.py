@@ -97,8 +97,10 @@ def _core_json(core: CoreReport) -> dict[str, Any]:
     }
 
 
-def report_text(report: Report) -> str:
+def report_text(report: Report, jobs: bool = False) -> str:
     """The report as a table for the terminal, without a final newline.
+
+    jobs: whether each job has a row where there are many; of few jobs each has one.
 
     >>> from lstmsim.metrics.report import LatencyMs
     >>> empty = Report("chip", "fast", 260.0, 0, (), (), 0.0, 0.0, LatencyMs(0.0, 0.0, 0.0, 0.0, 0.0))
@@ -106,12 +108,15 @@ def report_text(report: Report) -> str:
     chip at 260 MHz, engine fast
     """
     parts = [f"{report.chip} at {_whole(report.frequency_mhz)} MHz, engine {report.engine}", cores_text(report)]
-    parts += [_losses_text(report), *_layers_text(report), _jobs_text(report)]
+    few = not report.requests and len(report.jobs) <= _JOB_LIMIT
+    parts += [_losses_text(report), *_layers_text(report), *([_jobs_text(report)] if few else [])]
     parts += [] if report.planned is None else [planned_text(report.planned)]
     if report.kernels:
         lines = [textwrap.wrap(each, _WIDTH, break_on_hyphens=False, subsequent_indent="  ") for each in report.kernels]
         parts.append("\n".join(line for own in lines for line in own))
     parts.append(_summary_text(report))
+    if not few:
+        parts.append(_jobs_text(report) if jobs else f"JOBS: {len(report.jobs):,} were served; --jobs shows them")
     return "\n\n".join(parts)
 
 

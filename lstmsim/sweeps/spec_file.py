@@ -73,6 +73,9 @@ def load_sweep(source: str | os.PathLike[str] | Mapping[str, Any]) -> SweepFile:
     else:
         document = read_document(source)
         name = Path(source).stem
+    if not document.data.keys() & {"axes", "scenario"} and document.data.keys() >= {"chip", "jobs"}:
+        text = "is a scenario, no sweep: `lstmsim simulate` runs it; a sweep names it (`scenario: FILE`) and has `axes`"
+        raise InputError(Mistake(document.name, text))
     return _Reader(document).read(name)
 
 

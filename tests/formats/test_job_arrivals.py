@@ -198,7 +198,7 @@ def test_the_place_in_the_file_is_named(tmp_path: Path, process: str, place: str
         ({"kind": "poisson", "rate_per_second": 1, "frame_ms": 2}, "jobs.0.arrival.frame_ms: is no key of poisson"),
         ({"kind": "poisson", "rate_per_second": float("nan")}, "rate_per_second: must be a finite number"),
         ({"kind": "poisson", "rate_per_second": 1e-9}, "comes as late as cycle"),
-        ({"kind": "poisson", "rate": 1}, "unknown key"),
+        ({"kind": "poisson", "rate": 1}, "rate: unknown key; did you mean 'rate_per_second'?"),
         ("soon", "jobs.0.arrival: must be a whole number, got 'soon'"),
     ],
 )

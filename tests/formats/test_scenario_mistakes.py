@@ -150,6 +150,9 @@ def test_a_modest_alias_is_welcome(folder):
 def test_files_that_cannot_be_read(folder, monkeypatch):
     (folder / "demo.yaml").write_text("a: 1")
     assert mistakes("dem.yaml") == ["no file called 'dem.yaml'; did you mean 'demo.yaml'?"]
+    assert mistakes("dem.yml") == ["no file called 'dem.yml'; did you mean 'demo.yaml'?"]
+    # an ending in common makes no names alike
+    assert mistakes("nope.yaml") == ["no file called 'nope.yaml'"]
     assert mistakes(".") == [".: is a folder, expected a file"]
     assert mistakes("a\0b.yaml") == ["cannot read 'a\\x00b.yaml': embedded null byte"]
     assert mistakes("x" * 5000)[0].startswith("cannot read 'xxx")

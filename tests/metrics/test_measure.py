@@ -68,3 +68,17 @@ def test_a_job_that_was_turned_away_is_listed_with_its_number_and_when() -> None
     assert [job.name for job in report.jobs] == ["first", "late"]
     assert [job.number for job in report.jobs] == [0, 2]
     assert [(each.name, each.number, each.arrival, each.at) for each in report.turned_away] == [("refused", 1, 50, 50)]
+
+
+@pytest.mark.parametrize(
+    ("arrival", "requests"),
+    [
+        (3, False),
+        ({"kind": "poisson", "rate_per_second": 1000}, True),
+        ({"kind": "closed", "clients": 1, "think_ms": 1}, True),
+    ],
+)
+def test_jobs_of_one_entry_that_come_one_after_another_are_requests(arrival: object, requests: bool) -> None:
+    entry = {"model": "lstm-256", "steps": 1, "count": 3, "arrival": arrival}
+    given = {"chip": "column-npu-16k", "jobs": [entry, {"model": "lstm-256", "steps": 1, "arrival": 9}]}
+    assert run(given).report.requests is requests

@@ -66,7 +66,7 @@ def test_long_job_lists_are_cut_but_keep_the_slowest() -> None:
     jobs = [replace(JOB, name=f"job-{index:03}") for index in range(500)]
     jobs[321] = replace(jobs[321], finish=10**6)
     report = replace(REPORT, jobs=tuple(jobs))
-    text, page = report_text(report), report_html(report)
+    text, page = report_text(report, jobs=True), report_html(report)
     shown = sum(line.startswith("job-") for line in text.splitlines())
     assert shown <= 40
     assert "job-321" in text
@@ -74,6 +74,17 @@ def test_long_job_lists_are_cut_but_keep_the_slowest() -> None:
     assert f"{500 - shown} more" in text
     assert "--json" in text
     assert len(report_json(report)["jobs"]) == 500
+
+
+def test_rows_of_many_jobs_and_of_requests_stand_behind_the_summary_and_are_asked_for() -> None:
+    many, requests = replace(REPORT, jobs=(JOB,) * 41), replace(REPORT, requests=True)
+    for report, count in ((many, 41), (requests, 1)):
+        plain, full = report_text(report).split("\n\n"), report_text(report, jobs=True).split("\n\n")
+        assert plain[-1] == f"JOBS: {count} were served; --jobs shows them"
+        assert plain[:-1] == full[:-1]
+        assert full[-2].startswith("makespan 31 cycles")
+        assert full[-1].startswith("JOBS: times in cycles\n")
+    assert report_text(REPORT, jobs=True) == report_text(REPORT)
 
 
 def test_names_cannot_break_text_or_html() -> None:
@@ -116,7 +127,7 @@ def test_text_and_page_say_how_many_jobs_they_leave_out(jobs: int, more: int) ->
     several = [replace(JOB, name=f"job-{index:03}") for index in range(jobs)]
     several[-1] = replace(several[-1], finish=10**6)
     report = replace(REPORT, jobs=tuple(several))
-    for form in (report_text(report), report_html(report)):
+    for form in (report_text(report, jobs=True), report_html(report)):
         assert (f"{more} more (the slowest of all is shown)" in form) == bool(more)
         assert f"job-{jobs - 1:03}" in form
         assert form.count("job-") == jobs - more

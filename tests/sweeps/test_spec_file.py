@@ -154,6 +154,18 @@ def test_several_mistakes_come_at_once(tmp_path: Path) -> None:
     assert len(caught.value.mistakes) == 3
 
 
+def test_a_scenario_in_place_of_a_sweep_is_told_as_one(tmp_path: Path) -> None:
+    path = tmp_path / "s.yaml"
+    path.write_text("chip: column-npu-64k\njobs: [{model: lstm-512, steps: 3}]\n", encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        load_sweep(path)
+    (mistake,) = caught.value.mistakes
+    assert (mistake.place, mistake.sentence.split(";")[0]) == (
+        str(path),
+        "is a scenario, no sweep: `lstmsim simulate` runs it",
+    )
+
+
 @pytest.mark.parametrize(
     ("scenario", "sentence"),
     [

@@ -25,7 +25,10 @@ MODEL = Model("m", (Layer(cell("lstm"), 8, 4),))
         ({"latency": Latency(add=0)}, "cores.0.latency.add: must be at least 1, got 0"),
         ({"cat": 3}, "cores.0.cat: must be a power of two"),
         ({"cat": 2}, "cores.0.cat: needs tree_inputs"),
-        ({"tree_inputs": 16, "cat": 2}, "an adder tree of 16 inputs with CAT-2 gives ep 16, 8; got 4"),
+        (
+            {"tree_inputs": 16, "cat": 2},
+            "an adder tree of 16 inputs with CAT-2 gives ep 16, 8; got 4: set `tree_inputs` to 4",
+        ),
         (
             {"tree_inputs": 128, "cat": 32},
             "cores.0.tree_inputs: an adder tree of 128 inputs needs as many multipliers; npe is 64",

@@ -24,7 +24,7 @@ from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.files_kept import note_read
 from lstmsim.formats.yaml.document import DataPath, Document, Place
 from lstmsim.formats.yaml.json_source import json_document
-from lstmsim.wording import nearest, show
+from lstmsim.wording import nearest_file, show
 
 __all__ = ["MAX_BYTES", "parse_document", "read_document"]
 
@@ -98,7 +98,7 @@ def _read_text(path: Path, name: str) -> str:
         siblings: list[str] = []
         if path.parent.is_dir() and os.access(path.parent, os.R_OK):
             siblings = [str(each) for each in path.parent.iterdir() if each.suffix in {".yaml", ".yml", ".json"}]
-        raise InputError(f"no file called {name!r}{nearest(str(path), siblings)}") from None
+        raise InputError(f"no file called {name!r}{nearest_file(str(path), siblings)}") from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise InputError(f"cannot read {name!r}: {reason}") from None

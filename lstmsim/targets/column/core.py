@@ -235,6 +235,8 @@ class ColumnCore:
         elif self.ep not in self.reachable_ep:
             choices = ", ".join(map(str, self.reachable_ep))
             text = f"an adder tree of {self.tree_inputs} inputs with CAT-{self.cat} gives ep {choices}; got {self.ep}"
+            # of other sizes a tree can be built too, but for powers of two it is what was meant
+            text += "" if self.ep & (self.ep - 1) else f": set `tree_inputs` to {self.ep}"
             mistakes.append(("ep", text))
         return mistakes
 
