@@ -105,12 +105,9 @@ def command(
     """
     others = {"--report": report_path, "--outputs": outputs_path, "--program": program_path}
     views = _check(inputs_of(scenario, overrides, [device]), json_path, trace_path, timeline_path, others)
-    if trace_window is not None and (trace_path, timeline_path, report_path) == (None, None, None):
-        text = "only with --trace, --timeline or --report: nothing else shows single cycles"
-        raise InputError(Mistake("--trace-window", text))
     if device is not None:
         _check_device(device, report_path)
-    window = _window(trace_window)
+    window = _window(trace_window, alone=(trace_path, timeline_path, report_path) == (None, None, None))
     if random_weights is not None and not check_numerics and outputs_path is None:
         text = "only with --check-numerics or --outputs: no other number depends on weights"
         raise InputError(Mistake("--random-weights", text))
@@ -296,10 +293,16 @@ def _check(
     return views
 
 
-def _window(text: str | None) -> Window | None:
-    """Read the window that was asked for; a mistake in the text is told at once."""
+def _window(text: str | None, alone: bool) -> Window | None:
+    """Read the window that was asked for; a mistake in the text is told at once.
+
+    alone: whether nothing that shows single cycles was asked for.
+    """
     if text is None:
         return None
+    if alone:
+        told = "only with --trace, --timeline or --report: nothing else shows single cycles"
+        raise InputError(Mistake("--trace-window", told))
     from lstmsim.formats.traces.window import parse_window
 
     return parse_window(text)
