@@ -93,7 +93,9 @@ def _meanings(described: type) -> Mapping[str, str]:
     text = inspect.getdoc(described) or ""
     found = _SAID.finditer("\n".join(f"    {line}" for line in text.splitlines()))
     meanings = {name: " ".join(each[2].split()) for each in found for name in each[1].split(", ")}
-    return {name: said for name, said in meanings.items() if not said.startswith("as in ")}
+    # What None means in Python is what leaving the key out means in a file.
+    plain = {name: re.sub(r"[;,]? (?:None|empty)(?: for|:) [^;.]*", "", said) for name, said in meanings.items()}
+    return {name: said for name, said in plain.items() if not said.startswith("as in ")}
 
 
 def _sweeps() -> Iterator[tuple[str, str]]:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 import lstmsim
+from lstmsim.api.about import about
 from lstmsim.metrics.report_text import report_json
 from lstmsim.results import Result, Table
 from tests.core_needed import names_with_core
@@ -58,7 +59,7 @@ RESULTS: dict[str, tuple[Callable[[], Any], int | None]] = {
     "GemmReport": (lambda: lstmsim.run_gemm(8, 64, 64, threads=4), -1),
     "GemmScaling": (lambda: lstmsim.run_gemm_threads(8, 64, 64, threads=[1, 4], baselines=False), 2),
     "FusionReport": (lambda: lstmsim.run_fusion("softmax", sizes={"rows": 8}), 4),
-    "RtlReport": (lambda: lstmsim.run_rtl(PLAIN, "design", timing_only=True), 5),
+    "RtlReport": (lambda: lstmsim.run_rtl(PLAIN, "design", timing_only=True), 7),
     "SearchResult": (lambda: lstmsim.search(PLAIN, 4096), -1),
     "SweepResult": (lambda: lstmsim.sweep(SWEEP, "sweep", jobs=1), 2),
     "Merged": (lambda: lstmsim.merge("all.sqlite", lstmsim.sweep(SWEEP, "shards", jobs=1, shard=(1, 2)).path), 1),
@@ -140,7 +141,7 @@ def test_the_html_of_a_report_escapes_names() -> None:
 
 def test_a_run_shows_its_report() -> None:
     result = lstmsim.run(PLAIN)
-    assert result.to_dict() == report_json(result.report)
+    assert result.to_dict() == report_json(result.report) | about(result.scenario)
     assert result._repr_html_() == result.report._repr_html_()
 
 

@@ -22,6 +22,8 @@ DEEPBENCH = {
 
 #: Words of which a citation has one.
 SOURCES = (
+    "OpenBLAS",
+    "TACC report",
     "patent",
     "doi",
     "arXiv",

@@ -109,7 +109,7 @@ def test_rows_of_a_file_count_as_jobs(tmp_path: Path, monkeypatch: pytest.Monkey
     with pytest.raises(InputError, match=r"jobs\.1\.arrival: more than 5 jobs in all"):
         load_scenario({**data, "jobs": data["jobs"] * 2})
     monkeypatch.setattr(sizes, "MAX_OPERATIONS", 10)
-    with pytest.raises(InputError, match="this job and those before it take up to"):
+    with pytest.raises(InputError, match="takes up to 26 operations"):
         load_scenario(data)
 
 

@@ -32,6 +32,8 @@ OTHER_FACTS = {
     "targets/parallel/lowering/prototypes.py": {"memory", "barrier", "dependence", "start"},
     # a picture of one product, whose threads have a look for each of these
     "plots/threads.py": {"busy", "contention", "barrier"},
+    # what a run for hardware may not have exercised, in the words of hardware
+    "targets/column/rtl/unexercised.py": {"backpressure", "hazard", "input", "switch"},
     "program/flatten.py": {"busy", "switch", "drain", "idle"},
     "program/flat_tables.py": {"busy", "drain", "idle", "input"},
 }

@@ -13,9 +13,6 @@ __all__ = ["WrongPaths", "check", "usable", "wrong_keys"]
 
 Entry = TypeVar("Entry")
 
-#: Mistakes of one file that are explained. Of further mistakes only the places are named.
-_EXPLAINED = 200
-
 
 class WrongPaths(list[DataPath]):
     """The paths of mistakes. `below` gives the mistakes in one mapping without a walk through all paths."""
@@ -59,14 +56,9 @@ def check(kind: type[Entry], document: Document, known: Collection[DataPath] = (
     """
     notes: Notes = []
     entry = checker_of(kind)(document.data, (), notes)
-    for number, each in enumerate(notes):
-        if each.path in known:
-            continue
-        unknown = bool(each.holder)
-        if number < _EXPLAINED:
-            document.blame(each.path, _sentence(document, each), key=unknown)
-        else:
-            document.blame(each.path, "is wrong too", key=unknown)
+    for each in notes:
+        if each.path not in known:
+            document.blame(each.path, _sentence(document, each), key=bool(each.holder))
     return entry, WrongPaths(each.path for each in notes)
 
 
