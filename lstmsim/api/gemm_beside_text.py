@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lstmsim.api.gemm_headline import faster, gemm_headline
 from lstmsim.api.gemm_plan_text import cut_text, relief_text
 from lstmsim.api.gemm_runs import GemmRow
 from lstmsim.api.product_text import folded, wrapped
@@ -21,18 +22,15 @@ _BEST = "the best M/N pair"
 
 
 def verdict_text(report: GemmReport) -> str:
-    """The cut to use, in one sentence: the fastest that was simulated, and what the planner's rule would have taken."""
+    """The cut to use, in one sentence; then its name, and what the planner's rule would have taken."""
     beside, caches = report.beside, report.caches
     best, plan, blis = beside.fastest(caches), beside.plans[caches], beside.blis
     count = len(beside.simulated)
     reliefs = [each.name for each in beside.ablations if each.division == best.division]
     tried = {each.division for each in (*beside.candidates, *beside.pairs) if each is not None}
     relief = f" with relief {reliefs[0]}" if reliefs and best.division not in tried else ""
-    told = f"{cut_text(best.cut)}{relief}, {best.cycles(caches):,} cycles with {caches} caches: "
+    told = f"{cut_text(best.cut)}{relief}: "
     told += f"the fastest of {count} that were simulated" if count > 1 else "no other cut was simulated"
-    if beside.left_out:
-        others = counted(beside.left_out, "other candidate" if count > 1 else "candidate")
-        told += f"; {others} may be faster, ask for --baselines"
     if best.division == plan.division:
         told += "; the planner's rule takes the same"
     else:
@@ -41,7 +39,7 @@ def verdict_text(report: GemmReport) -> str:
         told += _longer(plan.cycles(caches), best.cycles(caches))
     if blis is not None and blis.division not in (best.division, plan.division):
         told += f"; {_against('it', best, blis, _BLIS, caches)}"
-    return "\n".join(wrapped("use", told))
+    return "\n".join([*folded(gemm_headline(report)), "", *wrapped("cut", told)])
 
 
 def beside_text(report: GemmReport) -> list[str]:
@@ -144,9 +142,7 @@ def _faster(fast: int, slow: int) -> str:
     >>> _faster(10, 15), _faster(20_000, 20_001)
     ('is 1.500 times as fast as', 'takes 1 cycle less than')
     """
-    if _close(slow, fast):
-        return f"takes {counted(slow - fast, 'cycle')} less than"
-    return f"is {slow / fast:.3f} times as fast as"
+    return f"{'takes' if _close(slow, fast) else 'is'} {faster(fast, slow)}"
 
 
 def _close(slow: int, fast: int) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from lstmsim.api.gemm_headline import gemm_headline
 from lstmsim.api.gemm_plan_text import RECONSTRUCTION
 from lstmsim.api.gemm_runs import GemmRow
 from lstmsim.targets.division import Cut, Division, SubBlocks
@@ -24,6 +25,7 @@ def gemm_json(report: GemmReport) -> dict[str, Any]:
     product, chip = report.product, report.chip
     return {
         "schema": SCHEMA,
+        "headline": gemm_headline(report),
         "product": {"m": product.m, "n": product.n, "k": product.k, "macs": product.macs, "source": report.source},
         "threads": report.threads,
         "chip": chip.name,

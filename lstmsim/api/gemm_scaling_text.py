@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from lstmsim.api.gemm import GemmReport
+from lstmsim.api.gemm_headline import scaling_headline
 from lstmsim.api.gemm_json import cut_json, division_json
 from lstmsim.api.gemm_runs import GemmRow
 from lstmsim.api.gemm_scaling import GemmScaling
@@ -25,6 +26,7 @@ def _json(scaling: GemmScaling) -> dict[str, Any]:
     one, product = scaling.one, scaling.one.product
     return {
         "schema": SCHEMA,
+        "headline": scaling_headline(scaling),
         "product": {"m": product.m, "n": product.n, "k": product.k, "macs": product.macs, "source": one.source},
         "chip": one.chip.name,
         "cores": len(one.chip.cores),
@@ -86,7 +88,11 @@ def _text(scaling: GemmScaling) -> str:
     about += wrapped("plan", "what the planner's rule takes, before anything is simulated")
     if any(each.beside.regret(caches) is not None for each in scaling.reports):
         about += wrapped("regret", "how much longer the plan takes than the fastest cut")
-    parts = [product_text(one, cores=False), "\n".join([*table(rows, left=(1, 5, 7)), *about])]
+    parts = [
+        "\n".join(folded(scaling_headline(scaling))),
+        product_text(one, cores=False),
+        "\n".join([*table(rows, left=(1, 5, 7)), *about]),
+    ]
     parts.append("\n".join(wrapped("not modelled", "; ".join(one.machine.left_out))))
     return "\n\n".join([*parts, *("\n".join(folded(each)) for each in scaling.remarks)])
 

@@ -363,6 +363,11 @@ def test_several_numbers_of_threads_are_a_table() -> None:
     called = call(*product, "--threads", "8,2", "--caches", "cold", "--json", "t.json")
     assert (called.exit_code, called.stderr) == (0, "wrote t.json\n")
     assert json.loads(Path("t.json").read_text()) == answer
+    row = answer["threads"][0]["cold"]
+    headline = f"of 2 and 8 threads use 8, {answer['headline'].split(', ')[1].split(':')[0]}: "
+    headline += f"{row['makespan_cycles']:,} cycles with cold caches, {row['speed_up']:.3f} times as fast as one thread"
+    assert lines(called.stdout).startswith(headline)
+    assert answer["headline"] == headline
     (line,) = [each.split() for each in called.stdout.splitlines() if each.startswith("      8  ")]
     plan, cold = answer["threads"][0]["cold"]["use"], answer["threads"][0]["cold"]
     assert line[1:3] == [plan["kind"], "x".join(str(plan[each]) for each in SIZES[:3])]
@@ -420,19 +425,23 @@ def test_the_fastest_that_was_simulated_is_what_to_use_and_what_runs() -> None:
     assert run["warm"]["makespan_cycles"] == beside["fastest_makespan_cycles"] < beside["plan_makespan_cycles"]
     slower = f"{beside['plan_makespan_cycles'] / beside['fastest_makespan_cycles']:.3f}"
     first = lines(text[: text.index("product")])
-    assert first.startswith(
-        f"use NK 1x4x2 (p_m x p_n x p_k: columns of C and K are cut), {run['warm']['makespan_cycles']:,} cycles"
-    )
+    # the other kind of cut is the best pair here, for all were simulated
+    cycles = run["warm"]["makespan_cycles"]
+    pair = min(each["warm"]["makespan_cycles"] for each in answer["beside"]["pairs"]) / cycles
+    headline = f"use N in 4 and K in 2: {cycles:,} cycles with warm caches, {pair:.3f} times as fast as the fastest M/N"
+    assert first.startswith(headline)
+    assert answer["headline"].startswith(headline)
+    assert " cut NK 1x4x2 (p_m x p_n x p_k: columns of C and K are cut): the fastest of 9 that" in first
     assert "the fastest of 9 that were simulated" in first
     assert f"the planner's rule would have taken NK 1x2x4, which takes {slower} times as long" in first
     assert "what runs, by cut NK 1x4x2, the fastest that was simulated" in lines(text)
     # of what is asked for the best is told all the same
-    assert lines(call(*SMALL, "--cut", "MK:2x1x4").stdout).startswith("use NK 1x4x2 (")
+    assert lines(call(*SMALL, "--cut", "MK:2x1x4").stdout).startswith("use N in 4 and K in 2: ")
 
 
 def test_of_what_was_not_simulated_nothing_is_told() -> None:
     alone = call(*ALONE).stdout
-    assert lines(alone).startswith("use NK 1x2x4 (p_m x p_n x p_k: columns of C and K are cut), ")
+    assert lines(alone).startswith("the planner's rule takes N in 2 and K in 4: ")
     first = lines(alone[: alone.index("product")])
     assert "no other cut was simulated; 8 candidates may be faster, ask for --baselines" in first
     assert "fastest" not in alone
