@@ -104,9 +104,9 @@ def _size(text: str) -> object:
 def command(sizes: tuple[str, ...], **arguments: Any) -> None:
     """Plan threads for the product C = A B with A of M x K and B of K x N, and simulate the plan and other ways.
 
-    Threads share the rows and columns of C, or also the sums along K. The first line says which cut to use: the
-    fastest that was simulated, and what the planner's rule would have taken. Beside the plan stand M/N threads by
-    BLIS's rule and the best M/N pair.
+    Threads share the rows and columns of C, or also the sums along K. The first sentence says what to cut: the
+    fastest that was simulated, against the other kind of cut. Then stands what the planner's rule would have taken,
+    beside M/N threads by BLIS's rule and the best M/N pair.
 
     \b
     lstmsim gemm 8 512 512 --threads 64

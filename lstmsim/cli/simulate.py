@@ -57,8 +57,9 @@ Window = tuple[int, int | None]
 @click.option(
     "--explain",
     is_flag=True,
-    help="Why not 100 %: critical path, slowest requests, what would help; a glossary.",
+    help="First of all: why not 100 %, what changes and pairs would help; slowest requests, critical path.",
 )
+@click.option("--glossary", is_flag=True, help="End with a sentence for each word of the report.")
 @click.option("--timeline", "timeline_path", metavar="FILE", help="Draw what happened: .png, .svg or .pdf.")
 @click.option(
     "--program", "program_path", metavar="FILE", help="Keep the lowered program, for `lstmsim program`: .npz."
@@ -89,6 +90,7 @@ def command(
     with_serving: bool,
     jobs: bool,
     explain: bool,
+    glossary: bool,
     timeline_path: str | None,
     program_path: str | None,
     check_numerics: bool,
@@ -133,7 +135,7 @@ def command(
     if program_path is not None:
         written.append(_save_program(result, program_path))
     if json_path != "-":
-        _show(result, checks, reasons, served, jobs)
+        _show(result, checks, reasons, served, jobs, glossary)
     _remark(result, written, views)
 
 
@@ -247,22 +249,29 @@ def _show(
     reasons: Explanation | None,
     served: Serving | Refused | None,
     jobs: bool,
+    glossary: bool,
 ) -> None:
-    """Print the report and what else was asked for on standard output."""
+    """Print the report and what else was asked for on standard output; reasons stand first."""
     from lstmsim.metrics.report_text import report_text
 
-    text = report_text(result.report, jobs)
-    click.echo(text)
-    if checks is not None:
-        from lstmsim.replay.check_text import checks_text
-
-        click.echo("\n" + checks_text(checks, result.scenario.precision, len(result.scenario.jobs) - len(checks)))
-    if served is not None:
-        click.echo("\n" + served.to_text())
+    parts = []
     if reasons is not None:
         from lstmsim.explanations.text import explain_text
 
-        click.echo("\n" + explain_text(reasons, text))
+        parts.append(explain_text(reasons))
+    parts.append(report_text(result.report, jobs))
+    if checks is not None:
+        from lstmsim.replay.check_text import checks_text
+
+        parts.append(checks_text(checks, result.scenario.precision, len(result.scenario.jobs) - len(checks)))
+    if served is not None:
+        parts.append(served.to_text())
+    text = "\n\n".join(parts)
+    click.echo(text)
+    if glossary:
+        from lstmsim.explanations.text import glossary as words
+
+        click.echo("\n" + words(text, result.report.words))
 
 
 def _check(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from lstmsim.explanations.explanation import Explanation
 from lstmsim.explanations.shares import Leg, leg_words
 from lstmsim.explanations.what_if import Alternative
 from lstmsim.workload.figures import Words
 
-__all__ = ["answer"]
+__all__ = ["advice", "answer", "reasons"]
 
 #: A share that is shown as 100.0 %.
 _WHOLE = 0.9995
@@ -16,6 +18,11 @@ _USEFUL = "While the {array} issues, {useful} of its multipliers do useful work;
 
 def answer(explanation: Explanation) -> list[str]:
     """Answer in sentences: what fixed the makespan, what the main unit did besides, what would shorten the run most."""
+    return [*reasons(explanation), *advice(explanation)]
+
+
+def reasons(explanation: Explanation) -> list[str]:
+    """What fixed the makespan, and what the main unit did besides."""
     if not explanation.makespan_cycles:
         return ["Nothing ran."]
     sentences = [_main(explanation)]
@@ -29,9 +36,16 @@ def answer(explanation: Explanation) -> list[str]:
     if explanation.handovers:
         times = "once" if explanation.handovers == 1 else f"{explanation.handovers:,} times"
         sentences.append(f"On its way the chain waits {times} for a job to end, so that the next one gets its thread.")
-    late = max(_groups(explanation).items(), key=lambda each: each[1])[0] == "arrival"
-    # where a run waits for its requests, the latencies say what helps, not the makespan
-    return sentences if late and explanation.slowest is not None else [*sentences, *_advice(explanation)]
+    return sentences
+
+
+def advice(explanation: Explanation) -> list[str]:
+    """What would shorten the run most; nothing where it waits for its requests: there the latencies say what helps."""
+    groups = _groups(explanation)
+    late = max(groups, key=lambda each: groups[each]) == "arrival"
+    if not explanation.makespan_cycles or (late and explanation.slowest is not None):
+        return []
+    return _advice(explanation)
 
 
 def _groups(explanation: Explanation) -> dict[str, int]:
@@ -140,30 +154,47 @@ def _beside(explanation: Explanation) -> str:
 
 
 def _advice(explanation: Explanation) -> list[str]:
-    """Which change shortens the run most, and which one uses the multipliers best if that is another change."""
+    """Which change and which pair shorten the run most, and which ones use the multipliers best if these are others."""
     tried = [each for each in explanation.what_if.alternatives if each.cycles is not None]
     best = explanation.what_if.best
     if best is None:
-        sentences = ["Nothing of what was tried shortens it." if tried else "No change was tried."]
+        sentences = ["Nothing of what was tried alone shortens it." if tried else "No change was tried."]
     else:
-        sentences = [_shortest(explanation, best)]
-    fullest = max(tried, key=lambda each: each.utilization, default=None)
-    if fullest is not None and fullest is not best and fullest.utilization > explanation.utilization:
-        then = f"{100 * explanation.utilization:.1f} % to {100 * fullest.utilization:.1f} %"
-        work = "" if fullest.work == 1 else f" for {fullest.work:.3g} times the work"
+        sentences = [f"Of single changes, this shortens it most: {_change(best)}, {_to(explanation, best)}."]
+    saved = 0 if best is None else best.saved_cycles
+    pair = next((each for each in explanation.what_if.pairs if each.saved_cycles > saved), None)
+    if pair is not None:
+        sentences.append(f"Of pairs: {_change(pair)}, {_to(explanation, pair)}.")
+    fullest, fuller = _fullest(tried), _fullest(explanation.what_if.pairs)
+    useful = explanation.utilization
+    if fullest is not None and fullest is not best and fullest.utilization > useful:
+        then = f"{100 * useful:.1f} % to {100 * fullest.utilization:.1f} %"
         sentences.append(
-            f"Utilization gains most by: {_change(fullest)}, from {then}, at {fullest.cycles:,} cycles{work}."
+            f"Utilization gains most by: {_change(fullest)}, from {then}, at {fullest.cycles:,} cycles{_work(fullest)}."
+        )
+    alone = max(useful, 0.0 if fullest is None else fullest.utilization)
+    if fuller is not None and fuller is not pair and fuller.utilization > alone:
+        then = f"{100 * useful:.1f} % to {100 * fuller.utilization:.1f} %"
+        sentences.append(
+            f"Of pairs it gains most by: {_change(fuller)}, from {then}, at {fuller.cycles:,} cycles{_work(fuller)}."
         )
     return sentences
+
+
+def _fullest(tried: Sequence[Alternative]) -> Alternative | None:
+    return max(tried, key=lambda each: each.utilization, default=None)
+
+
+def _work(each: Alternative) -> str:
+    return "" if each.work == 1 else f" for {each.work:.3g} times the work"
 
 
 def _change(each: Alternative) -> str:
     return f"{each.name} ({each.detail})" if each.detail else each.name
 
 
-def _shortest(explanation: Explanation, best: Alternative) -> str:
+def _to(explanation: Explanation, best: Alternative) -> str:
     return (
-        f"Of what was tried, this shortens it most: {_change(best)}, to {best.cycles:,} cycles "
-        f"({100 * best.saved_cycles / explanation.makespan_cycles:.1f} % less; "
-        f"utilization {100 * best.utilization:.1f} %)."
+        f"to {best.cycles:,} cycles ({100 * best.saved_cycles / explanation.makespan_cycles:.1f} % less; utilization "
+        f"{100 * best.utilization:.1f} %)"
     )

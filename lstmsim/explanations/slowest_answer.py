@@ -71,7 +71,7 @@ def _excess(each: LatencyShare) -> float:
 
 
 def _help(slow: Slowest, what_if: WhatIf) -> list[str]:
-    best = what_if.best_for_slowest
+    best, pair = what_if.best_for_slowest, what_if.best_pair_for_slowest
     tried = [each for each in what_if.alternatives if each.cycles is not None]
     others = sum(each.latency is None for each in tried)
     beside = f"{others} of {len(tried)} changes serve other requests than this run, and are not compared"
@@ -82,8 +82,9 @@ def _help(slow: Slowest, what_if: WhatIf) -> list[str]:
     saved = slow.latency.slowest - best.latency.slowest
     change = f"{best.name} ({best.detail})" if best.detail else best.name
     return [
-        f"Of what was tried with the same requests, this shortens the slowest most: {change}, "
+        f"Of single changes tried with the same requests, this shortens the slowest most: {change}, "
         f"from {slow.latency.slowest:,.0f} cycles on average to {best.latency.slowest:,.0f} "
         f"({_share(saved, slow.latency.slowest)} less).",
+        *([f"Of pairs: {pair.name}, to {pair.latency.slowest:,.0f}."] if pair and pair.latency else []),
         *([f"{beside}."] if others else []),
     ]

@@ -8,13 +8,13 @@ from dataclasses import asdict
 from types import MappingProxyType
 from typing import Any
 
-from lstmsim.explanations.answer import answer
+from lstmsim.explanations.answer import advice, answer, reasons
 from lstmsim.explanations.explanation import Explanation, Window
 from lstmsim.explanations.glossary import words_in
 from lstmsim.explanations.shares import Leg, Share, Step, leg_words
 from lstmsim.explanations.slowest_answer import slowest_answer
 from lstmsim.explanations.slowest_text import heading, latencies_what_if, slowest_json, slowest_tables
-from lstmsim.explanations.what_if import Alternative, WhatIf
+from lstmsim.explanations.what_if_text import filled, what_if_lines
 from lstmsim.metrics.cycle_names import NAMED
 from lstmsim.metrics.figures_text import percent, short_name
 from lstmsim.metrics.tables import table
@@ -51,23 +51,18 @@ def glossary(text: str, own: Mapping[str, Words] = MappingProxyType({})) -> str:
     return "\n".join(["GLOSSARY", *lines])
 
 
-def explain_text(explanation: Explanation, report: str = "") -> str:
+def explain_text(explanation: Explanation) -> str:
     """The explanation for the terminal, at most 100 columns wide, without a final newline.
 
-    report: the text that stands above the explanation; the glossary covers its words too.
+    It says why the run is not 100 % useful, then what would help, then where both are read off.
     """
-    parts = [] if explanation.window is None else [_fill(_window(explanation, explanation.window), "")]
-    parts += _slowest(explanation)
-    parts.append("\n".join(["WHY NOT 100 %", *(_fill(each, "") for each in answer(explanation))]))
-    parts += [
-        _shares(explanation),
-        _legs(explanation),
-        _heart(explanation),
-        _what_if(explanation.what_if, explanation.utilization),
-    ]
-    text = "\n\n".join(part for part in parts if part)
-    words = glossary(f"{report}\n{text}", explanation.words)
-    return f"{text}\n\n{words}" if words else text
+    parts = [] if explanation.window is None else [filled(_window(explanation, explanation.window), "")]
+    useful = f"{100 * explanation.utilization:.1f} %"
+    title = f"WHY NOT 100 %: utilization is {useful}"
+    parts.append("\n".join([title, *(filled(each, "") for each in reasons(explanation))]))
+    parts.append("\n".join(what_if_lines(explanation.what_if, explanation.utilization, advice(explanation))))
+    parts += [*_slowest(explanation), _shares(explanation), _legs(explanation), _heart(explanation)]
+    return "\n\n".join(part for part in parts if part)
 
 
 def _window(explanation: Explanation, window: Window) -> str:
@@ -84,17 +79,12 @@ def _window(explanation: Explanation, window: Window) -> str:
 
 
 def _slowest(explanation: Explanation) -> list[str]:
-    """What held the slowest requests up. It comes first: of requests over time, the latencies matter most."""
+    """What held the slowest requests up, where requests come over time."""
     if explanation.slowest is None:
         return []
-    sentences = [_fill(each, "") for each in slowest_answer(explanation.slowest, explanation.what_if)]
+    sentences = [filled(each, "") for each in slowest_answer(explanation.slowest, explanation.what_if)]
     parts = ["\n".join([heading(explanation.slowest), *sentences]), "\n".join(slowest_tables(explanation.slowest))]
     return [*parts, "\n".join(latencies_what_if(explanation.slowest, explanation.what_if))]
-
-
-def _fill(text: str, indent: str = "  ") -> str:
-    """Lines of at most 100 columns; a percent sign stays with its number."""
-    return textwrap.fill(text.replace(" %", "\xa0%"), _WIDTH, subsequent_indent=indent).replace("\xa0", " ")
 
 
 def _shares(explanation: Explanation) -> str:
@@ -109,7 +99,7 @@ def _shares(explanation: Explanation) -> str:
     causes = ", ".join(
         f"{_held_by(name, explanation.words)} {percent(count, total)}" for name, count in explanation.causes.items()
     )
-    note = _fill(f"by what the chain waited for: {causes}")
+    note = filled(f"by what the chain waited for: {causes}")
     return "\n".join([title, *table(rows, left=(0, 3, 4)), note])
 
 
@@ -189,42 +179,10 @@ def _heart(explanation: Explanation) -> str:
     return "\n".join([title, *table(rows, (3, 4, len(rows[0]) - 1))])
 
 
-def _what_if(tried: WhatIf, utilization: float) -> str:
-    lines: list[str] = []
-    known = [each for each in tried.alternatives if each.cycles is not None]
-    if known:
-        rows = [["change", "", "cycles", "saved", "", "utilization"]]
-        rows.append(["as it is", "", f"{tried.base_cycles:,}", "", "", percent(utilization, 1)])
-        rows += [_row(each, tried.base_cycles) for each in known]
-        lines += table(rows, (0, 1))
-    for each in known:
-        if each.work != 1 and each.cycles is not None:
-            per = each.cycles / each.work
-            text = f"{each.name}: {each.work:.3g} times the work, {per:,.0f} cycles for what the run did"
-            lines.append(_fill(text))
-    for each in tried.alternatives:
-        if each.cycles is None:
-            text = f"not possible: {each.name} ({each.detail}): {each.refused}"
-            lines.append(_fill(text))
-    if tried.left_out:
-        text = f"not tried, because the run is long: {', '.join(tried.left_out)}"
-        lines.append(_fill(text))
-    return "\n".join(["WHAT WOULD SHORTEN IT: one change at a time, each simulated", *lines]) if lines else ""
-
-
-def _row(each: Alternative, base: int) -> list[str]:
-    saved = f"{each.saved_cycles:,}" if each.saved_cycles else "no effect"
-    saved_share = 100 * each.saved_cycles / base if base else 0.0
-    share = f"{saved_share:.{1 if abs(saved_share) >= 0.05 else 2}f} %" if each.saved_cycles else ""
-    return [each.name, each.detail, f"{each.cycles:,}", saved, share, percent(each.utilization, 1)]
-
-
-def explain_json(explanation: Explanation, report: str = "") -> dict[str, Any]:
+def explain_json(explanation: Explanation) -> dict[str, Any]:
     """The explanation as plain data of schema `lstmsim/explanation/1`, ready for `json.dumps`; shares are 0 to 1.
 
     `path` holds the first steps of the path. `path_steps` says how many steps there are.
-
-    report: as in `explain_text`.
     """
     total = explanation.makespan_cycles
 
@@ -266,8 +224,10 @@ def explain_json(explanation: Explanation, report: str = "") -> dict[str, Any]:
             "base_cycles": explanation.what_if.base_cycles,
             "alternatives": [asdict(each) for each in explanation.what_if.alternatives],
             "left_out": list(explanation.what_if.left_out),
+            "pairs": [asdict(each) for each in explanation.what_if.pairs],
+            "pairs_left_out": explanation.what_if.pairs_left_out,
         },
-        "glossary": words_in(f"{report}\n{explain_text(explanation)}", explanation.words),
+        "glossary": words_in(explain_text(explanation), explanation.words),
     }
 
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from lstmsim import engines, targets
 from lstmsim.errors import LstmsimError
+from lstmsim.explanations.pairs import Single, pairs
 from lstmsim.explanations.slowest import TailLatency, tail_latency
 from lstmsim.program.totals import Totals
 from lstmsim.program.trace_tables import TASKS
@@ -23,11 +24,14 @@ __all__ = ["MAX_ROWS", "Alternative", "WhatIf", "proposed", "what_if"]
 #: Most rows of the trace times alternatives that are simulated: a longer run gets fewer alternatives, at least two.
 MAX_ROWS = 20_000_000
 _AT_LEAST = 2
+#: Most pairs of changes that are simulated, and most rows of the trace times pairs.
+MOST_PAIRS = 24
+_PAIR_ROWS = MAX_ROWS // 4
 
 
 @dataclass(frozen=True)
 class Alternative:
-    """One change and its result.
+    """One change, or a pair of them, and its result.
 
     name, detail: the change in words.
     cycles: makespan with the change; None if the chip or a job refused it.
@@ -36,6 +40,7 @@ class Alternative:
     work: multiply-accumulates, as a multiple of those of the run that is explained.
     refused: why the change was refused; empty if it was simulated.
     latency: latencies of the requests; None if all come at once or if other requests were served than in that run.
+    pair: the names of the two changes of a pair; None for one change.
     """
 
     name: str
@@ -46,6 +51,7 @@ class Alternative:
     work: float = 1.0
     refused: str = ""
     latency: TailLatency | None = None
+    pair: tuple[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -56,27 +62,45 @@ class WhatIf:
     alternatives: by cycles saved, most first; refused alternatives come last.
     left_out: names of the changes that were not tried, because the run is long.
     base_latency: latencies of the requests without a change; None if all come at once.
+    pairs: pairs of changes that were simulated, by cycles saved, most first; refused ones are not among them.
+    pairs_left_out: how many more pairs there are of which a change helps alone; None: the run is too long for pairs.
     """
 
     base_cycles: int
     alternatives: tuple[Alternative, ...]
     left_out: tuple[str, ...] = ()
     base_latency: TailLatency | None = None
+    pairs: tuple[Alternative, ...] = ()
+    pairs_left_out: int | None = None
 
     @property
     def best(self) -> Alternative | None:
-        """The alternative that saves most cycles; None if none saves any."""
+        """The single change that saves most cycles; None if none saves any."""
         first = self.alternatives[0] if self.alternatives else None
         return first if first is not None and first.saved_cycles > 0 else None
 
     @property
     def best_for_slowest(self) -> Alternative | None:
-        """The alternative with the least latency of the slowest requests; None if no alternative shortens it."""
-        known = [(each.latency.slowest, each) for each in self.alternatives if each.latency is not None]
-        least = min(known, key=lambda pair: pair[0], default=None)
-        if least is None or self.base_latency is None or least[0] >= self.base_latency.slowest:
+        """The single change with the least latency of the slowest requests; None if none shortens it."""
+        return self._least(self.alternatives)
+
+    @property
+    def best_pair_for_slowest(self) -> Alternative | None:
+        """The pair with the least latency of the slowest requests; None if none has less than all single changes."""
+        pair, single = self._least(self.pairs), self._least(self.alternatives)
+        if pair is None or single is None:
+            return pair
+        return pair if _slowest(pair) < _slowest(single) else None
+
+    def _least(self, tried: Sequence[Alternative]) -> Alternative | None:
+        least = min((each for each in tried if each.latency is not None), key=_slowest, default=None)
+        if least is None or self.base_latency is None or _slowest(least) >= self.base_latency.slowest:
             return None
-        return least[1]
+        return least
+
+
+def _slowest(each: Alternative) -> float:
+    return 0.0 if each.latency is None else each.latency.slowest
 
 
 def proposed(scenario: Scenario) -> tuple[Change, ...]:
@@ -91,7 +115,10 @@ def proposed(scenario: Scenario) -> tuple[Change, ...]:
     >>> proposed(Scenario(chip, (Job("a", model, 20), Job("b", model, 9, arrival=5))))[0].name
     'shortest job first'
     """
-    chip, jobs = scenario.chip, scenario.jobs
+    return _proposed(scenario.chip, scenario.jobs)
+
+
+def _proposed(chip: Chip, jobs: Sequence[Job]) -> tuple[Change, ...]:
     target = target_of(chip.kind)
     return (*target.order_changes(chip, jobs), *_shortest_first(chip, jobs), *target.changes(chip, jobs))
 
@@ -149,7 +176,7 @@ def what_if(
     work: int | None = None,
     tasks: NDArray[np.int64] | None = None,
 ) -> WhatIf:
-    """Simulate a scenario again and again, each time with one change.
+    """Simulate a scenario again and again, each time with one change, then with pairs of them.
 
     scenario: the scenario without a change.
     base_cycles: its makespan.
@@ -165,21 +192,54 @@ def what_if(
     >>> model = Model("m", (Layer(cell("lstm"), 512, 512),))
     >>> chip = ColumnNpu("c", 260, (ColumnCore(npe=65536, ep=32, vp=2048),))
     >>> tried = what_if(Scenario(chip, (Job("a", model, steps=20), Job("b", model, steps=20))), 2846, 400)
-    >>> tried.best.name, tried.best.cycles
-    ('one more thread', 1471)
+    >>> [(each.name, each.cycles) for each in tried.alternatives][:2]
+    [('one more core', 1423), ('one more thread', 1471)]
     """
     base_work = sum(job.macs for job in scenario.jobs) if work is None else work
     all_changes = proposed(scenario)
     count = min(len(all_changes), max(_AT_LEAST, MAX_ROWS // max(rows, 1)))
-    alternatives = []
-    for number, change in enumerate(all_changes[:count]):
-        if progress is not None:
-            progress(number, count)
-        alternatives.append(_tried(change, base_cycles, base_work, tasks))
+    most_pairs = min(MOST_PAIRS, _PAIR_ROWS // max(rows, 1))
+
+    def tried(changes: Sequence[Change], done: int, total: int) -> list[Alternative]:
+        results = []
+        for number, change in enumerate(changes, done):
+            if progress is not None:
+                progress(number, total)
+            results.append(_tried(change, base_cycles, base_work, tasks))
+        return results
+
+    alternatives = tried(all_changes[:count], 0, count + most_pairs)
+    found = _pairs(scenario, base_cycles, base_work, all_changes[:count], alternatives) if most_pairs else []
+    total = count + len(found[:most_pairs])
+    results = tried([change for _, change in found[:most_pairs]], count, total)
+    paired = [replace(each, pair=names) for each, (names, _) in zip(results, found, strict=False)]
     if progress is not None:
-        progress(count, count)
-    # sorting is stable: of equal alternatives the more telling change stays first
-    order = sorted(alternatives, key=lambda each: (each.cycles is None, -each.saved_cycles))
+        progress(total, total)
     latencies = None if tasks is None else _latencies(tasks)
-    base = None if latencies is None else tail_latency(latencies[latencies >= 0])
-    return WhatIf(base_cycles, tuple(order), tuple(each.name for each in all_changes[count:]), base)
+    return WhatIf(
+        base_cycles,
+        _ordered(alternatives),
+        tuple(each.name for each in all_changes[count:]),
+        None if latencies is None else tail_latency(latencies[latencies >= 0]),
+        _ordered([each for each in paired if each.cycles is not None]),
+        len(found) - len(results) if most_pairs else None,
+    )
+
+
+def _ordered(tried: Sequence[Alternative]) -> tuple[Alternative, ...]:
+    # sorting is stable: of equal alternatives the more telling change stays first
+    return tuple(sorted(tried, key=lambda each: (each.cycles is None, -each.saved_cycles)))
+
+
+def _pairs(
+    scenario: Scenario, base_cycles: int, base_work: int, changes: Sequence[Change], tried: Sequence[Alternative]
+) -> list[tuple[tuple[str, str], Change]]:
+    """The pairs of changes of which at least one helps alone."""
+    peak = base_cycles * sum(core.peak for core in scenario.chip.core_figures)
+    before = base_work / peak if peak else 0.0
+    singles = [
+        Single(change, each.saved_cycles, each.utilization - before)
+        for change, each in zip(changes, tried, strict=True)
+        if each.cycles is not None
+    ]
+    return pairs(singles, (scenario.chip, scenario.jobs), _proposed)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
+from lstmsim.errors import InputError
 from lstmsim.workload.scenario import Chip, Job
 
-__all__ = ["Change", "detail_of", "halved"]
+__all__ = ["Change", "detail_of", "halved", "one_more_core"]
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,21 @@ def halved(latency: object) -> dict[str, int]:
     """
     values = vars(latency)
     return {key: -(-value // 2) for key, value in values.items()}
+
+
+def one_more_core(chip: Any, jobs: Sequence[Job]) -> list[Change]:
+    """The change to a chip with its last core once more; none for a single job, which runs on one core or is split.
+
+    chip: a description with a tuple of `cores`.
+    """
+    if len(jobs) < 2:
+        return []
+    count = len(chip.cores)
+    name, detail = "one more core", f"cores {count} -> {count + 1}"
+    try:
+        return [Change(name, detail, replace(chip, cores=(*chip.cores, chip.cores[-1])), tuple(jobs))]
+    except InputError as error:
+        return [Change(name, detail, None, tuple(jobs), error.mistakes[0].sentence)]
 
 
 def detail_of(pairs: Sequence[tuple[object, Mapping[str, object]]], untold: Collection[str] = ()) -> str:

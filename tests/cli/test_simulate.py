@@ -203,3 +203,17 @@ def test_a_failed_write_is_said_and_leaves_no_file(scenario: str, monkeypatch: p
     assert result.exit_code == 1
     assert "no space" in result.stderr.lower()
     assert not Path("r.json").exists()
+
+
+def test_the_explanation_stands_first_and_the_glossary_is_asked_for(scenario: str) -> None:
+    plain, explained = call(scenario).stdout, call(scenario, "--explain").stdout
+    assert explained.startswith("WHY NOT 100 %: utilization is 87.0 %\n")
+    assert explained.endswith(f"\n\n{plain}")
+    assert "GLOSSARY" not in explained
+    both = call(scenario, "--explain", "--glossary").stdout
+    assert both.startswith(explained)
+    assert both[len(explained) :].startswith("\nGLOSSARY\ncritical path  ")
+    words = call(scenario, "--glossary").stdout
+    assert words.startswith(plain)
+    assert "\nmakespan " in words[len(plain) :]
+    assert "critical path" not in words

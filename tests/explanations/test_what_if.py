@@ -93,7 +93,8 @@ def test_a_long_run_gets_fewer_alternatives_and_progress_counts_them() -> None:
     scenario = Scenario(column(), JOBS)
     tried = what_if(scenario, makespan(column()), module.MAX_ROWS, lambda done, total: calls.append((done, total)))
     assert len(tried.alternatives) == 2
-    assert tried.left_out == tuple(each.name for each in target_of(scenario.chip.kind).changes(scenario.chip, JOBS)[2:])
+    assert tried.left_out == tuple(each.name for each in proposed(scenario)[2:])
+    assert (tried.pairs, tried.pairs_left_out) == ((), None)
     assert calls == [(0, 2), (1, 2), (2, 2)]
 
 
@@ -130,9 +131,9 @@ def test_unlike_cores_are_changed_together() -> None:
     assert [core.threads for core in first.chip.cores] == [3, 5]
 
 
-def test_a_policy_of_threads_is_tried_where_there_are_several_and_requests_come_over_time() -> None:
+def test_a_policy_of_threads_is_tried_where_there_are_several_and_several_jobs() -> None:
     later = tuple(replace(job, arrival=number) for number, job in enumerate(JOBS))
-    for threads, jobs, tried in ((2, later, True), (1, later, False), (2, JOBS, False)):
+    for threads, jobs, tried in ((2, later, True), (1, later, False), (2, JOBS, True), (2, JOBS[:1], False)):
         chip = column(threads=threads)
         several = {each.name: each.chip for each in proposed(Scenario(chip, jobs))}
         assert ("fine-grained threads" in several) == tried
@@ -179,3 +180,40 @@ def test_links_and_memories_are_tried_too() -> None:
     assert tried["memory twice as fast"].cycles == makespan(faster, jobs)
     roomy = ColumnNpu("c", 100, (replace(tight, weight_kib=512),), memory)
     assert tried["room for weights doubled"].cycles == makespan(roomy, jobs)
+
+
+def test_pairs_are_simulated_where_a_change_helps_and_are_counted() -> None:
+    """One thread and three jobs: a second thread with halved latencies, and orders of threads that only it makes."""
+    jobs, calls = JOBS, list[tuple[int, int]]()
+    scenario = Scenario(column(threads=1, switch_cycles=0), jobs)
+    base = makespan(scenario.chip, jobs)
+    tried = what_if(scenario, base, 100, lambda done, total: calls.append((done, total)))
+    by_names = {each.pair: each for each in tried.pairs}
+    assert len(tried.pairs) == module.MOST_PAIRS == len(by_names)
+    assert tried.pairs_left_out is not None
+    assert tried.pairs_left_out > 0
+    assert calls[-1] == (len(tried.alternatives) + len(tried.pairs),) * 2
+    assert "fine-grained threads" not in {each.name for each in tried.alternatives}
+    both = by_names["one more thread", "fine-grained threads"]
+    fine = replace(CORE, threads=2, switch_cycles=0, thread_policy="fine")
+    assert (both.name, both.detail) == (
+        "one more thread + fine-grained threads",
+        "threads 1 -> 2, thread_policy coarse -> fine",
+    )
+    assert both.cycles == makespan(ColumnNpu("c", 260, (fine,)), jobs)
+    halved = replace(CORE.latency, **{name: -(-value // 2) for name, value in vars(CORE.latency).items()})
+    quick = by_names["one more thread", "latencies halved"]
+    assert quick.cycles == makespan(ColumnNpu("c", 260, (replace(fine, thread_policy="coarse", latency=halved),)), jobs)
+    assert base - quick.saved_cycles == quick.cycles
+    helping = {each.name for each in tried.alternatives if each.saved_cycles > 0 or each.utilization > 0.4498}
+    assert all(each.pair is not None and helping & set(each.pair) for each in tried.pairs)
+    saved = [each.saved_cycles for each in tried.pairs]
+    assert saved == sorted(saved, reverse=True)
+
+
+def test_one_more_core_is_tried_where_several_jobs_may_use_it() -> None:
+    for chip in (column(), load_chip("brainwave-s10")):
+        made = {each.name: each for each in target_of(chip.kind).changes(chip, JOBS)}
+        assert made["one more core"].detail == "cores 1 -> 2"
+        assert made["one more core"].chip == replace(chip, cores=chip.cores * 2)
+        assert "one more core" not in {each.name for each in target_of(chip.kind).changes(chip, JOBS[:1])}

@@ -18,7 +18,7 @@ from lstmsim import engines, targets
 from lstmsim.api.run import check_numerics, explain, run
 from lstmsim.devices.parts import hardware_of
 from lstmsim.errors import InputError, ProgramError, ReplayError
-from lstmsim.explanations.text import explain_text
+from lstmsim.explanations.text import explain_text, glossary
 from lstmsim.formats.traces import READABLE, load_trace
 from lstmsim.metrics.report_text import report_html, report_json, report_text
 from lstmsim.metrics.timeline import is_unit
@@ -116,7 +116,7 @@ def test_it_is_explained_and_its_changes_are_simulated() -> None:
     assert best is not None
     assert (best.name, best.detail) == ("lanes doubled", "lanes 4 -> 8")
     assert {share.name for share in explanation.shares} == {"alu busy", "alu pipeline"}
-    assert "the core adds, rounds and so on" in explain_text(explanation)
+    assert "the core adds, rounds and so on" in glossary(explain_text(explanation), explanation.words)
     assert "npe" not in explain_text(explanation)
 
 
@@ -295,7 +295,8 @@ def texts(folder: Path) -> dict[str, str]:
     outputs = {
         "report": report_text(result.report),
         "notebook": report_html(result.report),
-        "explanation": explain_text(explanation, report_text(result.report)),
+        "explanation": explain_text(explanation),
+        "glossary": glossary(f"{report_text(result.report)}\n{explain_text(explanation)}", explanation.words),
         "serving": lstmsim.serving(result).to_text(),
         "serve": lstmsim.serve(OFFERED, requests=200).to_text(),
         "saturate": lstmsim.saturate(OFFERED, bound_ms=0.01, tolerance=0.2, most_requests=500).to_text(),
@@ -321,7 +322,7 @@ def test_no_output_has_a_word_of_machines_with_an_array(tmp_path: Path) -> None:
     assert "ALUs" in outputs["serve"]
     assert "ALUs" in outputs["saturate"]
     assert "TOPS per 1000 lanes" in outputs["compare"]
-    assert "the pipeline of a core, which multiplies" in outputs["explanation"]
+    assert "the pipeline of a core, which multiplies" in outputs["glossary"]
     assert "the pipeline computes" in outputs["explanation"]
 
 

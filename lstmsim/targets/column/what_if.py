@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from lstmsim.errors import InputError
-from lstmsim.targets.change import Change, detail_of, halved
+from lstmsim.targets.change import Change, detail_of, halved, one_more_core
 from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
-from lstmsim.workload.arriving import arriving
 from lstmsim.workload.scenario import Job
 
 __all__ = ["changes", "order_changes"]
@@ -22,16 +21,16 @@ def changes(chip: ColumnNpu, jobs: Sequence[Job]) -> list[Change]:
     [('one more thread', 'threads 1 -> 2'), ('ep doubled', 'ep 4 -> 8, vp 16 -> 8')]
     """
     own = [_on_cores(chip, jobs, name, change) for name, change in _OF_CORES.items() if _useful(chip, name)]
-    return [*_around_cores(chip, jobs), *own]
+    return [*_around_cores(chip, jobs), *own, *one_more_core(chip, jobs)]
 
 
 def order_changes(chip: ColumnNpu, jobs: Sequence[Job]) -> list[Change]:
-    """List the changes of who goes first among the threads of a core, if jobs come over time.
+    """List the changes of who goes first among the threads of a core, if there are several jobs.
 
     >>> order_changes(ColumnNpu("c", 260, (ColumnCore(npe=64, ep=4, vp=16, threads=2),)), ())
     []
     """
-    if arriving(jobs) == "at once":
+    if len(jobs) < 2:
         return []
     cores = tuple(replace(core, thread_policy="fine") if core.threads > 1 else core for core in chip.cores)
     if cores == chip.cores:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from lstmsim.targets.change import Change, detail_of, halved
+from lstmsim.targets.change import Change, detail_of, halved, one_more_core
 from lstmsim.targets.row.npu import Dispatch, RowCore, RowNpu
 from lstmsim.workload.scenario import Job
 
@@ -58,7 +58,7 @@ def changes(chip: RowNpu, jobs: Sequence[Job]) -> list[Change]:
         sizes = sorted({f"batch {job.batch} -> {new.batch}" for job, new in zip(jobs, filled, strict=True)})
         detail = sizes[0] if len(sizes) == 1 else "batch of each job"
         tried.insert(1, Change("full batches", detail, chip, filled))
-    return tried
+    return [*tried, *one_more_core(chip, jobs)]
 
 
 def _room(chip: RowNpu, job: Job) -> int:
