@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from lstmsim.searches.exhaustive import best_of_every
+from lstmsim.targets import sizes
 from tests.cli.runner import call
 
 CHIP = {"kind": "column-npu", "frequency_mhz": 100, "cores": [{"npe": 64, "ep": 4, "vp": 16, "threads": 2}]}
@@ -152,8 +153,9 @@ def test_ties_need_no_cat(tmp_path: Path) -> None:
 
 
 @pytest.mark.needs_core
-def test_the_files_own_ep_and_vp_need_not_fit(tmp_path: Path) -> None:
+def test_the_files_own_ep_and_vp_need_not_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The search replaces them; so 150 row blocks a step are no reason to refuse a file, nor are too few rows."""
+    monkeypatch.setattr(sizes, "MAX_OPERATIONS", 20_000_000)
     long = {**OTHER, "steps": 100_000}
     path = scenario(tmp_path, long, cores=[{"npe": 4, "ep": 1, "vp": 3}])
     assert "operations on this chip" in call("simulate", path).stderr
@@ -174,7 +176,7 @@ def test_what_the_search_does_not_replace_is_still_refused(tmp_path: Path) -> No
     assert "threads" in refused(scenario(tmp_path, cores=[{**narrow, "threads": 0}]), "--npe", "64")
     wrong = refused(scenario(tmp_path, {**JOB, "steps": 0}, cores=[narrow]), "--npe", "64")
     assert "steps" in wrong
-    endless = {**JOB, "steps": 10_000_000}
+    endless = {**JOB, "steps": 1_000_000_000}
     assert "operations on this chip" in refused(scenario(tmp_path, endless), "--npe", "64")
 
 
