@@ -39,9 +39,11 @@ def load_latency_text(curves: LoadLatency) -> str:
         row += [_share(each.turned_away, came)] * away + [each.verdict]
         rows.append(row)
     base, limits = curves.machines[0], limits_text(curves.limits_per_second)
+    first_used = min(curves.limits_per_second, key=lambda name: curves.limits_per_second[name], default="")
+    done = "does of a backlog" if first_used == "saturated" else "can do"
     first = (
         f"LOAD AND LATENCY: {curves.scenario}; load 1 is {curves.capacity_per_second:,.0f} requests/s, all that "
-        f"{base.chip} can do of this mix{' without preemption' * base.preemption}; used up at {limits}"
+        f"{base.chip} {done} of this mix{' without preemption' * base.preemption}; used up at {limits}"
     )
     return "\n".join([textwrap.fill(first, _WIDTH), *table(rows, left=[0] if several else []), *_remarks(curves)])
 

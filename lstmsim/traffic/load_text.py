@@ -52,7 +52,8 @@ def _offered(load: Load) -> str:
     """The load, and what preemption adds to it as far as that is known."""
     told = load.preemption
     if told is None:
-        return f"{load.offered:.4g}"
+        least = load.rate_per_second / load.bound_per_second
+        return f"{least:.4g} to {load.offered:.4g}" if load.unsure else f"{load.offered:.4g}"
     if told.load is None:
         return f"{load.offered:.4g} without what preemption adds, which is not known"
     how = f"measured on {told.requests:,} requests" if told.requests else "a bound"

@@ -136,13 +136,16 @@ def _remarks(saturation: Saturation) -> list[str]:
     if not saturation.complete:
         lines.append("interrupted: the search was not done; more runs would draw the answer closer")
     if any(run.verdict == "unstable" and not run.requests for run in saturation.runs):
-        lines.append("a load of 1 or more is unstable without a run: more work comes than the machine can do")
+        open_ = any(run.missing and (run.load or 0.0) >= 1 for run in saturation.runs)
+        told = ", but where it cannot be told" if open_ else ""
+        lines.append(f"a load of 1 or more is unstable without a run{told}: more work comes than the machine can do")
     for missing, number in Counter(run.missing for run in saturation.runs if run.missing).items():
         lines.append(f"undecided: {_of_rates(number)} {missing}")
     unclear = [run for run in saturation.runs if run.kept is None and not run.missing]
     if unclear:
         few = [run for run in unclear if run.verdict == "too few"]
-        needs = min((run.needs for run in few if run.needs is not None), default=0)
+        # a queue that remembers for longer than its load says has no interval after so many requests either
+        needs = min((run.needs for run in few if run.needs is not None and run.needs > run.requests), default=0)
         most = f" (the lowest needs {needs:,})" if needs else ""
         kinds = [f"{_rates(len(few))} too few requests for an interval{most}"] * bool(few)
         kinds += [f"{_rates(len(unclear) - len(few))} the bound within the interval"] * (len(few) < len(unclear))

@@ -50,6 +50,14 @@ def test_rates_that_could_not_tell_are_counted_by_why(verdicts: list[str], said:
     assert (said or "") in text
 
 
+def test_a_need_that_a_run_has_met_in_vain_is_not_told() -> None:
+    met, open_ = (Tried(6.0 + needs, 0.4, None, 0.0, "too few", 100_000, needs=needs) for needs in (50_000, 200_000))
+    text = " ".join(saturation_text(Saturation(5.0, None, 0.5, (RUN, met))).split())
+    assert "1 rate has too few requests for an interval; --most-requests" in text
+    text = " ".join(saturation_text(Saturation(5.0, None, 0.5, (RUN, met, open_))).split())
+    assert "2 rates have too few requests for an interval (the lowest needs 200,000);" in text
+
+
 def test_a_point_of_a_curve_is_in_milliseconds() -> None:
     """260 MHz are 260,000 cycles a millisecond."""
     collector = Collector(260)

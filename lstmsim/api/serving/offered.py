@@ -233,7 +233,8 @@ def _load(chip: Chip, mix: tuple[_Share, ...], measured: int, ordered: bool) -> 
     if not other:
         parts["saturated"] = saturated
     offered = max(*parts.values(), told)
-    unsure = _unsure(parts, preemption)
+    meeting = len(threads) > 1 and any(core.shared for core in program.cores)
+    unsure = _unsure(parts, preemption, certain if meeting else offered)
     unknown = other and not whole and saturated >= 1
     worst = max(parts.get("memory", 0.0), 0.0 if unknown or whole else saturated)
     if preemption is not None and preemption.load is not None:
@@ -263,8 +264,17 @@ def _preemption(chip: Chip, mix: Sequence[_Share], kinds: Sequence[Kind], thread
     return preemption_of(chip, ranked, tuple(threads))
 
 
-def _unsure(parts: Mapping[str, float], preemption: Preemption | None) -> str:
-    """Say what is missing to know whether the load is below 1; nothing if it is known."""
+def _unsure(parts: Mapping[str, float], preemption: Preemption | None, least: float) -> str:
+    """Say what is missing to know whether the load is below 1; nothing if it is known.
+
+    least: what the load is for all that is known, but for preemption. On cores that share a memory requests that are
+        there at once go on to meet there for as long as there is a queue, and those that come at random may not.
+    """
+    if least < 1 <= parts.get("saturated", 0.0):
+        return (
+            "the load is below that of a backlog, whose requests begin together and meet in the memory that cores "
+            "share, for those that come at random may not: how much below is not known"
+        )
     if preemption is None or max(parts.values()) >= 1 or preemption.most < 1 or preemption.least >= 1:
         return ""
     if preemption.load is None:

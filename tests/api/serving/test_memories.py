@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lstmsim import load_scenario, run
+from lstmsim import load_latency, load_scenario, run, saturate, serve
 from lstmsim.api.serving.memories import memory_cycles
 from lstmsim.api.serving.offered import traffic_of
 
@@ -51,3 +51,28 @@ def test_the_busiest_memory_is_in_the_bound(chip: str, lines: int, cycles_per_li
     assert lines * cycles_per_line < cycles < 1.02 * lines * cycles_per_line
     assert load.bound_per_second <= 1.0001 * 1000 / load.parts["memory"]
     assert load.parts["memory"] <= load.parts["saturated"]
+
+
+@pytest.mark.needs_core
+def test_a_backlog_in_step_does_not_call_a_rate_unstable_that_the_cores_of_a_cpu_keep() -> None:
+    """64 jobs of one length that start together meet in the memory again and again; at random they do not, and the
+    queue stays short: the mean latency at 36,000/s is the same after 20,000 and after 80,000 requests."""
+    arrival = {"kind": "poisson", "rate_per_second": 36_000}
+    scenario = {"chip": "epyc-7742", "jobs": [{"model": "lstm-256", "steps": 20, "threads": 1, "arrival": arrival}]}
+    result = serve(scenario, requests=3000)
+    load = result.serving.load
+    assert load is not None
+    assert load.rate_per_second / load.bound_per_second < 0.6 < 1 < load.parts["saturated"]
+    assert result.serving.most_waiting < 30
+    assert result.serving.verdict == "cannot tell"
+    text = " ".join(result.to_text().split())
+    assert "offered load 0.5499 to 1." in text
+    assert "begin together and meet in the memory that cores share" in text
+    found = saturate(scenario, 50.0, low=20_000, high=60_000, tolerance=0.4, most_requests=3000)
+    assert {each.verdict for each in found.runs if each.rate > 36_000} == {"cannot tell"}
+    text = " ".join(found.to_text().split())
+    assert text.count("begin together") == 1
+    curve = load_latency(scenario, loads=(0.3,), requests=1000).to_text()
+    assert "all that epyc-7742 does of a backlog of this mix" in " ".join(curve.split())
+    arrival["rate_per_second"] = 70_000
+    assert serve(scenario, requests=1000).serving.verdict == "unstable"
