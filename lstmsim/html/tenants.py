@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from lstmsim.html.markup import Markup, Section, element, joined, region, short, table
 from lstmsim.html.svg import Scale, bottom_axis, line, picture, rectangle, round_ticks, words
+from lstmsim.metrics.figures_text import four_digits
 from lstmsim.traffic.result import Serving, Tenant
 from lstmsim.traffic.statistics import Interval
 from lstmsim.traffic.tenants_text import interval_texts
@@ -84,9 +85,9 @@ def _counts(tenants: list[Tenant]) -> Markup:
             f"{each.turned_away:,}",
             f"{each.misses:,}",
             "–" if each.attainment is None else f"{100 * each.attainment:.4g} %",
-            f"{each.throughput_per_second:.4g}",
-            f"{each.goodput_per_second:.4g}",
-            "–" if each.slowdown is None else f"{each.slowdown:.4g}",
+            four_digits(each.throughput_per_second),
+            four_digits(each.goodput_per_second),
+            "–" if each.slowdown is None else four_digits(each.slowdown),
         ]
         for each in tenants
     ]
@@ -103,7 +104,7 @@ def _latencies(serving: Serving, tenants: list[Tenant]) -> Markup:
             continue
         times = each.latency.mean, *each.latency.percentiles.values(), each.wait.mean
         cells = [_cell(one, serving, each.verdict) for one in times]
-        rows.append([each.name, *cells[:-1], f"{serving.ms(each.latency.max):.4g}", cells[-1]])
+        rows.append([each.name, *cells[:-1], four_digits(serving.ms(each.latency.max)), cells[-1]])
     return table(head, rows)
 
 

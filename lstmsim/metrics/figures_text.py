@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["cut", "four_digits", "percent", "short_name", "short_path", "three_digits"]
+__all__ = ["cut", "four_digits", "percent", "short_name", "short_path", "three_digits", "two_digits"]
 
 
 def percent(part: float, whole: float, nothing: str = "0.0 %") -> str:
@@ -36,6 +36,15 @@ def four_digits(value: float) -> str:
     ('0.01235', '63,622', '2.5')
     """
     return f"{value:,.0f}" if abs(value) >= 10_000 else f"{value:.4g}"
+
+
+def two_digits(value: float) -> str:
+    """A number with up to two digits, and with all digits before the point, as half widths of intervals are written.
+
+    >>> two_digits(0.0123456), two_digits(2600.4), two_digits(2.5)
+    ('0.012', '2,600', '2.5')
+    """
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.2g}"
 
 
 def short_name(name: str, length: int) -> str:

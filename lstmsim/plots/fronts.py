@@ -21,10 +21,11 @@ __all__ = ["draw_front"]
 
 #: From this ratio of the largest to the smallest value on, an axis is logarithmic.
 _WIDE = 8
-#: Most points of fronts that bear their number.
+#: Most places of fronts that bear the number of their point.
 _MOST_NUMBERED = 12
-#: How points look that fit (or where there is no device), that do not, and of which nobody can tell.
-_FILLS = {True: "full", False: "none", None: "bottom"}
+#: How points look that do not fit, of which nobody can tell, and that fit (or where there is no device). Of points at
+#: one place the last is seen: whether one of them fits is what the picture is asked for.
+_FILLS = {False: "none", None: "bottom", True: "full"}
 
 
 def draw_front(
@@ -81,7 +82,7 @@ def _draw_group(
     on_front = {row["point"] for row in best}
     others = [row for row in members if row["point"] not in on_front]
     for some, size, strength in ((others, 3.5, 0.35), (best, 5.0, 1.0)):
-        for fit, fill in _FILLS.items():
+        for order, (fit, fill) in enumerate(_FILLS.items()):
             own = [row for row in some if (fits(row) if on_device else True) is fit]
             look: Any = {"fillstyle": fill} if fit is not False else {"markerfacecolor": "#FFFFFF"}
             panel.plot(
@@ -91,7 +92,7 @@ def _draw_group(
                 linestyle="",
                 markersize=size,
                 alpha=strength,
-                zorder=2 + strength,
+                zorder=2 + strength + order / 10,
                 **look,
             )
     # A step, not a slope: between two points nothing is better than the cheaper point.
@@ -107,13 +108,18 @@ def _places(rows: Sequence[Row], x: str, y: str) -> tuple[list[float], list[floa
 
 
 def _number(panel: Axes, rows: Sequence[Row], x: str, y: str) -> None:
-    """Write the numbers of points beside them, if there are few; equal points bear the first one's and how many."""
-    if len(rows) > _MOST_NUMBERED:
+    """Write the numbers of points beside them, if there are few; equal points bear that of one and how many.
+
+    It is the first that fits; if none does, the first.
+    """
+    places = grouped([{**row, "x": worth(row[x]), "y": worth(row[y])} for row in rows], "xy")
+    if len(places) > _MOST_NUMBERED:
         return
-    for (at_x, at_y), here in grouped([{**row, "x": worth(row[x]), "y": worth(row[y])} for row in rows], "xy").items():
+    for (at_x, at_y), here in places.items():
+        shown = min(here, key=lambda row: fits(row) is not True)
         more = f" and {len(here) - 1} equal" if len(here) > 1 else ""
         panel.annotate(
-            f"{here[0]['point']}{more}",
+            f"{shown['point']}{more}",
             (at_x, at_y),
             xytext=(6, 5),
             textcoords="offset points",

@@ -116,7 +116,8 @@ def _title(store: Store, axes: Sequence[Axis], rows: Sequence[Row], least: Mappi
     scenario, counted, work = about_of(store).scenario, fitting(store), work_of(store)
     marks = "red: the best of all" if maps == 1 else "orange: the best of a map; red: of all"
     marks += f" with the same {', '.join(work)}" if work else ""
-    lines = [f"{f'{short(scenario, 40)}: ' if scenario else ''}cycles ({marks}; hatched: infeasible)"]
+    hatched = "; hatched: infeasible" + "; crossed: failed" * any(row["status"] == "failed" for row in rows)
+    lines = [f"{f'{short(scenario, 40)}: ' if scenario else ''}cycles ({marks}{hatched})"]
     if not work:
         best = [row for row in rows if row["point"] in least]
         equal = f", and {len(best) - 1:,} equal" if len(best) > 1 else ""

@@ -8,6 +8,7 @@ from typing import Any
 
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
 
 from lstmsim.errors import InputError, Mistake
 from lstmsim.formats.files import whole_file
@@ -31,7 +32,7 @@ KINDS = ("heatmap", "utilization", "pareto")
 
 #: More curves than this nobody can tell apart by colour.
 _MOST_CURVES = 8
-#: Most sizes of arrays that are written out below the curves.
+#: Most sizes of arrays that are all written out below the curves; of more, powers of two are.
 _MOST_SIZES = 12
 
 
@@ -144,8 +145,9 @@ def _draw_utilization(figure: Figure, store: Store, axes: Sequence[Axis], rows: 
     panel.set_xscale("log", base=2)
     sizes = sorted({row[npe] for row in done})
     if len(sizes) <= _MOST_SIZES:
-        panel.set_xticks(sizes, [f"{each:,}" for each in sizes])
-        panel.minorticks_off()
+        panel.set_xticks(sizes)
+    panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    panel.minorticks_off()
     panel.set_ylim(0, 104)
     panel.set_xlabel("multipliers (NPE)")
     panel.set_ylabel("utilization (%)")

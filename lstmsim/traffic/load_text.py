@@ -37,15 +37,20 @@ def _load_line(serving: Serving) -> str:
     parts = [f"{name}{_where(load.cores.get(name, ()))} {each:.3g}" for name, each in load.parts.items()]
     if "saturated" in load.parts and load.measured:
         parts[-1] += f" (measured on {load.measured:,} requests at once)"
-    come = f"{load.rate_per_second:,.6g} requests/s come{' (estimated from the arrivals)' * load.estimated}"
+    come = f"{_rate(load.rate_per_second)} requests/s come{' (estimated from the arrivals)' * load.estimated}"
     more = f"; not counted: {', '.join(load.not_counted)}" if load.not_counted else ""
     if load.saturated_fcfs is not None:
         more += f"; first come first served it would be {load.saturated_fcfs:.3g} (measured)"
         more += ", this order may do more" if load.preemption is None else ", where no job stops another"
     return (
-        f"offered load {_offered(load)}: {', '.join(parts)}; {come}, at most {load.bound_per_second:,.6g} /s can be "
+        f"offered load {_offered(load)}: {', '.join(parts)}; {come}, at most {_rate(load.bound_per_second)} /s can be "
         f"served{' without preemption' * (load.preemption is not None)}{more}"
     )
+
+
+def _rate(value: float) -> str:
+    """A rate, with all digits before the point."""
+    return f"{value:,.0f}" if value >= 1e6 else f"{value:,.6g}"
 
 
 def _offered(load: Load) -> str:

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
+from lstmsim.metrics.figures_text import four_digits
 from lstmsim.traffic.latencies import Distribution
 from lstmsim.traffic.rates import Rates
 from lstmsim.traffic.result import Serving, Tenant
@@ -55,7 +56,7 @@ def tenant_lines(serving: Serving) -> list[str]:
             f"{each.requests:,}",
             f"{each.turned_away:,}",
             f"{each.misses:,}",
-            _NONE if each.slowdown is None else f"{each.slowdown:.4g}",
+            _NONE if each.slowdown is None else four_digits(each.slowdown),
         ]
         for each in tenants
     ]
@@ -79,7 +80,7 @@ def _rates(tenant: Tenant) -> list[str]:
     """The share in time, throughput and goodput, each with the half width of its interval in percent."""
     kept = tenant.attainment
     texts = [_NONE if kept is None else f"{100 * kept:.4g} %"]
-    texts += [f"{each:.4g}" for each in (tenant.throughput_per_second, tenant.goodput_per_second)]
+    texts += [four_digits(each) for each in (tenant.throughput_per_second, tenant.goodput_per_second)]
     if tenant.rates is None:
         return texts
     known = tenant.rates.attainment, tenant.rates.throughput, tenant.rates.goodput
@@ -116,7 +117,7 @@ def interval_texts(each: Interval, serving: Serving, verdict: str) -> tuple[str,
     >>> interval_texts(Interval(250.0), serving, "too few"), interval_texts(Interval(250.0), serving, "unstable")
     (('0.001', 'too few'), ('0.001', ''))
     """
-    value = f"{serving.ms(each.value):.4g}"
+    value = four_digits(serving.ms(each.value))
     if each.half_width is None:
         return value, "too few" if verdict in ("settled", "too few") else ""
     share = 100 * each.half_width / each.value if each.value else 0.0

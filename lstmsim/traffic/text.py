@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
+from lstmsim.metrics.figures_text import four_digits, two_digits
 from lstmsim.results import Forms
 from lstmsim.traffic.latencies import Distribution
 from lstmsim.traffic.load_text import load_json, load_lines
@@ -29,8 +30,8 @@ def serving_text(serving: Serving, *, tenants: bool = True) -> str:
     >>> from lstmsim.traffic.metrics import Collector
     >>> collector = Collector(250)
     >>> collector.add_many([0, 1], [0, 5], [0, 10], [10, 20])
-    >>> print(serving_text(collector.result()).splitlines()[1])
-    throughput 2.5e+07 /s (too few), goodput 2.5e+07 /s (too few), 0 of 2 late; threads taken 100.0 %
+    >>> serving_text(collector.result()).splitlines()[1][:67]
+    'throughput 25,000,000 /s (too few), goodput 25,000,000 /s (too few)'
     """
     served, good, kept, taken = _levels(serving)
     rates = f"throughput {served}, goodput {good}{_while(serving)}"
@@ -61,19 +62,23 @@ def _levels(serving: Serving) -> tuple[str, str, str, str]:
     """Throughput, goodput, the share in time and the threads taken, each with the half width of its interval."""
     few = " (too few)" * (serving.verdict in ("settled", "too few"))
 
-    def level(value: float, each: Interval | None, digits: str, unit: str, scale: float = 1.0) -> str:
+    def level(text: str, each: Interval | None, unit: str, scale: float = 1.0) -> str:
         if each is None or each.half_width is None:
-            return f"{scale * value:{digits}} {unit}{few}"
-        return f"{scale * value:{digits}} +- {scale * each.half_width:.2g} {unit}"
+            return f"{text} {unit}{few}"
+        return f"{text} +- {two_digits(scale * each.half_width)} {unit}"
 
     rates = serving.rates or Rates(Interval(0.0), Interval(0.0))
     kept = rates.attainment
-    share = "" if kept is None else f", in time {level(kept.value, kept, '.4g', '%', 100)} of those with a deadline"
+    share = (
+        ""
+        if kept is None
+        else f", in time {level(four_digits(100 * kept.value), kept, '%', 100)} of those with a deadline"
+    )
     return (
-        level(serving.throughput_per_second, rates.throughput, ".4g", "/s"),
-        level(serving.goodput_per_second, rates.goodput, ".4g", "/s"),
+        level(four_digits(serving.throughput_per_second), rates.throughput, "/s"),
+        level(four_digits(serving.goodput_per_second), rates.goodput, "/s"),
         share,
-        level(serving.utilization, rates.utilization, ".1f", "%", 100),
+        level(f"{100 * serving.utilization:.1f}", rates.utilization, "%", 100),
     )
 
 
@@ -108,13 +113,13 @@ def _away(serving: Serving) -> str:
 def _distribution(figures: Distribution, serving: Serving) -> str:
     named = {"mean": figures.mean, **{f"p{percent:g}": each for percent, each in figures.percentiles.items()}}
     parts = [f"{name} {_interval(each, serving)}" for name, each in named.items()]
-    return ", ".join([*parts, f"max {cycles_to_ms(figures.max, serving.frequency_mhz):.4g}"])
+    return ", ".join([*parts, f"max {four_digits(cycles_to_ms(figures.max, serving.frequency_mhz))}"])
 
 
 def _interval(each: Interval, serving: Serving) -> str:
-    value = f"{each.value / serving.frequency_mhz / 1000:.4g}"
+    value = four_digits(serving.ms(each.value))
     if each.half_width is not None:
-        return f"{value} +- {each.half_width / serving.frequency_mhz / 1000:.2g}"
+        return f"{value} +- {two_digits(serving.ms(each.half_width))}"
     # Where there is nothing to settle to, more requests would not help.
     return f"{value} (too few)" if serving.verdict in ("settled", "too few") else value
 

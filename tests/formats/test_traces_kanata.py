@@ -95,7 +95,7 @@ def test_every_step_is_a_row_with_its_stages(tmp_path, timeline):
     for each in operations:
         times = [time for stages in each.stages.values() for stage in stages for time in stage[:2]]
         assert (each.first, each.last) == (min(times), max(times))
-        detail = f"cycles {each.first} to {each.last - 1} ({each.last - each.first})"
+        detail = f"cycles {each.first:,} to {each.last:,} ({each.last - each.first:,})"
         assert each.detail == detail + (f"; this log: {timeline.shown_text}" if timeline.window else "")
         for stages in each.stages.values():
             assert all(one[1] <= other[0] for one, other in pairwise(stages))

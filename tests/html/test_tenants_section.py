@@ -38,6 +38,7 @@ def test_every_tenant_has_its_rows() -> None:
     assert attainment is not None
     assert f">{100 * attainment:.4g} %<" in content
     assert f"ANTT (the mean of the slowdowns) {served.antt:.4g}" in content
+    assert f">{served.tenants['a <b>'].throughput_per_second:,.0f}<" in content, "no rate is a power of ten"
 
 
 def test_the_page_has_them_once() -> None:

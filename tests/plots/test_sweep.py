@@ -13,6 +13,7 @@ from matplotlib.patches import Rectangle
 from lstmsim.errors import InputError
 from lstmsim.plots.heat_maps import MAX_PANELS
 from lstmsim.plots.sweep import plot
+from lstmsim.sweeps import evaluate
 from lstmsim.sweeps.run import run_sweep
 from lstmsim.sweeps.store import Store
 from tests.sweeps.specs import HIDDEN, SCENARIO, rows, spec
@@ -284,3 +285,42 @@ def test_equal_tables_give_equal_pictures_and_nothing_to_draw_is_said(tmp_path: 
         drawn(tmp_path / "c", {"ep": {**EP, "from": 100, "to": 200}})
     with pytest.raises(InputError, match="not a picture's name"):
         drawn(tmp_path / "a", axes, "a.gif")
+
+
+def test_of_points_at_one_place_one_that_fits_is_seen_and_numbered(tmp_path: Path) -> None:
+    axes = {"npe": {"path": "chip.cores.0.npe", "values": [2**17, 1024]}, "vp": {**VP, "values": [32]}}
+    # Multipliers that no tile uses take blocks and no cycles: both points lie at one place.
+    objectives = {"minimise": ["makespan_cycles", "pes_used"]}
+    run_sweep(spec(axes=axes, constraints=[], device="stratix-10-gx-2800", objectives=objectives), tmp_path, jobs=1)
+    assert [row["fits"] for row in rows(tmp_path)] == ["false", "true"]
+    with Store(tmp_path / "sweep.sqlite", create=False) as store:
+        panel = plot(store, kind="pareto").axes[0]
+    marks = [line for line in panel.get_lines() if line.get_linestyle() == "None" and len(line.get_xdata())]
+    assert len({(*line.get_xdata(), *line.get_ydata()) for line in marks}) == 1
+    assert sorted(marks, key=lambda line: line.get_zorder())[-1].get_markerfacecolor() != "#FFFFFF"
+    assert [text.get_text() for text in panel.texts] == ["1 and 1 equal"]
+
+
+def test_many_sizes_are_written_out_and_failed_points_have_a_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    simulate = evaluate._simulate
+
+    def failing(scenario: Any) -> Any:
+        if scenario.chip.cores[0].npe == 1536:
+            raise MemoryError
+        return simulate(scenario)
+
+    monkeypatch.setattr(evaluate, "_simulate", failing)
+    axes = {
+        "npe": {"path": "chip.cores.0.npe", "from": 512, "to": 8192, "step": 512},
+        "vp": {**VP, "values": [8, 16]},
+        "ep": {"path": "chip.cores.0.ep", "values": [4]},
+    }
+    run_sweep(spec(axes=axes, constraints=["npe < 8192"]), tmp_path, jobs=1)
+    with Store(tmp_path / "sweep.sqlite", create=False) as store:
+        use, maps = plot(store, kind="utilization"), plot(store, kind="heatmap")
+    use.canvas.draw()
+    written = [text.get_text() for text in use.axes[0].get_xticklabels()]
+    assert {"1,024", "2,048", "4,096"} <= set(written)
+    assert "hatched: infeasible; crossed: failed)" in maps.get_suptitle()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from itertools import count, product
+from itertools import count, product, repeat
 from string import ascii_lowercase
 
 __all__ = ["job_names", "tenant_names", "unique_names"]
@@ -30,15 +30,13 @@ def job_names(names: list[str], counts: list[int]) -> list[str]:
 def tenant_names(names: list[str]) -> list[str]:
     """Make tenants of the names of entries: equal names get a number each.
 
-    >>> tenant_names(["a", "b", "a"])
-    ['a #1', 'b', 'a #2']
+    >>> tenant_names(["a", "b", "a"]), tenant_names(["a", "a #1", "a"])
+    (['a #1', 'b', 'a #2'], ['a #2', 'a #1', 'a #3'])
     """
-    times, place = Counter(names), Counter[str]()
-    unique = []
-    for name in names:
-        place[name] += 1
-        unique.append(f"{name} #{place[name]}" if times[name] > 1 else name)
-    return unique
+    # A number that makes the name of another entry is left out: requests of two entries are never counted as one's.
+    times, taken = Counter(names), set(names)
+    numbers = {name: map("{} #{}".format, repeat(name), count(1)) for name in times}
+    return [next(each for each in numbers[name] if each not in taken) if times[name] > 1 else name for name in names]
 
 
 def unique_names(names: list[str]) -> list[str]:

@@ -142,6 +142,6 @@ def _labels(timeline: Timeline, pipeline: _Pipeline) -> list[str]:
     for number, ((job, layer, step), first, last) in enumerate(spans):
         places = [f"{word} {value}" for word, value in (("layer", layer), ("step", step)) if value >= 0]
         label = ", ".join([jobs[job], *places])
-        detail = f"cycles {first} to {last - 1} ({last - first}){cut}"
+        detail = f"cycles {first:,} to {last:,} ({last - first:,}){cut}"
         lines.append(f"I\t{number}\t{number}\t{job}\nL\t{number}\t0\t{label}\nL\t{number}\t1\t{detail}\n")
     return lines
