@@ -159,6 +159,8 @@ def _in_the_way(folder: str, real: str, name: str) -> Iterator[Mistake]:
         mode = os.lstat(path).st_mode
         if not (stat.S_ISREG(mode) if is_file else stat.S_ISDIR(mode)):
             text = f"is {_kind(mode)}, expected {'a file' if is_file else 'a folder'}"
+        elif not is_file and os.lstat(path).st_dev != os.lstat(real).st_dev:
+            text = "is on another disk than the folder, so files cannot move there whole"
         elif not is_file and not os.access(path, os.W_OK):
             text = "no permission to write into this folder"
         else:
@@ -201,7 +203,8 @@ def _list(real: str) -> dict[str, str]:
     if content is None or not lines:
         return {}
     pairs = [line.split("  ", 1) for line in lines if "  " in line]
-    known = {name: digest for digest, name in pairs if not os.path.isabs(name) and ".." not in name.split("/")}
+    # a name in another spelling, such as ./a.txt, would be a second name of the same file
+    known = {name: digest for digest, name in pairs if not {"", ".", ".."} & set(name.split("/"))}
     return {**known, LIST: _digest(content)}
 
 

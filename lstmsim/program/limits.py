@@ -64,6 +64,7 @@ def check_limits(flat: FlatProgram) -> None:
     _between(flat, "operations", "work", 0, _CYCLES // np.maximum(count, 1))
     operations = flat.column("bodies", "operations")[flat.column("phases", "body")]
     _between(flat, "phases", "repeat", 1, _CYCLES // np.maximum(operations, 1))
+    _between(flat, "phases", "gates", 0, _CYCLES // flat.column("phases", "repeat"))
     contexts, units = (flat.column("cores", name) for name in ("contexts", "units"))
     _sum("contexts", contexts, contexts * units)
     ways = flat.column("units", "ways")

@@ -161,6 +161,14 @@ def test_both_engines_judge_changed_programs_alike() -> None:
     assert min(verdicts.values()) > 10
 
 
+def test_the_limit_of_gates_needs_no_core(monkeypatch: pytest.MonkeyPatch) -> None:
+    flat = changed("phases", 0, "gates", 2**60)
+    told = judged(flat, "fast")
+    assert "table phases, row 0: gates is 1152921504606846976, not 0 to" in str(told)
+    monkeypatch.setattr(library, "absence", lambda: "it was not built")
+    assert judged(flat, "reference") == told
+
+
 def test_both_engines_end_at_the_last_cycle() -> None:
     long = Phase(Body((Operation(0, cycles=2**50, result_cycles=2**50),)), 2**10)
     task = Task("long", ((0, (long,)),), (), (0,))

@@ -176,3 +176,26 @@ def test_an_input_is_not_replaced() -> None:
         with pytest.raises(InputError, match="is also the input"):
             write_folder("out", {"a.txt": "2", "b.txt": "3"}, replace=True)
         assert contents("out") == {"a.txt": "1", "b.txt": "input"}
+
+
+def test_a_list_with_other_spellings_of_a_name_removes_nothing() -> None:
+    write_folder("out", {"a.txt": "1", "b/c.txt": "2"})
+    own = Path("out", LIST).read_text()
+    other = own.replace("  a.txt", "  ./a.txt").replace("  b/c.txt", "  b//./c.txt")
+    Path("out", LIST).write_text(own + other)
+    assert write_folder("out", {"a.txt": "1", "b/c.txt": "2"}).removed == ()
+    assert contents("out") == {"a.txt": "1", "b/c.txt": "2"}
+
+
+def test_a_folder_of_another_disk_is_refused_before_anything_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    write_folder("out", {"a.txt": "1", "b/c.txt": "2"})
+    true = os.lstat
+
+    def elsewhere(path: str) -> os.stat_result:
+        found = true(path)
+        return os.stat_result([*found[:2], found.st_dev + 1, *found[3:]]) if path.endswith("/b") else found
+
+    monkeypatch.setattr(folders.os, "lstat", elsewhere)
+    with pytest.raises(InputError, match=r"^out/b: is on another disk than the folder"):
+        write_folder("out", {"a.txt": "3", "b/c.txt": "4"})
+    assert contents("out") == {"a.txt": "1", "b/c.txt": "2"}

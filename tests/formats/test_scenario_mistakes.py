@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from lstmsim.errors import InputError
+from lstmsim.errors import MAX_MISTAKES, InputError
 from lstmsim.formats.scenario.scenario_file import (
     load_chip,
     load_model,
@@ -311,3 +311,14 @@ def test_an_override_that_makes_an_old_number_wrong_is_blamed():
 
 def test_paths_may_be_path_objects(folder):
     assert str(Path("x.yaml")) in mistakes(Path("x.yaml"))[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "chip: column-npu-64k\njobs:\n" + "".join(f"  - {{model: nosuch{n}}}\n" for n in range(150)),
+        "chip: column-npu-64k\njobs: [" + "1, " * 150 + "]\n",
+    ],
+)
+def test_a_file_is_read_up_to_its_hundredth_mistake(folder, text):
+    assert len(told(folder, text)) == MAX_MISTAKES

@@ -88,7 +88,11 @@ class Document:
 
         `InputError` with all of them where there are many: a file with a hundred mistakes is of another kind.
         """
-        self.mistakes.append(Mistake(self.place(path, key=key), sentence))
+        self.note(Mistake(self.place(path, key=key), sentence))
+
+    def note(self, mistake: Mistake) -> None:
+        """Note a mistake whose place is known; `InputError` as of `blame`."""
+        self.mistakes.append(mistake)
         if len(self.mistakes) >= MAX_MISTAKES:
             raise InputError(self.told())
 
