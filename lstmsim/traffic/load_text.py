@@ -81,17 +81,20 @@ def _missing(serving: Serving) -> str:
         return f"; {load.unsure if load is not None and load.unsure else cut}"
     if load is not None and load.offered < 1 and serving.verdict == "unstable":
         return "; the offered load does not explain it, but the latencies of this run rise all the time"
+    excess = ""
     if load is not None and load.offered >= 1 and load.bounded:
-        return "; more come than can be served, but what goes on coming and is never turned away is no more than that"
+        excess = "; more come than can be served, but what goes on coming and is never turned away is no more than that"
     clients = any(each.clients for each in serving.tenants.values())
-    relaxation = serving.relaxation if clients else None if load is None else load.relaxation
+    relaxation = serving.relaxation if clients or load is not None else None
     if serving.verdict != "too few" or relaxation is None or relaxation == inf:
-        return ""
-    needed = MEAN_UNITS * relaxation / 0.9
-    if serving.requests >= needed:
-        return "; its latencies vary more than the load explains"
+        return excess
+    # only those that are served tell
+    came = serving.requests + serving.turned_away
+    needed = MEAN_UNITS * relaxation * came / serving.requests / 0.9
+    if came >= needed:
+        return f"{excess}; its latencies vary more than the load explains"
     where = "with these clients" if clients else "at this load"
-    return f"; {where} that takes about {_round_up(needed):,}"
+    return f"{excess}; {where} that takes about {_round_up(needed):,}"
 
 
 def _round_up(number: float) -> int:

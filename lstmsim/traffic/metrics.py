@@ -22,7 +22,7 @@ from lstmsim.traffic.latencies import KEPT, PERCENTILES, Distribution, Series, s
 from lstmsim.traffic.load import Load, Round, Traffic, relaxation_of, verdict_of
 from lstmsim.traffic.past import Past
 from lstmsim.traffic.population import Population
-from lstmsim.traffic.rates import Rates, Span, level_interval, relaxation_in
+from lstmsim.traffic.rates import Rates, Span, level_interval, relaxation_in, unless_sure
 from lstmsim.traffic.result import ClosedWindow, Entry, Little, Serving, Tenant
 from lstmsim.traffic.sharing import Coarse, Sharing
 from lstmsim.traffic.statistics import Warmup, warmup_of
@@ -269,7 +269,9 @@ class Collector:
         """What all tenants together did per unit of time; `latency`: None where it is not known how long that takes."""
         windows = self._past.population.windows[:-1]
         parts = [each.taken / self.servers for each in windows]
-        utilization = level_interval(taken, parts, 1.0, self._requests, relaxation_in(latency))
+        relaxation = relaxation_in(latency)
+        plain = level_interval(taken, parts, 1.0, self._requests, relaxation)
+        utilization = unless_sure(plain, self._requests, relaxation)
         return replace(self._accounts.rates(self._span, latency), utilization=utilization)
 
     def _relaxation(self, traffic: Traffic, taken: float) -> float | None:

@@ -19,7 +19,7 @@ from lstmsim.traffic.judging import wilson
 from lstmsim.traffic.latencies import Distribution
 from lstmsim.traffic.statistics import Interval, batch_interval
 
-__all__ = ["Rates", "Span", "Tally", "level_interval", "rates_of", "relaxation_in", "share_interval"]
+__all__ = ["Rates", "Span", "Tally", "level_interval", "rates_of", "relaxation_in", "share_interval", "unless_sure"]
 
 Ints = NDArray[np.int64]
 
@@ -77,6 +77,7 @@ class Tally:
     """Counts what happens in equal times.
 
     origin: the cycle at which the first of them begins.
+    last: the last cycle in which a request left.
 
     >>> tally = Tally(origin=0)
     >>> tally.add(np.array([3, 70]), np.array([[1, 1], [1, 0], [1, 1], [1, 0]], dtype=bool))
@@ -85,7 +86,7 @@ class Tally:
     """
 
     def __init__(self, origin: int) -> None:
-        self.origin, self.width = origin, 1
+        self.origin, self.width, self.last = origin, 1, origin
         self.counts: Ints = np.zeros((4, TIMES), dtype=np.int64)
 
     def add(self, finishes: Ints, marks: NDArray[np.bool_]) -> None:
@@ -96,6 +97,7 @@ class Tally:
         """
         while int(finishes.max()) - self.origin >= self.width * TIMES:
             self._widen()
+        self.last = max(self.last, int(finishes.max()))
         place = (finishes - self.origin) // self.width
         for counts, mark in zip(self.counts, marks, strict=True):
             counts += np.bincount(place[mark], minlength=TIMES)
@@ -114,6 +116,7 @@ class Tally:
         while finer.width < self.width:
             finer._widen()
         self.counts = self.counts + finer.counts
+        self.last = max(self.last, other.last)
 
     def whole(self, start: int, end: int) -> Ints:
         """Give the counts of those times that lie between two cycles as a whole, shape [4, times]."""
@@ -159,7 +162,13 @@ def rates_of(tally: Tally, span: Span, values: tuple[float, float, float | None]
         if skew and attainment.half_width is not None and goodput.half_width is not None:
             # what is too skew as a share is too skew as a rate
             goodput = replace(goodput, half_width=max(goodput.half_width, values[0] * attainment.half_width))
-    return Rates(throughput, goodput, attainment)
+    return Rates(_unless_over(throughput, tally, span), _unless_over(goodput, tally, span), attainment)
+
+
+def _unless_over(level: Interval, tally: Tally, span: Span) -> Interval:
+    """The interval of a rate, or none where these requests are over so long before the run that its mean tells less."""
+    over = max(0, span.end - tally.last) / max(1, span.end - span.start) * level.value
+    return replace(level, half_width=None) if (level.half_width or inf) < over else level
 
 
 def level_interval(value: float, counts: ArrayLike, per: float, requests: int, units: float) -> Interval:
@@ -206,6 +215,25 @@ def share_interval(part: ArrayLike, whole: ArrayLike, units: float) -> Interval:
     plain = batch_interval(value, (value + (parts - value * wholes) / wholes.mean()).tolist())
     half = max(widened(plain, requests / sums.shape[1], units), sqrt(value * (1 - value) / requests))
     return unless_alike(plain, half)
+
+
+def unless_sure(taken: Interval, requests: int, units: float) -> Interval:
+    """Give the interval of the share of time in which threads are taken, as wide as Wilson's where they hardly idle.
+
+    So near to 1 fewer than `EXCURSIONS` independent idle times are to be expected: batches without one are all alike.
+
+    taken: the share with its t interval.
+    requests, units: as in `level_interval`.
+
+    >>> unless_sure(Interval(1.0, 0.0, 10), 1000, 5.0).half_width
+    0.036...
+    >>> unless_sure(Interval(0.5, 0.01, 10), 1000, 5.0).half_width
+    0.01
+    """
+    if taken.half_width is None or taken.value < 0.5 or not _skew(taken.value, requests, units):
+        return taken
+    low, high = wilson(taken.value, requests / (2 * units))
+    return replace(taken, half_width=max(taken.half_width, high - taken.value, taken.value - low))
 
 
 def _skew(share: float, requests: int, units: float) -> bool:

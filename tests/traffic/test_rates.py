@@ -11,7 +11,7 @@ from lstmsim.api.run import run, serving
 from lstmsim.traffic.load import Load, Traffic
 from lstmsim.traffic.metrics import Collector
 from lstmsim.traffic.queueing import md1n_throughput
-from lstmsim.traffic.rates import Rates, Tally, share_interval
+from lstmsim.traffic.rates import Rates, Span, Tally, rates_of, share_interval
 
 SERVICE = 1000
 LOAD = 0.6
@@ -129,3 +129,16 @@ def test_where_an_entry_ends_early_no_rate_is_a_level() -> None:
     assert alone.rates is not None
     assert made.rates.throughput.half_width is None
     assert alone.rates.throughput.half_width is not None
+
+
+def test_a_rate_has_none_where_the_run_goes_on_long_after_the_last_of_its_requests() -> None:
+    finishes = np.sort(np.random.default_rng(1).integers(0, 64_000, 6400))
+    tally = Tally(origin=0)
+    tally.add(finishes, np.ones((4, 6400), dtype=np.bool_))
+    told = {}
+    for end in (64_000, 80_000):
+        value = 6400 / end * 1e5
+        told[end] = rates_of(tally, Span(0, end, 0.1), (value, value, None), relaxation=2.0)
+    assert told[64_000].throughput.holds(1e4)
+    assert told[80_000].throughput.half_width is None
+    assert told[80_000].goodput.half_width is None

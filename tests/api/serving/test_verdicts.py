@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -107,3 +108,28 @@ def test_streams_of_almost_one_rate_remember_how_they_lie() -> None:
     load = traffic_of(load_scenario({"chip": chip(), "jobs": twice})).load
     assert load is not None
     assert load.relaxation == 1.0
+
+
+@pytest.mark.parametrize(("load", "limit"), [(0.7, 1), (0.95, 2), (1.0, 1), (1.5, 1), (2.5, 3)])
+def test_the_number_that_it_takes_is_enough_or_the_run_says_what_else_is_wrong(load: float, limit: int) -> None:
+    asked, told = [60], ""
+    for _ in range(3):
+        served = lstmsim.serve({"chip": chip(), "jobs": [job(load, queue_limit=limit)]}, requests=asked[-1])
+        told = " ".join(next(each for each in served.to_text().split("\n\n") if "verdict:" in each).split())
+        number = re.search(r"takes about ([\d,]+)", told)
+        if number is None:
+            break
+        asked.append(int(number[1].replace(",", "")))
+    assert len(asked) > 1, told
+    assert asked == sorted(set(asked)), told
+    assert "verdict: settled" in told
+
+
+def test_a_machine_that_hardly_idles_is_not_said_to_be_taken_for_certain() -> None:
+    truth = 1 - 1e-5  # where so much is turned away, no run of this length is likely to show an idle cycle
+    for seed in range(4):
+        arrival = {"kind": "poisson", "rate_per_second": 1.5 * MOST, "seed": seed}
+        rates = served([job(0, arrival=arrival, queue_limit=10)], requests=1500).rates
+        assert rates is not None
+        assert rates.utilization is not None
+        assert rates.utilization.holds(truth)
