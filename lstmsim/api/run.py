@@ -333,14 +333,16 @@ def _explained_part(result: Run) -> tuple[Run, Window | None]:
         return result, None
     jobs = result.scenario.jobs
     if arriving(jobs) == "open":
-        _refuse_explaining(result, "explain fewer requests, by `count` or `until`")
+        fewer = "fewer entries of `jobs`, or a lower `count` or `until` of those that have one"
+        _refuse_explaining(result, f"explain fewer requests ({fewer}), or requests of fewer `steps`")
     longest = max(job.steps for job in jobs)
+    alike = min(job.steps for job in jobs) == longest
     steps = min(longest, max(_WINDOW_STEPS, longest * _WINDOW_OPERATIONS // result.operations) + 1)
     while steps > 1:
         steps -= 1
         part = _first_steps(result, steps)
         if part.operations <= most:
-            return part, Window(steps, longest, result.totals.makespan_cycles, result.operations, most)
+            return part, Window(steps, longest, result.totals.makespan_cycles, result.operations, most, alike)
         steps = min(steps, steps * most // part.operations + 1)
     _refuse_explaining(result, "one time step alone is too long as well: explain fewer jobs, or a smaller model")
 

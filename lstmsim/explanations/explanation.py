@@ -34,6 +34,7 @@ class Window:
     whole_steps: most steps that a job of the whole run has.
     whole_cycles: makespan of the whole run.
     whole_operations, most_operations: operations of the whole run, and how many can be recorded.
+    alike: whether all jobs have that many steps, so that cycles a step of the window and of the whole can be compared.
     """
 
     steps: int
@@ -41,6 +42,7 @@ class Window:
     whole_cycles: int
     whole_operations: int
     most_operations: int
+    alike: bool
 
 
 @dataclass(frozen=True)

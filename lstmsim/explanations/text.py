@@ -69,11 +69,12 @@ def _window(explanation: Explanation, window: Window) -> str:
     """Which part of a run is explained, and how its cycles compare with those of the whole."""
     steps = "time step" if window.steps == 1 else f"{window.steps:,} time steps"
     cold = ", so nothing was used before" if window.steps == 1 else ""
-    each = explanation.makespan_cycles / window.steps, window.whole_cycles / window.whole_steps
+    counts = (explanation.makespan_cycles, window.steps), (window.whole_cycles, window.whole_steps)
+    each = [f" ({cycles / number:,.0f} a step)" if window.alike else "" for cycles, number in counts]
     return (
         f"A WINDOW IS EXPLAINED, not the whole run: the first {steps} of at most {window.whole_steps:,} of each job, "
-        f"simulated alone{cold}. All figures below are those of the window: {explanation.makespan_cycles:,} cycles "
-        f"({each[0]:,.0f} a step); the whole run takes {window.whole_cycles:,} ({each[1]:,.0f} a step). A trace of its "
+        f"simulated alone{cold}. All figures below are those of the window: {explanation.makespan_cycles:,} "
+        f"cycles{each[0]}; the whole run takes {window.whole_cycles:,}{each[1]}. A trace of its "
         f"{window.whole_operations:,} operations is too long to keep, at most {window.most_operations:,} are recorded."
     )
 

@@ -35,7 +35,8 @@ def test_a_long_run_is_explained_by_its_first_steps(monkeypatch: pytest.MonkeyPa
     assert said.startswith(
         f"A WINDOW IS EXPLAINED, not the whole run: the first {window.steps} time steps of at most 20"
     )
-    assert f"the whole run takes {whole.report.makespan_cycles:,}" in said
+    assert f"the whole run takes {whole.report.makespan_cycles:,}. A trace" in said
+    assert "a step)" not in said, "the window's shorter job has another share of all steps than the whole's"
     assert explanation.to_dict()["window"]["steps"] == window.steps
 
 
@@ -45,6 +46,8 @@ def test_a_window_has_fewer_steps_than_wanted_where_these_are_too_long(monkeypat
     explanation = lstmsim.explain(whole)
     assert explanation.window is not None
     assert explanation.window.steps == 1
+    each = explanation.makespan_cycles, whole.report.makespan_cycles / 2
+    assert [f"({cycles:,.0f} a step)" in " ".join(explanation.to_text().split()) for cycles in each] == [True, True]
     assert "the first time step of at most 2 of each job, simulated alone, so nothing was used before" in " ".join(
         explanation.to_text().split()
     )
@@ -55,7 +58,7 @@ def test_a_window_has_fewer_steps_than_wanted_where_these_are_too_long(monkeypat
     [
         (
             (JOB, {**JOB, "arrival": 5}),
-            "explain: needs a trace, .* recorded; explain fewer requests, by `count` or `until`",
+            r"explain: needs a trace, .* recorded; explain fewer requests \(fewer entries of .*, or requests of fewer `steps`",
         ),
         ((JOB,), "one time step alone is too long as well: explain fewer jobs, or a smaller model"),
     ],
