@@ -11,7 +11,7 @@ from lstmsim import engines, targets
 from lstmsim.comparison.as_it_can import as_it_can
 from lstmsim.comparison.first_step import begins_cold, first_cycles, wanted
 from lstmsim.comparison.latencies import Latencies, latencies, sooner
-from lstmsim.comparison.printed import peak_tops, published_columns, stands_for
+from lstmsim.comparison.printed import changed_keys, peak_tops, published_columns, stands_for
 from lstmsim.comparison.result import Comparison, Entry, Machine, Workload
 from lstmsim.comparison.rooms import Room, rooms
 from lstmsim.errors import InputError, Mistake
@@ -176,7 +176,7 @@ def _unique(names: Sequence[str]) -> list[str]:
 def _machine(name: str, chip: Chip, designs: Sequence[Machine]) -> Machine:
     pes = sum(core.peak for core in chip.core_figures)
     part, peak = chip.core_figures[0].unit.part, peak_tops(pes, chip.frequency_mhz)
-    size = target_of(chip.kind).element_bytes(chip)
+    size, design = target_of(chip.kind).element_bytes(chip), stands_for(chip.name, designs)
     return Machine(
         name,
         False,
@@ -186,7 +186,8 @@ def _machine(name: str, chip: Chip, designs: Sequence[Machine]) -> Machine:
         part=part,
         begins_cold=begins_cold(chip),
         precision="the same cycles in any precision" if size is None else f"elements of {size} bytes",
-        stands_for=stands_for(chip.name, designs),
+        stands_for=design,
+        changed=changed_keys(chip) if design else (),
     )
 
 

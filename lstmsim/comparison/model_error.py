@@ -54,6 +54,8 @@ class ModelError:
         parts = [f"in {self.chip.precision}, published in {self.design.precision}"] if wide else []
         if self.design.frequency_mhz is not None and not same:
             parts.append(f"at {self.chip.frequency_mhz:g} MHz, published at {self.design.frequency_mhz:g} MHz")
+        if self.chip.changed:
+            parts.append(f"with other {', '.join(self.chip.changed)} than the preset has")
         hint = f"; `element_bytes: {size}` of the chip is {self.design.precision}" if wide and parts else ""
         return f"; simulated {'; simulated '.join(parts)}{hint}" if parts else ""
 

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 
 from lstmsim.comparison.result import Entry, Machine
+from lstmsim.formats.scenario.scenario_file import load_chip
 from lstmsim.formats.tables.published import Hardware, Measurement, hardware
 from lstmsim.units import tops
-from lstmsim.workload.scenario import Job
+from lstmsim.workload.scenario import Chip, Job
 
-__all__ = ["peak_tops", "published_columns", "stands_for"]
+__all__ = ["changed_keys", "peak_tops", "published_columns", "stands_for"]
+
+#: Keys that are told of every machine.
+_TOLD = ("name", "frequency_mhz", "element_bytes")
 
 
 def peak_tops(pes: int | None, frequency_mhz: float | None) -> float | None:
@@ -61,6 +66,20 @@ def stands_for(chip: str, designs: Sequence[Machine]) -> str:
     """
     named: Mapping[str, str] = {each.preset: each.design for each in hardware() if each.preset} if designs else {}
     return named[chip] if named.get(chip) in {each.name for each in designs} else ""
+
+
+def changed_keys(chip: Chip) -> tuple[str, ...]:
+    """The keys in which a chip differs from the preset of its name, those of clock and precision left out.
+
+    >>> from dataclasses import replace
+    >>> changed_keys(replace(load_chip("v100"), partitions=2, element_bytes=2))
+    ('partitions',)
+    """
+    preset = load_chip(chip.name)
+    if type(preset) is not type(chip):
+        return ("kind",)
+    names = [each.name for each in fields(preset) if each.name not in _TOLD]
+    return tuple(name for name in names if getattr(chip, name) != getattr(preset, name))
 
 
 def _is_of(row: Measurement, jobs: Sequence[Job]) -> bool:

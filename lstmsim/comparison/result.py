@@ -43,6 +43,7 @@ class Machine:
     begins_cold: whether the first time step of a job loads weights that later steps have near.
     precision: of a published machine as its source words it; of a simulated one the elements that are timed.
     stands_for: name of the published machine that a simulated chip describes; empty: of none here.
+    changed: keys in which such a chip differs from its preset, those of clock and precision left out.
     """
 
     name: str
@@ -55,6 +56,7 @@ class Machine:
     begins_cold: bool = False
     precision: str = ""
     stands_for: str = ""
+    changed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

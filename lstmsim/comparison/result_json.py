@@ -37,6 +37,7 @@ def comparison_json(comparison: Comparison) -> dict[str, Any]:
             "peak_tops": each.peak_tops,
             "precision": each.precision,
             "stands_for": each.stands_for,
+            "changed": list(each.changed),
             "source": each.source,
             "begins_cold": each.begins_cold,
             "mean_speedup": comparison.mean_speedup(column),

@@ -351,6 +351,24 @@ def test_a_dense_product_that_leaves_something_out_is_not_called_faster() -> Non
     assert "all M x N products" in said["headline"]
 
 
+def test_dense_is_faster_than_what_was_simulated_and_a_search_may_turn_it() -> None:
+    options = ("sparse", "d.mtx", "--columns", "8", "--chip", "edge", "--json", "-")
+    write_matrix("d.mtx", drawn_matrix(32, 32, 400, 1))
+    said = json.loads(call(*options).stdout)["headline"]
+    assert said.startswith("dense is faster here: ")
+    assert "; sparse in settings that were not simulated may be faster: --best simulates some hundred" in said
+    found = json.loads(call(*options, "--best").stdout)["headline"]
+    assert found.startswith("sparse is faster here: ")
+    assert "not simulated" not in found
+
+
 def test_a_product_alone_says_that_nothing_stands_beside_it() -> None:
     said = json.loads(call("sparse", "a.mtx", "--chip", "edge", "--no-baselines", "--json", "-").stdout)["headline"]
     assert said.endswith("nothing stands beside it")
+
+
+def test_the_fastest_of_a_search_is_called_the_fastest_of_those_that_were_simulated() -> None:
+    options = ("--kernel", "spmv", "--best", "--set", "v=1", "--set", "warps=4", "--set", "order=plain")
+    said = json.loads(call("sparse", "a.mtx", *options, "--chip", "edge", "--no-baselines", "--json", "-").stdout)
+    simulated = [each for each in said["search"]["tried"] if each["span_cycles"] is not None]
+    assert f"cycles without launches, in the fastest of {len(simulated)} settings simulated; " in said["headline"]

@@ -60,6 +60,15 @@ def test_with_elements_of_its_precision_only_the_clock_differs() -> None:
     assert "simulated at 1530 MHz, published at 1380 MHz" in text
 
 
+def test_a_changed_preset_says_what_it_has_other_than_the_machine_that_it_is_named_after() -> None:
+    fewer = load_scenario({"chip": "v100", "jobs": [JOB]}, ["chip.partitions=2", "chip.launch=100"]).chip
+    comparison = compared(fewer)
+    sentence = "published at 1380 MHz; simulated with other partitions, launch than the preset has;"
+    assert sentence in words(comparison_text(comparison))
+    assert comparison_json(comparison)["machines"][0]["changed"] == ["partitions", "launch"]
+    assert "than the preset has" not in words(comparison_text(compared()))
+
+
 def test_a_chip_that_describes_none_of_the_published_machines_has_no_error() -> None:
     comparison = compared(load_chip("column-npu-16k"), load_chip("brainwave-s10"))
     assert comparison_json(comparison)["model_errors"] == []

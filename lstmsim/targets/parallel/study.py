@@ -17,7 +17,7 @@ from lstmsim.targets.parallel.memory.traffic import priced
 from lstmsim.targets.parallel.methods import CONVERT, METHODS, Method
 from lstmsim.targets.parallel.metrics import Traffic, traffic_of
 from lstmsim.targets.parallel.settings import settings_of
-from lstmsim.targets.parallel.words import NOT_MODELLED
+from lstmsim.targets.parallel.words import HALVES, NOT_MODELLED
 from lstmsim.targets.sparse import ArrayLoads, KernelSpan, Settings, SparseFigures, SparseTask, SparseWork, Variant
 
 __all__ = ["PRODUCTS", "Products"]
@@ -90,7 +90,8 @@ class Products:
         lowered = program_of_kernels(device, kernels, f"{task.kernel} {task.method}")
         shown = {each.name: getattr(options, each.name) for each in fields(options)}
         own = _Own(made, shown, method.by_rule(task.options), lowered, traffic_of(made.run, kernels))
-        return SparseWork(lowered.flat, lowered.names, made.result, own, _remarks(shown, device.warp))
+        remarks = () if device.element_bytes == 4 else (HALVES, "the result is computed in the type of its operands")
+        return SparseWork(lowered.flat, lowered.names, made.result, own, (*_remarks(shown, device.warp), *remarks))
 
     def figures(self, chip: ParallelDevice, task: SparseTask, work: SparseWork, totals: Totals) -> SparseFigures:
         """What the run of a program came to."""

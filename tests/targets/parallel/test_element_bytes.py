@@ -9,6 +9,7 @@ import pytest
 
 import lstmsim
 from lstmsim.errors import InputError
+from lstmsim.sparse.drawn import drawn_matrix
 from lstmsim.targets.parallel.device import Device, ParallelCore, ParallelDevice
 from lstmsim.targets.parallel.kernel import CLASS, Run
 from lstmsim.targets.parallel.kernels.dense.gemm import gemm
@@ -92,6 +93,13 @@ def test_both_engines_agree_on_jobs_that_are_sooner_with_2_bytes(cell: str, batc
 def test_it_is_said_what_2_bytes_leave_out() -> None:
     said = ["no tensor cores" in "; ".join(lstmsim.simulate(scenario(each, "lstm", 1)).remarks) for each in (4, 2)]
     assert said == [False, True]
+    matrix = drawn_matrix(9, 30, 200, 3)
+    sizes = [[f"element_bytes={each}"] for each in (4, 2)]
+    products = [
+        lstmsim.run_sparse(matrix, "spmv", method="dense", chip="edge", chip_overrides=each, baselines=False)
+        for each in sizes
+    ]
+    assert ["no tensor cores" in " ".join(each.to_text().split()) for each in products] == [False, True]
 
 
 def test_what_reads_4_bytes_alone_is_refused_in_a_sentence() -> None:
