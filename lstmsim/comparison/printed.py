@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from typing import Any
 
 from lstmsim.comparison.result import Entry, Machine
 from lstmsim.formats.scenario.scenario_file import load_chip
@@ -78,7 +79,8 @@ def changed_keys(chip: Chip) -> tuple[str, ...]:
     preset = load_chip(chip.name)
     if type(preset) is not type(chip):
         return ("kind",)
-    names = [each.name for each in fields(preset) if each.name not in _TOLD]
+    description: Any = type(preset)
+    names = [each.name for each in fields(description) if each.name not in _TOLD]
     return tuple(name for name in names if getattr(chip, name) != getattr(preset, name))
 
 
