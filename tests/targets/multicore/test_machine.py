@@ -99,13 +99,14 @@ def test_texts_speak_of_cores_and_lanes(ran: lstmsim.Run) -> None:
     text = ran.report.to_text()
     for word in ("FMA lane-cycles", "threads wait for others at a barrier", "macs  lanes"):
         assert word in text
-    explained = lstmsim.explain(lstmsim.run(scenario({**JOB, "count": 2}))).to_text()
+    explanation = lstmsim.explain(lstmsim.run(scenario({**JOB, "count": 2})))
+    assert "the unit that counts the threads" in str(explanation.to_dict()["glossary"])
+    explained = explanation.to_text()
     for word in (
         "threads halved",
         "threads 2 -> 1",
         "core busy",
         "barrier pipeline",
-        "the unit that counts the threads",
     ):
         assert word in explained
     for each in (text, explained):
