@@ -117,7 +117,7 @@ def _phase(core: RowCore, block: Block, number: int, earlier: Earlier, kind: tup
         gap = timer.trailing[UNITS.index(name)] if name in UNITS else 0
         one = _Earlier(number, block, written, gap)
         earlier[name] = earlier[name].and_then(one) if name in earlier else _Writers(one, {_kind(block): one})
-    # As rows a body takes a third of the memory, and no engine looks at its operations.
+    # As rows a body takes less than half the memory, and no engine looks at its operations.
     body = Body.of_rows(rows_of(operations), [_name(each.label, each.place) for each in operations])
     return Phase(body, block.repeat, block.mirrored, block.first_step)
 
