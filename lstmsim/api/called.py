@@ -94,7 +94,7 @@ def _is(value: Any, hint: Any) -> bool:
     if hint in (int, float):
         return isinstance(value, Integral if hint is int else Real) and not isinstance(value, bool)
     kind = origin or hint
-    if not isinstance(kind, type):
+    if hint is Any or not isinstance(kind, type):
         return True
     if _is_list(kind):
         entries = not isinstance(value, str | bytes | Mapping) and isinstance(value, list | tuple | kind)

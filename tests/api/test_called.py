@@ -26,6 +26,12 @@ ARRAY = "got a value of type 'ndarray'"
             "each: must be True or False, got a value of type 'ndarray'",
         ),
         ("run_gemm", [], {"batch": np.zeros(3)}, f"batch: must be a whole number, {ARRAY}"),
+        (
+            "run_gemm_threads",
+            [1, 64, 32],
+            {"threads": np.array([1, 2]), "chip": "xeon-gold-5122"},
+            f"threads: must be a list, {ARRAY}",
+        ),
         ("validate", [], {"engine": None}, "engine: must be text, got nothing"),
         ("plot_blocks", [None], {}, "report: must be a SparseReport, got nothing"),
         ("import_model", [None], {}, "file: must be text or a path, got nothing"),
