@@ -16,15 +16,15 @@ from typing import Any
 from measures import cpu_seconds, table
 
 from lstmsim import engines, load_chip
-from lstmsim.fusion.baselines import kernels_of
-from lstmsim.fusion.library import named_graph
-from lstmsim.fusion.plan import MODES
-from lstmsim.fusion.planner import planned
+from lstmsim.machines.parallel.fused.study import FUSED
+from lstmsim.machines.parallel.fused.writing import fused_run
+from lstmsim.machines.parallel.lowering.program import program_of_kernels
+from lstmsim.machines.parallel.memory.traffic import priced
+from lstmsim.model.fusion.baselines import kernels_of
+from lstmsim.model.fusion.library import named_graph
+from lstmsim.model.fusion.plan import MODES
+from lstmsim.model.fusion.planner import planned
 from lstmsim.program.unflatten import tabled
-from lstmsim.targets.parallel.fused.study import FUSED
-from lstmsim.targets.parallel.fused.writing import fused_run
-from lstmsim.targets.parallel.lowering.program import program_of_kernels
-from lstmsim.targets.parallel.memory.traffic import priced
 
 __all__ = ["BOTH_HEAD", "FUSION_HEAD", "FUSION_NOTE", "both_rows", "fusion_rows"]
 

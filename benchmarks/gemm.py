@@ -13,17 +13,17 @@ from typing import Any
 from measures import Cost, cpu_seconds, new_process, table
 
 from lstmsim import engines, load_chip, run_gemm, simulate
-from lstmsim.targets.division import Division, Product
-from lstmsim.targets.gemm import GemmTask
-from lstmsim.targets.multicore.execution.steps import steps_of
-from lstmsim.targets.multicore.execution.traced import in_rounds
-from lstmsim.targets.multicore.lines.caches import Caches
-from lstmsim.targets.multicore.lines.native import NativeCaches
-from lstmsim.targets.multicore.lines.plain import PlainCaches
-from lstmsim.targets.multicore.lines.space import Space, operands
-from lstmsim.targets.multicore.lines.types import COLUMNS
-from lstmsim.targets.multicore.lines.walk import runs_of
-from lstmsim.targets.multicore.study import THREADS
+from lstmsim.machines.division import Division, Product
+from lstmsim.machines.gemm import GemmTask
+from lstmsim.machines.multicore.execution.steps import steps_of
+from lstmsim.machines.multicore.execution.traced import in_rounds
+from lstmsim.machines.multicore.lines.caches import Caches
+from lstmsim.machines.multicore.lines.native import NativeCaches
+from lstmsim.machines.multicore.lines.plain import PlainCaches
+from lstmsim.machines.multicore.lines.space import Space, operands
+from lstmsim.machines.multicore.lines.types import COLUMNS
+from lstmsim.machines.multicore.lines.walk import runs_of
+from lstmsim.machines.multicore.study import THREADS
 
 __all__ = ["GEMM_HEAD", "GEMM_NOTE", "TASKS", "WALK_HEAD", "gemm_rows", "walk_rows"]
 

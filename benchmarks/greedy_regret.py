@@ -16,10 +16,10 @@ from math import exp, inf, log
 from random import Random
 
 from lstmsim import ColumnCore, ColumnNpu, Job, Layer, Model, cell
-from lstmsim.searches.exhaustive import best_of_all
-from lstmsim.searches.greedy import TOLERANCE, walk
-from lstmsim.searches.result import Point
-from lstmsim.searches.score import Searched, score_of
+from lstmsim.studies.search.exhaustive import best_of_all
+from lstmsim.studies.search.greedy import TOLERANCE, walk
+from lstmsim.studies.search.result import Point
+from lstmsim.studies.search.score import Searched, score_of
 
 #: Within so many percent of the optimum counts as found.
 FOUND_PERCENT = 1.0

@@ -18,12 +18,12 @@ from typing import Any
 import numpy as np
 
 from lstmsim import engines, load_chip
-from lstmsim.sparse.csr import Csr
-from lstmsim.sparse.products import drawn_operands, largest_error
-from lstmsim.targets.parallel.lowering.program import program_of_kernels
-from lstmsim.targets.parallel.memory.traffic import priced
-from lstmsim.targets.parallel.methods import METHODS
-from lstmsim.targets.sparse import SparseTask
+from lstmsim.machines.parallel.lowering.program import program_of_kernels
+from lstmsim.machines.parallel.memory.traffic import priced
+from lstmsim.machines.parallel.methods import METHODS
+from lstmsim.machines.sparse import SparseTask
+from lstmsim.model.sparse.csr import Csr
+from lstmsim.model.sparse.products import drawn_operands, largest_error
 
 __all__ = ["KERNELS_HEAD", "TASKS", "kernel_rows"]
 

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 import lstmsim as api
-from lstmsim import targets
-from lstmsim.errors import InputError
-from lstmsim.formats.scenario.scenario_file import load_scenario
+from lstmsim import machines
+from lstmsim.base.errors import InputError
+from lstmsim.files.scenario.scenario_file import load_scenario
 
 CORE = {"npe": 1024, "ep": 16, "vp": 64}
 
@@ -54,11 +54,11 @@ def least(work: Callable[[], Any]) -> tuple[float, Any]:
 
 def stages(data: dict[str, Any]) -> dict[str, float]:
     """Seconds of each stage."""
-    from lstmsim.targets.row.lowering import _phases
+    from lstmsim.machines.row.lowering import _phases
 
     def lowered() -> Any:
         _phases.cache_clear()
-        return targets.lower(scenario.chip, scenario.jobs)
+        return machines.lower(scenario.chip, scenario.jobs)
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "s.json")

@@ -12,12 +12,12 @@ from dataclasses import make_dataclass
 
 from measures import cpu_seconds
 
-from lstmsim import ColumnCore, ColumnNpu, Job, Layer, Model, Scenario, cell, engines, targets
-from lstmsim.metrics.measure import measure
+from lstmsim import ColumnCore, ColumnNpu, Job, Layer, Model, Scenario, cell, engines, machines
+from lstmsim.analysis.measure import measure
+from lstmsim.machines.column import phases
+from lstmsim.machines.registry import target_of
 from lstmsim.program.program import Operation
-from lstmsim.sweeps.numbers import numbers_of
-from lstmsim.targets.column import phases
-from lstmsim.targets.registry import target_of
+from lstmsim.studies.sweep.numbers import numbers_of
 
 __all__ = ["HEAD", "design_points", "point_rates", "ratios"]
 
@@ -39,7 +39,7 @@ def design_points() -> list[Scenario]:
 
 def row(scenario: Scenario) -> tuple[int | float, ...]:
     """The numbers of a point, as a sweep computes them."""
-    return numbers_of(scenario, engines.totals(targets.lower(scenario.chip, scenario.jobs), check=False))
+    return numbers_of(scenario, engines.totals(machines.lower(scenario.chip, scenario.jobs), check=False))
 
 
 def forget() -> None:
@@ -72,14 +72,14 @@ def ratios(points: list[Scenario]) -> list[list[str]]:
         return lambda: [kind(**values) for _ in range(20_000)]
 
     def lowered() -> list[object]:
-        return [targets.lower(each.chip, each.jobs) for each in points]
+        return [machines.lower(each.chip, each.jobs) for each in points]
 
     def lowered_anew() -> None:
         for each in points:
             phases._KEPT.clear()
-            targets.lower(each.chip, each.jobs)
+            machines.lower(each.chip, each.jobs)
 
-    programs = [targets.lower(each.chip, each.jobs) for each in points]
+    programs = [machines.lower(each.chip, each.jobs) for each in points]
     totals = [engines.totals(each, check=False) for each in programs]
     both = list(zip(points, totals, strict=True))
     pairs = [

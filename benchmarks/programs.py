@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from lstmsim import load_scenario, targets
+from lstmsim import load_scenario, machines
 from lstmsim.program.program import Body, Core, Dependence, Operation, Phase, Program, Task, Unit
 
 __all__ = ["PROGRAMS", "deepbench", "issues_of", "multiprocessor", "one_layer"]
@@ -20,13 +20,13 @@ def deepbench(model: str, *, jobs: int = 1, **core: object) -> Program:
     """Some jobs of a model on the preset `column-npu-64k`; `core` has keys of its core with other values."""
     overrides = [f"chip.cores.0.{key}={value}" for key, value in core.items()]
     scenario = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": model, "count": jobs}]}, overrides)
-    return targets.lower(scenario.chip, scenario.jobs)
+    return machines.lower(scenario.chip, scenario.jobs)
 
 
 def one_layer(model: str, steps: int) -> Program:
     """A job of so many steps on the preset `column-npu-64k`."""
     scenario = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": model, "steps": steps}]})
-    return targets.lower(scenario.chip, scenario.jobs)
+    return machines.lower(scenario.chip, scenario.jobs)
 
 
 def multiprocessor(iterations: int = 1_002) -> Program:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lstmsim import load_scenario, simulate, targets
+from lstmsim import load_scenario, machines, simulate
 from lstmsim.engines.fast import run as fast
 from lstmsim.engines.fast.library import available
 from lstmsim.engines.reference import run as reference
@@ -25,7 +25,7 @@ needs_core = pytest.mark.skipif(not available(), reason="there is no native core
 @pytest.fixture(params=TASKS)
 def program(request: pytest.FixtureRequest) -> Program:
     scenario = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": request.param}]})
-    return targets.lower(scenario.chip, scenario.jobs)
+    return machines.lower(scenario.chip, scenario.jobs)
 
 
 def test_reference(benchmark: Benchmark, program: Program) -> None:
@@ -46,7 +46,7 @@ def test_before_a_run(benchmark: Benchmark, program: Program, work: Callable[[Pr
 @pytest.mark.parametrize("model", TASKS)
 def test_lowering(benchmark: Benchmark, model: str) -> None:
     scenario = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": model}]})
-    benchmark(targets.lower, scenario.chip, scenario.jobs)
+    benchmark(machines.lower, scenario.chip, scenario.jobs)
 
 
 @pytest.mark.parametrize("model", TASKS)

@@ -22,8 +22,8 @@ from programs import one_layer
 
 from lstmsim import load_scenario, serve, simulate, sweep
 from lstmsim.engines.fast import run as fast
-from lstmsim.formats.catalog import list_models
-from lstmsim.targets.row import lowering
+from lstmsim.files.catalog import list_models
+from lstmsim.machines.row import lowering
 
 __all__ = ["TASKS", "whole_rows"]
 

@@ -44,40 +44,40 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lstmsim.api.building import Job, Layer, Model, Scenario
-    from lstmsim.api.fits import Fits
-    from lstmsim.api.fuse import run_fusion
-    from lstmsim.api.fuse_graph import load_graph, save_graph
-    from lstmsim.api.fuse_pictures import plot_fusion, plot_kernels
-    from lstmsim.api.gemm import plot_threads, run_gemm
-    from lstmsim.api.gemm_scaling import run_gemm_threads
-    from lstmsim.api.importing import import_model
-    from lstmsim.api.known import list_known
-    from lstmsim.api.loading import load_chip, load_model, load_scenario
-    from lstmsim.api.pictures import plot, plot_accuracy, plot_comparison, plot_load_latency, plot_sweep, timeline
-    from lstmsim.api.product_files import save_result
-    from lstmsim.api.programs import load_program, run_program, save_program
-    from lstmsim.api.rtl import run_rtl
-    from lstmsim.api.rtl_pictures import plot_rtl
-    from lstmsim.api.run import Run, check_numerics, explain, outputs, run, serving, simulate, trace
-    from lstmsim.api.saving import load_trace, save_outputs, save_report, save_trace
-    from lstmsim.api.serving.load_latency import load_latency
-    from lstmsim.api.serving.saturate import saturate
-    from lstmsim.api.serving.stream import serve
-    from lstmsim.api.sparse import plot_blocks, run_sparse
-    from lstmsim.api.studies import accuracy, compare, energy, fit, merge, search, sweep, validate
-    from lstmsim.devices.summary import fit_summary
-    from lstmsim.errors import DeadlockError, InputError, LstmsimError
-    from lstmsim.formats.scenario.model_writer import save_model
-    from lstmsim.formats.weights import import_weights
-    from lstmsim.formats.weights.from_keras import from_keras
-    from lstmsim.formats.weights.from_torch import from_torch
-    from lstmsim.formats.weights.imported import ImportedModel
-    from lstmsim.metrics.report import Report
-    from lstmsim.metrics.timeline import Timeline
-    from lstmsim.targets.column.npu import ColumnCore, ColumnNpu, Latency
-    from lstmsim.targets.row.npu import RowCore, RowNpu
-    from lstmsim.workload.cells import cell
+    from lstmsim.analysis.report import Report
+    from lstmsim.analysis.timeline import Timeline
+    from lstmsim.base.errors import DeadlockError, InputError, LstmsimError
+    from lstmsim.files.scenario.model_writer import save_model
+    from lstmsim.importers.weights import import_weights
+    from lstmsim.importers.weights.from_keras import from_keras
+    from lstmsim.importers.weights.from_torch import from_torch
+    from lstmsim.importers.weights.imported import ImportedModel
+    from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, Latency
+    from lstmsim.machines.row.npu import RowCore, RowNpu
+    from lstmsim.model.cells import cell
+    from lstmsim.studies.fit.fits import Fits
+    from lstmsim.studies.fit.summary import fit_summary
+    from lstmsim.studies.fuse.graph import load_graph, save_graph
+    from lstmsim.studies.fuse.pictures import plot_fusion, plot_kernels
+    from lstmsim.studies.fuse.run import run_fusion
+    from lstmsim.studies.gemm.run import plot_threads, run_gemm
+    from lstmsim.studies.gemm.scaling import run_gemm_threads
+    from lstmsim.studies.importing import import_model
+    from lstmsim.studies.known.run import list_known
+    from lstmsim.studies.pictures import plot, plot_accuracy, plot_comparison, plot_load_latency, plot_sweep, timeline
+    from lstmsim.studies.program.run import load_program, run_program, save_program
+    from lstmsim.studies.rtl.pictures import plot_rtl
+    from lstmsim.studies.rtl.run import run_rtl
+    from lstmsim.studies.serve.load_latency import load_latency
+    from lstmsim.studies.serve.saturate import saturate
+    from lstmsim.studies.serve.stream import serve
+    from lstmsim.studies.shared.building import Job, Layer, Model, Scenario
+    from lstmsim.studies.shared.loading import load_chip, load_model, load_scenario
+    from lstmsim.studies.shared.product_files import save_result
+    from lstmsim.studies.simulate.run import Run, check_numerics, explain, outputs, run, serving, simulate, trace
+    from lstmsim.studies.simulate.saving import load_trace, save_outputs, save_report, save_trace
+    from lstmsim.studies.sparse.run import plot_blocks, run_sparse
+    from lstmsim.studies.studies import accuracy, compare, energy, fit, merge, search, sweep, validate
 
 __all__ = [
     "ColumnCore",
@@ -158,30 +158,30 @@ __version__ = "0.1.0"
 
 #: The module of each public name.
 _HOMES = {
-    "lstmsim.api.building": ("Job", "Layer", "Model", "Scenario"),
-    "lstmsim.api.fits": ("Fits",),
-    "lstmsim.api.fuse": ("run_fusion",),
-    "lstmsim.api.fuse_graph": (
+    "lstmsim.studies.shared.building": ("Job", "Layer", "Model", "Scenario"),
+    "lstmsim.studies.fit.fits": ("Fits",),
+    "lstmsim.studies.fuse.run": ("run_fusion",),
+    "lstmsim.studies.fuse.graph": (
         "load_graph",
         "save_graph",
     ),
-    "lstmsim.api.fuse_pictures": (
+    "lstmsim.studies.fuse.pictures": (
         "plot_fusion",
         "plot_kernels",
     ),
-    "lstmsim.api.gemm": (
+    "lstmsim.studies.gemm.run": (
         "plot_threads",
         "run_gemm",
     ),
-    "lstmsim.api.gemm_scaling": ("run_gemm_threads",),
-    "lstmsim.api.importing": ("import_model",),
-    "lstmsim.api.known": ("list_known",),
-    "lstmsim.api.loading": (
+    "lstmsim.studies.gemm.scaling": ("run_gemm_threads",),
+    "lstmsim.studies.importing": ("import_model",),
+    "lstmsim.studies.known.run": ("list_known",),
+    "lstmsim.studies.shared.loading": (
         "load_chip",
         "load_model",
         "load_scenario",
     ),
-    "lstmsim.api.pictures": (
+    "lstmsim.studies.pictures": (
         "plot",
         "plot_accuracy",
         "plot_comparison",
@@ -189,15 +189,15 @@ _HOMES = {
         "plot_sweep",
         "timeline",
     ),
-    "lstmsim.api.product_files": ("save_result",),
-    "lstmsim.api.programs": (
+    "lstmsim.studies.shared.product_files": ("save_result",),
+    "lstmsim.studies.program.run": (
         "load_program",
         "run_program",
         "save_program",
     ),
-    "lstmsim.api.rtl": ("run_rtl",),
-    "lstmsim.api.rtl_pictures": ("plot_rtl",),
-    "lstmsim.api.run": (
+    "lstmsim.studies.rtl.run": ("run_rtl",),
+    "lstmsim.studies.rtl.pictures": ("plot_rtl",),
+    "lstmsim.studies.simulate.run": (
         "Run",
         "check_numerics",
         "explain",
@@ -207,20 +207,20 @@ _HOMES = {
         "simulate",
         "trace",
     ),
-    "lstmsim.api.saving": (
+    "lstmsim.studies.simulate.saving": (
         "load_trace",
         "save_outputs",
         "save_report",
         "save_trace",
     ),
-    "lstmsim.api.serving.load_latency": ("load_latency",),
-    "lstmsim.api.serving.saturate": ("saturate",),
-    "lstmsim.api.serving.stream": ("serve",),
-    "lstmsim.api.sparse": (
+    "lstmsim.studies.serve.load_latency": ("load_latency",),
+    "lstmsim.studies.serve.saturate": ("saturate",),
+    "lstmsim.studies.serve.stream": ("serve",),
+    "lstmsim.studies.sparse.run": (
         "plot_blocks",
         "run_sparse",
     ),
-    "lstmsim.api.studies": (
+    "lstmsim.studies.studies": (
         "accuracy",
         "compare",
         "energy",
@@ -230,29 +230,29 @@ _HOMES = {
         "sweep",
         "validate",
     ),
-    "lstmsim.devices.summary": ("fit_summary",),
-    "lstmsim.errors": (
+    "lstmsim.studies.fit.summary": ("fit_summary",),
+    "lstmsim.base.errors": (
         "DeadlockError",
         "InputError",
         "LstmsimError",
     ),
-    "lstmsim.formats.scenario.model_writer": ("save_model",),
-    "lstmsim.formats.weights": ("import_weights",),
-    "lstmsim.formats.weights.from_keras": ("from_keras",),
-    "lstmsim.formats.weights.from_torch": ("from_torch",),
-    "lstmsim.formats.weights.imported": ("ImportedModel",),
-    "lstmsim.metrics.report": ("Report",),
-    "lstmsim.metrics.timeline": ("Timeline",),
-    "lstmsim.targets.column.npu": (
+    "lstmsim.files.scenario.model_writer": ("save_model",),
+    "lstmsim.importers.weights": ("import_weights",),
+    "lstmsim.importers.weights.from_keras": ("from_keras",),
+    "lstmsim.importers.weights.from_torch": ("from_torch",),
+    "lstmsim.importers.weights.imported": ("ImportedModel",),
+    "lstmsim.analysis.report": ("Report",),
+    "lstmsim.analysis.timeline": ("Timeline",),
+    "lstmsim.machines.column.npu": (
         "ColumnCore",
         "ColumnNpu",
         "Latency",
     ),
-    "lstmsim.targets.row.npu": (
+    "lstmsim.machines.row.npu": (
         "RowCore",
         "RowNpu",
     ),
-    "lstmsim.workload.cells": ("cell",),
+    "lstmsim.model.cells": ("cell",),
 }
 
 
@@ -261,12 +261,12 @@ def __getattr__(name: str) -> Any:
         if name in names:
             value = getattr(import_module(home), name)
             if isinstance(value, FunctionType):
-                value = import_module("lstmsim.api.called").called(value)
+                value = import_module("lstmsim.studies.shared.called").called(value)
             globals()[name] = value
             return value
     if name.startswith("__"):
         raise AttributeError(f"module 'lstmsim' has no attribute {name!r}")
-    from lstmsim.wording import nearest
+    from lstmsim.base.wording import nearest
 
     # Without an object Python does not add a second hint of its own.
     text = f"module 'lstmsim' has no attribute {name!r}{nearest(name, __all__)}"

@@ -23,7 +23,7 @@ settings.load_profile(os.environ.get("LSTMSIM_HYPOTHESIS", "repeatable"))
 def pytest_configure(config: pytest.Config) -> None:
     """Say once that there is no native core, before any test could be disturbed by that."""
     config.addinivalue_line("markers", "needs_core: takes too long, or has nothing to test, without the native core")
-    config.addinivalue_line("filterwarnings", "ignore::lstmsim.errors.EngineWarning")
+    config.addinivalue_line("filterwarnings", "ignore::lstmsim.base.errors.EngineWarning")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         engines.has_fast()

@@ -22,9 +22,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from lstmsim import targets
+from lstmsim import machines
+from lstmsim.base.errors import ProgramError
 from lstmsim.engines.fast.binding import Machine, Outcome, Table
-from lstmsim.errors import ProgramError
 from lstmsim.program.flat import FLAT_TABLES, FORMAT, FlatProgram, flat_program
 from lstmsim.program.flatten import flat_of
 from lstmsim.program.trace_tables import TASKS
@@ -198,7 +198,7 @@ def flat_programs(draw: st.DrawFn) -> FlatProgram:
     """Of random programs and scenarios."""
     if draw(st.integers(0, 4)) == 0:
         scenario = draw(scenarios())
-        return flat_of(targets.lower(scenario.chip, scenario.jobs))
+        return flat_of(machines.lower(scenario.chip, scenario.jobs))
     plain = st.one_of(programs(), joint_programs(), joint_programs(wide=True), preempting_programs())
     flat = flat_of(draw(st.one_of(plain, gated_programs())))
     return packed(flat) if draw(st.booleans()) and not flat.column("profiles", "preempts").any() else flat

@@ -8,7 +8,7 @@ from random import Random
 
 import numpy as np
 
-from lstmsim.targets.parallel.kernel import CLASSES, Instructions, Kernel, KernelShape, Memory
+from lstmsim.machines.parallel.kernel import CLASSES, Instructions, Kernel, KernelShape, Memory
 from tests.oracle.parallel_traffic import Access, Grid
 
 Arrays = Sequence[tuple[str, int]]

@@ -11,26 +11,26 @@ import numpy as np
 from hypothesis import assume, reject
 from hypothesis import strategies as st
 
-from lstmsim import engines, targets
-from lstmsim.errors import InputError
-from lstmsim.numerics.fixed_networks import fixed_arithmetic
-from lstmsim.numerics.golden import run_network
-from lstmsim.numerics.weights import random_network, random_stimulus
+from lstmsim import engines, machines
+from lstmsim.analysis.replay import JobNumbers, replay
+from lstmsim.base.errors import InputError
+from lstmsim.machines.column.memory import Memory
+from lstmsim.machines.column.npu import ColumnNpu, Exchange
+from lstmsim.machines.column.split import split_refusal
+from lstmsim.model.cells import CELLS
+from lstmsim.model.numerics.fixed_networks import fixed_arithmetic
+from lstmsim.model.numerics.golden import run_network
+from lstmsim.model.numerics.weights import random_network, random_stimulus
+from lstmsim.model.precision import Precision
+from lstmsim.model.scenario import Job, Scenario
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
 from lstmsim.program.trace_tables import ISSUES
-from lstmsim.replay import JobNumbers, replay
-from lstmsim.targets.column.memory import Memory
-from lstmsim.targets.column.npu import ColumnNpu, Exchange
-from lstmsim.targets.column.split import split_refusal
-from lstmsim.workload.cells import CELLS
-from lstmsim.workload.precision import Precision
-from lstmsim.workload.scenario import Job, Scenario
 from tests.strategies import cores_of_a_chip, models
 
 
 def run(scenario: Scenario, engine: str = "fast") -> tuple[Program, Trace]:
-    program = targets.lower(scenario.chip, scenario.jobs)
+    program = machines.lower(scenario.chip, scenario.jobs)
     return program, engines.run(program, engine)
 
 

@@ -8,14 +8,14 @@ from typing import Any
 from hypothesis import assume
 from hypothesis import strategies as st
 
+from lstmsim.machines.column.npu import ColumnCore, Exchange
+from lstmsim.machines.column.split import split_refusal
+from lstmsim.model.cell import Cell, stage_of
+from lstmsim.model.cells import CELLS, graph
+from lstmsim.model.model import Model
+from lstmsim.model.scenario import Job
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
-from lstmsim.targets.column.npu import ColumnCore, Exchange
-from lstmsim.targets.column.split import split_refusal
-from lstmsim.workload.cell import Cell, stage_of
-from lstmsim.workload.cells import CELLS, graph
-from lstmsim.workload.model import Model
-from lstmsim.workload.scenario import Job
 from tests.strategies import cores_of_a_chip, models
 
 #: Cells that send more than one vector of a row block.

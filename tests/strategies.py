@@ -8,6 +8,11 @@ from dataclasses import fields
 from hypothesis import assume
 from hypothesis import strategies as st
 
+from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, Latency
+from lstmsim.model.cell import Cell
+from lstmsim.model.cells import cell
+from lstmsim.model.model import Layer, Model
+from lstmsim.model.scenario import Job, Scenario
 from lstmsim.program.cycles import CAUSES
 from lstmsim.program.program import (
     Body,
@@ -22,11 +27,6 @@ from lstmsim.program.program import (
     Unit,
     Wide,
 )
-from lstmsim.targets.column.npu import ColumnCore, ColumnNpu, Latency
-from lstmsim.workload.cell import Cell
-from lstmsim.workload.cells import cell
-from lstmsim.workload.model import Layer, Model
-from lstmsim.workload.scenario import Job, Scenario
 
 SMALL = st.integers(0, 3)
 SELDOM = st.sampled_from([False, False, True])

@@ -17,13 +17,13 @@ MODULES = ["lstmsim", *sorted(each.name for each in pkgutil.walk_packages(lstmsi
 LIBRARY = "._core"
 #: Those whose examples call the native core itself, or take long without it.
 NEED_CORE = {
-    "lstmsim.api.serving.capacity",
-    "lstmsim.api.serving.load_latency",
-    "lstmsim.api.serving.saturate",
-    "lstmsim.api.studies",
+    "lstmsim.studies.serve.capacity",
+    "lstmsim.studies.serve.load_latency",
+    "lstmsim.studies.serve.saturate",
+    "lstmsim.studies.studies",
     "lstmsim.engines.fast.binding",
     "lstmsim.engines.fast.feed",
-    "lstmsim.validation.run",
+    "lstmsim.studies.validate.run",
 }
 
 

@@ -13,14 +13,14 @@ from functools import cache
 
 import pytest
 
-from lstmsim.keys import keys_of
-from lstmsim.targets.entries import COMMON
-from lstmsim.targets.registry import KINDS, target_of
+from lstmsim.base.keys import keys_of
+from lstmsim.machines.entries import COMMON
+from lstmsim.machines.registry import KINDS, target_of
 from tests.test_architecture import FILES, HOMES, MACHINES, docstrings, tree
 
 #: Where names of machines' descriptions are read outside their folders, and why.
 PLACES = {
-    "lstmsim.searches": "points of a search have ep and vp of their own; cores are asked through `Target.array_search`",
+    "lstmsim.studies.search": "points have ep and vp of their own; cores are asked through `Target.array_search`",
 }
 #: Names of keys that are also names of functions of numpy and matplotlib.
 NUMPY = {"accumulate", "divide", "grid"}
@@ -138,9 +138,9 @@ def taken_apart(node: ast.AST) -> Iterator[str]:
 
 #: What looks like a question about a machine and is none, and why.
 OTHER_KINDS = {
-    "lstmsim.formats.scenario.job_traces: entry.steps.kind == 'column'": "steps that stand in a column of a file",
-    "lstmsim.formats.weights.pytorch_models: fact.kind.startswith": "the class of an object in a checkpoint",
-    "lstmsim.sweeps.expressions: type(node).__name__.lower": "a node of an expression's tree",
+    "lstmsim.files.scenario.job_traces: entry.steps.kind == 'column'": "steps that stand in a column of a file",
+    "lstmsim.importers.weights.pytorch_models: fact.kind.startswith": "the class of an object in a checkpoint",
+    "lstmsim.studies.sweep.expressions: type(node).__name__.lower": "a node of an expression's tree",
 }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lstmsim.records import hashed_once, record
+from lstmsim.base.records import hashed_once, record
 
 
 @record

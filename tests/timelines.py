@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 from hypothesis import strategies as st
 
-from lstmsim.metrics.timeline import STATES, Row, Timeline
+from lstmsim.analysis.timeline import STATES, Row, Timeline
 
 COLUMNS = ("row", "start", "end", "state", "job", "layer", "step")
 BUSY = STATES.index("busy")

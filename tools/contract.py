@@ -30,8 +30,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from lstmsim import run
+from lstmsim.base.errors import InputError, LstmsimError, Mistake
 from lstmsim.engines import ENGINES
-from lstmsim.errors import InputError, LstmsimError, Mistake
 from tools import contract_fusion, contract_gemm, contract_gemm_keys, contract_sparse
 
 __all__ = ["differences", "main", "missing_machine", "read_cases", "result"]

@@ -11,19 +11,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from lstmsim.api.flat_runs import totals_of_flat
-from lstmsim.api.fuse_json import group_json
-from lstmsim.errors import InputError, Mistake
-from lstmsim.formats.graphs import graph_from_data
-from lstmsim.fusion.baselines import kernels_of
-from lstmsim.fusion.counts import counted
-from lstmsim.fusion.device import FusionDevice
-from lstmsim.fusion.graph import Graph
-from lstmsim.fusion.plan import MODES, FusionPlan, PlannedKernel, PlannedSubgraph
-from lstmsim.fusion.planner import planned
-from lstmsim.targets.parallel.fused.numbers import SETTINGS
-from lstmsim.targets.parallel.fused.study import FUSED
-from lstmsim.wording import listed
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.wording import listed
+from lstmsim.files.graphs import graph_from_data
+from lstmsim.machines.parallel.fused.numbers import SETTINGS
+from lstmsim.machines.parallel.fused.study import FUSED
+from lstmsim.model.fusion.baselines import kernels_of
+from lstmsim.model.fusion.counts import counted
+from lstmsim.model.fusion.device import FusionDevice
+from lstmsim.model.fusion.graph import Graph
+from lstmsim.model.fusion.plan import MODES, FusionPlan, PlannedKernel, PlannedSubgraph
+from lstmsim.model.fusion.planner import planned
+from lstmsim.studies.fuse.json import group_json
+from lstmsim.studies.program.flat_runs import totals_of_flat
 from tools.contract_sparse import device_of
 
 __all__ = ["chip_of", "modes_shown", "plan_shown", "result"]

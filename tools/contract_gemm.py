@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 
 from lstmsim import engines
-from lstmsim.errors import InputError, LstmsimError, Mistake
-from lstmsim.targets.division import Cut, Division, Product, SubBlocks
-from lstmsim.targets.gemm import GemmFigures, GemmPlan
-from lstmsim.targets.multicore.execution.numbers import computed
-from lstmsim.targets.multicore.lowering.figures import figures_of, lowered
-from lstmsim.targets.multicore.machine import Machine
-from lstmsim.targets.multicore.planning.planner import plan
-from lstmsim.targets.multicore.planning.second_stage import division_of
-from lstmsim.targets.multicore.planning.settings import DOCUMENTED
-from lstmsim.wording import listed
+from lstmsim.base.errors import InputError, LstmsimError, Mistake
+from lstmsim.base.wording import listed
+from lstmsim.machines.division import Cut, Division, Product, SubBlocks
+from lstmsim.machines.gemm import GemmFigures, GemmPlan
+from lstmsim.machines.multicore.execution.numbers import computed
+from lstmsim.machines.multicore.lowering.figures import figures_of, lowered
+from lstmsim.machines.multicore.machine import Machine
+from lstmsim.machines.multicore.planning.planner import plan
+from lstmsim.machines.multicore.planning.second_stage import division_of
+from lstmsim.machines.multicore.planning.settings import DOCUMENTED
 from tools.contract_gemm_jobs import job_result
 from tools.contract_gemm_keys import USUAL
 

@@ -13,17 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim import engines
+from lstmsim.machines.gemm import GemmPlan
+from lstmsim.machines.multicore.jobs.arrays import Shape
+from lstmsim.machines.multicore.jobs.program import job_phases
+from lstmsim.machines.multicore.jobs.traced import TracedJob, traced
+from lstmsim.machines.multicore.lines.types import COLUMNS
+from lstmsim.machines.multicore.lowering.stages import cores_of, place_of
+from lstmsim.machines.multicore.lowering.waits import step_times, waits_of
+from lstmsim.machines.multicore.machine import Machine
+from lstmsim.model.cells import cell
+from lstmsim.model.model import Layer
 from lstmsim.program.program import Program, Task
-from lstmsim.targets.gemm import GemmPlan
-from lstmsim.targets.multicore.jobs.arrays import Shape
-from lstmsim.targets.multicore.jobs.program import job_phases
-from lstmsim.targets.multicore.jobs.traced import TracedJob, traced
-from lstmsim.targets.multicore.lines.types import COLUMNS
-from lstmsim.targets.multicore.lowering.stages import cores_of, place_of
-from lstmsim.targets.multicore.lowering.waits import step_times, waits_of
-from lstmsim.targets.multicore.machine import Machine
-from lstmsim.workload.cells import cell
-from lstmsim.workload.model import Layer
 
 __all__ = ["job_result"]
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from typing import Any
 
-from lstmsim.targets.division import KINDS as CUTS
-from lstmsim.targets.gemm import CACHES
-from lstmsim.targets.multicore.lines.hashing import HASHES
-from lstmsim.targets.multicore.machine import Machine
-from lstmsim.wording import listed, show
-from lstmsim.workload.cells import CELLS
+from lstmsim.base.wording import listed, show
+from lstmsim.machines.division import KINDS as CUTS
+from lstmsim.machines.gemm import CACHES
+from lstmsim.machines.multicore.lines.hashing import HASHES
+from lstmsim.machines.multicore.machine import Machine
+from lstmsim.model.cells import CELLS
 
 __all__ = ["USUAL", "mistakes_of"]
 

@@ -14,30 +14,30 @@ from typing import Any
 import numpy as np
 
 from lstmsim import engines, load_chip
-from lstmsim.errors import LstmsimError
-from lstmsim.metrics.accounts import totals_of
+from lstmsim.base.errors import LstmsimError
+from lstmsim.machines.parallel.device import Device, ParallelDevice
+from lstmsim.machines.parallel.kernel import CLASSES, Instructions, KernelShape, Numbers, Priced
+from lstmsim.machines.parallel.kernels.blocks.convert import ConvertOptions, hbp_conversion
+from lstmsim.machines.parallel.kernels.blocks.hbp import HbpOptions, hbp_spmv
+from lstmsim.machines.parallel.kernels.csr.sddmm import SddmmOptions, sddmm
+from lstmsim.machines.parallel.kernels.csr.spmm import SpmmOptions, spmm
+from lstmsim.machines.parallel.kernels.csr.spmv import SpmvOptions, spmv
+from lstmsim.machines.parallel.kernels.dense.gemm import gemm
+from lstmsim.machines.parallel.kernels.dense.gemv import gemv
+from lstmsim.machines.parallel.kernels.dense.recurrent import RecurrentSizes, recurrent_layer
+from lstmsim.machines.parallel.kernels.dense.tiles import GemmOptions, Tile, default_tiles, tile_of
+from lstmsim.machines.parallel.kernels.made import Made
+from lstmsim.machines.parallel.kernels.options import options_of
+from lstmsim.machines.parallel.lowering.outcome import Outcome, outcome_of
+from lstmsim.machines.parallel.lowering.program import program_of_kernels
+from lstmsim.machines.parallel.memory.layout import addresses
+from lstmsim.machines.parallel.memory.traffic import fits, priced
+from lstmsim.machines.parallel.metrics import traffic_of
+from lstmsim.model.sparse.csr import Csr, csr_of_coo
+from lstmsim.model.sparse.drawn import checksum, drawn_dense, drawn_matrix
+from lstmsim.program.accounts import totals_of
 from lstmsim.program.totals import Totals
 from lstmsim.program.unflatten import tabled
-from lstmsim.sparse.csr import Csr, csr_of_coo
-from lstmsim.sparse.drawn import checksum, drawn_dense, drawn_matrix
-from lstmsim.targets.parallel.device import Device, ParallelDevice
-from lstmsim.targets.parallel.kernel import CLASSES, Instructions, KernelShape, Numbers, Priced
-from lstmsim.targets.parallel.kernels.blocks.convert import ConvertOptions, hbp_conversion
-from lstmsim.targets.parallel.kernels.blocks.hbp import HbpOptions, hbp_spmv
-from lstmsim.targets.parallel.kernels.csr.sddmm import SddmmOptions, sddmm
-from lstmsim.targets.parallel.kernels.csr.spmm import SpmmOptions, spmm
-from lstmsim.targets.parallel.kernels.csr.spmv import SpmvOptions, spmv
-from lstmsim.targets.parallel.kernels.dense.gemm import gemm
-from lstmsim.targets.parallel.kernels.dense.gemv import gemv
-from lstmsim.targets.parallel.kernels.dense.recurrent import RecurrentSizes, recurrent_layer
-from lstmsim.targets.parallel.kernels.dense.tiles import GemmOptions, Tile, default_tiles, tile_of
-from lstmsim.targets.parallel.kernels.made import Made
-from lstmsim.targets.parallel.kernels.options import options_of
-from lstmsim.targets.parallel.lowering.outcome import Outcome, outcome_of
-from lstmsim.targets.parallel.lowering.program import program_of_kernels
-from lstmsim.targets.parallel.memory.layout import addresses
-from lstmsim.targets.parallel.memory.traffic import fits, priced
-from lstmsim.targets.parallel.metrics import traffic_of
 
 __all__ = ["KINDS", "device_of", "kernels_of", "outcome", "result"]
 

@@ -1,6 +1,6 @@
 """Change the package in one place at a time and see whether a test fails: survivors show what no test holds.
 
-    python tools/mutate.py lstmsim/targets [--tests tests/targets tests/replay ...] [--sample 60] [--seed 1] [--limit S]
+    python tools/mutate.py lstmsim/machines [--tests tests/machines tests/analysis/replay ...] [--sample 60] [--seed 1]
 
 A mutant is a copy of the checkout with one small change in a file of the folders given:
 
@@ -227,7 +227,7 @@ _SAID = {
 
 def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("folders", nargs="+", metavar="FOLDER", help="a folder or file, such as lstmsim/targets")
+    parser.add_argument("folders", nargs="+", metavar="FOLDER", help="a folder or file, such as lstmsim/machines")
     parser.add_argument("--tests", nargs="+", default=[], help="files or folders; default: tests/ and the same names")
     parser.add_argument("--sample", type=int, default=60, help="how many mutants are tried (default: 60)")
     parser.add_argument("--seed", type=int, default=1, help="another number draws another sample")

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lstmsim import ColumnCore, ColumnNpu, Job, Layer, Model, Report, Run, Scenario, Timeline, cell, run
-from lstmsim.metrics.timeline import STATES
+from lstmsim.analysis.timeline import STATES
 
 STEPS = (2, 3, 2)
 NAMES = ("lstm-a", "lstm-b", "lstm-c")

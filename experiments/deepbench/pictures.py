@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from experiments.deepbench.settings import results
-from lstmsim.plots.comparison import plot
+from lstmsim.studies.compare.picture import plot
 
 __all__ = ["draw"]
 

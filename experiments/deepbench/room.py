@@ -14,17 +14,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from lstmsim import ColumnNpu, Model, Scenario, targets
-from lstmsim.comparison.compare import compare
-from lstmsim.comparison.result import Entry, geometric_mean
-from lstmsim.comparison.rooms import Room, room_on
-from lstmsim.devices.device import Device
-from lstmsim.devices.fit import fit
-from lstmsim.searches.candidates import limits_of, widest_vp
-from lstmsim.searches.search import search
-from lstmsim.targets.column.memory import Memory
-from lstmsim.targets.column.weights import blocks_of, streamed
-from lstmsim.workload.precision import Precision
+from lstmsim import ColumnNpu, Model, Scenario
+from lstmsim.machines.column.memory import Memory
+from lstmsim.machines.column.weights import blocks_of, streamed
+from lstmsim.model.precision import Precision
+from lstmsim.studies.compare.compare import compare
+from lstmsim.studies.compare.result import Entry, geometric_mean
+from lstmsim.studies.compare.rooms import Room, room_on
+from lstmsim.studies.fit.device import Device
+from lstmsim.studies.fit.fit import fit
+from lstmsim.studies.search.candidates import limits_of, widest_vp
+from lstmsim.studies.search.search import search
 
 #: Lanes of the tail with which the largest chip is looked for.
 WIDTHS = (4, 8, 16, 32, 64)
@@ -171,7 +171,7 @@ def streamed_share(chip: ColumnNpu, scenario: Scenario) -> float:
     if capacity is None or memory is None:
         return 0.0
     whole = replace(chip, cores=(replace(chip.cores[0], weight_kib=None),), memory=None)
-    ((_, phases),) = targets.lower(whole, scenario.jobs).tasks[0].variants
+    ((_, phases),) = machines.lower(whole, scenario.jobs).tasks[0].variants
     blocks = blocks_of(phases)
     return sum(blocks[each] for each in streamed(blocks, capacity, memory)) / sum(blocks.values())
 

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 
 from experiments.deepbench.room import BANDWIDTH, BANDWIDTH_SOURCE, Placed, Tried, fastest, held_by_all
 from lstmsim import ColumnNpu
-from lstmsim.comparison.markdown import comparison_markdown
-from lstmsim.comparison.result import Comparison, geometric_mean
-from lstmsim.comparison.rooms import room_on
-from lstmsim.formats.scenario.scenario_file import load_model
-from lstmsim.formats.tables.devices_file import device, device_of
-from lstmsim.formats.tables.published import deepbench, hardware
-from lstmsim.wording import counted, listed, ranged
-from lstmsim.workload.precision import Precision
+from lstmsim.base.wording import counted, listed, ranged
+from lstmsim.files.scenario.scenario_file import load_model
+from lstmsim.files.tables.published import deepbench, hardware
+from lstmsim.model.precision import Precision
+from lstmsim.studies.compare.markdown import comparison_markdown
+from lstmsim.studies.compare.result import Comparison, geometric_mean
+from lstmsim.studies.compare.rooms import room_on
+from lstmsim.studies.fit.devices_file import device, device_of
 
 BW_S10 = "Brainwave BW_S10"
 INTEL = "intel-npu-rtl"

@@ -1,7 +1,7 @@
 """How does a column-wise NPU compare with Brainwave, the Intel NPU, V100 and Plasticine on the DeepBench tasks?
 
 The 11 recurrent tasks of DeepBench in Zhao et al. 2019 (arXiv:1909.13654), Table 6. Simulated: the presets column-
-npu-64k, brainwave-s10 and intel-npu-rtl. Published figures (`lstmsim.formats.tables.published`) of Brainwave, V100 and
+npu-64k, brainwave-s10 and intel-npu-rtl. Published figures (`lstmsim.files.tables.published`) of Brainwave, V100 and
 Plasticine stand beside them, as printed. First one inference at a time, each machine at its own size and clock; then as
 many at a time as a batch of the Intel NPU holds; then both at equal peak, the column-wise NPU built with the
 multipliers and the clock of the other machine. What it loses, and why, is computed from these numbers. None of these
@@ -31,14 +31,14 @@ from experiments.deepbench.settings import (
     task_names,
 )
 from lstmsim import ColumnNpu
-from lstmsim.comparison.defeats import defeats, lost_shares
-from lstmsim.comparison.markdown import comparison_markdown, machines_markdown
-from lstmsim.comparison.result import Comparison, geometric_mean
-from lstmsim.comparison.rooms import room_on
-from lstmsim.formats.scenario.scenario_file import load_model
-from lstmsim.formats.tables.devices_file import device, device_of
-from lstmsim.targets.row.shape import shape_of
-from lstmsim.workload.precision import Precision
+from lstmsim.files.scenario.scenario_file import load_model
+from lstmsim.machines.row.shape import shape_of
+from lstmsim.model.precision import Precision
+from lstmsim.studies.compare.defeats import defeats, lost_shares
+from lstmsim.studies.compare.markdown import comparison_markdown, machines_markdown
+from lstmsim.studies.compare.result import Comparison, geometric_mean
+from lstmsim.studies.compare.rooms import room_on
+from lstmsim.studies.fit.devices_file import device, device_of
 
 #: Words of 40 weights that each engine of the Intel NPU holds.
 MEMORY_WORDS, MEMORY_SOURCE = 1024, "intel/fpga-npu, commit 6fead512"

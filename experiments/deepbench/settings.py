@@ -11,14 +11,14 @@ from functools import cache, partial
 
 from experiments.deepbench.room import Placed, Tried, all_tried, fastest, placed
 from lstmsim import ColumnCore, ColumnNpu, Latency, Scenario, load_scenario
-from lstmsim.comparison.compare import compare
-from lstmsim.comparison.result import Comparison, Entry, Machine, geometric_mean
-from lstmsim.formats.scenario.scenario_file import load_chip
-from lstmsim.formats.tables.devices_file import device, device_of
-from lstmsim.formats.tables.published import deepbench, hardware
-from lstmsim.searches.candidates import limits_of, widest_vp
-from lstmsim.searches.search import search
-from lstmsim.targets.row.npu import RowNpu
+from lstmsim.files.scenario.scenario_file import load_chip
+from lstmsim.files.tables.published import deepbench, hardware
+from lstmsim.machines.row.npu import RowNpu
+from lstmsim.studies.compare.compare import compare
+from lstmsim.studies.compare.result import Comparison, Entry, Machine, geometric_mean
+from lstmsim.studies.fit.devices_file import device, device_of
+from lstmsim.studies.search.candidates import limits_of, widest_vp
+from lstmsim.studies.search.search import search
 
 COLUMN, BRAINWAVE, INTEL = "column-npu-64k", "brainwave-s10", "intel-npu-rtl"
 #: The published machine that the preset `BRAINWAVE` stands for, and all published ones.

@@ -8,9 +8,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from experiments.design_space.run import spec
-from lstmsim.plots.sweep import plot
-from lstmsim.sweeps.run import run_sweep
-from lstmsim.sweeps.store import Store
+from lstmsim.studies.sweep.picture import plot
+from lstmsim.studies.sweep.run import run_sweep
+from lstmsim.studies.sweep.store import Store
 
 __all__ = ["draw"]
 

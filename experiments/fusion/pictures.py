@@ -16,7 +16,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from experiments.fusion.grid import GRAPHS, HIDDEN
 from experiments.fusion.study import ways
-from lstmsim.plots.figures import Picture, save, settings
+from lstmsim.report.pictures.figures import Picture, save, settings
 
 __all__ = ["cycles", "draw"]
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import lstmsim
 from experiments.gemm_threads.study import Case, figures, plan_of
-from lstmsim.targets.gemm import RELIEFS
+from lstmsim.machines.gemm import RELIEFS
 
 __all__ = [
     "ABOUT_MACHINES",

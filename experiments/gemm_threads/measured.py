@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 
 import lstmsim
 from lstmsim import engines
-from lstmsim.targets.division import Cut, Product
-from lstmsim.targets.gemm import GemmTask
-from lstmsim.targets.registry import target_of
+from lstmsim.machines.division import Cut, Product
+from lstmsim.machines.gemm import GemmTask
+from lstmsim.machines.registry import target_of
 
 __all__ = ["ABOUT", "Beside", "Row", "power_of_two", "predicted", "recorded", "summed_up", "table"]
 

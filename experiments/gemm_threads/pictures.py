@@ -19,8 +19,8 @@ from experiments.gemm_threads.regret import regret_of
 from experiments.gemm_threads.study import SECTION_2, Ran, all_ran, plan_of
 from experiments.gemm_threads.sweep import CHIP, SHAPES, THREADS, swept
 from lstmsim import plot_threads, run_gemm
-from lstmsim.plots.figures import Picture, save, settings
-from lstmsim.targets.gemm import CACHES
+from lstmsim.machines.gemm import CACHES
+from lstmsim.report.pictures.figures import Picture, save, settings
 
 __all__ = ["draw", "makespans", "regrets", "timelines"]
 

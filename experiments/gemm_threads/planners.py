@@ -8,7 +8,7 @@ from typing import Any
 from experiments.gemm_threads.drawn import HELD_OUT
 from experiments.gemm_threads.regret import SIX, Regret, Searched, regret_of
 from experiments.gemm_threads.study import SECTION_2, Ran
-from lstmsim.targets.gemm import CACHES
+from lstmsim.machines.gemm import CACHES
 
 __all__ = ["BAR", "about", "table", "verdict"]
 

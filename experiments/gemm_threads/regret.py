@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.gemm_threads.study import Ran, plan_of
-from lstmsim.targets.gemm import CACHES, CONDITIONS
+from lstmsim.machines.gemm import CACHES, CONDITIONS
 
 __all__ = ["SIX", "Regret", "Searched", "regret_of", "searched"]
 

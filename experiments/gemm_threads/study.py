@@ -16,10 +16,10 @@ from typing import Any, NamedTuple, TypeVar
 
 import lstmsim
 from lstmsim import engines
-from lstmsim.sweeps.processes import processors
-from lstmsim.targets.division import Cut, Product
-from lstmsim.targets.gemm import CACHES, GemmFigures, GemmPlan, GemmTask, GemmThreads
-from lstmsim.targets.registry import target_of
+from lstmsim.machines.division import Cut, Product
+from lstmsim.machines.gemm import CACHES, GemmFigures, GemmPlan, GemmTask, GemmThreads
+from lstmsim.machines.registry import target_of
+from lstmsim.studies.sweep.processes import processors
 
 __all__ = ["SECTION_2", "Case", "Ran", "all_ran", "cut_text", "figures", "plan_of", "ran", "several"]
 
@@ -36,7 +36,7 @@ class Case(NamedTuple):
     chip: name of its preset.
     threads: on how many cores.
     m, n, k: sizes.
-    packed: when B is packed, of `lstmsim.targets.gemm.PACKED`.
+    packed: when B is packed, of `lstmsim.machines.gemm.PACKED`.
     """
 
     chip: str

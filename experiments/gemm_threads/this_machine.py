@@ -74,7 +74,7 @@ def text(small: bool = False) -> str:
     """The description of the machine and both tables, as Markdown; `small`: three products, and little time each."""
     from experiments.gemm_threads.machine_at_hand import ASSUMED, chip_of, described, found
     from experiments.gemm_threads.measured import power_of_two, summed_up, table
-    from lstmsim.targets.multicore.words import LEFT_OUT
+    from lstmsim.machines.multicore.words import LEFT_OUT
 
     seconds = 0.02 if small else 0.3
     chip, numbers = chip_of(found(seconds))

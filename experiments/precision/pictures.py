@@ -10,7 +10,7 @@ from dataclasses import astuple, fields
 from pathlib import Path
 
 from experiments.precision.run import Heard, Points, Voices, results, spelled
-from lstmsim.plots.accuracy import plot
+from lstmsim.studies.accuracy.picture import plot
 
 __all__ = ["draw", "picture", "table"]
 

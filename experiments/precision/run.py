@@ -21,21 +21,21 @@ from textwrap import wrap
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.applications.accuracy_cases import read_words
-from lstmsim.applications.accuracy_study import Spelling, spelling, with_bits, words_accuracy
-from lstmsim.applications.g2p_files import read_g2p
-from lstmsim.formats.catalog import input_files
-from lstmsim.formats.scenario.frames import read_frames
-from lstmsim.formats.scenario.scenario_file import load_model
-from lstmsim.formats.weights import read_weights
-from lstmsim.formats.weights.safetensors import read_safetensors
-from lstmsim.numerics.accuracy import accuracy
-from lstmsim.numerics.arithmetic import Arithmetic
-from lstmsim.numerics.calibration import Range, calibrate
-from lstmsim.numerics.fixed_networks import fixed_arithmetic, fixed_chip
-from lstmsim.numerics.golden import float_arithmetic, run_network
-from lstmsim.numerics.weights import Network, Stimulus
-from lstmsim.workload.precision import ACTIVATIONS, Precision
+from lstmsim.files.catalog import input_files
+from lstmsim.files.scenario.frames import read_frames
+from lstmsim.files.scenario.scenario_file import load_model
+from lstmsim.importers.weights import read_weights
+from lstmsim.importers.weights.safetensors import read_safetensors
+from lstmsim.model.numerics.accuracy import accuracy
+from lstmsim.model.numerics.arithmetic import Arithmetic
+from lstmsim.model.numerics.calibration import Range, calibrate
+from lstmsim.model.numerics.fixed_networks import fixed_arithmetic, fixed_chip
+from lstmsim.model.numerics.golden import float_arithmetic, run_network
+from lstmsim.model.numerics.weights import Network, Stimulus
+from lstmsim.model.precision import ACTIVATIONS, Precision
+from lstmsim.studies.accuracy.accuracy_cases import read_words
+from lstmsim.studies.accuracy.accuracy_study import Spelling, spelling, with_bits, words_accuracy
+from lstmsim.studies.accuracy.g2p_files import read_g2p
 
 Floats = NDArray[np.float64]
 

@@ -25,8 +25,8 @@ from experiments.preemption.study import (
     task,
 )
 from experiments.room import room_paragraph
+from lstmsim.base.wording import ranged
 from lstmsim.traffic.statistics import student_t
-from lstmsim.wording import ranged
 
 #: PREMA's figures, of its abstract.
 PUBLISHED = {"ANTT": 7.8, "STP": 1.4, "misses": 4.8}

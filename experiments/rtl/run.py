@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import lstmsim
-from lstmsim.api.rtl_synthesis import synthesis_lines
-from lstmsim.rtl.comparison import GROUPS
+from lstmsim.studies.rtl.comparison import GROUPS
+from lstmsim.studies.rtl.synthesis_result import synthesis_lines
 
 SCENARIOS = Path(__file__).resolve().parents[1] / "scenarios"
 SMALL_LATENCY = dict.fromkeys(("read", "multiply", "accumulate", "convert", "activation", "quantize", "writeback"), 2)

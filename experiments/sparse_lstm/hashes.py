@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from experiments.sparse_lstm.study import HASHES, REAL, power_law, real
-from lstmsim.sparse.csr import Csr
-from lstmsim.sparse.grouping import Grouping, grouping
-from lstmsim.sparse.hbp import hashed
-from lstmsim.wording import ranged
+from lstmsim.base.wording import ranged
+from lstmsim.model.sparse.csr import Csr
+from lstmsim.model.sparse.grouping import Grouping, grouping
+from lstmsim.model.sparse.hbp import hashed
 
 __all__ = ["ABOUT", "hash_rows", "qualities", "verdict"]
 

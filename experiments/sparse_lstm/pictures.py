@@ -16,7 +16,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from experiments.sparse_lstm.run import BAND, PUBLISHED, ratios, results
 from experiments.sparse_lstm.study import ORDERS, SPARSITIES, UNITS, crossover, ran, real, sixteen
 from lstmsim import plot_blocks
-from lstmsim.plots.figures import Picture, save, settings
+from lstmsim.report.pictures.figures import Picture, save, settings
 
 _NAME = "Resemblyzer l1"
 

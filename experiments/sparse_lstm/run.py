@@ -35,10 +35,10 @@ from experiments.sparse_lstm.study import (
     tiny,
     uniform,
 )
-from lstmsim.api.sparse import SparseReport
-from lstmsim.api.sparse_search import Search, regret
-from lstmsim.sparse.csr import Csr
-from lstmsim.sparse.grouping import Grouping
+from lstmsim.model.sparse.csr import Csr
+from lstmsim.model.sparse.grouping import Grouping
+from lstmsim.studies.sparse.run import SparseReport
+from lstmsim.studies.sparse.search import Search, regret
 
 #: What the paper reports for the real device.
 PUBLISHED = 0.71

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 import lstmsim
-from lstmsim.api.sparse import SparseReport
-from lstmsim.formats.matrices import weight_matrix
-from lstmsim.sparse.csr import Csr, csr_of_coo
-from lstmsim.sparse.pruning import pruned
+from lstmsim.files.matrices import weight_matrix
+from lstmsim.model.sparse.csr import Csr, csr_of_coo
+from lstmsim.model.sparse.pruning import pruned
+from lstmsim.studies.sparse.run import SparseReport
 
 #: The LSTM of the paper: inputs, units, batch. A sixteenth of its 4 x 2048 rows runs on a sixteenth of a V100.
 INPUTS, UNITS, BATCH, ROWS = 8192, 2048, 128, 512

@@ -13,9 +13,9 @@ from dataclasses import replace
 
 from experiments.serving.study import task
 from lstmsim import ColumnNpu, Scenario, load_scenario, run, serving
+from lstmsim.base.wording import ranged
+from lstmsim.model.scenario import Job
 from lstmsim.traffic.statistics import Interval
-from lstmsim.wording import ranged
-from lstmsim.workload.scenario import Job
 
 __all__ = ["EXPLAINED", "LOADS", "POLICIES", "Latencies", "at_load", "load_table", "load_verdict"]
 

@@ -22,9 +22,9 @@ from experiments.room import room_paragraph
 from experiments.serving.study import SIZES, TASKS, Machine, chip, known, task
 from experiments.splitting.loads import EXPLAINED, LOADS, Latencies, at_load, load_table, load_verdict
 from lstmsim import ColumnNpu, Report, Scenario, load_scenario, run
-from lstmsim.searches.mix import reachable
-from lstmsim.targets.column.npu import Exchange
-from lstmsim.workload.scenario import Job
+from lstmsim.machines.column.npu import Exchange
+from lstmsim.model.scenario import Job
+from lstmsim.studies.search.mix import reachable
 
 PUBLISHED = 2.91
 #: Requests that come at once: two for each thread of the machine that has most of them.

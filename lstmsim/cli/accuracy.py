@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lstmsim.base.errors import InputError, Mistake
 from lstmsim.cli.outputs import check_outputs, check_suffix, inputs_of, progress, remark, status, write_json
-from lstmsim.errors import InputError, Mistake
 
 if TYPE_CHECKING:
-    from lstmsim.applications.accuracy_study import AccuracyReport
+    from lstmsim.studies.accuracy.accuracy_study import AccuracyReport
 
 __all__ = ["command"]
 
@@ -69,12 +69,12 @@ def command(
     bits = _bits(bits_text if plot_path is None else bits_text or _PLOTTED_BITS)
     _check(inputs_of(scenario, overrides), json_path, plot_path)
     with progress("comparing with float64") as show:
-        from lstmsim.api.studies import accuracy
+        from lstmsim.studies.studies import accuracy
 
         report = accuracy(scenario, overrides=overrides, random_weights=random_weights, bits=bits, progress=show)
     written = _write(report, json_path, plot_path)
     if json_path != "-":
-        from lstmsim.applications.accuracy_text import accuracy_text
+        from lstmsim.studies.accuracy.accuracy_text import accuracy_text
 
         click.echo(accuracy_text(report, steps))
     for path in written:
@@ -85,7 +85,7 @@ def _bits(text: str | None) -> range:
     """The widths of LOW:HIGH, none without a text."""
     if text is None:
         return range(0)
-    from lstmsim.workload.precision import WIDTHS
+    from lstmsim.model.precision import WIDTHS
 
     least, most = WIDTHS["weight_bits"]
     match = re.fullmatch(r"(\d{1,4}):(\d{1,4})", text, re.ASCII)
@@ -101,8 +101,8 @@ def _check(inputs: Iterable[str], json_path: str | None, plot_path: str | None) 
     """Refuse outputs that cannot be written before any time is spent."""
     outputs = {"--json": json_path, "--plot": plot_path}
     if plot_path is not None:
-        from lstmsim.plots.accuracy import numbers_path
-        from lstmsim.plots.figures import SUFFIXES
+        from lstmsim.report.pictures.figures import SUFFIXES
+        from lstmsim.studies.accuracy.picture import numbers_path
 
         check_suffix("--plot", plot_path, SUFFIXES)
         outputs["--plot's numbers"] = numbers_path(plot_path)
@@ -113,8 +113,8 @@ def _write(report: AccuracyReport, json_path: str | None, plot_path: str | None)
     """Write the files that were asked for; return their names, standard output left out."""
     written = []
     if plot_path is not None:
-        from lstmsim.api.pictures import plot_accuracy
-        from lstmsim.plots.accuracy import numbers_path
+        from lstmsim.studies.accuracy.picture import numbers_path
+        from lstmsim.studies.pictures import plot_accuracy
 
         with status(f"drawing {os.path.basename(plot_path)}"):
             plot_accuracy(report, plot_path)

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lstmsim.base.errors import InputError, Mistake
 from lstmsim.cli.options import ENGINES
 from lstmsim.cli.outputs import check_outputs, check_suffix, inputs_of, progress, remark, status, write_json
-from lstmsim.errors import InputError, Mistake
 
 if TYPE_CHECKING:
-    from lstmsim.comparison.result import Comparison
+    from lstmsim.studies.compare.result import Comparison
 
 __all__ = ["command"]
 
@@ -59,7 +59,7 @@ def command(
     _check(scenario, chips, base, published, overrides)
     numbers = None
     if plot_path is not None:
-        from lstmsim.plots.figures import SUFFIXES
+        from lstmsim.report.pictures.figures import SUFFIXES
 
         check_suffix("--plot", plot_path, SUFFIXES)
         numbers = os.path.splitext(plot_path)[0] + ".csv"
@@ -68,7 +68,7 @@ def command(
     outputs = {"--json": json_path, "--csv": csv_path, "--plot": plot_path, "--plot's numbers": numbers}
     check_outputs(outputs, inputs=inputs_of(scenario, overrides, [*chips, base]))
     with progress("comparing") as show:
-        from lstmsim.api.studies import compare
+        from lstmsim.studies.studies import compare
 
         comparison = compare(
             scenario,
@@ -114,13 +114,13 @@ def _check(
 
 
 def _write(comparison: Comparison, json_path: str | None, csv_path: str | None, plot_path: str | None) -> None:
-    from lstmsim.comparison.result_json import comparison_rows
-    from lstmsim.formats.files import whole_file
-    from lstmsim.formats.tables.csv_table import CsvWriter
+    from lstmsim.base.csv_table import CsvWriter
+    from lstmsim.base.files import whole_file
+    from lstmsim.studies.compare.result_json import comparison_rows
 
     if plot_path is not None:
         with status(f"drawing {os.path.basename(plot_path)}"):
-            from lstmsim.plots.comparison import plot
+            from lstmsim.studies.compare.picture import plot
 
             plot(comparison, plot_path)
     if csv_path is not None:

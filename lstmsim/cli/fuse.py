@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
+from lstmsim.base.errors import ReplayError
 from lstmsim.cli.options import chip_options, engine_option, seed_option, setting_option
 from lstmsim.cli.outputs import check_suffix, progress, remark, status
 from lstmsim.cli.product_outputs import OUTPUTS, check_product_outputs, product_options, write_product_outputs
-from lstmsim.errors import ReplayError
 
 __all__ = ["command"]
 
@@ -77,10 +77,10 @@ def command(graph: str, **arguments: Any) -> None:
     picture, saved, explain = (arguments.pop(name) for name in ("picture", "save", "explain"))
     view = _check(outputs, picture, saved, (graph, arguments["chip"]))
     arguments["modes"] = [each.strip() for each in arguments["modes"].split(",") if each.strip()]
-    from lstmsim.api.fuse import run_fusion
-    from lstmsim.api.fuse_graph import save_graph
-    from lstmsim.api.fuse_pictures import plot_fusion, plot_kernels
-    from lstmsim.api.fuse_text import fusion_text
+    from lstmsim.studies.fuse.graph import save_graph
+    from lstmsim.studies.fuse.pictures import plot_fusion, plot_kernels
+    from lstmsim.studies.fuse.run import run_fusion
+    from lstmsim.studies.fuse.text import fusion_text
 
     if (outputs["timeline"] or outputs["trace"]) and arguments["cycles"] is None:
         arguments["cycles"] = True
@@ -105,8 +105,8 @@ def _check(
     outputs: dict[str, str | None], picture: str | None, saved: str | None, inputs: tuple[str, ...]
 ) -> str | None:
     """Refuse outputs that cannot be written; the view that will be written beside a trace, if there will be one."""
-    from lstmsim.formats.graphs import SUFFIXES as GRAPHS
-    from lstmsim.plots.figures import SUFFIXES
+    from lstmsim.files.graphs import SUFFIXES as GRAPHS
+    from lstmsim.report.pictures.figures import SUFFIXES
 
     check_suffix("--picture", picture, SUFFIXES)
     check_suffix("--save", saved, GRAPHS)

@@ -124,7 +124,7 @@ def command(sizes: tuple[str, ...], **arguments: Any) -> None:
     view = check_product_outputs(outputs, (arguments["chip"], arguments["model"] or ""))
     if len(sizes) not in (0, 3):
         raise click.UsageError(f"expected M, N and K, or --model; got {len(sizes)} sizes: {' '.join(sizes)}")
-    from lstmsim.api.gemm import plot_threads, run_gemm
+    from lstmsim.studies.gemm.run import plot_threads, run_gemm
 
     if several:
         _run_several(sizes, threads, arguments, outputs["json"])
@@ -138,8 +138,8 @@ def command(sizes: tuple[str, ...], **arguments: Any) -> None:
 
 def _check_several(outputs: Mapping[str, Any], arguments: Mapping[str, Any], count: int) -> None:
     """Refuse what is for one number of threads only."""
-    from lstmsim.api.gemm_scaling import wrong_for_several
-    from lstmsim.errors import InputError, Mistake
+    from lstmsim.base.errors import InputError, Mistake
+    from lstmsim.studies.gemm.scaling import wrong_for_several
 
     wrong = wrong_for_several({**outputs, **arguments}, count)
     mistakes = [Mistake(f"--{each.place.replace('_', '-')}", each.sentence) for each in wrong]
@@ -149,7 +149,7 @@ def _check_several(outputs: Mapping[str, Any], arguments: Mapping[str, Any], cou
 
 def _run_several(sizes: tuple[str, ...], threads: list[object], arguments: dict[str, Any], json: str | None) -> None:
     """The product on several numbers of threads: a table, and JSON if it is asked for."""
-    from lstmsim.api.gemm_scaling import run_gemm_threads
+    from lstmsim.studies.gemm.scaling import run_gemm_threads
 
     with progress("simulating") as show:
         scaling = run_gemm_threads(*map(_size, sizes), threads=threads, **arguments, progress=show)  # type: ignore[arg-type]

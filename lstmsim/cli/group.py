@@ -12,7 +12,7 @@ from typing import Any, cast
 import click
 
 from lstmsim import __version__
-from lstmsim.errors import MAX_MISTAKES, EngineWarning, InputError, LstmsimError, Mistake
+from lstmsim.base.errors import MAX_MISTAKES, EngineWarning, InputError, LstmsimError, Mistake
 
 __all__ = ["COMMANDS", "lstmsim"]
 
@@ -73,7 +73,7 @@ class LazyGroup(click.Group):
             return super().make_context(*args, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
-        from lstmsim.formats.files_kept import own_ledger
+        from lstmsim.base.files_kept import own_ledger
 
         with _guarded(), own_ledger(), _plain_warnings():
             result = super().invoke(ctx)

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lstmsim.base.errors import InputError, Mistake
 from lstmsim.cli.outputs import check_outputs, check_suffix, remark, status
-from lstmsim.errors import InputError, Mistake
 
 if TYPE_CHECKING:
-    from lstmsim.formats.weights.imported import ImportedModel
-    from lstmsim.formats.weights.operators import OperatorTable
-    from lstmsim.workload.model import Layer
+    from lstmsim.importers.weights.imported import ImportedModel
+    from lstmsim.importers.weights.operators import OperatorTable
+    from lstmsim.model.model import Layer
 
 __all__ = ["command"]
 
@@ -49,9 +49,9 @@ def command(
     \b
     lstmsim import speech.onnx --out speech.yaml
     """
-    from lstmsim.api.importing import import_model, renamed, targets_of
-    from lstmsim.formats.scenario.model_writer import save_model, weights_path
-    from lstmsim.formats.weights import SUFFIXES
+    from lstmsim.files.scenario.model_writer import save_model, weights_path
+    from lstmsim.importers.weights import SUFFIXES
+    from lstmsim.studies.importing import import_model, renamed, targets_of
 
     check_suffix("FILE", file, SUFFIXES)
     target = out if out is not None else _default_target(file)
@@ -76,7 +76,7 @@ def command(
 
 def _default_target(file: str) -> str:
     """Name the model file for FILE; it ends in `-model` where the weights would otherwise take FILE's own place."""
-    from lstmsim.formats.scenario.model_writer import weights_path
+    from lstmsim.files.scenario.model_writer import weights_path
 
     stem = os.path.splitext(os.path.basename(file))[0]
     taken = os.path.realpath(weights_path(f"{stem}.yaml")) == os.path.realpath(file)

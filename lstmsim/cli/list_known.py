@@ -6,8 +6,8 @@ import textwrap
 
 import click
 
-from lstmsim.api.known import KINDS, list_known
 from lstmsim.cli.outputs import check_outputs, write_json
+from lstmsim.studies.known.run import KINDS, list_known
 
 __all__ = ["command"]
 
@@ -25,7 +25,7 @@ def command(kind: str | None, json_path: str | None) -> None:
     Each has its source; a machine says what its cycles are exact against, and what is assumed. The KIND keys
     shows every key of a file with its meaning, bounds, default and source, and only if asked for.
     """
-    from lstmsim.formats.files_read import files_that_come_along
+    from lstmsim.studies.shared.files_read import files_that_come_along
 
     check_outputs({"--json": json_path}, inputs=files_that_come_along())
     known = list_known(kind)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lstmsim.base.errors import InputError, Mistake
 from lstmsim.cli.outputs import check_outputs, check_suffix, chip_remarks, inputs_of, progress, remark, write_json
-from lstmsim.errors import InputError, Mistake
 
 if TYPE_CHECKING:
     from lstmsim.traffic.load_latency import LoadLatency
@@ -96,18 +96,18 @@ def command(
     if options["folder"] == "":
         raise InputError(Mistake("--out ''", "the name is empty; expected a folder"))
     if plot_path is not None:
-        from lstmsim.plots.figures import SUFFIXES
+        from lstmsim.report.pictures.figures import SUFFIXES
 
         check_suffix("--plot", plot_path, SUFFIXES)
     check_outputs(outputs, inputs=inputs_of(scenario, options["overrides"], options["chips"]))
     with progress("serving at loads") as show:
-        from lstmsim.api.serving.load_latency import load_latency, loads_of
+        from lstmsim.studies.serve.load_latency import load_latency, loads_of
 
         _check_drawn(loads_of(options["loads"]), percentile, cdf_at)
         curves = load_latency(scenario, progress=show, **options)
     _write(curves, csv_path, json_path)
     if plot_path is not None:
-        from lstmsim.api.pictures import plot_load_latency
+        from lstmsim.studies.pictures import plot_load_latency
 
         plot_load_latency(curves, plot_path, percentile=percentile, cdf_at=cdf_at)
     if json_path != "-":
@@ -131,8 +131,8 @@ def _check_drawn(loads: tuple[float, ...], percentile: float, cdf_at: float | No
 
 
 def _write(curves: LoadLatency, csv_path: str | None, json_path: str | None) -> None:
-    from lstmsim.formats.files import whole_file
-    from lstmsim.formats.tables.csv_table import CsvWriter
+    from lstmsim.base.csv_table import CsvWriter
+    from lstmsim.base.files import whole_file
     from lstmsim.traffic.load_latency_text import load_latency_rows
 
     if json_path is not None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from lstmsim.errors import InputError, Mistake
+from lstmsim.base.errors import InputError, Mistake
 
 __all__ = ["check_outputs", "check_suffix", "chip_remarks", "inputs_of", "progress", "remark", "status", "write_json"]
 
@@ -30,7 +30,7 @@ def check_outputs(outputs: Mapping[str, str | None], inputs: Iterable[str] = (),
     inputs: the files that are read.
     kept: options whose files are there already and will not be written; they only must be no other file in use.
     """
-    from lstmsim.formats.files_kept import identity_of, was_read
+    from lstmsim.base.files_kept import identity_of, was_read
 
     mistakes = []
     # Inputs may be told by reading files, which is worth the time only if something is written.
@@ -72,7 +72,7 @@ def inputs_of(scenario: str, overrides: Sequence[str] = (), others: Sequence[str
     overrides: what `--set` changes.
     others: names or paths of chips and devices (None: not given).
     """
-    from lstmsim.formats.files_read import files_read_by, files_that_come_along
+    from lstmsim.studies.shared.files_read import files_read_by, files_that_come_along
 
     yield from files_read_by(scenario, overrides)
     yield from files_that_come_along()
@@ -103,7 +103,7 @@ def write_json(path: str, content: Mapping[str, Any]) -> None:
     if path == "-":
         click.echo(text, nl=False)
         return
-    from lstmsim.formats.files import whole_file
+    from lstmsim.base.files import whole_file
 
     with whole_file(path) as file:
         file.write(text)
@@ -111,8 +111,8 @@ def write_json(path: str, content: Mapping[str, Any]) -> None:
 
 def chip_remarks(scenario: str, overrides: Sequence[str], chips: Sequence[str] = ()) -> None:
     """Say on standard error what the scenario's chip, and other chips, have to say about its jobs."""
-    from lstmsim.comparison.chips import chips_of
-    from lstmsim.formats.scenario.requests import load_requests
+    from lstmsim.files.scenario.requests import load_requests
+    from lstmsim.studies.compare.chips import chips_of
 
     own = load_requests(scenario, overrides, 1).scenario
     for chip in chips_of(own, chips):

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from lstmsim.base.errors import InputError, Mistake
 from lstmsim.cli.outputs import check_outputs, check_suffix, remark, status, write_json
-from lstmsim.errors import InputError, Mistake
 
 if TYPE_CHECKING:
-    from lstmsim.api.fuse import FusionReport
-    from lstmsim.api.gemm import GemmReport
-    from lstmsim.api.sparse import SparseReport
+    from lstmsim.studies.fuse.run import FusionReport
+    from lstmsim.studies.gemm.run import GemmReport
+    from lstmsim.studies.sparse.run import SparseReport
 
 __all__ = ["OUTPUTS", "check_product_outputs", "product_options", "write_product_outputs"]
 
@@ -65,19 +65,19 @@ def check_product_outputs(
     named = {f"--{name}": outputs[name] for name in ("output", "timeline", "trace", "json")}
     check_suffix("--output", outputs["output"], (".npy",))
     if outputs["timeline"] is not None:
-        from lstmsim.plots.figures import SUFFIXES
+        from lstmsim.report.pictures.figures import SUFFIXES
 
         check_suffix("--timeline", outputs["timeline"], SUFFIXES)
     view, path, window = None, outputs["trace"], outputs["trace_window"]
     if path is not None:
-        from lstmsim.formats import traces
+        from lstmsim.analysis import files as traces
 
         check_suffix("--trace", path, traces.SUFFIXES)
         view = traces.view_beside(path)
     elif window is not None:
         raise InputError(Mistake("--trace-window", "only with --trace"))
     if window is not None:
-        from lstmsim.formats.traces.window import parse_window
+        from lstmsim.analysis.files.window import parse_window
 
         parse_window(window)
     new = view if view is not None and not _is_file(view) else None
@@ -100,7 +100,7 @@ def write_product_outputs(
     """
     output, picture, trace, json = (outputs[name] for name in ("output", "timeline", "trace", "json"))
     if output is not None:
-        from lstmsim.api.product_files import save_result
+        from lstmsim.studies.shared.product_files import save_result
 
         save_result(report, output)  # type: ignore[arg-type]
     if picture is not None:
@@ -119,9 +119,9 @@ def write_product_outputs(
 
 def _write_trace(report: SparseReport | GemmReport | FusionReport, path: str, window: str | None) -> None:
     """Write what happened, or a window of it."""
-    from lstmsim.formats import traces
-    from lstmsim.formats.traces.window import parse_window
-    from lstmsim.formats.traces.window import window as cut
+    from lstmsim.analysis import files as traces
+    from lstmsim.analysis.files.window import parse_window
+    from lstmsim.analysis.files.window import window as cut
 
     with status(f"writing {path}"):
         timeline = report.timeline

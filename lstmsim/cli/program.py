@@ -30,7 +30,7 @@ def command(program: str, engine: str, json_path: str | None, trace_path: str | 
     """
     view = None
     if trace_path is not None:
-        from lstmsim.formats import traces
+        from lstmsim.analysis import files as traces
 
         check_suffix("--trace", trace_path, traces.SUFFIXES)
         view = traces.view_beside(trace_path)
@@ -38,12 +38,12 @@ def command(program: str, engine: str, json_path: str | None, trace_path: str | 
     outputs = {"--json": json_path, "--trace": trace_path, "--trace's view": view}
     check_outputs(outputs, inputs=[program], kept=kept)
     with status(f"running {os.path.basename(program)}"):
-        from lstmsim.api.programs import run_program
+        from lstmsim.studies.program.run import run_program
 
         result = run_program(program, engine=engine)
     if trace_path is not None:
         with status(f"writing {trace_path}"):
-            from lstmsim.api.saving import save_trace
+            from lstmsim.studies.simulate.saving import save_trace
 
             save_trace(result.timeline, trace_path)
     if json_path is not None:

@@ -6,14 +6,14 @@ from typing import Any
 
 import click
 
+from lstmsim.base.errors import InputError, Mistake, ReplayError
+from lstmsim.base.wording import listed
 from lstmsim.cli.options import engine_option
 from lstmsim.cli.outputs import check_outputs, check_suffix, inputs_of, remark, status, write_json
-from lstmsim.errors import InputError, Mistake, ReplayError
-from lstmsim.wording import listed
 
 __all__ = ["command"]
 
-#: Named here too, because asking `lstmsim.rtl` would import what a help text does not need.
+#: Named here too, because asking `lstmsim.studies.rtl` would import what a help text does not need.
 SIMULATORS = ("icarus", "verilator")
 FAMILIES = ("ecp5", "xilinx", "intel-alm")
 
@@ -72,10 +72,10 @@ def command(
     if options["timing_only"]:
         _check_timing_only(options)
     _check(scenario, options["overrides"], folder, verify, outputs)
-    from lstmsim.api.loading import load_scenario
-    from lstmsim.api.rtl import run_rtl
-    from lstmsim.api.rtl_runs import slow_words
-    from lstmsim.api.rtl_synthesis import synthesis_words
+    from lstmsim.studies.rtl.run import run_rtl
+    from lstmsim.studies.rtl.runs import slow_words
+    from lstmsim.studies.rtl.synthesis_result import synthesis_words
+    from lstmsim.studies.shared.loading import load_scenario
 
     loaded = load_scenario(scenario, options.pop("overrides"))
     slow = slow_words(loaded, options["simulator"]) if verify and not options["timing_only"] else ""
@@ -88,7 +88,7 @@ def command(
         report = run_rtl(loaded, folder, vcd=vcd, **options)
     if timeline is not None:
         with status(f"drawing {timeline}"):
-            from lstmsim.api.rtl_pictures import plot_rtl
+            from lstmsim.studies.rtl.pictures import plot_rtl
 
             plot_rtl(report, timeline)
     if json_path is not None:
@@ -110,7 +110,7 @@ def _check(
     scenario: str, overrides: tuple[str, ...], folder: str, verify: bool, outputs: dict[str, str | None]
 ) -> None:
     """Refuse outputs that cannot be written, before anything is run."""
-    from lstmsim.plots.figures import SUFFIXES
+    from lstmsim.report.pictures.figures import SUFFIXES
 
     check_suffix("--vcd", outputs["--vcd"], (".vcd",))
     check_suffix("--timeline", outputs["--timeline"], SUFFIXES)

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from lstmsim.base.errors import InputError, Mistake
 from lstmsim.cli.outputs import check_outputs, chip_remarks, inputs_of, progress, remark, write_json
-from lstmsim.errors import InputError, Mistake
 
 if TYPE_CHECKING:
     from lstmsim.traffic.saturation import Saturation
@@ -97,7 +97,7 @@ def command(scenario: str, json_path: str | None, **options: Any) -> None:
 
     try:
         with progress("simulating rates") as show:
-            from lstmsim.api.serving.saturate import saturate
+            from lstmsim.studies.serve.saturate import saturate
 
             answer = saturate(scenario, progress=show, **options)
     except InputError as error:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lstmsim.base.errors import InputError, Mistake
 from lstmsim.cli.outputs import check_outputs, inputs_of, progress, remark, write_json
-from lstmsim.errors import InputError, Mistake
 
 if TYPE_CHECKING:
-    from lstmsim.searches.result import SearchResult
+    from lstmsim.studies.search.result import SearchResult
 
 __all__ = ["command"]
 
@@ -47,7 +47,7 @@ def command(
     """
     check_outputs({"--json": json_path}, inputs=inputs_of(scenario, overrides))
     with progress("searching") as show:
-        from lstmsim.api.studies import search
+        from lstmsim.studies.studies import search
 
         try:
             result = search(

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lstmsim.base.errors import InputError, Mistake
 from lstmsim.cli.outputs import check_outputs, check_suffix, inputs_of, progress, remark, write_json
-from lstmsim.errors import InputError, Mistake
 
 if TYPE_CHECKING:
-    from lstmsim.api.serving.stream import Row
+    from lstmsim.studies.serve.stream import Row
 
 __all__ = ["command"]
 
@@ -66,7 +66,7 @@ def command(
         raise InputError(Mistake("--percentile", f"must be above 0 and below 100, got {percentile:g}"))
     share = None if until_half_width is None else _share(until_half_width)
     with progress("serving requests") as show, _rows_to(csv_path) as rows:
-        from lstmsim.api.serving.stream import serve
+        from lstmsim.studies.serve.stream import serve
         from lstmsim.traffic.latencies import PERCENTILES
 
         served = serve(
@@ -106,8 +106,8 @@ def _rows_to(path: str | None) -> Iterator[Callable[[Sequence[Row]], None] | Non
     if path is None:
         yield None
         return
-    from lstmsim.formats.files import whole_file
-    from lstmsim.formats.tables.csv_table import CsvWriter
+    from lstmsim.base.csv_table import CsvWriter
+    from lstmsim.base.files import whole_file
 
     with whole_file(path) as file:
         writer = CsvWriter(file)

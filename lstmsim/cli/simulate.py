@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lstmsim.base.errors import InputError, Mistake
 from lstmsim.cli.options import engine_option
 from lstmsim.cli.outputs import check_outputs, check_suffix, inputs_of, progress, remark, status, write_json
-from lstmsim.errors import InputError, Mistake
 
 if TYPE_CHECKING:
-    from lstmsim.api.run import Run
-    from lstmsim.api.serving.refused import Refused
-    from lstmsim.explanations.explanation import Explanation
-    from lstmsim.metrics.timeline import Timeline
-    from lstmsim.replay.check import Checked
-    from lstmsim.replay.outputs import Outputs
+    from lstmsim.analysis.explanations.explanation import Explanation
+    from lstmsim.analysis.replay.check import Checked
+    from lstmsim.analysis.replay.outputs import Outputs
+    from lstmsim.analysis.timeline import Timeline
+    from lstmsim.studies.serve.refused import Refused
+    from lstmsim.studies.simulate.run import Run
     from lstmsim.traffic.result import Serving
 
 __all__ = ["command"]
@@ -114,7 +114,7 @@ def command(
         text = "only with --check-numerics or --outputs: no other number depends on weights"
         raise InputError(Mistake("--random-weights", text))
     with status(f"simulating {os.path.basename(scenario)}"):
-        from lstmsim.api.run import run
+        from lstmsim.studies.simulate.run import run
 
         result = run(scenario, engine=engine, overrides=overrides)
         if outputs_path is not None:
@@ -151,15 +151,15 @@ def _remark(result: Run, written: Iterable[str], views: Mapping[str, bool]) -> N
 
 def _checked(result: Run, random_weights: int | None) -> tuple[Checked, ...]:
     with progress("executing the trace") as show:
-        from lstmsim.api.run import check_numerics
+        from lstmsim.studies.simulate.run import check_numerics
 
         return check_numerics(result, random_weights=random_weights, progress=show)
 
 
 def _check_outputs(result: Run) -> None:
     """Refuse outputs that no file could hold, before anything is executed."""
-    from lstmsim.formats.weights.outputs_file import check_names
-    from lstmsim.replay.outputs import check_size
+    from lstmsim.analysis.replay.outputs import check_size
+    from lstmsim.analysis.replay.outputs_file import check_names
 
     check_size(result.scenario)
     check_names(result.scenario)
@@ -167,15 +167,15 @@ def _check_outputs(result: Run) -> None:
 
 def _outputs(result: Run, random_weights: int | None, checks: tuple[Checked, ...] | None) -> Outputs:
     with progress("executing the trace") as show:
-        from lstmsim.api.run import outputs
+        from lstmsim.studies.simulate.run import outputs
 
         return outputs(result, random_weights=random_weights, checks=checks, progress=show)
 
 
 def _save_outputs(computed: Outputs, path: str) -> None:
     """Write the outputs, and say which jobs have none."""
-    from lstmsim.api.saving import save_outputs
-    from lstmsim.numerics.jobs import some_of
+    from lstmsim.model.numerics.jobs import some_of
+    from lstmsim.studies.simulate.saving import save_outputs
 
     with status(f"writing {path}"):
         save_outputs(computed, path)
@@ -184,7 +184,7 @@ def _save_outputs(computed: Outputs, path: str) -> None:
 
 
 def _save_program(result: Run, path: str) -> str:
-    from lstmsim.api.programs import save_program
+    from lstmsim.studies.program.run import save_program
 
     with status(f"writing {path}"):
         save_program(result, path)
@@ -193,7 +193,7 @@ def _save_program(result: Run, path: str) -> str:
 
 def _check_device(name: str, report_path: str | None) -> None:
     """Refuse a device that is not known, before anything is run."""
-    from lstmsim.formats.tables.devices_file import device
+    from lstmsim.studies.fit.devices_file import device
 
     if report_path is None:
         raise InputError(Mistake("--device", "only with --report; `lstmsim fit` shows it on its own"))
@@ -210,11 +210,11 @@ def _page(
     window: Window | None,
 ) -> None:
     """Write the page about the run, with what else was asked for."""
-    from lstmsim.api.saving import save_report
+    from lstmsim.studies.simulate.saving import save_report
 
     sections = []
     if reasons is not None:
-        from lstmsim.explanations.text import explain_text
+        from lstmsim.analysis.explanations.text import explain_text
 
         sections.append(("Why not 100 %", explain_text(reasons)))
     line = shlex.join(["lstmsim", *sys.argv[1:]])
@@ -231,13 +231,13 @@ def _page(
 
 
 def _served(result: Run) -> Serving | Refused:
-    from lstmsim.api.serving.refused import serving_or_refusal
+    from lstmsim.studies.serve.refused import serving_or_refusal
 
     return serving_or_refusal(result)
 
 
 def _explanation(result: Run) -> Explanation:
-    from lstmsim.api.run import explain
+    from lstmsim.studies.simulate.run import explain
 
     with progress("simulating alternatives") as show:
         return explain(result, progress=show)
@@ -252,16 +252,16 @@ def _show(
     glossary: bool,
 ) -> None:
     """Print the report and what else was asked for on standard output; reasons stand first."""
-    from lstmsim.metrics.report_text import report_text
+    from lstmsim.analysis.report_text import report_text
 
     parts = []
     if reasons is not None:
-        from lstmsim.explanations.text import explain_text
+        from lstmsim.analysis.explanations.text import explain_text
 
         parts.append(explain_text(reasons))
     parts.append(report_text(result.report, jobs))
     if checks is not None:
-        from lstmsim.replay.check_text import checks_text
+        from lstmsim.analysis.replay.check_text import checks_text
 
         parts.append(checks_text(checks, result.scenario.precision, len(result.scenario.jobs) - len(checks)))
     if served is not None:
@@ -269,7 +269,7 @@ def _show(
     text = "\n\n".join(parts)
     click.echo(text)
     if glossary:
-        from lstmsim.explanations.text import glossary as words
+        from lstmsim.analysis.explanations.text import glossary as words
 
         click.echo("\n" + words(text, result.report.words))
 
@@ -287,12 +287,12 @@ def _check(
     check_suffix("--outputs", others["--outputs"], (".safetensors",))
     check_suffix("--program", others["--program"], (".npz",))
     if trace_path is not None:
-        from lstmsim.formats import traces
+        from lstmsim.analysis import files as traces
 
         check_suffix("--trace", trace_path, traces.SUFFIXES)
         view = traces.view_beside(trace_path)
     if timeline_path is not None:
-        from lstmsim.plots.timeline import SUFFIXES
+        from lstmsim.studies.simulate.picture import SUFFIXES
 
         check_suffix("--timeline", timeline_path, SUFFIXES)
     outputs = {"--json": json_path, "--trace": trace_path, "--timeline": timeline_path, "--trace's view": view}
@@ -312,7 +312,7 @@ def _window(text: str | None, alone: bool) -> Window | None:
     if alone:
         told = "only with --trace, --timeline or --report: nothing else shows single cycles"
         raise InputError(Mistake("--trace-window", told))
-    from lstmsim.formats.traces.window import parse_window
+    from lstmsim.analysis.files.window import parse_window
 
     return parse_window(text)
 
@@ -321,7 +321,7 @@ def _cut(timeline: Timeline, wanted: Window | None) -> Timeline:
     """Give the part of a timeline that was asked for."""
     if wanted is None:
         return timeline
-    from lstmsim.formats.traces.window import window
+    from lstmsim.analysis.files.window import window
 
     return window(timeline, *wanted)
 
@@ -339,18 +339,18 @@ def _write(
     """Write the files that were asked for; return their names, standard output left out."""
     if trace_path is not None:
         with status(f"writing {trace_path}"):
-            from lstmsim.api.saving import save_trace
+            from lstmsim.studies.simulate.saving import save_trace
 
             save_trace(_cut(result.timeline, window), trace_path)
     if timeline_path is not None:
         with status(f"drawing {timeline_path}"):
-            from lstmsim.api.pictures import plot
+            from lstmsim.studies.pictures import plot
 
             plot(_cut(result.timeline, window), timeline_path)
     if json_path is not None:
         content = result.to_dict()
         if checks is not None:
-            from lstmsim.replay.check_text import checks_json
+            from lstmsim.analysis.replay.check_text import checks_json
 
             content["numerics"] = checks_json(checks)
         if served is not None:

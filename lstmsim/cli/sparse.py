@@ -80,7 +80,7 @@ def command(matrix: str, **arguments: Any) -> None:
     """
     outputs = {name: arguments.pop(name) for name in OUTPUTS}
     view = check_product_outputs(outputs, (matrix, matrix.rpartition(":")[0], arguments["chip"]))
-    from lstmsim.api.sparse import plot_blocks, run_sparse
+    from lstmsim.studies.sparse.run import plot_blocks, run_sparse
 
     with progress("searching") if arguments["best"] else status("simulating") as show:
         report = run_sparse(matrix, **arguments, progress=show)

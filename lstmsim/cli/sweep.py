@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from lstmsim.base.errors import InputError, LstmsimError, Mistake
 from lstmsim.cli.outputs import check_outputs, check_suffix, remark, status
-from lstmsim.errors import InputError, LstmsimError, Mistake
 
 if TYPE_CHECKING:
-    from lstmsim.sweeps.run import Progress
+    from lstmsim.studies.sweep.run import Progress
 
 __all__ = ["command"]
 
@@ -99,8 +99,8 @@ def command(
     lstmsim sweep spec.yaml --out results --plot results/map.png
     lstmsim sweep spec.yaml --out results --shard 3/20
     """
-    from lstmsim.sweeps.inputs import files_of_sweep
-    from lstmsim.sweeps.run import made_folder, run_sweep, table_stem
+    from lstmsim.studies.sweep.inputs import files_of_sweep
+    from lstmsim.studies.sweep.run import made_folder, run_sweep, table_stem
 
     if options["dask"] is not None and options["jobs"] is not None:
         raise InputError(Mistake("--jobs", "belongs to processes of this machine, not to --dask"))
@@ -134,9 +134,9 @@ def command(
 
 def _check_picture(spec: str, kind: str | None, objectives: Sequence[str]) -> None:
     """Raise `InputError` for a picture that the sweep cannot have, before anything is simulated."""
-    from lstmsim.plots.sweep import check_kind
-    from lstmsim.sweeps.objectives import drawn_pair
-    from lstmsim.sweeps.spec_file import load_sweep
+    from lstmsim.studies.sweep.objectives import drawn_pair
+    from lstmsim.studies.sweep.picture import check_kind
+    from lstmsim.studies.sweep.spec_file import load_sweep
 
     loaded = load_sweep(spec)
     drawn_pair(loaded.objectives, objectives)
@@ -153,8 +153,8 @@ def explain(store_path: str, place: str, *, whole: bool) -> None:
     If a `whole` sweep simulated nothing, that is an `InputError` at `place`, or a `LstmsimError` where all points have
     failed: then something in the file is misspelt, or lstmsim is at fault.
     """
-    from lstmsim.sweeps.export import judge
-    from lstmsim.sweeps.store import Store
+    from lstmsim.studies.sweep.export import judge
+    from lstmsim.studies.sweep.store import Store
 
     with Store(store_path, create=False) as store:
         infeasible, failed = (_counted(store.reasons(each)) for each in ("infeasible", "failed"))
@@ -204,8 +204,8 @@ def plot_outputs(
         return {}
     if kind not in (None, "pareto") and objectives:
         raise InputError(Mistake("--plot-objectives", f"belongs to --plot-kind pareto, not to {kind}"))
-    from lstmsim.formats.files_kept import identity_of
-    from lstmsim.plots.figures import SUFFIXES
+    from lstmsim.base.files_kept import identity_of
+    from lstmsim.report.pictures.figures import SUFFIXES
 
     check_suffix("--plot", plot_path, SUFFIXES)
     own, suffix = os.path.splitext(plot_path)
@@ -217,14 +217,14 @@ def plot_outputs(
 
 def table_outputs(option: str, stem: str) -> dict[str, str | None]:
     """Give the tables that are written with that stem, by what they are."""
-    from lstmsim.sweeps.export import table_names
+    from lstmsim.studies.sweep.export import table_names
 
     return dict(zip((option, f"{option} as Parquet"), table_names(stem), strict=False))
 
 
 def store_outputs(option: str, path: str) -> dict[str, str | None]:
     """Give the file of the results, and the files that SQLite keeps beside it meanwhile, by what they are."""
-    from lstmsim.sweeps.stored import beside
+    from lstmsim.studies.sweep.stored import beside
 
     outputs: dict[str, str | None] = {f"{option}'s store": path}
     return outputs | {f"{option}'s store's {each.removeprefix(f'{path}-')}": each for each in beside(path)}
@@ -239,8 +239,8 @@ def draw(store_path: str, plot_path: str | None, kind: str | None, objectives: S
     """Draw what is in the SQLite file, if a picture is asked for; give the names of the files written."""
     if plot_path is None:
         return []
-    from lstmsim.plots.sweep import plot
-    from lstmsim.sweeps.store import Store
+    from lstmsim.studies.sweep.picture import plot
+    from lstmsim.studies.sweep.store import Store
 
     with status(f"drawing {os.path.basename(plot_path)}"), Store(store_path, create=False) as store:
         plot(store, plot_path, kind=kind, objectives=objectives)
@@ -275,7 +275,7 @@ def _bar(text: str) -> Iterator[Any]:
 def bar_line(text: str, counts: Progress, computed: int, seconds: float) -> str:
     """Give the line of the bar: `computed` points took `seconds`.
 
-    >>> from lstmsim.sweeps.run import Progress
+    >>> from lstmsim.studies.sweep.run import Progress
     >>> bar_line("a.yaml", Progress(done=50, total=200, failed=1), 40, 20.0)
     'a.yaml [######..................] 50/200  2.0/s  1:15 left  1 failed'
     """

@@ -37,8 +37,8 @@ def command(trace: str, start: int | None, end: int | None, cores: tuple[int, ..
     \b
     lstmsim timeline trace.json --from 1000 --to 2000 --cores 0 --out detail.svg
     """
-    from lstmsim.api.pictures import timeline
-    from lstmsim.plots.timeline import SUFFIXES
+    from lstmsim.studies.pictures import timeline
+    from lstmsim.studies.simulate.picture import SUFFIXES
 
     target = out if out is not None else _picture_name(trace)
     check_suffix("--out", target, SUFFIXES)

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
+from lstmsim.base.errors import InputError, Mistake
 from lstmsim.cli.options import ENGINES
 from lstmsim.cli.outputs import check_outputs, progress, remark
-from lstmsim.errors import InputError, Mistake
 
 if TYPE_CHECKING:
-    from lstmsim.validation.rows import Validation
+    from lstmsim.studies.validate.rows import Validation
 
 __all__ = ["GROUPS", "command"]
 
-#: Named here too, because asking `lstmsim.validation` would import numpy for a help text.
+#: Named here too, because asking `lstmsim.studies.validate` would import numpy for a help text.
 GROUPS = ("intel-npu-rtl", "intel-npu-cpp", "brainwave-fitted", "brainwave-held-out", "v100", "claims")
 
 
@@ -44,13 +44,13 @@ def command(groups: tuple[str, ...], engine: str, json_path: str | None, markdow
     lstmsim validate intel-npu-rtl claims --engine reference
     lstmsim validate --json validation.json --markdown validation.md
     """
-    from lstmsim.formats.files_read import files_that_come_along
+    from lstmsim.studies.shared.files_read import files_that_come_along
 
     check_outputs({"--json": json_path, "--markdown": markdown_path}, inputs=files_that_come_along())
     if json_path == "-" == markdown_path:
         raise InputError(Mistake("--markdown -", "standard output is taken by --json -; expected a file"))
     with progress("validating") as show:
-        from lstmsim.api.studies import validate
+        from lstmsim.studies.studies import validate
 
         validation = validate(groups, engine=engine, progress=show)
     _write(validation, json_path, markdown_path)
@@ -62,8 +62,8 @@ def command(groups: tuple[str, ...], engine: str, json_path: str | None, markdow
 
 def _write(validation: Validation, json_path: str | None, markdown_path: str | None) -> None:
     """Write the files first; the text goes to standard output unless one of the files does."""
-    from lstmsim.formats.files import whole_file
-    from lstmsim.validation.text import validation_markdown
+    from lstmsim.base.files import whole_file
+    from lstmsim.studies.validate.text import validation_markdown
 
     texts = {}
     if json_path is not None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from importlib import import_module
 
+from lstmsim.base.errors import InputError
 from lstmsim.engines.feeds import WINDOW, Feed, Ints
-from lstmsim.errors import InputError
 from lstmsim.native.missing import warn_once
 from lstmsim.program.flat import FlatProgram
 from lstmsim.program.flatten import flat_of
@@ -84,7 +84,7 @@ def totals(program: Program | FlatProgram, engine: str = "fast", *, check: bool 
         from lstmsim.engines.fast import run as fast
 
         return fast.totals(program, check=check)
-    from lstmsim.metrics.accounts import totals_of
+    from lstmsim.program.accounts import totals_of
 
     program = _unflattened(program)
     return totals_of(program, run(program, engine, check=check))

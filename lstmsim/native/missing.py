@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 
-from lstmsim.errors import EngineWarning
+from lstmsim.base.errors import EngineWarning
 
 __all__ = ["warn_once"]
 

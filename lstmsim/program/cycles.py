@@ -1,7 +1,7 @@
 """The names of cycles: one record for each, and the orders that files and engines keep.
 
 Each cycle of a core's accounted unit (the PE array) has exactly one name. A span of a thread may bear one more name
-(`ready`). The looks and words of the names are in `lstmsim.metrics.cycle_names`.
+(`ready`). The looks and words of the names are in `lstmsim.analysis.cycle_names`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-from lstmsim.records import record
+from lstmsim.base.records import record
 
 __all__ = ["CAUSES", "CYCLES", "CYCLE_NAMES", "MACHINE_NAMES", "SPAN_NAMES", "CycleName", "Kind", "names_of"]
 

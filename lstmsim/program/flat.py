@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lstmsim.errors import ProgramError
+from lstmsim.base.errors import ProgramError
 from lstmsim.program.flat_tables import FLAT_TABLES, FORMAT, WIDTHS
 
 __all__ = ["FLAT_TABLES", "FORMAT", "WIDTHS", "FlatProgram", "flat_program", "joined"]

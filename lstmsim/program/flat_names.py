@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from lstmsim.errors import ProgramError
+from lstmsim.base.errors import ProgramError
+from lstmsim.base.records import record
 from lstmsim.program.flat import FlatProgram
 from lstmsim.program.flatten import Writer
 from lstmsim.program.program import Body, Buffer, Operation, Phase, Program
 from lstmsim.program.tabled import TabledProgram
-from lstmsim.records import record
 
 __all__ = ["FlatNames", "default_names", "names_of"]
 
@@ -47,7 +47,7 @@ class FlatNames:
         >>> flat = flat_program({"buffers": [[2, 0]]})
         >>> FlatNames((), (), (), (), ()).check(flat)
         Traceback (most recent call last):
-        lstmsim.errors.ProgramError: there are names for 0 rows of table buffers, which has 1
+        lstmsim.base.errors.ProgramError: there are names for 0 rows of table buffers, which has 1
         """
         for table in ("tasks", "units", "buffers", "operations"):
             names, rows = len(getattr(self, table)), len(flat.table(table))

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from lstmsim.errors import ProgramError
+from lstmsim.base.errors import ProgramError
+from lstmsim.base.records import record
 from lstmsim.program.flat import FlatProgram
 from lstmsim.program.flatten import CYCLE_TABLES
 from lstmsim.program.limits import check_limits, refuse_row
 from lstmsim.program.packed import check_packed
 from lstmsim.program.policy import POLICIES
-from lstmsim.records import record
 
 __all__ = ["FLAGS", "LINKS", "Link", "check_rows"]
 
@@ -88,7 +88,7 @@ def check_rows(flat: FlatProgram) -> None:
     >>> from lstmsim.program.flat import flat_program
     >>> check_rows(flat_program({**CYCLE_TABLES, "held": [[3]]}))
     Traceback (most recent call last):
-    lstmsim.errors.ProgramError: table held, row 0: content is 3, and table contents has 0 rows
+    lstmsim.base.errors.ProgramError: table held, row 0: content is 3, and table contents has 0 rows
     """
     for name, rows in CYCLE_TABLES.items():
         if flat.table(name).ravel().tolist() != list(rows):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lstmsim.records import record
+from lstmsim.base.records import record
 
 __all__ = ["FLAT_TABLES", "FORMAT", "WIDTHS", "FlatTable"]
 

@@ -8,7 +8,7 @@ from operator import attrgetter
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.errors import ProgramError
+from lstmsim.base.errors import ProgramError
 from lstmsim.program.body import Body
 from lstmsim.program.cycles import CAUSES, CYCLE_NAMES
 from lstmsim.program.flat import FLAT_TABLES, WIDTHS, FlatProgram, joined

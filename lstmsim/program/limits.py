@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.errors import ProgramError
+from lstmsim.base.errors import ProgramError
 from lstmsim.program.flat import FlatProgram
 
 __all__ = ["LATEST", "LIMITS", "check_limits", "refuse_row"]
@@ -54,7 +54,7 @@ def check_limits(flat: FlatProgram) -> None:
     >>> from lstmsim.program.flat import flat_program
     >>> check_limits(flat_program({"gates": [[3], [0]]}))
     Traceback (most recent call last):
-    lstmsim.errors.ProgramError: table gates, row 1: arrivals is 0, not 1 to 1125899906842624
+    lstmsim.base.errors.ProgramError: table gates, row 1: arrivals is 0, not 1 to 1125899906842624
     """
     for (table, column), (low, high) in LIMITS.items():
         _between(flat, table, column, low, high)

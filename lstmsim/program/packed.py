@@ -11,7 +11,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.errors import ProgramError
+from lstmsim.base.errors import ProgramError
 from lstmsim.program.flat import FLAT_TABLES, FlatProgram
 from lstmsim.program.rows import Rows
 

@@ -27,9 +27,9 @@ memory that cores share, which is a core of its own. Each operation says on whic
 
 from __future__ import annotations
 
+from lstmsim.base.records import record
 from lstmsim.program.body import Body
 from lstmsim.program.operations import Dependence, Operation
-from lstmsim.records import record
 
 __all__ = [
     "MAX_SPREAD",

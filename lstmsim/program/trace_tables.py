@@ -11,8 +11,8 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.base.records import record
 from lstmsim.program.cycles import CAUSES
-from lstmsim.records import record
 
 __all__ = ["HALTS", "ISSUES", "PAUSES", "SEATS", "SWITCHES", "TABLES", "TASKS", "TraceTable"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lstmsim.errors import ProgramError
+from lstmsim.base.errors import ProgramError
 from lstmsim.program.body import Body
 from lstmsim.program.cycles import CAUSES
 from lstmsim.program.flat import FlatProgram

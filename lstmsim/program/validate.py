@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lstmsim.errors import ProgramError
+from lstmsim.base.errors import ProgramError
 from lstmsim.program.cycles import CAUSES
 from lstmsim.program.gate_rules import gate_faults, need_faults
 from lstmsim.program.policy import POLICIES
@@ -23,7 +23,7 @@ def validate(program: Program) -> None:
     >>> validate(Program((Core(0, (Unit("array", "sleepy"),)),), ()))
     Traceback (most recent call last):
     ...
-    lstmsim.errors.ProgramError: core 0, unit array: no policy called 'sleepy'
+    lstmsim.base.errors.ProgramError: core 0, unit array: no policy called 'sleepy'
     """
     faults = [fault for index, core in enumerate(program.cores) for fault in _core(index, core)]
     faults += _contents(program)

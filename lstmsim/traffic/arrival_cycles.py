@@ -20,7 +20,7 @@ from itertools import count as count_up
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.errors import InputError, Mistake
+from lstmsim.base.errors import InputError, Mistake
 from lstmsim.traffic.arrivals import (
     MAX_CYCLE,
     Bursty,

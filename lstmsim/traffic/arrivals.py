@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from lstmsim.errors import InputError, Mistake
-from lstmsim.records import record
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.records import record
 
 __all__ = [
     "MAX_CYCLE",
@@ -172,11 +172,11 @@ class Stream:
 class Timestamps:
     """Requests come at known cycles.
 
-    cycles: the arrivals in order (`lstmsim.formats.scenario.arrival_file` reads them from a file).
+    cycles: the arrivals in order (`lstmsim.files.scenario.arrival_file` reads them from a file).
 
     >>> Timestamps((3, 2))
     Traceback (most recent call last):
-    lstmsim.errors.InputError: timestamps: must not go back in time, got 2 after 3 (number 2 of 2)
+    lstmsim.InputError: timestamps: must not go back in time, got 2 after 3 (number 2 of 2)
     """
 
     cycles: tuple[int, ...]

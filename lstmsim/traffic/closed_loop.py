@@ -7,8 +7,8 @@ from fractions import Fraction
 from itertools import repeat
 from typing import Literal
 
-from lstmsim.errors import InputError, Mistake
-from lstmsim.records import record
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.records import record
 from lstmsim.traffic.arrivals import exact, positive
 from lstmsim.traffic.streams import UNIT, StreamKey, exponentials
 

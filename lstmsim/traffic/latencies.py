@@ -16,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.base.units import rank_below
 from lstmsim.traffic.intervals import (
     BATCHES,
     MEAN_UNITS,
@@ -28,7 +29,6 @@ from lstmsim.traffic.intervals import (
     tail_interval,
 )
 from lstmsim.traffic.statistics import Interval
-from lstmsim.units import rank_below
 
 __all__ = ["KEPT", "PERCENTILES", "Distribution", "Histogram", "Series"]
 

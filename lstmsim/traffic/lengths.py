@@ -17,8 +17,8 @@ from itertools import accumulate, count, cycle, repeat
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.errors import InputError, Mistake
-from lstmsim.records import record
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.records import record
 from lstmsim.traffic.arrivals import exact, positive
 from lstmsim.traffic.floors import floors
 from lstmsim.traffic.streams import CHUNK, UNIT, StreamKey, below_arrays, exponential_arrays
@@ -101,7 +101,7 @@ class Uniform:
 
     >>> Uniform(5, 4)
     Traceback (most recent call last):
-    lstmsim.errors.InputError: uniform: high: must be at least low (5), got 4
+    lstmsim.InputError: uniform: high: must be at least low (5), got 4
     """
 
     low: int

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from lstmsim.results import Table
+from lstmsim.report.results import Table
 from lstmsim.traffic.result import Serving
 from lstmsim.traffic.statistics import Interval
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from lstmsim.metrics.tables import table
-from lstmsim.results import Forms
+from lstmsim.report.results import Forms
+from lstmsim.report.tables import table
 from lstmsim.traffic.load_latency import CDF, Estimate, LoadLatency, Point
 from lstmsim.traffic.saturation_text import limits_text
 

@@ -15,7 +15,7 @@ from math import inf
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lstmsim.errors import InputError, Mistake
+from lstmsim.base.errors import InputError, Mistake
 from lstmsim.traffic.arrivals import positive
 from lstmsim.traffic.checks import check_times
 from lstmsim.traffic.latencies import KEPT, PERCENTILES, Distribution, Series, sum_of

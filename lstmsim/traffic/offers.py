@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from math import inf
 
+from lstmsim.model.offer import Offer, estimated_offer
 from lstmsim.traffic.arrivals import Bursty, Fixed, OpenArrivals, Periodic, Poisson, Stream, Timestamps
 from lstmsim.traffic.closed_loop import ClosedLoop
-from lstmsim.workload.offer import Offer, estimated_offer
 
 __all__ = ["offer_of"]
 

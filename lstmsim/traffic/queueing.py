@@ -11,7 +11,7 @@ from cmath import exp as complex_exp
 from cmath import pi
 from math import exp, expm1, fsum, lgamma, log
 
-from lstmsim.errors import InputError, Mistake
+from lstmsim.base.errors import InputError, Mistake
 
 __all__ = ["md1_wait", "md1n_throughput", "mdc_wait", "mm1_wait", "mmc_wait"]
 

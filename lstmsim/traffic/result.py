@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import fsum
 
-from lstmsim.results import Table
+from lstmsim.report.results import Table
 from lstmsim.traffic.latencies import Distribution
 from lstmsim.traffic.load import Load
 from lstmsim.traffic.population import Window

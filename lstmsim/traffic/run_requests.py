@@ -8,15 +8,15 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.metrics.report import JobReport, Report, TurnedAway
+from lstmsim.analysis.report import JobReport, Report, TurnedAway
+from lstmsim.model.figures import Words
+from lstmsim.model.scenario import Chip, Job, Scenario
 from lstmsim.program.program import Program
 from lstmsim.traffic.latencies import PERCENTILES
 from lstmsim.traffic.load import Traffic
 from lstmsim.traffic.metrics import Collector
 from lstmsim.traffic.result import ClosedWindow, Entry, Serving
 from lstmsim.traffic.sharing import Coarse
-from lstmsim.workload.figures import Words
-from lstmsim.workload.scenario import Chip, Job, Scenario
 
 __all__ = ["coarse_cores", "collect", "entries_of"]
 
@@ -86,7 +86,7 @@ def _tenant(job: Job) -> str:
 def entries_of(jobs: Sequence[Job]) -> list[Entry]:
     """List the tenants of the jobs, in their order, with the number of clients of closed loops.
 
-    >>> from lstmsim.api.loading import load_scenario
+    >>> from lstmsim.studies.shared.loading import load_scenario
     >>> arrival = {"kind": "closed", "clients": 4, "think_ms": 0.1}
     >>> jobs = [{"model": "lstm-512", "steps": 1, "count": 9, "arrival": arrival}, {"model": "lstm-512", "steps": 1}]
     >>> [(each.name, each.clients) for each in entries_of(load_scenario({"chip": "column-npu-64k", "jobs": jobs}).jobs)]
@@ -130,10 +130,10 @@ def coarse_cores(chip: Chip, program: Program) -> dict[int, Coarse]:
     chip: says what would let the threads share the core's main unit.
     program: jobs that were lowered for the chip.
 
-    >>> from lstmsim import targets
-    >>> from lstmsim.api.loading import load_scenario
+    >>> from lstmsim import machines
+    >>> from lstmsim.studies.shared.loading import load_scenario
     >>> scenario = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 1}]})
-    >>> coarse_cores(scenario.chip, targets.lower(scenario.chip, scenario.jobs))[0].threads
+    >>> coarse_cores(scenario.chip, machines.lower(scenario.chip, scenario.jobs))[0].threads
     2
     """
     own = [each for each in program.cores if not each.shared]

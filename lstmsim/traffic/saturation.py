@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from math import inf
 
-from lstmsim.errors import InputError, Mistake
-from lstmsim.results import Table
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.report.results import Table
 from lstmsim.traffic.arrivals import positive
 
 __all__ = ["VERDICTS", "Judged", "Known", "Saturation", "SearchInterrupted", "Tried", "bisect_verdicts", "check_search"]
@@ -145,7 +145,7 @@ class SearchInterrupted(KeyboardInterrupt):
     """A search was interrupted after its first run.
 
     known: what `bisect_verdicts` would have returned, from the runs so far.
-    found: the same as the answer of `lstmsim.api.serving.saturate.saturate`, which fills it in.
+    found: the same as the answer of `lstmsim.studies.serve.saturate.saturate`, which fills it in.
     """
 
     def __init__(self, known: Known) -> None:

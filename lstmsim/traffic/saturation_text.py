@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from lstmsim.metrics.tables import table
-from lstmsim.results import Forms
+from lstmsim.report.results import Forms
+from lstmsim.report.tables import table
 from lstmsim.traffic.saturation import Judged, Saturation
 
 __all__ = ["FORMS", "limits_text", "saturation_json", "saturation_text"]

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.records import record
+from lstmsim.base.records import record
 from lstmsim.traffic.latencies import sum_of
 from lstmsim.traffic.tenants import Rows
 

@@ -14,7 +14,7 @@ from functools import cache
 from itertools import pairwise
 from math import exp, fsum, lgamma, log, log1p, sqrt
 
-from lstmsim.errors import InputError, Mistake
+from lstmsim.base.errors import InputError, Mistake
 
 __all__ = ["Interval", "Warmup", "batch_interval", "jain", "student_t", "warmup_of"]
 

@@ -19,7 +19,7 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.errors import InputError, Mistake
+from lstmsim.base.errors import InputError, Mistake
 
 __all__ = [
     "CHUNK",

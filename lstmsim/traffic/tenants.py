@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.errors import InputError, Mistake
+from lstmsim.base.errors import InputError, Mistake
 from lstmsim.traffic.latencies import PERCENTILES, Distribution, sum_of
 from lstmsim.traffic.load import Traffic, relaxation_of, verdict_of
 from lstmsim.traffic.rates import Rates, Span, Tally, rates_of, relaxation_in

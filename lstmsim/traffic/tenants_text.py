@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-from lstmsim.metrics.figures_text import four_digits
+from lstmsim.report.figures_text import four_digits
 from lstmsim.traffic.latencies import Distribution
 from lstmsim.traffic.rates import Rates
 from lstmsim.traffic.result import Serving, Tenant

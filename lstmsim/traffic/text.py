@@ -5,15 +5,15 @@ from __future__ import annotations
 import textwrap
 from typing import Any
 
-from lstmsim.metrics.figures_text import four_digits, two_digits
-from lstmsim.results import Forms
+from lstmsim.base.units import cycles_to_ms
+from lstmsim.report.figures_text import four_digits, two_digits
+from lstmsim.report.results import Forms
 from lstmsim.traffic.latencies import Distribution
 from lstmsim.traffic.load_text import load_json, load_lines
 from lstmsim.traffic.rates import Rates
 from lstmsim.traffic.result import Serving
 from lstmsim.traffic.statistics import Interval
 from lstmsim.traffic.tenants_text import plain, rates_json, shares_json, tenant_lines, window_json
-from lstmsim.units import cycles_to_ms
 
 __all__ = ["FORMS", "SERVING_SCHEMA", "serving_json", "serving_text"]
 

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import lstmsim
-from lstmsim.formats.weights import write_weights
-from lstmsim.numerics.weights import Network, random_network
-from lstmsim.workload.cells import cell
-from lstmsim.workload.model import Layer, Model
+from lstmsim.importers.weights import write_weights
+from lstmsim.model.cells import cell
+from lstmsim.model.model import Layer, Model
+from lstmsim.model.numerics.weights import Network, random_network
 from tests.cli.runner import call
 
 CHIP = {"kind": "column-npu", "frequency_mhz": 100, "cores": [{"npe": 64, "ep": 4, "vp": 16, "threads": 2}]}
@@ -122,7 +122,7 @@ def test_overflow_at_a_width_is_said(tmp_path: Path) -> None:
 
 def test_words_of_g2p(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = ("cat", "example", "pocket", "bicycle", "favorite", "enough", "thousand", "language", "young")
-    monkeypatch.setattr("lstmsim.applications.accuracy_cases.read_words", lambda: words)
+    monkeypatch.setattr("lstmsim.studies.accuracy.accuracy_cases.read_words", lambda: words)
     path = scenario(tmp_path, model="g2p-en-decoder")
     fine = call("accuracy", path, "--set", "precision.weight_bits=14", "--set", "precision.vector_bits=14").stdout
     assert "WORDS: 9 of 9 (100.0 %)" in fine

@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lstmsim.errors import ReplayError
-from lstmsim.formats.weights import write_weights
-from lstmsim.numerics.weights import random_network
-from lstmsim.workload.cells import cell
-from lstmsim.workload.model import Layer, Model
+from lstmsim.base.errors import ReplayError
+from lstmsim.importers.weights import write_weights
+from lstmsim.model.cells import cell
+from lstmsim.model.model import Layer, Model
+from lstmsim.model.numerics.weights import random_network
 from tests.cli.runner import call
 
 CHIP = {"kind": "column-npu", "frequency_mhz": 100, "cores": [{"npe": 64, "ep": 4, "vp": 16, "threads": 2}]}
@@ -132,7 +132,7 @@ def test_a_schedule_that_is_wrong_is_not_the_users_fault(tmp_path: Path, monkeyp
     def wrong(*_: object, **__: object) -> None:
         raise ReplayError("job a: the tile of layer 0 reads element 3 too early")
 
-    monkeypatch.setattr("lstmsim.replay.check.check_numerics", wrong)
+    monkeypatch.setattr("lstmsim.analysis.replay.check.check_numerics", wrong)
     result = call("simulate", scenario(tmp_path), "--check-numerics", "--random-weights", "0")
     assert result.exit_code == 1
     assert result.stderr == "Error: job a: the tile of layer 0 reads element 3 too early\n"

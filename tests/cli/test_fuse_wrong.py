@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import lstmsim
-from lstmsim.fusion.interpreter.difference import Difference
-from lstmsim.fusion.interpreter.faults import Fault
+from lstmsim.model.fusion.interpreter.difference import Difference
+from lstmsim.model.fusion.interpreter.faults import Fault
 from tests.cli.runner import call
 
 ASKED = ("row-sum", "--size", "length=64", "--modes", "op,stitch", "--no-cycles")
@@ -33,7 +33,7 @@ def computes(monkeypatch: pytest.MonkeyPatch) -> Any:
                 raise given
             return given
 
-        monkeypatch.setattr("lstmsim.api.fuse_runs.difference_of_run", instead)
+        monkeypatch.setattr("lstmsim.studies.fuse.runs.difference_of_run", instead)
 
     return set_to
 

@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lstmsim.formats.catalog import find_chip
-from lstmsim.formats.tables.csv_table import CsvWriter
-from lstmsim.formats.tables.devices_file import device_files
-from lstmsim.formats.weights.safetensors import write_safetensors
+from lstmsim.base.csv_table import CsvWriter
+from lstmsim.files.catalog import find_chip
+from lstmsim.importers.weights.safetensors import write_safetensors
+from lstmsim.studies.fit.devices_file import device_files
 from tests.cli.runner import call
-from tests.formats.weight_files import torch_stream, torch_tensors, torch_zip
+from tests.files.weight_files import torch_stream, torch_tensors, torch_zip
 
 COUNT = int(os.environ.get("LSTMSIM_EXAMPLES", "60"))
 SEED = int(os.environ.get("LSTMSIM_SEED", "13"))

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import lstmsim
-from lstmsim.formats.traces import load_trace
-from lstmsim.metrics.timeline import MAIN, STATES
+from lstmsim.analysis.files import load_trace
+from lstmsim.analysis.timeline import MAIN, STATES
 from tests.cli.runner import call
 
 pytestmark = pytest.mark.needs_core
@@ -325,8 +325,8 @@ def test_chips_and_threads_are_chosen() -> None:
 
 
 def test_what_would_take_minutes_is_left_out_unless_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lstmsim.api.gemm_beside._MOST_ACCESSES", 1000)
-    monkeypatch.setattr("lstmsim.api.gemm_numbers._MOST_MACS", 1000)
+    monkeypatch.setattr("lstmsim.studies.gemm.beside._MOST_ACCESSES", 1000)
+    monkeypatch.setattr("lstmsim.studies.gemm.numbers._MOST_MACS", 1000)
     answer = data(*SMALL)
     assert [each.get("left_out", False) for each in answer["plan"]["candidates"]] == [False, *[True] * 4, False]
     assert [each["p_n"] for each in answer["beside"]["pairs"]] == [8]

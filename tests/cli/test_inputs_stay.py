@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lstmsim.formats.catalog import find_chip, find_model
+from lstmsim.files.catalog import find_chip, find_model
 from tests.cli.runner import call
 
 POISSON = {"kind": "poisson", "rate_per_second": 200_000}

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
-from lstmsim.api.known import KINDS, experiments
 from lstmsim.engines import ENGINES
-from lstmsim.formats.catalog import list_chips, list_models
+from lstmsim.files.catalog import list_chips, list_models
+from lstmsim.model.cells import CELLS
+from lstmsim.model.dispatch import DISPATCH
+from lstmsim.model.scenario import PLACEMENTS, SPLITS
 from lstmsim.program.policy import POLICIES
-from lstmsim.workload.cells import CELLS
-from lstmsim.workload.dispatch import DISPATCH
-from lstmsim.workload.scenario import PLACEMENTS, SPLITS
+from lstmsim.studies.known.run import KINDS, experiments
 from tests.cli import runner
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import lstmsim
-from lstmsim.errors import DeadlockError, InputError
-from lstmsim.formats.yaml.text import yaml_text
+from lstmsim.base.errors import DeadlockError, InputError
+from lstmsim.files.yaml.text import yaml_text
 from lstmsim.program.flat import flat_program
 from lstmsim.program.flatten import flat_of
 from lstmsim.program.program import Body, Buffer, Core, Operation, Phase, Program, Task, Unit
@@ -105,7 +105,7 @@ def test_programs_that_break_rules_are_input_at_fault() -> None:
 
 @pytest.mark.needs_core
 def test_a_trace_that_is_too_long_to_keep_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lstmsim.api.run.MAX_TRACE_OPERATIONS", 3)
+    monkeypatch.setattr("lstmsim.studies.simulate.run.MAX_TRACE_OPERATIONS", 3)
     assert len(lstmsim.run_program(program(Operation(0))).trace.issues) == 2
     result = lstmsim.run_program(program(Operation(0), Operation(0)))
     with pytest.raises(InputError, match="a trace of 4 operations is too long to keep, at most 3 are recorded"):

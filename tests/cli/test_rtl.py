@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lstmsim.cli.rtl import FAMILIES, SIMULATORS
-from lstmsim.rtl import families, simulators
+from lstmsim.studies.rtl import families, simulators
 from tests.cli.runner import call
 
 SCENARIO = """

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from lstmsim.api.serving.saturate import _Runs
-from lstmsim.api.serving.stream import serve
+from lstmsim.studies.serve.saturate import _Runs
+from lstmsim.studies.serve.stream import serve
 from lstmsim.traffic.saturation import Tried
 from tests.cli.runner import call
 

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lstmsim import run, serve, serving
-from lstmsim.api.serving.stream import Row
-from lstmsim.errors import InputError
+from lstmsim.base.errors import InputError
+from lstmsim.studies.serve.stream import Row
 from lstmsim.traffic.text import serving_json, serving_text
 from tests.cli.runner import call
 

@@ -9,9 +9,9 @@ import pytest
 from click.testing import Result
 
 import lstmsim as package
+from lstmsim.analysis.report import ACCOUNTS, LOSSES
 from lstmsim.cli.options import ENGINES
 from lstmsim.engines import ENGINES as REAL_ENGINES
-from lstmsim.metrics.report import ACCOUNTS, LOSSES
 from tests.cli import runner
 
 SCENARIO = """

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lstmsim.formats.matrices import write_matrix
-from lstmsim.formats.traces import load_trace
-from lstmsim.metrics.timeline import MAIN, STATES
-from lstmsim.sparse.drawn import drawn_matrix
+from lstmsim.analysis.files import load_trace
+from lstmsim.analysis.timeline import MAIN, STATES
+from lstmsim.files.matrices import write_matrix
+from lstmsim.model.sparse.drawn import drawn_matrix
 from tests.cli.runner import call
 
 pytestmark = pytest.mark.needs_core
@@ -244,7 +244,7 @@ def test_a_trace_has_the_cycles_of_the_report(monkeypatch: pytest.MonkeyPatch) -
     window = ("--trace", "w.csv", "--trace-window", f"{end - 50}:{end}")
     assert call("sparse", "a.mtx", *options, *window).exit_code == 0
     assert Path("w.csv").stat().st_size < Path("t.csv").stat().st_size
-    monkeypatch.setattr("lstmsim.api.run.MAX_TRACE_OPERATIONS", 100)
+    monkeypatch.setattr("lstmsim.studies.simulate.run.MAX_TRACE_OPERATIONS", 100)
     refused = call("sparse", "a.mtx", *options, "--trace", "big.csv")
     assert refused.exit_code == 2
     assert "operations is too long to keep" in refused.stderr

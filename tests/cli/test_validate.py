@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from lstmsim.cli.validate import GROUPS
-from lstmsim.formats.tables import published
-from lstmsim.validation import run
+from lstmsim.files.tables import published
+from lstmsim.studies.validate import run
 from tests.cli.runner import call
-from tests.validation.whole import small_kernels
+from tests.studies.validate.whole import small_kernels
 
 
 @pytest.fixture

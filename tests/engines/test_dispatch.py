@@ -6,17 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from lstmsim import simulate, targets
+from lstmsim import machines, simulate
+from lstmsim.analysis.report import Report
+from lstmsim.base.errors import InputError, ProgramError
+from lstmsim.base.keys import keys_of
 from lstmsim.engines import ENGINES, run, totals
-from lstmsim.errors import InputError, ProgramError
-from lstmsim.formats.scenario.scenario_file import load_scenario
-from lstmsim.formats.scenario.schema import ScenarioFile
-from lstmsim.keys import keys_of
-from lstmsim.metrics.accounts import totals_of
-from lstmsim.metrics.report import Report
+from lstmsim.files.scenario.scenario_file import load_scenario
+from lstmsim.files.scenario.schema import ScenarioFile
+from lstmsim.model.dispatch import DISPATCH
+from lstmsim.model.scenario import Scenario
+from lstmsim.program.accounts import totals_of
 from lstmsim.program.program import Body, Core, Operation, Phase, Program, Task, Unit
-from lstmsim.workload.dispatch import DISPATCH
-from lstmsim.workload.scenario import Scenario
 
 CHIP = {"kind": "column-npu", "frequency_mhz": 100, "cores": [{"npe": 64, "ep": 4, "vp": 16}]}
 MODEL = {"layers": [{"cell": "rnn", "hidden": 16, "input": 16}]}
@@ -98,7 +98,7 @@ def scenario_of(dispatch: str) -> Scenario:
 def test_clients_that_think_before_they_ask_again(dispatch: str) -> None:
     scenario = scenario_of(dispatch)
     jobs = [replace(job, arrival=37, after=n - 4) if n >= 4 else job for n, job in enumerate(scenario.jobs)]
-    program = targets.lower(scenario.chip, jobs)
+    program = machines.lower(scenario.chip, jobs)
     traces = [run(program, engine) for engine in ENGINES]
     assert traces[0] == traces[1]
     assert totals(program) == totals_of(program, traces[0])

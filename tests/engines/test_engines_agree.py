@@ -13,22 +13,22 @@ import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
-from lstmsim import targets
+from lstmsim import machines
+from lstmsim.base.errors import DeadlockError
 from lstmsim.engines import run
 from lstmsim.engines.fast import run as fast
 from lstmsim.engines.fast.binding import Machine, Outcome, Table
 from lstmsim.engines.fast.library import OWN
-from lstmsim.errors import DeadlockError
-from lstmsim.metrics.accounts import totals_of
+from lstmsim.model.cells import CELLS
+from lstmsim.model.scenario import Scenario
 from lstmsim.native.sources import COMMON
+from lstmsim.program.accounts import totals_of
 from lstmsim.program.flat import FLAT_TABLES, FORMAT, FlatProgram
 from lstmsim.program.flatten import flat_of
 from lstmsim.program.program import Body, Core, Dependence, Operation, Phase, Program, Task, Unit
 from lstmsim.program.totals import Totals
 from lstmsim.program.trace import Trace
 from lstmsim.program.trace_tables import ISSUES
-from lstmsim.workload.cells import CELLS
-from lstmsim.workload.scenario import Scenario
 from tests.strategies import joint_programs, programs, scenarios
 
 #: 2,000 and more by LSTMSIM_EXAMPLES=2000; fewer in the usual run.
@@ -99,7 +99,7 @@ def test_long_random_programs_give_equal_traces_and_totals(program: Program, tim
 @given(scenarios(tuple(CELLS)), st.sampled_from([1, 20, 50]))
 def test_random_scenarios_give_equal_totals(scenario: Scenario, times: int) -> None:
     jobs = tuple(replace(job, steps=job.steps * times) for job in scenario.jobs)
-    same_totals(targets.lower(scenario.chip, jobs))
+    same_totals(machines.lower(scenario.chip, jobs))
 
 
 @pytest.mark.parametrize("lag", [0, 3, 40])
@@ -154,7 +154,7 @@ def test_a_run_goes_on_where_it_came_back() -> None:
 
     jobs = [{"model": "lstm-512", "steps": 30, "count": 3}, {"model": "bilstm-256", "steps": 12, "arrival": 500}]
     scenario = load_scenario({"chip": "column-npu-4x16k", "jobs": jobs})
-    program = targets.lower(scenario.chip, scenario.jobs)
+    program = machines.lower(scenario.chip, scenario.jobs)
     whole = fast.run(program)
     for events in (1, 7, 1000):
         machine = Machine(flat_of(program), keep=True)

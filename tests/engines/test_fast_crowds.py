@@ -6,7 +6,7 @@ import pytest
 
 from lstmsim import engines
 from lstmsim.engines.reference import run as reference
-from lstmsim.metrics.accounts import totals_of
+from lstmsim.program.accounts import totals_of
 from lstmsim.program.program import Body, Core, Operation, Phase, Program, Task, Unit
 
 

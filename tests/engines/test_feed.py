@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from lstmsim import engines
+from lstmsim.base.errors import DeadlockError, InputError
 from lstmsim.engines.fast.feed import Feed as FastFeed
 from lstmsim.engines.reference.feed import Feed as ReferenceFeed
-from lstmsim.errors import DeadlockError, InputError
 from lstmsim.program.program import Body, Core, Operation, Phase, Program, Task, Unit
 from lstmsim.program.totals import Totals
 from lstmsim.program.trace_tables import TASKS

@@ -13,16 +13,16 @@ from random import Random
 import numpy as np
 import pytest
 
-from lstmsim.api.programs import run_program
+from lstmsim.base.errors import DeadlockError, InputError, ProgramError
 from lstmsim.engines import run
 from lstmsim.engines.fast import library
 from lstmsim.engines.fast.binding import Machine, Outcome, Table
-from lstmsim.errors import DeadlockError, InputError, ProgramError
 from lstmsim.program.flat import FLAT_TABLES, FlatProgram, flat_program
 from lstmsim.program.flatten import flat_of
 from lstmsim.program.limits import LIMITS
 from lstmsim.program.program import Body, Buffer, Content, Core, Dependence, Operation, Phase, Program, Task, Unit, Wide
 from lstmsim.program.trace_tables import ISSUES
+from lstmsim.studies.program.run import run_program
 from tests.mutations import numbers
 
 ROOT = Path(__file__).parents[2]

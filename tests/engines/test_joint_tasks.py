@@ -7,9 +7,9 @@ import pytest
 from numpy.typing import NDArray
 
 from lstmsim import engines
+from lstmsim.base.errors import DeadlockError
 from lstmsim.engines.reference import run as reference
-from lstmsim.errors import DeadlockError
-from lstmsim.metrics.accounts import totals_of
+from lstmsim.program.accounts import totals_of
 from lstmsim.program.cycles import CYCLE_NAMES
 from lstmsim.program.program import (
     Body,

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from lstmsim.engines.fast.library import OWN
+from lstmsim.machines.multicore.lines.native import OWN_LIBRARY
 from lstmsim.native import sources
-from lstmsim.targets.multicore.lines.native import OWN_LIBRARY
 
 hatch_build = pytest.importorskip("hatch_build", reason="the build hook is not part of the package")
 
@@ -24,7 +24,7 @@ WITH_LIBRARY = """
 import sys
 from pathlib import Path
 from lstmsim.engines.fast.library import OWN
-from lstmsim.targets.multicore.lines.native import OWN_LIBRARY
+from lstmsim.machines.multicore.lines.native import OWN_LIBRARY
 library = {"engine": OWN, "caches": OWN_LIBRARY}[sys.argv[1]]
 library.path = Path(sys.argv[2])
 assert library.absence() is None, library.absence()
@@ -86,7 +86,7 @@ def test_wrong_flat_programs(first: str, tmp_path: Path) -> None:
 
 
 def test_random_runs_of_caches(first: str, tmp_path: Path) -> None:
-    assert " passed" in run(first, tmp_path, "caches", "tests/targets/multicore/lines/test_caches.py")
+    assert " passed" in run(first, tmp_path, "caches", "tests/machines/multicore/lines/test_caches.py")
 
 
 def test_sanitizers_are_at_work(first: str, tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ from hypothesis import given, note, settings
 from hypothesis import strategies as st
 
 from lstmsim import engines
+from lstmsim.base.errors import DeadlockError
 from lstmsim.engines.reference import run as reference
-from lstmsim.errors import DeadlockError
-from lstmsim.metrics.accounts import totals_of
+from lstmsim.program.accounts import totals_of
 from lstmsim.program.flat_names import names_of
 from lstmsim.program.flatten import flat_of
 from lstmsim.program.program import Program

@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 
 import lstmsim
-from lstmsim import engines, targets
+from lstmsim import engines, machines
+from lstmsim.base.errors import EngineWarning
 from lstmsim.engines.fast import library
 from lstmsim.engines.reference.feed import Feed
-from lstmsim.errors import EngineWarning
+from lstmsim.machines.multicore.lines.caches import open_caches
+from lstmsim.machines.multicore.lines.native import OWN_LIBRARY
+from lstmsim.machines.multicore.toy import TOY
 from lstmsim.native import missing
 from lstmsim.program.program import Program
-from lstmsim.targets.multicore.lines.caches import open_caches
-from lstmsim.targets.multicore.lines.native import OWN_LIBRARY
-from lstmsim.targets.multicore.toy import TOY
 from tests.cli.runner import call
 
 SCENARIO = {"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 2, "count": 3}]}
@@ -35,7 +35,7 @@ def _nothing_built(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def program() -> Program:
     scenario = lstmsim.load_scenario(SCENARIO)
-    return targets.lower(scenario.chip, scenario.jobs)
+    return machines.lower(scenario.chip, scenario.jobs)
 
 
 def test_the_first_use_warns_and_no_other(program: Program) -> None:
@@ -92,7 +92,7 @@ def test_other_warnings_stay_as_they_are() -> None:
     code = """
 import warnings, click
 from lstmsim.cli.group import lstmsim
-from lstmsim.errors import EngineWarning
+from lstmsim.base.errors import EngineWarning
 def both():
     warnings.warn("of others", UserWarning)
     warnings.warn("of ours", EngineWarning)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.rtl.needed import needs_icarus
+from tests.studies.rtl.needed import needs_icarus
 
 FOLDER = Path(__file__).parents[2] / "experiments"
 pytestmark = [

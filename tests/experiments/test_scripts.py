@@ -72,7 +72,7 @@ def test_no_summary_writes_files() -> None:
     """Pictures and tables are for pictures.py: who asks for a summary gets that alone."""
     for script in FOLDER.glob("*/run.py"):
         text = script.read_text(encoding="utf-8")
-        assert "lstmsim.plots" not in text, script
+        assert "lstmsim.report.pictures" not in text, script
         assert '"out"' not in text, script
 
 

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from lstmsim import load_scenario
-from lstmsim.metrics.report import Report
-from lstmsim.searches.search import search
+from lstmsim.analysis.report import Report
+from lstmsim.studies.search.search import search
 
 FOLDER = Path(__file__).parents[2] / "experiments"
 pytestmark = [

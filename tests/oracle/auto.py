@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from lstmsim.targets.column.npu import ColumnNpu
-from lstmsim.workload.cell import REDUCTIONS
-from lstmsim.workload.scenario import Job, Scenario
+from lstmsim.machines.column.npu import ColumnNpu
+from lstmsim.model.cell import REDUCTIONS
+from lstmsim.model.scenario import Job, Scenario
 from tests.oracle.split import Member, Seen, SplitCore, connected, finish_of
 from tests.oracle.thread import NEVER, Thread
 

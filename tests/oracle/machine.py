@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from lstmsim.targets.column.npu import ColumnCore
-from lstmsim.workload.scenario import Job, Scenario
+from lstmsim.machines.column.npu import ColumnCore
+from lstmsim.model.scenario import Job, Scenario
 from tests.oracle.thread import NEVER, Thread
 from tests.oracle.tiles import row_blocks
 

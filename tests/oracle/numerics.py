@@ -1,6 +1,6 @@
 """Fixed point written down from the text of docs/numerics.md alone: plain Python integers, fractions and floats.
 
-Nothing of `lstmsim.numerics` is used; a cell comes as its graph (`lstmsim.workload`), weights as arrays. Names are
+Nothing of `lstmsim.model.numerics` is used; a cell comes as its graph (`lstmsim.model`), weights as arrays. Names are
 those of the text, section numbers stand beside them.
 """
 
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from lstmsim.workload.cell import Cell
-from lstmsim.workload.model import Layer
-from lstmsim.workload.precision import Precision
+from lstmsim.model.cell import Cell
+from lstmsim.model.model import Layer
+from lstmsim.model.precision import Precision
 
 __all__ = ["PassNumbers", "run"]
 

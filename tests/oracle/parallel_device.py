@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from lstmsim.targets.parallel.device import Device
+from lstmsim.machines.parallel.device import Device
 
 ARITHMETIC = ("alu", "fma", "sfu")
 SERVED = ("shfl", "lds", "sts", "ldg", "stg", "atom")

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from lstmsim.targets.row.npu import RowCore
+from lstmsim.machines.row.npu import RowCore
 
 UNITS = ("mvu", "evrf", "mfu0", "mfu1", "loader")
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 
-from lstmsim.targets.column.npu import Latency
-from lstmsim.workload.cell import OPERATIONS, REDUCTIONS, Cell
+from lstmsim.machines.column.npu import Latency
+from lstmsim.model.cell import OPERATIONS, REDUCTIONS, Cell
 
 #: (stage, segment)
 Place = tuple[int, int]

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
 
-from lstmsim.targets.column.npu import ColumnCore, Exchange
-from lstmsim.workload.model import Model
-from lstmsim.workload.scenario import Job
+from lstmsim.machines.column.npu import ColumnCore, Exchange
+from lstmsim.model.model import Model
+from lstmsim.model.scenario import Job
 from tests.oracle.machine import OracleCore
 from tests.oracle.schedule import schedule
 from tests.oracle.thread import NEVER, Thread

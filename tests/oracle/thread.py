@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from lstmsim.targets.column.npu import ColumnCore
-from lstmsim.workload.cell import REDUCTIONS
-from lstmsim.workload.scenario import Job
+from lstmsim.machines.column.npu import ColumnCore
+from lstmsim.model.cell import REDUCTIONS
+from lstmsim.model.scenario import Job
 from tests.oracle.schedule import Schedule, schedule
 from tests.oracle.tiles import Key, Turn, before, tiles_of_job, turns_of_job
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lstmsim.targets.column.npu import ColumnCore
-from lstmsim.workload.model import Layer
-from lstmsim.workload.scenario import Job
+from lstmsim.machines.column.npu import ColumnCore
+from lstmsim.model.model import Layer
+from lstmsim.model.scenario import Job
 from tests.oracle.schedule import schedule
 
 #: (layer, direction, step)

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from lstmsim import targets
+from lstmsim import machines
+from lstmsim.model.scenario import Scenario
 from lstmsim.program.body import Body
 from lstmsim.program.body_writer import BodyWriter, Home
 from lstmsim.program.program import Dependence, Operation, Program
-from lstmsim.workload.scenario import Scenario
 from tests.strategies import programs, scenarios
 
 #: 500 and more by LSTMSIM_EXAMPLES=500; fewer in the usual run.
@@ -40,7 +40,7 @@ def assert_both_ways_are_equal(body: Body) -> None:
 @settings(max_examples=EXAMPLES)
 @given(scenarios())
 def test_bodies_that_a_target_writes_as_rows(scenario: Scenario) -> None:
-    for body in bodies(targets.lower(scenario.chip, scenario.jobs)):
+    for body in bodies(machines.lower(scenario.chip, scenario.jobs)):
         assert_both_ways_are_equal(body)
 
 

@@ -8,32 +8,32 @@ from dataclasses import replace
 from pathlib import Path
 
 import lstmsim
-from lstmsim.explanations.critical_path import HELD_BY
-from lstmsim.explanations.glossary import GLOSSARY
-from lstmsim.explanations.latency_shares import SHARES, SPENT
-from lstmsim.formats.scenario.scenario_file import load_chip
-from lstmsim.metrics.cycle_names import NAMED, PE_NAMES
+from lstmsim.analysis.cycle_names import NAMED, PE_NAMES
+from lstmsim.analysis.explanations.critical_path import HELD_BY
+from lstmsim.analysis.explanations.glossary import GLOSSARY
+from lstmsim.analysis.explanations.latency_shares import SHARES, SPENT
+from lstmsim.files.scenario.scenario_file import load_chip
+from lstmsim.machines.column.memory import Memory
+from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
 from lstmsim.program.cycles import CAUSES, CYCLE_NAMES, CYCLES, SPAN_NAMES
-from lstmsim.targets.column.memory import Memory
-from lstmsim.targets.column.npu import ColumnCore, ColumnNpu
 
 PACKAGE = Path(lstmsim.__file__).parent
 #: Where names of cycles may stand in a row: their records, and what they look like.
-HOMES = {"program/cycles.py", "metrics/cycle_names.py"}
+HOMES = {"program/cycles.py", "analysis/cycle_names.py"}
 #: A machine says in its folder what it calls some of them; machines with an array share some of these words.
-MACHINE_WORDS = re.compile(r"targets/([a-z_]+/|array_)words\.py")
+MACHINE_WORDS = re.compile(r"machines/([a-z_]+/|array_)words\.py")
 #: Other facts that have such words among theirs: the kinds of segments of a critical path, and the names that
 #: engines give by themselves.
 OTHER_FACTS = {
-    "explanations/critical_path.py": {"busy", "switch", "input"},
+    "analysis/explanations/critical_path.py": {"busy", "switch", "input"},
     # ways off the main unit, which some waits make
-    "explanations/shares.py": {"switch", "start", "weights"},
+    "analysis/explanations/shares.py": {"switch", "start", "weights"},
     # the waits of this machine, each with the words of its needs
-    "targets/parallel/lowering/prototypes.py": {"memory", "barrier", "dependence", "start"},
+    "machines/parallel/lowering/prototypes.py": {"memory", "barrier", "dependence", "start"},
     # a picture of one product, whose threads have a look for each of these
-    "plots/threads.py": {"busy", "contention", "barrier"},
+    "studies/gemm/picture.py": {"busy", "contention", "barrier"},
     # what a run for hardware may not have exercised, in the words of hardware
-    "targets/column/rtl/unexercised.py": {"backpressure", "hazard", "input", "switch"},
+    "machines/column/rtl/unexercised.py": {"backpressure", "hazard", "input", "switch"},
     "program/flatten.py": {"busy", "switch", "drain", "idle"},
     "program/flat_tables.py": {"busy", "drain", "idle", "input"},
 }

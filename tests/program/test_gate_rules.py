@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lstmsim.errors import ProgramError
+from lstmsim.base.errors import ProgramError
 from lstmsim.program.program import Body, Content, Core, Dependence, Operation, Phase, Program, Task, Unit
 from lstmsim.program.validate import validate
 

@@ -30,23 +30,23 @@ load_with(
     '    CycleName("refresh", "wait", 15, cause=10, everywhere=False),\\n',
 )
 load_with(
-    "lstmsim.metrics.cycle_names",
+    "lstmsim.analysis.cycle_names",
     '        "drain": Named(\\n',
     f'        "refresh": Named(Style("#CCCCCC", "++", "#444444"), ("#222222", "#AAAAAA"), {words}),\\n',
 )
 
 from lstmsim import engines
-from lstmsim.explanations.glossary import GLOSSARY
-from lstmsim.explanations.latency_shares import SHARES, SPENT, latency_shares
-from lstmsim.explanations.text import _held_by, _next_wait
-from lstmsim.formats.traces.colours import PALE, colour_of, state_word
-from lstmsim.formats.traces.tracks import wait_names
-from lstmsim.html.looks import look_rules, patterns
-from lstmsim.metrics.accounts import totals_of
-from lstmsim.metrics.report import ACCOUNTS
-from lstmsim.metrics.spans import build_timeline
-from lstmsim.metrics.timeline import STATES
-from lstmsim.plots.timeline import plot
+from lstmsim.analysis.explanations.glossary import GLOSSARY
+from lstmsim.analysis.explanations.latency_shares import SHARES, SPENT, latency_shares
+from lstmsim.analysis.explanations.text import _held_by, _next_wait
+from lstmsim.analysis.files.colours import PALE, colour_of, state_word
+from lstmsim.analysis.files.tracks import wait_names
+from lstmsim.studies.simulate.page.looks import look_rules, patterns
+from lstmsim.program.accounts import totals_of
+from lstmsim.analysis.report import ACCOUNTS
+from lstmsim.analysis.spans import build_timeline
+from lstmsim.analysis.timeline import STATES
+from lstmsim.studies.simulate.picture import plot
 from lstmsim.program.cycles import CYCLE_NAMES
 from lstmsim.program.program import Body, Core, Dependence, Operation, Phase, Program, Task, Unit
 

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from lstmsim.errors import ProgramError
+from lstmsim.base.errors import ProgramError
 from lstmsim.program.flat import FLAT_TABLES, flat_program
 from lstmsim.program.flat_names import names_of
 from lstmsim.program.flat_rows import check_rows

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lstmsim import load_scenario, targets
-from lstmsim.errors import ProgramError
+from lstmsim import load_scenario, machines
+from lstmsim.base.errors import ProgramError
 from lstmsim.program import flat_rows, unflatten
 from lstmsim.program.flat import FLAT_TABLES, FlatProgram, flat_program
 from lstmsim.program.flat_names import FlatNames, default_names, names_of
@@ -59,7 +59,7 @@ def test_a_program_comes_back_as_it_was(program: Program) -> None:
 def test_a_lowered_scenario_comes_back_with_all_its_names() -> None:
     job = {"model": "gru-1024", "steps": 4, "count": 3}
     scenario = load_scenario({"chip": "column-npu-4x16k", "jobs": [{**job, "split": "rows"}, {**job, "name": "b"}]})
-    program = targets.lower(scenario.chip, scenario.jobs)
+    program = machines.lower(scenario.chip, scenario.jobs)
     assert any(operation.label and operation.place for operation in program.tasks[0].variants[0][1][0].body.operations)
     back = there_and_back(program)
     assert back == shortest(program)

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from lstmsim.base.errors import DeadlockError, InputError, ProgramError
 from lstmsim.engines import ENGINES, run
-from lstmsim.errors import DeadlockError, InputError, ProgramError
 from lstmsim.program.program import (
     Body,
     Buffer,

@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from lstmsim.bounds import MAX_ELEMENTS, MAX_GRAPH_NODES, MAX_RANK
-from lstmsim.formats.graphs import read_graph
-from lstmsim.formats.graphs.schema import GraphEntry, NodeEntry
-from lstmsim.formats.onnx.operations.elementwise import ELEMENTWISE
-from lstmsim.formats.onnx.operations.folding import FOLDING
-from lstmsim.formats.onnx.operations.moving import MOVING
-from lstmsim.formats.onnx.operations.normalising import NORMALISING
-from lstmsim.formats.onnx.operations.products import PRODUCTS
-from lstmsim.keys import keys_of
+from lstmsim.base.bounds import MAX_ELEMENTS, MAX_GRAPH_NODES, MAX_RANK
+from lstmsim.base.keys import keys_of
+from lstmsim.files.graphs import read_graph
+from lstmsim.files.graphs.schema import GraphEntry, NodeEntry
+from lstmsim.importers.onnx.operations.elementwise import ELEMENTWISE
+from lstmsim.importers.onnx.operations.folding import FOLDING
+from lstmsim.importers.onnx.operations.moving import MOVING
+from lstmsim.importers.onnx.operations.normalising import NORMALISING
+from lstmsim.importers.onnx.operations.products import PRODUCTS
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "fusion_files.md").read_text()
 

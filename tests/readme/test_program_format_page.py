@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from lstmsim.engines.fast import library
-from lstmsim.formats.program_file import FILE_FORMAT, save_program
+from lstmsim.files.program_file import FILE_FORMAT, save_program
 from lstmsim.program.flat import FLAT_TABLES
 from lstmsim.program.flat_rows import FLAGS
 from tests.readme.test_readme import tool

@@ -11,10 +11,10 @@ import pytest
 
 from lstmsim.cli.group import COMMANDS
 from lstmsim.cli.validate import GROUPS
-from lstmsim.formats.tables.published import claims
-from lstmsim.validation.run import validate
+from lstmsim.files.tables.published import claims
+from lstmsim.studies.validate.run import validate
 from tests.readme.test_readme import tool
-from tests.validation.whole import whole
+from tests.studies.validate.whole import whole
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "published.md"

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from lstmsim.bounds import MAX_CYCLES, MAX_JOBS
+from lstmsim.base.bounds import MAX_CYCLES, MAX_JOBS
+from lstmsim.base.keys import keys_of
 from lstmsim.engines.feeds import WINDOW
-from lstmsim.formats.scenario.schema import JobEntry, ScenarioFile
-from lstmsim.formats.scenario.schema_arrivals import KEYS, ArrivalEntry, TraceEntry
-from lstmsim.formats.scenario.schema_steps import KEYS as STEPS_KEYS
-from lstmsim.formats.scenario.schema_steps import MAX_LENGTHS, StepsEntry
-from lstmsim.keys import keys_of
-from lstmsim.targets.column.memory import Memory
-from lstmsim.targets.column.npu import ColumnCore, Exchange
-from lstmsim.workload.dispatch import DISPATCH
+from lstmsim.files.scenario.schema import JobEntry, ScenarioFile
+from lstmsim.files.scenario.schema_arrivals import KEYS, ArrivalEntry, TraceEntry
+from lstmsim.files.scenario.schema_steps import KEYS as STEPS_KEYS
+from lstmsim.files.scenario.schema_steps import MAX_LENGTHS, StepsEntry
+from lstmsim.machines.column.memory import Memory
+from lstmsim.machines.column.npu import ColumnCore, Exchange
+from lstmsim.model.dispatch import DISPATCH
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "serving.md"
 TEXT = PAGE.read_text(encoding="utf-8") if PAGE.is_file() else ""

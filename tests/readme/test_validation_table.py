@@ -9,9 +9,9 @@ import os
 
 import pytest
 
-from lstmsim.validation.text import readme_table
+from lstmsim.studies.validate.text import readme_table
 from tests.readme.test_readme import TEXT, tool
-from tests.validation.whole import whole
+from tests.studies.validate.whole import whole
 
 pytestmark = [
     pytest.mark.needs_core,

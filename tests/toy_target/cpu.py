@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from lstmsim.keys import Key, mistakes_of
-from lstmsim.targets.entries import check_description
-from lstmsim.workload.figures import CoreFigures, MainUnit, Words
-from lstmsim.workload.model import Model
-from lstmsim.workload.scenario import Job
+from lstmsim.base.keys import Key, mistakes_of
+from lstmsim.machines.entries import check_description
+from lstmsim.model.figures import CoreFigures, MainUnit, Words
+from lstmsim.model.model import Model
+from lstmsim.model.scenario import Job
 
 _WHY = "assumption, because it is a toy"
 WORDS = {

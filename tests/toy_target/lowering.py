@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from lstmsim.machines.assembly import Parts, assemble
+from lstmsim.machines.sizes import PerStep
+from lstmsim.model.model import Layer, Model
+from lstmsim.model.scenario import Job
+from lstmsim.model.segments import segments
 from lstmsim.program.program import Body, Core, Dependence, Operation, Phase, Program, Unit
-from lstmsim.targets.assembly import Parts, assemble
-from lstmsim.targets.sizes import PerStep
-from lstmsim.workload.model import Layer, Model
-from lstmsim.workload.scenario import Job
-from lstmsim.workload.segments import segments
 from tests.toy_target.cpu import ToyChip, ToyCore
 
 #: All work is on the first one. The other one shows that any name within the rule works everywhere.

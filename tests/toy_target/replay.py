@@ -6,16 +6,16 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from lstmsim.errors import ReplayError
-from lstmsim.numerics.arithmetic import Array
-from lstmsim.numerics.golden import NetworkRun, PassRun, initial_states
-from lstmsim.numerics.jobs import JobNumbers
+from lstmsim.base.errors import ReplayError
+from lstmsim.machines.seats import seats_of
+from lstmsim.machines.timed import Memory
+from lstmsim.model.numerics.arithmetic import Array
+from lstmsim.model.numerics.golden import NetworkRun, PassRun, initial_states
+from lstmsim.model.numerics.jobs import JobNumbers
+from lstmsim.model.scenario import Job, Scenario
+from lstmsim.model.segments import segments
 from lstmsim.program.program import Operation, Program
 from lstmsim.program.trace import Trace
-from lstmsim.targets.seats import seats_of
-from lstmsim.targets.timed import Memory
-from lstmsim.workload.scenario import Job, Scenario
-from lstmsim.workload.segments import segments
 
 
 class Work:

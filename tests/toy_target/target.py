@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from lstmsim.machines.change import Change, detail_of
+from lstmsim.machines.fidelity import Fidelity
+from lstmsim.machines.sizes import PerStep
+from lstmsim.machines.target import StructuralModel, Target
+from lstmsim.model.model import Model
+from lstmsim.model.scenario import Job
 from lstmsim.program.program import Program
-from lstmsim.targets.change import Change, detail_of
-from lstmsim.targets.fidelity import Fidelity
-from lstmsim.targets.sizes import PerStep
-from lstmsim.targets.target import StructuralModel, Target
-from lstmsim.workload.model import Model
-from lstmsim.workload.scenario import Job
 from tests.toy_target import lowering
 from tests.toy_target.cpu import ToyChip, ToyCore
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lstmsim.errors import InputError
+from lstmsim.base.errors import InputError
 from lstmsim.traffic.arrival_cycles import arrival_arrays, arrivals, deadlines
 from lstmsim.traffic.arrivals import (
     MAX_CYCLE,

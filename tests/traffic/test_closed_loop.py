@@ -12,7 +12,7 @@ import pytest
 
 from lstmsim import run as simulate
 from lstmsim import serving
-from lstmsim.errors import InputError
+from lstmsim.base.errors import InputError
 from lstmsim.traffic.closed_loop import Clients, ClosedLoop
 from lstmsim.traffic.metrics import Collector
 from lstmsim.traffic.queueing import md1n_throughput

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lstmsim.errors import InputError
+from lstmsim.base.errors import InputError
 from lstmsim.traffic.lengths import (
     Geometric,
     InOrder,

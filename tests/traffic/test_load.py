@@ -8,6 +8,7 @@ from math import inf
 import numpy as np
 import pytest
 
+from lstmsim.model.offer import Offer, estimated_offer
 from lstmsim.traffic.arrival_cycles import arrivals
 from lstmsim.traffic.arrivals import Bursty, Fixed, Periodic, Poisson, Stream, Timestamps
 from lstmsim.traffic.closed_loop import ClosedLoop
@@ -15,7 +16,6 @@ from lstmsim.traffic.load import Load, Traffic, relaxation_of, verdict_of
 from lstmsim.traffic.load_text import load_lines
 from lstmsim.traffic.metrics import Collector
 from lstmsim.traffic.offers import offer_of
-from lstmsim.workload.offer import Offer, estimated_offer
 
 
 def load(offered: float, **more: object) -> Load:

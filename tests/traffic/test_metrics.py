@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lstmsim.errors import InputError
-from lstmsim.metrics.measure import latency_statistics
+from lstmsim.analysis.measure import latency_statistics
+from lstmsim.base.errors import InputError
 from lstmsim.traffic.arrival_cycles import arrivals
 from lstmsim.traffic.arrivals import Poisson
 from lstmsim.traffic.intervals import BATCHES, MOST_BATCHES

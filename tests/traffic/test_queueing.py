@@ -8,7 +8,7 @@ from math import exp, fsum, lgamma, log
 import numpy as np
 import pytest
 
-from lstmsim.errors import InputError
+from lstmsim.base.errors import InputError
 from lstmsim.traffic.arrival_cycles import arrivals
 from lstmsim.traffic.arrivals import Poisson
 from lstmsim.traffic.metrics import Collector

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lstmsim.api.run import run, serving
+from lstmsim.studies.simulate.run import run, serving
 from lstmsim.traffic.load import Load, Traffic
 from lstmsim.traffic.metrics import Collector
 from lstmsim.traffic.queueing import md1n_throughput

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lstmsim.errors import InputError
+from lstmsim.base.errors import InputError
 from lstmsim.traffic.arrival_cycles import arrivals
 from lstmsim.traffic.arrivals import Poisson
 from lstmsim.traffic.metrics import Collector

@@ -12,16 +12,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import lstmsim
-from lstmsim import run, serve, serving, targets
-from lstmsim.api.loading import load_scenario
-from lstmsim.api.serving.alone import Alones, alone
-from lstmsim.html.page import report_page
+from lstmsim import machines, run, serve, serving
+from lstmsim.model.figures import CoreFigures
+from lstmsim.studies.serve.alone import Alones, alone
+from lstmsim.studies.shared.loading import load_scenario
+from lstmsim.studies.simulate.page.page import report_page
 from lstmsim.traffic.metrics import Collector
 from lstmsim.traffic.run_requests import coarse_cores
 from lstmsim.traffic.sharing import Coarse, Sharing
 from lstmsim.traffic.tenants import Rows
 from lstmsim.traffic.text import serving_json, serving_text
-from lstmsim.workload.figures import CoreFigures
 
 #: Three jobs without hazards on four threads, and one that has some: it comes when the first is about to end.
 KEPT_OUT: dict[str, Any] = {
@@ -190,7 +190,7 @@ def test_a_job_that_takes_one_cycle_alone_is_known_and_none_is_not(alone_cycles:
 
 def test_coarse_cores_are_known_by_the_program_whatever_a_machine_shows() -> None:
     scenario = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 1}]})
-    program = targets.lower(scenario.chip, scenario.jobs)
+    program = machines.lower(scenario.chip, scenario.jobs)
     silent: Any = SimpleNamespace(core_figures=(CoreFigures(1, 1),))
     assert coarse_cores(silent, program) == {0: Coarse(2)}
     assert coarse_cores(scenario.chip, program)[0].remedy == "`thread_policy: fine` shares the array among the threads"
@@ -198,4 +198,4 @@ def test_coarse_cores_are_known_by_the_program_whatever_a_machine_shows() -> Non
         {"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 1}]},
         overrides=["chip.cores.0.thread_policy=fine"],
     )
-    assert coarse_cores(fine.chip, targets.lower(fine.chip, fine.jobs)) == {}
+    assert coarse_cores(fine.chip, machines.lower(fine.chip, fine.jobs)) == {}

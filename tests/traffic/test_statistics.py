@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lstmsim.errors import InputError
+from lstmsim.base.errors import InputError
 from lstmsim.traffic.statistics import Interval, Warmup, batch_interval, jain, student_t, warmup_of
 from lstmsim.traffic.streams import words
 

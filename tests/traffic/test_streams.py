@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lstmsim.errors import InputError
+from lstmsim.base.errors import InputError
 from lstmsim.traffic.streams import UNIT, _negative_logs, _upper_half, below, exponentials, stream_words, words
 
 MASK = 2**64 - 1

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lstmsim import Run, run, serve, serving
-from lstmsim.errors import InputError
+from lstmsim.base.errors import InputError
 from lstmsim.traffic.latencies import KEPT
 from lstmsim.traffic.metrics import Collector
 from lstmsim.traffic.result import Entry

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.base.errors import ProgramError
 from lstmsim.engines.fast.library import library
-from lstmsim.errors import ProgramError
 from lstmsim.program.flat import FlatProgram
 
 __all__ = ["EVENTS", "Machine", "Outcome", "Table", "choose"]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.errors import DeadlockError
+from lstmsim.base.errors import DeadlockError
 from lstmsim.program.flat import FlatProgram
 from lstmsim.program.program import Phase, Program
 from lstmsim.program.validate import describe_wait

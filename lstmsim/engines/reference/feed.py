@@ -12,7 +12,7 @@ import numpy as np
 
 from lstmsim.engines.feeds import WINDOW, Batches, Group, Ints, check_templates
 from lstmsim.engines.reference.run import Machine
-from lstmsim.metrics.accounts import totals_of
+from lstmsim.program.accounts import totals_of
 from lstmsim.program.program import Program
 from lstmsim.program.totals import Totals
 from lstmsim.program.trace import TraceBuilder

@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections import defaultdict
 from math import inf
 
+from lstmsim.base.errors import DeadlockError, ProgramError
 from lstmsim.engines.reference.clock import CHOICE, Process
 from lstmsim.engines.reference.dispatcher import Dispatcher
 from lstmsim.engines.reference.thread import Head, Thread
-from lstmsim.errors import DeadlockError, ProgramError
 from lstmsim.program.cycles import CAUSES
 from lstmsim.program.limits import LATEST
 from lstmsim.program.policy import POLICIES

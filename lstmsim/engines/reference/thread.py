@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+from lstmsim.base.errors import ProgramError
 from lstmsim.engines.reference.gates import Gate
-from lstmsim.errors import ProgramError
 from lstmsim.program.cycles import CAUSES
 from lstmsim.program.limits import LATEST
 from lstmsim.program.program import Buffer, Dependence, Operation, Phase, Task

@@ -1,6 +1,6 @@
 // Names for the cycles of a core's accounted unit, as the run comes past them.
 //
-// The rules are those of lstmsim.metrics.accounts, which reads the names off a trace.
+// The rules are those of lstmsim.program.accounts, which reads the names off a trace.
 #include "machine.hpp"
 
 namespace lstmsim {

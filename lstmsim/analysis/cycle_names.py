@@ -1,0 +1,263 @@
+"""The look and the words of each name of cycles: the one table that reports, pages and pictures read.
+
+The names and their orders stand in `lstmsim.program.cycles`. A test holds that this table misses none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from lstmsim.base.records import record
+from lstmsim.report.looks import JOB_STYLES, Style
+
+__all__ = ["NAMED", "PE_NAMES", "Named", "pe_names"]
+
+#: In a busy cycle of a core, some multipliers are useful and others are not: PE-cycles have these names for `busy`.
+PE_NAMES = ("useful", "padding", "unmapped")
+
+
+@record
+class Named:
+    """A name of cycles or PE-cycles, for people. Sentences have no full stop. An empty sentence is never shown.
+
+    style: look in pictures and pages; work looks like its job, so only PE-cycles use the style of `busy` and `useful`.
+    dark: fill and ink on a dark page; None if they are the same as on a light page.
+    meaning: what such a cycle is, in reports; a machine may have other words (`lstmsim.model.figures.Words`).
+    remedy: how a user could get fewer such cycles, in reports; a machine whose keys help names the keys in its words.
+    glossary: what such a cycle is, in the glossary of explanations.
+    legend: the name in the legend of a timeline picture; empty if it is the same.
+    held_by: what the critical path waited for.
+    next_wait: what the next step of the path waits for, in a column of a table.
+    share: what goes on in such a cycle of a request.
+    spent: the end of the sentence "they spent 71 % of their time ...".
+    leg: the way off a core's main unit that such a wait makes, of `explanations.shares.LEGS`; empty: no
+        way of its own.
+    everyday: whether texts also have the word for other things; only a machine with words for it then has it in the
+        glossary.
+    """
+
+    style: Style
+    dark: tuple[str, str] | None = None
+    meaning: str = ""
+    remedy: str = ""
+    glossary: str = ""
+    legend: str = ""
+    held_by: str = ""
+    next_wait: str = ""
+    share: str = ""
+    spent: str = ""
+    leg: str = ""
+    everyday: bool = False
+
+
+#: By name, in the order of legends. Waits are light and neutral, and each cause has a hatch of its own.
+NAMED: Mapping[str, Named] = MappingProxyType(
+    {
+        "hazard": Named(
+            Style("#E4E4E4", "////", "#666666"),
+            ("#343A40", "#A0A7AE"),
+            meaning="threads wait for their own results",
+            remedy="shorter latencies would help",
+            glossary="data hazard: nothing can issue, because a thread needs results that are still on their way",
+            legend="data hazard",
+            held_by="results (hazard)",
+            next_wait="result",
+            share="its own results are on their way",
+            spent="waiting for own results (hazard)",
+        ),
+        "backpressure": Named(
+            Style("#E4E4E4", "\\\\\\\\", "#666666"),
+            ("#343A40", "#A0A7AE"),
+            meaning="threads wait for room for what is under way",
+            remedy="more room for what is under way would help",
+            glossary="nothing can issue, because there is no room for the results: what was issued before still has it",
+            held_by="room (backpressure)",
+            next_wait="room",
+            share="there is no room for its results",
+            spent="waiting for room (backpressure)",
+            leg="room",
+        ),
+        "input": Named(
+            Style("#F1F1F1", "xxx", "#777777"),
+            ("#2A2F34", "#8F979E"),
+            meaning="threads wait for their next input frame",
+            remedy="the frames come more slowly than the chip could take them",
+            glossary="nothing can issue, because the next frame of x has not come",
+            legend="waits for input",
+            held_by="input",
+            next_wait="frame",
+            share="its frame has not come",
+            spent="waiting for frames (input)",
+        ),
+        "dispatch": Named(
+            Style("#F1F1F1", "...", "#777777"),
+            ("#2A2F34", "#8F979E"),
+            meaning="the next instruction is not there yet",
+            remedy="fewer or larger instructions, or a faster dispatch, would help",
+            glossary="nothing can issue, because the next instruction has not come or is not decoded",
+            legend="waits for its instruction",
+            held_by="instructions (dispatch)",
+            next_wait="instruction",
+            share="its instruction has not come",
+            spent="waiting for instructions (dispatch)",
+        ),
+        "reload": Named(
+            Style("#DDDDDD", "++", "#555555"),
+            ("#3B4249", "#B0B7BE"),
+            meaning="a model's weights are loaded in place of another's",
+            remedy="more room for weights on the core would help",
+            glossary="nothing can issue, because a model's weights are being loaded in place of another's",
+            legend="waits for its model's weights",
+            held_by="a model's weights (reload)",
+            next_wait="model's weights",
+            share="its model's weights are loaded",
+            spent="waiting for the model's weights (reload)",
+            leg="weights",
+        ),
+        "weights": Named(
+            Style("#DDDDDD", "oo", "#555555"),
+            ("#3B4249", "#B0B7BE"),
+            meaning="threads wait for weights that are streamed from the memory",
+            remedy="a faster memory would help",
+            glossary="nothing can issue, because weights are still being streamed from the memory",
+            legend="waits for streamed weights",
+            held_by="streamed weights (weights)",
+            next_wait="weights",
+            share="its weights are streamed",
+            spent="waiting for streamed weights (weights)",
+            leg="weights",
+        ),
+        "memory": Named(
+            Style("#E4E4E4", "**", "#666666"),
+            ("#343A40", "#A0A7AE"),
+            meaning="threads wait for data from the memory",
+            remedy="more threads, or fewer bytes, would help",
+            glossary="nothing can issue, because data that threads load are still on their way",
+            legend="waits for the memory",
+            held_by="loads (memory)",
+            next_wait="load",
+            share="its data are on their way from the memory",
+            spent="waiting for data (memory)",
+            everyday=True,
+        ),
+        "contention": Named(
+            Style("#E4E4E4", "+", "#666666"),
+            ("#343A40", "#A0A7AE"),
+            meaning="threads wait for a result that another thread is adding to",
+            remedy="fewer threads that add to the same results, or turns that are spread better, would help",
+            glossary="nothing can issue, because another thread adds to the result that a thread would add to",
+            legend="waits for another's result",
+            held_by="results that others add to (contention)",
+            next_wait="turn at a result",
+            share="another thread adds to the result that it would add to",
+            spent="waiting for results that others add to (contention)",
+            everyday=True,
+        ),
+        "barrier": Named(
+            Style("#DDDDDD", "OO", "#555555"),
+            ("#3B4249", "#B0B7BE"),
+            meaning="threads wait for others at a barrier",
+            remedy="work that is spread more evenly, or fewer barriers, would help",
+            glossary="nothing can issue, because threads wait at a barrier until others have come there",
+            legend="waits at a barrier",
+            held_by="others at a barrier (barrier)",
+            next_wait="barrier",
+            share="others have not come to its barrier",
+            spent="waiting at barriers (barrier)",
+            everyday=True,
+        ),
+        "dependence": Named(
+            Style("#E4E4E4", "//", "#666666"),
+            ("#343A40", "#A0A7AE"),
+            meaning="threads wait for results of their own arithmetic",
+            remedy="more threads, or shorter latencies, would help",
+            glossary="nothing can issue, because threads need results of arithmetic that are still on their way",
+            legend="waits for arithmetic",
+            held_by="arithmetic (dependence)",
+            next_wait="arithmetic",
+            share="results of its arithmetic are on their way",
+            spent="waiting for arithmetic (dependence)",
+            everyday=True,
+        ),
+        "start": Named(
+            Style("#F1F1F1", "\\\\", "#777777"),
+            ("#2A2F34", "#8F979E"),
+            meaning="threads have their work, and are being started",
+            remedy="fewer and larger pieces of work would help",
+            glossary="nothing can issue, because threads are being started",
+            legend="is being started",
+            held_by="starts of threads (start)",
+            next_wait="start",
+            share="its threads are being started",
+            spent="being started (start)",
+            everyday=True,
+        ),
+        "drain": Named(
+            Style("#F4F4F4", "---", "#999999"),
+            ("#262A2F", "#7A828A"),
+            meaning="the last results are on their way",
+            remedy="longer sequences or more jobs would hide it",
+            glossary="everything has issued, and the last results are on their way",
+            share="its last results are on their way",
+            spent="waiting for the last results (drain)",
+        ),
+        "switch": Named(
+            Style("#C4C4C4", "|||", "#555555"),
+            ("#4B5259", "#B9C0C7"),
+            meaning="changing from one thread to another",
+            remedy="fewer changes of threads would help",
+            glossary="the unit changes from one thread to another, and nothing can issue",
+            legend="thread switch",
+            held_by="thread switches",
+            next_wait="switch",
+            share="it could issue, the unit changes threads",
+            spent="in thread switches",
+        ),
+        "ready": Named(
+            Style("#F2F2F2", "", "#666666"),
+            ("#2A2F34", "#A0A7AE"),
+            meaning="the thread could go on, another has its turn",
+            legend="ready, waits its turn",
+        ),
+        "idle": Named(
+            Style("#FFFFFF", "", "#666666"),
+            ("#15191E", "#A0A7AE"),
+            meaning="no job is on the core",
+            remedy="more or earlier jobs, or fewer cores, would help",
+            glossary="no job is on the core",
+        ),
+        "useful": Named(
+            JOB_STYLES[0],
+            meaning="multiply-accumulates of the models",
+            glossary="multipliers do multiply-accumulates of the models",
+        ),
+        "busy": Named(
+            JOB_STYLES[0],
+            meaning="the unit issues",
+            glossary="the unit issues; without a unit's name: the core's main unit does",
+        ),
+        "padding": Named(
+            Style("#9CCBE8", "", "#000000"),
+            meaning="the core issues, and does no multiply-accumulate of a model",
+            remedy="layers that divide better would help",
+            glossary="the core issues, and does no multiply-accumulate of a model",
+        ),
+        "unmapped": Named(
+            Style("#D6E8F3", "..", "#4A7E9E"),
+            ("#1F3442", "#6FA3C2"),
+            meaning="what takes no part when the core issues",
+            remedy="a use of the whole core would help",
+            glossary="what takes no part when the core issues",
+        ),
+    }
+)
+
+
+def pe_names(cycle_names: tuple[str, ...]) -> tuple[str, ...]:
+    """The names of PE-cycles of a machine whose cycles have these names. `busy` becomes three names, the others stay.
+
+    >>> pe_names(("busy", "drain", "idle"))
+    ('useful', 'padding', 'unmapped', 'drain', 'idle')
+    """
+    return (*PE_NAMES, *(name for name in cycle_names if name != "busy"))

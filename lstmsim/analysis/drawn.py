@@ -1,0 +1,131 @@
+"""The part of a timeline that a picture or a page shows: as many rows as fit, and joined spans.
+
+Spans are joined if they touch and look the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.analysis.timeline import STATES, Row, Timeline, is_unit
+
+__all__ = ["ROW_LIMIT", "Spans", "spans_of"]
+
+#: Most rows of a picture: a reader cannot tell more rows apart.
+ROW_LIMIT = 120
+#: Most kinds of units that are named where their rows are left out.
+_KINDS_NAMED = 3
+
+_BUSY = STATES.index("busy")
+_IDLE = STATES.index("idle")
+
+
+@dataclass(frozen=True, eq=False)
+class Spans:
+    """Spans to draw, as columns of equal length. Idle cycles have no span.
+
+    rows: the rows that are shown.
+    left_out: which rows are not shown, in words.
+    row: place in `rows`.
+    start, end: cycles, `start <= cycle < end`.
+    state: place in `lstmsim.analysis.timeline.STATES`.
+    job: place in the timeline's jobs; -1 if the span is no work.
+    colour: for each job of the timeline the place of what it has its colour from in `names`.
+    names: of what has a colour of its own: jobs, or what several jobs belong to.
+    """
+
+    rows: tuple[Row, ...]
+    left_out: str
+    row: NDArray[np.int64]
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    state: NDArray[np.int64]
+    job: NDArray[np.int64]
+    colour: NDArray[np.int64]
+    names: tuple[str, ...]
+
+    def colours(self) -> list[int]:
+        """The places of those names whose work is shown."""
+        return [int(each) for each in np.unique(self.colour[self.job[self.job >= 0]])]
+
+    def colour_of(self, job: int) -> int:
+        """The place of a job's name; work without a job (as in traces of other makers) looks like the first."""
+        return int(self.colour[job]) if job >= 0 else 0
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+    def kinds(self) -> Iterator[tuple[int, int, int, NDArray[np.int64]]]:
+        """Yield (row, state, job, places of spans) of every combination that occurs. Spans are in order of time."""
+        if not len(self):
+            return
+        order = np.lexsort((self.start, self.job, self.state, self.row))
+        keys = np.stack([self.row, self.state, self.job])[:, order]
+        cuts = np.flatnonzero((np.diff(keys) != 0).any(axis=0)) + 1
+        for indices in np.split(order, cuts):
+            first = indices[0]
+            yield int(self.row[first]), int(self.state[first]), int(self.job[first]), indices
+
+
+def spans_of(timeline: Timeline, window: tuple[int, int] | None = None, cores: Sequence[int] | None = None) -> Spans:
+    """The spans of a timeline to draw.
+
+    window: first cycle and cycle behind the last; spans are cut to it; None for all that the
+        timeline shows.
+    cores: numbers of the cores to draw; None for all cores.
+
+    >>> table = {name: np.array([0, 0]) for name in ("row", "job", "layer", "step")}
+    >>> times = {"start": np.array([0, 3]), "end": np.array([3, 9]), "state": np.array([_BUSY, _BUSY])}
+    >>> spans = spans_of(Timeline("c", 260, 9, (Row(0, "array"),), ("a",), **table, **times), window=(2, 5))
+    >>> list(zip(spans.start.tolist(), spans.end.tolist()))
+    [(2, 5)]
+    """
+    low, high = window or timeline.shown
+    shown, left_out = _shown_rows(timeline.rows, cores)
+    place = np.full(len(timeline.rows) + 1, -1)
+    place[shown] = np.arange(len(shown))
+    row = place[timeline.row]
+    seen = (row >= 0) & (timeline.end > low) & (timeline.start < high) & (timeline.state != _IDLE)
+    row, state = row[seen].astype(np.int64), timeline.state[seen].astype(np.int64)
+    start, end = np.maximum(timeline.start[seen], low), np.minimum(timeline.end[seen], high)
+    job = np.where(state == _BUSY, timeline.job[seen], -1).astype(np.int64)
+    if len(row):
+        same = (row[1:] == row[:-1]) & (start[1:] == end[:-1]) & (state[1:] == state[:-1]) & (job[1:] == job[:-1])
+        first = np.flatnonzero(np.concatenate([[True], ~same]))
+        last = np.append(first[1:], len(row)) - 1
+        row, start, end, state, job = row[first], start[first], end[last], state[first], job[first]
+    names, colour = timeline.coloured
+    return Spans(tuple(timeline.rows[number] for number in shown), left_out, row, start, end, state, job, colour, names)
+
+
+def _shown_rows(rows: tuple[Row, ...], cores: Sequence[int] | None) -> tuple[list[int], str]:
+    """Numbers of the rows to draw, and in words what is left out.
+
+    All rows of the cores are drawn if they fit; else whole kinds of rows are left out; else the first rows are drawn.
+    Threads go last, unless all else fits without them and they do not fit without the other units.
+    """
+    wanted = [number for number, row in enumerate(rows) if cores is None or row.core in cores]
+    left_out: dict[str, int] = {}
+    units = sorted({row.kind for row in rows if is_unit(row.kind)})
+    threads = sum(1 for number in wanted if rows[number].kind == "thread")
+    others = sum(1 for number in wanted if rows[number].kind in units)
+    for kind in ("thread", *units) if len(wanted) - threads <= ROW_LIMIT < len(wanted) - others else (*units, "thread"):
+        if len(wanted) > ROW_LIMIT:
+            fewer = [number for number in wanted if rows[number].kind != kind]
+            if 0 < len(fewer) < len(wanted):
+                left_out[kind] = len(wanted) - len(fewer)
+                wanted = fewer
+    texts = [f"{count} {kind} rows" for kind, count in left_out.items()]
+    kinds = [kind for kind in left_out if kind != "thread"]
+    if len(kinds) > _KINDS_NAMED:
+        threads = left_out.get("thread", 0)
+        texts = [f"{threads} thread rows"] if threads else []
+        texts.append(f"{sum(left_out[kind] for kind in kinds)} rows of {len(kinds)} other units")
+    if len(wanted) > ROW_LIMIT:
+        texts.append(f"{len(wanted) - ROW_LIMIT} more {rows[wanted[-1]].label} rows")
+        wanted = wanted[:ROW_LIMIT]
+    return wanted, " and ".join(texts)

@@ -1,0 +1,200 @@
+"""The explanation in a few sentences; the first one answers the question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lstmsim.analysis.explanations.explanation import Explanation
+from lstmsim.analysis.explanations.shares import Leg, leg_words
+from lstmsim.analysis.explanations.what_if import Alternative
+from lstmsim.model.figures import Words
+
+__all__ = ["advice", "answer", "reasons"]
+
+#: A share that is shown as 100.0 %.
+_WHOLE = 0.9995
+_USEFUL = "While the {array} issues, {useful} of its multipliers do useful work; the others are padding or unmapped"
+
+
+def answer(explanation: Explanation) -> list[str]:
+    """Answer in sentences: what fixed the makespan, what the main unit did besides, what would shorten the run most."""
+    return [*reasons(explanation), *advice(explanation)]
+
+
+def reasons(explanation: Explanation) -> list[str]:
+    """What fixed the makespan, and what the main unit did besides."""
+    if not explanation.makespan_cycles:
+        return ["Nothing ran."]
+    sentences = [_main(explanation)]
+    beside = _beside(explanation)
+    if beside:
+        sentences.append(beside)
+    if explanation.array_useful < _WHOLE:
+        useful = f"{100 * explanation.array_useful:.1f} %"
+        own = explanation.words.get("padding", Words()).useful or _USEFUL
+        sentences.append(own.format(array=explanation.array, useful=useful) + ".")
+    if explanation.handovers:
+        times = "once" if explanation.handovers == 1 else f"{explanation.handovers:,} times"
+        sentences.append(f"On its way the chain waits {times} for a job to end, so that the next one gets its thread.")
+    return sentences
+
+
+def advice(explanation: Explanation) -> list[str]:
+    """What would shorten the run most; nothing where it waits for its requests: there the latencies say what helps."""
+    groups = _groups(explanation)
+    late = max(groups, key=lambda each: groups[each]) == "arrival"
+    if not explanation.makespan_cycles or (late and explanation.slowest is not None):
+        return []
+    return _advice(explanation)
+
+
+def _groups(explanation: Explanation) -> dict[str, int]:
+    """Cycles of the path in groups: issues of the array, latency of pipelines, and each other name by itself."""
+    groups = {"array": 0, "latency": 0}
+    for each in explanation.shares:
+        if each.array and each.kind in ("busy", "turn"):
+            groups["array"] += each.cycles
+        elif each.kind == "latency":
+            groups["latency"] += each.cycles
+        else:
+            key = each.unit if each.kind in ("busy", "turn") else each.kind
+            groups[key] = groups.get(key, 0) + each.cycles
+    return groups
+
+
+def _share(part: int, explanation: Explanation) -> str:
+    share = 100 * part / explanation.makespan_cycles
+    # 99.6 % is not 100 %, 0.4 % is not 0 %
+    return f"{share:.0f} %" if 1 <= share < 99 or part in (0, explanation.makespan_cycles) else f"{share:.1f} %"
+
+
+def _main(explanation: Explanation) -> str:
+    groups = _groups(explanation)
+    name = max(groups, key=lambda each: groups[each])
+    if name == "arrival":
+        return _late(groups[name], explanation)
+    cycles, total = groups[name], explanation.makespan_cycles
+    if name == "latency" and explanation.legs:
+        leg = max(explanation.legs, key=_latency)
+        if _latency(leg) * 2 > cycles:
+            text = f"{_share(leg.cycles, explanation)} of the makespan ({leg.cycles:,} of {total:,} cycles)"
+            return f"{text} is the way {leg_words(leg.name, explanation.words, explanation.array).way}: {_each(leg)}."
+    start = f"{_share(cycles, explanation)} of the makespan ({cycles:,} of {total:,} cycles) is"
+    texts = {
+        "array": f"{start} the {explanation.array}'s own work: the chain that ends last goes from issue to issue"
+        f"{_turns(explanation)}.",
+        "latency": f"{start} latency of pipelines: results are on their way, and what needs them waits.",
+        "fetch": f"{start} the sending of instructions: each waits for the one before it, whatever the "
+        f"{explanation.array} could do.",
+        "switch": f"{start} thread switches.",
+        "behind": f"{start} {explanation.words.get('behind', Words()).spent or 'the coming of tasks behind others'}.",
+        "input": f"{start} over before the frame of input has come that the end depends on: the chip is faster than "
+        "its frames.",
+    }
+    return texts.get(
+        name,
+        f"{start} work of the {name}: that is the unit that the chain goes through most, not the {explanation.array}.",
+    )
+
+
+def _late(arrival: int, explanation: Explanation) -> str:
+    """The sentence for a run that mostly waited for its last job: its makespan says nothing about the chip."""
+    start = f"{_share(arrival, explanation)} of the makespan is over before the job has come that the end depends on"
+    rest = explanation.makespan_cycles - arrival
+    text = f"{start}, at cycle {arrival:,}: nothing on the chip shortens that"
+    groups = {name: cycles for name, cycles in _groups(explanation).items() if name != "arrival"}
+    name = max(groups, key=lambda each: groups[each])
+    what = {"array": f"the {explanation.array}'s own work", "latency": "latency of pipelines"}
+    what |= {
+        "switch": "thread switches",
+        "input": "waits for frames",
+        "behind": "waits for tasks that come behind others",
+    }
+    most = f"most of them ({groups[name]:,}) are {what.get(name, f'work of the {name}')}"
+    return f"{text}. What counts are the {rest:,} cycles after it; {most}."
+
+
+def _latency(leg: Leg) -> int:
+    return sum(cycles for name, cycles in leg.parts if name.endswith("pipeline"))
+
+
+def _each(leg: Leg) -> str:
+    """`19 times 54 cycles (tail pipeline 35, MVM pipeline 18, tail busy 1)`."""
+
+    def mean(cycles: int) -> str:
+        return f"{cycles / leg.times:,.1f}".removesuffix(".0")
+
+    parts = ", ".join(f"{name} {mean(cycles)}" for name, cycles in leg.parts)
+    about = "" if leg.cycles % leg.times == 0 else "about "
+    times = "once" if leg.times == 1 else f"{leg.times:,} times"
+    return f"{times} {about}{mean(leg.cycles)} cycles ({parts})"
+
+
+def _turns(explanation: Explanation) -> str:
+    turns = sum(each.cycles for each in explanation.shares if each.array and each.kind == "turn")
+    return f", in {_share(turns, explanation)} of the makespan for another thread whose turn it is" if turns else ""
+
+
+def _beside(explanation: Explanation) -> str:
+    """What the array does beside the path. Only for one core, because a path runs on one core at a time."""
+    on_path = sum(each.cycles for each in explanation.shares if each.array and each.kind in ("busy", "turn"))
+    if explanation.cores != 1 or explanation.array_cycles == on_path:
+        return ""
+    if explanation.ways > 1:
+        share = 100 * explanation.array_cycles / (explanation.makespan_cycles * explanation.ways)
+        return (
+            f"The {explanation.ways} {explanation.units} issue in {explanation.array_cycles:,} cycles together "
+            f"({share:.1f} % of the cycles of all), of which {on_path:,} are on this path; the others run beside it."
+        )
+    return (
+        f"The {explanation.array} issues in {explanation.array_cycles:,} cycles "
+        f"({_share(explanation.array_cycles, explanation)}), of which "
+        f"{on_path:,} are on this path; the others run beside it, while it waits."
+    )
+
+
+def _advice(explanation: Explanation) -> list[str]:
+    """Which change and which pair shorten the run most, and which ones use the multipliers best if these are others."""
+    tried = [each for each in explanation.what_if.alternatives if each.cycles is not None]
+    best = explanation.what_if.best
+    if best is None:
+        sentences = ["Nothing of what was tried alone shortens it." if tried else "No change was tried."]
+    else:
+        sentences = [f"Of single changes, this shortens it most: {_change(best)}, {_to(explanation, best)}."]
+    saved = 0 if best is None else best.saved_cycles
+    pair = next((each for each in explanation.what_if.pairs if each.saved_cycles > saved), None)
+    if pair is not None:
+        sentences.append(f"Of pairs: {_change(pair)}, {_to(explanation, pair)}.")
+    fullest, fuller = _fullest(tried), _fullest(explanation.what_if.pairs)
+    useful = explanation.utilization
+    if fullest is not None and fullest is not best and fullest.utilization > useful:
+        then = f"{100 * useful:.1f} % to {100 * fullest.utilization:.1f} %"
+        sentences.append(
+            f"Utilization gains most by: {_change(fullest)}, from {then}, at {fullest.cycles:,} cycles{_work(fullest)}."
+        )
+    alone = max(useful, 0.0 if fullest is None else fullest.utilization)
+    if fuller is not None and fuller is not pair and fuller.utilization > alone:
+        then = f"{100 * useful:.1f} % to {100 * fuller.utilization:.1f} %"
+        sentences.append(
+            f"Of pairs it gains most by: {_change(fuller)}, from {then}, at {fuller.cycles:,} cycles{_work(fuller)}."
+        )
+    return sentences
+
+
+def _fullest(tried: Sequence[Alternative]) -> Alternative | None:
+    return max(tried, key=lambda each: each.utilization, default=None)
+
+
+def _work(each: Alternative) -> str:
+    return "" if each.work == 1 else f" for {each.work:.3g} times the work"
+
+
+def _change(each: Alternative) -> str:
+    return f"{each.name} ({each.detail})" if each.detail else each.name
+
+
+def _to(explanation: Explanation, best: Alternative) -> str:
+    return (
+        f"to {best.cycles:,} cycles ({100 * best.saved_cycles / explanation.makespan_cycles:.1f} % less; utilization "
+        f"{100 * best.utilization:.1f} %)"
+    )

@@ -1,0 +1,245 @@
+"""What other machines would have made of the same jobs: each change simulated, none guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim import engines, machines
+from lstmsim.analysis.explanations.pairs import Single, pairs
+from lstmsim.analysis.explanations.slowest import TailLatency, tail_latency
+from lstmsim.base.errors import LstmsimError
+from lstmsim.machines.change import Change
+from lstmsim.machines.registry import target_of
+from lstmsim.model.arriving import arriving
+from lstmsim.model.scenario import Chip, Job, Scenario
+from lstmsim.program.totals import Totals
+from lstmsim.program.trace_tables import TASKS
+
+__all__ = ["MAX_ROWS", "Alternative", "WhatIf", "proposed", "what_if"]
+
+#: Most rows of the trace times alternatives that are simulated: a longer run gets fewer alternatives, at least two.
+MAX_ROWS = 20_000_000
+_AT_LEAST = 2
+#: Most pairs of changes that are simulated, and most rows of the trace times pairs.
+MOST_PAIRS = 24
+_PAIR_ROWS = MAX_ROWS // 4
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """One change, or a pair of them, and its result.
+
+    name, detail: the change in words.
+    cycles: makespan with the change; None if the chip or a job refused it.
+    saved_cycles: how many cycles less than the run that is explained; negative if the change did harm.
+    utilization: 0 to 1, with the change.
+    work: multiply-accumulates, as a multiple of those of the run that is explained.
+    refused: why the change was refused; empty if it was simulated.
+    latency: latencies of the requests; None if all come at once or if other requests were served than in that run.
+    pair: the names of the two changes of a pair; None for one change.
+    """
+
+    name: str
+    detail: str
+    cycles: int | None
+    saved_cycles: int
+    utilization: float
+    work: float = 1.0
+    refused: str = ""
+    latency: TailLatency | None = None
+    pair: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """The changes that were tried on a run.
+
+    base_cycles: makespan of the run without a change.
+    alternatives: by cycles saved, most first; refused alternatives come last.
+    left_out: names of the changes that were not tried, because the run is long.
+    base_latency: latencies of the requests without a change; None if all come at once.
+    pairs: pairs of changes that were simulated, by cycles saved, most first; refused ones are not among them.
+    pairs_left_out: how many more pairs there are of which a change helps alone; None: the run is too long for pairs.
+    """
+
+    base_cycles: int
+    alternatives: tuple[Alternative, ...]
+    left_out: tuple[str, ...] = ()
+    base_latency: TailLatency | None = None
+    pairs: tuple[Alternative, ...] = ()
+    pairs_left_out: int | None = None
+
+    @property
+    def best(self) -> Alternative | None:
+        """The single change that saves most cycles; None if none saves any."""
+        first = self.alternatives[0] if self.alternatives else None
+        return first if first is not None and first.saved_cycles > 0 else None
+
+    @property
+    def best_for_slowest(self) -> Alternative | None:
+        """The single change with the least latency of the slowest requests; None if none shortens it."""
+        return self._least(self.alternatives)
+
+    @property
+    def best_pair_for_slowest(self) -> Alternative | None:
+        """The pair with the least latency of the slowest requests; None if none has less than all single changes."""
+        pair, single = self._least(self.pairs), self._least(self.alternatives)
+        if pair is None or single is None:
+            return pair
+        return pair if _slowest(pair) < _slowest(single) else None
+
+    def _least(self, tried: Sequence[Alternative]) -> Alternative | None:
+        least = min((each for each in tried if each.latency is not None), key=_slowest, default=None)
+        if least is None or self.base_latency is None or _slowest(least) >= self.base_latency.slowest:
+            return None
+        return least
+
+
+def _slowest(each: Alternative) -> float:
+    return 0.0 if each.latency is None else each.latency.slowest
+
+
+def proposed(scenario: Scenario) -> tuple[Change, ...]:
+    """List the changes to try, the most telling first: who goes first, then what the machine proposes.
+
+    >>> from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
+    >>> from lstmsim.model.cells import cell
+    >>> from lstmsim.model.model import Layer, Model
+    >>> from lstmsim.model.scenario import Job
+    >>> model = Model("m", (Layer(cell("lstm"), 512, 512),))
+    >>> chip = ColumnNpu("c", 260, (ColumnCore(npe=65536, ep=32, vp=2048),))
+    >>> proposed(Scenario(chip, (Job("a", model, 20), Job("b", model, 9, arrival=5))))[0].name
+    'shortest job first'
+    """
+    return _proposed(scenario.chip, scenario.jobs)
+
+
+def _proposed(chip: Chip, jobs: Sequence[Job]) -> tuple[Change, ...]:
+    target = target_of(chip.kind)
+    return (*target.order_changes(chip, jobs), *_shortest_first(chip, jobs), *target.changes(chip, jobs))
+
+
+def _shortest_first(chip: Chip, jobs: Sequence[Job]) -> list[Change]:
+    """The change of the order in which waiting jobs are admitted, if unequal jobs come over time."""
+    unequal = len({job.macs for job in jobs}) > 1
+    if arriving(jobs) == "at once" or {job.dispatch for job in jobs} != {"fcfs"} or not unequal:
+        return []
+    shortest = tuple(replace(job, dispatch="sjf") for job in jobs)
+    return [Change("shortest job first", "dispatch fcfs -> sjf", chip, shortest)]
+
+
+def _tried(change: Change, base_cycles: int, base_work: int, tasks: NDArray[np.int64] | None) -> Alternative:
+    if change.chip is None:
+        return Alternative(change.name, change.detail, None, 0, 0.0, refused=change.refused)
+    try:
+        totals = engines.totals(machines.lower(change.chip, change.jobs), check=False)
+    except LstmsimError as error:
+        return Alternative(change.name, change.detail, None, 0, 0.0, refused=str(error).splitlines()[0])
+    cycles, work = totals.makespan_cycles, int(totals.work.sum())
+    peak = cycles * sum(core.peak for core in change.chip.core_figures)
+    ratio = work / base_work if base_work else 1.0
+    return Alternative(
+        change.name,
+        change.detail,
+        cycles,
+        base_cycles - cycles,
+        work / peak if peak else 0.0,
+        work=ratio,
+        latency=None if tasks is None else _latency(totals, tasks),
+    )
+
+
+def _latency(totals: Totals, tasks: NDArray[np.int64]) -> TailLatency | None:
+    """Latencies of the requests; None if other requests were turned away than in the run with these `tasks`."""
+    latencies = _latencies(totals.tasks)
+    if not np.array_equal(latencies >= 0, _latencies(tasks) >= 0):
+        return None
+    return tail_latency(latencies[latencies >= 0])
+
+
+def _latencies(tasks: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The latency of each task in cycles; -1 for a task that was turned away."""
+    core, finish, arrived = (TASKS.of(tasks, name) for name in ("core", "finish", "arrived"))
+    latencies: NDArray[np.int64] = np.where(core >= 0, finish - arrived, -1)
+    return latencies
+
+
+def what_if(
+    scenario: Scenario,
+    base_cycles: int,
+    rows: int,
+    progress: Callable[[int, int], None] | None = None,
+    work: int | None = None,
+    tasks: NDArray[np.int64] | None = None,
+) -> WhatIf:
+    """Simulate a scenario again and again, each time with one change, then with pairs of them.
+
+    scenario: the scenario without a change.
+    base_cycles: its makespan.
+    rows: how many rows its trace has.
+    progress: called with the number of alternatives that are done, and how many there are.
+    work: multiply-accumulates that the run did; None: those of all jobs (though some may have been turned away).
+    tasks: `Trace.tasks` of the run without a change, if latencies are wanted.
+
+    >>> from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
+    >>> from lstmsim.model.cells import cell
+    >>> from lstmsim.model.model import Layer, Model
+    >>> from lstmsim.model.scenario import Job
+    >>> model = Model("m", (Layer(cell("lstm"), 512, 512),))
+    >>> chip = ColumnNpu("c", 260, (ColumnCore(npe=65536, ep=32, vp=2048),))
+    >>> tried = what_if(Scenario(chip, (Job("a", model, steps=20), Job("b", model, steps=20))), 2846, 400)
+    >>> [(each.name, each.cycles) for each in tried.alternatives][:2]
+    [('one more core', 1423), ('one more thread', 1471)]
+    """
+    base_work = sum(job.macs for job in scenario.jobs) if work is None else work
+    all_changes = proposed(scenario)
+    count = min(len(all_changes), max(_AT_LEAST, MAX_ROWS // max(rows, 1)))
+    most_pairs = min(MOST_PAIRS, _PAIR_ROWS // max(rows, 1))
+
+    def tried(changes: Sequence[Change], done: int, total: int) -> list[Alternative]:
+        results = []
+        for number, change in enumerate(changes, done):
+            if progress is not None:
+                progress(number, total)
+            results.append(_tried(change, base_cycles, base_work, tasks))
+        return results
+
+    alternatives = tried(all_changes[:count], 0, count + most_pairs)
+    found = _pairs(scenario, base_cycles, base_work, all_changes[:count], alternatives) if most_pairs else []
+    total = count + len(found[:most_pairs])
+    results = tried([change for _, change in found[:most_pairs]], count, total)
+    paired = [replace(each, pair=names) for each, (names, _) in zip(results, found, strict=False)]
+    if progress is not None:
+        progress(total, total)
+    latencies = None if tasks is None else _latencies(tasks)
+    return WhatIf(
+        base_cycles,
+        _ordered(alternatives),
+        tuple(each.name for each in all_changes[count:]),
+        None if latencies is None else tail_latency(latencies[latencies >= 0]),
+        _ordered([each for each in paired if each.cycles is not None]),
+        len(found) - len(results) if most_pairs else None,
+    )
+
+
+def _ordered(tried: Sequence[Alternative]) -> tuple[Alternative, ...]:
+    # sorting is stable: of equal alternatives the more telling change stays first
+    return tuple(sorted(tried, key=lambda each: (each.cycles is None, -each.saved_cycles)))
+
+
+def _pairs(
+    scenario: Scenario, base_cycles: int, base_work: int, changes: Sequence[Change], tried: Sequence[Alternative]
+) -> list[tuple[tuple[str, str], Change]]:
+    """The pairs of changes of which at least one helps alone."""
+    peak = base_cycles * sum(core.peak for core in scenario.chip.core_figures)
+    before = base_work / peak if peak else 0.0
+    singles = [
+        Single(change, each.saved_cycles, each.utilization - before)
+        for change, each in zip(changes, tried, strict=True)
+        if each.cycles is not None
+    ]
+    return pairs(singles, (scenario.chip, scenario.jobs), _proposed)

@@ -1,0 +1,143 @@
+"""The trace as a table with one line for each span. Lines in front that start with `#` hold the other facts.
+
+`pandas.read_csv(path, comment="#")` and spreadsheets read the table. Every text that could hold a comma or a `#` is
+quoted. A `.csv.gz` holds the same table, packed.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import re
+import zlib
+from collections.abc import Iterator
+from itertools import chain
+from typing import Any
+
+from lstmsim.analysis.files.columns import Spans, facts, timeline_of
+from lstmsim.analysis.timeline import STATES, Timeline
+from lstmsim.base.csv_table import neutral
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.files import readable_file, whole_file
+
+__all__ = ["COLUMNS", "LIMIT_BYTES", "read_csv", "write_csv"]
+
+#: Unpacked size above which a packed file is not read: about sixty million spans.
+LIMIT_BYTES = 4 * 2**30
+
+_LINE = 2**20
+#: A text in JSON; and the places in it where a spreadsheet might see the beginning of a formula.
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_CELL = re.compile(r"([\"',;]\s*)([=+\-@])")
+
+#: `row` is the name of the row, `end` the first cycle after the span, `job_index` the job's place in the scenario.
+COLUMNS = ("row", "core", "kind", "index", "start", "end", "cycles", "state", "job", "layer", "step", "job_index")
+
+
+def _quoted(text: str) -> str:
+    """A text as a CSV field on one line. The exact name of a job is in the head of the file."""
+    clean = "".join(char if char.isprintable() else " " for char in neutral(text))
+    return '"' + clean.replace('"', '""') + '"'
+
+
+def _fact(value: Any) -> str:
+    """A fact as JSON without anything that a spreadsheet would run: `=` may be written as its number.
+
+    >>> _fact(["=a", "lstm-512", -1])
+    '["\\\\u003da","lstm-512",-1]'
+    """
+
+    def safe(match: re.Match[str]) -> str:
+        return _CELL.sub(lambda each: f"{each[1]}\\u{ord(each[2]):04x}", match[0])
+
+    return _STRING.sub(safe, json.dumps(value, separators=(",", ":")))
+
+
+def write_csv(timeline: Timeline, path: str) -> None:
+    """Write a timeline as CSV in UTF-8, packed by gzip if `path` ends in .gz.
+
+    A number that a span does not have is -1, a job that it does not have is empty.
+    """
+    rows = [f'"{row.name}",{row.core},{row.label},{row.index}' for row in timeline.rows]
+    jobs = [*(_quoted(name) for name in timeline.jobs), ""]
+    columns = (timeline.row, timeline.start, timeline.end, timeline.state, timeline.job, timeline.layer, timeline.step)
+    with whole_file(path, "wz" if path.lower().endswith(".gz") else "w") as file:
+        for key, value in facts(timeline).items():
+            file.write(f"# {key}: {_fact(value)}\n")
+        file.write(",".join(COLUMNS) + "\n")
+        for row, start, end, state, job, layer, step in zip(*(column.tolist() for column in columns), strict=True):
+            file.write(f"{rows[row]},{start},{end},{end - start},{STATES[state]},{jobs[job]},{layer},{step},{job}\n")
+
+
+def read_csv(path: str) -> Timeline:
+    """Read the timeline from a file of `write_csv`; `InputError` with the line if the file is none of them."""
+    with readable_file(path, kept=False) as file:
+        packed = file.peek(2)[:2] == b"\x1f\x8b"
+        source: Any = io.BufferedReader(_Unpacked(path, gzip.GzipFile(fileobj=file))) if packed else file
+        lines = io.TextIOWrapper(source, encoding="utf-8-sig", newline="")
+        try:
+            known, first = _head(path, lines)
+            # Lines are bounded, because a line without an end would fill the memory.
+            others = iter(lambda: lines.readline(_LINE), "")
+            return timeline_of(path, known, _spans(path, known, csv.reader(chain([first], others), strict=True)))
+        except UnicodeDecodeError:
+            raise InputError(Mistake(path, "not UTF-8 text")) from None
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise InputError(Mistake(path, f"a damaged gzip file ({error})")) from None
+        except OSError as error:
+            raise InputError(Mistake(path, f"cannot be read ({error.strerror})")) from None
+
+
+class _Unpacked(io.RawIOBase):
+    """The contents of a packed file up to a limit, because a small file may unpack to any size."""
+
+    def __init__(self, path: str, source: gzip.GzipFile) -> None:
+        self.path = path
+        self.source = source
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        content = self.source.read(len(buffer))
+        if self.source.tell() > LIMIT_BYTES:
+            raise InputError(Mistake(self.path, f"more than {LIMIT_BYTES // 2**20:,} MB of CSV; cut out a window"))
+        buffer[: len(content)] = content
+        return len(content)
+
+
+def _head(path: str, lines: io.TextIOWrapper) -> tuple[dict[str, Any], str]:
+    """The facts in the comment lines, and the first line after them."""
+    known: dict[str, Any] = {}
+    while (line := lines.readline(2**26)).startswith("#"):
+        key, _, value = line[1:].strip().rstrip(",").partition(":")
+        try:
+            known[key.strip()] = json.loads(value)
+        except (ValueError, RecursionError):
+            sentence = f"line {len(known) + 1}: expected `# key: value`, got {line[:60]!r}"
+            raise InputError(Mistake(path, sentence)) from None
+    return known, line
+
+
+def _spans(path: str, known: dict[str, Any], reader: Iterator[list[str]]) -> Spans:
+    spans = Spans()
+    states = {state: number for number, state in enumerate(STATES)}
+    listed = known.get("rows")
+    try:
+        rows = {(str(core), kind, str(index)): number for number, (core, kind, index) in enumerate(listed or ())}
+        heading = next(reader, [])
+        if tuple(heading) != COLUMNS:
+            sentence = f"not a trace that lstmsim wrote (expected the columns {', '.join(COLUMNS)})"
+            raise InputError(Mistake(path, sentence))
+        for cells in reader:
+            _, core, kind, index, start, end, _, state, _, layer, step, job = cells
+            row = rows[core, kind, index]
+            spans.add(row, int(start), int(end), states[state], int(job), int(layer), int(step))
+    except InputError:
+        raise
+    except (ValueError, TypeError, KeyError, OverflowError, csv.Error) as error:
+        place = f"line {len(known) + len(spans.row) + 2}"
+        raise InputError(Mistake(path, f"{place}: not a span of this trace, or cut short ({error!s:.60})")) from None
+    return spans

@@ -1,0 +1,88 @@
+"""Every error that lstmsim raises on purpose, its one warning, and nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = [
+    "MAX_MISTAKES",
+    "DeadlockError",
+    "EngineWarning",
+    "InputError",
+    "LstmsimError",
+    "Mistake",
+    "ProgramError",
+    "ReplayError",
+]
+
+#: After so many mistakes the rest of a file is not looked at.
+MAX_MISTAKES = 100
+
+
+class LstmsimError(Exception):
+    """Base of all errors that lstmsim raises on purpose.
+
+    >>> issubclass(InputError, LstmsimError)
+    True
+    """
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """One thing wrong with what the user gave: where, and a sentence that says what was expected.
+
+    >>> print(Mistake("chip.yaml:3:7: cores.0.ep", "must be at least 1, got 0"))
+    chip.yaml:3:7: cores.0.ep: must be at least 1, got 0
+    """
+
+    place: str
+    sentence: str
+
+    def __str__(self) -> str:
+        return f"{self.place}: {self.sentence}" if self.place else self.sentence
+
+
+class InputError(LstmsimError):
+    """The user's input is at fault; carries every mistake found, not only the first.
+
+    >>> error = InputError([Mistake("a.yaml:1:1: chip", "missing"), Mistake("a.yaml:2:1: job", "unknown key")])
+    >>> print(error)
+    a.yaml:1:1: chip: missing
+    a.yaml:2:1: job: unknown key
+    >>> print(InputError("no file called x.yaml"))
+    no file called x.yaml
+    """
+
+    def __init__(self, mistakes: str | Mistake | list[Mistake]) -> None:
+        if isinstance(mistakes, str):
+            mistakes = [Mistake("", mistakes)]
+        elif isinstance(mistakes, Mistake):
+            mistakes = [mistakes]
+        self.mistakes: tuple[Mistake, ...] = tuple(mistakes)
+        super().__init__("\n".join(str(mistake) for mistake in self.mistakes))
+
+
+class ProgramError(LstmsimError):
+    """A program breaks a rule of `lstmsim.program`: a fault of the target that made it, not of the user."""
+
+
+class ReplayError(LstmsimError):
+    """A schedule cannot have computed the answer: something was used before it was there, twice, or never."""
+
+
+class DeadlockError(LstmsimError):
+    """Nothing can ever start again although tasks are unfinished; `waiting` has a sentence for each of them."""
+
+    def __init__(self, cycle: int, waiting: tuple[str, ...]) -> None:
+        self.cycle = cycle
+        self.waiting = waiting
+        super().__init__("\n  ".join([f"deadlock at cycle {cycle}: nothing can start any more", *waiting]))
+
+
+class EngineWarning(UserWarning):
+    """The fast engine is not there, so that everything takes longer; no number changes."""
+
+
+# Users catch these as `lstmsim.InputError`; tracebacks call them so, too.
+for _public in (LstmsimError, InputError, DeadlockError):
+    _public.__module__ = "lstmsim"

@@ -1,0 +1,221 @@
+"""A folder of generated files: all of them or none, and nothing that others wrote is lost.
+
+A list of the files (`files.sha256`, as `sha256sum` writes it) lies beside them. By it a later call knows which files
+are its own, which of them somebody has changed since, and which are no longer needed.
+
+Nothing outside the folder is touched. Whatever is read, replaced or removed is a regular file whose parents are real
+folders: a symbolic link, a pipe or a file in the place of one is refused before anything is written, and a line of the
+list that leads through one counts for nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.files import whole_file
+from lstmsim.base.files_kept import note_written, refuse_if_read
+from lstmsim.base.records import record
+
+__all__ = ["LIST", "Written", "check_folder", "write_folder"]
+
+#: The list of the files and their SHA-256.
+LIST = "files.sha256"
+
+
+@record
+class Written:
+    """What was done to a folder.
+
+    written: files that were written, in order, the list included.
+    kept: files that somebody has changed since they were written: they stayed as they are.
+    removed: files of an earlier call that no longer belong to it.
+    """
+
+    written: tuple[str, ...]
+    kept: tuple[str, ...]
+    removed: tuple[str, ...]
+
+
+def check_folder(folder: str, names: Mapping[str, object], *, replace: bool = False) -> None:
+    """Refuse a folder before anything is written into it.
+
+    folder: that shall have the files; it need not exist, the folder around it must.
+    names: paths of the files in it, with `/`; what they are mapped to does not matter.
+    replace: whether files that others wrote may be replaced.
+
+    `InputError` if it cannot be written, a file is an input, or stands there and was not written by lstmsim; if a
+    parent of a file is no real folder (a file, a symbolic link), or something else stands in the place of a file.
+    """
+    real = os.path.realpath(folder)
+    around = real if os.path.isdir(real) else os.path.dirname(real)
+    if os.path.lexists(real) and not os.path.isdir(real):
+        raise InputError(Mistake(folder, "is a file, expected a folder"))
+    if not os.path.isdir(around):
+        raise InputError(Mistake(folder, f"there is no folder {around}"))
+    if not os.access(around, os.W_OK):
+        raise InputError(Mistake(folder, f"no permission to write {around}"))
+    known, mistakes = _list(real), list(_in_the_way(folder, real, LIST))
+    # without a list that can be read, nothing is known of who wrote a file
+    replaceable = replace or bool(mistakes)
+    for name in names:
+        path = _path(real, name)
+        refuse_if_read(path)
+        found = list(_in_the_way(folder, real, name))
+        if not found and os.path.lexists(path) and name not in known and not replaceable:
+            text = "stands there and was not written by lstmsim: expected another folder, or --replace"
+            found.append(Mistake(os.path.join(folder, name), text))
+        mistakes += found
+    if mistakes:
+        # what stands in the place of a folder is in the way of all its files, and told once
+        raise InputError(list(dict.fromkeys(mistakes)))
+
+
+def write_folder(folder: str, files: Mapping[str, str], *, replace: bool = False) -> Written:
+    """Write files into a folder: all of them, or none.
+
+    folder: is made if it is not there.
+    files: the content of each file by its path in the folder, with `/`.
+    replace: whether files are replaced that somebody has changed since they were written, or that others wrote.
+
+    A new folder appears whole. In a folder that is there already, each file is replaced whole after all have been
+    written beside it; files of an earlier call that are not among the new ones go, unless they were changed.
+    `InputError` as `check_folder`.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as around:
+    ...     folder = os.path.join(around, "out")
+    ...     first = write_folder(folder, {"a.txt": "1", "b/c.txt": "2"})
+    ...     second = write_folder(folder, {"a.txt": "3"})
+    ...     first.written, second.removed, sorted(os.listdir(folder))
+    (('a.txt', 'b/c.txt', 'files.sha256'), ('b/c.txt',), ['a.txt', 'files.sha256'])
+    """
+    check_folder(folder, {**files, LIST: ""}, replace=replace)
+    real = os.path.realpath(folder)
+    known = _list(real)
+    new = {name: _digest(text.encode()) for name, text in files.items()}
+    changed = {name for name, digest in known.items() if _digest_of(real, name) not in (None, digest, new.get(name))}
+    kept = tuple(name for name in files if name in changed and not replace)
+    ready = {name: text for name, text in files.items() if name not in kept}
+    ready[LIST] = "".join(f"{digest}  {name}\n" for name, digest in sorted(new.items()))
+    with _staged(real, ready) as staged:
+        if not os.path.isdir(real):
+            os.rename(staged, real)
+        else:
+            for name in ready:
+                os.makedirs(os.path.dirname(_path(real, name)), exist_ok=True)
+                os.replace(_path(staged, name), _path(real, name))
+    for name in ready:
+        note_written(_path(real, name))
+    removed = tuple(name for name in known if name not in files and name not in changed and name != LIST)
+    return Written(tuple(ready), kept, tuple(name for name in removed if _removed(real, name)))
+
+
+@contextmanager
+def _staged(real: str, files: Mapping[str, str]) -> Iterator[str]:
+    """A hidden folder with the files, beside the folder or in it; it is gone after the block."""
+    around = real if os.path.isdir(real) else os.path.dirname(real)
+    staged = os.path.join(around, f".lstmsim-{secrets.token_hex(6)}.part")
+    os.mkdir(staged)
+    try:
+        for name, text in files.items():
+            os.makedirs(os.path.dirname(_path(staged, name)), exist_ok=True)
+            with whole_file(_path(staged, name)) as file:
+                file.write(text)
+            if name.endswith(".sh"):
+                mode = os.stat(_path(staged, name)).st_mode
+                # who may read it may run it
+                os.chmod(_path(staged, name), mode | (mode & 0o444) >> 2)
+        yield staged
+    finally:
+        shutil.rmtree(staged, ignore_errors=True)
+
+
+def _path(folder: str, name: str) -> str:
+    return os.path.join(folder, *name.split("/"))
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _in_the_way(folder: str, real: str, name: str) -> Iterator[Mistake]:
+    """Tell what keeps a file from standing in a folder: the first part of its path that is not what it must be.
+
+    folder, real: the folder as the user wrote it, and without symbolic links.
+    name: path of the file in it.
+    """
+    parts = name.split("/")
+    for end in range(1, len(parts) + 1):
+        path, is_file = os.path.join(real, *parts[:end]), end == len(parts)
+        if not os.path.lexists(path):
+            return
+        mode = os.lstat(path).st_mode
+        if not (stat.S_ISREG(mode) if is_file else stat.S_ISDIR(mode)):
+            text = f"is {_kind(mode)}, expected {'a file' if is_file else 'a folder'}"
+        elif not is_file and os.lstat(path).st_dev != os.lstat(real).st_dev:
+            text = "is on another disk than the folder, so files cannot move there whole"
+        elif not is_file and not os.access(path, os.W_OK):
+            text = "no permission to write into this folder"
+        else:
+            continue
+        yield Mistake(os.path.join(folder, *parts[:end]), text)
+        return
+
+
+def _kind(mode: int) -> str:
+    """Say what stands at a path."""
+    kinds = ((stat.S_ISLNK, "a symbolic link"), (stat.S_ISDIR, "a folder"), (stat.S_ISREG, "a file"))
+    return next((words for is_one, words in kinds if is_one(mode)), "a device, a pipe or a socket")
+
+
+def _content(real: str, name: str) -> bytes | None:
+    """The content of a regular file in a folder; None: there is none, or the way to it leaves the folder."""
+    path = _path(real, name)
+    if not os.path.lexists(path) or any(_in_the_way(real, real, name)):
+        return None
+    try:
+        with open(path, "rb") as file:
+            return file.read()
+    except OSError:
+        return None
+
+
+def _digest_of(real: str, name: str) -> str | None:
+    """The SHA-256 of a regular file in a folder; None: it is not there."""
+    content = _content(real, name)
+    return None if content is None else _digest(content)
+
+
+def _list(real: str) -> dict[str, str]:
+    """The files that an earlier call wrote into a folder, with their SHA-256, the list itself among them."""
+    content = _content(real, LIST)
+    try:
+        lines = [] if content is None else content.decode().splitlines()
+    except UnicodeDecodeError:
+        lines = []
+    if content is None or not lines:
+        return {}
+    pairs = [line.split("  ", 1) for line in lines if "  " in line]
+    # a name in another spelling, such as ./a.txt, would be a second name of the same file
+    known = {name: digest for digest, name in pairs if not {"", ".", ".."} & set(name.split("/"))}
+    return {**known, LIST: _digest(content)}
+
+
+def _removed(real: str, name: str) -> bool:
+    """Remove a file, and the folders that are empty then; whether it was there."""
+    path = _path(real, name)
+    if _content(real, name) is None:
+        return False
+    os.unlink(path)
+    above = os.path.dirname(path)
+    while above != real and not os.listdir(above):
+        os.rmdir(above)
+        above = os.path.dirname(above)
+    return True

@@ -1,0 +1,136 @@
+"""Programs of others that are looked for and run: never a dependence, and never left running.
+
+A program ends with the one that started it, also when that gets SIGTERM or SIGHUP, and so do scratch folders.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import NoReturn
+
+from lstmsim.base.errors import InputError, LstmsimError, Mistake
+from lstmsim.base.records import record
+
+__all__ = ["Ran", "missing", "run_program", "scratch_folder"]
+
+#: What a supervisor, a batch system or a closed terminal sends, and what would end Python without any cleaning up.
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
+
+
+@record
+class Ran:
+    """What a program has written.
+
+    output: on standard output.
+    errors: on standard error.
+    """
+
+    output: str
+    errors: str
+
+
+def missing(place: str, programs: Sequence[tuple[str, str]]) -> None:
+    """`InputError` with every program that is not there.
+
+    place: the option that needs them.
+    programs: the name of each program, and of the package that has it.
+
+    >>> missing("--synth", [("no-yosys", "yosys")])
+    Traceback (most recent call last):
+    lstmsim.InputError: --synth: there is no program no-yosys; install yosys (apt install yosys)
+    """
+    mistakes = [
+        Mistake(place, f"there is no program {name}; install {package} (apt install {package})")
+        for name, package in programs
+        if shutil.which(name) is None
+    ]
+    if mistakes:
+        raise InputError(mistakes)
+
+
+def _end(number: int, _: FrameType | None) -> NoReturn:
+    """Leave through all `finally` blocks, with the exit code that a shell gives for the signal."""
+    raise SystemExit(128 + number)
+
+
+@contextmanager
+def _cleaning_up() -> Iterator[None]:
+    """Let signals that end the process clean up first, unless somebody else handles them or other threads run this."""
+    main = threading.current_thread() is threading.main_thread()
+    own = [number for number in _ENDING if main and signal.getsignal(number) is signal.SIG_DFL]
+    try:
+        for number in own:
+            signal.signal(number, _end)
+        yield
+    finally:
+        for number in own:
+            signal.signal(number, signal.SIG_DFL)
+
+
+@contextmanager
+def scratch_folder(purpose: str) -> Iterator[str]:
+    """Give a new folder for files of programs; it is gone after the block, whatever ends it.
+
+    purpose: a word of its name.
+
+    >>> with scratch_folder("test") as folder:
+    ...     os.path.isdir(folder)
+    True
+    """
+    with _cleaning_up(), tempfile.TemporaryDirectory(prefix=f"lstmsim-{purpose}-") as folder:
+        yield folder
+
+
+def run_program(arguments: Sequence[str], folder: str | None = None, seconds: float = 3600) -> Ran:
+    """Run a program to its end; whatever it has started ends with it.
+
+    arguments: the program's name, and what it is given.
+    folder: in which it runs; None: the present one.
+    seconds: after which it is ended.
+
+    `LstmsimError` if it fails, or takes too long.
+
+    >>> run_program(["echo", "done"]).output
+    'done\\n'
+    """
+    with _cleaning_up():
+        output, errors, code = _ended(arguments, folder, seconds)
+    if code:
+        said = [line for line in (errors or output).splitlines() if line.strip()]
+        text = f"{arguments[0]} failed with code {code}"
+        raise LstmsimError("\n  ".join([text, *said[:20]]))
+    return Ran(output, errors)
+
+
+def _ended(arguments: Sequence[str], folder: str | None, seconds: float) -> tuple[str, str, int]:
+    """Run a program to its end; give what it wrote, and its exit code."""
+    # a session of its own, so that compilers which the program has started end with it
+    process = subprocess.Popen(
+        list(arguments),
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        env={**os.environ, "LC_ALL": "C"},
+        start_new_session=True,
+    )
+    try:
+        output, errors = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        raise LstmsimError(f"{arguments[0]} was ended after {seconds:g} seconds") from None
+    finally:
+        if process.poll() is None:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.communicate()
+    return output, errors, process.returncode

@@ -1,9 +1,0 @@
-"""Does a chip fit a device: multipliers, block memories, logic; and the energy of an inference, relative.
-
-`fit.fit` and `energy.energy` compute, `text` writes. The tables of devices are the files in `data/`, which
-`lstmsim.formats.tables.devices_file` reads.
-"""
-
-from __future__ import annotations
-
-__all__: list[str] = []

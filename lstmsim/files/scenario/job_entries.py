@@ -1,0 +1,277 @@
+"""Checked job entries become `Job`s, with their models, names and cores."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import fields, replace
+from functools import partial
+from itertools import islice
+from typing import Any
+
+from lstmsim.base.bounds import MAX_JOBS
+from lstmsim.base.wording import show
+from lstmsim.files.scenario.chip_entries import Cores, blame_all
+from lstmsim.files.scenario.job_arrivals import Coming, JobArrivals
+from lstmsim.files.scenario.job_cores import Runnable, check_cores, named_cores
+from lstmsim.files.scenario.job_initial import Initials, initial_file
+from lstmsim.files.scenario.job_names import job_names, tenant_names
+from lstmsim.files.scenario.job_steps import JobSteps
+from lstmsim.files.scenario.model_entries import STAND_IN, frames_path, read_model
+from lstmsim.files.scenario.schema import JobEntry, ScenarioFile
+from lstmsim.files.yaml.checks import usable, wrong_keys
+from lstmsim.files.yaml.document import DataPath, Document
+from lstmsim.machines.sizes import Tally, TooLarge, way_out
+from lstmsim.model.cell import Cell
+from lstmsim.model.model import Model
+from lstmsim.model.offer import Offer
+from lstmsim.model.scenario import Job
+
+__all__ = ["build_jobs", "check_jobs", "entry_keys", "job_templates", "tenant_offers"]
+
+
+def check_jobs(
+    document: Document,
+    wrong: list[DataPath],
+    cores: Cores,
+    cells: Mapping[str, Cell | None],
+    arrivals: JobArrivals,
+    steps: JobSteps,
+    *,
+    single: bool = False,
+) -> list[Model | None]:
+    """Check all job entries, and give the model of each; None for a wrong model.
+
+    document: the document, in which mistakes between jobs, models and cores are noted.
+    wrong: paths of the mistakes in single keys, which have been noted before.
+    cores: the cores of the chip.
+    cells: the cells of the scenario.
+    arrivals: the arrivals of the jobs.
+    steps: the steps of the jobs.
+    single: whether each entry counts as one job, whatever its number of jobs.
+    """
+    jobs = document.data.get("jobs")
+    jobs = jobs if isinstance(jobs, list) else []
+    models = _one_of_each([_model(document, wrong, cells, index, data) for index, data in enumerate(jobs)])
+    wrong_of = [wrong_keys(("jobs", index), wrong) for index in range(len(jobs))]
+    entries = [usable(JobEntry, data, keys, {"model": STAND_IN}) for data, keys in zip(jobs, wrong_of, strict=True)]
+    names = [_name(*each) for each in zip(entries, models, strict=True)]
+    arrivals.prepare([None if model is None else entry for entry, model in zip(entries, models, strict=True)], names)
+    able = Runnable(document, cores)
+    initials = Initials(document, entries, names, models)
+    counts = [0] * len(entries)
+    total_jobs = 0
+    tally = Tally()
+    for index, (data, entry, model, key) in enumerate(zip(jobs, entries, models, entry_keys(names), strict=True)):
+        path: DataPath = ("jobs", index)
+        if entry is None:
+            continue
+        _check_entry(document, path, entry, cores, wrong_of[index])
+        all_jobs = counts[index] = arrivals.check(index, entry)
+        from_file = arrivals.traces.comes_from(index, entry) is not None
+        initials.check(index, counts, comes_from_file=from_file, single=single)
+        count = 1 if single else all_jobs
+        total_jobs += count
+        if total_jobs - count <= MAX_JOBS < total_jobs:
+            document.blame((*path, "count" if "count" in data else "arrival"), f"more than {MAX_JOBS} jobs in all")
+        # serving keeps tables for each entry, so no two entries are alike
+        alike = None if single else (id(model), named_cores(entry), entry.split, entry.batch, entry.threads)
+        most = _check_steps(document, index, entry, wrong_of[index], steps, all_jobs, alike)
+        runnable = [] if model is None else able.cores(path, entry, model)
+        if model is None or not runnable or cores.target is None:
+            continue
+        members, split = entry.threads or len(named_cores(entry) or cores.cores), entry.split or ""
+        bound = partial(cores.target.per_step, runnable, model, split=split, members=members)
+        exact = partial(steps.total, index, entry, key, count) if steps.known(index) and not single else None
+        wrong_size = tally.add(show(model.name), bound(entry.batch), most, count, exact)
+        _blame_size(document, path, way_out(wrong_size, entry.batch, bound))
+    return models
+
+
+def _one_of_each(models: Sequence[Model | None]) -> list[Model | None]:
+    """Replace equal models by one object, because other functions tell models apart by identity.
+
+    The origin of a model's numbers counts here, but not in the equality of models.
+    """
+    one: dict[tuple[object, ...], Model] = {}
+    return [
+        None if each is None else one.setdefault((each, each.weights, each.states_from, each.states_whole), each)
+        for each in models
+    ]
+
+
+def _model(
+    document: Document, wrong: list[DataPath], cells: Mapping[str, Cell | None], index: int, data: Any
+) -> Model | None:
+    has_model = isinstance(data, dict) and "model" in data
+    return read_model(document, ("jobs", index, "model"), wrong, cells) if has_model else None
+
+
+def _name(entry: JobEntry | None, model: Model | None) -> str:
+    """Give the name of an entry's jobs; empty if it is unknown."""
+    return (entry and entry.name) or (model and model.name) or ""
+
+
+def entry_keys(names: list[str]) -> list[tuple[str, int]]:
+    """Give for each entry its name and how many earlier entries have that name: the key of its random numbers.
+
+    names: names of the entries, in order.
+
+    >>> entry_keys(["a", "b", "a"])
+    [('a', 0), ('b', 0), ('a', 1)]
+    """
+    named = Counter[str]()
+    keys = []
+    for name in names:
+        keys.append((name, named[name]))
+        named[name] += 1
+    return keys
+
+
+def _check_entry(document: Document, path: DataPath, entry: JobEntry, cores: Cores, keys: set[str | int]) -> None:
+    if isinstance(entry.arrival, list) and "count" not in keys and len(entry.arrival) != entry.count:
+        text = f"must hold as many arrivals as there are jobs (count {entry.count}), got {len(entry.arrival)}"
+        document.blame((*path, "arrival"), text)
+    if cores.target is not None:
+        known = len(cores.cores) if cores.known else None
+        blame_all(document, path, cores.target.job_faults(entry.batch, entry.split, entry.threads, known))
+    check_cores(document, path, entry, cores)
+
+
+def _check_steps(
+    document: Document,
+    index: int,
+    entry: JobEntry,
+    keys: set[str | int],
+    steps: JobSteps,
+    count: int,
+    alike: Hashable,
+) -> int:
+    """Check the steps of an entry, and give the most steps that a job of it may have; 1 if they are unknown."""
+    path: DataPath = ("jobs", index)
+    model = document.at(path).get("model")
+    own = model.get("steps") if isinstance(model, dict) else None
+    lengths = steps.check(index, entry, count, own if isinstance(own, int) else None, alike)
+    missing = entry.steps is None and lengths is None and own is None and "steps" not in keys
+    if missing and isinstance(model, dict) and not steps.arrivals.traces.unread(index, entry):
+        document.blame((*path, "steps"), "required key is missing (the model states no steps of its own)")
+    return 1 if lengths is None else steps.possible(index)[-1]
+
+
+def _blame_size(document: Document, path: DataPath, wrong: TooLarge | None) -> None:
+    """Note jobs that are too large, at the key whose value would have to be smaller."""
+    if wrong is None:
+        return
+    keys = {"step": (), "job": ("steps", "model"), "all": ("steps", "count", "model")}[wrong.what]
+    here = next((key for key in keys if key in document.at(path)), None)
+    document.blame(path if here is None else (*path, here), wrong.sentence)
+
+
+def build_jobs(
+    document: Document, order: ScenarioFile, models: list[Model], arrivals: JobArrivals, steps: JobSteps
+) -> tuple[Job, ...]:
+    """Build the jobs of a file without mistakes, with `count` expanded and unique names.
+
+    order: the checked scenario.
+    models: model of each entry.
+    arrivals: the arrivals of the jobs.
+    steps: the steps of the jobs.
+    `InputError` for arrivals that are too late for a simulation.
+    """
+    templates = job_templates(document, order, models)
+    names = [each.name for each in templates]
+    keys = entry_keys(names)
+    initials = Initials(document, order.jobs, names, models)
+    coming: list[list[Coming]] = []
+    firsts = [0]
+    for index, (entry, key) in enumerate(zip(order.jobs, keys, strict=True)):
+        each_of = arrivals.coming(index, entry, *key, firsts[-1])
+        before = initials.follows(index)
+        if before is not None:
+            each_of = [(cycle, firsts[before] + place, due) for place, (cycle, _, due) in enumerate(each_of)]
+        coming.append(each_of)
+        firsts.append(firsts[-1] + len(each_of))
+    unique = iter(job_names(names, list(map(len, coming))))
+    jobs: list[Job] = []
+    for index, (entry, template, each_of) in enumerate(zip(order.jobs, templates, coming, strict=True)):
+        numbers = islice(steps.of_jobs(index, entry, keys[index]), len(each_of))
+        tenants = arrivals.tenants(index, entry, template.tenant) or [template.tenant] * len(each_of)
+        follows = initials.follows(index) is not None
+        # `replace` would look up all values of the template for each job
+        kept = {each.name: getattr(template, each.name) for each in fields(template)}
+        jobs += [
+            Job(
+                **kept
+                | {
+                    "name": next(unique),
+                    "steps": number,
+                    "arrival": arrival,
+                    "after": after,
+                    "states_of": after if follows else None,
+                    "deadline": due if template.deadline is None else template.deadline,
+                    "tenant": tenant,
+                }
+            )
+            for (arrival, after, due), number, tenant in zip(each_of, numbers, tenants, strict=True)
+        ]
+    return tuple(jobs)
+
+
+def job_templates(document: Document, order: ScenarioFile, models: list[Model]) -> tuple[Job, ...]:
+    """Build one job for each entry of a file without mistakes: it comes at cycle 0 and has one step.
+
+    order: the checked scenario.
+    models: model of each entry.
+    The names of these jobs may be equal.
+    """
+    jobs: list[Job] = []
+    tenants = tenant_names([entry.name or model.name for entry, model in zip(order.jobs, models, strict=True)])
+    for index, (entry, model) in enumerate(zip(order.jobs, models, strict=True)):
+        job = Job(
+            entry.name or model.name,
+            model,
+            steps=1,
+            frame_interval=entry.frame_interval,
+            cores=named_cores(entry),
+            split=entry.split or "",
+            threads=entry.threads,
+            batch=entry.batch,
+            inputs=frames_path(document, ("jobs", index, "inputs"), entry.inputs),
+            initial=initial_file(document, index, entry),
+            priority=entry.priority,
+            deadline=entry.deadline,
+            dispatch=order.dispatch,
+            preempts=order.preemption,
+            affinity=order.placement == "affinity",
+            queue_limit=entry.queue_limit,
+            patience=entry.patience,
+            tenant=tenants[index],
+        )
+        jobs.append(job)
+    return tuple(jobs)
+
+
+def tenant_offers(
+    order: ScenarioFile, jobs: tuple[Job, ...], arrivals: JobArrivals, steps: JobSteps, counts: Sequence[int]
+) -> dict[str, Offer]:
+    """Give by the name of an entry or tenant the rate at which its jobs come in the long run.
+
+    order: the checked scenario.
+    jobs: the templates, one for each entry.
+    arrivals: the arrivals of the jobs.
+    steps: the steps of the jobs.
+    counts: how many jobs each entry has; 0: the user says how many.
+    """
+    offers: dict[str, Offer] = {}
+    initials = Initials(arrivals.document, order.jobs, [job.name for job in jobs], [])
+    firsts: list[int] = []
+    for index, (entry, job) in enumerate(zip(order.jobs, jobs, strict=True)):
+        lengths, before = steps.shares(index), initials.follows(index)
+        # jobs come as often as the jobs that they follow, which stand before them in the file
+        comes = index if before is None else firsts[before]
+        firsts.append(comes)
+        offer = replace(
+            arrivals.offer(comes, order.jobs[comes]), entry=job.tenant, lengths=lengths, requests=counts[index]
+        )
+        offers |= dict.fromkeys([job.tenant, *(arrivals.tenants(index, entry, job.tenant) or ())], offer)
+    return offers

@@ -1,0 +1,259 @@
+"""The rows of files of arrivals that are the requests of each job entry. Each file is read once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.records import record
+from lstmsim.base.wording import nearest, show
+from lstmsim.files.scenario.arrival_columns import OWN_STEPS, Measure
+from lstmsim.files.scenario.job_names import tenant_names
+from lstmsim.files.scenario.model_entries import file_path
+from lstmsim.files.scenario.schema import JobEntry
+from lstmsim.files.scenario.schema_arrivals import ArrivalEntry, TraceEntry
+from lstmsim.files.scenario.schema_steps import StepsEntry, measure_of
+from lstmsim.files.yaml.document import DataPath, Document
+
+if TYPE_CHECKING:
+    from lstmsim.files.scenario.arrival_file import ArrivalFile, Wanted
+
+__all__ = ["Rows", "Traces"]
+
+
+@record
+class Rows:
+    """The rows of a file that one entry takes.
+
+    file: the file.
+    numbers: number of each row, in the order of time.
+    tenant_column: the column that names tenants.
+    """
+
+    file: ArrivalFile
+    numbers: Sequence[int]
+    tenant_column: str
+
+    @property
+    def cycles(self) -> list[int]:
+        """Cycle in which each row comes."""
+        return [self.file.cycles[number] for number in self.numbers]
+
+    @property
+    def tenants(self) -> list[str] | None:
+        """Tenant of each row; None if the file names no tenants."""
+        words = self.file.labels.get(self.tenant_column)
+        return None if words is None else [words[number] for number in self.numbers]
+
+    def steps(self, measure: Measure = OWN_STEPS) -> list[int] | None:
+        """Give the steps of each row; None if the file has no such columns."""
+        column = self.file.lengths.get(measure)
+        return None if column is None else [column[number] for number in self.numbers]
+
+
+@record
+class _Source:
+    """A file of arrivals as a scenario names it.
+
+    place: path of the mapping that names the file.
+    entry: that mapping.
+    shared: whether the file belongs to the whole scenario, not to one entry.
+    """
+
+    place: DataPath
+    entry: ArrivalEntry | TraceEntry
+    shared: bool
+
+    @property
+    def job(self) -> str | None:
+        """Word of the rows that are taken; None: all rows."""
+        return self.entry.job if isinstance(self.entry, ArrivalEntry) else None
+
+    @property
+    def words(self) -> set[str]:
+        """Columns of words that the file must have."""
+        from lstmsim.files.scenario.arrival_file import LABELS
+
+        named = {self.entry.job_column, self.entry.tenant_column} - set(LABELS)
+        return named | ({self.entry.job_column} if self.job is not None else set())
+
+
+class Traces:
+    """The files of arrivals of a document at one clock.
+
+    document: the document, in which mistakes are noted.
+    frequency_mhz: clock of the chip; None for a scenario with mistakes, whose files are not read.
+    whole: the file of arrivals of the whole scenario; None: there is no such file.
+
+    `prepare` takes all entries. So each file is read once for all entries, and the rows of the scenario's own file go
+    to their entries.
+    """
+
+    def __init__(self, document: Document, frequency_mhz: float | None, whole: TraceEntry | None = None) -> None:
+        self.document, self.frequency_mhz, self.whole = document, frequency_mhz, whole
+        self.entries: Sequence[JobEntry | None] = ()
+        self._files: dict[tuple[str, float, int | None], ArrivalFile | InputError] = {}
+        self._rows: dict[int, Rows] = {}
+        self._by_word: dict[tuple[str, str], dict[str, list[int]]] = {}
+        self._routed: list[list[int]] | None = None
+
+    def prepare(self, entries: Sequence[JobEntry | None], names: Sequence[str]) -> None:
+        """Take all entries of the document (None: a wrong entry) and their names.
+
+        Mistakes in the scenario's own file are noted in the document.
+        """
+        self.entries = entries
+        if self.whole is None or self.frequency_mhz is None or any(each is None for each in entries):
+            return
+        taking = [index for index, each in enumerate(entries) if each is not None and self._shares(each)]
+        if not taking:
+            self.document.blame(("arrivals",), "has no effect: each job has an `arrival` of its own")
+            return
+        try:
+            self._routed = self._route(self._read(_Source(("arrivals",), self.whole, shared=True)), taking, names)
+        except InputError as error:
+            self.document.mistakes.extend(error.mistakes)
+
+    def comes_from(self, index: int, entry: JobEntry) -> DataPath | None:
+        """Give the path of the mapping that names an entry's file of arrivals; None if there is no such file."""
+        source = self._source(index, entry)
+        return None if source is None else source.place
+
+    def unread(self, index: int, entry: JobEntry) -> bool:
+        """Tell whether the entry has a file of arrivals whose rows are unknown. A mistake has been noted then."""
+        return self._source(index, entry) is not None and index not in self._rows
+
+    def rows(self, index: int, entry: JobEntry) -> Rows | None:
+        """Give the rows that entry number `index` takes; None if it has no file, or a noted mistake hides its rows.
+
+        `InputError` for a wrong file, or a file with too few rows for the `count` of the entry.
+        """
+        source = self._source(index, entry)
+        if source is None or self.frequency_mhz is None or (source.shared and self._routed is None):
+            return None
+        if index in self._rows:
+            return self._rows[index]
+        file = self._read(source)
+        numbers: Sequence[int] = self._routed[index] if source.shared and self._routed else self._filtered(file, source)
+        if "count" in entry.given:
+            if len(numbers) < entry.count:
+                text = f"the file has {len(numbers):,} arrivals, there are {entry.count:,} jobs (count)"
+                raise InputError(Mistake(self.document.place((*source.place, "path")), text))
+            numbers = numbers[: entry.count]
+        self._rows[index] = Rows(file, numbers, source.entry.tenant_column)
+        return self._rows[index]
+
+    def _shares(self, entry: JobEntry) -> bool:
+        return self.whole is not None and "arrival" not in entry.given
+
+    def _source(self, index: int, entry: JobEntry) -> _Source | None:
+        if isinstance(entry.arrival, ArrivalEntry) and entry.arrival.kind == "file":
+            return _Source(("jobs", index, "arrival"), entry.arrival, shared=False)
+        if self.whole is not None and self._shares(entry):
+            return _Source(("arrivals",), self.whole, shared=True)
+        return None
+
+    def _key(self, source: _Source) -> tuple[str, float, int | None]:
+        path = file_path(self.document, (*source.place, "path"), source.entry.path)
+        return path, source.entry.speedup, source.entry.rows
+
+    def _read(self, source: _Source) -> ArrivalFile:
+        """Read the file of a source for all entries that name the file."""
+        # most scenarios have no such file
+        from lstmsim.files.scenario.arrival_file import read_arrivals
+
+        key = self._key(source)
+        if key not in self._files:
+            try:
+                self._files[key] = read_arrivals(key[0], self.frequency_mhz or 0, wanted=self._wanted(source))
+            except InputError as error:
+                self._files[key] = error
+        file = self._files[key]
+        if isinstance(file, InputError):
+            # A mistake of a whole file is reported at the place that names the file: the user can mend it there.
+            named = self.document.place((*source.place, "path"))
+            raise InputError([Mistake(named, str(each)) if each.place == key[0] else each for each in file.mistakes])
+        return file
+
+    def _wanted(self, source: _Source) -> Wanted:
+        """Give the columns that all entries together need of the file of a source."""
+        from lstmsim.files.scenario.arrival_file import Wanted
+
+        words, measures = dict.fromkeys(sorted(source.words)), dict[Measure, None]()
+        for index, entry in enumerate(self.entries):
+            other = None if entry is None else self._source(index, entry)
+            if entry is None or other is None or self._key(other) != self._key(source):
+                continue
+            words |= dict.fromkeys(sorted(other.words))
+            if isinstance(entry.steps, StepsEntry) and entry.steps.kind == "column":
+                measures[measure_of(entry.steps)] = None
+        return Wanted(tuple(words), tuple(measures), source.entry.speedup, source.entry.rows)
+
+    def _filtered(self, file: ArrivalFile, source: _Source) -> Sequence[int]:
+        """Give the rows of the source's job; all rows if the source names no job."""
+        if source.job is None:
+            return range(len(file.cycles))
+        column = source.entry.job_column
+        if (file.name, column) not in self._by_word:
+            groups: dict[str, list[int]] = {}
+            for number, each in enumerate(file.labels[column]):
+                groups.setdefault(each, []).append(number)
+            self._by_word[file.name, column] = groups
+        rows = self._by_word[file.name, column].get(source.job)
+        if rows is None:
+            hint = nearest(source.job, self._by_word[file.name, column])
+            text = f"no row of {file.name} has {show(source.job)} in its column {show(column)}{hint}"
+            raise InputError(Mistake(self.document.place((*source.place, "job")), text))
+        return rows
+
+    def _route(self, file: ArrivalFile, taking: list[int], names: Sequence[str]) -> list[list[int]]:
+        """Give the rows of each entry. A row belongs to the entry that it names, of the entries that take rows."""
+        assert self.whole is not None
+        rows: list[list[int]] = [[] for _ in names]
+        column = self.whole.job_column
+        words = file.labels.get(column)
+        if words is None:
+            if len(taking) > 1:
+                text = f"has no column {show(column)} that says to which of {len(taking)} jobs a row belongs"
+                raise InputError(Mistake(f"{file.name}:1", text))
+            rows[taking[0]] = list(range(len(file.cycles)))
+            return rows
+        entries = _by_name(taking, names)
+        unknown: dict[str, str] = {}
+        mistakes: list[Mistake] = []
+        for number, each in enumerate(words):
+            if each in entries:
+                rows[entries[each]].append(number)
+                continue
+            if each not in unknown:
+                unknown[each] = _unknown(each, entries, names)
+            mistakes.append(Mistake(f"{file.name}:{file.line(number)}: {column}", unknown[each]))
+        for index in [] if mistakes else taking:
+            if not rows[index]:
+                text = f"no row of {file.name} has its name, {show(names[index])}, in column {show(column)}"
+                mistakes.append(Mistake(self.document.place(("jobs", index)), text))
+        if mistakes:
+            from lstmsim.base.bounded import capped
+
+            raise InputError(capped(mistakes))
+        return rows
+
+
+def _unknown(name: str, entries: dict[str, int], names: Sequence[str]) -> str:
+    """Say what is wrong with a word that names no entry which takes rows."""
+    times = list(names).count(name)
+    if times > 1:
+        numbered = [each for each in entries if each.startswith(f"{name} #")]
+        which = f"expected one of {', '.join(numbered[:3])}" if numbered else "these have an `arrival` of their own"
+        return f"{times} jobs are called {show(name)}: give each a name, or {which}"
+    if times:
+        return f"job {show(name)} has an `arrival` of its own"
+    hint = nearest(name, entries) or f"; there is {', '.join(show(each) for each in list(entries)[:5])}"
+    return f"no job is called {show(name)}{hint}"
+
+
+def _by_name(taking: Iterable[int], names: Sequence[str]) -> dict[str, int]:
+    """Map the name of each entry that takes rows to its number. Entries with equal names are numbered."""
+    unique = tenant_names(list(names))
+    return {unique[index]: index for index in taking}

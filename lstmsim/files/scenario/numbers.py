@@ -1,0 +1,157 @@
+"""The numbers of a scenario's jobs: weights and frames from files, or drawn at random on request."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.files.scenario.frames import read_frames
+from lstmsim.files.scenario.job_initial import ZERO
+from lstmsim.importers.weights import read_states, read_weights
+from lstmsim.model.model import Model
+from lstmsim.model.numerics.jobs import JobData
+from lstmsim.model.numerics.weights import Floats, Network, States, Stimulus, random_network, random_stimulus
+from lstmsim.model.scenario import Job, Scenario
+
+__all__ = ["job_data"]
+
+
+def job_data(scenario: Scenario, random_weights: int | None = None) -> Mapping[int, JobData]:
+    """Read the numbers of every job, by the job's index: weights, frames, first states and calibration.
+
+    random_weights: seed of the weights for models that have none; None: every model must have weights.
+    `InputError` if a model has no weights, or a file is wrong.
+
+    A job without `inputs` runs on random frames of its own, so that numbers which went to the wrong job are noticed.
+    Jobs of one model share its network.
+
+    >>> from lstmsim.studies.simulate.run import load_scenario
+    >>> scenario = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": "lstm-256", "steps": 2}]})
+    >>> job_data(scenario)
+    Traceback (most recent call last):
+    lstmsim.InputError: job lstm-256: model lstm-256 has no weights; --random-weights 0 draws some
+    >>> job_data(scenario, random_weights=0)[0].weights
+    'random, seed 0'
+    """
+    reader = _Reader(scenario, random_weights)
+    numbers = {}
+    mistakes: list[Mistake] = []
+    for index in range(len(scenario.jobs)):
+        try:
+            numbers[index] = reader.job(index)
+        except InputError as error:
+            mistakes += error.mistakes
+    if mistakes:
+        raise InputError(list(dict.fromkeys(mistakes)))
+    return numbers
+
+
+class _Reader:
+    """The reader of all numbers. It reads each file once: jobs share networks, frames and calibration."""
+
+    def __init__(self, scenario: Scenario, random_weights: int | None) -> None:
+        self.scenario, self.random_weights = scenario, random_weights
+        self.networks: dict[tuple[Model, str, int], Network] = {}
+        self.stimuli: dict[tuple[int, str, int, str], Stimulus] = {}
+        self.calibrations: dict[tuple[str, int], Floats] = {}
+
+    def job(self, index: int) -> JobData:
+        """Read the numbers of job number `index`."""
+        job = self.scenario.jobs[index]
+        network = self._network(job)
+        stimulus, inputs = self._stimulus(job, network, index)
+        calibration, calibrated_on = self._calibration(job)
+        return JobData(
+            network,
+            stimulus,
+            self._weights_from(job.model),
+            inputs,
+            job.states_of,
+            self._begins(job, network),
+            calibration,
+            calibrated_on,
+        )
+
+    def _network(self, job: Job) -> Network:
+        own = job.model.network
+        key = (job.model, job.model.weights, id(own))
+        if key not in self.networks:
+            if isinstance(own, Network):
+                self.networks[key] = replace(own, model=job.model)
+            elif job.model.weights:
+                self.networks[key] = read_weights(job.model.weights, job.model)
+            elif self.random_weights is None:
+                text = f"model {job.model.name} has no weights; --random-weights 0 draws some"
+                raise InputError(Mistake(f"job {job.name}", text))
+            else:
+                self.networks[key] = random_network(job.model, self.random_weights)
+        return self.networks[key]
+
+    def _weights_from(self, model: Model) -> str:
+        """Say where the numbers of a model come from."""
+        if model.network is not None:
+            return "in memory"
+        return os.path.basename(model.weights) or f"random, seed {self.random_weights}"
+
+    def _stimulus(self, job: Job, network: Network, index: int) -> tuple[Stimulus, str]:
+        if job.states_of is None and not job.initial and job.model.states_from:
+            text = f"model {job.model.name} starts from {job.model.states_from}: give the job `initial`"
+            text += ", the name of the job that computes them, a file of states, or zero"
+            raise InputError(Mistake(f"job {job.name}", text))
+        if job.states_of is not None and job.states_of != job.after:
+            text = f"begins with the last states of job {job.states_of}, but does not come after it"
+            raise InputError(Mistake(f"job {job.name}", text))
+        if not job.inputs:
+            # each job has random frames of its own
+            x = random_stimulus(job.model, job.steps, index).x
+            return Stimulus(x, self._initial(job, network)), f"random, seed {index}"
+        key = (id(network), job.inputs, job.steps, job.initial)
+        if key not in self.stimuli:
+            x = read_frames(job.inputs, job.steps, job.model.layers[0].input)
+            self.stimuli[key] = Stimulus(x, self._initial(job, network))
+        return self.stimuli[key], os.path.basename(job.inputs)
+
+    def _initial(self, job: Job, network: Network) -> States:
+        """Give the first states: those of the job take the place of those that the network itself fixes."""
+        if job.initial == ZERO:
+            return {}
+        if not job.initial:
+            return network.initial
+        given = read_states(job.initial, job.model)
+        return {key: _over(network, key, given.get(key, {})) for key in {**network.initial, **given}}
+
+    def _begins(self, job: Job, network: Network) -> str:
+        if job.states_of is not None:
+            return f"the last states of {self.scenario.jobs[job.states_of].name}"
+        if job.initial:
+            return "" if job.initial == ZERO else f"the states in {os.path.basename(job.initial)}"
+        return "the states that its model fixes" if network.initial else ""
+
+    def _calibration(self, job: Job) -> tuple[Floats | None, str]:
+        """Give the frames on which the job's model is calibrated, and the name of their file."""
+        path = self.scenario.calibration.get(job.model.name, "")
+        if not path:
+            return None, ""
+        key = (path, job.model.layers[0].input)
+        if key not in self.calibrations:
+            try:
+                self.calibrations[key] = read_frames(path, None, key[1])
+            except InputError as error:
+                text = f"for model {job.model.name}; models of other widths have files of their own:"
+                text += " write precision.calibration as a mapping from each model's name to its file"
+                several = os.path.isfile(path) and len({job.model.layers[0].input for job in self.scenario.jobs}) > 1
+                mistakes = [Mistake(each.place, each.sentence + f" {text}" * several) for each in error.mistakes]
+                raise InputError(mistakes) from None
+        return self.calibrations[key], os.path.basename(path)
+
+
+def _over(network: Network, key: tuple[int, int], given: Mapping[str, Floats]) -> Mapping[str, Floats]:
+    """Give the states of one pass: the given states, and the network's own states that they do not replace."""
+    cell = network.model.layers[key[0]].cell
+    # if h is given, a state that h is made of is no longer the network's own
+    source = cell.node(cell.output).inputs[0]
+    follow = {name for name, target in cell.states.items() if "h" in given and target == source}
+    own = network.initial.get(key, {})
+    return {**{name: values for name, values in own.items() if name not in follow}, **given}

@@ -1,0 +1,176 @@
+"""The requests of a scenario one after another, up to any number, without a list of all requests."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.files.scenario.job_entries import entry_keys, job_templates, tenant_offers
+from lstmsim.files.scenario.scenario_file import checked_scenario, open_scenario
+from lstmsim.model.scenario import Job, Scenario
+from lstmsim.traffic.streams import CHUNK
+
+__all__ = ["MAX_REQUESTS", "Batch", "Requests", "load_requests"]
+
+Ints = NDArray[np.int64]
+
+#: Most requests of one run: a few hours.
+MAX_REQUESTS = 1_000_000_000
+#: Requests that are drawn ahead of all entries together, about 150 bytes each; of one entry so many at least.
+_DRAWN, _LEAST_DRAWN = 2**19, 64
+
+
+class Batch(NamedTuple):
+    """Requests in the order in which they come, as columns of shape [requests] each.
+
+    arrival: cycles in which they come.
+    template: numbers of their templates among the jobs of `Requests.scenario`.
+    due: latencies in cycles that they should not exceed; -1: no limit.
+    tenant: places of their tenants among `Requests.tenants`.
+    """
+
+    arrival: Ints
+    template: Ints
+    due: Ints
+    tenant: Ints
+
+
+@dataclass(frozen=True)
+class Requests:
+    """The requests of a scenario.
+
+    scenario: one job for each entry and each number of steps that its requests may have, in this order: the templates.
+    coming: the requests in the order of arrival, then of entries, in batches. It can be gone through once.
+    count: most requests.
+    tenants: every possible tenant, with the name of its model.
+    entries: for each template, the number of its entry in the file.
+    """
+
+    scenario: Scenario
+    coming: Iterator[Batch]
+    count: int
+    tenants: tuple[tuple[str, str], ...]
+    entries: tuple[int, ...]
+
+
+def load_requests(
+    source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequence[str] = (), requests: int | None = None
+) -> Requests:
+    """Read the requests of a scenario.
+
+    source: file of the scenario, or its data.
+    overrides: texts `PATH=VALUE`.
+    requests: how many requests in all; the processes of arrivals go on until then. None: `count` of each entry.
+    `InputError` as for a scenario, and for clients, because they wait for answers.
+
+    >>> arrival, steps = {"kind": "fixed", "interval_cycles": 7}, {"kind": "uniform", "low": 1, "high": 3}
+    >>> jobs = [{"model": "lstm-256", "steps": steps, "arrival": arrival}, {"model": "lstm-512", "steps": 9}]
+    >>> checked = load_requests({"chip": "column-npu-64k", "jobs": jobs}, requests=4)
+    >>> [job.steps for job in checked.scenario.jobs]
+    [1, 2, 3, 9]
+    >>> come = [each for batch in checked.coming for each in zip(*(column.tolist() for column in batch))]
+    >>> [(arrival, checked.scenario.jobs[template].name) for arrival, template, due, tenant in come]
+    [(0, 'lstm-256'), (0, 'lstm-512'), (7, 'lstm-256'), (14, 'lstm-256')]
+    """
+    if requests is not None and not 1 <= requests <= MAX_REQUESTS:
+        raise InputError(Mistake("requests", f"must be from 1 to {MAX_REQUESTS:,}, got {requests:,}"))
+    document, name = open_scenario(source)
+    checked = checked_scenario(document, overrides, single=True)
+    entries = job_templates(document, checked.order, checked.models)
+    jobs: list[Job] = []
+    origins: list[int] = []
+    tenants: list[tuple[str, str]] = []
+    streams, total, ends = [], 0, []
+    keys = entry_keys([job.name for job in entries])
+    for index, (entry, job, key) in enumerate(zip(checked.order.jobs, entries, keys, strict=True)):
+        own = checked.arrivals.check(index, entry)
+        endless = requests is not None and checked.arrivals.goes_on(index, entry)
+        count = requests if requests is not None and endless else own
+        ends.append(0 if endless else own)
+        lengths = checked.steps.possible(index)
+        chunk = max(1, count) if isinstance(entry.arrival, list) else _chunk(len(entries))
+        steps = checked.steps.in_arrays(index, entry, key, chunk)
+        templates = _templates(steps, lengths, len(jobs))
+        jobs += [replace(job, steps=steps) for steps in lengths]
+        origins += [index] * len(lengths)
+        whose = checked.arrivals.tenants(index, entry, job.tenant) or [job.tenant]
+        places = {name: len(tenants) + place for place, name in enumerate(dict.fromkeys(whose))}
+        tenants += [(name, job.model.name) for name in places]
+        coming = checked.arrivals.in_arrays(index, entry, key, count, chunk)
+        streams.append(_in_time(coming, templates, [places[name] for name in whose]))
+        total += count
+    if requests is not None and total < requests:
+        owner = "file's" if isinstance(source, str | os.PathLike) else "scenario's"
+        text = f"the {owner} arrivals end after {total:,}, and none is a process that goes on: leave it out"
+        raise InputError(Mistake(f"requests {requests:,}", text))
+    count = total if requests is None else requests
+    offers = tenant_offers(checked.order, entries, checked.arrivals, checked.steps, ends)
+    scenario = checked.scenario(tuple(jobs), name, offers)
+    return Requests(scenario, _merged(streams, count), count, tuple(tenants), tuple(origins))
+
+
+def _chunk(entries: int) -> int:
+    """How many requests of an entry are drawn at a time: of many entries few each, for one array of each is kept.
+
+    >>> _chunk(10), _chunk(1000)
+    (4096, 524)
+    """
+    return max(_LEAST_DRAWN, min(CHUNK, _DRAWN // entries))
+
+
+def _templates(blocks: Iterable[Ints], lengths: Sequence[int], first: int) -> Iterator[Ints]:
+    """Turn numbers of steps into templates: `first` stands for the first of the possible `lengths`, and so on."""
+    known = np.array(lengths)
+    return (first + np.searchsorted(known, block) for block in blocks)
+
+
+def _in_time(
+    coming: Iterable[tuple[Ints, Ints | None]], templates: Iterable[Ints], whose: Sequence[int]
+) -> Iterator[Ints]:
+    """Yield the requests of an entry in the order of time, as arrays whose rows are the columns of a `Batch`.
+
+    whose: places of the tenants, of each request or of all.
+    """
+    owners = np.array(whose)
+    first = 0
+    for (cycles, due), own in zip(coming, templates, strict=False):
+        number = len(cycles)
+        tenants = owners if len(whose) == 1 else owners[first : first + number]
+        first += number
+        columns = Batch(cycles, own[:number], np.array(-1) if due is None else due, tenants)
+        batch = np.stack(np.broadcast_arrays(*columns))
+        # a list of arrivals is in any order, and each arrival has the steps of its place in the list
+        yield batch if (np.diff(cycles) >= 0).all() else batch[:, np.argsort(cycles, kind="stable")]
+
+
+def _merged(streams: Sequence[Iterator[Ints]], count: int) -> Iterator[Batch]:
+    """Merge the streams in the order of arrival, then of streams, and end after `count` requests.
+
+    Of each stream the next array is known; what comes up to the end of the array that ends first can be put in order.
+    """
+    known = {number: block for number, stream in enumerate(streams) if (block := next(stream, None)) is not None}
+    while known:
+        last, ends = min((int(block[0, -1]), number) for number, block in known.items())
+        parts = []
+        for number, block in known.items():
+            until = int(np.searchsorted(block[0], last, side="right" if number <= ends else "left"))
+            parts.append(block[:, :until])
+            known[number] = block[:, until:]
+        batch = np.concatenate(parts, axis=1)
+        batch = batch[:, np.argsort(batch[0], kind="stable")][:, :count]
+        yield Batch(*batch)
+        count -= batch.shape[1]
+        if not count:
+            return
+        for number in [each for each, block in known.items() if not block.shape[1]]:
+            following = next(streams[number], None)
+            if following is None:
+                del known[number]
+            else:
+                known[number] = following

@@ -1,0 +1,229 @@
+"""The keys, types and bounds of scenario and model files (of chips: `lstmsim.files.scenario.chip_keys`).
+
+`lstmsim.files.yaml.checks` checks data against these entries. No other module sees a value that they refuse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from lstmsim.base.bounds import MAX_CELLS, MAX_CORES, MAX_CYCLES, MAX_INTERVAL_CYCLES, MAX_JOBS, MAX_SIZE
+from lstmsim.base.keys import Key, keys_of
+from lstmsim.files.scenario.chip_keys import chip_entry
+from lstmsim.files.scenario.schema_arrivals import ArrivalEntry, TraceEntry
+from lstmsim.files.scenario.schema_steps import AnySteps
+from lstmsim.files.scenario.schema_types import (
+    NOTHING,
+    Arrivals,
+    Cycles,
+    Entry,
+    InputsPath,
+    Name,
+    Size,
+    Steps,
+    Sums,
+    Text,
+    WeightsPath,
+    Width,
+    Word,
+)
+from lstmsim.model.cell_rules import MAX_GATES, MAX_NODES
+from lstmsim.model.dispatch import DISPATCH
+
+__all__ = [
+    "CellEntry",
+    "JobEntry",
+    "LayerEntry",
+    "ModelFile",
+    "PrecisionEntry",
+    "ScenarioFile",
+    "StageEntry",
+    "scenario_entry",
+]
+
+
+class StageEntry(Entry):
+    """A stage of a cell.
+
+    gates: each gate's vectors, or its sums by name with the vectors of each.
+    rows: the rows of each gate's matrix: one for each unit, or one for each element of the projection.
+    """
+
+    gates: Annotated[dict[str, Sums], Key("each gate's vectors", high=MAX_GATES)]
+    rows: Literal["hidden", "projection"] = "hidden"
+
+
+class CellEntry(Entry):
+    """A cell of the user, by the rules of `lstmsim.model.cell_rules`. A node is an operation and its inputs.
+
+    source: where the cell comes from.
+    stages: matrix products, one stage after the other.
+    nodes: each node's operation and inputs, like `sigmoid r`.
+    states: each state and the node of its next value.
+    parameters: vectors that the cell reads beside its sums.
+    """
+
+    source: Text = ""
+    stages: Annotated[list[StageEntry], Key("a list of stages", low=1, high=MAX_GATES)]
+    nodes: Annotated[dict[str, Text], Key("each node's operation and inputs, like 'sigmoid r'", high=MAX_NODES)]
+    states: Annotated[dict[str, Word], Key("each state and the node of its next value", high=MAX_GATES)]
+    parameters: Annotated[tuple[Word, ...], Key(high=MAX_NODES)] = ()
+
+
+Cells = Annotated[Mapping[str, CellEntry], Key(high=MAX_CELLS)]
+
+
+class LayerEntry(Entry):
+    """One layer.
+
+    cell: name of its cell.
+    hidden: units.
+    input: elements of the input.
+    bidirectional: whether it has a second pass, from the last step to the first.
+    projection: units of h, if the cell projects h.
+    reverse: whether its only pass runs from the last step to the first.
+    """
+
+    cell: Annotated[str, Key("for example lstm")]
+    hidden: Annotated[Size, Key("units of the layer")]
+    input: Annotated[Size, Key("elements of its input")]
+    bidirectional: bool = False
+    projection: Annotated[Size | None, Key("units of h where the cell projects it")] = None
+    reverse: bool = False
+
+
+class ModelFile(Entry):
+    """A network, its origin, its cells and weights, and the number of steps that a benchmark runs it for.
+
+    name: name of the model; default: the file's.
+    source, licence: where the network comes from, and under which licence.
+    layers: its layers, the first one first.
+    layer_order: whether all steps of a layer run before the next layer, or all layers of a step before the next step.
+    steps: time steps of a job that states none.
+    weights: file with the numbers of its weights.
+    states_from: model whose last states its states begin with.
+    states_whole: whether these are all states of that model.
+    cells: cells of the user, by name.
+    """
+
+    name: Name | None = None
+    source: Text = ""
+    licence: Text = ""
+    layers: Annotated[list[LayerEntry], Key("a list of layers", low=1, high=10_000)]
+    layer_order: Literal["layer", "step"] = "layer"
+    steps: Steps | None = None
+    weights: WeightsPath | None = None
+    states_from: Text = ""
+    states_whole: bool = True
+    cells: Cells = NOTHING
+
+
+AnyArrival = Cycles | Arrivals | ArrivalEntry
+CoreNumber = Annotated[int, Key(low=0, below=MAX_CORES)]
+
+
+class InitialEntry(Entry):
+    """The origin of the states before the first step.
+
+    job: name of an earlier job, with whose last states the job begins.
+    file: a file of states.
+    """
+
+    job: Name | None = None
+    file: WeightsPath | None = None
+
+
+AnyInitial = Annotated[Word, Key(low=1)] | InitialEntry
+
+
+class JobEntry(Entry):
+    """An entry of a scenario's jobs: `count` jobs that are equal except for their arrivals and steps.
+
+    model: a model's name, its path, or its layers.
+    steps: time steps; a list has one number for each job; a mapping draws them.
+    count: how many jobs the entry stands for.
+    arrival: cycle at which the jobs come; a list has one for each job; a mapping describes a process.
+    core: the one core on which the jobs run; in place of `cores`.
+    Other keys: as in `lstmsim.model.scenario.Job`.
+    """
+
+    name: Name | None = None
+    model: Annotated[ModelFile, Key("a model's name, its path, or its layers")]
+    steps: AnySteps | None = None
+    count: Annotated[int, Key(low=1, high=MAX_JOBS)] = 1
+    arrival: AnyArrival = 0
+    frame_interval: Annotated[int, Key(low=0, high=MAX_INTERVAL_CYCLES)] = 0
+    core: CoreNumber | None = None
+    cores: Annotated[list[CoreNumber], Key(low=1, high=MAX_CORES)] | None = None
+    split: Literal["rows", "layers", "auto"] | None = None
+    threads: Annotated[int, Key("cores that a job takes", low=1, high=MAX_CORES)] | None = None
+    batch: Size = 1
+    priority: Annotated[int, Key(low=-MAX_SIZE, high=MAX_SIZE)] = 0
+    deadline: Annotated[int, Key(low=1, high=MAX_CYCLES)] | None = None
+    queue_limit: Annotated[int, Key(low=0, high=MAX_JOBS)] | None = None
+    patience: Cycles | None = None
+    inputs: InputsPath | None = None
+    initial: AnyInitial | None = None
+
+
+AnyCalibration = InputsPath | Annotated[dict[str, InputsPath], Key(low=1, high=MAX_JOBS)]
+
+
+class PrecisionEntry(Entry):
+    """Widths of numbers; meaning, defaults and ranges are those of `lstmsim.model.precision.Precision`.
+
+    calibration: frames on which formats are calibrated: one file, or a file for each model's name.
+    """
+
+    weight_bits: Width = 8
+    vector_bits: Width = 8
+    weight_scale: Literal["row", "tensor"] = "row"
+    accumulator_bits: Width = 32
+    multiplier_bits: Width = 16
+    tail_bits: Width = 16
+    state_bits: Width = 16
+    activation: Literal["table", "linear"] = "linear"
+    activation_entries: Width = 256
+    activation_range: Width = 8
+    formats: Literal["own", "shared"] = "own"
+    shift: Literal["row", "common"] = "row"
+    calibration: AnyCalibration | None = None
+
+
+class ScenarioFile(Entry):
+    """A scenario: a chip, its jobs, and cells that models share. Names of chips and models are already replaced.
+
+    name: name of the scenario in outputs; default: the file's.
+    chip: a preset's name, a path, or the chip itself.
+    dispatch: which waiting job goes first.
+    preemption: whether a job gives up its thread, at its next step, to a job that goes before it.
+    placement: where a job goes that several cores could take: to the one with least to do, or to one with its weights.
+    arrivals: a file whose rows are the requests of the whole scenario.
+    jobs: the job entries.
+    precision: widths of the numbers in fixed point; without it outputs are in float64.
+    cells: cells that the models of the scenario share, by name.
+    """
+
+    name: Name | None = None
+    chip: Annotated[Any, Key("a preset's name, a path, or the chip itself")]
+    dispatch: Annotated[str, Key(choices=tuple(DISPATCH))] = "fcfs"
+    preemption: bool = False
+    placement: Literal["least-loaded", "affinity"] = "least-loaded"
+    arrivals: TraceEntry | None = None
+    jobs: Annotated[list[JobEntry], Key("a list of jobs", low=1, high=MAX_JOBS)]
+    precision: PrecisionEntry = PrecisionEntry()
+    cells: Cells = NOTHING
+
+
+#: Scenarios by the entry of their chip.
+_WITH_CHIP: dict[type, type[ScenarioFile]] = {}
+
+
+def scenario_entry(scenario: Any) -> type[ScenarioFile]:
+    """Give the entry of a scenario; `scenario`: its data, whose chip states its kind."""
+    entry = chip_entry(scenario.get("chip") if isinstance(scenario, dict) else None)
+    if entry not in _WITH_CHIP:
+        key = keys_of(ScenarioFile)["chip"].key
+        _WITH_CHIP[entry] = type("ScenarioFile", (ScenarioFile,), {"__annotations__": {"chip": Annotated[entry, key]}})
+    return _WITH_CHIP[entry]

@@ -1,4 +1,0 @@
-"""Planned kernels, executed: numbers come out, or a fault says what a plan got wrong; docs/fusion.md, section 8.
-
-`lstmsim.fusion.interpreter.run` executes, `lstmsim.fusion.interpreter.difference` compares with numpy.
-"""

@@ -1,0 +1,1 @@
+"""Networks of other frameworks, read: ONNX, and weights of Keras, PyTorch and safetensors."""

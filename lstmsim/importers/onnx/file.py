@@ -1,0 +1,300 @@
+"""ONNX networks as models: shapes and, if asked for, weights of LSTM, GRU and RNN nodes and of written-out cells.
+
+Data files beside the network are opened only if weights are asked for. Nothing is executed. A node that cannot be
+simulated is refused with a sentence that names it. Needs the package onnx (extra `onnx`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePath
+from typing import Any
+
+from lstmsim.base.bounded import MAX_BYTES, bounded_file, placed
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.wording import listed, show
+from lstmsim.importers.onnx.cells import cell_notes
+from lstmsim.importers.onnx.chains import find_unrolled
+from lstmsim.importers.onnx.constants import COPIES, Constants
+from lstmsim.importers.onnx.external import DataFiles, data_files_of
+from lstmsim.importers.onnx.graph import Scope, label, node_input, open_scopes
+from lstmsim.importers.onnx.handed import Handed
+from lstmsim.importers.onnx.heads import Chain, Head, find_heads
+from lstmsim.importers.onnx.layouts import Layouts
+from lstmsim.importers.onnx.lengths import length_notes
+from lstmsim.importers.onnx.node_chains import find_node_chains
+from lstmsim.importers.onnx.nodes import foreign_recurrent, is_recurrent, read_layer
+from lstmsim.importers.onnx.operators import operator_table
+from lstmsim.importers.onnx.quantized import dequantise, rounding_notes
+from lstmsim.importers.onnx.shapes import Shapes
+from lstmsim.importers.onnx.stacks import Key, Stack, find_stacks
+from lstmsim.importers.onnx.states import LAST_STATES, Begin, begin_of
+from lstmsim.importers.onnx.unrolled import explain_absence
+from lstmsim.importers.onnx.unrolled_models import unrolled_model, unrolled_part, written_out
+from lstmsim.importers.onnx.unrolled_stacks import UnrolledStack
+from lstmsim.importers.onnx.widths import node_widths
+from lstmsim.importers.weights.imported import ImportedModel, model_names, model_stem
+from lstmsim.importers.weights.operators import OperatorTable
+from lstmsim.model.model import Layer, Model
+
+__all__ = ["ImportedModel", "ImportedNetwork", "parsed_network", "read_onnx"]
+
+MAX_RECURRENT_NODES = 1000
+
+
+@dataclass(frozen=True)
+class ImportedNetwork:
+    """The content of one ONNX file.
+
+    models: every recurrent model; at least one.
+    operators: what became of all operators of the file.
+    """
+
+    models: tuple[ImportedModel, ...]
+    operators: OperatorTable
+
+
+def read_onnx(path: str | os.PathLike[str], *, weights: bool = False, heads: bool = False) -> ImportedNetwork:
+    """Import the recurrent models in an ONNX file.
+
+    Nodes that feed each other directly become one model; every other node is a model. Models of equal shape in
+    branches of one `If` are given once, because only one of them runs.
+
+    path: the file.
+    weights: whether weights are read. Models in branches then are given once only if their weights are equal too.
+    heads: whether plain products behind the last layer of a stack become `dense` layers of it.
+
+    `InputError` if there is no recurrent model or one cannot be simulated.
+
+    >>> read_onnx("no-such-file.onnx")
+    Traceback (most recent call last):
+    lstmsim.InputError: no-such-file.onnx: no such file or folder
+    """
+    name = os.fspath(path)
+    network = parsed_network(name)
+    try:
+        return _models(network, name, weights, heads)
+    except UnicodeDecodeError:
+        raise InputError(Mistake(name, "is damaged: a name in it is not UTF-8")) from None
+    except InputError as error:
+        raise placed(error, name) from None
+
+
+def parsed_network(name: str) -> Any:
+    """Parse a file as protobuf, whatever its name; `InputError` if it holds no network.
+
+    name: the file.
+    """
+    with bounded_file(name, "an ONNX network") as (file, _):
+        content = file.read(MAX_BYTES)
+    try:
+        import onnx
+    except ImportError:
+        raise InputError("reading ONNX needs the extra: pip install 'lstmsim[onnx]'") from None
+    network = onnx.ModelProto()
+    try:
+        network.ParseFromString(content)
+    except Exception:
+        # The class of protobuf's errors differs between its implementations.
+        raise InputError(Mistake(name, "is no ONNX network, or is damaged or cut off")) from None
+    if not network.ir_version or not network.HasField("graph"):
+        raise InputError(Mistake(name, "is no ONNX network: it states no version or holds no graph"))
+    return network
+
+
+def _models(network: Any, name: str, weights: bool, heads: bool) -> ImportedNetwork:
+    files = DataFiles(name) if weights else None
+    quantised = dequantise(network, files)
+    scopes = open_scopes(network)
+    shapes = Shapes()
+    layers = _layers(scopes, shapes)
+    every = dict(layers)
+    unrolled, left = _unrolled(scopes, layers, _constants(network, shapes, files or DataFiles(name)), bool(files))
+    if not layers and not unrolled:
+        raise InputError([Mistake("", each) for each in left] or explain_absence(scopes))
+    layouts = Layouts(shapes, layers)
+    begins = {key: begin_of(*key) for key in layers}
+    lengths = length_notes(layers, layouts, refuse=weights)
+    joined = find_stacks(layers, layouts)
+    handed = Handed(layers, shapes, network.ByteSize(), files or DataFiles(name))
+    begun = [_begun(stack, begins, handed, joined) for stack in joined]
+    stacks = [_noted(stack, begins, lengths, quantised) for stack in begun]
+    if not {key for stack in stacks for key in stack.keys} >= set(layers):
+        raise InputError("is no valid network: recurrent nodes feed each other in a circle")
+    numbers = _Numbers(layers, begins, (shapes, network.ByteSize(), files)) if files else None
+    merged = _merged(stacks, layers, begins, numbers)
+    chains = find_heads(network, scopes, layers, [stack.keys[-1] for stack, twins in merged if not twins])
+    apart = written_out(unrolled)
+    simulated = {key: each for key, each in every.items() if key in layers or key in apart}
+    operators = operator_table(network, scopes, simulated, chains, heads, apart)
+    if len(simulated) > len(layers):
+        # Nodes of one step are steps of a layer: their work together is no work for each step.
+        operators = replace(operators, steps=None)
+    producer = " ".join(str(network.producer_name).split())
+    origin = PurePath(name).name + (f" (written by {show(producer)})" if producer else "")
+    names = model_names(model_stem(name), [*(_part(stack) for stack, _ in merged), *map(unrolled_part, unrolled)])
+    models, beside = [], data_files_of(scopes, name)
+    for own, (stack, twins) in zip(names, merged, strict=False):
+        chain = chains.get(stack.keys[-1], Chain((), "it stands for others in branches of an If"))
+        taken = chain.heads if heads else ()
+        parts = (*(layers[key] for key in stack.keys), *(head.layer for head in taken))
+        model = Model(own, parts, states_from=stack.states_from, states_whole=stack.states_whole)
+        nodes = tuple(label(*key) for key in (*stack.keys, *(head.product for head in taken)))
+        twin_notes = (f"stands also for {twin}, of which only one runs" for twin in twins)
+        cells = dict.fromkeys(note for layer in parts for note in cell_notes(layer.cell))
+        notes = (*stack.notes, *cells, *twin_notes, *(chain.notes() if heads else ()))
+        imported = ImportedModel(
+            model, nodes, f"{origin}: {', '.join(nodes)}", notes, files=beside, operators=operators
+        )
+        models.append(numbers.added(imported, stack, taken) if numbers else imported)
+    for own, each in zip(names[len(merged) :], unrolled, strict=True):
+        imported = unrolled_model(each, own, origin, weights)
+        models.append(replace(imported, files=beside, operators=operators))
+    return ImportedNetwork(
+        tuple(replace(each, notes=(*each.notes, *map("left out: {}".format, left))) for each in models), operators
+    )
+
+
+def _constants(network: Any, shapes: Shapes, files: DataFiles) -> tuple[Shapes, Constants]:
+    return shapes, Constants(shapes, COPIES * network.ByteSize() + 2**20, files)
+
+
+def _unrolled(
+    scopes: list[Scope], layers: dict[Key, Layer], read: tuple[Shapes, Constants], needed: bool
+) -> tuple[list[UnrolledStack], list[str]]:
+    """The layers that are written out step by step, and sentences on layers that cannot be simulated.
+
+    Nodes that are steps of such a layer are taken out of `layers`. Equal weights prove that steps belong together, so
+    the weights are read even if only shapes are wanted. Weights that cannot be read are a mistake only if `needed`.
+    """
+    try:
+        stacks, used, refused = find_node_chains(layers, *read)
+        written, sentences = find_unrolled(scopes, *read)
+    except InputError as error:
+        if needed:
+            raise
+        return [], [str(error)]
+    for key in used:
+        del layers[key]
+    return [*stacks, *written], [*refused, *sentences]
+
+
+def _noted(
+    stack: Stack, begins: dict[Key, Begin], lengths: dict[Key, tuple[str, ...]], quantised: dict[str, str]
+) -> Stack:
+    """The stack with notes on the states, lengths, loops and weights of its layers."""
+    notes = [note for key in stack.keys for note in lengths[key]]
+    notes += [f"runs inside {loop}: its steps repeat in each turn" for key in stack.keys for loop in key[0].loops]
+    weights = [node_input(key[0].nodes[key[1]], 1) for key in stack.keys]
+    notes += rounding_notes([quantised[each] for each in weights if each in quantised])
+    notes += [note for key in stack.keys for note in node_widths(*key)]
+    inputs = dict.fromkeys(f"input {show(each)}" for key in stack.keys for each in begins[key].inputs)
+    if inputs:
+        text = f"the states before the first step come from {listed(inputs, 'and')} of the network"
+        notes.append(f"{text}: a run begins at 0 unless its job has `initial`")
+    if stack.states_from:
+        how = "" if stack.states_whole else " with a file of states"
+        text = f"begins with {stack.states_from}: numbers that no file holds"
+        notes.append(f"{text}, so its job has to have `initial`{how}")
+    return replace(stack, notes=tuple(dict.fromkeys((*stack.notes, *notes))))
+
+
+def _begun(stack: Stack, begins: dict[Key, Begin], handed: Handed, stacks: Sequence[Stack]) -> Stack:
+    """The stack with words on what computes its first states, if the network computes them."""
+    words = dict.fromkeys(each for key in stack.keys for each in begins[key].states_from)
+    if not words:
+        return stack
+    whole = handed.whole(stack, stacks)
+    parts = not whole and any(each.startswith(LAST_STATES) for each in words)
+    computed = listed(words, "and") + (", in part or in other places" if parts else "")
+    return replace(stack, states_from=computed, states_whole=whole)
+
+
+class _Numbers:
+    """The weights and the first states of all recurrent nodes of a network."""
+
+    def __init__(
+        self, layers: dict[Key, Layer], begins: dict[Key, Begin], source: tuple[Shapes, int, DataFiles]
+    ) -> None:
+        from lstmsim.importers.onnx.weights import constant_states, fingerprint, node_weights
+
+        shapes, size, files = source
+        constants = Constants(shapes, COPIES * size + 2**20, files)
+        self._constants = constants
+        self.passes = {key: node_weights(constants, *key, layer) for key, layer in layers.items()}
+        self.states = {key: constant_states(constants, *key, layer, begins[key]) for key, layer in layers.items()}
+        self.fingerprints = {key: fingerprint(passes, self.states[key]) for key, passes in self.passes.items()}
+
+    def added(self, imported: ImportedModel, stack: Stack, heads: tuple[Head, ...]) -> ImportedModel:
+        """Give the model with its weights, or with a note on why it has none."""
+        from lstmsim.importers.onnx.weights import head_weights
+        from lstmsim.model.numerics.weights import Network
+
+        passes = [*(self.passes[key] for key in stack.keys), *(head_weights(self._constants, head) for head in heads)]
+        missing = tuple(each for each in passes if isinstance(each, str))
+        notes = (*imported.notes, *missing)
+        if missing:
+            return replace(imported, notes=notes)
+        states = {(at, side): each for at, key in enumerate(stack.keys) for side, each in self.states[key].items()}
+        network = Network(imported.model, tuple(each for each in passes if not isinstance(each, str)), states)
+        return replace(imported, notes=notes, network=network)
+
+
+def _layers(scopes: list[Scope], shapes: Shapes) -> dict[Key, Layer]:
+    """Every recurrent node as a layer; one `InputError` for all nodes that cannot be simulated."""
+    layers: dict[Key, Layer] = {}
+    mistakes = []
+    for scope in scopes:
+        for index, node in enumerate(scope.nodes):
+            if is_recurrent(node):
+                answer = read_layer(shapes, scope, index)
+                if isinstance(answer, Layer):
+                    layers[scope, index] = answer
+                else:
+                    mistakes += [Mistake(label(scope, index), sentence) for sentence in answer]
+            elif foreign_recurrent(node) and index not in scope.children:
+                text = f"belongs to {show(str(node.domain))}, only ONNX's own LSTM, GRU and RNN can be read"
+                mistakes.append(Mistake(label(scope, index), text))
+            if len(layers) > MAX_RECURRENT_NODES:
+                raise InputError(f"holds more than {MAX_RECURRENT_NODES} recurrent nodes")
+    if mistakes:
+        raise InputError(mistakes)
+    return layers
+
+
+def _merged(
+    stacks: list[Stack], layers: dict[Key, Layer], begins: dict[Key, Begin], numbers: _Numbers | None
+) -> list[tuple[Stack, list[str]]]:
+    """The stacks, without a stack that equals an earlier one in another branch of the same `If`.
+
+    A stack that is left out is named beside the earlier stack.
+    """
+    kept: list[tuple[Stack, list[str]]] = []
+    by_shape: dict[tuple[tuple[Layer, Begin, str], ...], list[int]] = {}
+    for stack in stacks:
+        shape = tuple((layers[key], begins[key], numbers.fingerprints[key] if numbers else "") for key in stack.keys)
+        twin = next((at for at in by_shape.get(shape, []) if _alternatives(kept[at][0], stack)), None)
+        if twin is None:
+            by_shape.setdefault(shape, []).append(len(kept))
+            kept.append((stack, []))
+        else:
+            kept[twin][1].append(" and ".join(label(*key) for key in stack.keys))
+            notes = tuple(dict.fromkeys((*kept[twin][0].notes, *stack.notes)))
+            kept[twin] = (replace(kept[twin][0], notes=notes), kept[twin][1])
+    return kept
+
+
+def _alternatives(first: Stack, second: Stack) -> bool:
+    """Whether at most one of two stacks runs: some of their nodes are in different branches of one `If`."""
+    own = {branch[0]: branch[1] for key in first.keys for branch in key[0].branches}
+    return any(own.get(at, taken) != taken for key in second.keys for at, taken in key[0].branches)
+
+
+def _part(stack: Stack) -> str:
+    """The branch and the name of a stack's last node."""
+    scope, index = stack.keys[-1]
+    node = scope.nodes[index]
+    branches = [branch.removesuffix("_branch") for _, branch in scope.branches]
+    return "-".join([*branches, str(node.name or node.op_type)])

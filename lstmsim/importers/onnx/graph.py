@@ -1,0 +1,261 @@
+"""An ONNX network as nested scopes: main graph, bodies of `If`, `Loop` and `Scan`, calls of local functions.
+
+Nothing is executed and no weight is touched. A name leads to the node or tensor that it stands for. The protobuf
+messages have the type `Any`, so that this module loads without the package onnx.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+from lstmsim.base.errors import InputError
+from lstmsim.base.wording import show
+
+__all__ = ["DEFAULT_DOMAINS", "Scope", "Value", "attributes", "label", "node_input", "open_scopes", "resolve"]
+
+#: Names of the domain of ONNX's own operators.
+DEFAULT_DOMAINS = ("", "ai.onnx")
+#: Most nodes after all calls of functions, far above real networks (some 10,000 nodes): a small file of functions that
+#: call each other can ask for any number. A file that itself holds more nodes is read.
+MAX_NODES = 50_000
+MAX_DEPTH = 40
+_ENDLESS = (
+    f"calls of functions come to more than {MAX_NODES} nodes, or bodies are nested more than {MAX_DEPTH} deep: "
+    "too large to read"
+)
+
+_LARGEST = 10**12
+_GRAPH, _GRAPHS = 5, 10
+
+
+@dataclass(eq=False)
+class Scope:
+    """One graph or function body, and what its names stand for.
+
+    nodes: its nodes, in the order of the file.
+    tensors: initializers by name.
+    inputs, outputs: names, in order.
+    declared: shapes that the graph states, by name.
+    inside: where the scope is, in words for messages; empty for the main graph.
+    branches: the `If` branches around it as (identity of the `If`, name of the attribute).
+    loops: the `Loop` and `Scan` nodes around it, in words.
+    outer: the scope whose names are visible too; None for the main graph and functions.
+    caller: the scope and the node of a function's call; None for graphs.
+    children: index of a node to the bodies inside it.
+    producers: name of a value to the index of its node and its place among the outputs.
+    """
+
+    nodes: list[Any]
+    tensors: dict[str, Any]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    declared: dict[str, tuple[int | None, ...]]
+    inside: str = ""
+    branches: tuple[tuple[tuple[int, int], str], ...] = ()
+    loops: tuple[str, ...] = ()
+    outer: Scope | None = None
+    caller: tuple[Scope, Any] | None = None
+    children: dict[int, list[Scope]] = field(default_factory=dict)
+    producers: dict[str, tuple[int, int]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.producers = {
+            name: (index, place)
+            for index, node in enumerate(self.nodes)
+            for place, name in enumerate(node.output)
+            if name
+        }
+
+
+@dataclass(frozen=True)
+class Value:
+    """What a name stands for.
+
+    scope: the scope that has the value.
+    name: its name there.
+    index: the node that makes it; -1 for a tensor or an input of the scope.
+    place: its place among the node's outputs.
+    """
+
+    scope: Scope
+    name: str
+    index: int = -1
+    place: int = 0
+
+    @property
+    def node(self) -> Any:
+        """The node that makes the value, or None."""
+        return self.scope.nodes[self.index] if self.index >= 0 else None
+
+    @property
+    def tensor(self) -> Any:
+        """The initializer behind the name, or None."""
+        return self.scope.tensors.get(self.name) if self.index < 0 else None
+
+
+def resolve(scope: Scope, name: str) -> Value | None:
+    """Look a name up in a scope, in the scopes around it and through a function's parameters; None if it is unknown."""
+    while name:
+        if name in scope.producers:
+            return Value(scope, name, *scope.producers[name])
+        if scope.caller is not None:
+            if name not in scope.inputs:
+                return None
+            place = scope.inputs.index(name)
+            scope, call = scope.caller
+            name = node_input(call, place)
+        elif name in scope.tensors or name in scope.inputs:
+            return Value(scope, name)
+        elif scope.outer is None:
+            return None
+        else:
+            scope = scope.outer
+    return None
+
+
+def node_input(node: Any, place: int) -> str:
+    """Give the name of a node's input; empty if the input is left out."""
+    return str(node.input[place]) if place < len(node.input) else ""
+
+
+def attributes(scope: Scope, node: Any) -> dict[str, Any]:
+    """Give a node's attributes by name; an attribute that refers to a function's call is taken from the call."""
+    values = {}
+    for each in node.attribute:
+        value, where, name = each, scope, str(each.name)
+        while value is not None and value.ref_attr_name:
+            while where.caller is None and where.outer is not None:
+                where = where.outer
+            if where.caller is None:
+                value = None
+                break
+            where, call = where.caller
+            value = next((other for other in call.attribute if other.name == value.ref_attr_name), None)
+        if value is not None:
+            values[name] = value
+    return values
+
+
+def label(scope: Scope, index: int) -> str:
+    """Name a node for messages: `LSTM '/rnn/LSTM'`, and the body that it is in."""
+    node = scope.nodes[index]
+    outputs = [name for name in node.output if name]
+    name = show(str(node.name)) if node.name else f"with output {show(str(outputs[0]))}" if outputs else "without name"
+    return f"{node.op_type} {name}{scope.inside}"
+
+
+def open_scopes(model: Any) -> list[Scope]:
+    """Open every scope of a model, the main graph first.
+
+    The nodes of all calls of functions are counted before any scope is made. `InputError` if there are too many, or
+    bodies are nested too deep.
+    """
+    functions = {(str(each.domain), str(each.name)): each for each in model.functions}
+    _check_calls(model.graph, functions)
+    scopes: list[Scope] = []
+    waiting = [(_graph_scope(model.graph), 0)]
+    while waiting:
+        scope, depth = waiting.pop()
+        if depth > MAX_DEPTH:
+            raise InputError(_ENDLESS)
+        scopes.append(scope)
+        for index in range(len(scope.nodes)):
+            children = list(_bodies(scope, index, functions))
+            if children:
+                scope.children[index] = children
+                waiting.extend((child, depth + 1) for child in reversed(children))
+    return scopes
+
+
+def _check_calls(graph: Any, functions: dict[tuple[str, str], Any]) -> None:
+    """Refuse calls of functions that come to more nodes than real networks have; each body is counted once."""
+    sizes: dict[tuple[str, str], int] = {}
+    held = _count(graph.node, {}) + sum(_count(each.node, {}) for each in functions.values())
+    calls = {key: _called(each.node, functions) for key, each in functions.items()}
+    try:
+        order = list(TopologicalSorter(calls).static_order())
+    except CycleError:
+        raise InputError("has functions that call each other without end") from None
+    for key in order:
+        sizes[key] = min(_count(functions[key].node, sizes), _LARGEST)
+    if _count(graph.node, sizes) > max(held, MAX_NODES):
+        raise InputError(_ENDLESS)
+
+
+def _count(nodes: Any, sizes: dict[tuple[str, str], int]) -> int:
+    """Nodes in a list, in the bodies inside it, and in the functions of known size that it calls."""
+    return sum(1 + sizes.get((str(node.domain), str(node.op_type)), 0) for node in _nested(nodes))
+
+
+def _called(nodes: Any, functions: dict[tuple[str, str], Any]) -> set[tuple[str, str]]:
+    return {key for node in _nested(nodes) if (key := (str(node.domain), str(node.op_type))) in functions}
+
+
+def _nested(nodes: Any) -> Iterator[Any]:
+    """All nodes of a list and of the bodies inside it."""
+    waiting = [(nodes, 0)]
+    while waiting:
+        held, depth = waiting.pop()
+        if depth > MAX_DEPTH:
+            raise InputError(_ENDLESS)
+        for node in held:
+            yield node
+            waiting += [(graph.node, depth + 1) for _, graph in _graphs(node)]
+
+
+def _graphs(node: Any) -> Iterator[tuple[str, Any]]:
+    """The bodies that a node's attributes hold; then_branch comes before else_branch, in any order of the file."""
+    for each in sorted(node.attribute, key=lambda each: str(each.name), reverse=True):
+        for graph in [each.g] if each.type == _GRAPH else each.graphs if each.type == _GRAPHS else []:
+            yield str(each.name), graph
+
+
+def _bodies(scope: Scope, index: int, functions: dict[tuple[str, str], Any]) -> Iterator[Scope]:
+    node = scope.nodes[index]
+    function = functions.get((str(node.domain), str(node.op_type)))
+    if function is not None:
+        yield _function_scope(function, scope, index)
+        return
+    for name, graph in _graphs(node):
+        child = _graph_scope(graph)
+        child.inside, child.outer, child.loops = f" in {name} of {_short_label(node)}", scope, scope.loops
+        child.branches = scope.branches
+        if node.op_type == "If":
+            child.branches = (*scope.branches, ((id(scope), index), name))
+        elif node.op_type in ("Loop", "Scan"):
+            child.loops = (*scope.loops, _short_label(node))
+        yield child
+
+
+def _short_label(node: Any) -> str:
+    return f"{node.op_type} {show(str(node.name))}" if node.name else str(node.op_type)
+
+
+def _graph_scope(graph: Any) -> Scope:
+    tensors = {str(each.name): each for each in graph.initializer}
+    tensors.update({str(each.values.name): each for each in graph.sparse_initializer})
+    declared = _declared([*graph.value_info, *graph.output, *graph.input])
+    inputs = tuple(str(each.name) for each in graph.input)
+    return Scope(list(graph.node), tensors, inputs, tuple(str(each.name) for each in graph.output), declared)
+
+
+def _function_scope(function: Any, caller: Scope, index: int) -> Scope:
+    node = caller.nodes[index]
+    inputs, outputs = tuple(map(str, function.input)), tuple(map(str, function.output))
+    scope = Scope(list(function.node), {}, inputs, outputs, _declared(function.value_info))
+    scope.inside, scope.caller = f" in function {_short_label(node)}", (caller, node)
+    scope.branches, scope.loops = caller.branches, caller.loops
+    return scope
+
+
+def _declared(infos: Any) -> dict[str, tuple[int | None, ...]]:
+    """Shapes that a graph states for its values; None for a dimension that is a symbol."""
+    shapes = {}
+    for info in infos:
+        if info.type.HasField("tensor_type") and info.type.tensor_type.HasField("shape"):
+            dims = info.type.tensor_type.shape.dim
+            shapes[str(info.name)] = tuple(int(dim.dim_value) if dim.dim_value > 0 else None for dim in dims)
+    return shapes

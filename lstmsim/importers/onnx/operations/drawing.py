@@ -1,0 +1,274 @@
+"""A graph in the making: operations on values, with numpy's rules for shapes; what depends on no input is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
+
+import numpy as np
+
+from lstmsim.base.bounds import MAX_ELEMENTS, MAX_GRAPH_NODES
+from lstmsim.base.errors import InputError
+from lstmsim.importers.onnx.operations.arguments import Arguments
+from lstmsim.importers.onnx.operations.finished import Drawn, finished, named
+from lstmsim.importers.onnx.operations.values import BOOL, Array, UnreadableError, Value, constant
+from lstmsim.model.fusion.graph import Node
+from lstmsim.model.fusion.operations import INPUT, OPERATIONS, REDUCES
+
+__all__ = ["Drawing", "Rule"]
+
+Shape = tuple[int, ...]
+Operand = Value | float
+#: Bytes of stored numbers that may be computed for a network without weights.
+_SPARE = 1 << 24
+#: How often the bytes of all weights may be made: a few rearrangements.
+_COPIES = 16
+#: Nodes that are drawn at most; many of them may lead to no output.
+_MOST_NODES = 8 * MAX_GRAPH_NODES
+
+
+class Drawing:
+    """Nodes in order, and the numbers of those inputs that are stored in the file.
+
+    stored: number of a node -> its numbers, for inputs that the file holds.
+
+    >>> drawing = Drawing(0)
+    >>> x = drawing.input("x", (2, 3), 1)
+    >>> total = drawing.reduce("reduce_sum", x, (1,), keep=True)
+    >>> y = drawing.element("subtract", x, total)
+    >>> [each.op for each in drawing.nodes([y])[0]]
+    ['input', 'reduce_sum', 'broadcast', 'subtract']
+    """
+
+    def __init__(self, bytes_of_file: int) -> None:
+        self._drawn: list[Drawn] = []
+        self._same: dict[tuple[object, ...], Value] = {}
+        self._inputs: dict[int, Value] = {}
+        self._reshaped: dict[int, Value] = {}
+        self._left = _COPIES * bytes_of_file + _SPARE
+        self.stored: dict[int, Value] = {}
+        self.prefix = ""
+
+    # What comes from outside.
+
+    def input(self, name: str, shape: Shape, elem: int) -> Value:
+        """Something that is given at run time.
+
+        name: of the input.
+        shape, elem: as of `Value`.
+        """
+        return self._add(INPUT, (), shape, (), elem, name)
+
+    def drawn(self, value: Value) -> Value:
+        """The value as a node: stored numbers become an input of the graph."""
+        if not value.stored:
+            return value
+        if id(value) not in self._inputs:
+            made = self._add(INPUT, (), value.shape, (), value.elem, value.label or "constant")
+            # the value itself is kept, so that no other one can get its identity
+            self.stored[made.number] = value
+            self._inputs[id(value)] = made
+        return self._inputs[id(value)]
+
+    def call(self, op: str, operands: Sequence[Value], shape: Shape, elem: int) -> Value:
+        """A call of a library, or a matrix product.
+
+        op: its name; operands: what it reads; shape, elem: of the result.
+        """
+        read = tuple(self.drawn(each).number for each in operands)
+        return self._add(op, read, shape, (), elem)
+
+    # Operations on elements.
+
+    def element(self, op: str, *operands: Operand, elem: int | None = None) -> Value:
+        """An operation on elements, whose operands are repeated to the shape of the result as numpy does it.
+
+        op: a key of `OPERATIONS`.
+        operands: values, or numbers.
+        elem: type of the result; None: that of the first value.
+        """
+        values = [each for each in operands if isinstance(each, Value)]
+        elem = values[0].elem if elem is None else elem
+        shape = self._joined([each.shape for each in values])
+        if all(each.stored for each in values):
+            self._spend(prod(shape) * 8 * len(operands))
+            arrays = [_numeric(each.array) if isinstance(each, Value) else each for each in operands]
+            with np.errstate(all="ignore"):
+                return constant(np.asarray(OPERATIONS[op].function(*arrays)), elem, self.prefix or op)
+        read = [self._operand(each, shape) for each in operands]
+        sources = [self._reshaped.get(each) for each in read if isinstance(each, int)]
+        inner = sources[0].shape if sources and sources[0] else shape
+        same = all(each is not None and each.shape == inner for each in sources)
+        if same and [size for size in inner if size > 1] == [size for size in shape if size > 1]:
+            # a reduce that keeps its axes is a reduce and a reshape: the reshape goes behind what follows, or vanishes
+            within = [self._reshaped[each].number if isinstance(each, int) else each for each in read]
+            return self.reshaped(self._add(op, tuple(within), inner, (), elem), shape)
+        return self._add(op, tuple(read), shape, (), elem)
+
+    def _operand(self, operand: Operand, shape: Shape) -> int | float:
+        """The number of an operand's node, or the operand as a plain number."""
+        if isinstance(operand, Value):
+            if operand.stored and operand.size == 1:
+                return float(operand.array.reshape(-1)[0])
+            return self.drawn(self.stretched(operand, shape)).number
+        return float(operand)
+
+    def _joined(self, shapes: Sequence[Shape]) -> Shape:
+        try:
+            return np.broadcast_shapes(*shapes)
+        except ValueError:
+            raise InputError(f"the shapes {' and '.join(map(str, shapes))} do not fit each other") from None
+
+    # Operations that move elements.
+
+    def stretched(self, value: Value, shape: Shape) -> Value:
+        """The value repeated to a shape.
+
+        shape: to which numpy broadcasts its own.
+        """
+        if self._joined([value.shape, shape]) != shape:
+            raise InputError(f"the shape {value.shape} cannot be repeated to {shape}")
+        if value.size == prod(shape):
+            return self.reshaped(value, shape)
+        first = len(shape) - len(value.shape)
+        kept = [axis for axis, size in enumerate(value.shape) if size == shape[first + axis]]
+        narrow = self.drawn(self.reshaped(value, tuple(value.shape[axis] for axis in kept)))
+        return self._moved("broadcast", narrow, shape, tuple(first + axis for axis in kept))
+
+    def expanded(self, value: Value, shape: Shape) -> Value:
+        """As `stretched`, but stored numbers stay stored."""
+        if not value.stored:
+            return self.stretched(value, shape)
+        self._spend(prod(shape) * value.array.itemsize)
+        return constant(np.broadcast_to(value.array, shape), value.elem, value.label)
+
+    def reshaped(self, value: Value, shape: Shape) -> Value:
+        """The value with other sizes and as many elements."""
+        if value.shape == shape:
+            return value
+        if prod(shape) != value.size or any(size < 0 for size in shape):
+            raise InputError(f"the shape {value.shape} cannot become {shape}")
+        if value.stored:
+            return self._kept(value, shape, lambda array: array.reshape(shape), ("reshape", shape))
+        source = self._reshaped.get(value.number, value)
+        if source.shape == shape:
+            return source
+        made = self._moved("reshape", source, shape, ())
+        self._reshaped[made.number] = source
+        return made
+
+    def transposed(self, value: Value, perm: Shape) -> Value:
+        """The value with its axes in another order; perm: for each axis of the result its axis in the value."""
+        if sorted(perm) != list(range(len(value.shape))):
+            raise InputError(f"the axes {list(perm)} are not those of the shape {value.shape}")
+        shape = tuple(value.shape[axis] for axis in perm)
+        if list(perm) == sorted(perm):
+            return value
+        if value.stored:
+            return self._kept(value, shape, lambda array: array.transpose(perm), ("transpose", perm))
+        moving = [axis for axis in perm if value.shape[axis] > 1]
+        if moving == sorted(moving):
+            return self.reshaped(value, shape)
+        return self._moved("transpose", value, shape, perm)
+
+    def sliced(self, value: Value, start: Shape, shape: Shape) -> Value:
+        """A part of the value; start: its first place in each axis."""
+        if shape == value.shape:
+            return value
+        if 0 in shape:
+            return constant(np.zeros(shape, np.float32), value.elem)
+        if value.stored:
+            places = tuple(slice(at, at + size) for at, size in zip(start, shape, strict=True))
+            return self._kept(value, shape, lambda array: array[places], ("slice", start, shape))
+        return self._moved("slice", value, shape, start)
+
+    def _kept(self, value: Value, shape: Shape, change: Callable[[Array], Array], key: tuple[object, ...]) -> Value:
+        """Stored numbers in another arrangement, the same value for the same arrangement."""
+        whole = (id(value), *key)
+        if whole not in self._same:
+
+            def load() -> Array:
+                # only what is needed is made: most weights are never looked at
+                self._spend(value.size)
+                return change(value.array)
+
+            made = Value(shape, value.elem, -1, load, value.label)
+            self._same[whole] = made
+            self._same["kept", id(made)] = value
+        return self._same[whole]
+
+    def _moved(self, op: str, value: Value, shape: Shape, axes: Shape) -> Value:
+        """A node that moves elements; the same one for the same movement."""
+        key = (op, value.number, shape, axes)
+        if key not in self._same:
+            self._same[key] = self._add(op, (value.number,), shape, axes, value.elem)
+        return self._same[key]
+
+    # Operations that reduce axes.
+
+    def reduce(self, op: str, value: Value, axes: Sequence[int], *, keep: bool) -> Value:
+        """A reduce.
+
+        op: a key of `REDUCES`.
+        axes: that vanish, from 0.
+        keep: whether they stay with size 1.
+        """
+        gone = tuple(sorted(set(axes)))
+        kept = tuple(1 if axis in gone else size for axis, size in enumerate(value.shape) if keep or axis not in gone)
+        if value.stored:
+            self._spend(value.size * 8)
+            array = REDUCES[op].reduce(_numeric(value.array), axis=gone, keepdims=keep)
+            return constant(np.asarray(array), value.elem, self.prefix or op)
+        if all(value.shape[axis] == 1 for axis in gone):
+            return self.reshaped(value, kept)
+        shape = tuple(size for axis, size in enumerate(value.shape) if axis not in gone)
+        return self.reshaped(self._add(op, (value.number,), shape, gone, value.elem), kept)
+
+    # The graph.
+
+    def _add(
+        self, op: str, operands: tuple[int | float, ...], shape: Shape, axes: Shape, elem: int, name: str = ""
+    ) -> Value:
+        if len(self._drawn) >= _MOST_NODES:
+            raise InputError(f"comes to more than {_MOST_NODES} operations")
+        if prod(shape) > MAX_ELEMENTS or 0 in shape:
+            raise UnreadableError(f"has a shape of {prod(shape)} elements, expected 1 to {MAX_ELEMENTS}")
+        self._drawn.append(Drawn(op, operands, shape, axes, name or (f"{self.prefix}.{op}" if self.prefix else op)))
+        return Value(shape, elem, len(self._drawn) - 1)
+
+    def __len__(self) -> int:
+        return len(self._drawn)
+
+    def rename(self, value: Value, name: str) -> None:
+        """Give a drawn node the name of a value of the network; what is only reshaped is named by its source."""
+        source = self._reshaped.get(value.number)
+        inner = self._drawn[source.number] if source else None
+        if inner is not None and inner.name == f"{self.prefix}.{inner.op}":
+            inner.name, name = name, f"{name}.reshape"
+        self._drawn[value.number].name = name
+
+    def nodes(self, outputs: Sequence[Value]) -> tuple[list[Node], list[str], Mapping[str, Value]]:
+        """The nodes that lead to outputs, the names of the outputs, and the stored inputs by name."""
+        names = named(self._drawn, [each.number for each in outputs])
+        stored = {names[number]: value for number, value in self.stored.items() if number in names}
+        return finished(self._drawn, names), [names[each.number] for each in outputs], stored
+
+    def _spend(self, size: int) -> None:
+        self._left -= size
+        if self._left < 0:
+            raise InputError("computes more stored numbers than any network does")
+
+    def truth(self, value: Value) -> Value:
+        """Whether each number is not 0."""
+        if value.elem == BOOL:
+            return value
+        return self.element("greater", self.element("abs", value), 0.0, elem=BOOL)
+
+
+#: How an operator is drawn: from the arguments of a node to its results.
+Rule = Callable[[Drawing, Arguments], list[Value]]
+
+
+def _numeric(array: Array) -> Array:
+    """Numbers that can be computed with: true and false count as 1 and 0, and no whole number overflows."""
+    return array.astype(np.int64) if array.dtype.kind in "bui" else array

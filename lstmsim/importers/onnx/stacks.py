@@ -1,0 +1,247 @@
+"""Which recurrent nodes of an ONNX network feed each other directly: such nodes are the layers of one stack."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from lstmsim.importers.onnx.axes import View
+from lstmsim.importers.onnx.axis_rules import RULES
+from lstmsim.importers.onnx.graph import DEFAULT_DOMAINS, Scope, attributes, label, node_input, resolve
+from lstmsim.importers.onnx.layouts import LAYER_ROLES, Layouts
+from lstmsim.importers.onnx.nodes import is_recurrent
+from lstmsim.importers.onnx.values import integer
+from lstmsim.model.model import Layer
+
+__all__ = ["PASSING", "Key", "Stack", "find_stacks"]
+
+#: A recurrent node: its scope and its index there.
+Key = tuple[Scope, int]
+
+#: Operations that hand values on unchanged, rearranged or in part.
+PASSING = frozenset(
+    (
+        *("Transpose", "Squeeze", "Unsqueeze", "Reshape", "Flatten", "Identity", "Cast", "Dropout"),
+        *("Concat", "Slice", "Gather", "Split", "QuantizeLinear", "DequantizeLinear"),
+    )
+)
+_LAST_STATE = "the last state of"
+#: What an operation that is not followed does, by its name; all other operations compute.
+_WHY = (
+    dict.fromkeys(("Slice", "Gather", "Split"), "which takes a part or another order")
+    | dict.fromkeys(("Reshape", "Flatten", "Squeeze", "Unsqueeze"), "which folds or splits axes")
+    | dict.fromkeys(("QuantizeLinear", "DequantizeLinear", "Cast"), "which rounds")
+    | {"Concat": "which puts several values together", "Dropout": "which drops numbers at random"}
+)
+#: Exporters put a handful of operations between two layers.
+_MAX_VISITED = 2000
+#: Most values that are visited for a note: it names only layers nearby.
+_MAX_UPSTREAM = 300
+_MAX_INPUTS = 64
+_MAX_HOPS = 100
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Recurrent nodes of which each reads the node before it.
+
+    keys: the nodes, the lowest first.
+    notes: what to know about the links.
+    states_from, states_whole: as in `lstmsim.model.model.Model`.
+    """
+
+    keys: tuple[Key, ...]
+    notes: tuple[str, ...] = ()
+    states_from: str = ""
+    states_whole: bool = True
+
+
+@dataclass
+class _Origin:
+    """Where a node's frames come from: recurrent nodes, other things, and the operations on the way."""
+
+    below: list[Key] = field(default_factory=list)
+    others: list[str] = field(default_factory=list)
+    passed: list[str] = field(default_factory=list)
+
+
+def find_stacks(layers: Mapping[Key, Layer], layouts: Layouts) -> list[Stack]:
+    """Join all recurrent nodes into stacks, in the order of their lowest nodes.
+
+    Two nodes are joined only if nothing between them changes a number, a step or an order. A node above several nodes
+    that exclude each other, or below several nodes in branches of one `If`, is part of each stack.
+
+    layers: the recurrent nodes as layers.
+    layouts: the axes of the network.
+    """
+    notes: dict[Key, list[str]] = defaultdict(list)
+    below = {key: link for key in layers if (link := _link(key, layouts, notes[key])) is not None}
+    above = _above(below, notes)
+    stacks = []
+    for key in layers:
+        if key not in below:
+            stacks += [Stack(keys, tuple(text for each in keys for text in notes[each])) for keys in _paths(key, above)]
+    return stacks
+
+
+def _above(below: dict[Key, Key], notes: dict[Key, list[str]]) -> dict[Key, list[Key]]:
+    """The links upwards; a node with several readers at the same time belongs to no stack above it."""
+    readers: dict[Key, list[Key]] = defaultdict(list)
+    for upper, lower in below.items():
+        readers[lower].append(upper)
+    for lower, uppers in readers.items():
+        if not _exclusive(uppers):
+            for upper in uppers:
+                del below[upper]
+                notes[upper].append(f"reads {label(*lower)}, which other layers read too: a model of its own")
+            readers[lower] = []
+    return readers
+
+
+def _exclusive(keys: list[Key]) -> bool:
+    """Whether at most one of the nodes runs: every two nodes are in different branches of one `If`.
+
+    Nodes are grouped by the first `If` around them: the time is linear in their number, as a comparison of all pairs
+    would not be.
+    """
+    if len(keys) < 2:
+        return True
+    groups = [(keys, 0)]
+    while groups:
+        members, depth = groups.pop()
+        heads = Counter(key[0].branches[depth][0] if len(key[0].branches) > depth else None for key in members)
+        if None in heads or len(heads) != 1:
+            return False
+        parts: dict[str, list[Key]] = defaultdict(list)
+        for key in members:
+            parts[key[0].branches[depth][1]].append(key)
+        groups += [(part, depth + 1) for part in parts.values() if len(part) > 1]
+    return True
+
+
+def _paths(start: Key, above: dict[Key, list[Key]]) -> list[tuple[Key, ...]]:
+    paths: list[tuple[Key, ...]] = []
+    waiting: list[tuple[Key, ...]] = [(start,)]
+    while waiting:
+        path = waiting.pop()
+        uppers = above.get(path[-1], [])
+        if not uppers:
+            paths.append(path)
+        waiting.extend((*path, upper) for upper in reversed(uppers))
+    return paths
+
+
+def _link(key: Key, layouts: Layouts, notes: list[str]) -> Key | None:
+    """The node whose output sequence a node reads unchanged: every step, all units, in order."""
+    scope, index = key
+    name = node_input(scope.nodes[index], 0)
+    view = layouts.of(scope, name)
+    lower = _read_whole(key, view, layouts)
+    if lower is not None and lower[0].loops == scope.loops:
+        return lower
+    origin = _origin(scope, name)
+    changed = _changed_by(scope, name, layouts)
+    text = _said(changed) if changed else "operations that put its axes in another order"
+    if not origin.below:
+        states = [text for text in origin.others if text.startswith(_LAST_STATE)]
+        computed = [] if states else [label(*each) for each in _upstream(scope, name)]
+        sources = states[:1] or [f"{each} through {text}" for each in computed[:1]]
+        if not sources and changed:
+            notes.append(f"{label(*key)} reads what {label(*changed)} gives: a run takes that as its frames")
+    elif origin.others or len(origin.below) > 1:
+        through = f" through {', '.join(origin.passed)}" if origin.passed else ""
+        both = [*(label(*each) for each in origin.below[:3]), *origin.others[:1]]
+        sources = [f"{' and '.join(both)}{through}"]
+    else:
+        sources = [f"{label(*origin.below[0])} {'from outside its loop' if lower is not None else f'through {text}'}"]
+    notes += [f"{label(*key)} reads {each}: a model of its own, not a stack" for each in sources]
+    return None
+
+
+def _read_whole(key: Key, view: View | None, layouts: Layouts) -> Key | None:
+    """The node whose whole output sequence has these axes, if the node `key` reads them in the right order."""
+    part = next((part for axis in view or () for part in axis), None)
+    if view is None or part is None:
+        return None
+    lower = (part.scope, part.scope.producers.get(part.name, (-1, 0))[0])
+    if part.role not in LAYER_ROLES or lower == key:
+        return None
+    scope, index = key
+    batch_first = bool(integer(attributes(scope, scope.nodes[index]), "layout", 0))
+    wanted = layouts.sequence(*lower, batch_first)
+    batch = 0 if batch_first else 1
+    # If the batch was squeezed away, there is one sequence.
+    single = tuple(() if at == batch else axis for at, axis in enumerate(wanted))
+    return lower if view in (wanted, single) else None
+
+
+def _changed_by(scope: Scope, name: str, layouts: Layouts) -> Key | None:
+    """The last operation before a node's frames that does more than rearrange; None if there is none."""
+    value = resolve(scope, name)
+    for _ in range(_MAX_HOPS):
+        if value is None or value.node is None or is_recurrent(value.node):
+            return None
+        bodies = value.scope.children.get(value.index)
+        below = None if bodies else layouts.of(value.scope, node_input(value.node, 0))
+        own = layouts.of(value.scope, value.name)
+        fresh = own is None or any((part.scope, part.name) == (value.scope, value.name) for x in own for part in x)
+        known = value.node.op_type in RULES and value.node.domain in DEFAULT_DOMAINS and not bodies
+        if not known or (fresh and below is not None):
+            return value.scope, value.index
+        value = resolve(value.scope, node_input(value.node, 0))
+    return None
+
+
+def _said(key: Key) -> str:
+    """An operation and what it does, in words."""
+    bodies, kind = key[0].children.get(key[1]), str(key[0].nodes[key[1]].op_type)
+    return f"{label(*key)}, {'whose parts differ' if bodies else _WHY.get(kind, 'which computes')}"
+
+
+def _upstream(scope: Scope, name: str) -> list[Key]:
+    """The nearest recurrent nodes that a value depends on, through any operations."""
+    keys, seen, waiting = list[Key](), set[tuple[Scope, str]](), [(scope, name)]
+    while waiting and len(seen) < _MAX_UPSTREAM:
+        value = resolve(*waiting.pop())
+        if value is None or value.node is None or (value.scope, value.name) in seen:
+            continue
+        seen.add((value.scope, value.name))
+        if is_recurrent(value.node):
+            keys.append((value.scope, value.index))
+        else:
+            waiting += reversed([(value.scope, str(each)) for each in value.node.input[:_MAX_INPUTS]])
+    return keys
+
+
+def _origin(scope: Scope, name: str) -> _Origin:
+    """The recurrent nodes and other origins of a value, followed back through operations that pass it on."""
+    origin, seen, waiting, visited = _Origin(), set(), [(scope, name)], 0
+    while waiting:
+        visited += 1
+        if visited + len(waiting) > _MAX_VISITED:
+            origin.others.append("too many values to follow")
+            break
+        value = resolve(*waiting.pop())
+        if value is None or (value.scope, value.name) in seen:
+            continue
+        seen.add((value.scope, value.name))
+        node, bodies = value.node, value.scope.children.get(value.index, [])
+        if node is None:
+            if value.tensor is None:
+                origin.others.append(f"input {value.name!r}")
+        elif is_recurrent(node):
+            if value.place == 0:
+                origin.below.append((value.scope, value.index))
+            else:
+                origin.others.append(f"{_LAST_STATE} {label(value.scope, value.index)}")
+        elif bodies and (node.op_type == "If" or bodies[0].caller is not None):
+            waiting += [(body, body.outputs[value.place]) for body in bodies if value.place < len(body.outputs)]
+        elif node.op_type in PASSING and node.domain in DEFAULT_DOMAINS:
+            if node.op_type not in origin.passed:
+                origin.passed.append(str(node.op_type))
+            names = node.input[: _MAX_VISITED if node.op_type == "Concat" else 1]
+            waiting += [(value.scope, str(each)) for each in names]
+        elif node.op_type not in ("Constant", "ConstantOfShape"):
+            origin.others.append(label(value.scope, value.index))
+    return origin

@@ -1,0 +1,178 @@
+"""The weights of ONNX's recurrent nodes in the terms of their cells.
+
+Order of the gates and of the biases as on the ONNX operator pages: LSTM i o f c, GRU z r h, peepholes i o f.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from functools import partial
+
+import numpy as np
+
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.importers.onnx.constants import Constants
+from lstmsim.importers.onnx.graph import Scope, attributes, label, node_input
+from lstmsim.importers.onnx.heads import Head
+from lstmsim.importers.onnx.states import STATES, Begin, sources
+from lstmsim.importers.onnx.values import integer
+from lstmsim.importers.weights.gates import Stacked, unstacked
+from lstmsim.importers.weights.tensors import Stored, floats
+from lstmsim.model.model import Layer
+from lstmsim.model.numerics.weights import LARGEST, Floats, PassWeights
+
+__all__ = ["NodeWeights", "constant_states", "fingerprint", "head_weights", "node_weights"]
+
+_ORDERS = {"LSTM": "iofg", "GRU": "zrn", "RNN": "a"}
+_PEEPHOLES = ("pi", "po", "pf")
+_ADVICE = "export it with a stored state and a batch of 1, or read shapes only (--no-weights)"
+_PLACES = {"W": 1, "R": 2, "B": 3, "P": 7}
+
+#: One pass for each direction, or the sentence that says why there are no constant weights.
+NodeWeights = tuple[PassWeights, ...] | str
+
+
+def node_weights(constants: Constants, scope: Scope, index: int, layer: Layer) -> NodeWeights:
+    """Read the weights of a recurrent node, or say why they are no constants.
+
+    constants: the constants of the network.
+    scope, index: the node.
+    layer: the same as a layer.
+
+    `InputError` if weights are damaged, not finite, or in a data file that is missing.
+    """
+    node, arrays = scope.nodes[index], dict[str, Floats]()
+    for name, place in _PLACES.items():
+        if node_input(node, place):
+            array = constants.of(scope, node_input(node, place))
+            if isinstance(array, str):
+                return f"{name} of {label(scope, index)} comes from {array}: shapes only"
+            arrays[name] = array
+    order = _ORDERS[str(node.op_type)]
+    rows = len(order) * layer.hidden
+    expected = {
+        "W": (layer.directions, rows, layer.input),
+        "R": (layer.directions, rows, layer.hidden),
+        "B": (layer.directions, 2 * rows),
+        "P": (layer.directions, 3 * layer.hidden),
+    }
+    arrays = _checked(arrays, expected, label(scope, index))
+    gates = [name for name in order if name in {gate.name for gate in layer.cell.gates}]
+    return tuple(unstacked(layer.cell, gates, _stacked(arrays, layer, side, order)) for side in range(layer.directions))
+
+
+def head_weights(constants: Constants, head: Head) -> NodeWeights:
+    """Read the weights of a product behind a stack, or say why they are no constants.
+
+    `InputError` if weights are damaged or not finite.
+    """
+    scope, index = head.product
+    names = {"matrix": (scope, node_input(scope.nodes[index], 1))} | ({"bias": head.bias} if head.bias else {})
+    units, width = head.layer.hidden, head.layer.input
+    arrays = dict[str, Floats]()
+    for name, value in names.items():
+        array = constants.of(*value)
+        if isinstance(array, str):
+            return f"the {name} of {label(scope, index)} comes from {array}: shapes only"
+        arrays[name] = array if name == "matrix" and head.turned else array.T
+    expected = {"matrix": (units, width), "bias": arrays["bias"].shape if "bias" in arrays else ()}
+    arrays = _checked(arrays, expected, label(scope, index))
+    biases = {"y": np.full(units, arrays["bias"].reshape(-1))} if "bias" in arrays else {}
+    if head.subtracted:
+        biases = {name: -array for name, array in biases.items()}
+    return (PassWeights({("y", "x"): arrays["matrix"]}, biases),)
+
+
+def _checked(arrays: dict[str, Floats], expected: Mapping[str, tuple[int, ...]], at: str) -> dict[str, Floats]:
+    stored = {name: Stored("F32", array.shape, partial(np.asarray, array)) for name, array in arrays.items()}
+    try:
+        return floats(stored, expected)
+    except InputError as error:
+        raise InputError([Mistake(at, f"{each.place} {each.sentence}") for each in error.mistakes]) from None
+
+
+def _stacked(arrays: dict[str, Floats], layer: Layer, side: int, order: str) -> Stacked:
+    """The parts of one direction, without rows of gates that the cell lacks: f, if it is coupled to i."""
+    names = {gate.name for gate in layer.cell.gates}
+    rows = np.repeat([name in names for name in order], layer.hidden)
+    peepholes = {
+        name: part
+        for name, part in zip(_PEEPHOLES, np.split(arrays["P"][side], 3) if "P" in arrays else (), strict=False)
+        if name in layer.cell.parameters
+    }
+    own, recurrent = (part[rows] for part in np.split(arrays["B"][side], 2)) if "B" in arrays else (None, None)
+    return Stacked(arrays["W"][side][rows], arrays["R"][side][rows], own, recurrent, parameters=peepholes)
+
+
+def constant_states(
+    constants: Constants, scope: Scope, index: int, layer: Layer, begin: Begin
+) -> Mapping[int, Mapping[str, Floats]]:
+    """Read the first states that the file holds: direction to name to [units]; a state that is all 0 is left out.
+
+    constants: the constants of the network.
+    scope, index: the node.
+    layer: the same as a layer.
+    begin: which of its states are constants.
+
+    `InputError` if a state differs within a batch or cannot be read.
+    """
+    node = scope.nodes[index]
+    states: dict[int, dict[str, Floats]] = {}
+    for name in begin.constants:
+        array = _read(constants, scope, node_input(node, STATES[name]))
+        if isinstance(array, str):
+            text = f"initial_{name} is made of constants in a way that cannot be read ({array}): {_ADVICE}"
+            raise InputError(Mistake(label(scope, index), text))
+        if integer(attributes(scope, node), "layout", 0) and array.ndim == 3:
+            array = array.transpose(1, 0, 2)
+        for side, values in enumerate(_rows(array, name, label(scope, index), layer)):
+            if values.any():
+                states.setdefault(side, {})[name] = values
+    return states
+
+
+def _read(constants: Constants, scope: Scope, name: str) -> Floats | str:
+    """The array at batch 1; 0 for an array that is put together from zeros in any way."""
+    array = constants.of(scope, name)
+    if isinstance(array, str):
+        leaves = [constants.of(*each) for each in sources(scope, name).constants]
+        if all(not isinstance(each, str) and not each.any() for each in leaves):
+            return np.zeros(())
+    return array
+
+
+def _rows(array: Floats, name: str, place: str, layer: Layer) -> Floats:
+    """One row of states for each direction."""
+    wanted = (layer.directions, 1, layer.hidden)
+    if not array.ndim:
+        return np.zeros((layer.directions, layer.hidden))
+    if array.ndim != 3 or array.shape[::2] != wanted[::2] or not array.shape[1]:
+        text = f"initial_{name} is {list(array.shape)} at a batch of 1, expected {list(wanted)}"
+        raise InputError(Mistake(place, text))
+    if not np.all(np.isfinite(array)) or np.abs(array).max(initial=0) > LARGEST:
+        raise InputError(Mistake(place, f"initial_{name} holds numbers above {LARGEST:g} or none at all"))
+    if not (array == array[:, :1]).all():
+        text = (
+            f"initial_{name} differs between the {array.shape[1]} sequences of its batch, where a run is of one "
+            f"sequence: {_ADVICE}"
+        )
+        raise InputError(Mistake(place, text))
+    return array[:, 0]
+
+
+def fingerprint(passes: NodeWeights, states: Mapping[int, Mapping[str, Floats]]) -> str:
+    """Make a text that is equal for equal weights and equal first states; empty without weights.
+
+    >>> fingerprint("W comes from input 'w'", {})
+    ''
+    """
+    if isinstance(passes, str):
+        return ""
+    digest = hashlib.sha256()
+    groups = [group for each in passes for group in (each.matrices, each.biases, each.parameters)]
+    for group in (*groups, {(side, *each): states[side][each] for side in states for each in states[side]}):
+        for key, array in group.items():
+            digest.update(f"{key}{array.dtype}{array.shape}".encode())
+            digest.update(array.tobytes())
+    return digest.hexdigest()

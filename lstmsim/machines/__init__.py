@@ -1,0 +1,76 @@
+"""Machines. Each has a frozen description and one pure function that lowers jobs to a Program.
+
+To add a target, write a folder whose `target.py` fills in `lstmsim.machines.target.Target`, and a line in
+`registry.KINDS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.machines.registry import target_of
+from lstmsim.machines.sizes import MAX_REMEMBERED, MAX_STEP_OPERATIONS, remembered_fault
+from lstmsim.model.scenario import Chip, Job
+from lstmsim.program.program import Program
+from lstmsim.program.tabled import TabledProgram
+
+__all__ = ["lower", "refusals"]
+
+#: No job of so few steps has more operations than an engine remembers.
+_SHORT = MAX_REMEMBERED // MAX_STEP_OPERATIONS
+
+
+def lower(chip: Chip, jobs: Sequence[Job], *, templates: bool = False) -> Program:
+    """Lower jobs to a Program. Its cores and tasks are in the order of the chip's cores and of the jobs.
+
+    chip: description of the chip.
+    jobs: the jobs.
+    templates: whether the jobs stand for jobs that come later; then each job has to be small enough, but not all
+        jobs together.
+    `InputError` if the chip cannot run a job, or if the program is too large.
+
+    >>> from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
+    >>> len(lower(ColumnNpu("c", 260, (ColumnCore(npe=64, ep=4, vp=16),)), []).cores)
+    1
+    """
+    program = target_of(chip.kind).lower(chip, jobs, templates=templates)
+    _check_remembered(program, jobs)
+    return program
+
+
+def _check_remembered(program: Program, jobs: Sequence[Job]) -> None:
+    """`InputError` for a job whose later phases look back at more operations than an engine remembers."""
+    if isinstance(program, TabledProgram) or max((job.steps for job in jobs), default=0) <= _SHORT:
+        return
+    seen: set[int] = set()
+    for job, task in zip(jobs, program.tasks, strict=True):
+        for phases in (*(each for _, each in task.variants), *(each.phases for each in task.wide)):
+            fault = "" if id(phases) in seen else remembered_fault(phases)
+            seen.add(id(phases))
+            if fault:
+                raise InputError(Mistake(f"job {job.name}: steps", fault))
+
+
+def refusals(chip: Chip, jobs: Sequence[Job]) -> tuple[Mistake, ...]:
+    """List why the chip cannot run some of the jobs: one reason for each distinct job. No job is lowered.
+
+    >>> from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
+    >>> from lstmsim.model.cells import cell
+    >>> from lstmsim.model.model import Layer, Model
+    >>> job = Job("a", Model("m", (Layer(cell("lstm"), 8, 8),)), steps=1, cores=(3,))
+    >>> print(*refusals(ColumnNpu("c", 260, (ColumnCore(npe=64, ep=4, vp=16),)), [job]))
+    job a: core: there is no core 3; the chip has 1 (0 to 0)
+    """
+    check = target_of(chip.kind).check
+    distinct: dict[Hashable, Job] = {}
+    for job in jobs:
+        # by identity: comparing models takes long
+        distinct.setdefault((id(job.model), job.cores, job.batch, job.split, job.threads), job)
+    mistakes: list[Mistake] = []
+    for job in distinct.values():
+        try:
+            check(chip, job)
+        except InputError as error:
+            mistakes += error.mistakes
+    return tuple(mistakes)

@@ -1,0 +1,94 @@
+"""Words and figures of machines whose cores have an array: `npe` multipliers, used as `vp` rows of `ep`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import TypeVar
+
+from lstmsim.model.figures import CoreFigures, MainUnit, Words
+
+__all__ = ["ARRAY", "ARRAY_WORDS", "array_figures"]
+
+#: What people call the array of a core and its multipliers (processing elements).
+ARRAY = MainUnit("array", "PE arrays", "PE")
+
+#: Name of cycles or losses, way off the array, or word of outputs -> words.
+ARRAY_WORDS = {
+    "padding": Words(
+        "the tile reaches beyond the edge of the matrix",
+        "an ep and vp that divide the layers better would help",
+        "multipliers work on rows or columns beyond the edge of the matrix, or on empty places of a batch",
+    ),
+    "unmapped": Words(
+        "multipliers beyond ep * vp",
+        "an ep * vp nearer to npe would help",
+        "multipliers beyond ep x vp, which no tile uses",
+    ),
+    "utilization": Words(
+        glossary="useful multiply-accumulates / (npe x makespan): the share of what the multipliers could have done"
+    ),
+    "busy": Words(
+        "the array issues a tile or a row group", glossary="the unit issues; without a unit's name: the array does"
+    ),
+    "backpressure": Words(
+        "threads wait for an accumulator bank",
+        "more room for sums that are under way would help",
+        "nothing can issue, because no accumulator bank is free: the tail has not emptied one yet",
+        held_by="a free bank (backpressure)",
+        next_wait="free bank",
+        share="no accumulator bank is free",
+        spent="waiting for a free bank (backpressure)",
+    ),
+    "switch": Words(
+        glossary="the array changes from one thread to another, and nothing can issue",
+        share="it could issue, the array changes threads",
+    ),
+    "work": Words(share="the array issues its tiles", spent="at work in the array"),
+    "other threads": Words(share="it could issue, the array serves others", spent="behind other threads' tiles"),
+    "job to job": Words(way="from the last tile of a job to the first of the job that starts after it"),
+    "layer to layer": Words(way="from the last tile of a layer to the first tile of the layer above"),
+    "step to step": Words(way="from the last tile of a step to the first tile of the next step that needs its h"),
+    "PE-cycles": Words(glossary="processing elements (multipliers) x cycles", behind="latency"),
+    "npe": Words(glossary="number of processing elements: the multipliers of a core", behind="PE-cycles"),
+    "ep": Words(
+        glossary="element parallelism: columns of the matrix (elements of x or h) that a tile takes in a cycle",
+        behind="npe",
+    ),
+    "vp": Words(glossary="vector parallelism: rows of the matrix that a tile takes in a cycle", behind="ep"),
+    "thread": Words(
+        glossary="a context of a core: holds one job's vectors, states and accumulators; threads take turns on the "
+        "array"
+    ),
+    "tile": Words(glossary="vp rows by ep columns of a matrix, multiplied in one cycle", behind="turn"),
+    "array": Words(glossary="the multipliers and adder trees; takes one tile a cycle", behind="tile"),
+    "MVM": Words(
+        glossary="matrix-vector multiplication; its pipeline: reading, multiplying, adder tree, accumulator, "
+        "conversion",
+        behind="array",
+    ),
+}
+
+
+C = TypeVar("C", bound=Hashable)
+
+
+def array_figures(
+    cores: Sequence[C],
+    array: Callable[[C], Mapping[str, int]],
+    settings: Callable[[C], Mapping[str, int | str]],
+    stalls: tuple[str, ...],
+    words: Mapping[str, Words],
+) -> tuple[CoreFigures, ...]:
+    """Give cores with an array as the accounts see them; equal cores are one object.
+
+    array: gives `npe`, `ep` and `vp` of a core.
+    settings: gives what a report shows of a core beside its array.
+    stalls: names of cycles that other machines do not have.
+    words: of the machine.
+    """
+    figures = {}
+    for each in dict.fromkeys(cores):
+        columns = array(each)
+        issuing = columns["ep"] * columns["vp"]
+        figures[each] = CoreFigures(columns["npe"], issuing, columns, settings(each), stalls, words, ARRAY)
+    return tuple(figures[each] for each in cores)

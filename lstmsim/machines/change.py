@@ -1,0 +1,69 @@
+"""A change to a chip or to its jobs that is worth a try, and helpers to make changes."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from lstmsim.base.errors import InputError
+from lstmsim.model.scenario import Chip, Job
+
+__all__ = ["Change", "detail_of", "halved", "one_more_core"]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A changed chip, or changed jobs.
+
+    name: the change in words.
+    detail: what was before, and what is after.
+    chip: the chip with the change; None if it cannot be built.
+    jobs: the jobs with the change.
+    refused: why the chip cannot be built; else empty.
+    """
+
+    name: str
+    detail: str
+    chip: Chip | None
+    jobs: tuple[Job, ...]
+    refused: str = ""
+
+
+def halved(latency: object) -> dict[str, int]:
+    """All latencies halved and rounded up, so that no latency becomes 0 that was not 0.
+
+    latency: a description whose fields are cycles.
+    """
+    values = vars(latency)
+    return {key: -(-value // 2) for key, value in values.items()}
+
+
+def one_more_core(chip: Any, jobs: Sequence[Job]) -> list[Change]:
+    """The change to a chip with its last core once more; none for a single job, which runs on one core or is split.
+
+    chip: a description with a tuple of `cores`.
+    """
+    if len(jobs) < 2:
+        return []
+    count = len(chip.cores)
+    name, detail = "one more core", f"cores {count} -> {count + 1}"
+    try:
+        return [Change(name, detail, replace(chip, cores=(*chip.cores, chip.cores[-1])), tuple(jobs))]
+    except InputError as error:
+        return [Change(name, detail, None, tuple(jobs), error.mistakes[0].sentence)]
+
+
+def detail_of(pairs: Sequence[tuple[object, Mapping[str, object]]], untold: Collection[str] = ()) -> str:
+    """The details of a change in words: `threads 2 -> 3`. For unlike cores only the common details are told.
+
+    pairs: each core, and its fields that change.
+    untold: fields that the name of the change tells already.
+    """
+    texts: list[str] = []
+    for key in pairs[0][1] if pairs else ():
+        if key in untold:
+            continue
+        told = {f"{key} {getattr(core, key)} -> {new[key]}" for core, new in pairs if getattr(core, key) != new[key]}
+        texts += told if len(told) == 1 else [f"{key} of each core"] if told else []
+    return ", ".join(texts)

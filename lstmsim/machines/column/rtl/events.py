@@ -1,0 +1,331 @@
+"""What the log of a generated NPU must say, read off the trace of its simulation; and events in words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from operator import itemgetter
+from typing import NamedTuple
+
+from lstmsim.machines.column.rtl.picking import sums_of
+from lstmsim.machines.column.rtl.plan import CorePlan, Design
+from lstmsim.machines.column.rtl.rows import StageRow
+from lstmsim.machines.column.tail import depths
+from lstmsim.machines.column.tiles import ARRAY
+from lstmsim.machines.rtl import EVENT_KINDS, Event, EventKind
+from lstmsim.model.cell import Cell
+from lstmsim.model.numerics.golden import NetworkRun
+from lstmsim.model.numerics.recorded import Values
+from lstmsim.model.precision import Precision
+from lstmsim.model.segments import segments
+from lstmsim.program.program import Operation, Program
+from lstmsim.program.trace import Trace
+
+__all__ = ["Issued", "events_of", "issued_rows", "words_of"]
+
+#: States of a kind of cell are ordered behind those of the kinds before it; a cell has fewer.
+_KIND_SHIFT = 10
+
+
+class _Told(NamedTuple):
+    """An event and what its place in the log follows from: cycle, kind, then what orders events of one kind."""
+
+    order: tuple[int, ...]
+    event: Event
+
+
+class Issued(NamedTuple):
+    """A row of the trace's issues.
+
+    start, cycles, issues: when the first of its issues began, how long each takes, how many they are.
+    core: where.
+    unit: of the core.
+    context: the thread.
+    job: number of the job.
+    step: number of the step, in the order of computing.
+    operation: the operation.
+    before: how many issues of the same operation came before.
+    """
+
+    start: int
+    cycles: int
+    issues: int
+    core: int
+    unit: int
+    context: int
+    job: int
+    step: int
+    operation: Operation
+    before: int
+
+
+def events_of(
+    design: Design,
+    program: Program,
+    trace: Trace,
+    names: Sequence[Sequence[str]],
+    runs: Mapping[int, NetworkRun] | None,
+    values: Mapping[int, Values] | None = None,
+) -> tuple[Event, ...]:
+    """Give the events of a simulated run in the order of the log.
+
+    design: what is built.
+    program, trace: the lowered scenario and its run.
+    names: for each core the names of its cycles, from 0 to the makespan.
+    runs: the golden runs of all jobs by place in the scenario; None: without H.
+    values: all that was computed in these runs; None: without S and V.
+    """
+    jobs = list(_of_jobs(design, trace))
+    told = [*jobs, *_of_cycles(design, names)]
+    # the log ends with the last job; a state for which no step comes may be there later
+    end = max((each.event.cycle for each in jobs), default=0)
+    for issued in issued_rows(design, program, trace):
+        if issued.unit == ARRAY:
+            told += _tiles(design, issued)
+        else:
+            told += _turns(design, issued, runs)
+            if values is not None:
+                own = values[design.jobs[issued.job].index]
+                told += (each for each in _within(design, issued, own) if each.event.cycle < end)
+    return tuple(each.event for each in sorted(told, key=itemgetter(0)))
+
+
+def _told(design: Design, kind: EventKind, cycle: int, core: int, order: int, *fields: int | str) -> _Told:
+    """An event, with its core as the last field where there are several.
+
+    order: what orders it among events of its kind on its core.
+    """
+    where = (core,) if len(design.cores) > 1 else ()
+    # jobs are admitted in posting order, whatever their cores
+    first, second = (order, core) if kind == "A" else (core, order)
+    return _Told((cycle, EVENT_KINDS.index(kind), first, second), Event(kind, cycle, (*fields, *where)))
+
+
+def _of_jobs(design: Design, trace: Trace) -> Iterator[_Told]:
+    """Admissions and finishes."""
+    columns = [trace.task(name).tolist() for name in ("core", "context", "admitted", "finish")]
+    for number, job in enumerate(design.jobs):
+        core, context, admitted, finish = (column[job.index] for column in columns)
+        yield _told(design, "A", admitted, core, number, context, number)
+        yield _told(design, "F", finish, core, context, number)
+
+
+def _of_cycles(design: Design, names: Sequence[Sequence[str]]) -> Iterator[_Told]:
+    """The names of all cycles."""
+    for core, own in enumerate(names):
+        for cycle, name in enumerate(own):
+            yield _told(design, "C", cycle, core, 0, name)
+
+
+def issued_rows(design: Design, program: Program, trace: Trace) -> Iterator[Issued]:
+    """Yield the rows of the trace's issues with their operations.
+
+    design: what is built.
+    program, trace: the lowered scenario and its run.
+    """
+    numbers = {job.index: number for number, job in enumerate(design.jobs)}
+    bodies = _bodies(program, trace)
+    before: dict[tuple[int, int, int, int], int] = {}
+    columns = ("start", "cycles", "count", "core", "unit", "context", "task", "phase", "iteration", "operation")
+    rows = zip(*(trace.issue(name).tolist() for name in columns), strict=True)
+    for start, cycles, count, core, unit, context, task, phase, iteration, operation in rows:
+        key = (task, phase, iteration, operation)
+        first = before.get(key, 0)
+        before[key] = first + count
+        what = bodies[task][phase][operation]
+        yield Issued(start, cycles, count, core, unit, context, numbers[task], iteration, what, first)
+
+
+def _bodies(program: Program, trace: Trace) -> list[list[Sequence[Operation]]]:
+    """For each task the operations of its phases; equal bodies are listed once."""
+    made: dict[int, Sequence[Operation]] = {}
+    bodies = []
+    for task, core in enumerate(trace.task("core").tolist()):
+        phases = program.tasks[task].phases(program.cores[core].kind)
+        for phase in phases:
+            if id(phase.body) not in made:
+                made[id(phase.body)] = tuple(phase.body.operations)
+        bodies.append([made[id(phase.body)] for phase in phases])
+    return bodies
+
+
+def _row(design: Design, issued: Issued) -> StageRow:
+    """The row of the program that an operation belongs to."""
+    program = design.cores[issued.core].programs[design.jobs[issued.job].model]
+    assert program is not None, "the job ran there"
+    layer, direction, stage = issued.operation.place[0], issued.operation.place[1], issued.operation.place[4]
+    return next(row for row in program.stages if (row.layer, row.direction, row.stage) == (layer, direction, stage))
+
+
+@lru_cache(256)
+def _groups(row: StageRow) -> tuple[tuple[int, int], ...]:
+    """For each column group of the stage's matrix (x, h, then others) what the log calls its vector, and its number."""
+    in_matrix = sorted(row.reads, key=lambda read: {1: 0, 0: 1}.get(read.code, read.code))
+    return tuple((read.code, group) for read in in_matrix for group in range(read.groups))
+
+
+def _tiles(design: Design, issued: Issued) -> Iterator[_Told]:
+    """The tiles of a run: of neighbouring column groups, or of neighbouring row blocks."""
+    row, plan = _row(design, issued), design.cores[issued.core]
+    block, group = issued.operation.place[2:4]
+    by_block = plan.core.block_order == "column"
+    for number in range(issued.issues):
+        ahead = issued.before + number
+        of_x, place = _groups(row)[group + (0 if by_block else ahead)]
+        fields = (issued.context, issued.job, row.number, issued.step, block + (ahead if by_block else 0), of_x, place)
+        yield _told(design, "I", issued.start + number, issued.core, 0, *fields)
+
+
+def _turns(design: Design, issued: Issued, runs: Mapping[int, NetworkRun] | None) -> Iterator[_Told]:
+    """The turns of a row block in the tail, and what becomes visible of h."""
+    for turn in range(issued.cycles):
+        yield _told(design, "T", issued.start + turn, issued.core, 0)
+    row = _row(design, issued)
+    segment = row.segments[issued.operation.place[5]]
+    if runs is not None and any(each.slot == 0 for each in segment.writes):
+        yield from _vectors(design, issued, row, runs[design.jobs[issued.job].index])
+
+
+def _vectors(design: Design, issued: Issued, row: StageRow, run: NetworkRun) -> Iterator[_Told]:
+    """The elements of h that a row block makes visible, turn by turn, as far behind it as the program's results are."""
+    plan, job = design.cores[issued.core], design.jobs[issued.job]
+    h = run.passes[row.layer][row.direction].h[job.steps - 1 - issued.step if row.backward else issued.step]
+    block, width = issued.operation.place[2], plan.core.tail_width
+    end = min((block + 1) * row.units, row.unit_count)
+    for turn in range(issued.cycles):
+        first = block * row.units + turn * width
+        values = h[first : min(first + width, end)].tolist()
+        word = _word(values, plan, design.precision.vector_bits)
+        cycle = issued.start + turn + issued.operation.result_cycles - (issued.cycles - 1)
+        fields = (issued.job, row.number, issued.step, first, len(values), word)
+        yield _told(design, "H", cycle, issued.core, row.kind, *fields)
+
+
+def _within(design: Design, issued: Issued, values: Values) -> Iterator[_Told]:
+    """The adapted sums of each turn, and each state at the end of the cycle in which it is computed."""
+    plan, precision, row = design.cores[issued.core], design.precision, _row(design, issued)
+    own, cell = values[row.layer][row.direction], plan.kinds[row.kind].cell
+    block, width = issued.operation.place[2], plan.core.tail_width
+    end = min((block + 1) * row.units, row.unit_count)
+    segment = row.segments[issued.operation.place[5]]
+    sums = [own[each.name][issued.step] for each in cell.stages[row.stage].sums] if not segment.index else []
+    apart = [0] * (sums_of(plan) - len(sums))
+    for turn in range(issued.cycles):
+        first = block * row.units + turn * width
+        units = range(first, min(first + width, end))
+        fields = (issued.job, row.number, issued.step, first, len(units))
+        if sums:
+            bits = precision.tail_bits
+            numbers = [value for unit in units for value in [*(int(each[unit]) for each in sums), *apart]]
+            word = _side_by_side(numbers, width * sums_of(plan), bits)
+            yield _told(design, "S", issued.start + turn, issued.core, 0, *fields, word)
+        for state, (giver, bits) in _states(cell, segment.lane_segment, precision).items():
+            depth = depths(cell, vars(plan.core.latency), width).get(giver, 0)
+            word = _side_by_side([int(own[giver][issued.step][unit]) for unit in units], width, bits)
+            cycle = issued.start + turn + max(0, depth - 1)
+            yield _told(design, "V", cycle, issued.core, row.kind << _KIND_SHIFT | state, *fields, state, word)
+
+
+@lru_cache(256)
+def _states(cell: Cell, segment: int, precision: Precision) -> Mapping[int, tuple[str, int]]:
+    """The states that a segment gives and that nodes of the next step read: number, node, bits."""
+    own = segments(cell)[segment]
+    computed = {each.name for each in own.nodes}
+    if not own.index:
+        computed |= {each.name for each in cell.stages[own.stage].sums}
+    # what only scalars read is one number for all units
+    users = [node for each in segments(cell) for node in (*each.nodes, *each.reductions)]
+    read = {cell.states[name] for node in users for name in node.sources if name in cell.states}
+    vectors = {each.name for each in cell.nodes if each.operation == "quantize"}
+    numbered = enumerate(dict.fromkeys(cell.states.values()))
+    return {
+        number: (giver, precision.vector_bits if giver in vectors else precision.state_bits)
+        for number, giver in numbered
+        if giver in computed & read
+    }
+
+
+def _word(values: Sequence[int], plan: CorePlan, bits: int) -> str:
+    """Elements side by side in hexadecimal, the first one in the lowest bits."""
+    return _side_by_side(values, plan.core.tail_width, bits)
+
+
+def _side_by_side(values: Sequence[int], count: int, bits: int) -> str:
+    """So many numbers of so many bits in hexadecimal, the first one in the lowest bits, those not given as 0."""
+    mask = (1 << bits) - 1
+    word = sum((int(value) & mask) << (place * bits) for place, value in enumerate(values))
+    return f"{word:0{-(-count * bits // 4)}x}"
+
+
+def words_of(design: Design, event: Event) -> str:
+    """Say the fields of an event in words; empty for an event without fields.
+
+    design: what is built.
+    event: of a log; fields that are no numbers are shown as they are.
+    """
+    fields = list(event.fields)
+    most = {"A": 2, "I": 7, "T": 0, "H": 6, "F": 1, "S": 6, "V": 7, "C": 1}[event.kind]
+    core = f"core {fields[most]} " if len(fields) > most else ""
+    return (core + _WORDS[event.kind](design, fields)).strip()
+
+
+def _job(design: Design, number: int | str) -> str:
+    known = isinstance(number, int) and 0 <= number < len(design.jobs)
+    return f"job {design.jobs[int(number)].name if known else number}"
+
+
+def _pass(design: Design, job: int | str, number: int | str) -> str:
+    """The pass of a row in words, with the stage where there are several."""
+    row = _known_row(design, job, number)
+    if row is None:
+        return f"pass {number}"
+    stage = f" stage {row.stage}" if row.stage or not row.last_of_pass else ""
+    return f"layer {row.layer}{' backward' if row.backward else ''}{stage}"
+
+
+def _known_row(design: Design, job: int | str, number: int | str) -> StageRow | None:
+    if not isinstance(job, int) or not isinstance(number, int) or not 0 <= job < len(design.jobs):
+        return None
+    model = design.jobs[job].model
+    programs = [plan.programs[model] for plan in design.cores]
+    rows = next((each.stages for each in programs if each is not None), ())
+    return rows[number] if 0 <= number < len(rows) else None
+
+
+def _issue_words(design: Design, fields: Sequence[int | str]) -> str:
+    thread, job, number, step, block, of_x, group = fields[:7]
+    row = _known_row(design, job, number)
+    names = {} if row is None else {read.code: read.vector for read in row.reads}
+    vector = names.get(of_x, of_x) if isinstance(of_x, int) else of_x
+    where = f"{_pass(design, job, number)} step {step} block {block} of {vector}, group {group}"
+    return f"thread {thread} {_job(design, job)} {where}"
+
+
+def _vector_words(design: Design, fields: Sequence[int | str]) -> str:
+    job, number, step, first, count, word = fields[:6]
+    where = f"{_job(design, job)} {_pass(design, job, number)} step {step}"
+    return f"{where}, {count} elements of h from {first} on: {word}"
+
+
+def _sum_words(design: Design, fields: Sequence[int | str]) -> str:
+    job, number, step, first, count, word = fields[:6]
+    where = f"{_job(design, job)} {_pass(design, job, number)} step {step}"
+    return f"{where}, adapted sums of {count} units from {first} on: {word}"
+
+
+def _state_words(design: Design, fields: Sequence[int | str]) -> str:
+    job, number, step, first, count, state, word = fields[:7]
+    where = f"{_job(design, job)} {_pass(design, job, number)} step {step}"
+    return f"{where}, state {state} of {count} units from {first} on: {word}"
+
+
+_WORDS: dict[EventKind, Callable[[Design, Sequence[int | str]], str]] = {
+    "A": lambda design, fields: f"thread {fields[0]} {_job(design, fields[1])}",
+    "I": _issue_words,
+    "T": lambda design, fields: "",
+    "H": _vector_words,
+    "F": lambda design, fields: _job(design, fields[0]),
+    "S": _sum_words,
+    "V": _state_words,
+    "C": lambda design, fields: str(fields[0]),
+}

@@ -1,0 +1,261 @@
+"""All lanes of a core as one module: what a turn is to each kind of cell, the host's writes, the lanes side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from lstmsim.machines.column.rtl.lanes.lane_module import (
+    Module,
+    Port,
+    host_ports,
+    lane_module,
+    module_text,
+    table_ports,
+)
+from lstmsim.machines.column.rtl.lanes.layout import CoreLanes, bits_of
+from lstmsim.machines.column.rtl.lanes.netlist import safe
+from lstmsim.machines.column.rtl.lanes.scalars import scalar_module
+from lstmsim.machines.column.rtl.lanes.units import unit_memories
+from lstmsim.machines.column.rtl.widths import depth_of
+
+__all__ = ["SPACES", "core_text"]
+
+#: Spaces of the host's bus that lanes decode.
+SPACES = {"tables": 4, "parameters": 5, "initial": 6}
+
+_FIELDS: Mapping[str, str] = {
+    "valid": "",
+    "thread": "W_THREAD",
+    "job": "W_JOB",
+    "row": "W_ROW",
+    "segment": "W_SEGMENT",
+    "step": "W_STEP",
+    "block": "W_BLOCK",
+    "bank": "W_BANK",
+    "turn": "W_TURN",
+    "number": "W_NUMBER",
+    "unit": "W_UNIT",
+    "units": "W_UNIT",
+    "constant": "W_CONSTANT",
+    "parameter": "W_TURN",
+    "write": "W_ELEMENT",
+    "zero": "",
+    "initial": "",
+    "last_turn": "",
+    "last_block": "",
+    "last_step": "",
+}
+
+
+def core_text(core: CoreLanes) -> str:
+    """Write the modules of the lanes of a core; `npu_lanes_c<core>` is the one that others see."""
+    modules = [lane_module(core, kind) for kind in range(len(core.kinds))]
+    scalars = [scalar_module(core, kind, each.controls) for kind, each in enumerate(modules)]
+    texts = [each.text for each in (*modules, *scalars) if each]
+    return "\n".join([*texts, _lanes(core, modules, scalars)])
+
+
+def _lanes(core: CoreLanes, modules: Sequence[Module], scalars: Sequence[Module | None]) -> str:
+    width, plan = core.plan.core.tail_width, core.plan
+    sums = max(len(stage.sums) for kind in plan.kinds for stage in kind.cell.stages)
+    ports = [Port("clock", ""), Port("reset", ""), Port("host_write", "")]
+    ports += [Port("host_address", "[31:0]"), Port("host_data", "[31:0]")]
+    ports += [Port(f"d_{name}", f"[(D+1)*{bits}-1:0]" if bits else "[D:0]") for name, bits in _FIELDS.items()]
+    ports.append(Port("sums", f"[{width * sums * core.precision.tail_bits - 1}:0]"))
+    vector = width * core.precision.vector_bits
+    ports += [
+        Port(f"y_{kind.number}_{slot}", f"[{vector - 1}:0]", output=True)
+        for kind in plan.kinds
+        for slot in range(len(kind.outputs))
+    ]
+    body = [f"  localparam CONVERT = {plan.core.latency.convert};", "  genvar l;", *_host(core)]
+    for kind, (module, scalar) in enumerate(zip(modules, scalars, strict=True)):
+        written = [(f"on{each.segment}", each.cycle, "") for each in module.unit_writes]
+        body += _turn(core, kind, [*module.controls, *(scalar.controls if scalar else ()), *written])
+        body += unit_memories(core, kind, module.unit_writes, module.unit_reads)
+        if scalar:
+            body += _scalars(core, kind, module, scalar)
+        body += _instances(core, kind, module, sums)
+    text = module_text(f"npu_lanes_c{plan.number} #(parameter D = {depth_of(plan)})", ports, "\n".join(body))
+    return (
+        f"// All lanes of core {plan.number}. Entry CONVERT of the delay line d_* is the turn in its own cycle.\n{text}"
+    )
+
+
+def _host(core: CoreLanes) -> Iterator[str]:
+    """What the host writes."""
+    yield "  wire [3:0] space = host_address[31:28];"
+    if core.tables:
+        yield from _table_writes(core)
+    lane, own = core.lane_bits, {"parameter": len(core.parameters)}
+    if core.plan.initial_words:
+        own["initial"] = len(core.states)
+    for name, count in own.items():
+        if count:
+            low = bits_of(count)
+            space = SPACES["parameters" if name == "parameter" else name]
+            yield f"  // {name}: address of the turn, lane, number"
+            yield f"  wire [23:0] {name}_place = host_address[23:0] >> {low + lane};"
+            yield f"  wire [{max(1, lane) - 1}:0] {name}_lane = {_field('host_address', low, lane)};"
+            for number in range(count):
+                yield (
+                    f"  wire {name}_{number} = host_write && space == 4'd{space}"
+                    f" && {_field('host_address', 0, low)} == {max(1, low)}'d{number};"
+                )
+
+
+def _field(name: str, low: int, bits: int) -> str:
+    return f"{name}[{low + bits - 1}:{low}]" if bits else "1'd0"
+
+
+def _table_writes(core: CoreLanes) -> Iterator[str]:
+    part, where = core.part_bits, core.table_bits + core.cell_bits
+    number = bits_of(len(core.tables))
+    yield "  // tables: number of the node, table, cell, part; a word of two parts is written with the last one"
+    last = ""
+    if part:
+        yield "  reg [31:0] table_low;"
+        yield "  always @(posedge clock) if (host_write) table_low <= host_data;"
+        yield f"  wire [{core.word_bits - 1}:0] table_word = {{host_data[{core.word_bits - 33}:0], table_low}};"
+        last = " && host_address[0]"
+    else:
+        yield f"  wire [{core.word_bits - 1}:0] table_word = host_data[{core.word_bits - 1}:0];"
+    yield f"  wire [{where - 1}:0] table_address = host_address[{part + where - 1}:{part}];"
+    yield f"  wire [{len(core.tables) - 1}:0] table_write;"
+    for each in range(len(core.tables)):
+        chosen = f"{_field('host_address', part + where, number)} == {max(1, number)}'d{each}"
+        yield f"  assign table_write[{each}] = host_write && space == 4'd{SPACES['tables']}{last} && {chosen};"
+
+
+def _turn(core: CoreLanes, kind: int, controls: Sequence[tuple[str, int, str]]) -> Iterator[str]:
+    """What the turns in the delay line are to a kind of cell: its segments and the classes of its passes."""
+    lanes, own = core.kinds[kind], f"k{kind}"
+    yield f"  // kind {kind}: {lanes.schedule.cell.name}"
+    last: dict[str, int] = {}
+    for field, cycle, _ in controls:
+        field = field.replace("ends", "on")
+        if field == "class" or field.startswith("on"):
+            last[field] = max(cycle, last.get(field, 0))
+    row, segment = "d_row[CONVERT*W_ROW +: W_ROW]", "d_segment[CONVERT*W_SEGMENT +: W_SEGMENT]"
+    for field, cycle in sorted(last.items()):
+        if field == "class":
+            bits = max(1, bits_of(len(lanes.numbers)))
+            yield f"  wire [P_LANE_PASS_B-1:0] {own}_pass = P_LANE_PASS[{row} * P_LANE_PASS_B +: P_LANE_PASS_B];"
+            yield f"  wire [{bits - 1}:0] {own}_class_0 = {_class_of(core.class_of[kind], own, bits)};"
+        else:
+            bits, number = 1, int(field[2:])
+            yield (
+                f"  wire {own}_{field}_0 = d_valid[CONVERT] && P_KIND[{row} * P_KIND_B +: P_KIND_B] == {kind}\n"
+                f"    && S_LANE_SEGMENT[{segment} * S_LANE_SEGMENT_B +: S_LANE_SEGMENT_B] == {number};"
+            )
+        yield from _delayed(f"{own}_{field}", bits, cycle)
+
+
+def _class_of(classes: Sequence[int], own: str, bits: int) -> str:
+    text = f"{bits}'d{classes[-1]}"
+    for number in reversed(range(len(classes) - 1)):
+        text = f"{own}_pass == {number} ? {bits}'d{classes[number]} : {text}"
+    return text
+
+
+def _delayed(name: str, bits: int, cycles: int) -> Iterator[str]:
+    """Registers `name_1` to `name_<cycles>` behind the wire `name_0`."""
+    if cycles:
+        width = f"[{bits - 1}:0] " if bits > 1 else ""
+        yield f"  reg {width}{', '.join(f'{name}_{each}' for each in range(1, cycles + 1))};"
+        yield "  always @(posedge clock) begin"
+        yield from (f"    {name}_{each} <= {name}_{each - 1};" for each in range(1, cycles + 1))
+        yield "  end"
+
+
+def _connected(core: CoreLanes, kind: int, field: str, cycle: int) -> str:
+    """What is connected to a lane's port for a field of the turn."""
+    entry = f"CONVERT{cycle:+d}"
+    if field == "class" or field.startswith("on"):
+        return f"k{kind}_{field}_{cycle}"
+    if field.startswith("scalar_"):
+        return f"k{kind}_{field}_{cycle}"
+    if field.startswith("ends"):
+        return f"k{kind}_on{field[4:]}_{cycle} && d_last_turn[{entry}] && d_last_block[{entry}]"
+    if field == "first":
+        return f"!(|d_block[({entry})*W_BLOCK +: W_BLOCK]) && !(|d_number[({entry})*W_NUMBER +: W_NUMBER])"
+    if field in ("turn", "parameter", "thread", "units"):
+        width = _FIELDS[field]
+        return f"d_{field}[({entry})*{width} +: {width}]"
+    if field == "odd":
+        return f"d_step[({entry})*W_STEP]"
+    if field == "initial_address":
+        return f"k{kind}_initial_address_{cycle}"
+    assert field in ("zero", "initial"), field
+    return f"d_{field}[{entry}]"
+
+
+def _instances(core: CoreLanes, kind: int, module: Module, sums: int) -> Iterator[str]:
+    """The lanes of a kind, side by side."""
+    plan, precision = core.plan, core.precision
+    width, cell = plan.core.tail_width, plan.kinds[kind].cell
+    for field, cycle, _ in module.controls:
+        if field == "initial_address":
+            bits = max(1, plan.initial_words.bit_length())
+            job = f"{plan.number} * JOBS + d_job[(CONVERT{cycle:+d})*W_JOB +: W_JOB]"
+            turn = f"d_parameter[(CONVERT{cycle:+d})*W_TURN +: W_TURN]"
+            yield (
+                f"  wire [{bits - 1}:0] k{kind}_initial_address_{cycle} =\n"
+                f"    JC_INITIAL[({job}) * JC_INITIAL_B +: JC_INITIAL_B] + {turn};"
+            )
+    joined = [(port.name, _host_wire(core, port.name)) for port in host_ports(core)]
+    for stage in cell.stages:
+        for number, each in enumerate(stage.sums):
+            where = f"(l * {sums} + {number}) * {precision.tail_bits} +: {precision.tail_bits}"
+            joined.append((f"s_{safe(each.name)}", f"sums[{where}]"))
+    joined += [(name, _connected(core, kind, field, cycle)) for field, cycle, name in module.controls]
+    bits = precision.vector_bits
+    joined += [(f"y_{slot}", f"y_{kind}_{slot}[l * {bits} +: {bits}]") for slot in range(len(plan.kinds[kind].outputs))]
+    joined += [
+        (f"e_{each.name}", f"k{kind}_e_{each.name}[l * {each.bits} +: {each.bits}]") for each in module.unit_writes
+    ]
+    joined += [(each.port, f"k{kind}_{each.port}[l * {each.bits} +: {each.bits}]") for each in module.unit_reads]
+    joined += [(name, f"k{kind}_{name}[l * {bits} +: {bits}]") for name, bits in module.reductions]
+    pairs = ",\n        ".join(f".{name}({wire})" for name, wire in joined)
+    yield "  generate"
+    yield f"    for (l = 0; l < {width}; l = l + 1) begin : g_k{kind}"
+    yield f"      npu_lane_c{plan.number}_k{kind} lane (\n        {pairs}\n      );"
+    yield "    end"
+    yield "  endgenerate"
+
+
+def _scalars(core: CoreLanes, kind: int, module: Module, scalar: Module) -> Iterator[str]:
+    """What is one number for all units: what lanes give to it and take from it."""
+    width = core.plan.core.tail_width
+    joined = [(port.name, _host_wire(core, port.name)) for port in table_ports(core)]
+    for name, bits in module.reductions:
+        yield f"  wire [{width * bits - 1}:0] k{kind}_{name};"
+        joined.append((name, f"k{kind}_{name}"))
+    joined += [(name, _connected(core, kind, field, cycle)) for field, cycle, name in scalar.controls]
+    for field, cycle, name in module.controls:
+        if field.startswith("scalar_"):
+            bits = next(
+                core.kinds[kind].bits(each.name)
+                for each in core.kinds[kind].schedule.cell.nodes
+                if f"scalar_{safe(each.name)}" == field
+            )
+            yield f"  wire [{bits - 1}:0] k{kind}_{field}_{cycle};"
+            joined.append((name, f"k{kind}_{field}_{cycle}"))
+    pairs = ",\n    ".join(f".{name}({wire})" for name, wire in joined)
+    yield f"  npu_scalars_c{core.plan.number}_k{kind} k{kind}_scalars (\n    {pairs}\n  );"
+
+
+def _host_wire(core: CoreLanes, port: str) -> str:
+    """What is connected to a lane's port for what the host writes."""
+    if port in ("parameter_write", "initial_write"):
+        name = port.removesuffix("_write")
+        count = len(core.parameters) if name == "parameter" else len(core.states)
+        bits = ", ".join(f"{name}_{each}" for each in reversed(range(count))) or "1'b0"
+        return f"{{{bits}}} & {{{max(1, count)}{{{name}_lane == l}}}}" if count else "1'b0"
+    if port == "host_place":
+        places = [name for name, own in (("parameter", core.parameters), ("initial", core.states)) if own]
+        if core.plan.initial_words and len(places) == 2:
+            return f"space == 4'd{SPACES['parameters']} ? parameter_place : initial_place"
+        places = [each for each in places if each == "parameter" or core.plan.initial_words]
+        return f"{places[0]}_place" if places else "24'd0"
+    return port

@@ -1,0 +1,171 @@
+"""Verilog in the making: signed wires and registers of exact widths, in the order in which they are made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from lstmsim.base.records import record
+
+__all__ = ["Netlist", "Pipeline", "Signal", "literal", "safe", "spread"]
+
+
+@record
+class Signal:
+    """A signed number in a module.
+
+    name: of its wire or register.
+    bits: its width.
+    """
+
+    name: str
+    bits: int
+
+
+def literal(value: int, bits: int) -> str:
+    """Write a signed number of `bits` bits.
+
+    >>> literal(-3, 4), literal(5, 4)
+    ("4'shd", "4'sh5")
+    """
+    return f"{bits}'sh{value & ((1 << bits) - 1):x}"
+
+
+def safe(name: str) -> str:
+    """A name of a cell as part of a Verilog name, another one for each name.
+
+    >>> safe("c'"), safe("c_q"), safe("α")
+    ('c_q', 'c__q', '_u3b1_')
+    """
+    letters = (each if each.isascii() and each.isalnum() else f"_u{ord(each):x}_" for each in name)
+    return "".join({"_u5f_": "__", "_u27_": "_q"}.get(each, each) for each in letters)
+
+
+def spread(latency: int, order: Sequence[int]) -> tuple[int, ...]:
+    """Spread registers over the places of a node: in front of it, behind each of its steps.
+
+    latency: registers in all.
+    order: the places in the order in which they get a register; the last place must be the first of them, so that a
+        node ends in a register if it has any. Further registers go round.
+
+    >>> spread(3, (3, 1, 2, 0)), spread(6, (3, 1, 2, 0))
+    ((0, 1, 1, 1), (1, 2, 1, 2))
+    """
+    places = [0] * (max(order) + 1)
+    for number in range(latency):
+        places[order[number % len(order)]] += 1
+    return tuple(places)
+
+
+class Netlist:
+    """Collects the declarations of a module.
+
+    initial: whether states may begin with other values than 0.
+    controls: the fields of the turn that the module asks for, by field and cycle since the turn; they become inputs.
+    """
+
+    def __init__(self, initial: bool = False) -> None:
+        self.initial = initial
+        self.lines: list[str] = []
+        self.clocked: list[str] = []
+        self.controls: dict[tuple[str, int], str] = {}
+        self._names: set[str] = set()
+
+    def control(self, field: str, cycle: int) -> str:
+        """Give the name of a field of the turn of `cycle` cycles ago, as an input of the module."""
+        return self.controls.setdefault((field, cycle), f"{field}_{cycle}".replace("-", "m"))
+
+    def name(self, wanted: str) -> str:
+        """Give a name that is not taken yet."""
+        name, number = wanted, 1
+        while name in self._names:
+            number += 1
+            name = f"{wanted}_{number}"
+        self._names.add(name)
+        return name
+
+    def note(self, text: str) -> None:
+        """Write a comment."""
+        self.lines.append(f"  // {text}")
+
+    def wire(self, name: str, bits: int, expression: str) -> Signal:
+        """Declare a wire; it is given a number behind its name if the name is taken."""
+        own = Signal(self.name(name), bits)
+        self.lines.append(f"  wire signed [{bits - 1}:0] {own.name} = {expression};")
+        return own
+
+    def flag(self, name: str, expression: str) -> str:
+        """Declare a wire of one bit and give its name."""
+        own = self.name(name)
+        self.lines.append(f"  wire {own} = {expression};")
+        return own
+
+    def register(self, source: Signal, name: str = "") -> Signal:
+        """Delay a signal by a cycle."""
+        own = Signal(self.name(name or f"{source.name}_r"), source.bits)
+        self.lines.append(f"  reg signed [{own.bits - 1}:0] {own.name};")
+        self.clocked.append(f"    {own.name} <= {source.name};")
+        return own
+
+    def choose(self, name: str, bits: int, values: Sequence[str], cycle: int) -> Signal:
+        """Choose among signed expressions by the class of the pass of the turn of `cycle` cycles ago.
+
+        values: one for each class; a plain wire if all are the same.
+        """
+        kinds = list(dict.fromkeys(values))
+        if len(kinds) == 1:
+            return self.wire(name, bits, kinds[0])
+        own, width = self.control("class", cycle), max(1, (len(values) - 1).bit_length())
+        text = kinds[-1]
+        for each in reversed(kinds[:-1]):
+            numbers = [number for number, value in enumerate(values) if value == each]
+            chosen = " || ".join(f"{own} == {width}'d{number}" for number in numbers)
+            text = f"({chosen}) ? {each} :\n      {text}"
+        return self.wire(name, bits, text)
+
+    @property
+    def text(self) -> str:
+        """All declarations, and the block that clocks the registers."""
+        clocked = ["  always @(posedge clock) begin", *self.clocked, "  end"] if self.clocked else []
+        return "\n".join([*self.lines, *clocked])
+
+
+class Pipeline:
+    """The way through a node: cycles go by as its registers are passed.
+
+    net: where it is written.
+    name: prefix of its signals.
+    cycle: cycles since the turn at the present place.
+    places: registers in front of the node and behind each of its steps.
+    """
+
+    def __init__(self, net: Netlist, name: str, cycle: int, places: Sequence[int]) -> None:
+        self.net, self.name, self.cycle, self._places = net, name, cycle, list(places)
+
+    def wire(self, name: str, bits: int, expression: str) -> Signal:
+        """Declare a wire of the node."""
+        return self.net.wire(f"{self.name}_{name}", bits, expression)
+
+    def choose(self, name: str, bits: int, values: Sequence[str]) -> Signal:
+        """Choose by the class of the pass that is at this place."""
+        return self.net.choose(f"{self.name}_{name}", bits, values, self.cycle)
+
+    def step(self, *signals: Signal) -> tuple[Signal, ...]:
+        """Go on to the next step, through the registers of this place; not for the last place."""
+        for _ in range(self._places.pop(0)):
+            signals = tuple(self.net.register(each) for each in signals)
+            self.cycle += 1
+        return signals
+
+    def evenly(self, steps: int) -> None:
+        """Spread all registers of the node evenly over its steps, the last one behind the last of them."""
+        count = sum(self._places)
+        self._places = [0] * (steps + 1)
+        for number in range(count):
+            self._places[-(-steps * (number + 1) // count)] += 1
+
+    def end(self, signal: Signal) -> tuple[Signal, Signal]:
+        """Go through the registers of the last place: the value in front of the last register, and behind it."""
+        (count,) = self._places
+        for _ in range(count - 1):
+            signal = self.net.register(signal)
+        return (signal, self.net.register(signal, self.name)) if count else (signal, signal)

@@ -1,0 +1,269 @@
+"""The first places of a job's loop nest, in Python.
+
+A thread keeps two tiles ready, so it must know them in the cycle in which it takes a job. The Verilog of the loop nest
+(`npu_nest.v`) has all other tiles; `verilog/npu_words.vh` has their widths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from lstmsim.base.records import record
+from lstmsim.machines.column.rtl.plan import CorePlan, Job, Program
+from lstmsim.machines.column.rtl.row_tables import write_stride
+from lstmsim.machines.column.rtl.rows import JobRow, ReadRow, StageRow
+from lstmsim.machines.column.rtl.widths import turns_in
+
+__all__ = ["Nest"]
+
+#: A field: its value and its width.
+_Field = tuple[int, int]
+
+
+def _packed(fields: Iterable[_Field]) -> _Field:
+    """Fields side by side, the first one highest; a value wraps as in the hardware."""
+    value = bits = 0
+    for one, width in fields:
+        value, bits = value << width | one & (1 << width) - 1, bits + width
+    return value, bits
+
+
+@record
+class _Place:
+    """A place in the loop nest, as `npu_nest.v` has it; row and read count from the program's and the row's first.
+
+    offset, turn_offset, unit, bank: of the group and the block.
+    """
+
+    row: int
+    pass_row: int
+    frame_base: int
+    x_base: int
+    write_base: int
+    own_base: int
+    weight: int
+    read: int = 0
+    step: int = 0
+    block: int = 0
+    group: int = 0
+    frame_stride: int = 0
+    x_stride: int = 0
+    offset: int = 0
+    turn_offset: int = 0
+    unit: int = 0
+    bank: int = 0
+    row_bank: int = 0
+
+
+@record
+class Nest:
+    """The loop nest of a job.
+
+    plan: the core.
+    program: what the model does there.
+    first_row: the program's first place in P_.
+    reads: the first place in R_ of each row.
+    number: of the job.
+    job, own: the job, and on this core.
+    wide: widths of the signals.
+    checks: counters that a tile may wait for.
+    """
+
+    plan: CorePlan
+    program: Program
+    first_row: int
+    reads: tuple[int, ...]
+    number: int
+    job: Job
+    own: JobRow
+    wide: Mapping[str, int]
+    checks: int
+
+    def word(self) -> _Field:
+        """How the job begins: the word and its width."""
+        first = self._first()
+        second, single = self._next(first)
+        third, couple = self._next(second)
+        tiles = [field for place in (first, second) for field in (self._tile(place), self._waits(place))]
+        fields = [*tiles, self._packed_place(third)]
+        return _packed([*fields, (int(single), 1), (int(couple), 1)])
+
+    def frames(self) -> int:
+        """How many frames the first tile waits for."""
+        row = self.program.stages[0]
+        if row.reads[0].source != "frame":
+            return 0
+        return self.job.steps if row.backward else 1
+
+    def _first(self) -> _Place:
+        start, write = _start(self.own.x_starts, 0), _start(self.own.write_starts, 0)
+        return _Place(0, 0, self._frame_start(0), start, write, write, self.program.stages[0].weight_base)
+
+    def _frame_start(self, row: int) -> int:
+        return self.own.frame_end if self.program.stages[row].backward else self.own.frame_start
+
+    def _at(self, place: _Place) -> tuple[bool, StageRow, ReadRow]:
+        """Whether the place has the last group of its read; its row; its read."""
+        row = self.program.stages[place.row]
+        read = row.reads[place.read]
+        return place.group == read.groups - 1, row, read
+
+    def _tile(self, place: _Place) -> _Field:
+        """The tile and its block's word."""
+        last_group, row, read = self._at(place)
+        before = bool(read.lag) and place.step == 0
+        last = place.read == len(row.reads) - 1 and last_group
+        frame = _start(self.own.h_starts, place.row) if before else place.frame_base
+        two = read.base + (read.stride if place.step & 1 ^ read.lag else 0)
+        start = {"all_x": place.x_base, "all_h": place.own_base}.get(read.source, two)
+        values = {
+            "JOB": self.number,
+            "ROW": self.first_row + place.row,
+            "READ": self.reads[place.row] + place.read,
+            "STEP": place.step,
+            "BLOCK": place.block,
+            "GROUP": place.group,
+            "WEIGHT": place.weight,
+            "FRAME": frame + place.group,
+            "ELEMENT": start + place.offset,
+            "UNIT": 0 if before and self.own.initial < 0 else self._width(place),
+            "BANK": place.bank,
+        }
+        flags = [place.read == 0 and place.group == 0, last, before]
+        units = row.last_units if place.block == row.blocks - 1 else row.units
+        block = [
+            ("TURN", row.turn_base + place.turn_offset),
+            ("UNIT", place.unit),
+            ("UNIT", units),
+            ("CONSTANT", row.constant_base + place.turn_offset),
+            ("ELEMENT", place.write_base),
+        ]
+        return _packed([*self._fields(values.items()), *((int(each), 1) for each in flags), *self._fields(block)])
+
+    def _fields(self, values: Iterable[tuple[str, int]]) -> list[_Field]:
+        return [(value, self.wide[f"W_{name}"]) for name, value in values]
+
+    def _width(self, place: _Place) -> int:
+        """Elements of the column group."""
+        last_group, _, read = self._at(place)
+        ep = self.plan.core.ep
+        return read.elements - (read.groups - 1) * ep if last_group else ep
+
+    def _waits(self, place: _Place) -> _Field:
+        _, row, read = self._at(place)
+        frame = self.job.steps - 1 - place.step if row.backward else place.step
+        end = place.offset + self._width(place)
+        fields: list[_Field] = []
+        for need in read.needs:
+            one = not (read.lag and place.step == 0) and need.begin < end and need.end > place.offset
+            step = self.job.steps - 1 - place.step if need.flipped else place.step - read.lag
+            units = min(need.end, end) - need.begin
+            own = self._fields([("COUNTER", need.counter), ("STEP", step), ("UNIT", units)])
+            fields = [(int(one), 1), *own, *fields]
+        none = self._fields([("COUNTER", 0), ("STEP", 0), ("UNIT", 0)])
+        fields = [(0, 1), *none] * (self.checks - len(read.needs)) + fields
+        return _packed([(int(read.source == "frame"), 1), *self._fields([("STEP", frame)]), *fields])
+
+    def _packed_place(self, place: _Place) -> _Field:
+        return _packed(
+            self._fields(
+                [
+                    ("ROW", self.first_row + place.row),
+                    ("ROW", self.first_row + place.pass_row),
+                    ("READ", self.reads[place.row] + place.read),
+                    ("STEP", place.step),
+                    ("BLOCK", place.block),
+                    ("GROUP", place.group),
+                    ("WEIGHT", place.weight),
+                    ("FRAME", place.frame_base),
+                    ("FRAME", place.frame_stride),
+                    ("ELEMENT", place.x_base),
+                    ("ELEMENT", place.x_stride),
+                    ("ELEMENT", place.write_base),
+                    ("ELEMENT", place.own_base),
+                    ("UNIT", place.offset),
+                    ("TURN", place.turn_offset),
+                    ("UNIT", place.unit),
+                    ("BANK", place.bank),
+                    ("BANK", place.row_bank),
+                ]
+            )
+        )
+
+    def _next(self, place: _Place) -> tuple[_Place, bool]:
+        """The next place, and whether there is none."""
+        last_group, row, read = self._at(place)
+        in_rows = self.plan.core.block_order == "row"
+        last_block = place.block == row.blocks - 1
+        last_tile = place.read == len(row.reads) - 1 and last_group
+        if last_tile and last_block:
+            return self._next_row(place)
+        if last_tile if in_rows else not last_block:
+            turns = turns_in(self.plan, row.units)
+            to = replace(
+                place,
+                block=place.block + 1,
+                turn_offset=place.turn_offset + turns,
+                unit=place.unit + row.units,
+                bank=self._bank_behind(place),
+            )
+        elif in_rows:
+            to = place
+        else:
+            to = replace(place, block=0, turn_offset=0, unit=0, bank=place.row_bank)
+        if in_rows or last_block:
+            if last_group:
+                to = replace(to, group=0, offset=0, read=0 if last_tile else place.read + 1)
+            else:
+                to = replace(to, group=place.group + 1, offset=place.offset + self.plan.core.ep)
+        return self._moved(replace(to, weight=place.weight + 1), read), False
+
+    def _bank_behind(self, place: _Place) -> int:
+        return (place.bank + 1) % self.plan.core.accumulator_banks
+
+    def _moved(self, place: _Place, read: ReadRow) -> _Place:
+        """From one step to the next, as far as the reads of the step have said it."""
+        frame = read.groups if read.source == "frame" else place.frame_stride
+        return replace(place, frame_stride=frame, x_stride=read.stride if read.source == "all_x" else place.x_stride)
+
+    def _next_row(self, place: _Place) -> tuple[_Place, bool]:
+        """Behind the last tile of a row."""
+        _, row, read = self._at(place)
+        woven, rows = self.program.interleaved, self.program.stages
+        bank = self._bank_behind(place)
+        to = replace(self._moved(place, read), read=0, block=0, group=0, offset=0, turn_offset=0, unit=0, bank=bank)
+        to = replace(to, row_bank=bank)
+        last_row, last_step = row is rows[-1], place.step == self.job.steps - 1
+        if not (last_row if woven else row.last_of_pass):
+            to = replace(to, row=place.row + 1)
+        elif not last_step:
+            frame = -to.frame_stride if row.backward else to.frame_stride
+            to = replace(
+                to,
+                row=0 if woven else place.pass_row,
+                step=place.step + 1,
+                frame_base=place.frame_base + frame,
+                x_base=place.x_base + to.x_stride,
+                write_base=place.write_base + write_stride(self.program, row),
+                own_base=place.write_base,
+            )
+        elif woven or last_row:
+            return place, True
+        else:
+            behind = place.row + 1
+            to = replace(
+                to,
+                row=behind,
+                pass_row=behind,
+                step=0,
+                frame_base=self._frame_start(behind),
+                x_base=_start(self.own.x_starts, behind),
+                write_base=_start(self.own.write_starts, behind),
+            )
+        return replace(to, weight=rows[to.row].weight_base), False
+
+
+def _start(starts: tuple[int, ...], row: int) -> int:
+    """The beginning for a row, 0 where there is none."""
+    return max(0, starts[row]) if row < len(starts) else 0

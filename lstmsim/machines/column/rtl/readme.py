@@ -1,0 +1,254 @@
+"""README.md of a design: how to run it, ports, memory maps, clock edges with its numbers, programs, what is assumed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from lstmsim.base.wording import markdown
+from lstmsim.machines.column.rtl.memory_maps import MEMORY_COLUMNS, NUMBER_COLUMNS
+from lstmsim.machines.column.rtl.plan import CorePlan, Design, Job, Kind
+from lstmsim.machines.column.rtl.rows import StageRow
+from lstmsim.machines.column.rtl.widths import depth_of, widths
+
+__all__ = ["readme"]
+
+_RUN = """\
+`sh sim/run.sh` simulates it with Icarus Verilog, writes `events.txt` and says `equal` if the hardware does in every
+cycle what lstmsim says, else the lines of `diff golden/events.txt events.txt`. Section 10 of docs/rtl.md of lstmsim
+describes modules and signals."""
+
+_TIMING = """\
+This design has no numbers: `sh sim/run.sh` simulates its control alone. `lstmsim rtl` without `--timing-only` adds
+memories, array and lanes."""
+
+_FILES = """\
+Files: `rtl/` is the hardware (top: `npu_top`), `sim/` a host that loads it and logs what it does, `data/` what the host
+writes into its memories, `golden/events.txt` what lstmsim says."""
+
+
+def readme(
+    design: Design,
+    version: str,
+    memories: Sequence[Sequence[object]] | None,
+    numbers: Sequence[Sequence[object]] = (),
+) -> str:
+    """Give the text of `README.md`.
+
+    design: the design.
+    version: of lstmsim.
+    memories: rows of `MEMORY_COLUMNS`; None: the design has no numbers.
+    numbers: rows of `NUMBER_COLUMNS`.
+    """
+    parts = [
+        f"# {markdown(design.name)}: a column-wise NPU in Verilog",
+        f"Written by lstmsim {version}.",
+        _FILES,
+        _TIMING if memories is None else _RUN,
+        "## Cores",
+        _table(("core", *_CORE_KEYS, "rows built"), map(_core_cells, design.cores)),
+        "Latencies in cycles:",
+        _table(("core", *vars(design.cores[0].core.latency)), map(_latency_cells, design.cores)),
+        "## Ports of `npu_top`",
+        "One clock, rising edge; `reset` is synchronous, and high in the cycle before cycle 0.",
+        _table(("port", "bits", "meaning"), _ports(design)),
+        "## What a host does",
+        _HOST,
+        "## Memory maps",
+        _MAP,
+        *([] if memories is None else [_table(MEMORY_COLUMNS, memories)]),
+        "## Clock edges",
+        "Cycle s is the cycle between two rising edges; docs/timing.md of lstmsim says what happens in it.",
+        _table(("docs/timing.md", "here", *(f"core {plan.number}" for plan in design.cores)), _edges(design)),
+        "## Models",
+        *_models(design),
+        *(() if memories is None else (_NUMBERS, _table(NUMBER_COLUMNS, numbers))),
+        "## Jobs in posting order",
+        _table(_JOB_COLUMNS, _jobs(design)),
+        "## What is assumed",
+        _ASSUMED,
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+_CORE_KEYS = ("ep", "vp", "threads", "tail_width", "accumulator_banks", "thread_policy", "switch_cycles", "block_order")
+
+_MAP = """\
+`host_write` puts `host_data` at `host_address`: bits 31..28 are the space, 27..24 the core (15: all cores), 23..0 the
+place inside. A word of more than 32 bits is written in parts, the lowest one first. Its place is its address times the
+number of its parts (rounded up to a power of two), plus the part. What is written in a cycle is there in the next one.
+The control store (sizes, rows of models, jobs) is in `rtl/npu_config.vh`, not on the bus."""
+
+_HOST = """\
+* It writes the memories by the bus, during the reset or later. A line of `data/*.hex` is such a write: address and
+  data, in hexadecimal. Weights and frames are in their memories before their job reads them.
+* It counts `jobs_posted` up: the jobs of the table below, in its order, at any cycles. It counts the frames of each
+  job, in any order among jobs. Both only rise. For each context (lowest first) the chip names a job in `frames_job`,
+  and the host gives in the same cycle the count of this job in `frames_posted`: a choice without a register.
+* It takes h from the outputs `h_...`, which it cannot hold up. A bit of `jobs_ended` is high in the cycle in which a
+  job has finished in this context; `ended_job` says which.
+* Each job runs once. A reset of one cycle, with both counts at 0, begins anew, also in the middle of a run; the
+  memories keep what was written. So a host with further input writes frames into the same places and posts the jobs
+  again."""
+
+_NUMBERS = """\
+Elements of frames and of h are whole numbers in two's complement, of b bits from -(2^(b-1) - 1) to 2^(b-1) - 1. A real
+number is divided by what 1 stands for, and rounded half to even (docs/numerics.md of lstmsim has all formats):"""
+
+_ASSUMED = """\
+* Frames of all jobs have a place in the frame memories of every core on which the job may run.
+* Memories answer within their latency. Block memories with an output register need `read` of at least 2, and the
+  rotator of the vector memories one more. A latency of 0 is a memory that answers in the same cycle.
+* Nothing is said about the clock that can be reached: registers are spread inside operations, but no tool has placed
+  this design."""
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A table in Markdown."""
+    lines = [list(head), ["---"] * len(head), *([str(cell) for cell in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _core_cells(plan: CorePlan) -> list[object]:
+    return [plan.number, *(getattr(plan.core, key) for key in _CORE_KEYS), plan.rows]
+
+
+def _latency_cells(plan: CorePlan) -> list[object]:
+    return [plan.number, *vars(plan.core.latency).values()]
+
+
+_JOB_COLUMNS = ("job", "name", "model", "steps", "arrival", "frame interval", "cores", "first frame word, by core")
+
+
+def _jobs(design: Design) -> Iterator[Sequence[object]]:
+    for number, job in enumerate(design.jobs):
+        first = [row.frame_start for plan in design.cores if (row := plan.jobs[number]) is not None]
+        yield *_job_cells(job, number, design.models), " ".join(map(str, first))
+
+
+def _job_cells(job: Job, number: int, models: Sequence[str]) -> list[object]:
+    cores = " ".join(map(str, job.cores))
+    return [number, markdown(job.name), markdown(models[job.model]), job.steps, job.arrival, job.frame_interval, cores]
+
+
+def _ports(design: Design) -> Iterator[Sequence[object]]:
+    """The ports of the top module."""
+    wide = widths(design)
+    contexts = len(design.cores) << wide["W_THREAD"]
+    memories = sum(len(plan.memories) for plan in design.cores)
+    most = max(plan.core.tail_width for plan in design.cores) * design.precision.vector_bits
+    yield "`clock`, `reset`", "1, 1", "inputs"
+    yield "`jobs_posted`", wide["W_JOBS"], "input: how many jobs the host has posted; a job is there in the next cycle"
+    yield "`frames_job`", f"{contexts} x {wide['W_JOB']}", "output: the job that has a context in the next cycle"
+    yield (
+        "`frames_posted`",
+        f"{contexts} x {wide['W_STEP']}",
+        "input: how many frames of that job are there from the next cycle on",
+    )
+    yield "`host_write`, `host_address`, `host_data`", "1, 32, 32", "inputs: the host's bus, a word a cycle"
+    yield "`jobs_ended`", contexts, "output: by context, whether a job has finished there in this cycle"
+    yield "`ended_job`", f"{contexts} x {wide['W_JOB']}", "output: which job that is"
+    yield (
+        "`h_valid`",
+        memories,
+        "output: for each vector memory of all cores whether some of an h is there in the next cycle",
+    )
+    yield "`h_job`", f"{memories} x {wide['W_JOB']}", "output: of which job"
+    yield (
+        "`h_row`",
+        f"{memories} x {wide['W_ROW']}",
+        "output: of which row of all models' tables below, one after another",
+    )
+    yield "`h_step`", f"{memories} x {wide['W_STEP']}", "output: of which step, in the order of computing"
+    yield "`h_unit`, `h_count`", f"{memories} x {wide['W_UNIT']} each", "outputs: which units: first and how many"
+    yield (
+        "`h_word`",
+        f"{memories} x {most}",
+        f"output: the units, {design.precision.vector_bits} bits each, the first one lowest",
+    )
+
+
+def _edges(design: Design) -> Iterator[Sequence[object]]:
+    """The table of section 4 of docs/rtl.md with this design's numbers."""
+
+    def each(give: Callable[[CorePlan], object]) -> list[object]:
+        return [give(plan) for plan in design.cores]
+
+    def mvm(plan: CorePlan) -> int:
+        return plan.core.latency.mvm_cycles(plan.core.ep)
+
+    yield "a tile issues at s", "operands' addresses are out in cycle s", *each(lambda plan: "s")
+    yield (
+        "its products",
+        "are added up at the end of this cycle",
+        *each(lambda plan: f"s + {mvm(plan) - plan.core.latency.convert - 1}"),
+    )
+    yield (
+        "its block, if the tile is the last one,",
+        "reaches the tail's queue in",
+        *each(lambda plan: f"s + {mvm(plan) - plan.core.latency.convert}"),
+    )
+    yield "sums reach the tail", "the first turn's sums have passed the adapter", *each(lambda plan: f"s + {mvm(plan)}")
+    yield (
+        "a block starts in the tail at b",
+        "its turn 0 is chosen in",
+        *each(lambda plan: f"b - {plan.core.latency.convert}"),
+    )
+    yield "a bank is free from b + turns", "the credit goes up at the end of", *each(lambda plan: "b + turns - 1")
+    yield "a unit is visible", "written at the end of the cycle before", *each(_visible)
+    yield "the delay line of turns", "entries behind the first", *each(depth_of)
+    yield "a job finishes at f", "its context is taken anew at the end of", *each(lambda plan: "f - 1")
+
+
+def _visible(plan: CorePlan) -> str:
+    """For each vector of each kind of cell when it is visible."""
+    writes = {
+        (row.kind, write.slot): write
+        for program in plan.programs
+        if program is not None
+        for row in program.stages
+        for segment in row.segments
+        for write in segment.writes
+    }
+    names = [markdown(kind.cell.name) for kind in plan.kinds]
+    told = (
+        f"{name} {'h' if slot == 0 else node}: its turn + {writes[kind.number, slot].visible_cycles}"
+        for name, kind in zip(names, plan.kinds, strict=True)
+        for slot, node in enumerate(kind.outputs)
+    )
+    return "; ".join(told) or "nothing runs here"
+
+
+def _models(design: Design) -> Iterator[str]:
+    """The rows of all models on all cores, in the order of their numbers."""
+    first = 0
+    for plan in design.cores:
+        for program in plan.programs:
+            if program is not None:
+                order = (
+                    "steps of all rows in turn" if program.interleaved else "all steps of a pass, then the next pass"
+                )
+                yield f"{markdown(design.models[program.model])} on core {plan.number} ({order}):"
+                yield _table(_ROW_COLUMNS, [_row_cells(row, plan.kinds[row.kind], first) for row in program.stages])
+                first += len(program.stages)
+
+
+_ROW_COLUMNS = (
+    "row",
+    "pass",
+    "layer",
+    "direction",
+    "stage",
+    "cell",
+    "row blocks",
+    "units a block",
+    "tiles a step",
+    "reads",
+)
+
+
+def _row_cells(row: StageRow, kind: Kind, first: int) -> list[object]:
+    way = "backward" if row.backward else "forward"
+    reads = ", ".join(f"{read.vector} ({read.elements})" for read in row.reads)
+    units = row.units if row.units == row.last_units else f"{row.units}, last {row.last_units}"
+    where = [first + row.number, row.number, row.layer, way, row.stage, markdown(kind.cell.name)]
+    return [*where, row.blocks, units, row.tiles, reads]

@@ -1,0 +1,252 @@
+"""What the host writes into the memories of a generated NPU: weights, frames, constants of the adapters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.machines.column.rtl.passes import Pass
+from lstmsim.machines.column.rtl.picking import Shifts, sums_of
+from lstmsim.machines.column.rtl.plan import CorePlan, Design, Program
+from lstmsim.machines.column.rtl.rows import StageRow
+from lstmsim.model.numerics.fixed import FixedArithmetic
+from lstmsim.model.numerics.golden import initial_states
+from lstmsim.model.numerics.jobs import JobNumbers
+from lstmsim.model.precision import Precision
+
+__all__ = ["SPACES", "constants", "frames", "hex_text", "parts_of", "shifts_of", "too_large", "weights", "word_bits"]
+
+#: Name of a file of words -> its space on the host's bus.
+SPACES = {"weights": 1, "frames": 2, "constants": 3, "tables": 4, "parameters": 5, "initial": 6}
+
+Integers = NDArray[np.int64]
+
+#: Address on the bus, and 32 bits of data.
+Write = tuple[int, int]
+
+_PART = 32
+#: Numbers of 32 bits that an address has bits for.
+_MOST = 1 << 24
+_BIAS_BITS = 32
+
+
+def hex_text(writes: Iterable[Write]) -> str:
+    """Give the lines of a file: address and data of each write.
+
+    >>> hex_text([(0x10000000, 255)])
+    '10000000 000000ff\\n'
+    """
+    return "".join([f"{address:08x} {data:08x}\n" for address, data in writes])
+
+
+def word_bits(design: Design, plan: CorePlan, shifts: Shifts) -> dict[str, int]:
+    """Give the width of a word of each memory of a core that is written from here.
+
+    design: the design.
+    plan: the core.
+    shifts: of the adapters.
+    """
+    precision, core = design.precision, plan.core
+    entry = precision.multiplier_bits + (0 if shifts.rows else shifts.bits) + _BIAS_BITS
+    return {
+        "weights": plan.rows * core.ep * precision.weight_bits,
+        "frames": core.ep * precision.vector_bits,
+        "constants": core.tail_width * sums_of(plan) * entry,
+    }
+
+
+def parts_of(bits: int) -> int:
+    """How many numbers of the bus a word has room for: its parts of 32 bits, rounded up to a power of two.
+
+    >>> parts_of(8), parts_of(33), parts_of(65)
+    (1, 2, 4)
+    """
+    return 1 << (-(-bits // _PART) - 1).bit_length()
+
+
+def _packed(values: Integers, bits: int) -> NDArray[np.uint8]:
+    """The bits of values, the lowest ones first, [..., values * bits]."""
+    places = (values[..., None] >> np.arange(bits)) & 1
+    return places.reshape(*values.shape[:-1], -1).astype(np.uint8)
+
+
+def _writes(space: str, core: int, first: int, rows: NDArray[np.uint8]) -> Iterator[Write]:
+    """Write words from their bits, [words, bits], from the word `first` on."""
+    if not len(rows):
+        return
+    bits = rows.shape[1]
+    filled = np.pad(rows, ((0, 0), (0, -bits % _PART)))
+    parts = np.packbits(filled, axis=1, bitorder="little").view("<u4")
+    start, step = (SPACES[space] << 28) | (core << 24), parts_of(bits)
+    if (first + len(rows)) * step > _MOST:
+        raise InputError(_too_large(space, core))
+    for number, word in enumerate(parts.tolist(), first):
+        for part, data in enumerate(word):
+            yield start + number * step + part, data
+
+
+def _too_large(space: str, core: int) -> Mistake:
+    text = f"the {space} of core {core} need more than the {_MOST:,} words of 32 bits that the host's bus addresses"
+    return Mistake("chip", text)
+
+
+def too_large(design: Design) -> list[Mistake]:
+    """Tell of weights and frames that the bus does not address, before any number is computed.
+
+    design: the design; its numbers play no part.
+    """
+    precision, mistakes = design.precision, []
+    for plan in design.cores:
+        ep = plan.core.ep
+        sizes = {
+            "weights": plan.weight_words * parts_of(plan.rows * ep * precision.weight_bits),
+            "frames": plan.frame_words * parts_of(ep * precision.vector_bits),
+        }
+        mistakes += [_too_large(space, plan.number) for space, size in sizes.items() if size > _MOST]
+    return mistakes
+
+
+def weights(design: Design, passes: Mapping[Pass, FixedArithmetic]) -> Iterator[Write]:
+    """Give the writes of all weights, a word a tile, in the order of issue.
+
+    design: the design.
+    passes: arithmetic of every pass.
+    """
+    for plan in design.cores:
+        for program, row in _rows(plan):
+            own = passes[program.model, row.layer, row.direction]
+            tiles = _tiles(plan, row, own)
+            rows = _packed(tiles.reshape(len(tiles), -1), design.precision.weight_bits)
+            yield from _writes("weights", plan.number, row.weight_base, rows)
+
+
+def _rows(plan: CorePlan) -> Iterator[tuple[Program, StageRow]]:
+    for program in plan.programs:
+        if program is not None:
+            for row in program.stages:
+                yield program, row
+
+
+def _tiles(plan: CorePlan, row: StageRow, own: FixedArithmetic) -> Integers:
+    """The weights of a stage, [tiles in the order of issue, rows, elements]; what is beyond the matrix is 0."""
+    gates = own.layer.cell.stages[row.stage].gates
+    ep, groups = plan.core.ep, [each.groups for each in row.reads]
+    matrix = np.zeros((row.blocks * row.units, row.gates, sum(groups) * ep), np.int64)
+    column = 0
+    for read in row.reads:
+        for number, (gate, slot) in enumerate(zip(gates, read.slots, strict=True)):
+            if slot >= 0:
+                part = own.matrix(gate.sums[slot].name, read.vector)
+                matrix[: row.unit_count, number, column : column + read.elements] = part
+        column += read.groups * ep
+    blocks = matrix.reshape(row.blocks, row.units * row.gates, sum(groups), ep).transpose(0, 2, 1, 3)
+    if plan.core.block_order == "column":
+        blocks = blocks.transpose(1, 0, 2, 3)
+    tiles = blocks.reshape(-1, row.units * row.gates, ep)
+    return np.pad(tiles, ((0, 0), (0, plan.rows - row.units * row.gates), (0, 0)))
+
+
+def frames(
+    design: Design, passes: Mapping[Pass, FixedArithmetic], numbers: Mapping[int, JobNumbers]
+) -> Iterator[Write]:
+    """Give the writes of the frames of all jobs, a word a column group, and of h before step 0 where it is given.
+
+    design: the design.
+    passes: arithmetic of every pass.
+    numbers: of every job, by its place in the scenario.
+    """
+    bits = design.precision.vector_bits
+    for plan in design.cores:
+        for job, row in zip(design.jobs, plan.jobs, strict=True):
+            program = plan.programs[job.model]
+            if row is None or program is None:
+                continue
+            stimulus = numbers[job.index].stimulus
+            if any(read.source == "frame" for stage in program.stages for read in stage.reads):
+                x = passes[job.model, 0, 0].encode(stimulus.x[: job.steps])
+                yield from _writes("frames", plan.number, row.frame_start, _packed(_grouped(x, plan.core.ep), bits))
+            for start, stage in zip(row.h_starts, program.stages, strict=False):
+                if start >= 0:
+                    own = passes[job.model, stage.layer, stage.direction]
+                    h = initial_states(own, stimulus, stage.layer, stage.direction)["h"]
+                    yield from _writes("frames", plan.number, start, _packed(_grouped(h[None], plan.core.ep), bits))
+
+
+def _grouped(vectors: Integers, ep: int) -> Integers:
+    """Vectors as column groups, [groups of all vectors, ep]; the last group of each is filled up with 0."""
+    padded = np.pad(vectors, ((0, 0), (0, -vectors.shape[1] % ep)))
+    return padded.reshape(-1, ep)
+
+
+def shifts_of(design: Design, passes: Mapping[Pass, FixedArithmetic]) -> Shifts:
+    """Choose how the adapters hold their shifts: the smallest one as 0; as wires, if each sum has one for all units.
+
+    design: the design.
+    passes: arithmetic of every pass.
+
+    >>> from lstmsim.model.precision import Precision
+    >>> shifts_of(Design("", (), (), (), Precision(), 1.0), {})
+    Shifts(bits=1, left=0, rows=())
+    """
+    precision = design.precision
+    every = [_cut(each.shift[each.factor > 0], precision) for own in passes.values() for each in own.adapters.values()]
+    known = np.concatenate([*every, np.zeros(0, np.int64)])
+    low, high = (int(known.min()), int(known.max())) if len(known) else (0, 0)
+    held = Shifts(max(1, (high - low).bit_length()), -low)
+    if precision.shift != "common":
+        return held
+    rows = []
+    for plan in design.cores:
+        for program, row in _rows(plan):
+            own = passes[program.model, row.layer, row.direction]
+            sums = own.layer.cell.stages[row.stage].sums
+            # a sum of nothing but zeros may have any shift
+            rows.append(tuple(int(np.clip(own.adapters[each.name].shift[0], low, high)) - low for each in sums))
+    return replace(held, rows=tuple(rows))
+
+
+def _cut(shift: Integers, precision: Precision) -> Integers:
+    """Shifts where they make a difference.
+
+    What is shifted to the right by more bits than it has is 0; what is shifted to the left by more bits than a bias and
+    a result have saturates.
+    """
+    lowest = -(max(precision.tail_bits, _BIAS_BITS) + 2)
+    return np.clip(shift, lowest, precision.accumulator_bits + precision.multiplier_bits + 2)
+
+
+def constants(design: Design, passes: Mapping[Pass, FixedArithmetic], shifts: Shifts) -> Iterator[Write]:
+    """Give the writes of the adapters' constants, a word a turn.
+
+    design: the design.
+    passes: arithmetic of every pass.
+    shifts: how shifts are held.
+    """
+    for plan in design.cores:
+        for program, row in _rows(plan):
+            own = passes[program.model, row.layer, row.direction]
+            rows = _constant_rows(plan, row, own, shifts)
+            yield from _writes("constants", plan.number, row.constant_base, rows)
+
+
+def _constant_rows(plan: CorePlan, row: StageRow, own: FixedArithmetic, shifts: Shifts) -> NDArray[np.uint8]:
+    """The bits of the words of a stage, [turns, bits]."""
+    precision, width = own.precision, plan.core.tail_width
+    fields = {"factor": precision.multiplier_bits, "shift": 0 if shifts.rows else shifts.bits, "bias": _BIAS_BITS}
+    turns = -(-row.units // width)
+    words = np.zeros((row.blocks, turns * width, sums_of(plan), sum(fields.values())), np.uint8)
+    units = np.arange(row.unit_count)
+    for number, each in enumerate(own.layer.cell.stages[row.stage].sums):
+        adapter = own.adapters[each.name]
+        shift = np.where(adapter.factor > 0, _cut(adapter.shift, precision) + shifts.left, 0)
+        parts = ((adapter.factor, "factor"), (shift, "shift"), (adapter.bias, "bias"))
+        bits = np.concatenate([_packed(values[:, None], fields[name]) for values, name in parts], axis=1)
+        words[units // row.units, units % row.units, number] = bits
+    own_turns = words.reshape(row.blocks * turns, -1)
+    # the last block may have fewer turns
+    last = -(-row.last_units // width)
+    return own_turns[: (row.blocks - 1) * turns + last]

@@ -1,0 +1,118 @@
+"""How a stage of a layer is cut on a core of the column-wise NPU: row blocks, turns in the tail, column groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property, lru_cache
+
+from lstmsim.base.records import record
+from lstmsim.machines.column.npu import ColumnCore
+from lstmsim.machines.column.tail import depths
+from lstmsim.model.cell import Stage
+from lstmsim.model.model import Layer
+
+__all__ = ["StageShape", "issue_order", "pass_shapes", "share_of"]
+
+#: Passes whose shapes are kept: the bound on the size of a program asks for them, and then the lowering.
+_MOST_KEPT = 1024
+
+
+def share_of(units: int, share: int, shares: int) -> int:
+    """Count the units in a share. Shares are as equal as whole units allow, and the first shares are the larger ones.
+
+    units: units in all.
+    share: number of the share, from 0.
+    shares: how many shares.
+
+    >>> [share_of(10, share, 4) for share in range(4)]
+    [3, 3, 2, 2]
+    """
+    return units // shares + (share < units % shares)
+
+
+@record
+class StageShape:
+    """A stage of a layer on a core, or a share of its units. Units and row blocks are counted within the share.
+
+    layer: the layer.
+    core: the core.
+    number: number of the stage in the layer's cell.
+    share: number of the share.
+    shares: shares in all; 1: the stage is whole.
+
+    >>> from lstmsim.model.cells import cell
+    >>> shape = StageShape(Layer(cell("lstm"), 10, 7), ColumnCore(npe=64, ep=4, vp=16), 0)
+    >>> shape.blocks, [shape.first_group(vector) for vector in ("x", "h")]
+    ((4, 4, 2), [0, 2])
+    """
+
+    layer: Layer
+    core: ColumnCore
+    number: int
+    share: int = 0
+    shares: int = 1
+
+    @cached_property
+    def stage(self) -> Stage:
+        """The stage of the cell."""
+        return self.layer.cell.stages[self.number]
+
+    @cached_property
+    def units(self) -> int:
+        """Number of units in the share."""
+        return share_of(self.layer.units(self.stage.rows), self.share, self.shares)
+
+    @cached_property
+    def units_per_block(self) -> int:
+        """Number of units in a full row block."""
+        return self.core.units_per_block(self.stage)
+
+    @cached_property
+    def blocks(self) -> tuple[int, ...]:
+        """Number of units in each row block; the last block may be partial."""
+        full, rest = divmod(self.units, self.units_per_block)
+        return (self.units_per_block,) * full + ((rest,) if rest else ())
+
+    @cached_property
+    def depth(self) -> Mapping[str, int]:
+        """Cycles from a unit's turn until each node's value is there."""
+        return depths(self.layer.cell, vars(self.core.latency), self.core.tail_width)
+
+    def visible_cycles(self, node: str) -> int:
+        """Cycles from a unit's turn until the node's value can be streamed: at least 1, as no effect is immediate."""
+        return max(1, self.depth[node] + self.core.latency.writeback)
+
+    def groups(self, vector: str) -> int:
+        """Count the column groups of a vector; each vector is padded to whole groups."""
+        return -(-self.layer.width(vector) // self.core.ep)
+
+    def first_group(self, vector: str) -> int:
+        """Give the number of the vector's first column group in the stage's matrix."""
+        before = self.stage.vectors[: self.stage.vectors.index(vector)]
+        return sum(self.groups(each) for each in before)
+
+    def homes(self, vector: str) -> str:
+        """Name the node whose results make up a vector other than x."""
+        return self.layer.cell.output if vector == "h" else vector
+
+
+def pass_shapes(layer: Layer, core: ColumnCore, share: int = 0, shares: int = 1) -> tuple[StageShape, ...]:
+    """Give the shapes of a layer's stages on a core; `share` and `shares` as in `StageShape`."""
+    return _shapes(layer, core, share, shares)
+
+
+@lru_cache(_MOST_KEPT)
+def _shapes(layer: Layer, core: ColumnCore, share: int, shares: int) -> tuple[StageShape, ...]:
+    return tuple([StageShape(layer, core, number, share, shares) for number in range(len(layer.cell.stages))])
+
+
+def issue_order(stage: Stage, x_last: bool) -> Iterator[str]:
+    """Yield the stage's vectors in the order in which their columns issue: the vector that is ready last comes last.
+
+    x_last: whether x is ready later than h.
+
+    >>> from lstmsim.model.cells import cell
+    >>> list(issue_order(cell("lstm").stages[0], x_last=True))
+    ['h', 'x']
+    """
+    yield from sorted(stage.vectors, key=lambda name: {"x": int(x_last), "h": int(not x_last)}.get(name, 2))

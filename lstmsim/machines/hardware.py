@@ -1,0 +1,248 @@
+"""The part of the contract about hardware: what a machine's cores are built of, to be counted on a device.
+
+All machines share some assumptions, because they are choices of a design. Every core holds the weights of all models,
+so that each job may run on each core. Small memories are of logic where the device's table says what that takes; else
+sums are in registers, and everything else is in block memory, even if it is shallow.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from lstmsim.model.cell import Cell
+from lstmsim.model.model import Layer, Model
+from lstmsim.model.precision import Precision
+from lstmsim.model.scenario import Job
+
+if TYPE_CHECKING:
+    from collections import Counter
+
+    from lstmsim.model.numerics.products import Multiplier
+
+__all__ = [
+    "Demand",
+    "Hardware",
+    "Part",
+    "Stored",
+    "TailLanes",
+    "layers_of",
+    "most_vector_elements",
+    "tail_bits",
+    "tree_bits",
+    "unit_bits",
+]
+
+
+@dataclass(frozen=True)
+class Demand:
+    """A demand for memory.
+
+    name: what the memories hold.
+    bits: bits of all memories together, with padding.
+    read_bits: bits that are read in a cycle from all memories together, in one access of each.
+    memories: how many equal memories with addresses of their own.
+    writes: accesses in a cycle that write, beside those that read.
+    reads: accesses in a cycle that read, each with an address of its own.
+    instant: whether a word is read in the cycle of its address, which block memory cannot do.
+    """
+
+    name: str
+    bits: int
+    read_bits: int
+    memories: int = 1
+    writes: int = 0
+    reads: int = 1
+    instant: bool = False
+
+    @property
+    def width(self) -> int:
+        """Bits that are read of one of its memories in one access."""
+        return -(-self.read_bits // self.memories)
+
+    @property
+    def words(self) -> int:
+        """Words of one of its memories.
+
+        >>> Demand("weights", bits=640, read_bits=64, memories=2).words
+        10
+        """
+        return -(-self.bits // max(1, self.memories * self.width))
+
+
+@dataclass(frozen=True)
+class TailLanes:
+    """The multipliers behind a core's array.
+
+    lanes: how many units or elements enter in a cycle.
+    each: multipliers of every lane.
+    once: multipliers that the core has once.
+    """
+
+    lanes: int
+    each: Counter[Multiplier]
+    once: Counter[Multiplier]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a core, without its multipliers.
+
+    name: what it is.
+    adders: bits of its adders.
+    gates: functions of four inputs beside its adders.
+    registers: bits of its registers, those in memories left out.
+    memories: its memories.
+    """
+
+    name: str
+    adders: int = 0
+    gates: int = 0
+    registers: int = 0
+    memories: tuple[Demand, ...] = ()
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What the jobs of a chip need beside its models.
+
+    steps: the most time steps of a job, by the name of its model; 1 for those that are left out.
+    frames: frames that lie in memories of the chip, by the name of the model; those left out are the host's.
+    jobs: how many jobs the chip is made for.
+    kinds: how many of them differ in model or steps.
+    """
+
+    steps: Mapping[str, int] = field(default_factory=dict)
+    frames: Mapping[str, int] = field(default_factory=dict)
+    jobs: int = 1
+    kinds: int = 1
+
+    @classmethod
+    def of(cls, jobs: Sequence[Job]) -> Stored:
+        """What a scenario's jobs need, with their frames in the host's memory.
+
+        >>> from lstmsim.model.cells import cell
+        >>> model = Model("m", (Layer(cell("rnn"), 4, 4),))
+        >>> Stored.of([Job("a", model, 3), Job("b", model, 5)]).steps
+        {'m': 5}
+        """
+        steps: dict[str, int] = {}
+        for job in jobs:
+            steps[job.model.name] = max(steps.get(job.model.name, 1), job.steps)
+        return cls(steps)
+
+
+class Hardware(ABC):
+    """The hardware of the cores of one kind of machine. Each method answers for one core."""
+
+    @abstractmethod
+    def multipliers(self, core: Any) -> int:
+        """Multipliers of the array."""
+
+    @abstractmethod
+    def meets(self, core: Any) -> tuple[int, int]:
+        """How many elements of vectors a weight meets in a cycle, and how many weights an element of a vector meets.
+
+        A device may use one multiplier block for products that have an operand in common.
+        """
+
+    @abstractmethod
+    def tail(self, core: Any, cells: Sequence[Cell], precision: Precision) -> TailLanes:
+        """The multipliers behind the array of a core that can run all of these cells."""
+
+    @abstractmethod
+    def vector_reads(self, core: Any, layer: Layer) -> int:
+        """Elements of vectors that one step of a layer reads, in one direction."""
+
+    @abstractmethod
+    def parts(
+        self, core: Any, models: Sequence[Model], precision: Precision, summed: int, stored: Stored
+    ) -> tuple[Part, ...]:
+        """The parts of a core that can run all of these models, the array first.
+
+        summed: products that leave a multiplier block as one sum.
+        stored: what the jobs need beside the models.
+        """
+
+    @property
+    def not_counted(self) -> str:
+        """What neither multipliers nor logic count."""
+        return (
+            "control, the tail beside its multipliers, fifos, routing, dividers, square roots, "
+            "and the memory of activation tables and scale factors"
+        )
+
+    def weight_sharing(self, core: Any) -> int:
+        """How many inferences share each read of a weight; 1 without batching."""
+        return 1
+
+    def not_in_energy(self, chip: Any) -> str:
+        """What the energy of this machine leaves out beside the usual, as the end of a sentence; or empty."""
+        return ""
+
+
+def layers_of(models: Iterable[Model]) -> list[Layer]:
+    """All layers of some models."""
+    return [layer for model in models for layer in model.layers]
+
+
+def most_vector_elements(models: Sequence[Model]) -> int:
+    """Elements of the vectors of a step of the largest model: x, and twice the vectors that a step reads and makes."""
+    return max(sum(_vector_elements(layer) for layer in model.layers) for model in models)
+
+
+def _vector_elements(layer: Layer) -> int:
+    made = {vector for stage in layer.cell.stages for vector in stage.vectors} - {"x"}
+    return layer.width("x") + 2 * layer.directions * sum(layer.width(vector) for vector in made)
+
+
+def _state_elements(layer: Layer) -> int:
+    return layer.directions * sum(layer.width(state) for state in layer.cell.states if state != "h")
+
+
+def _constant_bits(layer: Layer, precision: Precision) -> int:
+    """Bits of biases (one for each sum and unit) and parameters."""
+    sums = sum(len(stage.sums) * layer.units(stage.rows) for stage in layer.cell.stages)
+    parameters = sum(layer.width(each) for each in layer.cell.parameters)
+    return layer.directions * (sums * precision.accumulator_bits + parameters * precision.tail_bits)
+
+
+def tail_bits(models: Sequence[Model], precision: Precision, contexts: int) -> int:
+    """Bits of the states of the largest model for each context, and of biases and parameters of all models."""
+    states = max(sum(_state_elements(layer) for layer in model.layers) for model in models)
+    constants = sum(_constant_bits(layer, precision) for layer in layers_of(models))
+    return contexts * states * precision.state_bits + constants
+
+
+def unit_bits(models: Sequence[Model], precision: Precision) -> int:
+    """Bits that a tail reads for one unit beside its sums (states, biases, parameters); the most of all cells."""
+    cells = {layer.cell for layer in layers_of(models)}
+    return max(
+        (len(cell.states) - 1) * precision.state_bits
+        + max(len(stage.sums) for stage in cell.stages) * precision.accumulator_bits
+        + len(cell.parameters) * precision.tail_bits
+        for cell in cells
+    )
+
+
+def tree_bits(inputs: int, width: int, summed: int = 1, most: int = 64) -> int:
+    """Bits of all adders of a tree. Each level is one bit wider than the level before.
+
+    inputs: how many products the tree adds.
+    width: bits of a product.
+    summed: how many products a multiplier block adds itself.
+    most: largest width of an adder.
+
+    >>> tree_bits(4, 16), tree_bits(4, 16, summed=2), tree_bits(1, 16), tree_bits(3, 16)
+    (52, 18, 0, 35)
+    """
+    leaves = -(-inputs // summed)
+    width += (summed - 1).bit_length()
+    bits = 0
+    while leaves > 1:
+        width = min(width + 1, most)
+        bits += leaves // 2 * width
+        leaves -= leaves // 2
+    return bits

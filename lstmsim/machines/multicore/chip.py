@@ -1,0 +1,194 @@
+"""The multi-core CPU: description of the chip, with what cores share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field, fields
+from functools import cached_property
+from typing import Annotated, Any
+
+from lstmsim.base.bounds import MAX_LATENCY_CYCLES
+from lstmsim.base.checked import checked
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.keys import Key, keys_of
+from lstmsim.base.records import record
+from lstmsim.machines.entries import Clock, check_description
+from lstmsim.machines.multicore.core import CpuCore
+from lstmsim.machines.multicore.lines.hashing import HASHES
+from lstmsim.machines.multicore.machine import Machine, up
+from lstmsim.machines.multicore.words import ALL_CORES, LEFT_OUT, OF_JOBS, STALLS, UNIT, WORDS
+from lstmsim.model.figures import CoreFigures
+from lstmsim.model.scenario import Job
+
+__all__ = ["MAX_CPU_CORES", "MAX_LINES", "CpuCore", "MulticoreCpu", "faults_of_cores", "joint_mistakes", "machine_of"]
+
+#: Most cores of a CPU: the largest have some hundred. A program has a thread of each memory for each core of a job.
+MAX_CPU_CORES = 256
+#: Most lines of all caches of a CPU together: each takes some 16 bytes while products are traced.
+MAX_LINES = 1 << 25
+
+_K = "kerncraft, examples/machine-files/Zen2_EPYC-7452.yml (the 7742 has the same core and caches)"
+_A = "AnandTech, AMD Rome 2nd gen EPYC, memory subsystem"
+_PATENT = "assumption, because US patent 11,989,257 gives no number"
+_HALF = f"{_PATENT}: half of a cache leaves the rest to others"
+_HANDOVER = "assumption, because a line passes from core to core in about a memory latency across last-level caches"
+
+
+def _count(meaning: str, source: str, high: int = MAX_CPU_CORES) -> Key:
+    return Key(meaning, "", 1, high, source=source, vary=True)
+
+
+def _bytes(meaning: str, source: str, low: int, high: int) -> Key:
+    return Key(meaning, "bytes", low, high, source=source)
+
+
+def _cycles(meaning: str, source: str, low: int = 0) -> Key:
+    return Key(meaning, "cycles", low, MAX_LATENCY_CYCLES, source=source, vary=True)
+
+
+def _part(meaning: str) -> Key:
+    return Key(f"{meaning}, as numerator and denominator", low=1, high=1000, source=_HALF)
+
+
+@checked("chip")
+@record
+class MulticoreCpu:
+    """A chip: equal cores, last-level caches of neighbouring cores, memories of neighbouring cores (NUMA domains).
+
+    Each field says its meaning, unit and source. The defaults are those of the preset `epyc-7742`.
+
+    `InputError` if it cannot be built.
+
+    >>> chip = MulticoreCpu("epyc", 2250, (CpuCore(),) * 64)
+    >>> chip.view.domains, chip.view.groups, chip.view.l2_bytes, chip.core_figures[0].peak
+    (4, 16, 524288, 16)
+    """
+
+    name: str
+    frequency_mhz: Clock
+    cores: tuple[CpuCore, ...]
+    cores_per_llc: Annotated[int, _count("neighbouring cores that share a last-level cache", _K)] = 4
+    cores_per_domain: Annotated[
+        int, _count("neighbouring cores that share a memory", f"{_K}: four NUMA domains of a socket (NPS4)")
+    ] = 16
+    line: Annotated[int, _bytes("a line of every cache", _K, 1, 4096)] = 64
+    page: Annotated[
+        int, _bytes("a page, which lies in one memory", "assumption, because the usual page of x86-64", 1, 1 << 30)
+    ] = 4096
+    llc_sets: Annotated[int, _count("sets of a last-level cache", f"{_K}: 16 MiB", 1 << 20)] = 16384
+    llc_ways: Annotated[int, _count("lines of a set of it", f"{_K}: 16 ways", 64)] = 16
+    llc_hash: Annotated[
+        str,
+        Key(
+            "how it finds the set of a line: bits, the line's number mod the sets; xor, XORs of many bits of it",
+            choices=HASHES,
+            source="assumption, because hashes are published for slices (Intel: J. D. McCalpin, TACC TR-2021-03), not "
+            "for the sets in them",
+        ),
+    ] = "xor"
+    memory_cycles_per_line: Annotated[
+        int, _cycles("of one memory, for a line", f"{_K}: load on all cores of a domain 35.3 GB/s, 4.1 cycles", 1)
+    ] = 4
+    memory_latency: Annotated[int, _cycles("until a line is there", f"{_A}: 113 ns (NPS4)")] = 254
+    remote_latency: Annotated[
+        int, _cycles("more, from the memory of other cores", f"{_A}: 122 ns (NPS1), 9 ns more")
+    ] = 20
+    remote_cycles_per_line: Annotated[
+        int, _cycles("more of the core, for a line of another memory", "assumption, because all is one socket")
+    ] = 0
+    handover_cycles: Annotated[int, _cycles("until a piece of C has passed from core to core", _HANDOVER)] = 250
+    barrier_cycles: Annotated[
+        int, _cycles("of a barrier, for each level of a binary tree", "assumption, because a level is a handover")
+    ] = 250
+    element_bytes: Annotated[
+        int,
+        Key(
+            "a number, 1, 2, 4 or 8",
+            "bytes",
+            1,
+            8,
+            source="assumption, because networks are run in FP32",
+            rule=lambda value: "" if value in (1, 2, 4, 8) else "must be 1, 2, 4 or 8",
+        ),
+    ] = 4
+    k_unit: Annotated[
+        int, _count("the planner's blocks of K are multiples of it", f"{_PATENT}: a reconstruction of ours", 4096)
+    ] = 8
+    fill: Annotated[tuple[int, int], _part("the part of a cache for the planner's blocks")] = (1, 2)
+    buffer_fill: Annotated[tuple[int, int], _part("the part of L2 for a thread's buffer")] = (1, 2)
+    sources: Mapping[str, str] = field(default_factory=dict, hash=False, compare=False)
+    kind: str = "multicore"
+
+    def __post_init__(self) -> None:
+        check_description(self)
+        wrong = [*faults_of_cores(self.cores), *joint_mistakes(vars(self), self.cores)]
+        if wrong:
+            raise InputError([Mistake(f"chip {self.name}: {key}", text) for key, text in wrong])
+
+    @cached_property
+    def view(self) -> Machine:
+        """The flat view of it that planner, executor and caches are written for; cores are all like the first one."""
+        return machine_of(vars(self), self.cores[0], len(self.cores))
+
+    @cached_property
+    def core_figures(self) -> tuple[CoreFigures, ...]:
+        """The cores as the accounts see them; equal cores are one object."""
+        core = self.cores[0]
+        columns = {"macs": core.macs_per_cycle, "lanes": core.lanes}
+        settings = {"L1": self.view.l1_bytes, "L2": self.view.l2_bytes, "mr": core.mr, "nr": core.nr}
+        return (CoreFigures(core.peak, core.peak, columns, settings, STALLS, WORDS, UNIT, spreads=True),) * len(
+            self.cores
+        )
+
+    def remarks(self, job: Job) -> tuple[str, ...]:
+        """What the simulation leaves out, and that a job without `threads` takes all cores."""
+        told = (f"left out: {'; '.join(LEFT_OUT)}", "; ".join(OF_JOBS))
+        return told if job.threads is not None or len(self.cores) == 1 else (*told, ALL_CORES)
+
+
+def machine_of(chip: Mapping[str, Any], core: CpuCore, cores: int) -> Machine:
+    """The flat view of a chip that need not be built.
+
+    chip: its numbers by key; those that are left out have their defaults.
+    core: one of its cores, which are all alike.
+    cores: how many there are.
+
+    >>> machine_of({"line": 128}, CpuCore(nr=8), 2).l1_bytes
+    65536
+    """
+    keys = keys_of(MulticoreCpu)
+    own = {name: chip.get(name, keys[name].default) for name in keys if name in _OF_MACHINE}
+    return Machine(**own | {name: getattr(core, name) for name in keys_of(CpuCore)}, cores=cores)
+
+
+_OF_MACHINE = {each.name for each in fields(Machine)}
+
+
+def faults_of_cores(cores: Sequence[CpuCore]) -> Iterator[tuple[str, str]]:
+    """What is wrong with all cores together, as (key, sentence) pairs."""
+    if len(set(cores)) > 1:
+        yield "cores", "must be equal: all cores of a multi-core CPU are alike"
+    if len(cores) > MAX_CPU_CORES:
+        yield "cores", f"must be at most {MAX_CPU_CORES} cores, counts included, got {len(cores)}"
+
+
+def joint_mistakes(chip: Mapping[str, Any], cores: Sequence[CpuCore]) -> Iterator[tuple[str, str]]:
+    """What is wrong with numbers of a chip that are right one by one, as (key, sentence) pairs.
+
+    chip: its numbers by key.
+    cores: its cores.
+    """
+    for key in ("fill", "buffer_fill"):
+        part, whole = chip[key]
+        if part > whole:
+            yield key, f"must be at most a whole cache, got {part}/{whole}"
+    line, page, size = chip["line"], chip["page"], chip["element_bytes"]
+    if line % size:
+        yield "line", f"must be a multiple of a number's {size} bytes (element_bytes), got {line}"
+    if page % line:
+        yield "page", f"must be a multiple of a line's {line} bytes, got {page}"
+    groups = up(len(cores), chip["cores_per_llc"])
+    lines = groups * chip["llc_sets"] * chip["llc_ways"]
+    lines += sum(core.l1_sets * core.l1_ways + core.l2_sets * core.l2_ways for core in cores)
+    if lines > MAX_LINES:
+        yield "llc_sets", f"the caches of all cores have {lines:,} lines together, at most {MAX_LINES:,}"

@@ -1,0 +1,128 @@
+"""Which lane evaluates which element of a stage in which turn; docs/fusion.md, section 10."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.model.fusion.plan import Owners
+
+__all__ = ["Turn", "Turns", "turns_of"]
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Turn:
+    """What lanes evaluate at once.
+
+    number: of the pass (each thread's results, one after the other), and of the turn in it.
+    streams: shape (n,); ascending numbers of the warps that take part.
+    on: shape (n, lanes); which lanes do.
+    elements: shape (n, lanes); their elements; 0 where a lane does not.
+    """
+
+    number: tuple[int, int]
+    streams: Ints
+    on: NDArray[np.bool_]
+    elements: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Turns:
+    """The elements of a stage in the order of their threads, the elements of a thread in the order of their turns.
+
+    lanes, row: lanes of a warp, and lanes of all warps of a block.
+    elements: shape (n,); the elements.
+    lane: shape (n,); block * row + thread of each.
+    step, turn: shape (n,); its pass, and its turn in that.
+    most: the most elements that a thread has.
+    """
+
+    lanes: int
+    row: int
+    elements: Ints
+    lane: Ints
+    step: Ints
+    turn: Ints
+    most: int
+
+    def of_blocks(self, begin: int, end: int) -> Iterator[Turn]:
+        """The turns of the blocks from `begin` to before `end`, in order; their streams are counted from `begin` on."""
+        first, last = np.searchsorted(self.lane, (begin * self.row, end * self.row)).tolist()
+        if first == last:
+            return
+        part = slice(first, last)
+        each = int(self.turn[part].max()) + 1
+        code = self.step[part] * each + self.turn[part]
+        order = np.argsort(code, kind="stable")
+        bounds = np.flatnonzero(np.diff(code[order], prepend=-1, append=-1))
+        lane, elements = self.lane[part][order] - begin * self.row, self.elements[part][order]
+        for start, stop in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+            number = divmod(int(code[order[start]]), each)
+            yield self._turn(number, lane[start:stop], elements[start:stop])
+
+    def _turn(self, number: tuple[int, int], lane: Ints, elements: Ints) -> Turn:
+        stream = lane // self.lanes
+        new = np.diff(stream, prepend=-1) > 0
+        place = (np.cumsum(new) - 1) * self.lanes + lane % self.lanes
+        streams = stream[new]
+        on = np.zeros((len(streams), self.lanes), bool)
+        table = np.zeros((len(streams), self.lanes), np.int64)
+        on.reshape(-1)[place] = True
+        table.reshape(-1)[place] = elements
+        return Turn(number, streams, on, table)
+
+
+def turns_of(owners: Owners, lanes: int, warps: int, results: Ints | None = None) -> Turns:
+    """The turns of a stage.
+
+    owners: who evaluates each element.
+    lanes, warps: of a warp, and of a block.
+    results: shape (n,); of a reduce: the result that each element is for. Each is a pass of its own.
+
+    >>> owners = Owners(np.zeros(6, np.int32), np.array([0, 1, 0, 1, 0, 1], np.int32))
+    >>> [each.elements[0, :2].tolist() for each in turns_of(owners, 32, 1).of_blocks(0, 1)]
+    [[0, 1], [2, 3], [4, 5]]
+    >>> turns = turns_of(owners, 32, 1, np.array([0, 0, 0, 0, 1, 1]))
+    >>> [each.number for each in turns.of_blocks(0, 1)]
+    [(0, 0), (0, 1), (1, 0)]
+    """
+    row = lanes * warps
+    lane = owners.block.astype(np.int64) * row + owners.thread
+    if results is None:
+        order = _order(lane)
+        lane = lane[order]
+        turn, starts = _ranks(np.diff(lane, prepend=-1) > 0)
+        return Turns(lanes, row, order, lane, np.zeros_like(turn), turn, _most(starts, len(lane)))
+    order = np.lexsort((results, lane))
+    lane, results = lane[order], results[order]
+    thread_new = np.diff(lane, prepend=-1) > 0
+    result_new = thread_new | (np.diff(results, prepend=-1) != 0)
+    turn, _ = _ranks(result_new)
+    _, starts = _ranks(thread_new)
+    numbers = np.cumsum(result_new) - 1
+    step = numbers - np.repeat(numbers[starts], np.diff(np.append(starts, len(lane))))
+    return Turns(lanes, row, order, lane, step, turn, _most(starts, len(lane)))
+
+
+def _order(lane: Ints) -> Ints:
+    if (lane[1:] >= lane[:-1]).all():
+        return np.arange(len(lane))
+    return np.argsort(lane, kind="stable")
+
+
+def _ranks(new: NDArray[np.bool_]) -> tuple[Ints, Ints]:
+    """The rank of each row in its run of rows, and where the runs begin.
+
+    new: whether a run begins at a row.
+    """
+    starts = np.flatnonzero(new)
+    return np.arange(len(new)) - np.repeat(starts, np.diff(np.append(starts, len(new)))), starts
+
+
+def _most(starts: Ints, n: int) -> int:
+    return int(np.diff(np.append(starts, n)).max(initial=0))

@@ -1,0 +1,146 @@
+"""Kernels as the device sees them: streams of instructions, what these touch in memory, and what that costs.
+
+A run comes from a writer of kernels (`lstmsim.machines.parallel.writing.streams`) as `Run`: instructions with the
+sectors that they touch. `lstmsim.machines.parallel.memory.traffic` settles what L1 and L2 hold and makes `Priced`
+kernels: numbers alone. `lstmsim.machines.parallel.lowering.program` makes a program of these.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.base.records import record
+
+__all__ = ["CLASS", "CLASSES", "Instructions", "Kernel", "KernelShape", "Memory", "Numbers", "Priced", "Run"]
+
+#: Classes of instructions. The number of a class is its place here.
+CLASSES = ("alu", "fma", "sfu", "shfl", "lds", "sts", "ldg", "stg", "atom", "bar", "gridbar")
+#: Name of a class -> its number.
+CLASS = {name: number for number, name in enumerate(CLASSES)}
+
+Ints = NDArray[np.int64]
+
+
+@record
+class Memory:
+    """An array in device memory.
+
+    name: its name.
+    elements: how many elements it has.
+    bytes: of an element, 4 or 2.
+    """
+
+    name: str
+    elements: int
+    bytes: int = 4
+
+
+@record
+class KernelShape:
+    """What a kernel asks of a multiprocessor.
+
+    name: its name.
+    warps: warps of a block.
+    registers: for each thread.
+    shared: bytes of shared memory of a block.
+    persistent: whether its blocks meet at grid barriers.
+    ordered: names of the arrays that all its streams walk in ascending order.
+    """
+
+    name: str
+    warps: int
+    registers: int = 32
+    shared: int = 0
+    persistent: bool = False
+    ordered: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Instructions:
+    """The instructions of all warps of a kernel, stream after stream: block by block in grid order, warp by warp.
+
+    first: shape (streams + 1,); stream s has the rows from `first[s]` to `first[s + 1]`.
+    kind: shape (n,); the place of each class in `CLASSES`.
+    count: shape (n,); issues in a row.
+    first_wait: shape (n + 1,); row i has the waits from `first_wait[i]` to `first_wait[i + 1]`.
+    wait: shape (waits,); the place in its stream of an instruction whose result is needed, in the text's order.
+    """
+
+    first: Ints
+    kind: NDArray[np.int8]
+    count: NDArray[np.int32]
+    first_wait: Ints
+    wait: NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Kernel:
+    """A kernel with the sectors that it touches, before anyone knows where these lie.
+
+    shape: what it asks of a multiprocessor.
+    sm: shape (blocks,); the multiprocessor of each block, -1 for any.
+    instructions: their rows.
+    lsu: shape (n,); lines of a global access, wavefronts of a shared one; else 0.
+    array: shape (n,); place among the run's arrays of what a global access touches; else -1.
+    first_sector: shape (n + 1,); row i touches the sectors from `first_sector[i]` to `first_sector[i + 1]`.
+    sector: shape (touches,); numbers of sectors of 32 bytes, counted from the beginning of the array. A load or store
+        names each sector once, in ascending order; an `atom` names the sector of each of its lanes.
+    """
+
+    shape: KernelShape
+    sm: NDArray[np.int32]
+    instructions: Instructions
+    lsu: NDArray[np.int32]
+    array: NDArray[np.int16]
+    first_sector: Ints
+    sector: NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """Kernels that a device runs one after the other, and the arrays that they share.
+
+    arrays: in the order of their declaration.
+    kernels: in order. A kernel that runs again is the same object.
+    """
+
+    arrays: tuple[Memory, ...]
+    kernels: tuple[Kernel, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """What the accesses of a kernel cost, one row for each instruction.
+
+    lsu: shape (n,); lines or wavefronts.
+    sectors: shape (n,); distinct sectors that go through the port.
+    first_miss: shape (n + 1,); row i goes to the partitions from `first_miss[i]` to `first_miss[i + 1]`.
+    partition, missing: shape (misses,); a partition, ascending in a row, and how many sectors it brings; of an `atom`
+        how many lanes it serves.
+    in_l1, in_l2: shape (n,); whether some sector is found there.
+    """
+
+    lsu: NDArray[np.int32]
+    sectors: NDArray[np.int32]
+    first_miss: Ints
+    partition: NDArray[np.int32]
+    missing: NDArray[np.int32]
+    in_l1: NDArray[np.bool_]
+    in_l2: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Priced:
+    """A kernel with the cost of its accesses: all that its timing depends on.
+
+    shape, sm, instructions: as in `Kernel`.
+    numbers: what its accesses cost.
+    """
+
+    shape: KernelShape
+    sm: NDArray[np.int32]
+    instructions: Instructions
+    numbers: Numbers

@@ -1,0 +1,96 @@
+"""Kernels of phases: what each warp does, by the number of its stream. A persistent kernel has several of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.machines.parallel.device import Device
+from lstmsim.machines.parallel.kernel import Kernel, KernelShape
+from lstmsim.machines.parallel.writing.streams import Grid, Result, Warps, joined
+
+__all__ = ["Phase", "blocks_of", "persistent_kernel", "persistent_shape", "phase_kernel"]
+
+Ints = NDArray[np.int64]
+
+#: Warps that are written at once.
+_CHUNK = 1 << 12
+
+
+class Phase(Protocol):
+    """What the warps of a kernel do, or of a persistent kernel between two grid barriers."""
+
+    @property
+    def shape(self) -> KernelShape:
+        """What it asks of a multiprocessor."""
+        ...
+
+    @property
+    def streams(self) -> int:
+        """How many streams have something to do: the first ones."""
+        ...
+
+    def write(self, warps: Warps, stream: Ints) -> list[Result]:
+        """Write the part of some warps; returns their stores.
+
+        stream: shape (n,); the numbers of their streams in the kernel, ascending.
+        """
+        ...
+
+
+def phase_kernel(phase: Phase, device: Device, arrays: Mapping[str, int]) -> Kernel:
+    """The kernel of one phase.
+
+    phase: what its warps do.
+    device: the device that it is written for.
+    arrays: places of the run's arrays by name.
+    """
+    return _kernel(phase.shape, [phase], device, arrays)
+
+
+def persistent_kernel(name: str, phases: Sequence[Phase], device: Device, arrays: Mapping[str, int]) -> Kernel:
+    """One kernel for several phases, with a grid barrier behind each.
+
+    Its blocks have the warps of the first phase. A phase with more streams than the first has needs more blocks; all
+    have to fit on the device at once.
+
+    name: of the kernel.
+    phases: in order.
+    device: the device that it is written for.
+    arrays: places of the run's arrays by name.
+    """
+    return _kernel(persistent_shape(name, phases), phases, device, arrays)
+
+
+def persistent_shape(name: str, phases: Sequence[Phase]) -> KernelShape:
+    """What one kernel for several phases asks of a multiprocessor; arguments as of `persistent_kernel`."""
+    registers, shared = (max(getattr(each.shape, key) for each in phases) for key in ("registers", "shared"))
+    return KernelShape(name, phases[0].shape.warps, registers, shared, persistent=True)
+
+
+def blocks_of(shape: KernelShape, phases: Sequence[Phase]) -> int:
+    """How many thread blocks a kernel of these phases has."""
+    return max(-(-each.streams // shape.warps) for each in phases)
+
+
+def _kernel(shape: KernelShape, phases: Sequence[Phase], device: Device, arrays: Mapping[str, int]) -> Kernel:
+    blocks = blocks_of(shape, phases)
+    step = max(1, _CHUNK // shape.warps)
+
+    def pieces() -> Iterator[Kernel]:
+        for start in range(0, max(blocks, 1), step):
+            stop = min(blocks, start + step)
+            grid = Grid(device.warp, arrays, device.banks, device.element_bytes)
+            number = np.arange(start * shape.warps, stop * shape.warps)
+            every = grid.warps(number - start * shape.warps)
+            for phase in phases:
+                some = every.part(number < phase.streams)
+                stores = phase.write(some, number[number < phase.streams]) if len(some) else []
+                if shape.persistent:
+                    every.gridbar(stores)
+            yield grid.kernel(shape, np.full(stop - start, -1))
+
+    return joined(pieces())

@@ -1,0 +1,298 @@
+"""From priced kernels to a flat program: blocks are tasks, gates order kernels, equal blocks share bodies.
+
+Cores of the program: the SMs, in order; one that stands for all memory partitions and the sync unit; the dispatcher;
+the host. `docs/parallel_device.md`, section 7, says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lstmsim.base.records import record
+from lstmsim.machines.parallel.device import Device
+from lstmsim.machines.parallel.kernel import Ints, Priced
+from lstmsim.machines.parallel.lowering.bodies import bodies
+from lstmsim.machines.parallel.lowering.kernel_rules import check_kernel, grid_barriers
+from lstmsim.machines.parallel.lowering.machine_tables import (
+    CAPACITY,
+    DISPATCHER,
+    HOST,
+    SM,
+    Places,
+    bounds,
+    machine_tables,
+    unit_names,
+)
+from lstmsim.machines.parallel.lowering.pick import block_keys, picked
+from lstmsim.machines.parallel.lowering.prototypes import Numbering, Roles, Writing, need_rows
+from lstmsim.machines.parallel.residency import residency
+from lstmsim.program.flat import FlatProgram, flat_program
+from lstmsim.program.flat_names import FlatNames
+from lstmsim.program.flatten import CYCLE_TABLES
+
+__all__ = ["DeviceJob", "KernelTasks", "Lowered", "program_of_jobs", "program_of_kernels"]
+
+#: Rows of instructions that are worked on at once: their tables stay in a cache.
+_PIECE = 1 << 16
+
+
+@record
+class DeviceJob:
+    """Kernels that run one after the other.
+
+    name: of the job.
+    kernels: in order. A kernel that runs again may be the same object.
+    work: of each kernel the useful multiply-accumulates of its streams, shape (streams,), or None; empty: none of any.
+    release, key, key_from_arrival, after: as of `lstmsim.program.program.Task`, by which jobs run one after the other.
+    """
+
+    name: str
+    kernels: tuple[Priced, ...]
+    work: tuple[Ints | None, ...] = ()
+    release: int = 0
+    key: int = 0
+    key_from_arrival: bool = False
+    after: int | None = None
+
+
+@record
+class KernelTasks:
+    """Where a kernel is in a program.
+
+    job: number of its job.
+    kernel: the kernel.
+    first: its first task; the others follow, one for each block. An empty grid has one task.
+    resident: how many of its blocks an SM holds at once.
+    """
+
+    job: int
+    kernel: Priced
+    first: int
+    resident: int
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks it has."""
+        return len(self.kernel.sm)
+
+
+@dataclass(frozen=True, eq=False)
+class Lowered:
+    """A program of kernels. Its first tasks stand for the jobs, one for each; then come the blocks.
+
+    flat: the program.
+    names: what people read of it.
+    kernels: where each kernel is, job after job.
+    """
+
+    flat: FlatProgram
+    names: FlatNames
+    kernels: tuple[KernelTasks, ...]
+
+
+def program_of_kernels(device: Device, kernels: Sequence[Priced], name: str = "run") -> Lowered:
+    """The program of kernels that run one after the other.
+
+    name: of the whole.
+    `InputError` if a block does not fit on an SM, or is not written by the rules. `DeadlockError` if the blocks of a
+    persistent kernel do not all fit at once.
+    """
+    return program_of_jobs(device, [DeviceJob(name, tuple(kernels))])
+
+
+def program_of_jobs(device: Device, jobs: Sequence[DeviceJob]) -> Lowered:
+    """The program of jobs that run one after the other, each made of kernels; errors as of `program_of_kernels`."""
+    return _Writer(device, jobs).lowered()
+
+
+class _Writer:
+    """The tables of a program on their way."""
+
+    def __init__(self, device: Device, jobs: Sequence[DeviceJob]) -> None:
+        self.device, self.jobs = device, jobs
+        kernels = {id(kernel): kernel for job in jobs for kernel in job.kernels}.values()
+        most, delays = bounds(device, list(kernels))
+        members = 1 + 2 * max([kernel.shape.warps for kernel in kernels], default=1)
+        self.writing = Writing(device, Roles(device, members, most), Numbering(), delays)
+        self.places = Places(device.sms)
+        self.contents: list[int] = []
+        self.rows: dict[str, list[Ints]] = {name: [] for name in ("bodies", "phases", "profiles", "tasks", "words")}
+        self.count = dict.fromkeys(("bodies", "profiles", "words", "tasks"), 0)
+        self.gates: list[int] = []
+        self.known: dict[tuple[int, int, int], int] = {}
+        self.profiles: dict[tuple[int, int], Ints] = {}
+        self.names: list[str] = []
+        self.kernels: list[KernelTasks] = []
+
+    def lowered(self) -> Lowered:
+        """The program."""
+        device = self.device
+        self._empty_body()
+        host = self._profiles(
+            np.zeros(1, dtype=np.int64), np.array([self.places.alone(device.sms + 2)]), -1, 0, 0, HOST
+        )
+        rows = np.full((len(self.jobs), 10), -1, dtype=np.int64)
+        behind = 0
+        for row, job in zip(rows, self.jobs, strict=True):
+            row[:6] = host[0], job.release, 0, job.key, job.key_from_arrival, -1 if job.after is None else job.after
+            if job.kernels:
+                row[7], row[9] = behind, behind + len(job.kernels)
+                behind += len(job.kernels) + 1
+        self.gates = [1] * behind
+        self._add("tasks", rows)
+        self.names += [job.name for job in self.jobs]
+        gate = 0
+        for number, job in enumerate(self.jobs):
+            for place, kernel in enumerate(job.kernels):
+                self._kernel(number, place, kernel, gate + place)
+            gate += len(job.kernels) + 1 if job.kernels else 0
+        return Lowered(self._flat(), self._flat_names(), tuple(self.kernels))
+
+    def _add(self, table: str, rows: Ints) -> None:
+        self.rows[table].append(rows)
+        self.count[table] += len(rows)
+
+    def _empty_body(self) -> None:
+        """Body 0 has no operation: for jobs and empty grids."""
+        self._add("bodies", np.array([[0, 0, -1, 0]]))
+
+    def _kernel(self, job: int, number: int, kernel: Priced, behind: int) -> None:
+        """Write the tasks of a kernel.
+
+        behind: the gate that it comes behind; the one after it is its own.
+        """
+        resident = residency(kernel.shape, self.device)
+        blocks = len(kernel.sm)
+        gates = grid_barriers(kernel)
+        check_kernel(kernel, self.device, resident)
+        self.kernels.append(KernelTasks(job, kernel, self.count["tasks"], resident))
+        self.gates[behind + 1] = max(blocks, 1)
+        name = f"{self.jobs[job].name}/{number} {kernel.shape.name}"
+        rows = np.full((max(blocks, 1), 10), -1, dtype=np.int64)
+        rows[:, 1:5] = self.device.launch, 0, 0, 0
+        rows[:, 6], rows[:, 8] = behind, behind + 1
+        if blocks:
+            rows[:, 0] = self._profiles_of(kernel, self._work(job, number), resident, gates)
+            self.names += [f"{name}/{block}" for block in range(blocks)]
+        else:
+            group = np.array([self.places.alone(self.device.sms + 1)])
+            rows[:, 0] = self._profiles(np.zeros(1, dtype=np.int64), group, -1, 0, 0, DISPATCHER)
+            self.names.append(name)
+        self._add("tasks", rows)
+
+    def _work(self, job: int, number: int) -> Ints | None:
+        work = self.jobs[job].work
+        return work[number] if work else None
+
+    def _profiles_of(self, kernel: Priced, work: Ints | None, resident: int, gates: int) -> Ints:
+        """The profile of each block of a kernel. Kernels that are one object share them, unless they have gates."""
+        key = (id(kernel), id(work))
+        profiles = None if gates else self.profiles.get(key)
+        if profiles is None:
+            warps = kernel.shape.warps
+            free = self.places.group(warps, None)
+            pinned = {sm: self.places.group(warps, sm) for sm in np.unique(kernel.sm).tolist() if sm >= 0}
+            group = np.full(self.device.sms + 1, free)
+            for sm, row in pinned.items():
+                group[sm] = row
+            first_gate = len(self.gates)
+            self.gates += [len(kernel.sm)] * gates
+            content = self._content(resident)
+            profiles = self._profiles(self._bodies(kernel, work), group[kernel.sm], content, first_gate, gates, SM)
+            if not gates:
+                self.profiles[key] = profiles
+        return profiles
+
+    def _profiles(self, body: Ints, group: Ints, content: int, first_gate: int, gates: int, kind: int) -> Ints:
+        """Write profiles with a variant and a phase each, for the distinct pairs of bodies and groups."""
+        groups = int(group.max(initial=0)) + 1
+        pairs, inverse = np.unique(body * groups + group, return_inverse=True)
+        n, first = len(pairs), self.count["profiles"]
+        own = np.arange(first, first + n)
+        rows = np.zeros((n, 11), dtype=np.int64)
+        rows[:, 0], rows[:, 1], rows[:, 5:7], rows[:, 7], rows[:, 8] = pairs % groups, content, -1, own, 1
+        # there are no wide variants, and their first row must be one that could be there
+        rows[:, 9] = own
+        self._add("profiles", np.concatenate([rows, np.full((n, 1), kind)], axis=1))
+        phases = np.zeros((n, 8), dtype=np.int64)
+        phases[:, 0], phases[:, 1], phases[:, 6], phases[:, 7] = pairs // groups, 1, first_gate, gates
+        self.rows["phases"].append(phases)
+        each: Ints = own[inverse.ravel()]
+        return each
+
+    def _bodies(self, kernel: Priced, work: Ints | None) -> Ints:
+        """The body of each block of a kernel; those that are new are written."""
+        warps = kernel.shape.warps
+        first = kernel.instructions.first[::warps]
+        rows = np.empty(len(kernel.sm), dtype=np.int64)
+        begin = 0
+        while begin < len(rows):
+            end = max(begin + 1, int(np.searchsorted(first, first[begin] + _PIECE, side="right")) - 1)
+            blocks = np.arange(begin, min(end, len(rows)))
+            some = picked(kernel, blocks, work)
+            keys = [(warps, *pair) for pair in block_keys(some).tolist()]
+            new = [number for number, key in enumerate(keys) if self._is_new(key)]
+            if new:
+                made = bodies(self.writing, some if len(new) == len(blocks) else picked(kernel, blocks[new], work))
+                sizes = np.zeros((len(new), 4), dtype=np.int64)
+                sizes[:, 0], sizes[:, 1], sizes[:, 3] = -1, made.sizes[:, 0], made.sizes[:, 1]
+                sizes[:, 2] = self.count["words"] + np.cumsum(made.sizes[:, 1]) - made.sizes[:, 1]
+                self._add("bodies", sizes)
+                self._add("words", made.words)
+            rows[blocks] = [self.known[key] for key in keys]
+            begin = int(blocks[-1]) + 1
+        return rows
+
+    def _is_new(self, key: tuple[int, int, int]) -> bool:
+        if key in self.known:
+            return False
+        # body 0 is the empty one
+        self.known[key] = 1 + len(self.known)
+        return True
+
+    def _content(self, resident: int) -> int:
+        """The row of the room that a block takes, if so many are on an SM at once."""
+        if resident not in self.contents:
+            self.contents.append(resident)
+        return self.contents.index(resident)
+
+    def _flat(self) -> FlatProgram:
+        profiles = _one(self.rows["profiles"], 12)
+        variants = np.zeros((len(profiles), 6), dtype=np.int64)
+        variants[:, 0], variants[:, 2], variants[:, 3] = profiles[:, 11], np.arange(len(profiles)), 1
+        variants[:, 1] = self.places.seats_of(profiles[:, 0])
+        # the numbers of a body's words are many: they are laid out once more when all tables are joined, then forgotten
+        words = self.rows.pop("words")
+        cores, units = machine_tables(self.device)
+        return flat_program(
+            {
+                **CYCLE_TABLES,
+                **self.places.tables,
+                "contents": [[-1, CAPACITY // resident] for resident in self.contents],
+                **{name: _one(self.rows[name], width) for name, width in (("phases", 8), ("bodies", 4), ("tasks", 10))},
+                "cores": cores,
+                "units": units,
+                "profiles": profiles[:, :11],
+                "variants": variants,
+                "words": np.concatenate(words) if words else (),
+                "operations": self.writing.roles.table()[0],
+                "needs": need_rows(self.writing.needs.codes, self.writing.delays),
+                "gates": self.gates,
+            }
+        )
+
+    def _flat_names(self) -> FlatNames:
+        return FlatNames(
+            tasks=tuple(self.names),
+            units=unit_names(self.device),
+            buffers=(),
+            operations=self.writing.roles.table()[1],
+            held=((),) * (self.device.sms + 3),
+        )
+
+
+def _one(arrays: list[Ints], width: int) -> Ints:
+    return np.concatenate(arrays) if arrays else np.zeros((0, width), dtype=np.int64)

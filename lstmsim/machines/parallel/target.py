@@ -1,0 +1,131 @@
+"""The parallel device as all other rooms see it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from lstmsim.base.errors import InputError
+from lstmsim.machines.assembly import check_size, kinds_of
+from lstmsim.machines.fidelity import Fidelity
+from lstmsim.machines.parallel.device import ParallelCore, ParallelDevice
+from lstmsim.machines.parallel.entries import ParallelEntries
+from lstmsim.machines.parallel.sizes import per_step
+from lstmsim.machines.sizes import PerStep
+from lstmsim.machines.target import Target
+from lstmsim.model.model import Model
+from lstmsim.model.scenario import Job
+from lstmsim.program.program import Program
+
+if TYPE_CHECKING:
+    from lstmsim.machines.change import Change
+    from lstmsim.machines.fusion import FusedKernels
+    from lstmsim.machines.sparse import SparseKernels
+
+__all__ = ["TARGET"]
+
+
+class _ParallelTarget(ParallelEntries, Target):
+    """The parallel device."""
+
+    counts: ClassVar[tuple[str, ...]] = ("sms", "warps")
+    other_numbers: ClassVar[str] = "a parallel device computes with floating point, not fixed point"
+    fidelity: ClassVar[Fidelity] = Fidelity(
+        exact=(
+            "its own timing contract (docs/parallel_device.md), cycle by cycle: both engines and a model in the tests "
+            "that steps through every cycle",
+            "its golden cases, made by independent models",
+        ),
+        assumed=(
+            "latencies of shuffles and barriers, the dispatcher's rate, 87 % of the DRAM's rate",
+            "no instruction fetch, no register banks, no TLB, no rows of DRAM, no bound on loads in flight",
+            "numbers of dense layers, which are timed and not computed",
+        ),
+    )
+
+    def lower(self, chip: ParallelDevice, jobs: Sequence[Job], *, templates: bool = False) -> Program:
+        """The Program of these jobs on that chip; it has tables, no objects.
+
+        `InputError` for templates: requests that keep coming are not simulated on this machine.
+        """
+        from lstmsim.machines.parallel.jobs import device_jobs
+        from lstmsim.machines.parallel.lowering.program import program_of_jobs
+        from lstmsim.program.unflatten import tabled
+
+        if templates:
+            raise InputError(
+                "a parallel device serves no requests that keep coming: its kernels follow each other by gates, which "
+                "belong to one job each; simulate the jobs one by one"
+            )
+        for job in jobs:
+            self.check(chip, job)
+        kinds = kinds_of(chip.cores)
+        persistent = chip.recurrent == "persistent"
+        check_size(kinds, jobs, partial(self.per_step, fused=chip.fusion != "cell", persistent=persistent))
+        lowered = program_of_jobs(chip.view, device_jobs(chip, jobs))
+        return tabled(lowered.flat, lowered.names)
+
+    def per_step(
+        self,
+        cores: Sequence[ParallelCore],
+        model: Model,
+        batch: int = 1,
+        split: str = "",
+        members: int = 1,
+        *,
+        fused: bool = False,
+        persistent: bool = False,
+    ) -> PerStep:
+        """Bounds on the operations of one step of a job; fused, persistent: as of `sizes.per_step`."""
+        return per_step(cores, model, batch, fused=fused, persistent=persistent)
+
+    def chip_counts(self, chip: ParallelDevice) -> Mapping[str, int]:
+        """SMs, and warps that they hold at once."""
+        return {"sms": len(chip.cores), "warps": sum(core.max_warps for core in chip.cores)}
+
+    def changes(self, chip: ParallelDevice, jobs: Sequence[Job]) -> Sequence[Change]:
+        """What all SMs share, then the SMs themselves."""
+        from lstmsim.machines.parallel.what_if import changes
+
+        return changes(chip, jobs)
+
+    def order_changes(self, chip: ParallelDevice, jobs: Sequence[Job]) -> Sequence[Change]:
+        """The other policy of the schedulers."""
+        from lstmsim.machines.parallel.what_if import order_changes
+
+        return order_changes(chip, jobs)
+
+    def sparse_kernels(self) -> SparseKernels:
+        """Sparse products in CSR, DCSR and HBP, and dense ones beside them."""
+        from lstmsim.machines.parallel.study import PRODUCTS
+
+        return PRODUCTS
+
+    def fused_kernels(self) -> FusedKernels:
+        """Fused parts of a graph: one kernel of the device for each planned one."""
+        from lstmsim.machines.parallel.fused.study import FUSED
+
+        return FUSED
+
+    def kernels(self, chip: ParallelDevice, jobs: Sequence[Job]) -> tuple[str, ...]:
+        """How what follows the products of a step became kernels, where the cells' own kernels do not run."""
+        from lstmsim.machines.parallel.fused.told import fused_text
+
+        return fused_text(chip, jobs)
+
+    def begins_cold(self, chip: ParallelDevice) -> bool:
+        """A persistent kernel loads its weights once, and so do kernels for each step where a cold L2 has room."""
+        return chip.recurrent == "persistent" or chip.l2_state == "cold"
+
+    def element_bytes(self, chip: ParallelDevice) -> int:
+        """Of arrays in device memory."""
+        return chip.element_bytes
+
+    def beside_cores(self, chip: ParallelDevice, jobs: Sequence[Job]) -> tuple[str, ...]:
+        """The memory, and how kernels begin."""
+        memory = f"{chip.partitions} partitions, a sector from DRAM takes {chip.dram} cycles, L2 {chip.l2_bytes} bytes"
+        return (f"Memory: {memory}, {chip.l2_state} at the start.", f"Kernels: launch {chip.launch} cycles.")
+
+
+TARGET = _ParallelTarget()

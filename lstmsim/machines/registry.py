@@ -1,0 +1,32 @@
+"""The list of machines, with a line for each. No other file outside a machine's folder names a machine."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import import_module
+
+from lstmsim.base.errors import InputError
+from lstmsim.machines.target import Target
+
+__all__ = ["KINDS", "target_of"]
+
+#: Kind of a chip -> module that fills in the contract as `TARGET`.
+KINDS = {
+    "column-npu": "lstmsim.machines.column.target",
+    "row-npu": "lstmsim.machines.row.target",
+    "parallel-device": "lstmsim.machines.parallel.target",
+    "multicore": "lstmsim.machines.multicore.target",
+}
+
+
+@cache
+def target_of(kind: str) -> Target:
+    """The machine of that kind; `InputError` if there is none.
+
+    >>> target_of("column-npu").title
+    'column-wise NPU'
+    """
+    if kind not in KINDS:
+        raise InputError(f"there is no machine of kind {kind!r}; known are {', '.join(KINDS)}")
+    target: Target = import_module(KINDS[kind]).TARGET
+    return target

@@ -1,0 +1,184 @@
+"""The instructions of a job on a row-wise NPU, before they are timed: blocks of chains and loads that repeat.
+
+A recurrent layer is three blocks. The first block loads the first x. The second block is all steps but the last; each
+step loads the next x between its two parts. The third block is the last step, whose h leaves the machine if no layer
+is above. A batch that does not fit at once is worked on in rounds, one after another. A stack of dense layers is one
+block: layer by layer, each layer for all rounds (intel/fpga-npu, compiler/npu_layers.py). That compiler keeps only the
+last h of a layer. So stacks of recurrent layers, both directions, and `layer_order: step` are an assumption.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from lstmsim.machines.row.cells import PROGRAMS, Chain, Load
+from lstmsim.model.model import Layer, Model
+
+__all__ = ["Block", "Item", "plan"]
+
+
+@dataclass(frozen=True)
+class Item:
+    """A chain or load of a layer.
+
+    what: the chain or load.
+    cell: name of the layer's cell.
+    place: layer, direction.
+    own: prefix of all names of vectors but x.
+    x: vectors that the name x stands for.
+    batch: how many inferences are worked on.
+    ends: whether it is the last item of the job.
+    """
+
+    what: Chain | Load
+    cell: str
+    place: tuple[int, int]
+    own: str
+    x: tuple[str, ...]
+    batch: int
+    ends: bool = False
+
+
+@dataclass(frozen=True)
+class Block:
+    """Items that repeat, like a `lstmsim.program.program.Phase`.
+
+    matched: vectors that an earlier block with as many repeats, or with one, has written at the same step.
+    """
+
+    items: tuple[Item, ...]
+    repeat: int = 1
+    first_step: int = 0
+    mirrored: bool = False
+    matched: frozenset[str] = frozenset()
+
+
+def plan(model: Model, steps: int, batch: int, at_once: int) -> list[Block]:
+    """The blocks of a job.
+
+    steps, batch: steps and inferences of the job.
+    at_once: how many inferences run together.
+
+    >>> from lstmsim.model.cells import cell
+    >>> from lstmsim.model.model import Layer
+    >>> blocks = plan(Model("m", (Layer(cell("lstm"), 8, 8),)), steps=5, batch=1, at_once=6)
+    >>> [(len(block.items), block.repeat) for block in blocks]
+    [(1, 1), (11, 4), (10, 1)]
+    """
+    rounds = [min(at_once, batch - done) for done in range(0, batch, at_once)]
+    if not any(layer.cell.recurrent for layer in model.layers):
+        blocks = _dense_blocks(model, steps, rounds)
+    else:
+        order = _by_layer if model.layer_order == "layer" else _by_step
+        blocks = [block for number, size in enumerate(rounds) for block in order(model, steps, number, size)]
+    *items, last = blocks[-1].items
+    blocks[-1] = replace(blocks[-1], items=(*items, replace(last, ends=True)))
+    return blocks
+
+
+def _dense_blocks(model: Model, steps: int, rounds: list[int]) -> list[Block]:
+    """Every layer for all inputs: all rounds of a layer have one name, so the next layer waits for the last of them.
+
+    One step is one block, as the compiler sees it; of several, each layer repeats.
+    """
+    layers = [_dense_items(model, number, rounds) for number in range(len(model.layers))]
+    if steps == 1:
+        return [Block(tuple(item for items in layers for item in items))]
+    *below, top = layers
+    return [*(Block(items, steps) for items in below), Block(top, steps - 1), Block(top, 1, steps - 1)]
+
+
+def _dense_items(model: Model, number: int, rounds: list[int]) -> tuple[Item, ...]:
+    layer, items = model.layers[number], []
+    (chain,) = PROGRAMS[layer.cell.name](layer).x_part
+    if number == len(model.layers) - 1:
+        chain = replace(chain, matrix=False, output=True, writes=())
+    for size in rounds:
+        item = Item(chain, layer.cell.name, (number, 0), f"{number}.", (f"{number - 1}.h",), size)
+        if number == 0:
+            items.append(replace(item, what=Load("x", layer.input), own=""))
+            item = replace(item, x=("x",))
+        items.append(item)
+    return tuple(items)
+
+
+@dataclass(frozen=True)
+class _Pass:
+    """One direction of a layer in one round: the items of a step before and after the next x is loaded."""
+
+    constants: tuple[Item, ...]
+    x_part: tuple[Item, ...]
+    h_part: tuple[Item, ...]
+    load: Item | None
+
+    def step(self, *, more: bool, output: bool) -> tuple[Item, ...]:
+        """The items of one step; `more`: another step follows; `output`: its h leaves the machine."""
+        following = () if self.load is None or not more else (self._ahead(1),)
+        items = (*self.x_part, *following, *self.h_part)
+        last = items[-1].what
+        if output and isinstance(last, Chain):
+            items = (*items[:-1], replace(items[-1], what=replace(last, output=True)))
+        return items
+
+    def _ahead(self, ahead: int) -> Item:
+        assert self.load is not None
+        assert isinstance(self.load.what, Load)
+        return replace(self.load, what=replace(self.load.what, ahead=ahead))
+
+    @property
+    def beginning(self) -> tuple[Item, ...]:
+        """The items that load vectors before the first step."""
+        return (*self.constants, *(() if self.load is None else (self.load,)))
+
+
+def _prefix(number: int, layer: int, direction: int) -> str:
+    return f"{number}.{layer}.{direction}."
+
+
+def _pass(model: Model, layer: int, direction: int, number: int, size: int) -> _Pass:
+    shape: Layer = model.layers[layer]
+    program = PROGRAMS[shape.cell.name](shape)
+    own = _prefix(number, layer, direction)
+    below = range(model.layers[layer - 1].directions) if layer else ()
+    x = tuple(_prefix(number, layer - 1, each) + "h" for each in below) or (own + "x",)
+    item = Item(Load("x", shape.input), shape.cell.name, (layer, direction), own, x, size)
+    # constants are loaded once, for all rounds
+    constants = program.constants if number == 0 else ()
+    return _Pass(
+        tuple(replace(item, what=Load(name, shape.hidden, matrix=False, frame=False), own="") for name in constants),
+        tuple(replace(item, what=chain) for chain in program.x_part),
+        tuple(replace(item, what=chain) for chain in program.h_part),
+        None if layer else item,
+    )
+
+
+def _by_layer(model: Model, steps: int, number: int, size: int) -> Iterator[Block]:
+    for layer, shape in enumerate(model.layers):
+        matched = frozenset() if layer == 0 else frozenset(_pass(model, layer, 0, number, size).x_part[0].x)
+        for direction in range(shape.directions):
+            each = _pass(model, layer, direction, number, size)
+            top = layer == len(model.layers) - 1
+            backward = shape.backward(direction)
+            if each.beginning:
+                yield Block(each.beginning, 1, steps - 1 if backward else 0, backward)
+            # a dense layer on top gives a result at every step, a recurrent one its last h
+            main = each.step(more=True, output=top and not shape.cell.recurrent)
+            if steps > 1:
+                yield Block(main, steps - 1, steps - 1 if backward else 0, backward, matched)
+            yield Block(each.step(more=False, output=top), 1, 0 if backward else steps - 1, backward, matched)
+
+
+def _by_step(model: Model, steps: int, number: int, size: int) -> Iterator[Block]:
+    passes = [_pass(model, layer, 0, number, size) for layer in range(len(model.layers))]
+    yield Block(tuple(item for each in passes for item in each.beginning))
+    recurrent = model.layers[-1].cell.recurrent
+
+    def step(*, more: bool) -> tuple[Item, ...]:
+        whole = [each.step(more=more, output=False) for each in passes[:-1]]
+        whole.append(passes[-1].step(more=more, output=not more or not recurrent))
+        return tuple(item for items in whole for item in items)
+
+    if steps > 1:
+        yield Block(step(more=True), steps - 1)
+    yield Block(step(more=False), 1, steps - 1)

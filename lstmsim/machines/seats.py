@@ -1,0 +1,164 @@
+"""The threads that each task holds over time, read from a trace and checked."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+from lstmsim.base.errors import ReplayError
+from lstmsim.model.scenario import Job, Scenario
+from lstmsim.program.program import Program
+from lstmsim.program.trace import Trace
+from lstmsim.program.trace_tables import PAUSES, SEATS
+
+__all__ = ["Seats", "Stay", "seats_of"]
+
+
+@dataclass(frozen=True)
+class Stay:
+    """A stay of a task on a thread.
+
+    core, context: the thread.
+    since, until: the task holds it in the cycles `since <= cycle < until`.
+    """
+
+    core: int
+    context: int
+    since: int
+    until: int
+
+
+@dataclass(frozen=True)
+class Seats:
+    """The stays of every task that ran.
+
+    names: names of all tasks.
+    stays: (task, member) -> stays in the order of time; there are several if the task was paused.
+    """
+
+    names: tuple[str, ...]
+    stays: Mapping[tuple[int, int], tuple[Stay, ...]]
+
+    @cached_property
+    def members(self) -> Mapping[int, tuple[int, ...]]:
+        """Task -> its members, in order, for every task that ran."""
+        members: defaultdict[int, list[int]] = defaultdict(list)
+        for task, member in sorted(self.stays):
+            members[task].append(member)
+        return {task: tuple(each) for task, each in members.items()}
+
+    def ran(self, task: int) -> bool:
+        """Whether the task was not turned away."""
+        return (task, 0) in self.stays
+
+    def core(self, task: int, member: int = 0) -> int:
+        """The core of a member; `ReplayError` if the trace names none."""
+        if (task, member) not in self.stays:
+            raise ReplayError(f"job {self.names[task]} has no thread for its member {member}")
+        return self.stays[task, member][0].core
+
+    def pauses(self, task: int) -> list[tuple[int, int]]:
+        """Pauses of a task: (cycle from which it had no thread, cycle from which it had one again)."""
+        own = self.stays.get((task, 0), ())
+        return [(before.until, after.since) for before, after in pairwise(own)]
+
+    def check(self, task: int, member: int, where: tuple[int, int], start: int, end: int) -> None:
+        """`ReplayError` unless the member holds the thread `where` (core, context) from `start` to `end`."""
+        own = self.stays.get((task, member), ())
+        for each in own:
+            if each.since <= start and end <= each.until and (each.core, each.context) == where:
+                return
+        who = f"job {self.names[task]}"
+        at = f"on core {where[0]}, thread {where[1]}, at cycle {start}"
+        for paused, resumed in self.pauses(task):
+            if start < resumed and paused < end:
+                raise ReplayError(f"{who} issues {at}, but is paused from {paused} until {resumed}")
+        if where in {(each.core, each.context) for each in own}:
+            raise ReplayError(f"{who} issues {at}, but holds it from {own[0].since} until {own[-1].until}")
+        raise ReplayError(f"{who} issues {at}, not on its own")
+
+
+def seats_of(scenario: Scenario, program: Program, trace: Trace) -> Seats:
+    """Read from a trace which task holds which thread, and when.
+
+    `ReplayError` if a thread holds two jobs at a time or a job that has not arrived, or if a job is on a core that it
+    may not use.
+    """
+    stays: defaultdict[tuple[int, int], list[Stay]] = defaultdict(list)
+    columns = zip(*(trace.task(name).tolist() for name in ("core", "context", "admitted", "finish")), strict=True)
+    tasks = {number: row for number, row in enumerate(columns) if row[0] >= 0}
+    names = tuple(job.name for job in scenario.jobs)
+    since = {number: row[2] for number, row in tasks.items()}
+    for row in trace.pauses.tolist():
+        pause = dict(zip(PAUSES.names, row, strict=True))
+        task = pause["task"]
+        if task not in tasks or pause["core"] != tasks[task][0]:
+            raise ReplayError(f"job {names[task]} is paused on core {pause['core']}, where it does not go on")
+        stays[task, 0].append(Stay(pause["core"], pause["context"], since[task], pause["paused"]))
+        since[task] = pause["resumed"]
+    for task, (core, context, _, finish) in tasks.items():
+        stays[task, 0].append(Stay(core, context, since[task], finish))
+    for row in trace.seats.tolist():
+        seat = dict(zip(SEATS.names, row, strict=True))
+        task = seat["task"]
+        if task not in tasks:
+            raise ReplayError(f"job {names[task]} was turned away, but holds a thread of core {seat['core']}")
+        stays[task, seat["member"]].append(Stay(seat["core"], seat["context"], *tasks[task][2:]))
+    seats = Seats(names, {key: tuple(each) for key, each in stays.items()})
+    _check_arrivals(scenario, trace)
+    for task in tasks:
+        _check_place(scenario.jobs[task], len(scenario.chip.core_figures), program, seats, task)
+    _check_alone(seats, program)
+    return seats
+
+
+def _check_arrivals(scenario: Scenario, trace: Trace) -> None:
+    """Check that no job begins or is turned away before it arrives, and that a job arrives after the job it follows."""
+    columns = zip(*(trace.task(name).tolist() for name in ("core", "admitted", "finish", "arrived")), strict=True)
+    done: list[int] = []
+    for job, (core, admitted, finish, arrived) in zip(scenario.jobs, columns, strict=True):
+        due = job.arrival if job.after is None else done[job.after] + job.arrival
+        if arrived != due:
+            raise ReplayError(f"job {job.name} arrives at cycle {arrived} in the trace, but comes at cycle {due}")
+        if admitted < due:
+            raise ReplayError(f"job {job.name} is admitted at cycle {admitted}, before it arrives")
+        done.append(finish if core >= 0 else admitted)
+
+
+def _check_place(job: Job, cores: int, program: Program, seats: Seats, task: int) -> None:
+    """Check that a split job has a thread on each of its cores (`auto`: some), and other jobs on one allowed core."""
+    if job.split == "auto":
+        own, allowed = [seats.core(task, member) for member in seats.members[task]], job.allowed(cores)
+        if own != [core for core in allowed if core in own]:
+            raise ReplayError(f"job {job.name} is on cores {own}, which are not some of {list(allowed)} in their order")
+        return
+    expected = job.together(cores) or (seats.core(task),)
+    if expected[0] not in job.allowed(cores):
+        raise ReplayError(f"job {job.name} runs on core {expected[0]}, which it may not use")
+    for member, core in enumerate(expected):
+        if seats.core(task, member) != core:
+            raise ReplayError(f"member {member} of job {job.name} is on core {seats.core(task, member)}, not on {core}")
+    others = [member for member in seats.members[task] if member >= len(expected)]
+    if others not in ([], [len(expected)]):
+        raise ReplayError(f"job {job.name} has more threads than members")
+    if others and not program.cores[seats.core(task, others[0])].shared:
+        raise ReplayError(f"job {job.name} holds a thread of core {seats.core(task, others[0])}, which is no memory")
+
+
+def _check_alone(seats: Seats, program: Program) -> None:
+    """Check that a thread holds one job at a time."""
+    held: dict[tuple[int, int], int] = {}
+    for stay, name in sorted(
+        ((stay, seats.names[task]) for (task, _), stays in seats.stays.items() for stay in stays),
+        key=lambda pair: (pair[0].since, pair[0].until),
+    ):
+        where = stay.core, stay.context
+        if not 0 <= stay.context < program.cores[stay.core].contexts:
+            raise ReplayError(f"job {name} is on thread {stay.context} of core {stay.core}, which does not exist")
+        if stay.since < held.get(where, 0):
+            text = f"enters thread {stay.context} of core {stay.core} at {stay.since}, which holds another"
+            raise ReplayError(f"job {name} {text}")
+        held[where] = stay.until

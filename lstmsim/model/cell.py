@@ -1,0 +1,191 @@
+"""Recurrent cells as graphs: matrix-vector products in stages, and the element-wise operations behind them.
+
+A stage is one pass of the weights through the array: the interleaved rows of its gates times the columns of its
+vectors. `Sum`s arrive at the tail unit, and `Node`s make states and further vectors of them. Latency of the tail,
+operation counts and numerics all come from this one graph. The cells themselves are in `lstmsim.model.cells`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from functools import cached_property
+
+from lstmsim.base.records import hashed_once, record
+
+__all__ = ["OPERATIONS", "REDUCTIONS", "ROWS", "Cell", "Gate", "Node", "Stage", "Sum", "stage_of"]
+
+#: Element-wise operation -> number of inputs, and latency class (a key of the target's table).
+OPERATIONS: Mapping[str, tuple[int, str]] = {
+    "sigmoid": (1, "activation"),
+    "tanh": (1, "activation"),
+    "exp": (1, "activation"),
+    "log_sigmoid": (1, "activation"),
+    "rsqrt": (1, "activation"),
+    "relu": (1, "elementwise_add"),
+    "multiply": (2, "elementwise_multiply"),
+    "divide": (2, "divide"),
+    "add": (2, "elementwise_add"),
+    "subtract": (2, "elementwise_add"),
+    "maximum": (2, "elementwise_add"),
+    "minimum": (2, "elementwise_add"),
+    "quantize": (1, "quantize"),
+}
+
+#: Operations over all units of all inputs. They take any number of inputs. The result is one number for all units.
+REDUCTIONS = ("mean", "mean_square")
+
+#: How many rows a stage's gates have: one per hidden unit or one per unit of the projection.
+ROWS = ("hidden", "projection")
+
+
+@record
+class Node:
+    """One operation: `name = operation(*inputs)`.
+
+    operation: a key of `OPERATIONS`, or one of `REDUCTIONS`.
+    inputs: names of sums, states, parameters or nodes, or plain numbers.
+
+    >>> Node("c", "add", ("fc", "ig")).operation
+    'add'
+    """
+
+    name: str
+    operation: str
+    inputs: tuple[str | float, ...]
+
+    @cached_property
+    def sources(self) -> tuple[str, ...]:
+        """The inputs that are names, not numbers."""
+        return tuple(each for each in self.inputs if isinstance(each, str))
+
+
+@record
+class Sum:
+    """A sum that the array hands to the tail: the rows of a gate times the columns of some vectors, plus a bias.
+
+    vectors: `x` (the input), `h` (the output of the step before), or `quantize` nodes of an earlier stage.
+    """
+
+    name: str
+    vectors: tuple[str, ...]
+
+
+@record
+class Gate:
+    """One row of the interleaved matrix for each unit.
+
+    sums: one sum, or several where the parts of the row stay apart (the candidate of a GRU).
+    """
+
+    name: str
+    sums: tuple[Sum, ...]
+
+    @cached_property
+    def vectors(self) -> tuple[str, ...]:
+        """The vectors whose columns the row of the gate has."""
+        return tuple(dict.fromkeys(vector for each in self.sums for vector in each.vectors))
+
+
+@record
+class Stage:
+    """Gates that share one interleaved matrix, and therefore read the same vectors.
+
+    rows: one of `ROWS`.
+    """
+
+    gates: tuple[Gate, ...]
+    rows: str = "hidden"
+
+    @cached_property
+    def vectors(self) -> tuple[str, ...]:
+        """The vectors of the matrix in the order of their columns: x, h, then the vectors of earlier stages."""
+        names = dict.fromkeys(vector for gate in self.gates for vector in gate.vectors)
+        return tuple(sorted(names, key=lambda name: {"x": 0, "h": 1}.get(name, 2)))
+
+    @cached_property
+    def sums(self) -> tuple[Sum, ...]:
+        """The sums of all gates."""
+        return tuple(each for gate in self.gates for each in gate.sums)
+
+
+@hashed_once
+@record
+class Cell:
+    """A recurrent cell: stages of products, the graph behind them, and the states for the next step.
+
+    `lstmsim.model.cell_rules.mistakes` tells the rules that a cell breaks.
+
+    states: name of a state -> node that gives its next value; the state `h` is the output, from a `quantize` node.
+    parameters: vectors with one weight for each unit that nodes read (peepholes, normalisation).
+    source: where the equations are from.
+
+    >>> from lstmsim.model.cells import cell
+    >>> [gate.name for gate in cell("lstm").stages[0].gates]
+    ['i', 'f', 'g', 'o']
+    """
+
+    name: str
+    stages: tuple[Stage, ...]
+    nodes: tuple[Node, ...]
+    states: Mapping[str, str] = field(hash=False)
+    parameters: tuple[str, ...] = ()
+    source: str = ""
+
+    @cached_property
+    def gates(self) -> tuple[Gate, ...]:
+        """The gates of all stages."""
+        return tuple(gate for stage in self.stages for gate in stage.gates)
+
+    @cached_property
+    def sums(self) -> tuple[Sum, ...]:
+        """The sums of all stages."""
+        return tuple(each for stage in self.stages for each in stage.sums)
+
+    @property
+    def output(self) -> str:
+        """Name of the node whose value is written back as h."""
+        return self.states["h"]
+
+    @property
+    def projected(self) -> bool:
+        """Whether the cell has rows of a projection. Layers of such a cell must give `projection`."""
+        return any(stage.rows == "projection" for stage in self.stages)
+
+    @property
+    def reads_h(self) -> bool:
+        """Whether a product reads the output of the step before."""
+        return any("h" in stage.vectors for stage in self.stages)
+
+    @property
+    def recurrent(self) -> bool:
+        """Whether a step depends on the step before, by a product or by a state."""
+        return self.reads_h or any(name in node.sources for node in self.nodes for name in self.states)
+
+    def node(self, name: str) -> Node:
+        """The node of that name."""
+        return next(each for each in self.nodes if each.name == name)
+
+
+def stage_of(text: str, rows: str = "hidden") -> Stage:
+    """Make a stage from one line of text.
+
+    text: gates with their vectors in brackets, as `r[x h]`; `n{nx[x] nh[h]}` keeps the parts of a gate apart.
+    rows: one of `ROWS`.
+
+    >>> stage_of("r[x h] n{nx[x] nh[h]}").gates[1]
+    Gate(name='n', sums=(Sum(name='nx', vectors=('x',)), Sum(name='nh', vectors=('h',))))
+    """
+    gates, rest = [], text.strip()
+    while rest:
+        name, mark = rest, ""
+        for position, letter in enumerate(rest):
+            if letter in "[{":
+                name, mark, rest = rest[:position].strip(), letter, rest[position + 1 :]
+                break
+        inner, _, rest = rest.partition("]" if mark == "[" else "}")
+        parts = [f"{name}[{inner}"] if mark == "[" else [each for each in inner.split("]") if each.strip()]
+        sums = [part.split("[") for part in parts]
+        gates.append(Gate(name, tuple(Sum(each.strip(), tuple(vectors.split())) for each, vectors in sums)))
+        rest = rest.strip()
+    return Stage(tuple(gates), rows)

@@ -1,0 +1,192 @@
+"""What others would run: one kernel for each root, in which all else is evaluated anew; docs/fusion.md, section 9."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence, Set
+
+import numpy as np
+
+from lstmsim.model.fusion.candidates import candidates_of, outputs_of
+from lstmsim.model.fusion.device import FusionDevice, up
+from lstmsim.model.fusion.graph import CONSTANT, Graph
+from lstmsim.model.fusion.groups import group_of
+from lstmsim.model.fusion.indexing import reduced_elements
+from lstmsim.model.fusion.mapping import owners_by_rule
+from lstmsim.model.fusion.operations import REDUCE
+from lstmsim.model.fusion.order import in_order
+from lstmsim.model.fusion.plan import (
+    COLUMN,
+    ELEMENT,
+    GLOBAL,
+    OUTPUT,
+    ROW,
+    FusionPlan,
+    Group,
+    Owners,
+    PlannedKernel,
+    Stage,
+    ThreadMapping,
+)
+from lstmsim.model.fusion.planner import scratch_of
+
+__all__ = ["BASELINES", "baseline_mapping", "kernels_of", "root_kernels", "roots_of"]
+
+#: Threads of a block of a compiler's kernels: at most for a reduce, always for elements.
+MOST_THREADS, ELEMENT_THREADS = 1024, 256
+
+
+def _all(graph: Graph, nodes: Sequence[int]) -> tuple[int, ...]:
+    return tuple(nodes)
+
+
+def _stored(graph: Graph, nodes: Sequence[int]) -> tuple[int, ...]:
+    return tuple(graph.numbers[each.node] for each in candidates_of(graph, nodes))
+
+
+def _reduces_and_outputs(graph: Graph, nodes: Sequence[int]) -> tuple[int, ...]:
+    outputs = outputs_of(graph, nodes)
+    return tuple(number for number in nodes if graph.nodes[number].kind == REDUCE or number in outputs)
+
+
+#: The roots of a sub-graph by mode.
+BASELINES: Mapping[str, Callable[[Graph, Sequence[int]], tuple[int, ...]]] = {
+    "op": _all,
+    "xla": _stored,
+    "tvm": _reduces_and_outputs,
+}
+
+
+def roots_of(graph: Graph, nodes: Sequence[int], mode: str) -> tuple[int, ...]:
+    """The operations of a sub-graph that become a kernel each.
+
+    graph: the graph.
+    nodes: numbers of the sub-graph's operations, ascending.
+    mode: a name of `BASELINES`.
+    """
+    return BASELINES[mode](graph, nodes)
+
+
+def kernels_of(graph: Graph, plan: FusionPlan, device: FusionDevice, mode: str) -> tuple[PlannedKernel, ...]:
+    """All kernels of a graph in the order in which they run.
+
+    graph: the graph.
+    plan: its plan.
+    device: the numbers of the device.
+    mode: one of `MODES`.
+    """
+    if mode == "stitch":
+        return in_order(graph, [each.kernel for each in plan.subgraphs])
+    subgraphs = [each.nodes for each in plan.subgraphs]
+    return root_kernels(graph, subgraphs, device, mode, lambda group: baseline_mapping(group, device))
+
+
+def baseline_mapping(group: Group, device: FusionDevice) -> ThreadMapping:
+    """The mapping that a compiler gives to a kernel: a block for each row, 32 columns a block, an element a thread.
+
+    group: the root, alone.
+    device: the numbers of the device.
+
+    >>> baseline_mapping(Group((1,), 1, (), "row", 750000, 32), FusionDevice()).blocks
+    750000
+    """
+    warp = device.warp
+    most = _most_threads(device)
+    if group.kind == ROW:
+        threads = min(most, up(group.length, warp) * warp)
+        return ThreadMapping("pack", group.rows, threads, threads, 1, 1, 1, group.length)
+    if group.kind == COLUMN:
+        threads = min(most, group.length * warp)
+        return ThreadMapping(COLUMN, up(group.rows, warp), threads, warp, 1, 1, 1, group.length)
+    threads = min(ELEMENT_THREADS, most)
+    return ThreadMapping(ELEMENT, up(group.rows, threads), threads, threads, 1, 1, 1, group.rows)
+
+
+def _most_threads(device: FusionDevice) -> int:
+    """Threads of the largest block, or fewer on a small multiprocessor; its limit for the pass is not a compiler's."""
+    warps = MOST_THREADS // device.warp
+    while warps > 1 and not device.resident(warps * device.warp, 0):
+        warps -= 1
+    return warps * device.warp
+
+
+def root_kernels(
+    graph: Graph,
+    subgraphs: Sequence[Sequence[int]],
+    device: FusionDevice,
+    mode: str,
+    mapping: Callable[[Group], ThreadMapping],
+) -> tuple[PlannedKernel, ...]:
+    """A kernel for each root of each sub-graph, in the order of the roots: that in which they run.
+
+    graph: the graph.
+    subgraphs: their operations, ascending.
+    device: the numbers of the device.
+    mode: a name of `BASELINES`.
+    mapping: of a root alone.
+    """
+    kernels: list[PlannedKernel] = []
+    known: dict[object, tuple[Owners, Owners]] = {}
+    for place, nodes in enumerate(subgraphs):
+        inside, roots = frozenset(nodes), roots_of(graph, nodes, mode)
+        for root in roots:
+            group = group_of(graph, (root,), {root})
+            threads = mapping(group)
+            source = graph.nodes[graph.operands[root][0]].shape if group.kind == COLUMN else ()
+            # roots that are alike share the arrays of their owners
+            key = (group.kind, group.rows, group.length, threads, source, source and graph.nodes[root].axes)
+            if key not in known:
+                known[key] = _owned(graph, group, threads, device)
+            stage = _stage(root, threads, *known[key])
+            kernels.append(_kernel(graph, place, stage, _inlined(graph, root, inside - set(roots)), threads, device))
+    # all that a root reads has a lower number, so this order is always possible
+    return tuple(sorted(kernels, key=lambda kernel: kernel.stages[0].node))
+
+
+def _owned(graph: Graph, group: Group, mapping: ThreadMapping, device: FusionDevice) -> tuple[Owners, Owners]:
+    """Who owns what a root evaluates, and who owns its results."""
+    work = owners_by_rule(graph, group, mapping, device)
+    if group.kind == ELEMENT:
+        return work, work
+    firsts = reduced_elements(graph, group.backbone, np.arange(group.rows), np.zeros(group.rows, np.int64))
+    return work, Owners(work.block[firsts], work.thread[firsts])
+
+
+def _stage(root: int, mapping: ThreadMapping, work: Owners, owners: Owners) -> Stage:
+    """The one stage of a kernel. A split result is combined at the end, since other kernels cannot read partials."""
+    if mapping.pieces > 1:
+        return Stage(root, GLOBAL, True, work, owners, partials=mapping.pieces)
+    return Stage(root, OUTPUT, True, work, owners)
+
+
+def _inlined(graph: Graph, root: int, inner: Set[int]) -> frozenset[int]:
+    """The operations that a root's kernel evaluates besides it."""
+    reached: set[int] = set()
+    waiting = [root]
+    while waiting:
+        some = {operand for operand in graph.operands[waiting.pop()] if operand != CONSTANT and operand in inner}
+        waiting += some - reached
+        reached |= some
+    return frozenset(reached)
+
+
+def _kernel(
+    graph: Graph, subgraph: int, stage: Stage, inlined: frozenset[int], mapping: ThreadMapping, device: FusionDevice
+) -> PlannedKernel:
+    node = graph.nodes[stage.node]
+    scratch = scratch_of(graph, [stage.node], mapping.threads, device)
+    return PlannedKernel(
+        name=node.name,
+        subgraph=subgraph,
+        stages=(stage,),
+        inlined=inlined,
+        blocks=mapping.blocks,
+        threads=mapping.threads,
+        shared_bytes=scratch,
+        shared_bytes_before_reuse=scratch,
+        buffers=(),
+        scratch=scratch,
+        registers=device.launch_registers(mapping.threads, scratch),
+        wave=device.wave(mapping.threads, scratch),
+        end_barrier=stage.partials > 0,
+        register_elements=device.register_elements,
+    )

@@ -1,0 +1,149 @@
+"""Where a stage writes over what is still read: plans allow that, for they take all reads of a stage to come first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.base.records import record
+from lstmsim.model.fusion.graph import Graph
+from lstmsim.model.fusion.indexing import positions, ranks
+from lstmsim.model.fusion.operations import REDUCE
+from lstmsim.model.fusion.plan import SHARED, PlannedKernel, Stage
+from lstmsim.model.fusion.schemes import all_reads
+
+__all__ = ["Overlap", "overlap_remarks", "overlaps"]
+
+Ints = NDArray[np.int64]
+
+
+@record
+class Overlap:
+    """A stage that writes over a value of which other warps, or later turns of its own threads, still read elements.
+
+    stage: number of the stage.
+    reader: number of the stage that reads the value; it may be the same.
+    value: number of the value.
+    buffer: number of the buffer of shared memory.
+    """
+
+    stage: int
+    reader: int
+    value: int
+    buffer: int
+
+
+def overlaps(graph: Graph, kernel: PlannedKernel, warp: int = 32) -> tuple[Overlap, ...]:
+    """Stages of a kernel that need a block barrier before their writes, which no plan has.
+
+    graph: the graph.
+    kernel: one of its kernels.
+    warp: threads of a warp, which go in step.
+
+    >>> from lstmsim.model.fusion.library import named_graph
+    >>> from lstmsim.model.fusion.planner import planned
+    >>> graph = named_graph("overflow")
+    >>> names = [node.name for node in graph.nodes]
+    >>> some = overlaps(graph, planned(graph).subgraphs[0].kernel)
+    >>> [(names[each.stage], names[each.reader], names[each.value]) for each in some]
+    [('t', 't', 's')]
+    """
+    shared = [stage for stage in kernel.stages if stage.scheme == SHARED]
+    if len({stage.buffer for stage in shared}) == len(shared):
+        return ()
+    ends = kernel.ends(graph)
+    reads = all_reads(graph, [stage.node for stage in kernel.stages], ends)
+    writes = cache(lambda place: _Writes(graph, kernel.stages[place], warp))
+    some = []
+    for place, stage in enumerate(kernel.stages):
+        before = [each for each in shared if each.buffer == stage.buffer and each.node < stage.node]
+        if stage.scheme != SHARED or not before:
+            continue
+        # what was there before the last one is gone already
+        value = before[-1]
+        for earlier in range(place, -1, -1):
+            reader = kernel.stages[earlier]
+            elements = reads[reader.node].get(value.node, ())
+            if elements and writes(place).are_early(value, reader, elements):
+                some.append(Overlap(stage.node, reader.node, value.node, stage.buffer))
+            if not earlier or _all_meet(kernel.stages[earlier - 1], reader, writes, earlier):
+                break
+    return tuple(some)
+
+
+def overlap_remarks(graph: Graph, kernels: Iterable[PlannedKernel], warp: int = 32) -> tuple[str, ...]:
+    """A sentence on each overlap without a full stop; arguments as of `overlaps`, for several kernels."""
+    names = [node.name for node in graph.nodes]
+    return tuple(
+        f"{names[each.stage]} writes over {names[each.value]} in buffer {each.buffer} of shared memory, which other"
+        f" warps or later turns of {names[each.reader]} still read: the pass takes all reads of a stage to come before"
+        " its writes; a real kernel needs one more block barrier there, which is not charged"
+        for kernel in kernels
+        for each in overlaps(graph, kernel, warp)
+    )
+
+
+def _all_meet(before: Stage, stage: Stage, writes: Callable[[int], _Writes], place: int) -> bool:
+    """Whether the warps of a block meet between the reads of a stage and the writes of the next one.
+
+    before, stage: the two.
+    writes: of the stage at a place.
+    place: of the second one.
+    """
+    return before.scheme == SHARED or stage.grid_barrier or writes(place - 1).together or writes(place).together
+
+
+class _Writes:
+    """Who writes which word of a buffer, and when."""
+
+    def __init__(self, graph: Graph, stage: Stage, warp: int) -> None:
+        self.graph, self.stage, self.warp = graph, stage, warp
+        self.turn, result = _turns(graph, stage)
+        who = stage.work.thread // warp
+        self.written, self.writer = self.turn, who
+        #: Whether warps share results, and so meet before these are written.
+        self.together = False
+        if graph.nodes[stage.node].kind == REDUCE:
+            self.written = np.zeros(stage.owners.block.size, np.int64)
+            self.written[result] = self.turn
+            self.writer = np.full(self.written.size, np.iinfo(np.int32).max, np.int32)
+            np.minimum.at(self.writer, result, who)
+            self.together = bool((who != self.writer[result]).any())
+
+    def are_early(self, value: Stage, reader: Stage, reads: Sequence[Ints]) -> bool:
+        """Whether some word of a value is written by another warp than one that reads it, or in an earlier turn.
+
+        value: it lies in the same buffer.
+        reader: the stage that reads it: this one, or one before it from which no barrier parts it.
+        reads: for each element that the reader evaluates the element of the value.
+        """
+        block, words, place = self.stage.owners.block, ranks(self.stage.owners.block), ranks(value.owners.block)
+        shape = int(max(block.max(), value.owners.block.max())) + 1, 1 + int(max(words.max(), place.max()))
+        turns, warps = np.full(shape, np.iinfo(np.int64).max), np.full(shape, -1)
+        turns[block, words], warps[block, words] = self.written, self.writer
+        who, own = reader.work.thread // self.warp, reader is self.stage
+        for elements in reads:
+            at = value.owners.block[elements], place[elements]
+            early = (warps[at] >= 0) & (warps[at] != who) & (not self.together)
+            if own:
+                early |= turns[at] < self.turn
+            if early.any():
+                return True
+        return False
+
+
+def _turns(graph: Graph, stage: Stage) -> tuple[Ints, Ints]:
+    """For each element that a stage evaluates: which of its thread's results it is for, and the result."""
+    thread = stage.work.block.astype(np.int64) * (1 + int(stage.work.thread.max())) + stage.work.thread
+    if graph.nodes[stage.node].kind != REDUCE:
+        return ranks(_numbered(thread)), np.arange(thread.size)
+    result, _ = positions(graph, stage.node, np.arange(thread.size))
+    pairs, inverse = np.unique(thread * graph.nodes[stage.node].size + result, return_inverse=True)
+    return ranks(_numbered(pairs // graph.nodes[stage.node].size))[inverse], result
+
+
+def _numbered(keys: Ints) -> NDArray[np.int32]:
+    return np.unique(keys, return_inverse=True)[1].astype(np.int32)

@@ -1,0 +1,243 @@
+"""What a plan says: groups, who owns which element, stages and where their values lie, kernels.
+
+A kernel of the pass and a kernel of a baseline have the same form, `PlannedKernel`, so that all are interpreted, priced
+and drawn alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.base.records import record
+from lstmsim.model.fusion.device import FusionDevice
+from lstmsim.model.fusion.graph import Graph
+
+__all__ = [
+    "COLUMN",
+    "ELEMENT",
+    "GLOBAL",
+    "MODES",
+    "OUTPUT",
+    "REGISTER",
+    "ROW",
+    "SCHEMES",
+    "SHARED",
+    "Decision",
+    "FusionPlan",
+    "Group",
+    "Owners",
+    "PlannedKernel",
+    "PlannedSubgraph",
+    "Refused",
+    "Stage",
+    "ThreadMapping",
+]
+
+Ints = NDArray[np.int32]
+
+#: Where a value lies for the stages that read it; `OUTPUT`: no stage of the kernel reads it.
+REGISTER, SHARED, GLOBAL, OUTPUT = "register", "shared", "global", "output"
+SCHEMES = (REGISTER, SHARED, GLOBAL, OUTPUT)
+
+#: Kinds of groups, by their backbone: a reduce along the last axes, along others, or no reduce.
+ROW, COLUMN, ELEMENT = "row", "column", "element"
+
+#: Ways to cut a sub-graph into kernels: one for each operation, two like those of compilers, and the pass.
+MODES = ("op", "xla", "tvm", "stitch")
+
+
+@dataclass(frozen=True, eq=False)
+class Owners:
+    """Who owns each element of a tensor.
+
+    block, thread: shape (elements,); of each element. Tensors that are owned alike share the arrays.
+    """
+
+    block: Ints
+    thread: Ints
+
+
+@record
+class ThreadMapping:
+    """Which threads compute a group.
+
+    kind: `pack`, `split`, `column`, `element` or `adapted`.
+    blocks, threads: of the grid, and of a block.
+    lanes: threads for one row.
+    per_block: rows side by side in a block.
+    tasks: tiles that a block does one after the other.
+    pieces, piece: how many blocks share one result, and how many elements each has.
+    """
+
+    kind: str
+    blocks: int
+    threads: int
+    lanes: int
+    per_block: int
+    tasks: int
+    pieces: int
+    piece: int
+
+
+@record
+class Group:
+    """Operations through which indices travel, and who leads them. Operations are numbers of nodes, ascending.
+
+    members: its operations.
+    backbone: the operation that chooses the threads.
+    sub_backbones: its other candidates.
+    kind: `ROW`, `COLUMN` or `ELEMENT`.
+    rows, length: results of the backbone, and elements for each.
+    mapping: who computes it; None until the group is mapped.
+    """
+
+    members: tuple[int, ...]
+    backbone: int
+    sub_backbones: tuple[int, ...]
+    kind: str
+    rows: int
+    length: int
+    mapping: ThreadMapping | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """A candidate that a kernel computes and stores. What is inlined between candidates is evaluated by those who read.
+
+    node: its number.
+    scheme: one of `SCHEMES`.
+    written: whether it goes to device memory (outputs, `GLOBAL`, partials).
+    work: who evaluates which element: of a reduce its operand's elements, else those of the result.
+    owners: who owns the elements of the result.
+    partials: 0, or the most blocks that one result is split over; then who reads it combines partials.
+    grid_barrier: whether all blocks meet before it.
+    buffer: number of its buffer in shared memory; -1: it has none.
+    bytes: of shared memory that it asks for.
+    """
+
+    node: int
+    scheme: str
+    written: bool
+    work: Owners
+    owners: Owners
+    partials: int = 0
+    grid_barrier: bool = False
+    buffer: int = -1
+    bytes: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedKernel:
+    """One kernel.
+
+    name: of the kernel.
+    subgraph: number of the sub-graph that it is of.
+    stages: in order.
+    inlined: operations that are no stage: whoever needs an element of one evaluates it.
+    blocks, threads: of the grid, and of a block.
+    shared_bytes: of a block, with scratch.
+    shared_bytes_before_reuse: the same if no buffer were used twice.
+    buffers: bytes of each buffer.
+    scratch: bytes of shared memory that reduces need beside the buffers.
+    registers: of a thread.
+    wave: blocks that are on the device at once.
+    end_barrier: whether all blocks meet at the end, and owners combine partials.
+    register_elements: elements that a thread keeps: as of the device that it is planned for.
+    """
+
+    name: str
+    subgraph: int
+    stages: tuple[Stage, ...]
+    inlined: frozenset[int]
+    blocks: int
+    threads: int
+    shared_bytes: int
+    shared_bytes_before_reuse: int
+    buffers: tuple[int, ...]
+    scratch: int
+    registers: int
+    wave: int
+    end_barrier: bool = False
+    register_elements: int = FusionDevice.register_elements
+
+    @property
+    def grid_barriers(self) -> int:
+        """How often all blocks meet."""
+        return sum(each.grid_barrier for each in self.stages) + self.end_barrier
+
+    def ends(self, graph: Graph) -> frozenset[int]:
+        """Where its expressions end: its stages, and all that it reads from outside; graph: what it is of."""
+        return frozenset(range(len(graph.nodes))) - self.inlined
+
+    @cached_property
+    def stage_of(self) -> Mapping[int, Stage]:
+        """The stage of each candidate by its number."""
+        return {each.node: each for each in self.stages}
+
+
+@record
+class Decision:
+    """Something that the pass decided.
+
+    about: what: `edge`, `candidate`, `group`, `mapping`, `scheme`, `barrier`, `buffer`, `overflow`, `wave`.
+    node: name of the node (of an edge: its reader).
+    chosen: what was decided, in a few words.
+    because: why, a sentence without a full stop.
+    """
+
+    about: str
+    node: str
+    chosen: str
+    because: str
+
+
+@record
+class Refused:
+    """An edge over which two clusters were not joined.
+
+    operand, reader: numbers of nodes.
+    path: numbers of nodes outside both clusters, by which the edge would have closed a cycle.
+    """
+
+    operand: int
+    reader: int
+    path: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedSubgraph:
+    """The plan of a sub-graph.
+
+    nodes: its operations, numbers ascending.
+    groups: in order of their first operations.
+    free: operations of no group, which are evaluated where they are read.
+    kernel: the one kernel that it becomes.
+    overflowed: candidates that left shared memory because it was too small, in the order in which they did.
+    decisions: why all this is so.
+    """
+
+    nodes: tuple[int, ...]
+    groups: tuple[Group, ...]
+    free: tuple[int, ...]
+    kernel: PlannedKernel
+    overflowed: tuple[int, ...] = ()
+    decisions: tuple[Decision, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class FusionPlan:
+    """A graph with the plans of all its sub-graphs.
+
+    graph: the graph.
+    subgraphs: ascending by their first operation.
+    refused: edges that would have closed a cycle.
+    """
+
+    graph: Graph
+    subgraphs: tuple[PlannedSubgraph, ...]
+    refused: tuple[Refused, ...] = ()

@@ -1,0 +1,161 @@
+"""The pass: sub-graphs, groups, who computes what, where values lie, barriers and buffers, until it all fits.
+
+The rules are those of docs/fusion.md; section 7 says when all is planned anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.model.fusion.candidates import outputs_of
+from lstmsim.model.fusion.clusters import clusters, refusal
+from lstmsim.model.fusion.device import PIECE, VALUE_BYTES, FusionDevice, up
+from lstmsim.model.fusion.graph import CONSTANT, Graph
+from lstmsim.model.fusion.groups import grouped
+from lstmsim.model.fusion.layout import Layout, Subject, laid_out
+from lstmsim.model.fusion.operations import REDUCE
+from lstmsim.model.fusion.plan import SHARED, Decision, FusionPlan, PlannedKernel, PlannedSubgraph, Refused
+from lstmsim.model.fusion.schemes import all_reads
+
+__all__ = ["first_wave", "planned", "scratch_of"]
+
+#: The device that is meant where none is named.
+_USUAL = FusionDevice()
+
+
+def planned(graph: Graph, device: FusionDevice = _USUAL, *, apart: bool = False) -> FusionPlan:
+    """The plan of a graph: which operations become one kernel, who computes what, where values lie.
+
+    graph: the graph.
+    device: the numbers of the device.
+    apart: whether each candidate is a group of its own; for ablations.
+    `InputError` if not even one block of a kernel fits on a multiprocessor.
+
+    >>> from lstmsim.model.fusion.graph import Node
+    >>> x, s = Node("x", "input", (), (4, 8)), Node("s", "reduce_sum", ("x",), (4,), (1,))
+    >>> b, d = Node("b", "broadcast", ("s",), (4, 8), (0,)), Node("d", "divide", ("x", "b"), (4, 8))
+    >>> kernel = planned(Graph("rows", (x, s, b, d), ("d",))).subgraphs[0].kernel
+    >>> [(each.node, each.scheme) for each in kernel.stages], kernel.blocks, kernel.threads
+    ([(1, 'shared'), (3, 'output')], 4, 32)
+    """
+    wave = first_wave(device)
+    parts, refused = clusters(graph)
+    subgraphs = tuple(
+        _settled(_subject(graph, device, nodes, apart), number, wave, refused) for number, nodes in enumerate(parts)
+    )
+    return FusionPlan(graph, subgraphs, refused)
+
+
+def first_wave(device: FusionDevice) -> int:
+    """How many blocks a grid has at most, until more is known; docs/fusion.md, section 5.
+
+    device: the numbers of the device.
+    `InputError` if not even one block fits on a multiprocessor.
+    """
+    wave = device.wave(device.block_threads, 0)
+    if wave < 1:
+        said = f"no block of {device.block_threads} threads fits on a multiprocessor"
+        raise InputError(Mistake("block_threads", f"{said}; expected fewer threads or more registers or warps"))
+    return wave
+
+
+def scratch_of(graph: Graph, stages: Collection[int], threads: int, device: FusionDevice) -> int:
+    """Bytes of shared memory in which the warps of a block leave their part of a reduce.
+
+    graph: the graph.
+    stages: what the kernel computes.
+    threads: of a block.
+    device: the numbers of the device.
+    """
+    has_reduce = any(graph.nodes[number].kind == REDUCE for number in stages)
+    return VALUE_BYTES * up(threads, device.warp) if has_reduce else 0
+
+
+def _subject(graph: Graph, device: FusionDevice, nodes: tuple[int, ...], apart: bool) -> Subject:
+    """A sub-graph with what does not depend on the mapping."""
+    grouping = grouped(graph, nodes, apart)
+    inside = frozenset(nodes)
+    outside = {each for number in nodes for each in graph.operands[number] if each not in inside and each != CONSTANT}
+    ends = frozenset(grouping.candidates) | outside
+    reads = all_reads(graph, grouping.candidates, ends)
+    return Subject(graph, device, nodes, grouping, frozenset(outputs_of(graph, nodes)), reads, ends)
+
+
+def _settled(subject: Subject, number: int, wave: int, refused: tuple[Refused, ...]) -> PlannedSubgraph:
+    """The first attempt that fits on the device: in the shared memory of a block, and in one wave if blocks meet."""
+    overflowed: list[int] = []
+    changes: list[Decision] = []
+    while True:
+        layout = laid_out(subject, wave, frozenset(overflowed))
+        kernel = _kernel(subject, layout, number)
+        largest = _overflow(subject, layout, kernel)
+        if largest >= 0:
+            overflowed.append(largest)
+            changes.append(_overflow_decision(subject, kernel, largest))
+        elif kernel.wave < 1:
+            said = f"no block of {kernel.threads} threads with {kernel.shared_bytes} bytes of shared memory fits"
+            has = f"which gives whole pieces of {PIECE} and has {subject.device.shared_bytes}"
+            raise InputError(Mistake("shared_bytes", f"{said} on a multiprocessor, {has}"))
+        elif kernel.grid_barriers and kernel.blocks > kernel.wave:
+            narrower = min(wave - 1, kernel.wave)
+            changes.append(_wave_decision(subject, kernel, wave, narrower))
+            wave = narrower
+        else:
+            break
+    edges = tuple(refusal(subject.graph, each) for each in refused if each.reader in subject.nodes)
+    decisions = (*edges, *subject.grouping.decisions, *changes, *layout.decisions)
+    return PlannedSubgraph(subject.nodes, layout.groups, subject.grouping.free, kernel, tuple(overflowed), decisions)
+
+
+def _kernel(subject: Subject, layout: Layout, number: int) -> PlannedKernel:
+    """The kernel of an attempt."""
+    device = subject.device
+    mappings = [each.mapping for each in layout.groups if each.mapping is not None]
+    threads = max(each.threads for each in mappings)
+    scratch = scratch_of(subject.graph, subject.grouping.candidates, threads, device)
+    shared = sum(layout.buffers) + scratch
+    return PlannedKernel(
+        name=f"stitch {number}",
+        subgraph=number,
+        stages=layout.stages,
+        inlined=frozenset(subject.nodes) - frozenset(subject.grouping.candidates),
+        blocks=max(each.blocks for each in mappings),
+        threads=threads,
+        shared_bytes=shared,
+        shared_bytes_before_reuse=sum(each.bytes for each in layout.stages) + scratch,
+        buffers=layout.buffers,
+        scratch=scratch,
+        registers=device.launch_registers(threads, shared),
+        wave=device.wave(threads, shared),
+        end_barrier=layout.end_barrier,
+        register_elements=device.register_elements,
+    )
+
+
+def _overflow(subject: Subject, layout: Layout, kernel: PlannedKernel) -> int:
+    """The candidate that leaves shared memory: the one with the most bytes, of equal ones the last; -1: all fits."""
+    shared = [each for each in layout.stages if each.scheme == SHARED]
+    if kernel.shared_bytes <= subject.device.shared_limit or not shared:
+        return -1
+    return max(shared, key=lambda each: (each.bytes, each.node)).node
+
+
+def _overflow_decision(subject: Subject, kernel: PlannedKernel, number: int) -> Decision:
+    asked = kernel.stage_of[number].bytes
+    return Decision(
+        "overflow",
+        subject.graph.nodes[number].name,
+        "leaves shared memory for device memory",
+        f"{kernel.shared_bytes:,} bytes of shared memory are more than {subject.device.shared_limit:,} and its "
+        f"{asked:,} are the most of one value",
+    )
+
+
+def _wave_decision(subject: Subject, kernel: PlannedKernel, wave: int, narrower: int) -> Decision:
+    return Decision(
+        "wave",
+        subject.graph.nodes[subject.nodes[0]].name,
+        f"planned anew for {narrower:,} blocks instead of {wave:,}",
+        f"blocks wait for each other, and of {kernel.blocks:,} only {kernel.wave:,} are on the device at once",
+    )

@@ -1,0 +1,185 @@
+"""Where each candidate's value lies, by who reads it; docs/fusion.md, section 6."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.base.records import record
+from lstmsim.model.fusion.graph import Graph
+from lstmsim.model.fusion.operations import REDUCE
+from lstmsim.model.fusion.plan import GLOBAL, OUTPUT, REGISTER, SCHEMES, SHARED, Owners
+from lstmsim.model.fusion.trees import Maps, occurrences
+
+__all__ = ["Placed", "Reason", "all_reads", "by_result", "partials_of", "schemes"]
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """A candidate with those who compute it.
+
+    node: its number.
+    work: who evaluates which element: of a reduce its operand's elements, else those of the result.
+    owners: who owns the elements of the result.
+    """
+
+    node: int
+    work: Owners
+    owners: Owners
+
+
+@record
+class Reason:
+    """The scheme of a candidate, and what demanded it.
+
+    scheme: one of `SCHEMES`.
+    reader: number of the stage that demanded it; -1: none.
+    because: why, a sentence without a full stop.
+    partials: 0, or the most blocks that one result is split over.
+    """
+
+    scheme: str
+    reader: int
+    because: str
+    partials: int = 0
+
+
+#: For each stage what it reads of other stages: node -> elements, one array for each place where they stand.
+Reads = Mapping[int, Mapping[int, Sequence[Ints]]]
+
+
+def all_reads(graph: Graph, candidates: Sequence[int], ends: Set[int]) -> Reads:
+    """What each stage reads of the others, down to candidates: for each element that it evaluates the element it reads.
+
+    graph: the graph.
+    candidates: of the sub-graph, ascending.
+    ends: these, and what the sub-graph reads from outside.
+    """
+    stored = frozenset(candidates)
+    reads: dict[int, dict[int, list[Ints]]] = {}
+    maps: Maps = {}
+    whole = cache(np.arange)
+    for stage in candidates:
+        node = graph.nodes[stage]
+        count = graph.nodes[graph.operands[stage][0]].size if node.kind == REDUCE else node.size
+        reached = occurrences(graph, stage, whole(count), ends, maps)
+        reads[stage] = {
+            number: [each.elements for each in some]
+            for number, some in sorted(reached.items())
+            if number in stored and number != stage
+        }
+    return reads
+
+
+def by_result(graph: Graph, number: int, values: NDArray[np.int32]) -> NDArray[np.int32]:
+    """A number for each element of a reduce's operand, in order of the results.
+
+    graph: the graph.
+    number: of the reduce.
+    values: shape (elements of the operand,).
+
+    Shape (results, elements of one result).
+
+    >>> from lstmsim.model.fusion.graph import Node
+    >>> nodes = (Node("x", "input", (), (2, 3)), Node("y", "reduce_sum", ("x",), (3,), (0,)))
+    >>> by_result(Graph("g", nodes, ("y",)), 1, np.arange(6, dtype=np.int32)).tolist()
+    [[0, 3], [1, 4], [2, 5]]
+    """
+    node, source = graph.nodes[number], graph.nodes[graph.operands[number][0]]
+    kept = [axis for axis in range(len(source.shape)) if axis not in node.axes]
+    turned = values.reshape(source.shape).transpose(kept + list(node.axes))
+    return turned.reshape(node.size, source.size // max(1, node.size))
+
+
+def partials_of(graph: Graph, number: int, work: Owners) -> int:
+    """Over how many blocks a result of a candidate is split at most; 0 if none is.
+
+    graph: the graph.
+    number: of the candidate.
+    work: who evaluates which element.
+    """
+    if graph.nodes[number].kind != REDUCE:
+        return 0
+    blocks = by_result(graph, number, work.block)
+    if not blocks.size or not (blocks != blocks[:, :1]).any():
+        return 0
+    ascending = np.sort(blocks, axis=1)
+    return 1 + int((ascending[:, 1:] != ascending[:, :-1]).sum(axis=1).max())
+
+
+def schemes(graph: Graph, placed: Sequence[Placed], reads: Reads, overflowed: Set[int]) -> dict[int, Reason]:
+    """The scheme of every candidate: the strongest that any read of it by another stage demands.
+
+    graph: the graph.
+    placed: the candidates in order.
+    reads: what each stage reads, as `all_reads` gives it.
+    overflowed: candidates that left shared memory because it was too small.
+    """
+    return {each.node: _scheme(graph, each, placed, reads, overflowed) for each in placed}
+
+
+def _scheme(graph: Graph, one: Placed, placed: Sequence[Placed], reads: Reads, overflowed: Set[int]) -> Reason:
+    partials = partials_of(graph, one.node, one.work)
+    readers = [each for each in placed if one.node in reads[each.node]]
+    if partials:
+        first = readers[0].node if readers else -1
+        said = f"one result is split over up to {partials} blocks, so whoever reads it combines their partials"
+        return Reason(GLOBAL, first, said, partials)
+    if not readers:
+        return Reason(OUTPUT, -1, "no other stage reads it")
+    # readers that read the same elements by the same threads demand the same: one of them speaks for all
+    unlike: dict[tuple[int, ...], Placed] = {}
+    for each in readers:
+        arrays = (each.work.block, each.work.thread, *reads[each.node][one.node])
+        unlike.setdefault(tuple(map(id, arrays)), each)
+    demands = [_demand(graph, one, each, reads[each.node][one.node]) for each in unlike.values()]
+    strongest = max(demands, key=lambda each: SCHEMES.index(each.scheme))
+    if one.node in overflowed and strongest.scheme != GLOBAL:
+        return Reason(GLOBAL, strongest.reader, "shared memory is too small for it")
+    if strongest.scheme != GLOBAL and (said := _computed_elsewhere(graph, one)):
+        return Reason(GLOBAL, strongest.reader, said)
+    return strongest
+
+
+def _computed_elsewhere(graph: Graph, one: Placed) -> str:
+    """Why readers of the owner's block would not see a reduce's results; empty if they do.
+
+    Indices may reach a reduce's operand and its result on ways of their own, so that both have owners of their own.
+    """
+    if graph.nodes[one.node].kind != REDUCE:
+        return ""
+    blocks = by_result(graph, one.node, one.work.block)[:, 0]
+    other = _first(blocks != one.owners.block)
+    if other < 0:
+        return ""
+    return f"block {blocks[other]} computes its element {other}, which belongs to block {one.owners.block[other]}"
+
+
+def _demand(graph: Graph, one: Placed, reader: Placed, reads: Sequence[Ints]) -> Reason:
+    """The scheme that one stage's reads of a candidate demand."""
+    name = graph.nodes[reader.node].name
+    scheme, because = REGISTER, f"the thread that owns an element is the one that reads it for {name}"
+    for elements in reads:
+        block, thread = one.owners.block[elements], one.owners.thread[elements]
+        other = _first(block != reader.work.block)
+        if other >= 0:
+            said = f"element {elements[other]} of block {block[other]} is read by block {reader.work.block[other]}"
+            return Reason(GLOBAL, reader.node, f"{said} for {name}")
+        other = _first(thread != reader.work.thread)
+        if other >= 0 and scheme == REGISTER:
+            said = f"element {elements[other]} of thread {thread[other]} is read by thread {reader.work.thread[other]}"
+            scheme, because = SHARED, f"{said} of the same block for {name}"
+    if scheme == REGISTER and graph.nodes[one.node].kind == REDUCE:
+        return Reason(SHARED, reader.node, f"it is a reduce, whose threads leave the result to {name} of their block")
+    return Reason(scheme, reader.node, because)
+
+
+def _first(wrong: NDArray[np.bool_]) -> int:
+    place = int(wrong.argmax()) if wrong.size else 0
+    return place if wrong.size and wrong[place] else -1

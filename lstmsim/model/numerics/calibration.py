@@ -1,0 +1,72 @@
+"""Calibration: the ranges that a network's values reach in floating point, from which fixed-point formats are made."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+import numpy as np
+
+from lstmsim.base.errors import InputError
+from lstmsim.model.numerics.arithmetic import Array, FloatArithmetic
+from lstmsim.model.numerics.golden import initial_states, run_pass
+from lstmsim.model.numerics.weights import Network, Stimulus
+
+__all__ = ["Range", "calibrate"]
+
+#: Smallest and largest value seen, 0 included.
+Range = tuple[float, float]
+
+#: Larger values cannot be calibrated; the product of two values of this size is still a floating-point number.
+_LARGEST = 1e100
+
+
+def _widen(ranges: dict[str, Range], name: str, values: Array) -> None:
+    """Widen the range of a name so that it holds further values."""
+    low, high = ranges.get(name, (0.0, 0.0))
+    least, most = float(values.min(initial=0)), float(values.max(initial=0))
+    low, high = min(low, least), max(high, most)
+    # both are NaN if any value is
+    if math.isnan(least) or not max(-low, high) <= _LARGEST:
+        raise InputError(f"{name} has no finite range in floating point: no fixed-point format holds it")
+    ranges[name] = low, high
+
+
+def calibrate(network: Network, stimuli: Sequence[Stimulus]) -> tuple[tuple[Mapping[str, Range], ...], ...]:
+    """Measure the ranges of x and of every sum, node and parameter, name to range, `[layer][direction]`.
+
+    network: runs in float64. An initial state counts for the node that feeds the state.
+    stimuli: what it runs on, at least one.
+
+    `InputError` if a value is not finite.
+
+    >>> from lstmsim.model.numerics.weights import random_network, random_stimulus
+    >>> from lstmsim.model.cells import cell
+    >>> from lstmsim.model.model import Layer, Model
+    >>> network = random_network(Model("m", (Layer(cell("rnn"), hidden=3, input=2),)), seed=1)
+    >>> sorted(calibrate(network, [random_stimulus(network.model, 5, seed=1)])[0][0])
+    ['a', "h'", 'hf', 'x']
+    """
+    if not stimuli:
+        raise InputError("calibration needs at least one stimulus")
+    reached: list[list[dict[str, Range]]] = [[{} for _ in both] for both in network.passes]
+    with np.errstate(all="ignore"):
+        for both, passes in zip(network.passes, reached, strict=True):
+            for weights, ranges in zip(both, passes, strict=True):
+                for name, values in weights.parameters.items():
+                    _widen(ranges, name, values)
+        for stimulus in stimuli:
+            x = stimulus.x.astype(np.float64)
+            for number, layer in enumerate(network.model.layers):
+                outputs = []
+                for direction, ranges in enumerate(reached[number]):
+                    note = partial(_widen, ranges)
+                    note("x", x)
+                    own = FloatArithmetic(layer, network.passes[number][direction])
+                    states = initial_states(own, stimulus, number, direction)
+                    for name, values in states.items():
+                        note(layer.cell.states[name], values)
+                    outputs.append(run_pass(own, x, states, layer.backward(direction), note).h)
+                x = np.concatenate(outputs, axis=1)
+    return tuple(tuple(both) for both in reached)

@@ -1,0 +1,253 @@
+"""Fixed-point arithmetic of one pass, whose formats hold the ranges that calibration has measured.
+
+Vectors (x, h, every `quantize` node) are symmetric integers with one scale each. Their scales are folded into the
+weights, so that all vectors of a sum meet in one integer accumulator. A multiplier for each row then brings the sum
+into a Q-format. This dequantisation stands behind the adapter, as in the column-wise LSTM patent.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from copy import copy
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lstmsim.model.cell import Node
+from lstmsim.model.model import Layer
+from lstmsim.model.numerics.activation_tables import TABULATED, ActivationTable
+from lstmsim.model.numerics.adapters import Adapter, multipliers, quantized
+from lstmsim.model.numerics.arithmetic import Array
+from lstmsim.model.numerics.calibration import Range
+from lstmsim.model.numerics.fixed_point import Operand, QFormat, VectorFormat, combine, saturate, shifted, wrap
+from lstmsim.model.numerics.formats import Format, formats_of, largest_of, q_format
+from lstmsim.model.numerics.weights import Floats, PassWeights
+from lstmsim.model.precision import Precision
+
+__all__ = ["FixedArithmetic", "Rescaling"]
+
+#: A scale as a factor and a shift: value * factor >> shift, rounded.
+Rescaling = tuple[np.int64, int]
+
+
+@dataclass(frozen=True, eq=False)
+class FixedArithmetic:
+    """Integers throughout: all held arrays are int64, but the weights are whole numbers in float64.
+
+    layer, weights: the layer and its weights in this direction.
+    precision: widths of all numbers.
+    ranges: what every sum, node, parameter and x reached in floating point.
+    x: format of the input; it has a scale for each column if a layer below gives the input.
+    saturated: by name, how many results did not fit their format, over all calls.
+    overflowed: by name, how many finished sums did not fit the accumulator, over all calls.
+    largest_units: by sum, the unit whose shift all rows take; empty: that of the sum's own largest (`shift: common`).
+
+    Neither count depends on how the units are cut into row blocks, nor on the order of additions.
+
+    >>> from lstmsim.model.numerics.fixed_networks import fixed_arithmetic
+    >>> from lstmsim.model.numerics.weights import random_network, random_stimulus
+    >>> from lstmsim.model.cells import cell
+    >>> from lstmsim.model.model import Model
+    >>> model = Model("m", (Layer(cell("rnn"), hidden=3, input=2),))
+    >>> own = fixed_arithmetic(random_network(model, seed=1), random_stimulus(model, 5, seed=1), Precision())[0][0]
+    >>> own.formats["a"].bits, own.formats["h"].bits
+    (16, 8)
+    """
+
+    layer: Layer
+    weights: PassWeights
+    precision: Precision
+    ranges: Mapping[str, Range]
+    x: VectorFormat
+    saturated: Counter[str] = field(default_factory=Counter)
+    overflowed: Counter[str] = field(default_factory=Counter)
+    largest_units: Mapping[str, float] = field(default_factory=dict)
+
+    def counting_anew(self) -> FixedArithmetic:
+        """Give the same arithmetic with new counters that begin at 0; weights and tables are shared, not copied."""
+        # computed before the copy, so that all copies share the results
+        for name, each in vars(type(self)).items():
+            if isinstance(each, cached_property):
+                getattr(self, name)
+        other = copy(self)
+        other.__dict__.update(saturated=Counter(), overflowed=Counter())
+        return other
+
+    @cached_property
+    def formats(self) -> Mapping[str, Format]:
+        """Format of x and of every sum, node, state and parameter; a state has the format of the node that feeds it."""
+        return formats_of(self.layer.cell, self.ranges, self.x, self.precision)
+
+    def encode(self, x: Floats) -> Array:
+        """Turn the input into integers; saturations count under x."""
+        return self._held("x", x)
+
+    def start(self, state: str, values: Floats | None) -> Array:
+        """Give a state in its own format, or zeros for None."""
+        return np.zeros(self.layer.width(state), np.int64) if values is None else self._held(state, values)
+
+    def _held(self, name: str, values: Floats) -> Array:
+        raw, lost = self.formats[name].held(values)
+        return self._noted(name, raw, lost)
+
+    def _noted(self, name: str, raw: Array, lost: int) -> Array:
+        if lost:
+            self.saturated[name] += lost
+        return raw
+
+    def _scale(self, vector: str) -> NDArray[np.float64]:
+        own = self.formats[vector]
+        assert isinstance(own, VectorFormat)
+        return own.scale
+
+    @property
+    def scale_of_h(self) -> NDArray[np.float64]:
+        """The real number that one unit of an element of h stands for."""
+        return self._scale("h")
+
+    @cached_property
+    def _quantized(self) -> Mapping[str, tuple[Mapping[str, Array], Floats]]:
+        """For each sum its weights by vector, as integers, and the real number per row that one unit stands for."""
+        weights, states = {}, self.layer.cell.states
+        for each in self.layer.cell.sums:
+            folded = {name: self.weights.matrices[each.name, name] * self._scale(name) for name in each.vectors}
+            idle = {name for name in folded if largest_of(self.ranges[states.get(name, name)]) == 0}
+            weights[each.name] = quantized(folded, idle, self.precision)
+        return weights
+
+    def matrix(self, sum_: str, vector: str) -> Array:
+        """Give the weights as whole numbers in float64, because numpy multiplies matrices of integers slowly.
+
+        Products are below 2**30, so a sum of less than 2**23 products is exact in any order.
+        """
+        return self._quantized[sum_][0][vector]
+
+    def add(self, total: Array, part: Array) -> Array:
+        """Add exactly; the accumulator holds the lower `accumulator_bits` of the result.
+
+        Wrapping commutes with addition, so `adapt` wraps once. The bits are the same as if the accumulator wrapped at
+        every addition, and whether a sum has overflowed does not depend on the order of its parts.
+        """
+        return total.astype(np.int64) + part.astype(np.int64)
+
+    @cached_property
+    def adapters(self) -> Mapping[str, Adapter]:
+        """For each sum what the adapter does to its rows."""
+        return {
+            name: Adapter.of(
+                unit,
+                self.weights.biases.get(name, np.zeros_like(unit)),
+                self._q_format(name),
+                self.precision,
+                self.largest_units.get(name),
+            )
+            for name, (_, unit) in self._quantized.items()
+        }
+
+    def _q_format(self, name: str) -> QFormat:
+        return q_format(self.formats[name])
+
+    @property
+    def units(self) -> Mapping[str, Floats]:
+        """For each sum the real number that one unit of each row's accumulator stands for, [units]."""
+        return {name: unit for name, (_, unit) in self._quantized.items()}
+
+    def adapt(self, sum_: str, total: Array, units: slice) -> Array:
+        """Multiply by the row's factor, shift and round into the sum's format, add the bias, saturate.
+
+        The accumulator is two's complement: a sum outside its range wraps and is counted.
+
+        sum_: the sum's name.
+        total: exact sums, [units].
+        units: the rows that `total` covers.
+        """
+        held = wrap(total, self.precision.accumulator_bits)
+        if lost := int(np.count_nonzero(held != total)):
+            self.overflowed[sum_] += lost
+        own = self.adapters[sum_]
+        return self._fit(sum_, shifted(held * own.factor[units], own.shift[units]) + own.bias[units])
+
+    def _fit(self, name: str, exact: Array) -> Array:
+        return self._noted(name, *saturate(exact, self.formats[name]))
+
+    def compute(self, node: Node, values: Mapping[str, Array], units: slice) -> Array:
+        """Compute on aligned integers, round once to the node's format, saturate; activations are read from tables.
+
+        node: the operation and its inputs.
+        values: its sources by name, [units] or [1] for scalars; a reduction gets all units.
+        units: the rows that `values` cover.
+        """
+        operands = [self._operand(each, values, units) for each in node.inputs]
+        if node.operation in TABULATED:
+            return self._noted(node.name, *self.tables[node.name](operands[0][0]))
+        if node.operation == "quantize":
+            factor, shift = self.quantizers[node.name]
+            return self._fit(node.name, shifted(operands[0][0] * factor, shift))
+        return self._fit(node.name, combine(node.operation, operands, self._q_format(node.name).fraction))
+
+    def _operand(self, name: str | float, values: Mapping[str, Array], units: slice) -> Operand:
+        """An input's integers and fraction; elements of a vector are brought into its element format first."""
+        if not isinstance(name, str):
+            return self.constants[name]
+        own = self.formats[name]
+        if name in self.parameters:
+            return self.parameters[name][units], self._q_format(name).fraction
+        if isinstance(own, QFormat):
+            return values[name], own.fraction
+        factor, shift = self.readers[name]
+        # Not counted: the element format holds the vector's range, up to the rounding of the multiplier.
+        return saturate(shifted(values[name] * factor, shift), own.element)[0], own.element.fraction
+
+    @cached_property
+    def quantizers(self) -> Mapping[str, Rescaling]:
+        """For each `quantize` node the factor and the shift that bring its input into the integers of the vector."""
+        inputs = {each.name: each.inputs[0] for each in self.layer.cell.nodes if each.operation == "quantize"}
+        return {name: self._rescaling(1 / self._scale(name), -self._fraction(own)) for name, own in inputs.items()}
+
+    def _fraction(self, operand: str | float) -> int:
+        return self._q_format(operand).fraction if isinstance(operand, str) else self.constants[operand][1]
+
+    @cached_property
+    def readers(self) -> Mapping[str, Rescaling]:
+        """For each vector that nodes read the factor and the shift that bring its integers into its element format."""
+        read = dict.fromkeys(name for each in self.layer.cell.nodes for name in each.sources)
+        vectors = {name: own for name in read if isinstance(own := self.formats[name], VectorFormat)}
+        return {name: self._rescaling(own.scale, own.element.fraction) for name, own in vectors.items()}
+
+    def _rescaling(self, scale: ArrayLike, fraction: int) -> Rescaling:
+        factor, shift = multipliers(scale, fraction, self.precision.multiplier_bits)
+        return np.int64(factor), int(shift)
+
+    @cached_property
+    def parameters(self) -> Mapping[str, Array]:
+        """Each parameter in its format, [units]."""
+        return {name: self.formats[name].held(self.weights.parameters[name])[0] for name in self.layer.cell.parameters}
+
+    @cached_property
+    def constants(self) -> Mapping[float, Operand]:
+        """Plain numbers of nodes, each in the finest format that holds it: [1] and the fraction."""
+        numbers = {each for node in self.layer.cell.nodes for each in node.inputs if not isinstance(each, str)}
+        formats = {each: QFormat.of(abs(each), self.precision.tail_bits) for each in numbers}
+        return {each: (own.held([each])[0], own.fraction) for each, own in formats.items()}
+
+    @cached_property
+    def tables(self) -> Mapping[str, ActivationTable]:
+        """The table of each node that has one; an exp table lies below 0 if calibration saw no argument above 0.
+
+        So the exponential gates of a stabilised cell use their whole table: their arguments are never positive.
+        """
+        states, tables = self.layer.cell.states, {}
+        for node in self.layer.cell.nodes:
+            if node.operation in TABULATED:
+                (source,) = node.sources
+                negative = node.operation == "exp" and self.ranges[states.get(source, source)][1] <= 0
+                formats = self._q_format(source), self._q_format(node.name)
+                tables[node.name] = ActivationTable(node.operation, self.precision, *formats, negative)
+        return tables
+
+    def decode(self, name: str, values: Array) -> NDArray[np.float64]:
+        """Give the real numbers that a name's integers stand for."""
+        return self.formats[name].real(values)

@@ -1,0 +1,258 @@
+"""The numbers of several jobs at once: what each begins with, and one calibration for all jobs of a network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.model.numerics.arithmetic import Arithmetic
+from lstmsim.model.numerics.calibration import calibrate
+from lstmsim.model.numerics.fixed_networks import fixed_chip
+from lstmsim.model.numerics.golden import NetworkRun, float_arithmetic, run_network
+from lstmsim.model.numerics.weights import Floats, Network, States, Stimulus
+from lstmsim.model.precision import Precision
+
+__all__ = ["JobData", "JobNumbers", "beginning_lines", "calibration_lines", "continued", "fixed_numbers"]
+__all__ += ["float_numbers", "judged_frames", "last_states", "run_jobs", "some_of"]
+
+
+@dataclass(frozen=True, eq=False)
+class JobData:
+    """The numbers of a job, and in words where they are from.
+
+    network: the model and its weights.
+    stimulus: the frames and the states that the job begins with.
+    weights: where the weights are from, in words.
+    inputs: where the frames are from, in words.
+    follows: the job whose last states it begins with instead (a key of the same mapping); None: as the stimulus says.
+    begins: what its states begin with, in words; empty: 0.
+    calibration: frames [any steps, input] that its fixed-point formats are calibrated on; None: on the jobs themselves.
+    calibrated_on: the file of those frames, or empty.
+    """
+
+    network: Network
+    stimulus: Stimulus
+    weights: str
+    inputs: str
+    follows: int | None = None
+    begins: str = ""
+    calibration: Floats | None = None
+    calibrated_on: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class JobNumbers:
+    """What a job needs to be executed.
+
+    arithmetic: of every pass, `arithmetic[layer][direction]`; it holds the weights.
+    stimulus: the frames and the initial states.
+    follows: the job whose last states it begins with instead; None: as the stimulus says.
+    """
+
+    arithmetic: tuple[tuple[Arithmetic, ...], ...]
+    stimulus: Stimulus
+    follows: int | None = None
+
+    def after(self, done: NetworkRun | None) -> Stimulus:
+        """Give the job's stimulus, beginning with the last states of the run `done` if the job follows that run."""
+        return self.stimulus if done is None else continued(self.stimulus, done, self.arithmetic)
+
+
+def last_states(run: NetworkRun) -> dict[int, States]:
+    """Give the states after the last step as real numbers: the number of each recurrent layer to its states."""
+    return {
+        layer: {
+            (layer, direction): {name: own.decode(name, held) for name, held in one.states.items()}
+            for direction, (one, own) in enumerate(zip(both, arithmetic, strict=True))
+        }
+        for layer, (both, arithmetic) in enumerate(zip(run.passes, run.arithmetic, strict=True))
+        if arithmetic[0].layer.cell.recurrent
+    }
+
+
+def continued(stimulus: Stimulus, run: NetworkRun, arithmetic: Sequence[Sequence[Arithmetic]]) -> Stimulus:
+    """Give the same frames, beginning with the last states of a run.
+
+    Fixed-point states go over as the real numbers that they stand for.
+
+    stimulus: the frames.
+    run: gives the states; the first recurrent layer's states go to the first recurrent layer, and so on.
+    arithmetic: of the network that begins, `arithmetic[layer][direction]`.
+
+    >>> from lstmsim.model.numerics.weights import random_network, random_stimulus
+    >>> from lstmsim.model.cells import cell
+    >>> from lstmsim.model.model import Layer, Model
+    >>> network = random_network(Model("m", (Layer(cell("lstm"), 4, 3),)), seed=1)
+    >>> frames, arithmetic = random_stimulus(network.model, steps=6, seed=1), float_arithmetic(network)
+    >>> first = run_network(arithmetic, replace(frames, x=frames.x[:2]))
+    >>> second = run_network(arithmetic, continued(replace(frames, x=frames.x[2:]), first, arithmetic))
+    >>> bool((second.output() == run_network(arithmetic, frames).output()[2:]).all())
+    True
+    """
+    takers = [layer for layer, both in enumerate(arithmetic) if both[0].layer.cell.recurrent]
+    initial = {
+        (layer, direction): values
+        for layer, states in zip(takers, last_states(run).values(), strict=True)
+        for (_, direction), values in states.items()
+    }
+    return replace(stimulus, initial=initial)
+
+
+def run_jobs(jobs: Mapping[int, JobNumbers]) -> dict[int, NetworkRun]:
+    """Run the golden model of every job.
+
+    jobs: key to job; a job runs after the job that it follows, which must have a smaller key.
+    """
+    runs: dict[int, NetworkRun] = {}
+    for index in sorted(jobs):
+        own = jobs[index]
+        before = None if own.follows is None else runs[own.follows]
+        runs[index] = run_network(own.arithmetic, own.after(before))
+    return runs
+
+
+def float_numbers(jobs: Mapping[int, JobData]) -> dict[int, JobNumbers]:
+    """Make every job ready to run in float64; the jobs of a network share their weights."""
+    shared = {id(each.network): each.network for each in jobs.values()}
+    passes = {key: float_arithmetic(network) for key, network in shared.items()}
+    return {index: JobNumbers(passes[id(each.network)], each.stimulus, each.follows) for index, each in jobs.items()}
+
+
+def fixed_numbers(jobs: Mapping[int, JobData], precision: Precision) -> dict[int, JobNumbers]:
+    """Make every job ready to run in fixed point: one calibration for each network, counters for each job.
+
+    What networks share on a chip (`precision.formats`) is shared by the networks of all of these jobs.
+    A network is calibrated on the `calibration` frames of its jobs, beginning with the states that the network itself
+    fixes. If no job has such frames, it is calibrated on all that its jobs run on. `InputError` if a width is not
+    possible or a value of the floating-point run is not finite.
+    """
+    started = _float_stimuli(jobs)
+    jobs_of: dict[int, list[int]] = {}
+    for index, each in jobs.items():
+        jobs_of.setdefault(id(each.network), []).append(index)
+    calibrated = []
+    for own in jobs_of.values():
+        network = jobs[own[0]].network
+        frames = {id(jobs[index].calibration): jobs[index].calibration for index in own}
+        sets = [network.stimulus(x) for x in frames.values() if x is not None]
+        # equal jobs share their stimulus
+        stimuli = sets or list({id(started[index]): started[index] for index in own}.values())
+        try:
+            calibrated.append((network, calibrate(network, stimuli)))
+        except InputError as error:
+            raise InputError(_named(network, error.mistakes)) from None
+    passes = dict(zip(jobs_of, fixed_chip(calibrated, precision), strict=True))
+    return {
+        index: JobNumbers(
+            tuple(tuple(own.counting_anew() for own in both) for both in passes[id(each.network)]),
+            each.stimulus,
+            each.follows,
+        )
+        for index, each in jobs.items()
+    }
+
+
+def _named(network: Network, mistakes: Iterable[Mistake]) -> list[Mistake]:
+    place = f"model {network.model.name}"
+    return [
+        each if each.place.startswith("precision.") else Mistake(f"{place}: {each.place}".strip(": "), each.sentence)
+        for each in mistakes
+    ]
+
+
+def _float_stimuli(jobs: Mapping[int, JobData]) -> dict[int, Stimulus]:
+    """What each job runs on in float64; to know it, only jobs that other jobs follow are run."""
+    followed = {each.follows for each in jobs.values()}
+    numbers = float_numbers(jobs)
+    runs: dict[int, NetworkRun] = {}
+    stimuli: dict[int, Stimulus] = {}
+    for index in sorted(jobs):
+        own = numbers[index]
+        stimuli[index] = own.after(None if own.follows is None else runs[own.follows])
+        if index in followed:
+            runs[index] = run_network(own.arithmetic, stimuli[index])
+    return stimuli
+
+
+def judged_frames(jobs: Iterable[JobData]) -> list[int]:
+    """Count for each job on how many of its own frames its formats were calibrated.
+
+    A count above 0 makes the job's accuracy optimistic. Each set of frames is looked through once.
+    """
+    known: dict[int, set[bytes]] = {}
+    counts: dict[tuple[int, int], int] = {}
+    judged = []
+    for job in jobs:
+        key = (id(job.stimulus), id(job.calibration))
+        if key not in counts:
+            frames = _rows(job.stimulus.x)
+            if job.calibration is not None and key[1] not in known:
+                known[key[1]] = set(_rows(job.calibration))
+            there = known.get(key[1])
+            counts[key] = len(frames) if there is None else sum(row in there for row in frames)
+        judged.append(counts[key])
+    return judged
+
+
+def _rows(frames: Floats) -> list[bytes]:
+    return [row.tobytes() for row in np.asarray(frames, np.float64)]
+
+
+def calibration_lines(jobs: Iterable[JobData]) -> list[str]:
+    """Say what formats were calibrated on: a line for each file, and a line for the models without a file.
+
+    >>> from lstmsim.model.numerics.weights import random_network, random_stimulus
+    >>> from lstmsim.model.cells import cell
+    >>> from lstmsim.model.model import Layer, Model
+    >>> network = random_network(Model("m", (Layer(cell("gru"), 4, 3),)), seed=1)
+    >>> job = JobData(network, random_stimulus(network.model, 5, seed=1), "random", "random")
+    >>> print(calibration_lines([job])[0])
+    m: formats calibrated on the frames that are judged: optimistic; give precision.calibration
+    """
+    ways: dict[tuple[str, int | None], list[JobData]] = {}
+    for each in jobs:
+        frames = None if each.calibration is None else len(each.calibration)
+        ways.setdefault((each.calibrated_on, frames), []).append(each)
+    models = [list(dict.fromkeys(one.network.model.name for one in group)) for group in ways.values()]
+    return [
+        f"{some_of(names)}: formats calibrated {_how(*way, group)}"
+        for names, (way, group) in zip(models, ways.items(), strict=True)
+    ]
+
+
+def _how(file: str, frames: int | None, jobs: Sequence[JobData]) -> str:
+    """On what the formats of these jobs were calibrated."""
+    if frames is None:
+        return "on the frames that are judged: optimistic; give precision.calibration"
+    every = {id(each.stimulus): each for each in jobs}.values()
+    judged, total = sum(judged_frames(every)), sum(len(each.stimulus.x) for each in every)
+    text = f"on {file} ({frames:,} frame{'s' * (frames > 1)})"
+    return text + (f", which has {judged:,} of the {total:,} judged frames: optimistic" if judged else "")
+
+
+def beginning_lines(jobs: Iterable[tuple[str, str]], limit: int = 10) -> list[str]:
+    """Say what the states of jobs begin with; jobs that begin with 0 get no line.
+
+    jobs: the name of each job, and in words what it begins with (empty: 0).
+    limit: most lines; a further line says how many are left out.
+
+    >>> beginning_lines([("a", ""), ("b", "the last states of a")])
+    ['b begins with the last states of a']
+    """
+    words: dict[str, list[str]] = {}
+    for name, text in jobs:
+        words.setdefault(text, []).append(name)
+    lines = [f"{some_of(names)} begin{'s' * (len(names) == 1)} with {text}" for text, names in words.items() if text]
+    return lines if len(lines) <= limit else [*lines[:limit], f"... and {len(lines) - limit:,} more begin so"]
+
+
+def some_of(names: Sequence[str]) -> str:
+    """List the first three names, and say how many more there are.
+
+    >>> some_of(["a", "b", "c", "d", "e"])
+    'a, b, c and 2 more'
+    """
+    return ", ".join(names[:3]) + (f" and {len(names) - 3:,} more" if len(names) > 3 else "")

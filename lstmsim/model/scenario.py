@@ -1,0 +1,260 @@
+"""Jobs and scenarios: which model runs for how long, when it arrives, and on which cores it may run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import field, replace
+from typing import Any, Protocol
+
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.records import record
+from lstmsim.base.wording import show
+from lstmsim.model.dispatch import DISPATCH
+from lstmsim.model.figures import CoreFigures
+from lstmsim.model.model import Model
+from lstmsim.model.offer import Offer
+from lstmsim.model.precision import Precision
+
+#: Name -> how one job may run on several cores at once.
+SPLITS = {
+    "rows": "each core has an equal share of the units of every gate matrix, and sends its h to the others",
+    "layers": "a pipeline: each core has some layers, and starts a step when the layer below has it",
+    "auto": "as rows over all cores that are free when its turn comes and nobody else waits for them; else on one",
+}
+
+#: Name -> which core a job takes if several have a free thread.
+PLACEMENTS = {
+    "least-loaded": "the core with the fewest jobs; Winston, Journal of Applied Probability 14, 1977",
+    "affinity": "first one that holds its weights; Squillante and Lazowska 1993, doi 10.1109/71.207589",
+}
+
+__all__ = ["PLACEMENTS", "SPLITS", "Chip", "Job", "Scenario", "cores_at_once"]
+
+
+class Chip(Protocol):
+    """What the chip of every target has: a name, the kind that selects its target, one clock, and cores."""
+
+    @property
+    def kind(self) -> str: ...
+    @property
+    def name(self) -> str: ...
+    @property
+    def frequency_mhz(self) -> float: ...
+    @property
+    def cores(self) -> tuple[Any, ...]: ...
+    @property
+    def sources(self) -> Mapping[str, str]: ...
+    @property
+    def core_figures(self) -> tuple[CoreFigures, ...]: ...
+    def remarks(self, job: Job, /) -> tuple[str, ...]: ...
+    def __hash__(self) -> int: ...
+
+
+#: Keys of a job with their least values.
+_LEAST = dict.fromkeys(("steps", "batch", "threads"), 1)
+_LEAST |= dict.fromkeys(("arrival", "frame_interval", "queue_limit", "patience"), 0)
+
+
+@record
+class Job:
+    """One inference.
+
+    name: name of the job.
+    model: the network.
+    steps: time steps.
+    arrival: cycle at which the job comes; with `after`, cycles from the end of that job.
+    frame_interval: cycles; frame t of the input is there from cycle `arrival + t * frame_interval`.
+    cores: cores that the job may use; None for all. It runs on one of them, unless it is split.
+    batch: inferences that run together, on targets that have batching; 1 on other targets.
+    inputs: file with the numbers of the frames, or empty. No cycle depends on it.
+    after: position of an earlier job; this job comes when that job has finished or was turned away.
+    priority: larger is sooner, for the `dispatch` that asks for it.
+    deadline: cycles from the arrival, for the `dispatch` that asks for it; None for none.
+    dispatch: rank among jobs that wait, a key of `lstmsim.model.dispatch.DISPATCH`.
+    split: how the job runs on all of `cores` at once, a key of `SPLITS` (`auto`: on the free ones, or one); else empty.
+    preempts: whether a running job of a larger rank gives up its thread to this job at its next step.
+    affinity: whether the job prefers a core that holds its weights.
+    queue_limit: the job is turned away if so many jobs wait before it when it comes; None for no limit.
+    patience: the job is turned away when it has waited more cycles than this; None for no limit.
+    tenant: entry of the scenario that the job belongs to, by which requests are counted. No cycle depends on it.
+    threads: on how many cores the job's threads run, one on each, on machines that spread a job over threads; None: on
+        all cores there.
+    initial: first values of its states, a file or `zero`; empty: those that the network fixes, else 0. As for `inputs`.
+    states_of: position of the job that this job comes `after`, if it begins with that job's last states instead of
+        `initial`. No cycle depends on it.
+    `InputError` if a value is out of its range.
+
+    >>> from lstmsim.model.cells import cell
+    >>> from lstmsim.model.model import Layer
+    >>> Job("a", Model("m", (Layer(cell("rnn"), 4, 4),)), steps=3).macs
+    96
+    """
+
+    name: str
+    model: Model
+    steps: int
+    arrival: int = 0
+    frame_interval: int = 0
+    cores: tuple[int, ...] | None = None
+    batch: int = 1
+    inputs: str = field(default="", compare=False)
+    after: int | None = None
+    priority: int = 0
+    deadline: int | None = None
+    dispatch: str = "fcfs"
+    split: str = ""
+    preempts: bool = False
+    affinity: bool = False
+    queue_limit: int | None = None
+    patience: int | None = None
+    tenant: str = field(default="", compare=False)
+    initial: str = field(default="", compare=False)
+    states_of: int | None = field(default=None, compare=False)
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        given: object = self.model
+        if not isinstance(given, Model):
+            text = f"must be a Model, got {show(given)}; lstmsim.Job takes names too"
+            raise InputError(Mistake(f"job {self.name}: model", text))
+        if self.dispatch not in DISPATCH:
+            text = f"must be one of {', '.join(DISPATCH)}, got {self.dispatch!r}"
+            raise InputError(Mistake(f"job {self.name}: dispatch", text))
+        if self.deadline is not None and self.deadline < 1:
+            raise InputError(Mistake(f"job {self.name}: deadline", f"must be at least 1, got {self.deadline}"))
+        if self.split and self.split not in SPLITS:
+            text = f"must be one of {', '.join(SPLITS)}, got {self.split!r}"
+            raise InputError(Mistake(f"job {self.name}: split", text))
+        if self.cores is not None and not self.cores:
+            raise InputError(Mistake(f"job {self.name}: cores", "must name at least one core"))
+        wrong = [key for key, low in _LEAST.items() if (value := getattr(self, key)) is not None and value < low]
+        if wrong:
+            told = {key: f"must be at least {_LEAST[key]}, got {getattr(self, key)}" for key in wrong}
+            raise InputError([Mistake(f"job {self.name}: {key}", text) for key, text in told.items()])
+
+    def allowed(self, cores: int) -> tuple[int, ...]:
+        """The cores that the job may use on a chip with `cores` cores.
+
+        >>> from lstmsim.model.cells import cell
+        >>> from lstmsim.model.model import Layer
+        >>> Job("a", Model("m", (Layer(cell("rnn"), 4, 4),)), steps=3).allowed(2)
+        (0, 1)
+        """
+        return tuple(range(cores)) if self.cores is None else self.cores
+
+    def together(self, cores: int, taken: int = 0) -> tuple[int, ...]:
+        """The cores that the job takes at once on a chip with `cores` cores; empty if it runs on one core.
+
+        taken: for `auto`, the cores that it took in a run, one bit for each core it may use (column of `Trace.tasks`).
+        """
+        if not self.split:
+            return ()
+        allowed = self.allowed(cores)
+        if self.split == "auto":
+            allowed = tuple(core for place, core in enumerate(allowed) if taken >> place & 1)
+        return allowed if len(allowed) > 1 else ()
+
+    def settled(self, cores: int) -> Job:
+        """The job as a chip with `cores` cores takes it: a job that is split over one core is not split.
+
+        >>> from lstmsim.model.cells import cell
+        >>> from lstmsim.model.model import Layer
+        >>> job = Job("a", Model("m", (Layer(cell("rnn"), 4, 4),)), steps=3, split="rows")
+        >>> [job.settled(cores).split for cores in (1, 2)]
+        ['', 'rows']
+        """
+        return replace(self, split="") if self.split and len(self.allowed(cores)) == 1 else self
+
+    def split_over(self, members: int) -> str:
+        """How the job is split if it runs on `members` cores: a key of `SPLITS` but not `auto`, or empty.
+
+        >>> from lstmsim.model.cells import cell
+        >>> from lstmsim.model.model import Layer
+        >>> job = Job("a", Model("m", (Layer(cell("rnn"), 4, 4),)), steps=3, split="auto")
+        >>> [job.split_over(members) for members in (1, 2)]
+        ['', 'rows']
+        """
+        if members == 1:
+            return ""
+        return "rows" if self.split == "auto" else self.split
+
+    def members(self, cores: int) -> int:
+        """Over how many cores the job is spread on a chip with `cores` cores, if the machine spreads it at all."""
+        return len(self.allowed(cores)) if self.threads is None else self.threads
+
+    @property
+    def may_leave(self) -> bool:
+        """Whether the job can be turned away."""
+        return self.queue_limit is not None or self.patience is not None
+
+    def may_use(self, cores: Iterable[int]) -> bool:
+        """Whether the job may use any of these cores."""
+        return self.cores is None or not set(self.cores).isdisjoint(cores)
+
+    @property
+    def macs(self) -> int:
+        """Useful multiply-accumulates of the whole job."""
+        return self.model.macs_per_step * self.steps * self.batch
+
+
+@record
+class Scenario:
+    """A chip and the jobs that it serves.
+
+    jobs: in the user's order.
+    precision: widths of the numbers. No cycle depends on it.
+    offers: tenant -> rate at which its requests come in the long run, if the file says it. No cycle depends on it.
+    precision_given: whether the user asked for fixed point; else outputs are in float64. None: whether `precision` is
+        not the usual one.
+    calibration: name of a model -> file of frames on which its fixed-point formats are calibrated; the formats of other
+        models are calibrated on their jobs.
+    seeds: place of each random process in the file, like `jobs.0.arrival`, and its seed.
+    origin: the document that the scenario was read from, if jobs were drawn from it; then rates can be drawn anew.
+        `dataclasses.replace` leaves it out, for what was changed is no longer what was read.
+    `InputError` if there are no jobs.
+    """
+
+    chip: Chip
+    jobs: tuple[Job, ...]
+    name: str = "scenario"
+    precision: Precision = field(default_factory=Precision)
+    offers: Mapping[str, Offer] = field(default_factory=dict, compare=False, repr=False)
+    precision_given: bool | None = field(default=None, compare=False)
+    calibration: Mapping[str, str] = field(default_factory=dict, compare=False)
+    seeds: Mapping[str, int] = field(default_factory=dict, compare=False, repr=False)
+    origin: Any = field(default=None, init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.precision_given is None:
+            object.__setattr__(self, "precision_given", self.precision != Precision())
+        if not hasattr(self.chip, "kind"):
+            text = f"must be a chip, got {show(self.chip)}; lstmsim.Scenario and lstmsim.load_chip take names too"
+            raise InputError(Mistake(f"scenario {self.name}: chip", text))
+        if not self.jobs:
+            raise InputError(Mistake(f"scenario {self.name}: jobs", "must hold at least one job"))
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """Remarks of the chip on the jobs, once for each model: limits that are not kept, missing sources."""
+        first = {(id(job.model), job.cores): job for job in reversed(self.jobs)}
+        return tuple(dict.fromkeys(text for job in reversed(first.values()) for text in self.chip.remarks(job)))
+
+
+def cores_at_once(chip: Chip, job: Job, first: int = 0, taken: int = 0) -> tuple[int, ...]:
+    """The cores that a job takes at once on a chip; empty if it runs on one core.
+
+    first: the first of them, where a job is spread over neighbouring cores.
+    taken: as for `Job.together`.
+
+    >>> from lstmsim.machines.multicore.chip import CpuCore, MulticoreCpu
+    >>> from lstmsim.model.cells import cell
+    >>> from lstmsim.model.model import Layer
+    >>> job = Job("a", Model("m", (Layer(cell("rnn"), 4, 4),)), steps=3, threads=2)
+    >>> cores_at_once(MulticoreCpu("c", 2250, (CpuCore(),) * 4), job, first=2)
+    (2, 3)
+    """
+    cores = len(chip.core_figures)
+    if not chip.core_figures[0].spreads:
+        return job.together(cores, taken)
+    members = job.members(cores)
+    return tuple(range(first, first + members)) if members > 1 else ()

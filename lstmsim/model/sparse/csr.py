@@ -1,0 +1,267 @@
+"""The formats CSR and DCSR. CSC and DCSC of a matrix are these of its transpose: the same arrays, no copy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.model.sparse.ranges import firsts
+
+__all__ = ["Csr", "Dcsr", "csr_of_coo", "csr_of_dense", "dcsr_of", "transposed"]
+
+Ints = NDArray[np.int64]
+Values = NDArray[Any]
+
+_PLACE = "matrix"
+
+
+@dataclass(frozen=True, eq=False)
+class Csr:
+    """A matrix by rows: of each row the columns of its entries, ascending, and their values.
+
+    rows, columns: the size of the matrix; either may be 0.
+    row_ptr: shape (rows + 1,); row r has the entries from `row_ptr[r]` to `row_ptr[r + 1]`.
+    cols: shape (entries,); columns, ascending in a row, no entry twice.
+    values: shape (entries,); numbers of any type. A stored 0 is an entry.
+
+    The arrays are kept as they are if they have the right types, and can no longer be written to.
+    `InputError` if they break one of these rules.
+
+    >>> matrix = Csr(2, 3, [0, 2, 3], [0, 2, 1], [5.0, 1.0, 7.0])
+    >>> matrix.dense()
+    array([[5., 0., 1.],
+           [0., 7., 0.]])
+    """
+
+    rows: int
+    columns: int
+    row_ptr: Ints
+    cols: Ints
+    values: Values
+
+    def __post_init__(self) -> None:
+        for name in ("row_ptr", "cols"):
+            _keep(self, name, _integers(name, getattr(self, name)))
+        _keep(self, "values", _numbers(self.values))
+        _check_sizes(self.rows, self.columns)
+        _check(self.rows, self.columns, self.row_ptr, self.cols, self.values)
+
+    @property
+    def entries(self) -> int:
+        """How many entries are stored."""
+        return len(self.cols)
+
+    @cached_property
+    def lengths(self) -> Ints:
+        """Entries of each row, shape (rows,)."""
+        return np.diff(self.row_ptr)
+
+    @cached_property
+    def entry_rows(self) -> Ints:
+        """The row of each entry, shape (entries,)."""
+        return np.repeat(np.arange(self.rows, dtype=np.int64), self.lengths)
+
+    def dense(self) -> Values:
+        """The matrix with all its zeros, shape (rows, columns)."""
+        made = np.zeros((self.rows, self.columns), self.values.dtype)
+        made[self.entry_rows, self.cols] = self.values
+        return made
+
+
+@dataclass(frozen=True, eq=False)
+class Dcsr:
+    """A matrix by its rows that have entries: the same as `Csr` without the empty ones.
+
+    rows, columns: the size of the matrix.
+    row_numbers: shape (n,); the rows that have entries, ascending.
+    row_ptr: shape (n + 1,); the k-th of these rows has the entries from `row_ptr[k]` to `row_ptr[k + 1]`.
+    cols, values: as in `Csr`.
+
+    `InputError` if they break one of these rules.
+
+    >>> Dcsr(4, 2, [1, 3], [0, 1, 2], [0, 1], [5, 6]).csr().row_ptr
+    array([0, 0, 1, 1, 2])
+    """
+
+    rows: int
+    columns: int
+    row_numbers: Ints
+    row_ptr: Ints
+    cols: Ints
+    values: Values
+
+    def __post_init__(self) -> None:
+        for name in ("row_numbers", "row_ptr", "cols"):
+            _keep(self, name, _integers(name, getattr(self, name)))
+        _keep(self, "values", _numbers(self.values))
+        _check_sizes(self.rows, self.columns)
+        _check(len(self.row_numbers), self.columns, self.row_ptr, self.cols, self.values)
+        numbers = self.row_numbers
+        if np.any(numbers < 0) or np.any(numbers >= self.rows) or np.any(np.diff(numbers) <= 0):
+            raise _wrong("row_numbers", f"must ascend from 0 to at most {self.rows - 1}, each row once")
+        if np.any(np.diff(self.row_ptr) == 0):
+            raise _wrong("row_numbers", "must be the rows that have entries, got one that has none")
+
+    @property
+    def entries(self) -> int:
+        """How many entries are stored."""
+        return len(self.cols)
+
+    @cached_property
+    def empty_rows(self) -> Ints:
+        """The rows without an entry, ascending."""
+        has = np.zeros(self.rows, bool)
+        has[self.row_numbers] = True
+        return np.flatnonzero(~has)
+
+    def csr(self) -> Csr:
+        """The same matrix with its empty rows."""
+        lengths = np.zeros(self.rows + 1, np.int64)
+        lengths[self.row_numbers + 1] = np.diff(self.row_ptr)
+        return Csr(self.rows, self.columns, np.cumsum(lengths), self.cols, self.values)
+
+
+def csr_of_coo(rows: int, columns: int, row: ArrayLike, column: ArrayLike, values: ArrayLike) -> Csr:
+    """The matrix of entries in any order.
+
+    rows, columns: its size.
+    row, column, values: shape (n,); where each entry stands and what it is.
+
+    `InputError` if an entry lies outside or stands twice.
+
+    >>> csr_of_coo(2, 2, [1, 0], [0, 1], [3, 4]).dense()
+    array([[0, 4],
+           [3, 0]])
+    """
+    _check_sizes(rows, columns)
+    down, across = _integers("rows of the entries", row), _integers("columns of the entries", column)
+    numbers = _numbers(values)
+    if not len(down) == len(across) == len(numbers):
+        raise _wrong(
+            "entries",
+            f"must have as many rows as columns and values, got {len(down)}, {len(across)} and {len(numbers)}",
+        )
+    if len(down) and (int(down.min()) < 0 or int(down.max()) >= rows):
+        raise _wrong("rows of the entries", f"must be 0 to {rows - 1}, got {_outside(down, rows)}")
+    if len(across) and (int(across.min()) < 0 or int(across.max()) >= columns):
+        raise _wrong("columns of the entries", f"must be 0 to {columns - 1}, got {_outside(across, columns)}")
+    order = np.lexsort((across, down))
+    row_ptr = firsts(np.bincount(down, minlength=rows))
+    return Csr(rows, columns, row_ptr, across[order], numbers[order])
+
+
+def csr_of_dense(matrix: ArrayLike) -> Csr:
+    """The matrix without its zeros.
+
+    matrix: shape (rows, columns).
+
+    `InputError` if it has not two dimensions.
+
+    >>> csr_of_dense([[0, 2], [0, 0]]).entries
+    1
+    """
+    full = np.asarray(matrix)
+    if full.ndim != 2:
+        raise _wrong(_PLACE, f"must have 2 dimensions, got {full.ndim}")
+    down, across = np.nonzero(full)
+    return csr_of_coo(full.shape[0], full.shape[1], down, across, full[down, across])
+
+
+def transposed(matrix: Csr) -> Csr:
+    """The CSR of the transpose, which is the CSC of the matrix.
+
+    >>> transposed(csr_of_dense([[0, 2], [3, 4]])).dense()
+    array([[0, 3],
+           [2, 4]])
+    """
+    order = np.argsort(matrix.cols, kind="stable")
+    row_ptr = firsts(np.bincount(matrix.cols, minlength=matrix.columns))
+    return Csr(matrix.columns, matrix.rows, row_ptr, matrix.entry_rows[order], matrix.values[order])
+
+
+def dcsr_of(matrix: Csr) -> Dcsr:
+    """The matrix without its empty rows; of the transpose it is the DCSC.
+
+    >>> dcsr_of(csr_of_dense([[0, 0], [3, 4]])).row_numbers
+    array([1])
+    """
+    numbers = np.flatnonzero(matrix.lengths)
+    row_ptr = np.concatenate([matrix.row_ptr[numbers], matrix.row_ptr[-1:]])
+    return Dcsr(matrix.rows, matrix.columns, numbers, row_ptr, matrix.cols, matrix.values)
+
+
+def _wrong(place: str, sentence: str) -> InputError:
+    return InputError(Mistake(place if place == _PLACE else f"{_PLACE}: {place}", sentence))
+
+
+def _keep(matrix: Csr | Dcsr, name: str, array: NDArray[Any]) -> None:
+    object.__setattr__(matrix, name, array)
+
+
+def _locked(array: NDArray[Any]) -> NDArray[Any]:
+    # a view, so that the caller's own array stays writable
+    view = array.view()
+    view.setflags(write=False)
+    return view
+
+
+def _integers(name: str, given: ArrayLike) -> Ints:
+    array = np.asarray(given)
+    if array.ndim != 1:
+        raise _wrong(name, f"must have 1 dimension, got {array.ndim}")
+    if array.dtype.kind not in "iu":
+        if len(array):
+            raise _wrong(name, f"must be whole numbers, got {array.dtype}")
+        array = array.astype(np.int64)
+    if array.dtype.kind == "u" and len(array) and int(array.max()) > np.iinfo(np.int64).max:
+        raise _wrong(name, f"must be at most {np.iinfo(np.int64).max}, got {array.max()}")
+    return _locked(array.astype(np.int64, copy=False))
+
+
+def _numbers(given: ArrayLike) -> Values:
+    array = np.asarray(given)
+    if array.ndim != 1:
+        raise _wrong("values", f"must have 1 dimension, got {array.ndim}")
+    if array.dtype.kind not in "iuf":
+        raise _wrong("values", f"must be real numbers, got {array.dtype}")
+    return _locked(array)
+
+
+def _check_sizes(rows: int, columns: int) -> None:
+    for name, size in (("rows", rows), ("columns", columns)):
+        if size < 0:
+            raise _wrong(name, f"must be at least 0, got {size}")
+
+
+def _check(rows: int, columns: int, row_ptr: Ints, cols: Ints, values: Values) -> None:
+    """`InputError` if these are not sorted rows without an entry twice."""
+    if len(row_ptr) != rows + 1:
+        raise _wrong("row_ptr", f"must have {rows + 1} numbers, one more than rows, got {len(row_ptr)}")
+    if row_ptr[0] != 0 or row_ptr[-1] != len(cols):
+        raise _wrong("row_ptr", f"must go from 0 to {len(cols)}, got {row_ptr[0]} to {row_ptr[-1]}")
+    lengths = np.diff(row_ptr)
+    if np.any(lengths < 0):
+        raise _wrong("row_ptr", f"must not fall, but does behind row {int(np.argmax(lengths < 0))}")
+    if len(values) != len(cols):
+        raise _wrong("values", f"must be as many as cols ({len(cols)}), got {len(values)}")
+    if not len(cols):
+        return
+    if int(cols.min()) < 0 or int(cols.max()) >= columns:
+        raise _wrong("cols", f"must be 0 to {columns - 1}, got {_outside(cols, columns)}")
+    falls = np.diff(cols) <= 0
+    # between the last entry of a row and the first of the next one columns may fall
+    falls[row_ptr[1:-1][(row_ptr[1:-1] > 0) & (row_ptr[1:-1] < len(cols))] - 1] = False
+    if np.any(falls):
+        at = int(np.argmax(falls))
+        row = int(np.searchsorted(row_ptr, at, "right")) - 1
+        what = "stands twice" if cols[at] == cols[at + 1] else f"stands behind {cols[at]}"
+        raise _wrong("cols", f"must ascend in each row, but in row {row} column {cols[at + 1]} {what}")
+
+
+def _outside(numbers: Ints, end: int) -> int:
+    return int(numbers[np.argmax((numbers < 0) | (numbers >= end))])

@@ -1,0 +1,158 @@
+"""The accuracy picture: signal to quantisation noise over the width of weights and vectors, and words unchanged."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from math import isfinite
+
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from lstmsim.base.csv_table import CsvWriter
+from lstmsim.base.files import whole_file
+from lstmsim.report.pictures.figures import Picture, check_name, save, settings
+from lstmsim.report.pictures.styles import job_style, short
+
+__all__ = ["DECIBELS_PER_BIT", "Curve", "numbers_path", "plot"]
+
+#: 20 log10(2): what one more bit gains where rounding is the only error.
+DECIBELS_PER_BIT = 6.02
+
+#: A job's name, and its values at each width.
+Curve = tuple[str, Sequence[float]]
+
+_MARKERS = "osD^vP*X"
+_LINES = ("-", "--", "-.", ":")
+_LEGEND_JOBS = 16
+
+
+def plot(
+    bits: Sequence[int],
+    sqnr_db: Sequence[Curve],
+    words: Sequence[float] | None = None,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    title: str = "",
+) -> Picture:
+    """Draw the signal to quantisation noise of each job over the width, and below it the share of words unchanged.
+
+    Values that are not finite are left out.
+
+    bits: widths, ascending.
+    sqnr_db: for each job a value at each width, in dB.
+    words: at each width the share of words unchanged, 0 to 1; None: no panel for it.
+    path: a file that ends in `.png`, `.svg` or `.pdf`; the numbers go into a `.csv` beside it, each file whole or not
+        at all.
+    title: the text above the picture.
+    `InputError` for another suffix.
+
+    >>> len(plot([4, 5, 6], [("a", [14.0, 20.0, 26.0])], [0.5, 0.9, 1.0]).axes)
+    2
+    """
+    name = None if path is None else os.fspath(path)
+    if name is not None:
+        check_name(name, numbers_path(name))
+    with settings():
+        figure = Picture(figsize=(8, 4.2 if words is None else 5.8), layout="constrained")
+        FigureCanvasAgg(figure)
+        ratios = [2.4, 1][: 1 if words is None else 2]
+        panels = figure.subplots(len(ratios), 1, sharex=True, height_ratios=ratios, squeeze=False)[:, 0]
+        _draw_sqnr(figure, panels[0], bits, sqnr_db)
+        if words is not None:
+            _draw_words(panels[1], bits, words)
+        _set_bits_axis(panels[-1], bits)
+        figure.suptitle(short(title, 100), fontsize=10, parse_math=False)
+        if name is not None:
+            save(figure, name)
+    if name is not None:
+        _save_numbers(numbers_path(name), bits, sqnr_db, words)
+    return figure
+
+
+def numbers_path(path: str) -> str:
+    """Give the path of the numbers of the picture in `path`.
+
+    >>> numbers_path("out/a.png")
+    'out/a.csv'
+    """
+    return os.path.splitext(path)[0] + ".csv"
+
+
+def _draw_sqnr(figure: Figure, axes: Axes, bits: Sequence[int], sqnr_db: Sequence[Curve]) -> None:
+    lines = []
+    for number, (_, values) in enumerate(sqnr_db):
+        drawn = [value if isfinite(value) else float("nan") for value in values]
+        group = number // len(_MARKERS)
+        lines += axes.plot(
+            bits,
+            drawn,
+            color=job_style(number).fill,
+            marker=_MARKERS[number % len(_MARKERS)],
+            linestyle=_LINES[group % len(_LINES)],
+            linewidth=1.3,
+            markersize=6,
+            markeredgecolor="#222222",
+            markeredgewidth=0.6,
+        )
+    names = [short(name, 30) for name, _ in sqnr_db][:_LEGEND_JOBS]
+    if len(sqnr_db) > _LEGEND_JOBS:
+        names[-1] += f", and {len(sqnr_db) - _LEGEND_JOBS} more"
+    handles = lines[: len(names)]
+    first = [values[0] for _, values in sqnr_db if isfinite(values[0])]
+    if len(bits) > 1 and first:
+        # Only the slope of this line has a meaning; it begins amid the jobs.
+        start = sorted(first)[len(first) // 2]
+        reference = [start + DECIBELS_PER_BIT * (each - bits[0]) for each in bits]
+        handles += axes.plot(bits, reference, color="#666666", linestyle=(0, (4, 3)), linewidth=1, zorder=1)
+        names.append(f"slope of {DECIBELS_PER_BIT} dB per bit")
+    axes.set_ylabel("signal to quantisation noise (dB)")
+    axes.grid(color="#DDDDDD", linewidth=0.5)
+    axes.set_axisbelow(True)
+    if handles:
+        # Names are set afterwards: a legend swallows labels that begin with an underscore, and reads $ as mathematics.
+        legend = figure.legend(handles, ["-"] * len(handles), loc="outside right upper", frameon=False)
+        for text, name in zip(legend.get_texts(), names, strict=True):
+            text.set_parse_math(False)
+            text.set_text(name)
+
+
+def _draw_words(axes: Axes, bits: Sequence[int], words: Sequence[float]) -> None:
+    percent = [100 * each for each in words]
+    axes.plot(bits, percent, color="#000000", marker="s", markersize=4, linewidth=1.3)
+    # The highest label stands below its point, for there is no room above 100 %.
+    for place, value in zip(bits, percent, strict=True):
+        below = value > 85
+        axes.annotate(
+            f"{value:.1f}",
+            (place, value),
+            xytext=(0, -7 if below else 5),
+            textcoords="offset points",
+            ha="center",
+            va="top" if below else "bottom",
+            fontsize=7,
+        )
+    axes.set_ylim(0, 106)
+    axes.set_yticks([0, 25, 50, 75, 100])
+    axes.set_ylabel("words unchanged (%)")
+    axes.grid(color="#DDDDDD", linewidth=0.5)
+    axes.set_axisbelow(True)
+
+
+def _set_bits_axis(axes: Axes, bits: Sequence[int]) -> None:
+    axes.set_xlim(bits[0] - 0.4, bits[-1] + 0.4)
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=16, integer=True))
+    axes.set_xlabel("width of weights and vectors (bits)")
+
+
+def _save_numbers(path: str, bits: Sequence[int], sqnr_db: Sequence[Curve], words: Sequence[float] | None) -> None:
+    """One line per width; a number that is not finite is an empty field."""
+    with whole_file(path) as file:
+        rows = CsvWriter(file)
+        rows.writerow(["bits", *(f"{name} sqnr_db" for name, _ in sqnr_db), *(["words_unchanged"] if words else [])])
+        for number, width in enumerate(bits):
+            values = [own[number] for _, own in sqnr_db]
+            values += [words[number]] if words else []
+            rows.writerow([width, *(f"{value:.6g}" if isfinite(value) else "" for value in values)])

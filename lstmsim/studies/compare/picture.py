@@ -1,0 +1,273 @@
+"""Bars of a comparison: TOPS and utilization of each workload on each machine, published figures hatched.
+
+Of requests that come over time the bars show latencies.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.container import BarContainer
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullFormatter
+
+from lstmsim.base.csv_table import CsvWriter
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.files import whole_file
+from lstmsim.report.pictures.figures import Picture, check_name, save, settings
+from lstmsim.report.pictures.styles import grey, job_style, short
+from lstmsim.studies.compare.latencies import PERCENTILES
+from lstmsim.studies.compare.result import Comparison
+from lstmsim.studies.compare.result_json import comparison_rows
+from lstmsim.traffic.statistics import Interval
+
+__all__ = ["MAX_BARS", "plot"]
+
+#: More bars than this in a panel are too thin to be told apart.
+MAX_BARS = 400
+
+#: Most bars with a number above each: more numbers could not be read.
+_MOST_NUMBERS = 120
+#: Largest / smallest value from which on a linear axis would hide the small ones.
+_LOG_FROM = 20
+_BAR_INCHES = 0.16
+_LETTER_INCHES = 0.065
+_DARK = "#333333"
+#: Longest precision that a legend has room for: the name of a format, or the bytes of an element.
+_PRECISION = 19
+
+#: Row and column of an entry -> its value in the panel's unit, None where it is not known.
+Value = Callable[[int, int], float | None]
+
+
+def plot(comparison: Comparison, path: str | os.PathLike[str] | None = None) -> Picture:
+    """Draw a group of bars for each workload (of a single workload, a bar for each machine).
+
+    TOPS stand above, on a logarithmic axis where they differ much, and utilization in % below. Where latencies are
+    compared (`Comparison.by_latency`), mean and percentiles of the latency are drawn, with 95 % intervals as far as
+    they are known.
+
+    path: a file that ends in `.png`, `.svg` or `.pdf`; the numbers go into a `.csv` beside it, each file whole or not
+        at all.
+    `InputError` for another suffix, or for more than `MAX_BARS` bars.
+    """
+    name = None if path is None else os.fspath(path)
+    if name is not None:
+        check_name(name, os.path.splitext(name)[0] + ".csv")
+    bars = len(comparison.workloads) * len(comparison.machines)
+    if bars > MAX_BARS:
+        text = f"{len(comparison.workloads)} workloads on {len(comparison.machines)} machines are {bars} bars"
+        raise InputError(Mistake(name or "plot", f"{text}, at most {MAX_BARS} can be drawn"))
+    with settings():
+        figure = Picture(layout="constrained")
+        FigureCanvasAgg(figure)
+        if comparison.by_latency:
+            _draw_latencies(figure, comparison)
+        else:
+            _draw(figure, comparison)
+        if name is not None:
+            save(figure, name)
+    if name is not None:
+        with whole_file(os.path.splitext(name)[0] + ".csv") as file:
+            CsvWriter(file).writerows(comparison_rows(comparison))
+    return figure
+
+
+def _tops(comparison: Comparison) -> Value:
+    return lambda row, column: comparison.entries[row][column].tops
+
+
+def _utilization(comparison: Comparison) -> Value:
+    def value(row: int, column: int) -> float | None:
+        share = comparison.entries[row][column].utilization
+        return None if share is None else 100 * share
+
+    return value
+
+
+def _draw(figure: Figure, comparison: Comparison) -> None:
+    rows, machines = len(comparison.workloads), len(comparison.machines)
+    figure.set_size_inches(min(24.0, max(5.0, 1.2 + rows * (machines + 1.2) * _BAR_INCHES)), 5.6)
+    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 2))
+    drawn = _draw_bars(upper, comparison, _tops(comparison), ".3g", rows)
+    _draw_bars(lower, comparison, _utilization(comparison), ".1f", rows)
+    _scale(
+        upper, [value for row in range(rows) for column in range(machines) if (value := _tops(comparison)(row, column))]
+    )
+    upper.set_ylabel("TOPS")
+    _percent_axis(lower)
+    prefix = _common_prefix([each.name for each in comparison.workloads])
+    names = [short(each.name[len(prefix) :], 24) for each in comparison.workloads]
+    for panel in (upper, lower):
+        _groups(panel, rows)
+    lower.set_xticks(range(rows), names)
+    room = 0.9 * figure.get_size_inches()[0] / rows
+    for label in lower.get_xticklabels():
+        label.set_parse_math(False)
+        if max(map(len, names)) * _LETTER_INCHES > room:
+            label.set(rotation=20, ha="right", rotation_mode="anchor")
+    if prefix:
+        lower.set_xlabel(f"{prefix}...", parse_math=False)
+    figure.align_ylabels()
+    _legend(figure, comparison, drawn)
+
+
+def _draw_latencies(figure: Figure, comparison: Comparison) -> None:
+    """A group of bars for the mean and each percentile, and another group for the utilization of each machine."""
+    names = ["mean", *(f"p{each}" for each in PERCENTILES)]
+    machines = len(comparison.machines)
+    inches = min(24.0, max(6.5, 2.4 + (len(names) + 1) * (machines + 1.2) * 2 * _BAR_INCHES))
+    figure.set_size_inches(inches, 3.6)
+    left, right = figure.subplots(1, 2, width_ratios=(len(names), 1.4))
+
+    def interval(row: int, column: int) -> Interval | None:
+        own = comparison.entries[0][column].latencies
+        return None if own is None else own.mean if row == 0 else own.percentiles[PERCENTILES[row - 1]]
+
+    def value(row: int, column: int) -> float | None:
+        each = interval(row, column)
+        return None if each is None else each.value
+
+    def top(row: int, column: int) -> float | None:
+        each = interval(row, column)
+        return None if each is None else each.value + (each.half_width or 0.0)
+
+    drawn = _draw_bars(left, comparison, value, ".3g", len(names), top)
+    _draw_bars(right, comparison, _utilization(comparison), ".1f", 1)
+    places = [(row, column) for row in range(len(names)) for column in range(machines)]
+    few: list[int] = []
+    for row, column in places:
+        known = interval(row, column)
+        if known is not None and known.half_width is not None:
+            middle = _place(row, column, machines)
+            left.errorbar(middle, known.value, known.half_width, ecolor=_DARK, elinewidth=0.8, capsize=2)
+        elif known is not None:
+            few.append(row)
+    _scale(left, [each for row, column in places if (each := top(row, column))])
+    left.set_ylabel("latency (ms)")
+    _percent_axis(right)
+    _groups(left, len(names))
+    _groups(right, 1)
+    told = {0: "", machines: "\n(too few)"}
+    labels = [name + told.get(few.count(row), "\n(some: too few)") for row, name in enumerate(names)]
+    left.set_xticks(range(len(names)), labels)
+    right.set_xticks([])
+    _legend(figure, comparison, drawn)
+
+
+def _percent_axis(panel: Axes) -> None:
+    panel.set_ylabel("utilization (%)")
+    panel.set_ylim(0, 119)
+    panel.set_yticks(range(0, 101, 25))
+
+
+def _groups(panel: Axes, rows: int) -> None:
+    """Limits and lines of a panel with so many groups of bars."""
+    panel.set_xlim(-0.6, rows - 0.4)
+    panel.grid(axis="y", color="#DDDDDD", linewidth=0.5)
+    panel.set_axisbelow(True)
+    panel.tick_params(axis="x", length=0)
+
+
+def _place(row: int, column: int, machines: int) -> float:
+    """The middle of a bar."""
+    return row - 0.42 + (column + 0.5) * 0.84 / machines
+
+
+def _draw_bars(
+    panel: Axes, comparison: Comparison, value: Value, form: str, rows: int, top: Value | None = None
+) -> list[BarContainer]:
+    """The bars of all machines in so many groups, one container a machine; numbers stand above `top`, or the bars."""
+    machines = len(comparison.machines)
+    width = 0.84 / machines
+    containers = []
+    for column, machine in enumerate(comparison.machines):
+        style = job_style(column)
+        places = [_place(row, column, machines) for row in range(rows)]
+        values = [value(row, column) for row in range(rows)]
+        bars = panel.bar(places, [each or 0.0 for each in values], 0.9 * width, color=style.fill, linewidth=0)
+        for bar in bars:
+            if machine.published:
+                bar.set(facecolor=_lighter(style.fill), edgecolor=_DARK, hatch="//////", linewidth=0.5)
+            elif style.hatch:
+                bar.set(edgecolor=style.ink, hatch=style.hatch)
+        containers.append(bars)
+        if rows * machines <= _MOST_NUMBERS:
+            texts = ["–" if each is None else format(each, form) for each in values]
+            tops = values if top is None else [top(row, column) for row in range(rows)]
+            _write_numbers(panel, places, tops, texts, 90 if rows * machines > 8 else 0)
+    return containers
+
+
+def _write_numbers(
+    panel: Axes, places: Sequence[float], values: Sequence[float | None], texts: Sequence[str], turned: int
+) -> None:
+    """A text above each bar, turned by some degrees; a dash for an unknown value is not turned."""
+    for place, value, text in zip(places, values, texts, strict=True):
+        panel.annotate(
+            text,
+            (place, value) if value else (place, 0),
+            xycoords="data" if value else ("data", "axes fraction"),
+            xytext=(0, 2),
+            textcoords="offset points",
+            ha="center",
+            va="bottom",
+            rotation=turned if value is not None else 0,
+            fontsize=6,
+            color="#000000" if value is not None else "#888888",
+        )
+
+
+def _scale(panel: Axes, values: Sequence[float]) -> None:
+    """A logarithmic axis where the values differ much; room for the numbers above the bars."""
+    if values and max(values) / min(values) > _LOG_FROM:
+        panel.set_yscale("log")
+        panel.set_ylim(0.5 * min(values), 4 * max(values))
+        panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+        panel.yaxis.set_minor_formatter(NullFormatter())
+    else:
+        panel.set_ylim(0, 1.18 * max(values, default=1.0))
+
+
+def _common_prefix(names: Sequence[str]) -> str:
+    """The beginning that all names share, up to a hyphen: it need not be repeated below every group."""
+    if len(names) < 2:
+        return ""
+    # In sorted order, what the first and the last name share, all names between them share too.
+    first, last = min(names), max(names)
+    length = next((at for at, pair in enumerate(zip(first, last, strict=False)) if pair[0] != pair[1]), len(first))
+    return first[: first.rfind("-", 0, length) + 1]
+
+
+def _lighter(fill: str) -> str:
+    """The colour mixed with white, so that a dark hatch shows on it."""
+    share = 0.25 + 0.5 * grey(fill)
+    mixed = (round(share * int(fill[at : at + 2], 16) + (1 - share) * 255) for at in (1, 3, 5))
+    return "#" + "".join(f"{each:02X}" for each in mixed)
+
+
+def _remark(comparison: Comparison, column: int) -> str:
+    machine = comparison.machines[column]
+    precision = machine.precision if len(machine.precision) <= _PRECISION else ""
+    if machine.published:
+        return f" (published, {precision})" if precision else " (published)"
+    if precision and any(each.published for each in comparison.machines):
+        return f" ({precision})"
+    latencies = comparison.entries[0][column].latencies if comparison.by_latency else None
+    return " (unstable)" if latencies is not None and latencies.unstable else ""
+
+
+def _legend(figure: Figure, comparison: Comparison, drawn: Sequence[BarContainer]) -> None:
+    names = [f"{short(each.name, 30)}{_remark(comparison, number)}" for number, each in enumerate(comparison.machines)]
+    lines = -(-len(names) // max(1, int(figure.get_size_inches()[0] / 2.4)))
+    across = -(-len(names) // lines)
+    # A container of bars is no artist, yet legends take it.
+    handles: list[Any] = list(drawn)
+    legend = figure.legend(handles, ["-"] * len(names), loc="outside upper center", ncols=across, frameon=False)
+    for text, name in zip(legend.get_texts(), names, strict=True):
+        text.set_parse_math(False)
+        text.set_text(name)

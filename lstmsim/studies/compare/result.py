@@ -1,0 +1,253 @@
+"""The result of a comparison: frozen numbers. Its text, JSON and CSV are in `lstmsim.studies.compare.result_text`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from math import exp, fsum, log
+
+from lstmsim.model.arriving import ARRIVING
+from lstmsim.model.figures import MainUnit
+from lstmsim.report.results import Table
+from lstmsim.studies.compare.latencies import Latencies, not_comparable
+from lstmsim.studies.compare.rooms import Room
+
+__all__ = ["Comparison", "Entry", "Machine", "Workload", "geometric_mean"]
+
+
+#: From this share of a makespan on, that passes before the last job comes, a ratio of makespans says too little
+#: (an assumption; the share is always shown).
+_LATE = 0.5
+
+
+def geometric_mean(values: list[float]) -> float | None:
+    """Give the geometric mean of positive numbers; None of no numbers.
+
+    >>> geometric_mean([1.0, 4.0]), geometric_mean([])
+    (2.0, None)
+    """
+    return exp(fsum(map(log, values)) / len(values)) if values else None
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A column: a simulated chip, or a design of which only published figures are known.
+
+    name: unique among the machines.
+    published: whether the figures are published and not simulated.
+    pes: its multipliers; None: not published.
+    frequency_mhz: its clock; None: not published.
+    peak_tops: two operations a PE and cycle.
+    source: of published figures.
+    part: what people call one of its multipliers.
+    begins_cold: whether the first time step of a job loads weights that later steps have near.
+    precision: of a published machine as its source words it; of a simulated one the elements that are timed.
+    stands_for: name of the published machine that a simulated chip describes; empty: of none here.
+    changed: keys in which such a chip differs from its preset, those of clock and precision left out.
+    """
+
+    name: str
+    published: bool
+    pes: int | None
+    frequency_mhz: float | None
+    peak_tops: float | None = None
+    source: str = ""
+    part: str = "PE"
+    begins_cold: bool = False
+    precision: str = ""
+    stands_for: str = ""
+    changed: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A row: jobs that run together.
+
+    name: the model's name, or that of the scenario.
+    jobs: how many there are.
+    macs: their useful multiply-accumulates.
+    """
+
+    name: str
+    jobs: int
+    macs: int
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A workload on a machine; None stands for an unknown figure.
+
+    cycles: the makespan.
+    ms: the makespan in milliseconds.
+    mean_latency_ms, p99_latency_ms: of all jobs.
+    tops: two operations for each multiply-accumulate.
+    utilization: useful multiply-accumulates per PE and cycle, 0 to 1.
+    losses: shares of the PE-cycles by name, `useful` included; they add up to 1.
+    reason: why there are no figures.
+    remarks: what to know about the figures.
+    latencies: of jobs that come over time, without warm-up and with intervals.
+    first_cycles: the makespan of the same jobs with one time step each; None: not measured, because no machine begins
+        cold, jobs come over time, or none has a later step.
+
+    >>> Entry(reason="no batching").known, Entry(ms=1.0).known
+    (False, True)
+    """
+
+    cycles: int | None = None
+    ms: float | None = None
+    mean_latency_ms: float | None = None
+    p99_latency_ms: float | None = None
+    tops: float | None = None
+    utilization: float | None = None
+    losses: Mapping[str, float] = field(default_factory=dict)
+    reason: str = ""
+    remarks: tuple[str, ...] = ()
+    latencies: Latencies | None = None
+    first_cycles: int | None = None
+
+    @property
+    def later_cycles(self) -> int | None:
+        """What the later time steps add to the makespan: the steady steps. None: not measured.
+
+        >>> Entry(cycles=100, ms=1.0, first_cycles=60).later_cycles, Entry(cycles=100, ms=1.0).later_cycles
+        (40, None)
+        """
+        return None if self.cycles is None or self.first_cycles is None else self.cycles - self.first_cycles
+
+    @property
+    def later_ms(self) -> float | None:
+        """`later_cycles` in milliseconds; None: not measured."""
+        later = self.later_cycles
+        return None if later is None or self.ms is None or not self.cycles else self.ms * later / self.cycles
+
+    @property
+    def known(self) -> bool:
+        """Whether the machine ran the workload."""
+        return self.ms is not None
+
+    @property
+    def main_loss(self) -> str | None:
+        """The name under which most PE-cycles were lost; None if none were lost, or it is unknown.
+
+        >>> Entry(losses={"useful": 0.5, "padding": 0.1, "hazard": 0.4}).main_loss
+        'hazard'
+        """
+        lost = {name: share for name, share in self.losses.items() if name != "useful" and share > 0}
+        return max(lost, key=lambda name: lost[name]) if lost else None
+
+
+@dataclass(frozen=True)
+class Comparison(Table, forms="lstmsim.studies.compare.forms"):
+    """Workloads (rows) on machines (columns); the first machine is the base of every speed-up.
+
+    scenario, engine: what was simulated, and how.
+    each: whether a row is one model alone; otherwise the one row is the scenario as a whole.
+    machines: the columns.
+    workloads: the rows.
+    entries: `entries[row][column]`.
+    way: how the jobs come, a key of `lstmsim.model.arriving.ARRIVING`.
+    rooms: whether the simulated chips have room on the devices of the machines that they are compared with.
+
+    >>> machines = Machine("a", False, 100, 250.0), Machine("b", False, 400, 250.0)
+    >>> comparison = Comparison("s", "fast", False, machines, (Workload("s", 1, 9),), ((Entry(ms=3.0), Entry(ms=1.5)),))
+    >>> comparison.speedup(0, 1), comparison.speedup_at_equal_pes(0, 1)
+    (2.0, 0.5)
+    """
+
+    scenario: str
+    engine: str
+    each: bool
+    machines: tuple[Machine, ...]
+    workloads: tuple[Workload, ...]
+    entries: tuple[tuple[Entry, ...], ...]
+    way: str = next(iter(ARRIVING))
+    rooms: tuple[Room, ...] = ()
+
+    @property
+    def part(self) -> str:
+        """What people call a multiplier of the simulated machines; `multiplier` if they call it differently."""
+        parts = {each.part for each in self.machines if not each.published} or {Machine.part}
+        return parts.pop() if len(parts) == 1 else MainUnit().part
+
+    @property
+    def by_latency(self) -> bool:
+        """Whether latencies are compared, and not makespans.
+
+        That is so where jobs come at times of their own, and the last one so late that on some machine at least half of
+        the makespan is over by then: no chip could be twice as fast.
+        """
+        return self.way == "open" and max(self.before_last_arrival, default=0.0) >= _LATE
+
+    @property
+    def before_last_arrival(self) -> list[float]:
+        """Of each machine that ran jobs over time, the share of its makespan that is over when the last job comes."""
+        known = [(each.latencies, each.ms) for row in self.entries for each in row]
+        return [latencies.last_arrival_ms / ms for latencies, ms in known if latencies is not None and ms]
+
+    def latency_ratio(self, row: int, column: int, percentile: int | None = None) -> float | None:
+        """Give latency of the base / latency of the machine, in milliseconds; above 1 the machine is faster.
+
+        row, column: of the machine's entry.
+        percentile: which percentile, one of `PERCENTILES`; None: the mean.
+        None where latencies are unknown or `not_comparable`.
+
+        >>> from lstmsim.traffic.statistics import Interval
+        >>> pair = [Latencies(9, frozenset(), None, Interval(ms), {}, None, 0.5, "settled", 1.0) for ms in (3.0, 2.0)]
+        >>> machines = Machine("a", False, 100, 250.0), Machine("b", False, 400, 250.0)
+        >>> rows = (tuple(Entry(ms=1.2, latencies=each) for each in pair),)
+        >>> comparison = Comparison("s", "fast", False, machines, (Workload("s", 9, 9),), rows, "open")
+        >>> comparison.by_latency, comparison.latency_ratio(0, 1)
+        (True, 1.5)
+        """
+        base, own = self.entries[row][0].latencies, self.entries[row][column].latencies
+        if base is None or own is None or not_comparable(base, own):
+            return None
+        one, two = (each.mean if percentile is None else each.percentiles[percentile] for each in (base, own))
+        return one.value / two.value if two.value else None
+
+    def speedup(self, row: int, column: int) -> float | None:
+        """Give time of the base / time of the machine; above 1 the machine is faster. None: unknown."""
+        base, own = self.entries[row][0].ms, self.entries[row][column].ms
+        return None if base is None or own is None else base / own
+
+    def later_speedup(self, row: int, column: int) -> float | None:
+        """Give the speed-up by steady steps: of what later time steps add to each makespan. None: not measured.
+
+        >>> machines = Machine("a", False, 100, 250.0), Machine("b", False, 400, 250.0, begins_cold=True)
+        >>> entries = Entry(cycles=10, ms=1.0, first_cycles=2), Entry(cycles=100, ms=10.0, first_cycles=60)
+        >>> comparison = Comparison("s", "fast", False, machines, (Workload("s", 1, 9),), (entries,))
+        >>> comparison.speedup(0, 1), comparison.later_speedup(0, 1)
+        (0.1, 0.2)
+        """
+        base, own = self.entries[row][0].later_ms, self.entries[row][column].later_ms
+        return base / own if base is not None and own is not None and base > 0 and own > 0 else None
+
+    def speedup_at_equal_pes(self, row: int, column: int) -> float | None:
+        """Give the speed-up times PEs of the base / PEs of the machine: the speed-up if time fell as PEs rise.
+
+        Time falls less, above all for small models; so this figure says which design makes more of a PE, not what a
+        chip of another size would do. None: unknown.
+        """
+        base, own, speedup = self.machines[0].pes, self.machines[column].pes, self.speedup(row, column)
+        return None if base is None or own is None or speedup is None else speedup * base / own
+
+    def tops_per_1000_pes(self, row: int, column: int) -> float | None:
+        """Give the TOPS of a thousand of the machine's PEs: utilization times clock. None: unknown."""
+        tops, pes = self.entries[row][column].tops, self.machines[column].pes
+        return None if tops is None or pes is None else 1000 * tops / pes
+
+    def mean_speedup(self, column: int) -> float | None:
+        """Give the geometric mean of the speed-ups over all rows that both machines ran; None without such a row.
+
+        >>> machines = Machine("a", False, 100, 250.0), Machine("b", False, 400, 250.0)
+        >>> rows = (Entry(ms=3.0), Entry(ms=3.0)), (Entry(ms=4.0), Entry(ms=1.0))
+        >>> Comparison("s", "fast", True, machines, (Workload("x", 1, 9), Workload("y", 1, 9)), rows).mean_speedup(1)
+        2.0
+        """
+        speedups = [self.speedup(row, column) for row in range(len(self.workloads))]
+        return geometric_mean([each for each in speedups if each is not None])
+
+    def mean_later_speedup(self, column: int) -> float | None:
+        """Give the geometric mean of `later_speedup` over all rows that have it; None without such a row."""
+        speedups = [self.later_speedup(row, column) for row in range(len(self.workloads))]
+        return geometric_mean([each for each in speedups if each is not None])

@@ -1,0 +1,167 @@
+"""Energy of an inference from a table of energies per operation. The numbers are of an ASIC: compare, do not quote."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.model.model import Model
+from lstmsim.model.precision import Precision
+from lstmsim.model.scenario import Chip
+from lstmsim.report.results import Result
+from lstmsim.studies.fit.operations import Operations, operations
+from lstmsim.studies.fit.parts import hardware_of
+
+__all__ = ["HOROWITZ_2014", "RELATIVE", "Energy", "EnergyTable", "energy"]
+
+RELATIVE = "relative: energies of an ASIC in another process; only ratios between rows of one table mean something"
+
+
+@dataclass(frozen=True)
+class EnergyTable:
+    """Energies in pJ of operations.
+
+    Widths that the table does not have are read off the straight line through its two ends, both axes logarithmic: an
+    assumption, because the table has no others. A memory takes the entry of the next larger one.
+
+    name: of the table.
+    add_pj, multiply_pj: by width in bits.
+    access_pj: of an access to a memory, by the memory's bytes.
+    access_bits: bits of such an access.
+    source: where the energies are from.
+
+    >>> [round(HOROWITZ_2014.multiply(bits, bits), 3) for bits in (8, 16, 32)], round(HOROWITZ_2014.add(32), 3)
+    ([0.2, 0.787, 3.1], 0.1)
+    >>> HOROWITZ_2014.access(64, memory_bytes=2560)
+    10.0
+    """
+
+    name: str
+    add_pj: Mapping[int, float] = field(hash=False)
+    multiply_pj: Mapping[int, float] = field(hash=False)
+    access_pj: Mapping[int, float] = field(hash=False)
+    access_bits: int = 64
+    source: str = ""
+
+    def add(self, bits: int) -> float:
+        """Give the pJ of an addition."""
+        return _on_line(self.add_pj, bits)
+
+    def multiply(self, first_bits: int, second_bits: int) -> float:
+        """Give the pJ of a multiplication; unequal widths count as their geometric mean."""
+        return _on_line(self.multiply_pj, math.sqrt(first_bits * second_bits))
+
+    def access(self, bits: float, memory_bytes: int) -> float:
+        """Give the pJ to read or write that many bits of a memory."""
+        sizes = sorted(self.access_pj)
+        size = next((each for each in sizes if each >= memory_bytes), sizes[-1])
+        return self.access_pj[size] * bits / self.access_bits
+
+
+def _on_line(known: Mapping[int, float], bits: float) -> float:
+    """The energy at a width, on the straight line through the table's ends."""
+    low, high = min(known), max(known)
+    if low == high:
+        return known[low]
+    slope = math.log(known[high] / known[low]) / math.log(high / low)
+    return known[low] * math.exp(slope * math.log(bits / low))
+
+
+#: 45 nm, 0.9 V. DRAM (1.3 to 2.6 nJ) is left out: the weights of both machines stay on the chip.
+HOROWITZ_2014 = EnergyTable(
+    "Horowitz 2014",
+    add_pj={8: 0.03, 32: 0.1},
+    multiply_pj={8: 0.2, 32: 3.1},
+    access_pj={8 * 1024: 10.0, 32 * 1024: 20.0, 1024 * 1024: 100.0},
+    source="Horowitz, Computing's Energy Problem (and what we can do about it), ISSCC 2014, "
+    "doi 10.1109/ISSCC.2014.6757323: 45 nm at 0.9 V",
+)
+
+
+@dataclass(frozen=True)
+class Energy(Result, forms="lstmsim.studies.fit.energy_forms"):
+    """Energy of one inference.
+
+    model, steps: the inference.
+    parts: pJ by name.
+    operations: what was counted.
+    table: the energies.
+    left_out: operations by name for which the table has no energy.
+    label: what the numbers can be used for.
+    """
+
+    model: str
+    steps: int
+    parts: Mapping[str, float] = field(hash=False)
+    operations: Operations
+    table: EnergyTable
+    left_out: Mapping[str, int] = field(hash=False)
+    label: str = RELATIVE
+
+    @property
+    def total_nj(self) -> float:
+        """The sum of the parts in nJ."""
+        return sum(self.parts.values()) / 1000
+
+
+def energy(
+    chip: Chip,
+    model: Model,
+    steps: int,
+    precision: Precision,
+    table: EnergyTable = HOROWITZ_2014,
+    *,
+    core: int = 0,
+    block_bytes: int = 8192,
+) -> Energy:
+    """Give the energy of one inference on one core of a chip, relative.
+
+    Divisions have no energy in the table: they are counted in `left_out`.
+
+    chip, model, steps, precision: the inference.
+    table: the energies.
+    core: the core's number.
+    block_bytes: size of one memory block.
+    `InputError` if the core cannot run the model or does not exist.
+
+    >>> from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
+    >>> from lstmsim.model.cells import cell
+    >>> from lstmsim.model.model import Layer
+    >>> chip = ColumnNpu("c", 260, (ColumnCore(npe=65536, ep=32, vp=2048),))
+    >>> spent = energy(chip, Model("m", (Layer(cell("lstm"), 512, 512),)), 1, Precision())
+    >>> round(spent.parts["multiply"]), round(spent.parts["weight reads"]), round(spent.total_nj)
+    (419430, 2621440, 3275)
+    """
+    if not 0 <= core < len(chip.cores):
+        raise InputError(Mistake(f"chip {chip.name}: core", f"must be 0 to {len(chip.cores) - 1}, got {core}"))
+    hardware = hardware_of(chip)
+    count = operations(hardware, chip.cores[core], model, steps)
+    weight, vector = precision.weight_bits, precision.vector_bits
+    sums, tail = precision.accumulator_bits, precision.tail_bits
+
+    def access(bits: float) -> float:
+        return table.access(bits, block_bytes)
+
+    line = table.multiply(tail, tail) + table.add(tail) if precision.activation == "linear" else 0.0
+    each = {
+        "elementwise_add": table.add(tail),
+        "elementwise_multiply": table.multiply(tail, tail),
+        # Rounding is an addition; a linear activation reads a slope and an offset, a table one value.
+        "quantize": table.add(tail),
+        "activation": access(tail * (2 if precision.activation == "linear" else 1)) + line,
+    }
+    parts = {
+        "multiply": count.macs * table.multiply(weight, vector),
+        "accumulate": count.macs * table.add(sums),
+        "weight reads": access(weight * count.macs / count.weight_sharing),
+        "vectors": access(vector * (count.vector_reads + count.vector_writes)),
+        "sums": count.sums * (table.add(sums) + table.multiply(sums, precision.multiplier_bits)),
+        "tail": sum(number * each[name] for name, number in count.tail.items() if name in each),
+        "states": access(precision.state_bits * (count.state_reads + count.state_writes)),
+    }
+    left_out = {name: number for name, number in count.tail.items() if name not in each}
+    beside = hardware.not_in_energy(chip)
+    label = f"{RELATIVE}; {beside}" if beside else RELATIVE
+    return Energy(model.name, steps, parts, count, table, left_out, label)

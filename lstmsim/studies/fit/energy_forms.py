@@ -1,0 +1,10 @@
+"""The forms of an energy, put together."""
+
+from __future__ import annotations
+
+from lstmsim.report.results import Forms
+from lstmsim.studies.fit.text import energy_json, energy_text
+
+__all__ = ["FORMS"]
+
+FORMS = Forms(energy_json, energy_text)

@@ -1,0 +1,308 @@
+"""Does a chip fit a device, and what stops it: multiplier blocks, memories, logic.
+
+Multipliers and memories are counted; logic is an estimate. A number that the device's table lacks makes a resource
+unknown, never zero, and the verdict names it. What is not counted, the machine says (`Hardware.not_counted`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.machines.hardware import Demand, Hardware, Part, Stored
+from lstmsim.model.model import Model
+from lstmsim.model.precision import Precision
+from lstmsim.model.scenario import Chip
+from lstmsim.report.results import Table
+from lstmsim.studies.fit.device import Device, Memory, Packing
+from lstmsim.studies.fit.logic import BAND, PartNeed, part_needs
+from lstmsim.studies.fit.parts import hardware_of
+from lstmsim.studies.fit.placing import placed
+from lstmsim.studies.fit.resource import Resource
+from lstmsim.studies.fit.tail import TailNeed, tail_needs
+
+__all__ = ["Bound", "Fit", "MemoryNeed", "fit", "joint_share"]
+
+Bound = Literal["capacity", "bandwidth", "ports"]
+
+
+@dataclass(frozen=True)
+class MemoryNeed:
+    """Blocks of one kind that the chip's memories would take if all were made of that kind.
+
+    kind: its name.
+    capacity: blocks for what the memories hold.
+    bandwidth: blocks for what is read in a cycle.
+    ports: blocks for separate accesses.
+    total: blocks for all three together: the largest of them for each memory.
+    available: how many blocks the device has; None: unknown.
+    """
+
+    kind: str
+    capacity: int
+    bandwidth: int
+    ports: int
+    total: int
+    available: int | None
+
+    @property
+    def bound(self) -> Bound:
+        """Which of the three needs is the largest; capacity before the others if they are equal."""
+        counts: dict[Bound, int] = {"capacity": self.capacity, "bandwidth": self.bandwidth, "ports": self.ports}
+        return max(counts, key=lambda each: counts[each])
+
+
+@dataclass(frozen=True)
+class Fit(Table, forms="lstmsim.studies.fit.text"):
+    """A chip on a device.
+
+    chip, device, models, precision: what is placed where.
+    packings: of each core's array; None where no packing takes the widths.
+    array_blocks: multiplier blocks of the array alone; None without a packing.
+    tail_blocks: multiplier blocks of the tail; None: unknown.
+    multipliers, memory, logic: the resources.
+    memories: needs for each kind of memory block.
+    tail: the multipliers behind the array, by kind and width.
+    parts: logic, registers and block memories of each part, of all cores together; empty without a packing.
+    """
+
+    chip: str
+    device: Device
+    models: tuple[str, ...]
+    precision: Precision
+    packings: tuple[Packing | None, ...]
+    array_blocks: int | None
+    tail_blocks: int | None
+    multipliers: Resource
+    memory: Resource
+    memories: tuple[MemoryNeed, ...]
+    logic: Resource
+    tail: tuple[TailNeed, ...] = ()
+    parts: tuple[PartNeed, ...] = ()
+
+    @property
+    def registers(self) -> int | None:
+        """Bits of registers; None without a packing."""
+        return sum(each.registers for each in self.parts) if self.parts else None
+
+    @property
+    def resources(self) -> tuple[Resource, ...]:
+        """The resources: multipliers, memory, logic."""
+        return (self.multipliers, self.memory, self.logic)
+
+    @property
+    def binds(self) -> Resource | None:
+        """The resource with the largest share, an estimate counted at its middle; None if no share is known."""
+        known = [each for each in self.resources if each.share is not None]
+        return max(known, key=lambda each: each.share or 0.0, default=None)
+
+    @property
+    def fits(self) -> bool | None:
+        """False if one resource is exceeded, True if all are known to suffice, otherwise None."""
+        verdicts = [each.fits for each in self.resources]
+        return False if False in verdicts else None if None in verdicts else True
+
+    @property
+    def verdict(self) -> str:
+        """Whether the chip fits, and why not, or what is missing to tell: a few words without the device's name."""
+        if self.fits:
+            return f"fits: {self.binds.words if self.binds else ''}"
+        if self.fits is False:
+            return f"does not fit: {', '.join(each.words for each in self.resources if each.fits is False)}"
+        return f"cannot tell: {'; '.join(each.words for each in self.resources if each.fits is None)}"
+
+
+def fit(
+    chip: Chip,
+    models: Sequence[Model],
+    precision: Precision,
+    device: Device,
+    stored: Stored | None = None,
+) -> Fit:
+    """Count what a chip with all those models resident takes of a device.
+
+    chip, models: every core must be able to run every model.
+    precision: the widths of all numbers.
+    device: the FPGA.
+    stored: what the jobs need beside the models; None: each has one step.
+    `InputError` if there is no model, or a core cannot run one.
+
+    >>> from lstmsim.studies.fit.device import Logic
+    >>> from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
+    >>> from lstmsim.model.cells import cell
+    >>> from lstmsim.model.model import Layer
+    >>> pair, ram = Packing("2 of 18x19", 2, (18, 19)), Memory("M20K", 100, 20480, 40)
+    >>> device = Device("small", "DSP", 1200, (pair,), (ram,), Logic("ALM", 50_000, 2, 4))
+    >>> chip = ColumnNpu("c", 250, (ColumnCore(npe=1024, ep=16, vp=64),))
+    >>> answer = fit(chip, [Model("m", (Layer(cell("lstm"), 64, 64),))], Precision(), device)
+    >>> answer.array_blocks, answer.memories[0].bound, answer.binds.name, round(answer.binds.share, 2), answer.fits
+    (512, 'bandwidth', 'M20K', 9.03, False)
+    >>> answer.verdict
+    'does not fit: M20K 9.03 times over'
+    """
+    hardware = hardware_of(chip)
+    if not models:
+        raise InputError(Mistake("models", "at least one model is expected, got none"))
+    for core in chip.cores:
+        for model in models:
+            reason = core.refusal(model)
+            if reason:
+                raise InputError(Mistake(f"chip {chip.name}: model {model.name}", reason))
+    packings = tuple(_packing(hardware, core, precision, device) for core in chip.cores)
+    array = _array_blocks(hardware, chip, packings)
+    behind = tail_needs(chip, models, precision, device)
+    tail = None if any(each.blocks is None for each in behind) else sum(each.blocks or 0 for each in behind)
+    every = _parts(hardware, chip, models, precision, packings, stored or Stored())
+    wanted = [each for own in every for part in own for each in part.memories]
+    blocks = [each for each in wanted if placed(each, device).in_blocks]
+    needs = tuple(_memory_need(kind, blocks) for kind in device.memories)
+    parts = () if None in packings else part_needs(every, packings, hardware, chip, device)
+    return Fit(
+        chip=chip.name,
+        device=device,
+        models=tuple(model.name for model in models),
+        precision=precision,
+        packings=packings,
+        array_blocks=array,
+        tail_blocks=tail,
+        multipliers=_multipliers(device, packings, array, behind, precision, hardware.not_counted),
+        memory=_memory(needs, _rate(wanted, chip)),
+        memories=needs,
+        logic=_logic(parts, hardware, device),
+        tail=behind,
+        parts=parts,
+    )
+
+
+def _parts(
+    hardware: Hardware,
+    chip: Chip,
+    models: Sequence[Model],
+    precision: Precision,
+    packings: Sequence[Packing | None],
+    stored: Stored,
+) -> list[tuple[Part, ...]]:
+    """The parts of each core; without a packing as if blocks gave single products."""
+    summed = [packing.summed if packing else 1 for packing in packings]
+    pairs = zip(chip.cores, summed, strict=True)
+    return [hardware.parts(core, models, precision, each, stored) for core, each in pairs]
+
+
+def _packing(hardware: Hardware, core: Any, precision: Precision, device: Device) -> Packing | None:
+    weight, vector = hardware.meets(core)
+    return device.packing(precision.weight_bits, precision.vector_bits, weight, vector)
+
+
+def _array_blocks(hardware: Hardware, chip: Chip, packings: Sequence[Packing | None]) -> int | None:
+    blocks = 0
+    for core, packing in zip(chip.cores, packings, strict=True):
+        if packing is None:
+            return None
+        blocks += -(-hardware.multipliers(core) // packing.products)
+    return blocks
+
+
+def _share(need: int, available: int | None) -> float | None:
+    return need / available if available else None
+
+
+def _multipliers(
+    device: Device,
+    packings: Sequence[Packing | None],
+    array: int | None,
+    behind: Sequence[TailNeed],
+    precision: Precision,
+    not_counted: str,
+) -> Resource:
+    names = ", ".join(dict.fromkeys(each.name for each in packings if each is not None))
+    widths = f"{precision.weight_bits} x {precision.vector_bits} bits"
+    name, there = device.multiplier, device.multipliers
+    if array is None:
+        how = f"no source for a packing of {widths} in a {name}"
+        return Resource(name, None, there, None, how, missing=how)
+    unpacked = any(each.blocks is None for each in behind)
+    tail = sum(each.blocks or 0 for each in behind)
+    lanes = ", ".join(each.sentence for each in behind)
+    how = f"{array:,} of the array ({widths}: {names}), "
+    how += "those of the tail not known" if unpacked else f"{tail:,} of the tail"
+    how += f" (on each lane {lanes}); not counted: {not_counted}"
+    missing = f"no source for independent products in a {name}, which the tail needs" if unpacked else ""
+    need = array + tail
+    if there is None:
+        missing = f"no source for the number of {name}"
+        how += "; no source for how many there are"
+    elif need > there:
+        how += "; multipliers built of logic instead are not in the estimate of the logic"
+    elif unpacked:
+        how += f"; {missing}"
+    return Resource(name, need, there, _share(need, there), how, missing=missing, at_least=unpacked)
+
+
+def _memory_need(kind: Memory, wanted: Sequence[Demand]) -> MemoryNeed:
+    counts = []
+    for each in wanted:
+        # Each memory has blocks of its own.
+        bits, width = -(-each.bits // each.memories), each.width
+        causes = (-(-bits // kind.bits), -(-width // kind.read_bits), -(-(each.reads + each.writes) // kind.ports))
+        total = max(*causes, kind.shaped(each.words, each.width))
+        counts.append([each.memories * blocks for blocks in (*causes, total)])
+    capacity, bandwidth, ports, total = (sum(column) for column in zip(*counts, strict=True)) if counts else (0,) * 4
+    return MemoryNeed(kind.name, capacity, bandwidth, ports, total, kind.blocks)
+
+
+def _rate(wanted: Sequence[Demand], chip: Chip) -> str:
+    weights = sum(each.read_bits for each in wanted if each.name == "weights")
+    terabytes = weights / 8 * chip.frequency_mhz / 1e6
+    return f"{weights:,} bits of weights a cycle, {terabytes:.2g} TB/s at {chip.frequency_mhz:g} MHz"
+
+
+def _memory(needs: Sequence[MemoryNeed], rate: str) -> Resource:
+    """The memories together. Several kinds share the work: each takes as much of it as it has blocks for."""
+    name = " + ".join(each.kind for each in needs)
+    if not any(each.total for each in needs):
+        how = f"none needed: each memory is so small that it is made of logic ({rate})"
+        available = needs[0].available if len(needs) == 1 else None
+        return Resource(name, 0, available, 0.0, how)
+    if any(each.available is None for each in needs):
+        missing = ", ".join(each.kind for each in needs if each.available is None)
+        missing = f"no source for the number of {missing} blocks"
+        how = f"bound by {needs[0].bound} ({rate}); {missing}"
+        return Resource(name, needs[0].total if len(needs) == 1 else None, None, None, how, missing=missing)
+    if len(needs) == 1:
+        only = needs[0]
+        return Resource(
+            name, only.total, only.available, _share(only.total, only.available), f"bound by {only.bound} ({rate})"
+        )
+    merged = {each: joint_share(needs, each) for each in ("capacity", "bandwidth", "ports", "total")}
+    bound = max(("capacity", "bandwidth", "ports"), key=lambda each: merged[each])
+    return Resource(name, None, None, merged["total"], f"bound by {bound} ({rate}); spread over all kinds")
+
+
+def joint_share(needs: Sequence[MemoryNeed], cause: str) -> float:
+    """Give the share of all memory blocks that a cause takes, if each kind is filled to the same share.
+
+    needs: of all kinds of memory blocks, with known numbers of blocks.
+    cause: `capacity`, `bandwidth`, `ports` or `total`.
+    The share is 0 where no block is needed: memories may be so small that they are made of logic.
+
+    >>> joint_share([MemoryNeed("M20K", 0, 0, 0, 0, 100)], "capacity"), joint_share([], "total")
+    (0.0, 0.0)
+    """
+    blocks = [(each.available or 0, int(getattr(each, cause))) for each in needs]
+    return 1 / sum(there / need for there, need in blocks) if blocks and all(need for _, need in blocks) else 0.0
+
+
+def _logic(parts: Sequence[PartNeed], hardware: Hardware, device: Device) -> Resource:
+    logic = device.logic
+    if not parts:
+        why = "no estimate without a packing"
+        return Resource(logic.name, None, logic.elements, None, why, BAND, missing=f"{logic.name}: {why}")
+    # Registers stand in these elements, too, and in multiplier blocks.
+    need = sum(each.logic for each in parts)
+    counted = ", ".join(each.name for each in parts if each.logic)
+    how = f"estimate, +-{100 * BAND:.0f} %: {counted}; not counted: {hardware.not_counted}"
+    resource = Resource(logic.name, need, logic.elements, _share(need, logic.elements), how, BAND)
+    missing = f"no source for the number of {logic.name}"
+    return resource if logic.elements else replace(resource, how=f"{how}; {missing}", missing=missing)

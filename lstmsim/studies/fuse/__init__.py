@@ -1,0 +1,1 @@
+"""Few kernels for the memory-intensive part of a graph (`lstmsim fuse`)."""

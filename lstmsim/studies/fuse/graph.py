@@ -1,0 +1,124 @@
+"""The graph that is fused, as users name it: by a name of lstmsim's, a file, or itself."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
+
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.wording import given_twice, listed, nearest, show
+from lstmsim.model.fusion.graph import Graph
+from lstmsim.model.fusion.graph_rules import checked_graph
+from lstmsim.model.fusion.library import GRAPHS, named_graph
+from lstmsim.studies.shared.arguments import refuse
+
+if TYPE_CHECKING:
+    from lstmsim.studies.shared.loading import Path
+
+__all__ = ["graph_of", "load_graph", "save_graph", "sizes_from"]
+
+_NUMBER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
+_ONNX = ".onnx"
+
+
+def graph_of(source: object, sizes: Mapping[str, int]) -> tuple[Graph, str]:
+    """The graph, and where it is from.
+
+    source: a name of `lstmsim list graphs`, a graph file (YAML, JSON), an ONNX file, or a graph.
+    sizes: of a named graph, or of open axes of an ONNX file.
+
+    `InputError` for a name or a file that is none, and for a graph with mistakes.
+
+    >>> graph_of("softmax", {"rows": 2})[0].nodes[0].shape
+    (2, 256)
+    """
+    from lstmsim.files.graphs import is_graph_file, read_graph
+
+    if isinstance(source, Graph):
+        _no_sizes(sizes, "a graph in memory")
+        return checked_graph(source), "a graph in memory"
+    if not isinstance(source, str | os.PathLike):
+        text = f"must be a name like 'ln-lstm', a file or a Graph, got {show(source)}"
+        raise InputError(Mistake("graph", text))
+    name = os.fspath(source)
+    if name in GRAPHS:
+        return named_graph(name, sizes), f"{name}, which comes with lstmsim"
+    if name.lower().endswith(_ONNX):
+        from lstmsim.importers.onnx.operations import graph_of_onnx
+
+        return graph_of_onnx(name, sizes), name
+    if is_graph_file(name):
+        _no_sizes(sizes, "a graph file, which has them")
+        return read_graph(name), name
+    if os.path.exists(name):
+        raise InputError(Mistake(name, "expected a graph file (.yaml, .yml, .json) or an ONNX file (.onnx)"))
+    hint = nearest(name, GRAPHS) or f"; there are {listed(GRAPHS, 'and')}, and files (.yaml, .json, .onnx)"
+    raise InputError(f"no graph called {show(name)}{hint}")
+
+
+def _no_sizes(sizes: Mapping[str, int], what: str) -> None:
+    if sizes:
+        text = "is for graphs that come with lstmsim and for open axes of ONNX files; this is"
+        raise InputError([Mistake(f"size {each}", f"{text} {what}") for each in sizes])
+
+
+def sizes_from(given: Collection[str] | Mapping[str, int]) -> dict[str, int]:
+    """Read sizes of a graph.
+
+    given: texts like `hidden=512`, or a mapping from name to number.
+
+    `InputError` for texts that are none.
+
+    >>> sizes_from(["hidden=512", "batch=8"])
+    {'hidden': 512, 'batch': 8}
+    """
+    if isinstance(given, Mapping):
+        refuse(Mistake("size", f"must have a name, got {show(each)}") for each in given if not isinstance(each, str))
+        return dict(given)
+    if isinstance(given, str) or not isinstance(given, Collection):
+        raise InputError(Mistake("sizes", f"must be a list of texts like 'hidden=512', got {show(given)}"))
+    sizes: dict[str, int] = {}
+    mistakes = []
+    for each in given:
+        name, equals, value = str(each).partition("=")
+        name = name.strip()
+        if not equals or not name or not _NUMBER.fullmatch(value.strip()):
+            mistakes.append(Mistake("size", f"expected NAME=NUMBER, like hidden=512, got {show(each)}"))
+        elif name in sizes:
+            mistakes.append(Mistake(f"size {name}", given_twice(sizes[name], int(value))))
+        else:
+            sizes[name] = int(value)
+    if mistakes:
+        raise InputError(mistakes)
+    return sizes
+
+
+def load_graph(source: Path, sizes: Collection[str] | Mapping[str, int] = ()) -> Graph:
+    """Give the graph that `lstmsim fuse` means by a name or file.
+
+    source: a name of `lstmsim list graphs`, a graph file (YAML, JSON) or an ONNX file.
+    sizes: of a named graph or of open axes of an ONNX file, as texts like `"hidden=512"` or a mapping.
+
+    `InputError` for what is none, and for a graph with mistakes.
+
+    >>> load_graph("row-sum", {"rows": 2}).outputs
+    ('y',)
+    """
+    return graph_of(source, sizes_from(sizes))[0]
+
+
+def save_graph(graph: Graph, path: Path) -> None:
+    """Write a graph as a graph file, which `lstmsim fuse` reads.
+
+    graph: the graph.
+    path: a file that ends in .yaml, .yml or .json.
+    """
+    from lstmsim.base.files_kept import refuse_if_read
+    from lstmsim.files.graphs import write_graph
+    from lstmsim.studies.simulate.run import expect
+
+    expect(graph, (Graph,), "save_graph", "a Graph, as the graph of what run_fusion gives")
+    refuse_if_read(os.fspath(path))
+    write_graph(path, graph)

@@ -1,0 +1,287 @@
+"""The picture of a fused graph: operations in layers, groups in colour, sub-graphs framed, where each value lies."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+from matplotlib import rc_context
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.lines import Line2D
+from matplotlib.patches import FancyBboxPatch, Patch, PathPatch
+from matplotlib.path import Path as Outline
+
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.model.fusion.graph import CONSTANT, Graph
+from lstmsim.model.fusion.operations import INPUT
+from lstmsim.model.fusion.plan import GLOBAL, OUTPUT, REGISTER, SHARED, FusionPlan, Group, Stage
+from lstmsim.report.pictures.figures import Picture, check_name, save, settings
+from lstmsim.report.pictures.styles import short
+from lstmsim.studies.fuse.picture_boxes import BARRIER, Box, boxes_of, size_of, way_of
+from lstmsim.studies.fuse.picture_layers import Drawing, Edge, Point, layered
+
+__all__ = ["plot"]
+
+#: Most nodes of a graph that is drawn.
+_MOST_NODES = 600
+#: Largest side of a picture in inches; a larger one is drawn smaller.
+_MOST_INCHES = 60.0
+_MARGIN, _LABEL, _LEGEND = 0.14, 0.26, 0.17
+
+#: Colour and width of the lines from a value, by where it lies.
+LINES: Mapping[str, tuple[str, float]] = {
+    "": ("#8A8A8A", 0.7),
+    REGISTER: ("#009E73", 1.1),
+    SHARED: ("#0072B2", 1.5),
+    GLOBAL: ("#D55E00", 2.0),
+    OUTPUT: ("#000000", 0.9),
+}
+_SCHEMES = {
+    REGISTER: "R: register, of one thread",
+    SHARED: "S: shared memory of a block (S0, S1: its buffer)",
+    GLOBAL: "G: global memory, behind a grid barrier",
+    OUTPUT: "O: output that no stage reads (+O: output too)",
+}
+
+
+def plot(plan: FusionPlan, path: str | os.PathLike[str] | None = None, *, title: str = "") -> Picture:
+    """Draw a graph with its plan.
+
+    plan: the plan.
+    path: a file that ends in `.png`, `.svg` or `.pdf`; None: no file.
+    title: of the picture.
+
+    `InputError` for a graph of more nodes than one can look at.
+    """
+    name = None if path is None else os.fspath(path)
+    if name is not None:
+        check_name(name)
+    nodes = len(plan.graph.nodes)
+    if nodes > _MOST_NODES:
+        raise InputError(Mistake("picture", f"{nodes:,} nodes; at most {_MOST_NODES} are drawn"))
+    # a dollar in a name is a dollar, and no formula
+    with settings(), rc_context({"text.parse_math": False}):
+        page = _page(plan)
+        legend = _legend(plan)
+        columns = max(1, min(3, int(page.width // 3.4)))
+        below = _LEGEND * (-(-len(legend) // columns) + 1)
+        width, height = max(page.width, 3.6) + 2 * _MARGIN, page.height + 0.35 + below + 2 * _MARGIN
+        scale = min(1.0, _MOST_INCHES / max(width, height))
+        figure = Picture(figsize=(width * scale, height * scale))
+        FigureCanvasAgg(figure)
+        axes = figure.add_axes((0, 0, 1, 1))
+        axes.set_xlim(
+            -_MARGIN - max(0.0, (3.6 - page.width) / 2), page.width + _MARGIN + max(0.0, (3.6 - page.width) / 2)
+        )
+        axes.set_ylim(page.height + below + _MARGIN, -0.35 - _MARGIN)
+        axes.axis("off")
+        _draw(axes, plan, page, scale)
+        axes.text(0, -0.2, short(title, int(14 * width)), fontsize=9 * scale, weight="bold", va="center")
+        axes.legend(
+            handles=legend, loc="lower left", ncols=columns, fontsize=6.5 * scale, frameon=False, handlelength=2.2
+        )
+        if name is not None:
+            save(figure, name)
+    return figure
+
+
+@dataclass(frozen=True, eq=False)
+class _Unit:
+    """What stands together: the operations of a sub-graph, or a call of a library, with the inputs that they read."""
+
+    subgraph: int
+    boxes: Mapping[int, Box]
+    drawing: Drawing
+
+
+@dataclass(frozen=True, eq=False)
+class _Page:
+    """Where everything lies.
+
+    frames: of each unit: left, top, width and height; corners: where its drawing begins.
+    between: the drawing of units as boxes.
+    edges: from a node of one unit to one of another: the numbers of these units.
+    """
+
+    units: list[_Unit]
+    frames: list[tuple[float, float, float, float]]
+    corners: list[Point]
+    between: Drawing
+    edges: Mapping[Edge, Edge]
+
+    @property
+    def width(self) -> float:
+        return self.between.width
+
+    @property
+    def height(self) -> float:
+        return self.between.height
+
+
+def _page(plan: FusionPlan) -> _Page:
+    """Place the units, and in each of them its boxes."""
+    graph, home = plan.graph, _homes(plan)
+    units = [_unit(plan, number, home) for number in dict.fromkeys(home.values())]
+    place = {number: at for at, number in enumerate(dict.fromkeys(home.values()))}
+    edges = {
+        (operand, reader): (place[home[operand]], place[home[reader]])
+        for reader, operands in enumerate(graph.operands)
+        for operand in operands
+        if operand != CONSTANT and operand in home and home[operand] != home[reader]
+    }
+    frames = [_framed(plan, each) for each in units]
+    between = layered(dict(enumerate(frames)), list(edges.values()), (0.35, 0.35))
+    tops = [(x, y - frames[at][1] / 2) for at, (x, y) in between.centres.items()]
+    # what is narrower than its frame stands in its middle
+    corners = [(x - each.drawing.width / 2, y + _LABEL) for each, (x, y) in zip(units, tops, strict=True)]
+    places = [(x - width / 2, y, width, height) for (x, y), (width, height) in zip(tops, frames, strict=True)]
+    return _Page(units, places, corners, between, edges)
+
+
+def _homes(plan: FusionPlan) -> dict[int, int]:
+    """The unit of each operation: the number of its sub-graph, or below 0 for a call of a library."""
+    home = {node: number for number, each in enumerate(plan.subgraphs) for node in each.nodes}
+    for number, node in enumerate(plan.graph.nodes):
+        if node.kind != INPUT and number not in home:
+            home[number] = -1 - number
+    return home
+
+
+def _unit(plan: FusionPlan, unit: int, home: Mapping[int, int]) -> _Unit:
+    """Lay out what stands together. What is read of others has a box at the top."""
+    graph = plan.graph
+    inside = {node for node, each in home.items() if each == unit}
+    edges = [
+        (operand, reader) for reader in sorted(inside) for operand in graph.operands[reader] if operand != CONSTANT
+    ]
+    known = inside | {operand for operand, _ in edges}
+    others = {each for each in known - inside if graph.nodes[each].kind != INPUT}
+    boxes = boxes_of(graph, plan.subgraphs[unit] if unit >= 0 else None, sorted(known), others)
+    sizes = {each: size_of(box) for each, box in boxes.items()}
+    return _Unit(unit, boxes, layered(sizes, edges, (0.16, 0.22), others))
+
+
+def _framed(plan: FusionPlan, unit: _Unit) -> Point:
+    """Width and height of a unit with its frame."""
+    label = 0.063 * len(_label(plan, unit.subgraph)) if unit.subgraph >= 0 else 0.0
+    return max(unit.drawing.width, label) + 2 * _MARGIN, unit.drawing.height + _LABEL + _MARGIN
+
+
+def _draw(axes: Axes, plan: FusionPlan, page: _Page, scale: float) -> None:
+    for unit, frame in zip(page.units, page.frames, strict=True):
+        if unit.subgraph >= 0:
+            _frame(axes, frame, _label(plan, unit.subgraph), scale)
+            if plan.subgraphs[unit.subgraph].kernel.end_barrier:
+                left, top, width, height = frame
+                at, ends = top + height - 0.07, (left + 0.1, left + width - 0.1)
+                axes.plot(ends, (at, at), color=BARRIER, linewidth=2.5 * scale, linestyle=":", zorder=4)
+    for source, points in _lines(page):
+        _line(axes, points, source, scale)
+    for unit, corner in zip(page.units, page.corners, strict=True):
+        for number, box in unit.boxes.items():
+            x, y = unit.drawing.centres[number]
+            box.draw(axes, (x + corner[0], y + corner[1]), scale)
+
+
+def _lines(page: _Page) -> Iterator[tuple[Box, list[Point]]]:
+    """The box that each line comes from, and its points."""
+    for unit, corner in zip(page.units, page.corners, strict=True):
+        for (start, end), route in unit.drawing.routes.items():
+            middle = ((x + corner[0], y + corner[1]) for x, y in route)
+            yield unit.boxes[start], [_from(unit, start, corner), *middle, _to(unit, end, corner)]
+    for (start, _), (first, last) in page.edges.items():
+        source, target = page.units[first], page.units[last]
+        # who reads has a box of its own for what comes from others
+        begins, ends = _from(source, start, page.corners[first]), _to(target, start, page.corners[last])
+        yield source.boxes[start], [begins, *page.between.routes[first, last], ends]
+
+
+def _from(unit: _Unit, node: int, corner: Point) -> Point:
+    (x, y), (_, height) = unit.drawing.centres[node], size_of(unit.boxes[node])
+    return x + corner[0], y + corner[1] + height / 2
+
+
+def _to(unit: _Unit, node: int, corner: Point) -> Point:
+    (x, y), (_, height) = unit.drawing.centres[node], size_of(unit.boxes[node])
+    return x + corner[0], y + corner[1] - height / 2
+
+
+def _line(axes: Axes, points: list[Point], source: Box, scale: float) -> None:
+    """A smooth line that leaves and comes in upright."""
+    colour, width = LINES[source.scheme]
+    corners: list[Point] = [points[0]]
+    codes: list[int] = [int(Outline.MOVETO)]
+    for (x, y), (u, v) in pairwise(points):
+        corners += [(x, y + 0.45 * (v - y)), (u, v - 0.45 * (v - y)), (u, v)]
+        codes += [int(Outline.CURVE4)] * 3
+    outline = PathPatch(
+        Outline(corners, codes), fill=False, edgecolor=colour, linewidth=width * scale, alpha=0.85, zorder=2
+    )
+    axes.add_patch(outline)
+
+
+def _frame(axes: Axes, place: tuple[float, float, float, float], text: str, scale: float) -> None:
+    left, top, width, height = place
+    style = "round,pad=0,rounding_size=0.08"
+    frame = FancyBboxPatch(
+        (left, top),
+        width,
+        height,
+        boxstyle=style,
+        facecolor="#F7F7F5",
+        edgecolor="#555555",
+        linewidth=0.9 * scale,
+        zorder=0,
+    )
+    axes.add_patch(frame)
+    # lines that come in from above stay behind the words
+    box = {"facecolor": "#F7F7F5", "edgecolor": "none", "pad": 0.6}
+    axes.text(left + 0.08, top + 0.12, text, fontsize=6.5 * scale, va="center", weight="bold", zorder=4, bbox=box)
+
+
+def _label(plan: FusionPlan, subgraph: int) -> str:
+    kernel = plan.subgraphs[subgraph].kernel
+    blocks = "1 block" if kernel.blocks == 1 else f"{kernel.blocks:,} blocks"
+    shared = f", {kernel.shared_bytes:,} bytes shared" if kernel.shared_bytes else ""
+    return f"sub-graph {subgraph}: {blocks} of {kernel.threads:,} threads{shared}"
+
+
+def _legend(plan: FusionPlan) -> list[Patch | Line2D]:
+    """What colours, lines and letters mean, as far as they occur."""
+    handles: list[Patch | Line2D] = []
+    several = len(plan.subgraphs) > 1
+    for number, each in enumerate(plan.subgraphs):
+        for at, group in enumerate(each.groups):
+            way = way_of(number, at)
+            where = f"sub-graph {number}, " if several else ""
+            text = f"{way.tag}: {where}{_group(plan.graph, group)}"
+            handles.append(Patch(facecolor=way.fill, edgecolor="#333333", hatch=way.hatch, label=text))
+    stages = [stage for each in plan.subgraphs for stage in each.kernel.stages]
+    used = {each.scheme for each in stages}
+    for scheme, text in _SCHEMES.items():
+        if scheme in used:
+            colour, width = LINES[scheme]
+            handles.append(Line2D([], [], color=colour, linewidth=width, label=text))
+    handles += list(_marks(plan, stages))
+    return handles
+
+
+def _marks(plan: FusionPlan, stages: list[Stage]) -> Iterator[Patch | Line2D]:
+    yield Patch(facecolor="#E6E6E6", edgecolor="#999999", linewidth=0.5, label="pale: inlined where it is read")
+    if any(each.grid_barrier for each in stages):
+        yield Line2D([], [], color=BARRIER, linewidth=2.5, label="above a box: all blocks meet before it")
+    if any(each.kernel.end_barrier for each in plan.subgraphs):
+        yield Line2D([], [], color=BARRIER, linewidth=2.5, linestyle=":", label="below: all blocks meet at the end")
+    if any(each.partials for each in stages):
+        yield Line2D([], [], linestyle="", label="/4: in 4 pieces, each of another block")
+    if any(each.free for each in plan.subgraphs):
+        yield Patch(facecolor="#FFFFFF", edgecolor="#999999", linestyle=":", label="dotted: free, of no group")
+
+
+def _group(graph: Graph, group: Group) -> str:
+    mapping = group.mapping
+    blocks = "" if mapping is None else f", {mapping.kind}: {mapping.blocks:,} x {mapping.threads:,} threads"
+    return short(f"{group.kind} group, backbone {graph.nodes[group.backbone].name}{blocks}", 62)

@@ -1,0 +1,1 @@
+"""Threads for a matrix product (`lstmsim gemm`)."""

@@ -1,0 +1,1 @@
+"""What has a name (`lstmsim list`)."""

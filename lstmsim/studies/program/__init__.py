@@ -1,0 +1,1 @@
+"""Lowered programs that were kept (`lstmsim program`)."""

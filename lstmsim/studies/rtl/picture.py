@@ -1,0 +1,121 @@
+"""What the simulator and generated hardware did over time, one above the other."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import PolyCollection
+from matplotlib.patches import Patch
+
+from lstmsim.analysis.groups import named_groups
+from lstmsim.base.records import record
+from lstmsim.report.looks import Style
+from lstmsim.report.pictures.figures import Picture, check_name, save, settings
+from lstmsim.report.pictures.styles import job_style, short
+from lstmsim.report.pictures.time_axis import set_time
+
+__all__ = ["Row", "plot"]
+
+_DIFFERS, _ALIKE = "#D00000", Style("#555555")
+#: Most jobs that the legend names.
+_MOST_NAMED = 8
+
+
+@record
+class Row:
+    """A row of the picture.
+
+    name: of the row.
+    spans: job (-1: all jobs alike), first cycle, and the cycle after the last one, of each span.
+    """
+
+    name: str
+    spans: tuple[tuple[int, int, int], ...]
+
+
+def plot(
+    panels: Sequence[tuple[str, Sequence[Row]]],
+    jobs: Sequence[str],
+    cycles: int,
+    frequency_mhz: float,
+    differs: int | None = None,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    title: str = "",
+) -> Picture:
+    """Draw panels one above the other over the same time.
+
+    panels: the name of each, and its rows, the first row at the top.
+    jobs: names of the jobs.
+    cycles: the end of time.
+    frequency_mhz: the clock.
+    differs: the first cycle in which the panels differ, which is marked; None: none.
+    path: a file that ends in `.png`, `.svg` or `.pdf`; None: no file.
+    title: of the picture.
+    """
+    name = None if path is None else os.fspath(path)
+    if name is not None:
+        check_name(name)
+    groups = named_groups(jobs) or tuple(jobs)
+    names = list(dict.fromkeys(groups))
+    place = {name: number for number, name in enumerate(names)}
+    colour = [place[each] for each in groups]
+    with settings():
+        rows = max(len(each) for _, each in panels)
+        inches = max(0.9, min(4.0, 0.28 * rows))
+        figure = Picture(figsize=(11, len(panels) * inches + 1.6), layout="constrained")
+        FigureCanvasAgg(figure)
+        axes = list(figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0])
+        for each, (panel, its) in zip(axes, panels, strict=True):
+            _draw(each, panel, its, colour)
+            if differs is not None:
+                each.axvline(differs, color=_DIFFERS, linewidth=1.0)
+        set_time(axes[0], axes[-1], 0, max(1, cycles), frequency_mhz)
+        axes[0].set_title(short(title, 130), loc="left", parse_math=False)
+        drawn = {job for _, its in panels for row in its for job, _, _ in row.spans} - {-1}
+        used = sorted({colour[job] for job in drawn})[:_MOST_NAMED]
+        patches = [_patch(each) for each in used]
+        if patches:
+            shown = [short(names[each]) for each in used]
+            figure.legend(patches, shown, loc="outside lower center", ncols=len(used), frameon=False)
+        if name is not None:
+            save(figure, name)
+    return figure
+
+
+def _patch(colour: int) -> Patch:
+    look = job_style(colour)
+    return Patch(facecolor=look.fill, edgecolor=look.ink, hatch=look.hatch, linewidth=0)
+
+
+def _draw(axes: Axes, panel: str, rows: Sequence[Row], colour: Sequence[int]) -> None:
+    """Draw the rows of a panel.
+
+    colour: the place of each job's colour.
+    """
+    for place, row in enumerate(rows):
+        for job in sorted({each[0] for each in row.spans}):
+            look = job_style(colour[job]) if job >= 0 else _ALIKE
+            shapes = [
+                [(start, place - 0.4), (end, place - 0.4), (end, place + 0.4), (start, place + 0.4)]
+                for own, start, end in row.spans
+                if own == job
+            ]
+            axes.add_collection(
+                # snapped to pixels, spans below a pixel would vanish or grow
+                PolyCollection(
+                    shapes,
+                    facecolors=look.fill,
+                    edgecolors=look.ink,
+                    hatch=look.hatch or None,
+                    linewidths=0,
+                    snap=False,
+                )
+            )
+    axes.set_ylim(len(rows) - 0.5, -0.5)
+    axes.set_yticks(range(len(rows)), [row.name for row in rows])
+    axes.tick_params(axis="y", length=0)
+    axes.set_ylabel(panel)

@@ -1,0 +1,154 @@
+"""Simulators of Verilog: Icarus and Verilator, looked for on the PATH, and run in a folder of their own."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Sequence
+
+from lstmsim.base.errors import InputError, LstmsimError, Mistake
+from lstmsim.base.processes import Ran, missing, run_program, scratch_folder
+from lstmsim.base.records import record
+
+__all__ = ["SIMULATORS", "Simulated", "Simulator", "simulate_rtl", "simulator_of"]
+
+#: Verilator compiles a testbench with delays from this version on.
+_OLDEST_VERILATOR = (5, 2)
+
+
+@record
+class Simulator:
+    """A simulator that is there.
+
+    name: a key of `SIMULATORS`.
+    version: what it says of itself.
+    """
+
+    name: str
+    version: str
+
+
+@record
+class Simulated:
+    """A simulation that has run to its end.
+
+    log: the lines of `events.txt`.
+    said: what the testbench has printed.
+    compile_seconds, run_seconds: how long that took on the clock of the wall.
+    """
+
+    log: tuple[str, ...]
+    said: str
+    compile_seconds: float
+    run_seconds: float
+
+
+#: The simulators, and the programs that each needs with the package of each.
+SIMULATORS: dict[str, tuple[tuple[str, str], ...]] = {
+    "icarus": (("iverilog", "iverilog"), ("vvp", "iverilog")),
+    "verilator": (("verilator", "verilator"), ("make", "make"), ("g++", "g++")),
+}
+
+
+def simulator_of(name: str) -> Simulator:
+    """Look for a simulator.
+
+    name: a key of `SIMULATORS`.
+
+    `InputError` if there is none of that name, and if a program is not installed or too old, with its package.
+    """
+    from lstmsim.base.wording import must_be
+
+    if name not in SIMULATORS:
+        raise InputError(Mistake("--simulator", must_be(name, tuple(SIMULATORS))))
+    place = f"--simulator {name}"
+    missing(place, SIMULATORS[name])
+    if name == "icarus":
+        return Simulator(name, run_program(["iverilog", "-V"]).output.split("\n", 1)[0].removesuffix(" ()"))
+    version = run_program(["verilator", "--version"]).output.strip()
+    numbers = re.search(r"(\d+)\.(\d+)", version)
+    if numbers is not None and (int(numbers[1]), int(numbers[2])) < _OLDEST_VERILATOR:
+        raise InputError(Mistake(place, f"must be Verilator 5.002 or newer, got {version}"))
+    return Simulator(name, version)
+
+
+def simulate_rtl(
+    simulator: Simulator,
+    folder: str,
+    sources: Sequence[str],
+    testbench: str,
+    limit: int,
+    defines: Sequence[str] = (),
+    waves: str | None = None,
+    seconds: float = 3600,
+) -> Simulated:
+    """Compile hardware with its testbench, and run it.
+
+    simulator: as `simulator_of` gives it.
+    folder: of the design; its `events.txt` is written anew.
+    sources: the Verilog files, from that folder on.
+    testbench: the module that is simulated.
+    limit: the last cycle.
+    defines: names that are defined.
+    waves: the file to which all signals are written; None: none.
+    seconds: after which compiling, and running, is ended.
+
+    `LstmsimError` if the files do not compile, or the testbench fails or takes too long.
+    """
+    events = os.path.join(folder, "events.txt")
+    arguments = [f"+limit={limit}", *([] if waves is None else [f"+vcd={os.path.abspath(waves)}"])]
+    with scratch_folder("rtl") as built:
+        start = time.perf_counter()
+        compiling = _icarus if simulator.name == "icarus" else _verilator
+        compiled = compiling(folder, built, sources, testbench, defines, waves is not None, seconds)
+        middle = time.perf_counter()
+        if os.path.lexists(events):
+            os.unlink(events)
+        ran = run_program([*compiled, *arguments], folder, seconds)
+        end = time.perf_counter()
+    if not os.path.isfile(events):
+        raise LstmsimError(f"{testbench} has written no events.txt; it said: {_said(ran) or 'nothing'}")
+    with open(events, encoding="utf-8", errors="replace") as file:
+        return Simulated(tuple(file.read().splitlines()), _said(ran), middle - start, end - middle)
+
+
+def _said(ran: Ran) -> str:
+    return (ran.output + ran.errors).strip()
+
+
+def _icarus(
+    folder: str,
+    built: str,
+    sources: Sequence[str],
+    testbench: str,
+    defines: Sequence[str],
+    traced: bool,
+    seconds: float,
+) -> list[str]:
+    """Compile; give what runs it."""
+    target = os.path.join(built, "simulation.vvp")
+    flags = ["-g2005", "-Irtl", "-Isim", "-s", testbench, "-o", target, *(f"-D{each}" for each in defines)]
+    run_program(["iverilog", *flags, *sources], folder, seconds)
+    return ["vvp", "-n", target]
+
+
+def _verilator(
+    folder: str,
+    built: str,
+    sources: Sequence[str],
+    testbench: str,
+    defines: Sequence[str],
+    traced: bool,
+    seconds: float,
+) -> list[str]:
+    """Compile; give what runs it.
+
+    Verilator knows no x: what was never written gets random values, so that nobody can rely on zeros.
+    """
+    flags = ["--binary", "--timing", "-Irtl", "-Isim", "--top-module", testbench, "--Mdir", built, "-o", "simulation"]
+    flags += ["-Wno-fatal", "-Wno-lint", "-Wno-style", "--x-assign", "unique", "--x-initial", "unique"]
+    flags += ["-CFLAGS", "-O1", "--build-jobs", str(min(2, os.cpu_count() or 1))]
+    flags += [*(["--trace"] if traced else []), *(f"+define+{each}" for each in defines)]
+    run_program(["verilator", *flags, *sources], folder, seconds)
+    return [os.path.join(built, "simulation"), "+verilator+rand+reset+2", "+verilator+seed+1"]

@@ -1,0 +1,186 @@
+"""The result of a search: frozen numbers. Its text and JSON are in `lstmsim.studies.search.result_text`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lstmsim.report.results import Table
+
+__all__ = ["CatChoice", "Exhaustive", "Found", "Mix", "ModelChoice", "Point", "Refused", "SearchResult", "Walk"]
+
+
+@dataclass(frozen=True)
+class Point:
+    """One simulated (EP, VP).
+
+    ep, vp: the pair.
+    bound: the constraint that gave VP: `Hw`, `NPE/EP`, `both`, or `blocks` for a narrower VP.
+    cycles: the makespan.
+    utilization: of the searched cores, 0 to 1.
+    hazard: the share of hazard cycles of the searched cores, 0 to 1.
+
+    >>> Point(32, 2048, "both", 1471, 0.87, 0.09).key < Point(64, 1024, "NPE/EP", 1471, 0.87, 0.09).key
+    True
+    """
+
+    ep: int
+    vp: int
+    bound: str
+    cycles: int
+    utilization: float
+    hazard: float
+
+    @property
+    def key(self) -> tuple[int, int, int]:
+        """Sort the fewest cycles first; of equals the smallest EP (the flattest adder tree), then the smallest VP."""
+        return self.cycles, self.ep, self.vp
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A pair that cannot be simulated.
+
+    ep, vp: the pair.
+    reason: why not.
+    too_large: whether the machine could run it, but the simulation would be too long.
+    """
+
+    ep: int
+    vp: int
+    reason: str
+    too_large: bool = False
+
+
+@dataclass(frozen=True)
+class Walk:
+    """The course of the greedy search.
+
+    path: every EP in the order in which it was looked at.
+    refined: EPs that are no powers of two, tried afterwards.
+    refused: pairs that could not be simulated.
+    chosen: the best point.
+    stopped: why the walk ended.
+    """
+
+    path: tuple[Point, ...]
+    refined: tuple[Point, ...]
+    refused: tuple[Refused, ...]
+    chosen: Point
+    stopped: str
+
+
+@dataclass(frozen=True)
+class Exhaustive:
+    """The best of all pairs of which no two have the same cycles by construction.
+
+    simulated: how many were simulated.
+    refused: how many could not be simulated.
+    optimum: the best.
+    pairs: how many there are.
+    excluded: how many were left out because their tiles alone take longer than the best.
+    proven: whether no pair is better: each was simulated or excluded, or cannot run.
+    """
+
+    simulated: int
+    refused: int
+    optimum: Point
+    pairs: int
+    excluded: int
+    proven: bool
+
+
+@dataclass(frozen=True)
+class Found:
+    """The results for some jobs: of the greedy search, and, if asked for, of all pairs."""
+
+    walk: Walk
+    exhaustive: Exhaustive | None
+
+    @property
+    def regret_percent(self) -> float | None:
+        """By how much the greedy choice takes more cycles than the optimum, in percent of the optimum."""
+        if self.exhaustive is None:
+            return None
+        best = self.exhaustive.optimum.cycles
+        return 100 * (self.walk.chosen.cycles - best) / best
+
+
+@dataclass(frozen=True)
+class ModelChoice:
+    """A model of a mix, its jobs simulated alone.
+
+    model: its name.
+    jobs: how many it has.
+    found: its own best pair.
+    cycles_at_common_ep: what its jobs take at the EP chosen for all jobs.
+    """
+
+    model: str
+    jobs: int
+    found: Found
+    cycles_at_common_ep: int
+
+
+@dataclass(frozen=True)
+class CatChoice:
+    """The best tree for one CAT-n: every model takes the best EP among `tree_inputs`, `/2`, ... `/cat`.
+
+    cat: n of CAT-n.
+    tree_inputs: leaves of the tree.
+    eps: of the models, in their order.
+    cycles: the sum of the models' single runs.
+    """
+
+    cat: int
+    tree_inputs: int
+    eps: tuple[int, ...]
+    cycles: int
+
+
+@dataclass(frozen=True)
+class Mix:
+    """Several models on one array, each at an EP of its own.
+
+    models: each searched alone.
+    sufficient: the least CAT-n with a tree on which the models take no more cycles in sum; None if there is no such
+        tree.
+    cats: the best of the trees tried for smaller CATs, up to the sufficient one.
+    trees: the inputs of the trees tried.
+    """
+
+    models: tuple[ModelChoice, ...]
+    sufficient: CatChoice | None
+    cats: tuple[CatChoice, ...]
+    trees: tuple[int, ...]
+
+    @property
+    def own_cycles(self) -> int:
+        """The sum of cycles over all models, each at its own choice."""
+        return sum(each.found.walk.chosen.cycles for each in self.models)
+
+
+@dataclass(frozen=True)
+class SearchResult(Table, forms="lstmsim.studies.search.result_text"):
+    """The result of a search.
+
+    scenario, chip: names of what was searched.
+    cores: numbers of the searched cores.
+    npe: multipliers of each.
+    any_ep: whether EPs that are no powers of two were tried too.
+    jobs: how many there are.
+    models: names of the models that run on the searched cores.
+    rows: Hw.
+    common: the best for all jobs at one EP.
+    mix: of several models, the best for each at its own EP; None for a single model.
+    """
+
+    scenario: str
+    chip: str
+    cores: tuple[int, ...]
+    npe: int
+    any_ep: bool
+    jobs: int
+    models: tuple[str, ...]
+    rows: int
+    common: Found
+    mix: Mix | None

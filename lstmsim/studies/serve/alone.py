@@ -1,0 +1,109 @@
+"""One job by itself on an idle chip: the measure of every slowdown and of every bound on a load."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from operator import attrgetter
+from typing import Any
+
+from lstmsim import engines, machines
+from lstmsim.model.scenario import Chip, Job, cores_at_once
+from lstmsim.program.cycles import CYCLE_NAMES, CYCLES
+
+__all__ = ["Alone", "Alones", "alone", "bare", "kind_of"]
+
+#: Names of cycles in which a thread lets another one have the array.
+_GIVEN_UP = tuple(CYCLE_NAMES.index(each.name) for each in CYCLES if each.kind == "wait" and not each.before_work)
+
+#: What a job is among others, and what stands for it when there are none.
+_AMONG_OTHERS: dict[str, Any] = {
+    "arrival": 0,
+    "after": None,
+    "priority": 0,
+    "deadline": None,
+    "dispatch": "fcfs",
+    "preempts": False,
+    "queue_limit": None,
+    "patience": None,
+}
+#: Keys that change no cycle of the job; a model is known by its place in memory, for it is large.
+_NAMES = {"name", "tenant", "inputs", "initial", "states_of", "model"}
+_own = attrgetter(*(each.name for each in fields(Job) if each.name not in {*_AMONG_OTHERS, *_NAMES}))
+
+
+@dataclass(frozen=True)
+class Alone:
+    """The cycles of a job that has the chip to itself.
+
+    latency_cycles: from its arrival to its finish.
+    array_cycles: cycles in which the PE arrays of its cores issue for it, summed over the cores.
+    cores: on how many cores it runs at once.
+    stalls: whether there is a cycle between its first tile and its last in which it cannot issue; a coarse-grained core
+    turns to another thread only then.
+    """
+
+    latency_cycles: int
+    array_cycles: int
+    cores: int
+    stalls: bool
+
+
+def alone(chip: Chip, job: Job) -> Alone:
+    """Simulate the job by itself, where it would run on an idle chip. Keys that rank it among others are left out.
+
+    >>> from lstmsim.studies.shared.loading import load_scenario
+    >>> scenario = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 20}]})
+    >>> alone(scenario.chip, scenario.jobs[0])
+    Alone(latency_cycles=1423, array_cycles=640, cores=1, stalls=True)
+    """
+    totals = engines.totals(machines.lower(chip, (bare(job),)), check=False)
+    arrays = totals.cycles[: len(chip.core_figures)]
+    return Alone(
+        totals.makespan_cycles,
+        int(arrays[:, CYCLE_NAMES.index("busy")].sum()),
+        max(1, len(cores_at_once(chip, job, taken=int(totals.task("taken")[0])))),
+        bool(arrays[:, _GIVEN_UP].sum()),
+    )
+
+
+def bare(job: Job) -> Job:
+    """Give the job without the keys that rank it among others, turn it away, or say when it comes."""
+    return replace(job, **_AMONG_OTHERS)
+
+
+def kind_of(job: Job) -> tuple[Any, ...]:
+    """Give a key that jobs share if they run alike.
+
+    A model is known in the key by its place in memory, so the jobs' models have to be kept.
+    """
+    return (id(job.model), *_own(job))
+
+
+class Alones:
+    """Jobs by themselves on one chip, each kind simulated once: 100,000 jobs of one entry cost one run.
+
+    >>> from lstmsim.studies.shared.loading import load_scenario
+    >>> jobs = [{"model": "lstm-512", "steps": 20, "count": 3}, {"model": "lstm-512", "steps": 10}]
+    >>> scenario = load_scenario({"chip": "column-npu-64k", "jobs": jobs})
+    >>> alones = Alones(scenario.chip)
+    >>> [alones(job).latency_cycles for job in scenario.jobs], alones.simulated
+    ([1423, 1423, 1423, 723], 2)
+    """
+
+    def __init__(self, chip: Chip) -> None:
+        self.chip = chip
+        # A job is kept with what is known of its kind: a model that is gone could leave its place to another.
+        self._known: dict[tuple[Any, ...], tuple[Job, Alone]] = {}
+
+    def __call__(self, job: Job) -> Alone:
+        """Give the cycles of the job by itself."""
+        kind = kind_of(job)
+        known = self._known.get(kind)
+        if known is None:
+            known = self._known[kind] = job, alone(self.chip, job)
+        return known[1]
+
+    @property
+    def simulated(self) -> int:
+        """How many kinds of jobs were simulated."""
+        return len(self._known)

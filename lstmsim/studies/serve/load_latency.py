@@ -1,0 +1,238 @@
+"""Load-latency curves: the same requests at several loads, under several policies and on several chips."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from json import dumps
+from typing import Any
+
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.wording import listed
+from lstmsim.files.catalog import is_path
+from lstmsim.files.scenario.rates import processes_of, rate_overrides, rates_of
+from lstmsim.files.yaml.overrides import LABEL
+from lstmsim.model.dispatch import DISPATCH
+from lstmsim.model.scenario import Scenario
+from lstmsim.studies.serve.capacity import Capacity, capacity_of
+from lstmsim.studies.serve.points import Asked, compute
+from lstmsim.studies.shared.arguments import refuse, wrong_names, wrong_number, wrong_numbers, wrong_whole
+from lstmsim.studies.shared.loading import Path, Source, drawn_anew, load_scenario
+from lstmsim.traffic.load_latency import LoadLatency, Machine, Point
+
+__all__ = ["REQUESTS", "load_latency", "loads_of"]
+
+#: Requests of a point unless told otherwise.
+REQUESTS = 20_000
+#: Most requests of a point that goes on until its interval is narrow enough.
+MOST_REQUESTS = 640_000
+#: Loads of a range lie at most so far apart.
+_STEP = 0.05
+_MOST_LOADS = 1000
+_PREEMPTS = "+preempt"
+
+
+def loads_of(text: str) -> tuple[float, ...]:
+    """Read the loads that a text names: `A:B` (evenly spaced, at most 0.05 apart), `A:B:N` (N of them), or a list.
+
+    >>> loads_of("0.3:0.9:4"), loads_of("0.5,0.9")
+    ((0.3, 0.5, 0.7, 0.9), (0.5, 0.9))
+    >>> len(loads_of("0.3:0.95"))
+    14
+    """
+    place = f"loads {text!r}"
+    parts = text.split(":")
+    try:
+        if len(parts) == 1:
+            numbers = [float(each) for each in text.split(",")]
+        elif len(parts) <= 3:
+            numbers = _evenly(place, float(parts[0]), float(parts[1]), *map(int, parts[2:]))
+        else:
+            raise ValueError
+    except ValueError:
+        raise InputError(Mistake(place, "must look like 0.3:0.95, 0.3:0.95:8 or 0.3,0.6,0.9")) from None
+    rounded = tuple(round(each, 9) for each in numbers)
+    if not all(0 < each < 100 for each in rounded) or list(rounded) != sorted(set(rounded)):
+        raise InputError(Mistake(f"loads {text!r}", "must grow, all above 0 and below 100"))
+    return rounded
+
+
+def _evenly(place: str, low: float, high: float, count: int | None = None) -> list[float]:
+    """Give `count` loads from `low` to `high`; without a count, as many as lie at most `_STEP` apart."""
+    if not 0 < low < high < 100:
+        raise InputError(Mistake(place, f"A:B needs A below B, both above 0 and below 100, got {low:g} and {high:g}"))
+    count = 1 + round((high - low) / _STEP + 0.499) if count is None else count
+    if not 2 <= count <= _MOST_LOADS:
+        raise InputError(Mistake(place, f"must have 2 to {_MOST_LOADS:,} points, got {count:,}"))
+    return [low + (high - low) * step / (count - 1) for step in range(count)]
+
+
+def load_latency(
+    scenario: Source,
+    *,
+    policies: str | Sequence[str] = (),
+    chips: str | Sequence[str] = (),
+    placements: str | Sequence[str] = (),
+    loads: str | Sequence[float] = "0.3:0.95",
+    requests: int = REQUESTS,
+    until_half_width: float | None = None,
+    most_requests: int = MOST_REQUESTS,
+    overrides: Sequence[str] = (),
+    folder: Path | None = None,
+    jobs: int | None = 1,
+    progress: Callable[[int, int], None] | None = None,
+) -> LoadLatency:
+    """Measure latency against offered load, a curve for each policy, placement and chip.
+
+    A load is the offered load of the scenario's own chip (`lstmsim.traffic.load.Load`): the share of what the chip can
+    do of its mix of requests, reached by changing the rates of all poisson and bursty arrivals together. Every curve
+    has the same requests at a load: the same rates on all chips, and the same random numbers everywhere.
+
+    scenario: a path, a mapping, or a `Scenario`.
+    policies: orders of dispatch, with `+preempt` those with preemption; the scenario's own unless given.
+    chips: further chips, by preset or path.
+    placements: as in a scenario. One name alone is a list of one, here and for policies and chips.
+    loads: numbers, or a text as `loads_of` reads it.
+    requests: of each point.
+    until_half_width: a point takes up to `most_requests` requests, until the 95 % intervals of mean and p99 are within
+    that share of their values.
+    folder: keeps the points, so that the same call goes on where it was stopped.
+    jobs: worker processes (None: one for each processor); no number depends on them.
+    progress: is called with points done and in all.
+
+    `InputError` for a scenario without rates, and for a name that is not known.
+
+    >>> arrival = {"kind": "poisson", "rate_per_second": 1e5}
+    >>> entries = [{"model": "lstm-256", "steps": 1, "arrival": arrival}]
+    >>> curves = load_latency({"chip": "column-npu-16k", "jobs": entries}, loads=[0.2, 0.4], requests=500)
+    >>> [point.load for point in curves.points], curves.points[0].measured.mean.value_ms > 0
+    ([0.2, 0.4], True)
+    """
+    _check_lists(loads, policies, chips, placements)
+    scenario = drawn_anew(scenario)
+    shares = loads_of(loads) if isinstance(loads, str) else loads_of(",".join(repr(float(each)) for each in loads))
+    _check(requests, until_half_width, most_requests, jobs)
+    base = load_scenario(scenario, overrides)
+    variants = _variants(scenario, overrides, _names(policies), _names(chips), _names(placements))
+    rates, capacity = rates_of(scenario, overrides), capacity_of(scenario, overrides)
+    most = requests if until_half_width is None else max(requests, most_requests)
+    wanted, points = [], []
+    for variant, share in product(variants, shares):
+        rate = capacity.rate(share)
+        changes = (*overrides, *variant.overrides, *rate_overrides(rates, rate))
+        wanted.append(Asked(scenario, changes, requests, most, until_half_width))
+        points.append((variant.machine, share, rate))
+    results = compute(wanted, folder=folder, jobs=jobs, progress=progress)
+    curves = tuple(Point(*point, each) for point, each in zip(points, results, strict=True))
+    return _put_together(scenario, overrides, base, variants, capacity, curves)
+
+
+def _put_together(
+    scenario: Path | Mapping[str, Any],
+    overrides: Sequence[str],
+    base: Scenario,
+    variants: Sequence[_Variant],
+    capacity: Capacity,
+    points: tuple[Point, ...],
+) -> LoadLatency:
+    frames = any(each.get("kind") == "stream" for each in processes_of(scenario, overrides).values())
+    deadlines = frames or any(job.deadline is not None for job in base.jobs)
+    machines = tuple(each.machine for each in variants)
+    full, limits = capacity.rate(1.0), capacity.limits_per_second
+    return LoadLatency(base.name, machines, full, capacity.bound_per_second, limits, deadlines, points)
+
+
+def _check_lists(loads: object, policies: object, chips: object, placements: object) -> None:
+    refuse(
+        [] if isinstance(loads, str) else wrong_numbers("loads", loads),
+        wrong_names("policies", policies, "an order of dispatch"),
+        wrong_names("chips", chips, "a preset's name or a chip's file"),
+        wrong_names("placements", placements, "a placement's name"),
+    )
+
+
+def _check(requests: int, until: float | None, most: int, jobs: int | None) -> None:
+    wholes = {"requests": requests, "most_requests": most, "jobs": jobs}
+    refuse(*(wrong_whole(*each) for each in wholes.items()), wrong_number("until_half_width", until))
+    wrong = []
+    for name, number in (("requests", requests), ("most_requests", most), ("jobs", 1 if jobs is None else jobs)):
+        if number < 1:
+            wrong.append(Mistake(name, f"must be at least 1, got {number}"))
+    if until is not None and not 0 < until < 1:
+        wrong.append(Mistake("until_half_width", f"must be a share above 0 and below 1, like 5%, got {until:g}"))
+    if wrong:
+        raise InputError(wrong)
+
+
+@dataclass(frozen=True)
+class _Variant:
+    """A curve, and the overrides that make it of the scenario."""
+
+    machine: Machine
+    overrides: tuple[str, ...]
+
+
+def _variants(
+    scenario: Path | Mapping[str, Any],
+    overrides: Sequence[str],
+    policies: Sequence[str],
+    chips: Sequence[str],
+    placements: Sequence[str],
+) -> tuple[_Variant, ...]:
+    """List every policy on every chip with every placement; `InputError` for one that the scenario cannot have."""
+    named: tuple[Sequence[str | None], ...] = ([None, *chips], placements or [None], policies or [None])
+    variants: list[_Variant] = []
+    for chip, placement, policy in product(*named):
+        changes = (*_policy(policy), *_chip(chip), *([] if placement is None else [f"placement={placement}"]))
+        loaded = _loaded(scenario, [*overrides, *changes], chip)
+        first = loaded.jobs[0]
+        preempts = any(job.preempts for job in loaded.jobs)
+        place = "affinity" if first.affinity else "least-loaded"
+        order = first.dispatch + _PREEMPTS * preempts
+        parts = [order] * (len(policies) > 1 or not (chips or placements))
+        parts += [place] * (len(placements) > 1) + [loaded.chip.name] * bool(chips)
+        label = ", ".join(parts) or order
+        machine = Machine(label, loaded.chip.name, first.dispatch, preempts, place)
+        if any(machine.label == each.machine.label for each in variants):
+            raise InputError(Mistake(label, "is named twice, expected different machines"))
+        variants.append(_Variant(machine, changes))
+    return tuple(variants)
+
+
+def _names(given: str | Sequence[str]) -> tuple[str, ...]:
+    """Make a list of names; one name alone, which is a sequence of letters too, becomes a list of one."""
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def _loaded(scenario: Path | Mapping[str, Any], overrides: Sequence[str], chip: str | None) -> Scenario:
+    """Read the scenario on that chip; a mistake of the chip is told of the option that names it."""
+    try:
+        return load_scenario(scenario, overrides)
+    except InputError as error:
+        if chip is None:
+            raise
+        (change,) = _chip(chip)
+        mistakes = [(each.place.replace(LABEL + change, f"--chip {chip}"), each.sentence) for each in error.mistakes]
+        raise InputError([Mistake(*each) for each in mistakes]) from None
+
+
+def _policy(text: str | None) -> list[str]:
+    """Give the overrides for `edf` or `edf+preempt`; None gives none, for the scenario's own order."""
+    if text is None:
+        return []
+    order = text.removesuffix(_PREEMPTS)
+    if order not in DISPATCH:
+        known = listed([*DISPATCH])
+        raise InputError(Mistake(f"policy {text!r}", f"must be {known}, or one of them with {_PREEMPTS}"))
+    if text != order and order == "fcfs":
+        raise InputError(Mistake(f"policy {text!r}", "no job goes before another in fcfs, so that none is preempted"))
+    return [f"dispatch={order}", f"preemption={'true' if text != order else 'false'}"]
+
+
+def _chip(name: str | None) -> list[str]:
+    """Give the override that takes another chip; paths start at the working directory."""
+    if name is None:
+        return []
+    return [f"chip={dumps(os.path.abspath(name) if is_path(name) else name)}"]

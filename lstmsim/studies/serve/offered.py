@@ -1,0 +1,380 @@
+"""Offered load: what a mix of requests asks of a chip per second, against what the chip can do.
+
+The load has two kinds of parts.
+
+* Bounds that hold for certain, from each kind of job alone on the idle chip: cycles of the PE arrays (no tile issues
+  twice as fast in company), cycles of threads (no job ends sooner in company), cycles of each memory's transfers. Jobs
+  that may not use all cores are counted against those that they may use, for each union of such sets of cores; the
+  worst union counts.
+* One measurement, `saturated`: how fast requests of the same mix, all there at once, start while there is a queue. It
+  contains what threads lose to each other, and what models that take turns cost.
+
+Where jobs stop others, the load is measured with what that costs (`lstmsim.studies.serve.preempted`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import lru_cache
+from math import inf
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lstmsim import engines, machines
+from lstmsim.base.errors import InputError
+from lstmsim.model.offer import Offer, estimated_offer
+from lstmsim.model.scenario import Chip, Job, Scenario, cores_at_once
+from lstmsim.program.cycles import CYCLE_NAMES
+from lstmsim.studies.serve.alone import bare, kind_of
+from lstmsim.studies.serve.apart import apart
+from lstmsim.studies.serve.bounds import Demand, Kind, beat, bounds, relaxation_at
+from lstmsim.studies.serve.memories import memory_cycles
+from lstmsim.studies.serve.preempted import Ranked, drawn_places, preemption_of
+from lstmsim.traffic.load import Load, Preemption, Traffic
+
+__all__ = ["traffic_of"]
+
+#: Fewest and most requests of the measurement; between them a quarter of those that are asked about.
+LEAST_MEASURED, MOST_MEASURED = 200, 2000
+#: Lengths of one kind of job that are simulated alone; of more, the shortest and the longest, and a line between.
+MOST_LENGTHS = 4
+#: An entry ends early if its last request comes before this share of the time until the last one of all has passed.
+EARLY = 0.8
+_BUSY = CYCLE_NAMES.index("busy")
+
+
+class _Share(NamedTuple):
+    """Jobs that are alike.
+
+    job: one of them, without what ranks it among others.
+    rate: how many come per second.
+    variability: how irregularly they come.
+    memory_seconds, process: as of `Offer`.
+    ranked: the same job with its rank, and with what turns it away.
+    """
+
+    job: Job
+    rate: float
+    variability: float
+    memory_seconds: float
+    process: Any
+    ranked: Job
+
+
+def traffic_of(scenario: Scenario, requests: int | None = None) -> Traffic:
+    """Say what comes to the chip of a scenario, by the rates of its entries.
+
+    Where entries have no rates, because the scenario is not from a file, the rates are estimated from the arrivals.
+
+    scenario: the jobs and the chip.
+    requests: how many requests the question is about (None: all).
+
+    >>> from lstmsim.studies.shared.loading import load_scenario
+    >>> job = {"model": "lstm-512", "steps": 20, "arrival": {"kind": "poisson", "rate_per_second": 203_125}}
+    >>> load = traffic_of(load_scenario({"chip": "column-npu-64k", "jobs": [job]})).load
+    >>> load.parts["PE arrays"], load.bound_per_second <= 406_250
+    (0.5, True)
+    """
+    whole, parts = _traffic_of(scenario, requests), apart(scenario)
+    if len(parts) < 2 or not whole.steady:
+        return whole
+    rates = [sum(_rates(part).values()) for part in parts]
+    own: dict[str, Traffic] = {}
+    for part, rate in zip(parts, rates, strict=True):
+        share = None if requests is None or not sum(rates) else max(1, round(requests * rate / sum(rates)))
+        own |= dict.fromkeys([*part.offers, *(job.tenant for job in part.jobs)], _traffic_of(part, share))
+    return replace(whole, apart=own)
+
+
+def _rates(scenario: Scenario) -> dict[str, float]:
+    """Requests per second of each entry."""
+    known = ((job, _offer(scenario.offers, job)) for job in scenario.jobs)
+    return {offer.entry or job.tenant: offer.rate_per_second for job, offer in known}
+
+
+def _traffic_of(scenario: Scenario, requests: int | None) -> Traffic:
+    """Say what comes, whatever it shares."""
+    offers = dict(scenario.offers) or _estimated(scenario)
+    clients = sum(each.clients for each in offers.values())
+    steady = any(each.is_process for each in offers.values())
+    if not any(_offer(offers, job).rate_per_second > 0 for job in scenario.jobs):
+        return Traffic(None, clients, steady, all(each.clients and not each.memory_seconds for each in offers.values()))
+    groups = _groups(scenario, offers)
+    asked = len(scenario.jobs) if requests is None else requests
+    early = _ending_early([_offer(offers, jobs[0]) for jobs in groups.values()], asked)
+    measured = min(MOST_MEASURED, max(LEAST_MEASURED, asked // 4))
+    ordered = any(job.dispatch != "fcfs" or job.affinity for job in scenario.jobs)
+    load, lasting = _load(scenario.chip, _mix(groups, offers), measured, ordered), None
+    staying = {key: jobs for key, jobs in groups.items() if key[0] not in early and not jobs[0].may_leave}
+    if (load.offered >= 1 or load.unsure) and len(staying) < len(groups):
+        rest = _load(scenario.chip, _mix(staying, offers), measured, ordered) if staying else None
+        lasting = rest.offered if rest else 0.0
+        load = replace(load, unsure=rest.unsure if rest else "")
+    beats = beat({_offer(offers, jobs[0]) for jobs in groups.values()}, scenario.chip.frequency_mhz)
+    return Traffic(
+        replace(
+            load,
+            relaxation=None if clients or early or load.relaxation is None else max(load.relaxation, beats),
+            lasting=lasting,
+            estimated=any(_offer(offers, jobs[0]).estimated for jobs in groups.values()),
+            not_counted=_not_counted(scenario, offers, early, clients),
+        ),
+        clients,
+    )
+
+
+def _groups(scenario: Scenario, offers: Mapping[str, Offer]) -> dict[tuple[Any, ...], list[Job]]:
+    """Group jobs that come at a rate: jobs of one entry that run alike are together. Each key begins with the entry's
+    name."""
+    groups: dict[tuple[Any, ...], list[Job]] = {}
+    for job in scenario.jobs:
+        offer = _offer(offers, job)
+        if offer.rate_per_second > 0:
+            entry = offer.entry or job.tenant
+            # jobs of one entry differ in their steps only, and how often each comes may be known better than from them
+            groups.setdefault((entry,) if offer.lengths else (entry, *kind_of(job)), []).append(job)
+    return groups
+
+
+def _mix(groups: Mapping[tuple[Any, ...], list[Job]], offers: Mapping[str, Offer]) -> tuple[_Share, ...]:
+    number: Counter[str] = Counter()
+    for (entry, *_), jobs in groups.items():
+        number[entry] += len(jobs)
+    return tuple(
+        each
+        for (entry, *_), jobs in groups.items()
+        for each in _shares(jobs[0], _offer(offers, jobs[0]), len(jobs) / number[entry])
+    )
+
+
+def _not_counted(scenario: Scenario, offers: Mapping[str, Offer], early: set[str], clients: int) -> tuple[str, ...]:
+    """Name the requests that come but are in no part of the load."""
+    once = dict.fromkeys(
+        _offer(offers, job).entry or job.tenant or job.model.name
+        for job in scenario.jobs
+        if not _offer(offers, job).is_process
+    )
+    words = [f"{name}, which comes once" for name in once]
+    words += [f"that {name} ends early" for name in sorted(early)]
+    return (*words, *[f"{clients:,} clients, who ask when they are answered"] * bool(clients))
+
+
+def _ending_early(offers: Sequence[Offer], requests: int) -> set[str]:
+    """List the entries whose last request comes long before the last one of all: their load is not that of the whole
+    run."""
+    ends = {each.entry: each.requests / each.rate_per_second for each in offers if each.requests}
+    whole = len(ends) < len({each.entry for each in offers})
+    last = requests / sum({each.entry: each.rate_per_second for each in offers}.values())
+    return {entry for entry, end in ends.items() if end < EARLY * (last if whole else max(ends.values()))}
+
+
+def _shares(job: Job, offer: Offer, share: float) -> list[_Share]:
+    """Give the kinds of jobs that it stands for; `share` is the part of an entry's requests that are such jobs."""
+    ranked = replace(job, tenant=offer.entry or job.tenant, arrival=0, after=None)
+    plain, rate = _plain(ranked), offer.rate_per_second * share
+    how = offer.variability, offer.memory_seconds, offer.process
+    return [
+        _Share(replace(plain, steps=steps), rate * part, *how, replace(ranked, steps=steps))
+        for steps, part in offer.lengths or ((job.steps, 1.0),)
+    ]
+
+
+def _offer(offers: Mapping[str, Offer], job: Job) -> Offer:
+    return offers.get(job.tenant, Offer())
+
+
+def _estimated(scenario: Scenario) -> dict[str, Offer]:
+    """Estimate the offers of jobs that stand for themselves, by tenant."""
+    if any(job.after is not None for job in scenario.jobs):
+        roots = Counter(job.tenant for job in scenario.jobs if job.after is None)
+        return {tenant: Offer(clients=number) for tenant, number in roots.items()}
+    cycles: dict[str, list[int]] = {}
+    for job in scenario.jobs:
+        cycles.setdefault(job.tenant, []).append(job.arrival)
+    clock = scenario.chip.frequency_mhz
+    return {
+        tenant: replace(estimated_offer(sorted(each), clock), entry=tenant, requests=len(each))
+        for tenant, each in cycles.items()
+    }
+
+
+def _plain(job: Job) -> Job:
+    """Give the job by itself, under a name that all jobs of its kind have."""
+    return replace(bare(job), name=job.tenant or job.model.name)
+
+
+@lru_cache(maxsize=64)
+def _load(chip: Chip, mix: tuple[_Share, ...], measured: int, ordered: bool) -> Load:
+    """Put the load of a mix together.
+
+    ordered: whether requests may be served in another order than that in which they come.
+    """
+    program = machines.lower(chip, tuple(share.job for share in mix), templates=True)
+    threads = [core.contexts for core in program.cores if not core.shared]
+    kinds = [_kind(chip, threads, share, alone) for share, alone in _alone(chip, mix)]
+    parts, cores, relaxation = bounds(kinds, threads, chip.core_figures[0].unit.bound)
+    certain = max(parts.values())
+    rate = sum(share.rate for share in mix)
+    measured = max(measured, 8 * sum(threads))
+    jobs = tuple(share.job for share in mix)
+    total = sum(kind.rate for kind in kinds)
+    shares = tuple(round(kind.rate / total, 9) for kind in kinds)
+    saturated = total / _capacity(chip, jobs, shares, tuple(kind.alone.threads for kind in kinds), measured)
+    preemption = _preemption(chip, mix, kinds, threads) if certain < 1 else None
+    told = (preemption.load if preemption and preemption.exact else None) or 0.0
+    whole = preemption is not None and told > 0 and len(preemption.cores) == len(threads)
+    # In another order models that take turns may do so less often, and ranks that stop others are measured by
+    # themselves: the measurement is no limit then.
+    other = whole or (ordered and any(task.content is not None for task in program.tasks))
+    if not other:
+        parts["saturated"] = saturated
+    offered = max(*parts.values(), told)
+    meeting = len(threads) > 1 and any(core.shared for core in program.cores)
+    unsure = _unsure(parts, preemption, certain if meeting else offered)
+    unknown = other and not whole and saturated >= 1
+    worst = max(parts.get("memory", 0.0), 0.0 if unknown or whole else saturated)
+    if preemption is not None and preemption.load is not None:
+        worst = max(worst, preemption.most)
+    if worst >= certain and not unsure:
+        relaxation = max(relaxation, relaxation_at(kinds, worst, sum(threads)))
+    return Load(
+        offered,
+        parts,
+        rate_per_second=rate,
+        bound_per_second=rate / certain,
+        relaxation=None if unsure or (unknown and certain < 1) else max(1.0, relaxation),
+        saturated_fcfs=saturated if other else None,
+        cores=cores,
+        measured=measured,
+        preemption=preemption,
+        unsure=unsure,
+    )
+
+
+def _preemption(chip: Chip, mix: Sequence[_Share], kinds: Sequence[Kind], threads: Sequence[int]) -> Preemption | None:
+    """Measure what the mix asks for with what preemption adds."""
+    ranked = tuple(
+        Ranked(share.ranked, share.ranked.tenant or share.job.name, kind.rate, kind.alone.threads, share.process)
+        for share, kind in zip(mix, kinds, strict=True)
+    )
+    return preemption_of(chip, ranked, tuple(threads))
+
+
+def _unsure(parts: Mapping[str, float], preemption: Preemption | None, least: float) -> str:
+    """Say what is missing to know whether the load is below 1; nothing if it is known.
+
+    least: what the load is for all that is known, but for preemption. On cores that share a memory requests that are
+        there at once go on to meet there for as long as there is a queue, and those that come at random may not.
+    """
+    if least < 1 <= parts.get("saturated", 0.0):
+        return (
+            "the load is below that of a backlog, whose requests begin together and meet in the memory that cores "
+            "share, for those that come at random may not: how much below is not known"
+        )
+    if preemption is None or max(parts.values()) >= 1 or preemption.most < 1 or preemption.least >= 1:
+        return ""
+    if preemption.load is None:
+        return preemption.missing
+    if preemption.exact:
+        return f"with preemption the load is {preemption.load:.4f} +- {preemption.half_width:.4f}, which may be 1"
+    return f"preemption may bring the load to {preemption.most:.3g}, and how much less it brings is not known"
+
+
+def _alone(chip: Chip, mix: Sequence[_Share]) -> Iterator[tuple[_Share, Demand]]:
+    """Give each kind of the mix with its cycles alone; of many lengths of one job only some are simulated."""
+    lengths: dict[Job, list[int]] = {}
+    for share in mix:
+        lengths.setdefault(replace(share.job, steps=1), []).append(share.job.steps)
+    for share in mix:
+        job, steps = share.job, lengths[replace(share.job, steps=1)]
+        if len(steps) <= MOST_LENGTHS:
+            yield share, _demand(chip, job)
+            continue
+        short, long = min(steps), max(steps)
+        part = (job.steps - short) / (long - short)
+        one, two = (_demand(chip, replace(job, steps=each)) for each in (short, long))
+        yield share, one.towards(two, part)
+
+
+@lru_cache(maxsize=1024)
+def _demand(chip: Chip, job: Job) -> Demand:
+    """Give the cycles of arrays, of threads and of each memory that a job alone takes: the least of all ways in which
+    it may run."""
+    each = []
+    for choice in _choices(chip, job):
+        program = machines.lower(chip, (choice,))
+        totals = engines.totals(program, check=False)
+        busy, members = totals.cycles[: len(chip.core_figures), _BUSY], max(1, len(cores_at_once(chip, choice)))
+        memories = memory_cycles(program, program.tasks[0])
+        least = *memories.min(axis=0).tolist(), memories.sum(axis=1).min() / max(1, memories.shape[1])
+        each.append((float(busy.sum()), float(totals.makespan_cycles * members), *least))
+    units, threads, *memory = (min(numbers) for numbers in zip(*each, strict=True))
+    return Demand(units, threads, tuple(memory))
+
+
+def _choices(chip: Chip, job: Job) -> list[Job]:
+    """List the ways in which a job may run.
+
+    It runs on each of its cores that is unlike the others, or on all that it takes at once, which are alike wherever a
+    job is spread over its neighbours. A job that learns at its
+    start how many cores it takes runs on each number of them.
+    """
+    cores, arrays = job.allowed(len(chip.core_figures)), chip.core_figures
+    if arrays[0].spreads:
+        return [job]
+    unlike = {arrays.index(arrays[core]): core for core in reversed(cores)}
+    single = [replace(job, cores=(core,), split="") for core in unlike.values()]
+    if not job.split or len(cores) == 1:
+        return single
+    if job.split != "auto":
+        return [job]
+    for number in range(2, len(cores) + 1):
+        way = replace(job, split="rows", cores=cores[:number])
+        with suppress(InputError):
+            machines.lower(chip, (way,))
+            single.append(way)
+    return single
+
+
+def _kind(chip: Chip, threads: Sequence[int], share: _Share, alone: Demand) -> Kind:
+    cores, clock = frozenset(share.job.allowed(len(threads))), chip.frequency_mhz * 1e6
+    limit, patience = share.ranked.queue_limit, share.ranked.patience
+    room = inf if limit is None else float(limit)
+    if patience is not None:
+        room = min(room, patience * sum(threads[core] for core in cores) / alone.threads)
+    return Kind(share.rate / clock, share.variability, cores, alone, room, share.memory_seconds * clock)
+
+
+@lru_cache(maxsize=64)
+def _capacity(
+    chip: Chip, jobs: tuple[Job, ...], shares: tuple[float, ...], work: tuple[float, ...], requests: int
+) -> float:
+    """Give the requests of this mix per cycle that start while there is a queue: that of the cores done last.
+
+    work: of each job; the requests drawn may have a little more or less work than the mix.
+    """
+    drawn = np.array(drawn_places(shares, requests))
+    started = engines.totals(machines.lower(chip, tuple(jobs[one] for one in drawn)), check=False).task("admitted")
+    sets = [frozenset(job.allowed(len(chip.core_figures))) for job in jobs]
+    group = _reached(sets[drawn[started.argmax()]], sets)
+    own = [place for place, cores in enumerate(sets) if cores <= group]
+    inside, share = np.isin(drawn, own), sum(shares[place] for place in own)
+    # the first ones of all threads start at once
+    counted = int((inside & (started > 0)).sum())
+    if not counted:
+        return inf
+    each = np.array(work)
+    usual = sum(shares[place] * work[place] for place in own) / share
+    return counted / int(started.max()) / share * float(each[drawn[inside]].mean()) / usual
+
+
+def _reached(cores: frozenset[int], sets: Sequence[frozenset[int]]) -> frozenset[int]:
+    """Give all cores that share jobs with these, directly or through others."""
+    reached = cores
+    while any(each & reached and not each <= reached for each in sets):
+        reached = reached.union(*(each for each in sets if each & reached))
+    return reached

@@ -1,0 +1,333 @@
+"""How many requests a machine can bear: runs at rates that a bisection chooses, each as long as its verdict needs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import ceil, inf, log2
+from typing import Any
+
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.wording import nearest, show
+from lstmsim.files.scenario.rates import rate_overrides, rates_of
+from lstmsim.files.scenario.requests import load_requests
+from lstmsim.studies.serve.capacity import Capacity, capacity_of, load_of
+from lstmsim.studies.serve.horizon import serve_on_horizon
+from lstmsim.studies.shared.arguments import refuse, wrong_number, wrong_whole
+from lstmsim.studies.shared.loading import Path, Source, drawn_anew
+from lstmsim.traffic.intervals import MEAN_UNITS, TAIL_UNITS
+from lstmsim.traffic.judging import far_above, joined, judged
+from lstmsim.traffic.latencies import Distribution
+from lstmsim.traffic.result import Serving
+from lstmsim.traffic.saturation import (
+    VERDICTS,
+    Judged,
+    Known,
+    Saturation,
+    SearchInterrupted,
+    Tried,
+    bisect_verdicts,
+    check_search,
+)
+
+__all__ = ["MOST_REQUESTS", "saturate"]
+
+#: Most requests of one run: up to half a minute each, and a minute or two for a whole search.
+MOST_REQUESTS = 1_000_000
+#: A run begins with so many at least, and has this many times as many whenever that does not tell.
+FIRST_REQUESTS = 2_000
+_TIMES = 4
+#: A run that could go on is ended only by a bound that lies this many half widths away: who looks at an interval
+#: again and again is wrong more often than its confidence says.
+_EARLY = 2.0
+#: Where requests may be turned away, the highest rate is doubled so many times at most.
+_DOUBLINGS = 10
+#: Where so many times as many requests lie beyond a bound as may, a longer run is likely to tell that it is broken.
+_FAR = 2.0
+#: Requests beyond the percentile that a run begins with.
+_BEYOND = 50
+#: A run has so many times the requests that an interval needs, for the warm-up is left out.
+_SPARE = 1.2
+
+
+def saturate(
+    scenario: Source,
+    bound_ms: float | None = None,
+    *,
+    bounds_ms: Mapping[str, float] | None = None,
+    percentile: float = 99.0,
+    low: float | None = None,
+    high: float | None = None,
+    tolerance: float = 0.01,
+    most_requests: int | None = None,
+    overrides: Sequence[str] = (),
+    progress: Callable[[int, int], None] | None = None,
+) -> Saturation:
+    """Find the highest rate at which latencies certainly keep their bounds, and the lowest at which they do not.
+
+    Jobs with arrivals of kind poisson or bursty change their rates together, each in its share; all entries go on until
+    the last request of a run. At every rate a run grows until the 95 % interval of the percentile lies below or above
+    its bound, or to `most_requests`: then the rate is undecided. A rate at which the machine has more work than it can
+    do, or its queue grows, is unstable and keeps no bound. If more than 1 - percentile of the requests are turned away
+    (Wilson's interval of the share), the rate keeps no bound either.
+
+    scenario: a path, a mapping, or a `Scenario`.
+    bound_ms: the bound on the percentile of all requests together.
+    bounds_ms: the bounds on those of tenants, by the name of their job entry; `bound_ms` or one of these is needed.
+    percentile: the percentile that is judged.
+    low, high: rates per second between which to search; unless given, a hundredth of the most that the machine can
+    possibly do, and all of it. `high` is more only where requests may be turned away (`queue_limit`, `patience`): then
+    it is doubled, unless it is given, until a bound is broken.
+    tolerance: how near certain rates come to each other, or to an undecided one, as a share of the higher.
+    most_requests: of one run; 1,000,000 unless given.
+    overrides: texts like `"chip.cores.0.ep=16"`.
+    progress: is called with runs done and about how many there will be.
+
+    `InputError` for a scenario without rates, for clients who wait for answers, and for tenants that are not there.
+    Ctrl-C after the first run is a `SearchInterrupted`, whose `found` is the answer as far as it is known.
+
+    >>> arrival = {"kind": "poisson", "rate_per_second": 1e5}
+    >>> jobs = [{"model": "lstm-256", "steps": 1, "count": 200, "arrival": arrival}]
+    >>> answer = saturate({"chip": "column-npu-16k", "jobs": jobs}, 0.002, tolerance=0.2, most_requests=10_000)
+    >>> answer.bound_per_second > answer.rate > 1e5
+    True
+    """
+    numbers = {"bound_ms": bound_ms, "percentile": percentile, "low": low, "high": high, "tolerance": tolerance}
+    _check_types(numbers, bounds_ms, most_requests)
+    asked = _Asked(drawn_anew(scenario), tuple(overrides), bound_ms, dict(bounds_ms or {}), percentile)
+    rates, capacity = rates_of(asked.scenario, overrides), asked.check()
+    doublings = _DOUBLINGS if asked.leaving and high is None else 0
+    low, high = asked.ends(capacity.bound_per_second, low, high)
+    check_search(low, high, tolerance, asked.all_bounds)
+    runs = _Runs(asked, rates, capacity, _sizes(percentile, most_requests))
+    try:
+        return _answer(asked, capacity, _search(runs, low, high, tolerance, progress, doublings))
+    except SearchInterrupted as stopped:
+        stopped.found = replace(_answer(asked, capacity, stopped.known), complete=False)
+        raise
+
+
+def _check_types(numbers: Mapping[str, object], bounds_ms: object, most_requests: object) -> None:
+    refuse(*(wrong_number(*each) for each in numbers.items()), wrong_whole("most_requests", most_requests))
+    if bounds_ms is not None and not isinstance(bounds_ms, Mapping):
+        text = f"must be a mapping of names of job entries to bounds, got {show(bounds_ms)}"
+        raise InputError(Mistake("bounds_ms", text))
+    refuse(*(wrong_number(f"bound of {show(name)}", each) for name, each in (bounds_ms or {}).items()))
+
+
+def _answer(asked: _Asked, capacity: Capacity, known: Known) -> Saturation:
+    best, worst, undecided, runs = known
+    return Saturation(
+        best,
+        worst,
+        asked.bound_ms,
+        runs,
+        undecided,
+        asked.percentile,
+        asked.bounds_ms,
+        capacity.bound_per_second,
+        capacity.limits_per_second,
+        capacity.not_counted,
+    )
+
+
+def _search(
+    runs: _Runs,
+    low: float,
+    high: float,
+    tolerance: float,
+    progress: Callable[[int, int], None] | None,
+    doublings: int,
+) -> Known:
+    """Run the bisection; `progress` is told of every run."""
+    about = 6 + 2 * max(0, ceil(log2((high - low) / (tolerance * high))))
+    done = 0
+
+    def judge(rate: float) -> Tried:
+        nonlocal done
+        tried = runs.judge(rate)
+        done += 1
+        if progress is not None:
+            progress(min(done, about), about)
+        return tried
+
+    def close(lower: float, upper: float) -> bool:
+        return upper - lower <= tolerance * upper
+
+    return bisect_verdicts(judge, low, high, close=close, doublings=doublings)
+
+
+@dataclass
+class _Asked:
+    """The question: what is to be judged, and of which scenario."""
+
+    scenario: Path | Mapping[str, Any]
+    overrides: tuple[str, ...]
+    bound_ms: float | None
+    bounds_ms: dict[str, float]
+    percentile: float
+    #: Names of the tenants whose requests may be turned away.
+    leaving: set[str] = field(default_factory=set)
+    #: Of all requests, how many belong to the rarest tenant that has a bound.
+    least_share: float = 1.0
+
+    @property
+    def all_bounds(self) -> dict[str, float]:
+        """The bounds, by the words that name them."""
+        every = {} if self.bound_ms is None else {"bound_ms": self.bound_ms}
+        return every | {f"bound of {name}": each for name, each in self.bounds_ms.items()}
+
+    def ends(self, bound: float, low: float | None, high: float | None) -> tuple[float, float]:
+        """Give the rates between which to search; `bound`: the most that the machine can possibly do."""
+        if low is not None and bound <= low < inf and not self.leaving:
+            text = f"must be below {bound:,.1f} requests/s, the most that this machine can possibly do, got {low:,.1f}"
+            raise InputError(Mistake("saturation: low", text))
+        low = bound / 100 if low is None else low
+        if self.leaving:
+            return low, max(bound, 2 * low) if high is None else high
+        return low, bound if high is None else min(high, bound)
+
+    def check(self) -> Capacity:
+        """Say how the load grows with the rate; `InputError` for a question that cannot be judged."""
+        wrong = []
+        if not self.all_bounds:
+            wrong.append(Mistake("bound_ms", "is missing: expected a bound on all requests, or on a tenant"))
+        if not 0 < self.percentile < 100:
+            wrong.append(Mistake("percentile", f"must be above 0 and below 100, got {self.percentile:g}"))
+        drawn = load_requests(self.scenario, self.overrides, 1)
+        scenario, jobs = drawn.scenario, drawn.scenario.jobs
+        names = [name for name, _ in drawn.tenants]
+        for name in self.bounds_ms:
+            if name not in names:
+                hint = nearest(name, names)
+                wrong.append(Mistake(f"bound of {name!r}", f"there is no job entry of that name{hint}"))
+        if wrong:
+            raise InputError(wrong)
+        self.leaving = {job.tenant for job in jobs if job.may_leave}
+        if self.leaving:
+            # Those that only a file of arrivals names may be of any entry.
+            self.leaving |= set(names) - {job.tenant for job in jobs}
+        rates = {name: each.rate_per_second for name, each in scenario.offers.items()}
+        shares = [rates[name] / sum(rates.values()) for name in self.bounds_ms if rates.get(name)]
+        self.least_share = min(shares, default=1.0)
+        return capacity_of(self.scenario, self.overrides)
+
+
+def _sizes(percentile: float, most: int | None) -> tuple[int, int]:
+    """Give the fewest and the most requests of a run."""
+    if most is not None and most < 1:
+        raise InputError(Mistake("most_requests", f"must be at least 1, got {most}"))
+    limit = MOST_REQUESTS if most is None else most
+    return min(limit, max(FIRST_REQUESTS, ceil(_BEYOND / (1 - percentile / 100)))), limit
+
+
+@dataclass
+class _Runs:
+    """Judges one rate after another."""
+
+    asked: _Asked
+    rates: Mapping[str, float]
+    capacity: Capacity
+    sizes: tuple[int, int]
+
+    def judge(self, rate: float) -> Tried:
+        """Judge one rate, by as many requests as its verdict needs."""
+        overrides = [*self.asked.overrides, *rate_overrides(self.rates, rate)]
+        known = load_of(self.asked.scenario, overrides, self.sizes[1])
+        # What preemption adds does not grow in proportion to the rate.
+        load = self.capacity.load(rate) if known.preemption is None else known.offered
+        if known.unsure:
+            return Tried(rate, None, None, verdict="cannot tell", load=load, missing=known.unsure)
+        # Where requests may leave the queue it may be stable at any load.
+        if load >= 1 - 1e-9 and not self.asked.leaving:
+            return Tried(rate, None, VERDICTS["unstable"], verdict="unstable", load=load)
+        needs, (size, most) = self._needs(known.relaxation), self.sizes
+        while True:
+            tried = self._tried(rate, load, size, size == most)
+            following = min(most, self._next(size, needs, tried))
+            if tried.kept is not None or tried.missing or following <= size:
+                return replace(tried, needs=needs)
+            size = following
+
+    def _next(self, size: int, needs: int | None, tried: Tried) -> int:
+        """Say how many requests the next run has, after one that could not tell; `size`: there is none.
+
+        Far more requests beyond a bound than may be show sooner than an interval that the bound is broken. Where the
+        need is more than there may be, a shorter run shows whether that is likely.
+        """
+        first, most = self.sizes
+        if tried.beyond > _FAR * (1 - self.asked.percentile / 100):
+            return size * _TIMES
+        if needs is None:
+            return most
+        if needs > most:
+            return most // _TIMES if size == first else size
+        return size * _TIMES if size >= needs else needs
+
+    def _needs(self, relaxation: float | None) -> int | None:
+        """Say how many requests an interval needs with this relaxation; None: that is not known."""
+        if relaxation is None or relaxation == inf:
+            return None
+        beyond = 1 - self.asked.percentile / 100
+        units = max(relaxation, 1 / self.asked.least_share)
+        return ceil(_SPARE * units * max(MEAN_UNITS, TAIL_UNITS / beyond))
+
+    def _tried(self, rate: float, load: float, size: int, last: bool) -> Tried:
+        overrides = [*self.asked.overrides, *rate_overrides(self.rates, rate)]
+        wanted = tuple(sorted({99.0, self.asked.percentile, *far_above(self.asked.percentile)}))
+        served = serve_on_horizon(self.asked.scenario, size, overrides, wanted)
+        serving = served.serving
+        came = serving.requests + serving.turned_away
+        away = serving.turned_away / came
+        if served.full_at is not None:
+            # one giant burst may be the cause: where a run is cut off says nothing of what comes behind
+            text = f"more than {served.window:,} requests were in the machine at once, where the run ended"
+            return Tried(rate, None, None, away, "cannot tell", came, load, missing=text)
+        if serving.verdict == "unstable" and last:
+            return Tried(rate, None, VERDICTS["unstable"], away, "unstable", came, load)
+        widths = 1.0 if last else _EARLY
+        every = self._judged(serving, serving.latency, None, serving.requests, serving.turned_away, widths)
+        tenants = {
+            name: self._judged(serving, each.latency, name, each.requests, each.turned_away, widths)
+            for name, each in serving.tenants.items()
+            if name in self.asked.bounds_ms and each.latency is not None
+        }
+        parts = [*tenants.values(), *([] if self.asked.bound_ms is None else [every])]
+        missing = set(self.asked.bounds_ms) - set(tenants)
+        verdict = joined([*(each.verdict for each in parts), *["too few"] * bool(missing)])
+        return Tried(
+            rate=rate,
+            p99_ms=serving.ms(serving.latency.p99.value),
+            kept=VERDICTS[verdict],
+            turned_away=away,
+            verdict=verdict,
+            requests=came,
+            load=load,
+            percentile_ms=every.percentile_ms,
+            half_width_ms=every.half_width_ms,
+            tenants=tenants,
+            beyond=max((each.beyond for each in parts), default=0.0),
+        )
+
+    def _judged(
+        self, serving: Serving, latency: Distribution, name: str | None, served: int, away: int, widths: float
+    ) -> Judged:
+        """Judge one bound: of all requests (None) or of a tenant."""
+        asked = self.asked
+        interval = latency.percentiles[asked.percentile].scaled(serving.ms(1))
+        # A queue of so many places is a random walk that has been everywhere after its square.
+        walk, load = float(serving.most_waiting) ** 2, serving.load
+        alike = max(1.0, min(walk if load is None or load.relaxation is None else load.relaxation, walk))
+        bound = asked.bounds_ms[name] if name is not None else asked.bound_ms
+        return judged(
+            interval,
+            interval.value if bound is None else bound,
+            asked.percentile,
+            served=served,
+            turned_away=away,
+            may_leave=bool(asked.leaving) if name is None else name in asked.leaving,
+            alike=alike,
+            widths=widths,
+            others={each: serving.ms(latency.percentiles[each].value) for each in far_above(asked.percentile)},
+            units=latency.units,
+        )

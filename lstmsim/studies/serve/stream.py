@@ -1,0 +1,270 @@
+"""Serving any number of requests in memory that does not grow with it: requests are drawn, run and counted as they
+come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim import engines, machines
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.units import tops
+from lstmsim.engines.feeds import WINDOW, Feed
+from lstmsim.files.scenario.requests import Requests, load_requests
+from lstmsim.model.scenario import Scenario
+from lstmsim.report.results import Table
+from lstmsim.studies.serve.inside import Inside
+from lstmsim.studies.serve.offered import traffic_of
+from lstmsim.studies.shared.arguments import refuse, wrong_number, wrong_numbers, wrong_whole
+from lstmsim.studies.shared.loading import Source, drawn_anew
+from lstmsim.traffic.latencies import PERCENTILES
+from lstmsim.traffic.load import Traffic, relaxation_of
+from lstmsim.traffic.metrics import Collector
+from lstmsim.traffic.result import Entry, Serving
+from lstmsim.traffic.run_requests import coarse_cores
+from lstmsim.traffic.statistics import Interval
+
+__all__ = ["ENDS", "MOST_REQUESTS", "Row", "Served", "check_wanted", "serve", "serve_loaded"]
+
+Ints = NDArray[np.int64]
+
+#: Why serving ended.
+ENDS = {
+    "all": "all requests were served",
+    "half width": "the intervals were as narrow as was asked for",
+    "limit": "the limit of requests came first: the intervals are wider than was asked for",
+    "full": "more requests than there is room for were in the machine at once",
+}
+#: Most requests for the sake of an interval, unless another limit is given: some minutes.
+MOST_REQUESTS = 10_000_000
+#: Requests after which the intervals are looked at for the first time, and by which factor more for the next time.
+FIRST_LOOK, NEXT_LOOK = 1_000, 1.25
+#: Narrowest interval that may be asked for, as a share of the value.
+LEAST_HALF_WIDTH = 1e-6
+
+#: Largest window: memory grows with it.
+MOST_WINDOW = 1 << 20
+
+
+class Row(NamedTuple):
+    """One request that is done.
+
+    request: its number, in the order in which requests come.
+    job: the name of its job entry.
+    core, thread: where it ran; -1: it was turned away, at `start`.
+    arrival, start, finish: cycles.
+    steps: its steps.
+    tenant: whose request it is.
+    """
+
+    request: int
+    job: str
+    core: int
+    thread: int
+    arrival: int
+    start: int
+    finish: int
+    steps: int
+    tenant: str
+
+
+@dataclass(frozen=True)
+class Served(Table, forms="lstmsim.studies.serve.served_text"):
+    """What serving came to, and figures of the whole run.
+
+    utilization, tops: as those of a report.
+    ended: why serving ended, a key of `ENDS`.
+    full_at: the cycle in which more requests than there is room for would have been in the machine at once; those that
+    came until then were all finished and counted.
+    until_half_width: what was asked for, as a share.
+    remarks: what the chip has to say about the jobs.
+    asked: how many requests were to come at most.
+    window: how many requests there was room for.
+    scenario: what was served; its jobs are the templates of the requests.
+    """
+
+    serving: Serving
+    makespan_cycles: int
+    utilization: float
+    tops: float
+    ended: str = "all"
+    full_at: int | None = None
+    until_half_width: float | None = None
+    remarks: tuple[str, ...] = ()
+    asked: int | None = None
+    window: int = WINDOW
+    scenario: Scenario | None = field(default=None, compare=False, repr=False)
+
+
+def serve(
+    scenario: Source,
+    *,
+    requests: int | None = None,
+    overrides: Sequence[str] = (),
+    rows: Callable[[Sequence[Row]], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    window: int = WINDOW,
+    percentiles: Sequence[float] = PERCENTILES,
+    until_half_width: float | None = None,
+) -> Served:
+    """Serve the requests of a scenario as they come, the same to the cycle as in a simulation of all of them.
+
+    scenario: a path, a mapping, or a `Scenario`.
+    requests: in all, processes going on until then; None: each entry's `count`, or `MOST_REQUESTS` with a half width.
+    overrides: texts like `"chip.cores.0.ep=16"`.
+    rows: is called with requests that are done, in the order of their ends.
+    progress: is called with requests done and in all.
+    window: how many requests may be in the machine at once, one for each kind at least; with more, serving ends there.
+    percentiles: of the latencies.
+    until_half_width: go on until the 95 % intervals of mean and last percentile are within that share of their values.
+    `InputError` as for a simulation, and for clients who wait for answers, which need a simulation.
+
+    >>> arrival = {"kind": "poisson", "rate_per_second": 1e5}
+    >>> jobs = [{"model": "lstm-256", "steps": 1, "count": 50, "arrival": arrival}]
+    >>> serve({"chip": "column-npu-16k", "jobs": jobs}, requests=2000).serving.requests
+    2000
+    """
+    scenario = drawn_anew(scenario, rates=False)
+    check_wanted(percentiles, until_half_width, requests)
+    asked = load_requests(scenario, overrides, requests)
+    if requests is None and until_half_width is not None and _goes_on(asked):
+        asked = load_requests(scenario, overrides, MOST_REQUESTS)
+    return serve_loaded(
+        asked,
+        rows=rows,
+        progress=progress,
+        window=window,
+        percentiles=percentiles,
+        until_half_width=until_half_width,
+    )
+
+
+def serve_loaded(
+    asked: Requests,
+    *,
+    rows: Callable[[Sequence[Row]], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    window: int = WINDOW,
+    percentiles: Sequence[float] = PERCENTILES,
+    until_half_width: float | None = None,
+) -> Served:
+    """Serve requests that have been read, once.
+
+    asked: the requests.
+    rows, progress, window, percentiles, until_half_width: as for `serve`, after `check_wanted`.
+    `InputError` for a window that is too small.
+    """
+    chip, jobs = asked.scenario.chip, asked.scenario.jobs
+    refuse(wrong_whole("window", window, len(jobs), MOST_WINDOW))
+    program = machines.lower(chip, jobs, templates=True)
+    traffic = traffic_of(asked.scenario, asked.count)
+    collector = Collector(
+        chip.frequency_mhz,
+        sum(core.contexts for core in program.cores if not core.shared),
+        entries=[Entry(name, model) for name, model in asked.tenants],
+        coarse=coarse_cores(chip, program),
+    )
+    goal = _Goal(until_half_width, percentiles[-1], traffic, collector)
+    known, done = Inside(asked), 0
+    feed = engines.feed(program, known.chunks(), window=window)
+    for numbers, templates, table in feed.results():
+        known.pause(collector, feed.pauses())
+        tenants = known.collect(collector, numbers, templates, table)
+        done += len(numbers)
+        if rows is not None:
+            rows(_rows(asked, numbers, templates, tenants, table))
+        if progress is not None:
+            progress(done, asked.count)
+        if goal.reached_by(done):
+            feed.stop()
+    serving = collector.result(traffic=traffic, percentiles=sorted(set(percentiles)), cut=feed.full_at is not None)
+    served = _served(feed, asked, serving)
+    return replace(served, ended=goal.ended(feed), until_half_width=until_half_width)
+
+
+def _served(feed: Feed, asked: Requests, serving: Serving) -> Served:
+    """What the whole run did, as far as the engine knows."""
+    scenario = asked.scenario
+    work, makespan = int(feed.totals().work.sum()), feed.makespan_cycles
+    peak = makespan * sum(core.peak for core in scenario.chip.core_figures)
+    return Served(
+        serving=serving,
+        makespan_cycles=makespan,
+        utilization=work / (peak or 1),
+        tops=tops(work, makespan, scenario.chip.frequency_mhz),
+        full_at=feed.full_at,
+        remarks=scenario.remarks,
+        asked=asked.count,
+        window=feed.window,
+        scenario=scenario,
+    )
+
+
+def check_wanted(percentiles: Sequence[float], until_half_width: float | None, requests: int | None = None) -> None:
+    """Raise `InputError` for arguments of `serve` that are no numbers, or none that it takes."""
+    refuse(
+        wrong_whole("requests", requests),
+        wrong_numbers("percentiles", percentiles),
+        wrong_number("until_half_width", until_half_width),
+    )
+    wrong = []
+    outside = [each for each in percentiles if not 0 < each < 100]
+    if outside or not percentiles:
+        told = ", ".join(f"{each:g}" for each in outside) or "none"
+        wrong.append(Mistake("percentile", f"must be above 0 and below 100, got {told}"))
+    if until_half_width is not None and not LEAST_HALF_WIDTH <= until_half_width < 1:
+        text = f"must be a share of the value from {LEAST_HALF_WIDTH:g} to below 1, got {until_half_width:g}"
+        wrong.append(Mistake("until_half_width", text))
+    if wrong:
+        raise InputError(wrong)
+
+
+def _goes_on(asked: Requests) -> bool:
+    """Whether an entry comes as a process, and not only as a list."""
+    return any(each.rate_per_second > 0 and not each.estimated for each in asked.scenario.offers.values())
+
+
+class _Goal:
+    """Tells when the intervals are narrow enough."""
+
+    def __init__(self, share: float | None, percent: float, traffic: Traffic, collector: Collector) -> None:
+        self.share, self.percent, self.traffic, self.collector = share, percent, traffic, collector
+        self.next, self.reached = FIRST_LOOK, False
+
+    def ended(self, feed: Feed) -> str:
+        """Say why serving ended: a key of `ENDS`."""
+        if feed.full_at is not None:
+            return "full"
+        return "all" if self.share is None else "half width" if self.reached else "limit"
+
+    def reached_by(self, done: int) -> bool:
+        """Say whether the intervals of the requests so far are narrow enough."""
+        if self.share is None or done < self.next or self.traffic.load is None:
+            return self.reached
+        self.next = int(done * NEXT_LOOK)
+        latencies = self.collector.latencies
+        warmup = latencies.count // 10 if latencies.exact else 0
+        relaxation = relaxation_of(self.traffic, done, utilization=0.0)
+        made = latencies.distribution(warmup, relaxation=relaxation, percentiles=[self.percent])
+        self.reached = all(_within(each, self.share) for each in (made.mean, made.percentiles[self.percent]))
+        return self.reached
+
+
+def _within(each: Interval, share: float) -> bool:
+    return each.half_width is not None and each.half_width <= share * each.value
+
+
+def _rows(asked: Requests, numbers: Ints, templates: Ints, tenants: Ints, table: Ints) -> list[Row]:
+    jobs, names = asked.scenario.jobs, [name for name, _ in asked.tenants]
+    own = [jobs[template] for template in templates.tolist()]
+    whose = [names[tenant] for tenant in tenants.tolist()]
+    return [
+        Row(number, job.name, core, thread, arrived, start, finish, job.steps, tenant)
+        for number, job, tenant, (core, thread, start, finish, arrived, *_) in zip(
+            numbers.tolist(), own, whose, table.tolist(), strict=True
+        )
+    ]

@@ -1,0 +1,1 @@
+"""What several studies need: scenarios, chips and models as users give them; checks of arguments."""

@@ -1,0 +1,1 @@
+"""One simulation: its report, page and pictures (`lstmsim simulate`)."""

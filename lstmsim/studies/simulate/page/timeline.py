@@ -1,0 +1,226 @@
+"""The timeline section: which jobs worked when, the causes of waits, and how busy the main units were."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.analysis.binning import busy_windows, covered_cycles, window_edges
+from lstmsim.analysis.cycle_names import NAMED
+from lstmsim.analysis.drawn import Spans, spans_of
+from lstmsim.analysis.timeline import MAIN, STATES, Row, Timeline, is_unit
+from lstmsim.base.units import cycles_to_us
+from lstmsim.base.wording import ranged
+from lstmsim.model.figures import Words
+from lstmsim.report.html.markup import Markup, Section, element, joined, percent, region, short
+from lstmsim.report.html.svg import (
+    Scale,
+    bottom_axis,
+    line,
+    path,
+    picture,
+    rectangle,
+    round_ticks,
+    steps,
+    swatch,
+    words,
+)
+from lstmsim.studies.simulate.page.looks import LOOKS, job_class, job_ink, state_class
+
+__all__ = ["SPAN_LIMIT", "timeline_sections"]
+
+#: Above this many spans the page shows fractions of time instead of single spans: each takes 100 bytes.
+SPAN_LIMIT = 3000
+
+#: Windows times rows of a picture of fractions; fewer rows get more windows.
+_CELLS, _FEWEST_WINDOWS, _MOST_WINDOWS = 12_000, 60, 400
+_WIDTH, _LEFT, _RIGHT, _TOP = 1000, 118, 970, 34
+_HEIGHTS = {MAIN: 22, "thread": 16}
+_UNIT_HEIGHT = 11
+_LEGEND_NAMES = 16
+_LETTER = 6.2
+_USE_WINDOWS = 240
+
+
+def timeline_sections(timeline: Timeline, words: Mapping[str, Words] = MappingProxyType({})) -> list[Section]:
+    """Make the sections on the timeline and on the main units' use.
+
+    Rows show spans, or fractions of time where there are too many spans; a legend follows.
+
+    timeline: the run.
+    words: words of the machine.
+    """
+    spans = spans_of(timeline)
+    single = len(spans) <= SPAN_LIMIT
+    names = spans.colours()
+    alike = not single and len(names) > LOOKS
+    if alike:
+        # Columns of many hatches would tell nothing but that there are many.
+        spans = replace(spans, job=np.full(len(spans), -1))
+    first, last = timeline.shown
+    scale = Scale(first, max(first + 1, last), _LEFT, _RIGHT)
+    tops = _tops(spans.rows)
+    height = tops[-1] if tops else _TOP
+    parts = [_lanes(spans.rows, tops)]
+    parts.append(_single(timeline, spans, scale, tops) if single else _fractions(timeline, spans, scale, tops))
+    ticks = round_ticks(first, last, 8, whole=True)
+    parts += [bottom_axis(scale, height, "cycles", ticks), _top_axis(timeline)]
+    label = f"Timeline of {len(spans.rows)} rows over {timeline.shown_text or f'{last:,} cycles'}"
+    drawn = picture(_WIDTH, height + 34, label, *parts)
+    notes = [f"A window: {timeline.shown_text}."] if timeline.window else []
+    notes += [] if single else [f"{len(spans):,} spans: each column shows fractions of its time, not single spans."]
+    if alike:
+        notes.append(f"Work of all {len(names):,} jobs has one colour.")
+    if spans.left_out:
+        notes.append(f"Not shown: {spans.left_out}.")
+    figure = element("figure", region("Timeline", "wide", drawn), _legend(timeline, spans, words), class_="timeline")
+    note = element("p", " ".join(notes), class_="note") if notes else Markup("")
+    return [Section("timeline", "Timeline", figure + note), _use_section(timeline)]
+
+
+def _height(row: Row) -> int:
+    return _HEIGHTS.get(row.kind, _UNIT_HEIGHT)
+
+
+def _tops(rows: Sequence[Row]) -> list[float]:
+    """Upper edges of the rows, and the lower end of all."""
+    tops, at = [], float(_TOP)
+    for number, row in enumerate(rows):
+        at += 6 if number and rows[number - 1].core != row.core else 0
+        tops.append(at)
+        at += _height(row) + 3
+    return [*tops, at]
+
+
+def _lanes(rows: Sequence[Row], tops: list[float]) -> Markup:
+    """A pale lane for every row with its name, a line between cores."""
+    parts = []
+    for row, top in zip(rows, tops, strict=False):
+        height = _height(row)
+        parts.append(rectangle(_LEFT, top, _RIGHT - _LEFT, height, "lane"))
+        parts.append(words(_LEFT - 6, top + height / 2 + 4, row.name, "tick", "end"))
+    for (above, below), top in zip(pairwise(rows), tops[1:], strict=False):
+        if above.core != below.core:
+            parts.append(line(4, top - 4.5, _RIGHT, top - 4.5, "grid"))
+    return joined(parts)
+
+
+def _look(spans: Spans, state: int, job: int) -> str:
+    return job_class(spans.colour_of(job)) if STATES[state] == "busy" else state_class(STATES[state])
+
+
+def _name(timeline: Timeline, state: int, job: int) -> str:
+    if STATES[state] != "busy":
+        return STATES[state]
+    return short(timeline.jobs[job]) if job >= 0 else "work"
+
+
+def _single(timeline: Timeline, spans: Spans, scale: Scale, tops: list[float]) -> Markup:
+    parts, labels = [], []
+    for row, state, job, indices in spans.kinds():
+        look, name, top, height = (
+            _look(spans, state, job),
+            _name(timeline, state, job),
+            tops[row],
+            _height(spans.rows[row]),
+        )
+        widest = (0.0, 0.0)
+        for start, end in zip(spans.start[indices].tolist(), spans.end[indices].tolist(), strict=True):
+            left, right = scale(start), scale(end)
+            title = f"{name}: {start:,} to {end:,} ({end - start:,} cycles)"
+            parts.append(rectangle(round(left, 2), top, max(round(right - left, 2), 0.05), height, look, title))
+            widest = max(widest, (right - left, (left + right) / 2))
+        if job >= 0 and not is_unit(spans.rows[row].kind) and widest[0] > len(name) * _LETTER + 6:
+            labels.append(
+                words(
+                    round(widest[1], 1), top + height / 2 + 3.5, name, f"{job_ink(spans.colour_of(job))} on", "middle"
+                )
+            )
+    return joined(parts + labels, "\n")
+
+
+def _fractions(timeline: Timeline, spans: Spans, scale: Scale, tops: list[float]) -> Markup:
+    """Each row a stack of fractions of time: work at the bottom, waits above. Nothing short is lost, nothing grows."""
+    windows = min(_MOST_WINDOWS, max(_FEWEST_WINDOWS, _CELLS // max(1, len(spans.rows))))
+    first, last = timeline.shown
+    edges = window_edges(first, last, windows)
+    lengths, places = np.diff(edges), [scale(edge) for edge in edges.tolist()]
+    stacks: dict[int, dict[str, tuple[NDArray[np.int64], str, int]]] = {}
+    for row, state, job, indices in spans.kinds():
+        part = covered_cycles(spans.start[indices], spans.end[indices], edges)
+        looks, look = stacks.setdefault(row, {}), _look(spans, state, job)
+        before, name, jobs = looks.get(look, (0, _name(timeline, state, job), 0))
+        looks[look] = (before + part, name, jobs + 1)
+    parts = []
+    for row, looks in stacks.items():
+        height, bottom = _height(spans.rows[row]), np.zeros(len(lengths))
+        base = tops[row] + height
+        for look, (cycles, name, jobs) in looks.items():
+            top = np.minimum(bottom + cycles / lengths, 1.0)
+            more = f" and {jobs - 1} more" if jobs > 1 else ""
+            title = f"{spans.rows[row].name}, {name}{more}: {percent(int(cycles.sum()), last - first)}"
+            # Tenths: heights that differ by less look the same, and their columns join.
+            high, low = ((base - height * each).round(1).tolist() for each in (top, bottom))
+            parts.append(path(steps(places, high, low), look, title))
+            bottom = top
+    return joined(parts, "\n")
+
+
+def _top_axis(timeline: Timeline) -> Markup:
+    """The same time in microseconds."""
+    first, last = timeline.shown
+    start, end = (cycles_to_us(each, timeline.frequency_mhz) for each in (first, max(first + 1, last)))
+    what = f"µs at {timeline.frequency_mhz:g} MHz"
+    return bottom_axis(Scale(start, end, _LEFT, _RIGHT), _TOP - 4, what, round_ticks(start, end, 8), above=True)
+
+
+def _legend(timeline: Timeline, spans: Spans, own: Mapping[str, Words]) -> Markup:
+    colours, entries = spans.colours(), []
+    shown = colours if len(colours) <= _LEGEND_NAMES else colours[: _LEGEND_NAMES // 2]
+    counts = np.bincount(spans.colour[np.unique(spans.job[spans.job >= 0])], minlength=len(spans.names))
+    for each in shown:
+        requests = f" ({counts[each]:,} {'request' if counts[each] == 1 else 'requests'})" if timeline.groups else ""
+        entries.append(element("li", swatch(job_class(each)), " ", f"{short(spans.names[each])}{requests}"))
+    if len(colours) > len(shown):
+        what = "more" if timeline.groups else "more jobs"
+        entries.append(element("li", f"and {len(colours) - len(shown):,} {what}, whose looks repeat"))
+    present = set(np.unique(spans.state).tolist())
+    if not colours and STATES.index("busy") in present:
+        entries.append(element("li", swatch(job_class(0)), " work"))
+    for number, name in enumerate(STATES):
+        if number in present and name != "busy":
+            meaning = own.get(name, Words()).meaning or NAMED[name].meaning
+            entries.append(element("li", swatch(state_class(name)), " ", element("b", name), f": {meaning}"))
+    return element("ul", *entries, class_="legend")
+
+
+def _use_section(timeline: Timeline) -> Section:
+    first, last = timeline.shown
+    edges = window_edges(first, max(first + 1, last), _USE_WINDOWS)
+    by_core = list(busy_windows(timeline, edges).values())
+    mean = np.mean(by_core, axis=0) if by_core else np.zeros(len(edges) - 1)
+    scale, base, high = Scale(first, int(edges[-1]), _LEFT, _RIGHT), 130.0, 110.0
+    places, tops = [scale(edge) for edge in edges.tolist()], (base - high * mean).round(2).tolist()
+    parts = []
+    for share in (0, 25, 50, 75, 100):
+        height = base - high * share / 100
+        parts += [line(_LEFT, height, _RIGHT, height, "grid")]
+        parts += [words(_LEFT - 6, height + 4, f"{share} %", "tick", "end")]
+    parts.append(path(steps(places, tops, [base] * len(tops)), "area"))
+    parts.append(bottom_axis(scale, base, "cycles", round_ticks(first, last, 8, whole=True)))
+    whole = float(np.average(mean, weights=np.diff(edges)))
+    window = int(edges[1] - edges[0])
+    what = f"the {timeline.unit}" if len(by_core) < 2 else f"the {len(by_core)} {timeline.unit}s (mean)"
+    text = f"Share of each window of {window:,} cycle{'s' * (window > 1)} in which {what} issued work: "
+    over = f"over {timeline.shown_text}" if timeline.window else "on the whole"
+    least, most = (f"{100 * each:.0f}" for each in (mean.min(), mean.max()))
+    text += f"{100 * whole:.1f} % {over}, {ranged(least, most)} % in a window. "
+    text += "Work on padding counts as busy here; the utilization above does not count it."
+    drawn = picture(_WIDTH, base + 34, f"Busy share over time, {100 * whole:.1f} % {over}", *parts)
+    note = element("p", text, class_="note")
+    return Section("use", "Busy over time", region("Busy over time", "wide", drawn) + note)

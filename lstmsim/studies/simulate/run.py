@@ -1,0 +1,369 @@
+"""One simulation as functions: run it, measure it, trace it, execute it, explain it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING, Any, NoReturn, cast
+
+from lstmsim import engines, machines
+from lstmsim.analysis.groups import job_groups
+from lstmsim.analysis.layers import layer_reports
+from lstmsim.analysis.measure import measure
+from lstmsim.analysis.report import Report
+from lstmsim.analysis.spans import build_timeline
+from lstmsim.analysis.timeline import Timeline
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.machines.registry import target_of
+from lstmsim.model.arriving import arriving
+from lstmsim.model.scenario import Scenario
+from lstmsim.program.accounts import totals_of
+from lstmsim.program.program import Program
+from lstmsim.program.totals import Totals
+from lstmsim.program.trace import Trace
+from lstmsim.studies.shared.arguments import refuse, wrong_numbers, wrong_whole
+from lstmsim.studies.shared.loading import Source, load_scenario
+from lstmsim.studies.simulate.about import about
+
+if TYPE_CHECKING:
+    from lstmsim.analysis.explanations.explanation import Explanation, Window
+    from lstmsim.analysis.replay.check import Checked
+    from lstmsim.analysis.replay.outputs import Outputs
+    from lstmsim.traffic.result import Serving
+
+__all__ = [
+    "Run",
+    "check_engine",
+    "check_numerics",
+    "expect",
+    "explain",
+    "load_scenario",
+    "outputs",
+    "refuse_long_trace",
+    "run",
+    "run_of",
+    "serving",
+    "simulate",
+    "trace",
+]
+
+#: Most operations whose trace is kept: a row has about 100 bytes.
+MAX_TRACE_OPERATIONS = 10_000_000
+#: Operations of the first steps that are explained in place of more: their alternatives take about a minute.
+_WINDOW_OPERATIONS = 2_500_000
+#: Steps that are explained at least, if they can be: the first one may find caches cold.
+_WINDOW_STEPS = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """One simulation: what was asked, and the lowered program. Trace, report and timeline are made when asked for.
+
+    scenario: what was asked.
+    engine: a key of `lstmsim.engines.ENGINES`.
+    program: what the engine runs.
+    lowered: whether a target has just made the program, so that it is not checked for broken rules.
+    """
+
+    scenario: Scenario
+    engine: str
+    program: Program
+    lowered: bool = False
+
+    @cached_property
+    def operations(self) -> int:
+        """How many operations the trace has a row for."""
+        return sum(sum(phase.body.size * phase.repeat for phase in task.variants[0][1]) for task in self.program.tasks)
+
+    @cached_property
+    def trace(self) -> Trace:
+        """What every unit did, event for event."""
+        refuse_long_trace(self.operations)
+        return engines.run(self.program, self.engine, check=not self.lowered)
+
+    @cached_property
+    def totals(self) -> Totals:
+        """Cycles by name, work and finishes; made without a trace unless the trace is there already."""
+        if self.engine == "fast" and "trace" not in self.__dict__:
+            return engines.totals(self.program, check=not self.lowered)
+        return totals_of(self.program, self.trace)
+
+    @cached_property
+    def report(self) -> Report:
+        """The report of the run."""
+        chip, jobs = self.scenario.chip, self.scenario.jobs
+        target = target_of(chip.kind)
+        measured = measure(self.scenario, self.totals, self.engine)
+        layers = layer_reports(self.scenario, self.program, measured.jobs)
+        return replace(measured, layers=layers, planned=target.planned(chip, jobs), kernels=target.kernels(chip, jobs))
+
+    @cached_property
+    def timeline(self) -> Timeline:
+        """What happened cycle by cycle, for pictures and trace files."""
+        chip = self.scenario.chip
+        names = [job.name for job in self.scenario.jobs]
+        unit = chip.core_figures[0].unit.name
+        groups = job_groups(self.scenario.jobs)
+        return build_timeline(self.program, self.trace, names, chip.name, chip.frequency_mhz, unit, groups)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report of the run as plain data, and what was simulated."""
+        return self.report.to_dict() | about(self.scenario)
+
+    def to_text(self) -> str:
+        """The report of the run as the terminal shows it."""
+        return self.report.to_text()
+
+    def _repr_html_(self) -> str:
+        return self.report._repr_html_()
+
+
+def run(scenario: Source, *, engine: str = "fast", overrides: Sequence[str] = ()) -> Run:
+    """Simulate a scenario and keep everything: report, trace and timeline of one and the same run.
+
+    scenario: a path, a mapping, or a `Scenario`.
+    engine: a key of `lstmsim.engines.ENGINES`; all give the same numbers.
+    overrides: texts like `"chip.cores.0.ep=16"`.
+
+    `InputError` with every mistake.
+
+    >>> result = run({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 20}]})
+    >>> result.report.makespan_cycles == result.timeline.makespan_cycles
+    True
+    """
+    check_engine(engine)
+    loaded = load_scenario(scenario, overrides)
+    program = machines.lower(loaded.chip, loaded.jobs)
+    return Run(loaded, engines.running(engine), program, lowered=True)
+
+
+def refuse_long_trace(operations: int) -> None:
+    """Raise `InputError` if a trace of so many operations would be too long to keep."""
+    if operations > MAX_TRACE_OPERATIONS:
+        text = (
+            f"a trace of {operations:,} operations is too long to keep, at most {MAX_TRACE_OPERATIONS:,} are recorded"
+        )
+        raise InputError(
+            f"{text}; fewer time steps have a shorter one, and the report alone, on the engine 'fast', needs none"
+        )
+
+
+def check_engine(engine: object) -> None:
+    """Raise `InputError` if there is no engine of that name."""
+    if engine not in engines.ENGINES:
+        from lstmsim.base.wording import nearest, show
+
+        hint = nearest(str(engine), engines.ENGINES)
+        raise InputError(f"no engine called {show(engine)}; there are: {', '.join(engines.ENGINES)}{hint}")
+
+
+def simulate(scenario: Source, *, engine: str = "fast", overrides: Sequence[str] = ()) -> Report:
+    """Simulate a scenario: cycles, utilization, where the cycles went, when each job finished.
+
+    scenario: a path, a mapping, or a `Scenario`.
+    engine: a key of `lstmsim.engines.ENGINES`; all give the same numbers.
+    overrides: texts like `"chip.cores.0.ep=16"`.
+
+    `InputError` with every mistake.
+
+    >>> core = {"npe": 65536, "ep": 32, "vp": 2048}
+    >>> chip = {"kind": "column-npu", "frequency_mhz": 260, "cores": [core]}
+    >>> layer = {"cell": "lstm", "hidden": 512, "input": 512}
+    >>> simulate({"chip": chip, "jobs": [{"model": {"layers": [layer]}, "steps": 20}]}).makespan_cycles
+    1423
+    """
+    return run(scenario, engine=engine, overrides=overrides).report
+
+
+def run_of(value: object, name: str) -> Run:
+    """Give the run that is meant: a run itself, or the simulation of a scenario.
+
+    value: what a function got.
+    name: of the function, for the sentence.
+    `InputError` for anything else, and with every mistake of the scenario.
+
+    >>> run_of(5, "explain")
+    Traceback (most recent call last):
+    lstmsim.InputError: explain: expects a Run, as lstmsim.run gives it, or a scenario; got a value of type int
+    """
+    if isinstance(value, Run):
+        return value
+    expect(value, (Scenario, str, PathLike, Mapping), name, "a Run, as lstmsim.run gives it, or a scenario")
+    return run(cast(Source, value))
+
+
+def expect(value: object, kinds: tuple[type, ...], name: str, what: str) -> None:
+    """Raise `InputError` unless a value is of one of the kinds.
+
+    value: what a function got.
+    kinds: the types that it takes.
+    name: of the function, for the sentence.
+    what: the kinds in words.
+
+    >>> expect(5, (str,), "plot", "a text")
+    Traceback (most recent call last):
+    lstmsim.InputError: plot: expects a text; got a value of type int
+    """
+    if not isinstance(value, kinds):
+        raise InputError(Mistake(name, f"expects {what}; got a value of type {type(value).__name__}"))
+
+
+def check_numerics(
+    result: Run | Source, *, random_weights: int | None = None, progress: Callable[[int, int], None] | None = None
+) -> tuple[Checked, ...]:
+    """Execute the trace of a run on the real weights of its jobs and compare with the golden model.
+
+    Fixed point must be equal bit for bit, float64 to rounding. Jobs that were turned away are left out.
+
+    result: the run, or a scenario to simulate.
+    random_weights: the seed to draw weights with, for models that have none.
+    progress: is called with rows done and in all.
+
+    `ReplayError` if numbers differ. `InputError` for a model without weights, unless `random_weights` is given.
+
+    >>> result = run({"chip": "column-npu-64k", "jobs": [{"model": "silero-vad-16k", "steps": 3}]})
+    >>> check_numerics(result)[0].values
+    384
+    """
+    result = run_of(result, "check_numerics")
+    refuse(wrong_whole("random_weights", random_weights, 0))
+    from lstmsim.analysis.replay.check import check_numerics as check
+    from lstmsim.files.scenario.numbers import job_data
+
+    data = job_data(result.scenario, random_weights)
+    return check(result.scenario, result.program, result.trace, data, progress)
+
+
+def outputs(
+    result: Run | Source,
+    *,
+    random_weights: int | None = None,
+    checks: Sequence[Checked] | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Outputs:
+    """Give the numbers that the simulated machine computed: a tensor [steps, outputs] for each job under its name.
+
+    The trace of the run is executed, and every value compared with the golden model. The numbers are float64 where the
+    scenario has no `precision`, else the real values of the fixed-point numbers. Jobs that were turned away have no
+    tensor (`Outputs.turned_away`).
+
+    result: the run, or a scenario to simulate.
+    random_weights, progress: as in `check_numerics`; so are the errors.
+    checks: what `check_numerics` gave for the same run, so that the run is not executed again.
+
+    >>> job = {"model": "silero-vad-16k", "steps": 3, "inputs": "silero-speech.safetensors"}
+    >>> computed = outputs(run({"chip": "column-npu-64k", "jobs": [job]}))
+    >>> computed.tensors["silero-vad-16k"].shape, computed.fixed
+    ((3, 128), False)
+    """
+    result = run_of(result, "outputs")
+    refuse(wrong_whole("random_weights", random_weights, 0))
+    from lstmsim.analysis.replay import outputs as making
+    from lstmsim.files.scenario.numbers import job_data
+
+    making.check_size(result.scenario)
+    data = job_data(result.scenario, random_weights)
+    if checks is not None:
+        return making.outputs_of(result.scenario, data, checks)
+    return making.outputs(result.scenario, result.program, result.trace, data, progress)
+
+
+def serving(result: Run | Source, *, percentiles: Sequence[float] | None = None) -> Serving:
+    """Say what serving the jobs of a run came to: rates, latencies with intervals, queues, misses and slowdowns by
+    tenant.
+
+    For the slowdowns each kind of job is also simulated alone on the chip, and for the offered load some hundreds of
+    jobs at once.
+
+    result: the run, or a scenario to simulate.
+    percentiles: of the latencies; 50, 95, 99 and 99.9 unless given.
+
+    >>> jobs = [{"model": "lstm-256", "steps": 1, "count": 50, "arrival": {"kind": "poisson", "rate_per_second": 1e5}}]
+    >>> serving(run({"chip": "column-npu-16k", "jobs": jobs})).little.difference
+    0
+    """
+    result = run_of(result, "serving")
+    refuse([] if percentiles is None else wrong_numbers("percentiles", percentiles))
+    from lstmsim.studies.serve.served import served
+    from lstmsim.traffic.latencies import PERCENTILES
+
+    return served(
+        result.scenario,
+        result.program,
+        result.report,
+        result.totals,
+        slowdowns=True,
+        percentiles=PERCENTILES if percentiles is None else percentiles,
+    )
+
+
+def explain(result: Run | Source, *, progress: Callable[[int, int], None] | None = None) -> Explanation:
+    """Say why a run is not 100 % useful: its critical path, and what would shorten that, each change simulated.
+
+    For requests that come over time it also says what held the slowest up (`Explanation.slowest`). Where the trace of a
+    run is too long to keep, its first time steps are explained, simulated alone (`Explanation.window`).
+
+    result: the run, or a scenario to simulate.
+    progress: is called with simulations done and in all.
+
+    `InputError` if the trace is too long and cannot be shortened by explaining fewer steps.
+
+    >>> explanation = explain(run({"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 3}]}))
+    >>> sum(share.cycles for share in explanation.shares) == explanation.makespan_cycles
+    True
+    """
+    result = run_of(result, "explain")
+    from lstmsim.analysis.explanations.explanation import explain as explaining
+
+    part, window = _explained_part(result)
+    return replace(explaining(part.scenario, part.program, part.trace, progress), window=window)
+
+
+def _explained_part(result: Run) -> tuple[Run, Window | None]:
+    """Give the run itself if its trace can be kept; else its first time steps as a run of their own, and what they are.
+
+    `InputError` if not even one step is short enough, or if requests come over time: fewer steps would meet less.
+    """
+    from lstmsim.analysis.explanations.explanation import Window
+
+    most = MAX_TRACE_OPERATIONS
+    if result.operations <= most:
+        return result, None
+    jobs = result.scenario.jobs
+    if arriving(jobs) == "open":
+        fewer = "fewer entries of `jobs`, or a lower `count` or `until` of those that have one"
+        _refuse_explaining(result, f"explain fewer requests ({fewer}), or requests of fewer `steps`")
+    longest = max(job.steps for job in jobs)
+    alike = min(job.steps for job in jobs) == longest
+    steps = min(longest, max(_WINDOW_STEPS, longest * _WINDOW_OPERATIONS // result.operations) + 1)
+    while steps > 1:
+        steps -= 1
+        part = _first_steps(result, steps)
+        if part.operations <= most:
+            return part, Window(steps, longest, result.totals.makespan_cycles, result.operations, most, alike)
+        steps = min(steps, steps * most // part.operations + 1)
+    _refuse_explaining(result, "one time step alone is too long as well: explain fewer jobs, or a smaller model")
+
+
+def _first_steps(result: Run, steps: int) -> Run:
+    jobs = tuple(replace(job, steps=min(job.steps, steps)) for job in result.scenario.jobs)
+    scenario = replace(result.scenario, jobs=jobs)
+    return replace(result, scenario=scenario, program=machines.lower(scenario.chip, jobs))
+
+
+def _refuse_explaining(result: Run, instead: str) -> NoReturn:
+    text = f"needs a trace, and one of {result.operations:,} operations is too long to keep, at most "
+    raise InputError(Mistake("explain", f"{text}{MAX_TRACE_OPERATIONS:,} are recorded; {instead}"))
+
+
+def trace(scenario: Source, *, engine: str = "fast", overrides: Sequence[str] = ()) -> Timeline:
+    """Simulate a scenario and give what happened cycle by cycle, as named spans.
+
+    scenario, engine, overrides: as in `simulate`; so are the errors.
+
+    >>> len(trace({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 2}]})) > 0
+    True
+    """
+    return run(scenario, engine=engine, overrides=overrides).timeline

@@ -1,0 +1,114 @@
+"""Files of a run: its trace, its report, the numbers that it computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from lstmsim.analysis.timeline import Timeline
+from lstmsim.studies.shared.arguments import refuse, wrong_path
+from lstmsim.studies.shared.loading import Path, Source
+from lstmsim.studies.simulate.run import Run, expect, run_of
+from lstmsim.studies.studies import fit
+
+if TYPE_CHECKING:
+    from lstmsim.analysis.replay.outputs import Outputs
+    from lstmsim.studies.serve.refused import Refused
+    from lstmsim.traffic.result import Serving
+
+__all__ = ["load_trace", "save_outputs", "save_report", "save_trace"]
+
+
+def save_outputs(outputs: Outputs, path: Path) -> None:
+    """Write outputs as `.safetensors`, whole or not at all: a tensor in F64 for each job, and how the numbers came
+    about."""
+    from lstmsim import __version__
+    from lstmsim.analysis.replay import outputs_file
+    from lstmsim.analysis.replay.outputs import Outputs
+
+    expect(outputs, (Outputs,), "save_outputs", "Outputs, as lstmsim.outputs(run) gives them")
+    outputs_file.save_outputs(outputs, path, __version__)
+
+
+def save_trace(timeline: Timeline | Run, path: Path, *, limit_bytes: int | None = 10**9) -> None:
+    """Write a timeline as a trace file, whole or not at all.
+
+    timeline: a timeline, or a run.
+    path: its suffix decides: `.json`, `.json.gz`, `.pftrace` (Perfetto), `.csv`, `.csv.gz`, `.vcd`, `.fst` or
+    `.kanata`.
+    limit_bytes: a file that would be larger is refused (None: no limit).
+    """
+    from lstmsim.analysis import files as traces
+
+    expect(timeline, (Run, Timeline), "save_trace", "a Run or a Timeline, as lstmsim.trace(scenario) gives it")
+    traces.save_trace(timeline.timeline if isinstance(timeline, Run) else timeline, path, limit_bytes)
+
+
+def load_trace(path: Path) -> Timeline:
+    """Read back a saved trace; `InputError` if the file is not a trace."""
+    from lstmsim.analysis import files as traces
+
+    refuse(wrong_path("path", path))
+    return traces.load_trace(path)
+
+
+def save_report(
+    result: Run | Source,
+    path: Path,
+    *,
+    trace_path: Path | None = None,
+    command: str | None = None,
+    device: str | None = None,
+    serving: Serving | Refused | None = None,
+    sections: Sequence[tuple[str, str]] = (),
+    window: tuple[int, int | None] | None = None,
+) -> None:
+    """Write a run as one self-contained page (`.html`), whole or not at all.
+
+    The page shows what ran, where the cycles went, latencies, the timeline and the resolved input.
+
+    result: the run, or a scenario to simulate.
+    path: the page's file.
+    trace_path: a trace file that the page shall link to.
+    command: how the page came about.
+    device: an FPGA that is shown in full; the page always says which of the known FPGAs the chip fits.
+    serving: what serving came to, or why that cannot be said.
+    sections: further titles and texts.
+    window: first cycle, and the cycle behind the last (None: the end), of the timeline that is shown; None: all of it.
+    """
+    result = run_of(result, "save_report")
+    import os
+
+    from lstmsim.base.files import whole_file
+    from lstmsim.machines.registry import target_of
+    from lstmsim.studies.fit.devices_file import published_on
+    from lstmsim.studies.fit.parts import NO_PARTS
+    from lstmsim.studies.fit.summary import fit_summary
+    from lstmsim.studies.fit.text import fit_text
+    from lstmsim.studies.serve.refused import Refused
+    from lstmsim.studies.simulate.page.page import report_page
+
+    folder = os.path.dirname(os.path.abspath(path))
+    trace_file = None if trace_path is None else os.path.relpath(trace_path, folder).replace(os.sep, "/")
+    if device is None and target_of(result.scenario.chip.kind).hardware() is None:
+        fitting = f"{NO_PARTS.format(kind=result.scenario.chip.kind)}: nobody can tell which devices it fits"
+    else:
+        fitting = fit_summary(fit(result.scenario)).text
+    if device is not None:
+        (fitted,) = fit(result.scenario, [device])
+        fitting = f"{fit_text(fitted, published_on(fitted.device))}\n\n{fitting}"
+    said = [("Remarks", "\n".join(result.report.remarks))] if result.report.remarks else []
+    if isinstance(serving, Refused):
+        said, serving = [*said, ("Serving", serving.to_text())], None
+    sections = (*said, *sections)
+    page = report_page(
+        result,
+        trace_file=trace_file,
+        fit=fitting,
+        serving=serving,
+        extra_sections=sections,
+        command=command,
+        window=window,
+    )
+    with whole_file(path) as file:
+        file.write(page)

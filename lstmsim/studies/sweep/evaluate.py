@@ -1,0 +1,243 @@
+"""One point: from its values to the numbers of its row."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import cache, lru_cache
+from operator import attrgetter
+from pathlib import Path
+from typing import Any
+
+from lstmsim import engines, machines
+from lstmsim.base.errors import InputError, LstmsimError, Mistake
+from lstmsim.base.wording import nearest
+from lstmsim.files.yaml.document import Document
+from lstmsim.files.yaml.overrides import LABEL
+from lstmsim.model.cell import Cell
+from lstmsim.model.model import Model
+from lstmsim.model.scenario import Chip, Job, Scenario
+from lstmsim.program.totals import Totals
+from lstmsim.studies.sweep.numbers import numbers_of
+from lstmsim.studies.sweep.resolve import Resolver, Setup
+from lstmsim.studies.sweep.spec import Value
+
+__all__ = ["MODEL_VERSION", "Outcome", "compute_chunk", "digest", "point_key", "row_of"]
+
+#: To be raised whenever the same scenario gives other cycles: results of another version are never taken for these.
+MODEL_VERSION = 4
+
+_MOST_KEPT = 4096
+_NO_FILE = re.compile(r"(no file called '([^']*)')(?:; did you mean '[^']*'\?)?")
+_ENDINGS = (".yaml", ".yml", ".json")
+#: Fields of a job on which no cycle depends: names, and where numbers are from. Its model has a digest of its own, and
+#: threads stand only in keys of jobs that have them.
+_NO_CYCLES = ("name", "model", "inputs", "tenant", "initial", "states_of", "threads")
+_JOB_VALUES = attrgetter(*(each.name for each in fields(Job) if each.name not in _NO_CYCLES))
+
+#: Fields of a chip that are no part of what its cores share: the key has them elsewhere, or no cycle depends on them.
+_NO_PART = ("name", "frequency_mhz", "cores", "sources", "kind")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The result of a point.
+
+    point: its number.
+    key: names everything that decides its cycles.
+    status: `done`, `infeasible` or `failed`.
+    numbers: its `NUMBERS` if done; otherwise None.
+    reason: why it is not done; None if it is.
+    seconds: the wall time that it took, which is no part of the result.
+    row: what the table keeps of it beside its result, as `row_of` gives it.
+    """
+
+    point: int
+    key: str
+    status: str
+    numbers: tuple[int | float, ...] | None
+    reason: str | None
+    seconds: float
+    row: tuple[Value, ...]
+
+
+def row_of(setup: Setup, values: Mapping[str, Value], chip: Sequence[Value]) -> tuple[Value, ...]:
+    """What the table keeps of a point beside its result: its values, then those of the columns about its chip.
+
+    chip: the values of the columns about the chip; empty where there is no chip.
+    """
+    return (*values.values(), *(chip or [None] * len(setup.chip.names)))
+
+
+def compute_chunk(setup: Setup, points: Sequence[int]) -> list[Outcome]:
+    """Compute the outcomes of some points, in their order.
+
+    A process keeps what it has read for a setup for the next chunk.
+    """
+    # Folder and name belong to the key: the same sweep from another folder names its files in another way.
+    kept = (setup.identity, os.path.abspath(setup.document.folder), setup.document.name)
+    if kept not in _RESOLVERS:
+        _RESOLVERS.clear()
+        _RESOLVERS[kept] = Resolver(setup)
+    resolver = _RESOLVERS[kept]
+    outcomes = []
+    for point in points:
+        outcomes.append(_outcome(resolver, point))
+    return outcomes
+
+
+#: What this process keeps between chunks: the resolver of the last setup.
+_RESOLVERS: dict[tuple[str, ...], Resolver] = {}
+
+
+def _outcome(resolver: Resolver, point: int) -> Outcome:
+    """The outcome of one point; no error of a point is raised."""
+    started = time.perf_counter()
+    values = resolver.setup.sweep.values(point)
+    key, status, numbers, reason = None, "infeasible", None, resolver.setup.sweep.broken(values)
+    chip: tuple[Value, ...] = ()
+    try:
+        if reason is None:
+            scenario = resolver.scenario(values)
+            chip = resolver.setup.chip.values(scenario)
+            numbers = numbers_of(scenario, _simulate(scenario))
+            key, status = scenario_key(scenario), "done"
+    except InputError as error:
+        reason = "; ".join(_sentence(each, resolver.setup.document) for each in error.mistakes[:3])
+    except (LstmsimError, MemoryError) as error:
+        status, reason = "failed", f"{type(error).__name__}: {error}".strip()
+    except Exception as error:  # A fault of lstmsim in one point must not lose other points; it is kept and shown.
+        status, reason = "failed", " ".join(f"internal error: {type(error).__name__}: {error}".split())
+    # Reasons name jobs and paths, so they belong to the values of the point and not to what it simulates.
+    key = key or value_key(resolver, values)
+    text = reason and _writable(reason)[:500]
+    row = row_of(resolver.setup, values, chip)
+    return Outcome(point, key, status, numbers, text, time.perf_counter() - started, row)
+
+
+def _sentence(mistake: Mistake, document: Document) -> str:
+    """The mistake in the same words in every process: file names count from the scenario's folder."""
+    if mistake.place.startswith(LABEL):
+        place = mistake.place.removeprefix(LABEL)
+    elif document.name and mistake.place.startswith(f"{document.name}:"):
+        place = os.path.basename(document.name) + mistake.place.removeprefix(document.name)
+    else:
+        place = _from_folder(mistake.place, document.folder)
+    return str(Mistake(place, _from_folder(mistake.sentence, document.folder)))
+
+
+def _from_folder(text: str, folder: Path) -> str:
+    """The text without the folder before its file names, as the folder was typed or as the system knows it.
+
+    >>> _from_folder("a/models/b.yaml:3:1: layers: must be a list", Path("a"))
+    'models/b.yaml:3:1: layers: must be a list'
+    """
+    for name in (os.path.abspath(folder), str(folder)):
+        if name not in (".", "/"):
+            text = re.sub(rf"(?<![\w./-]){re.escape(name)}/(?=\S)", "", text)
+    return _NO_FILE.sub(lambda match: match[1] + _nearest_file(match[2], folder), text)
+
+
+def _nearest_file(name: str, folder: Path) -> str:
+    """The hint at a file, sought among names without their folders: long folders make all names alike."""
+    try:
+        siblings = sorted(os.listdir((folder / name).parent))
+    except (OSError, ValueError):
+        return ""
+    return nearest(name, [os.path.join(os.path.dirname(name), each) for each in siblings if each.endswith(_ENDINGS)])
+
+
+def _writable(text: str) -> str:
+    """The text without half letters, which names of files may have and tables may not."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _simulate(scenario: Scenario) -> Totals:
+    return engines.totals(machines.lower(scenario.chip, scenario.jobs), check=False)
+
+
+def digest(content: Any) -> str:
+    """Give the SHA-256 of the canonical JSON of plain data and descriptions.
+
+    >>> digest({"b": 1, "a": 2}) == digest({"a": 2, "b": 1})
+    True
+    """
+    return hashlib.sha256(_CANONICAL.encode(content).encode("ascii")).hexdigest()
+
+
+def _data(description: Any) -> dict[str, Any]:
+    """A description as plain data; those inside it become data in their turn."""
+    return {name: getattr(description, name) for name in _names(description.__class__)}
+
+
+@cache
+def _names(description: type) -> tuple[str, ...]:
+    """The names of the fields of a description."""
+    return tuple(each.name for each in fields(description))
+
+
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=_data)
+
+
+def point_key(resolver: Resolver, values: Mapping[str, Value]) -> tuple[str, tuple[Value, ...]]:
+    """Give the key of a point without simulating it, and the values of its columns about the chip.
+
+    The key is that of its scenario, or of its values where it has no scenario; then there is no chip either.
+    """
+    if resolver.setup.sweep.broken(values) is None:
+        try:
+            scenario = resolver.scenario(values)
+            return scenario_key(scenario), resolver.setup.chip.values(scenario)
+        except InputError:
+            pass
+    return value_key(resolver, values), ()
+
+
+def scenario_key(scenario: Scenario) -> str:
+    """Give the key of all that decides the cycles: chip, models and jobs without their names, and the version."""
+    jobs = [[_model_digest(job.model), *_JOB_VALUES(job), *_threads(job)] for job in scenario.jobs]
+    chip = scenario.chip
+    cores = [_core_digest(core) for core in chip.cores]
+    return digest([_versions(), chip.kind, chip.frequency_mhz, cores, jobs, *_beside_cores(chip)])
+
+
+def _threads(job: Job) -> list[Any]:
+    """The threads of a job that says how many they are; keys of all other jobs are as they were before."""
+    return [] if job.threads is None else ["threads", job.threads]
+
+
+def _beside_cores(chip: Chip) -> list[Any]:
+    """What the cores of a chip share: every field of its description on which cycles depend."""
+    return [getattr(chip, name) for name in _names(chip.__class__) if name not in _NO_PART]
+
+
+def value_key(resolver: Resolver, values: Mapping[str, Value]) -> str:
+    """Give the key of a point that has no scenario."""
+    return digest([_versions(), resolver.setup.identity, dict(values)])
+
+
+def _versions() -> list[Any]:
+    from lstmsim import __version__
+
+    return [__version__, MODEL_VERSION]
+
+
+@lru_cache(_MOST_KEPT)
+def _core_digest(core: Any) -> str:
+    return digest(core)
+
+
+@lru_cache(_MOST_KEPT)
+def _model_digest(model: Model) -> str:
+    layers = [_data(layer) | {"cell": _cell_digest(layer.cell)} for layer in model.layers]
+    return digest([layers, model.layer_order])
+
+
+@lru_cache(_MOST_KEPT)
+def _cell_digest(cell: Cell) -> str:
+    return digest(cell)

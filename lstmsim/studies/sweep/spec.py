@@ -1,0 +1,210 @@
+"""The plan of a sweep: axes of values, how they combine, and which points are wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import prod
+
+from lstmsim.studies.sweep.expressions import Expression, ExpressionError, parse
+
+__all__ = ["Axis", "Derived", "Group", "Sweep", "Value", "shard_numbers"]
+
+#: What an axis can set: plain values of YAML.
+Value = int | float | str | bool | None
+
+#: Keys of a job that say on which cores it is done and how it is spread over them: the work is the same.
+WHERE = frozenset({"core", "cores", "split", "threads"})
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A quantity that varies.
+
+    name: of its column.
+    paths: places in the scenario that take its value.
+    values: in order.
+
+    >>> Axis("ep", ("chip.cores.0.ep",), (1, 2, 4)).key
+    'ep'
+    """
+
+    name: str
+    paths: tuple[str, ...]
+    values: tuple[Value, ...]
+
+    @property
+    def key(self) -> str:
+        """The last word of its first path: the key that it varies, whatever its name."""
+        return self.paths[0].rpartition(".")[2] if self.paths else self.name
+
+    @property
+    def of_workload(self) -> bool:
+        """Whether it varies the work and not the machine: its points are then no rivals of each other.
+
+        >>> Axis("hidden", ("jobs.0.model.layers.0.hidden",), (256, 512)).of_workload
+        True
+        >>> Axis("threads", ("jobs.0.threads",), (4, 8)).of_workload
+        False
+        """
+        return any(_is_work(path.split(".")) for path in self.paths)
+
+
+def _is_work(path: Sequence[str]) -> bool:
+    """Whether a value at a place of the scenario says what is done; some keys of a job only say where."""
+    return path[0] == "cells" or (path[0] == "jobs" and not (len(path) == 3 and path[2] in WHERE))
+
+
+@dataclass(frozen=True)
+class Derived:
+    """A value computed from the axes at each point; it adds no points.
+
+    name: of its column.
+    paths: places in the scenario that take its value.
+    text: the expression.
+    """
+
+    name: str
+    paths: tuple[str, ...]
+    text: str
+
+
+@dataclass(frozen=True)
+class Group:
+    """Axes that combine.
+
+    axes: in order.
+    combine: `product` (the last axis changes fastest) or `zip` (all axes step together).
+    """
+
+    axes: tuple[Axis, ...]
+    combine: str = "product"
+
+    @property
+    def size(self) -> int:
+        """How many combinations there are, also where they are too many for `len`."""
+        if self.combine == "zip":
+            return len(self.axes[0].values)
+        return prod(len(axis.values) for axis in self.axes)
+
+    def __len__(self) -> int:
+        return self.size
+
+    def values(self, number: int) -> list[Value]:
+        """Give the values of the axes at combination `number`.
+
+        >>> group = Group((Axis("a", (), (1, 2)), Axis("b", (), (5, 6, 7))))
+        >>> len(group), group.values(4)
+        (6, [2, 6])
+        """
+        if self.combine == "zip":
+            return [axis.values[number] for axis in self.axes]
+        chosen = []
+        for axis in reversed(self.axes):
+            number, index = divmod(number, len(axis.values))
+            chosen.append(axis.values[index])
+        return chosen[::-1]
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The points of a sweep.
+
+    groups: of axes; they are multiplied, the last one changes fastest.
+    derived: values computed from the axes.
+    constraints: expressions that wanted points satisfy.
+    name: of the sweep.
+
+    >>> axes = (Axis("ep", ("chip.cores.0.ep",), (1, 2)), Axis("vp", ("chip.cores.0.vp",), (8, 16)))
+    >>> sweep = Sweep((Group(axes),), constraints=("ep * vp <= 16",))
+    >>> len(sweep), sweep.values(3), sweep.broken(sweep.values(3))
+    (4, {'ep': 2, 'vp': 16}, 'ep * vp <= 16 is false')
+    """
+
+    groups: tuple[Group, ...]
+    derived: tuple[Derived, ...] = ()
+    constraints: tuple[str, ...] = ()
+    name: str = field(default="sweep", compare=False)
+
+    @property
+    def size(self) -> int:
+        """How many points there are, also where they are too many for `len`."""
+        return prod(group.size for group in self.groups)
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __getstate__(self) -> dict[str, object]:
+        # Compiled expressions stay in the process that compiled them.
+        return {key: getattr(self, key) for key in ("groups", "derived", "constraints", "name")}
+
+    @cached_property
+    def axes(self) -> tuple[Axis, ...]:
+        """All axes in the order of the groups."""
+        return tuple(axis for group in self.groups for axis in group.axes)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of all columns that a point sets: axes, then derived values."""
+        return tuple(self.paths)
+
+    @cached_property
+    def paths(self) -> Mapping[str, tuple[str, ...]]:
+        """The paths that each name sets."""
+        derived = {each.name: each.paths for each in self.derived}
+        return {axis.name: axis.paths for axis in self.axes} | derived
+
+    @cached_property
+    def _rules(self) -> tuple[tuple[Expression, ...], tuple[Expression, ...]]:
+        return tuple(parse(each.text) for each in self.derived), tuple(parse(each) for each in self.constraints)
+
+    def values(self, number: int) -> dict[str, Value]:
+        """Give the values of point `number` by name; points count from 0. None stands for a value that cannot be
+        computed.
+        """
+        chosen: list[Value] = []
+        rest = number
+        for group in reversed(self.groups):
+            rest, index = divmod(rest, len(group))
+            chosen[:0] = group.values(index)
+        values = dict(zip((axis.name for axis in self.axes), chosen, strict=True))
+        for each, rule in zip(self.derived, self._rules[0], strict=True):
+            try:
+                values[each.name] = _kept(each, rule, values)
+            except ExpressionError:
+                values[each.name] = None
+        return values
+
+    def broken(self, values: Mapping[str, Value]) -> str | None:
+        """Say why a point is not wanted: the first constraint that is false or cannot be computed; None if there is
+        none.
+        """
+        try:
+            for each, rule in zip(self.derived, self._rules[0], strict=True):
+                if values[each.name] is None:
+                    _kept(each, rule, values)
+            for text, rule in zip(self.constraints, self._rules[1], strict=True):
+                if not rule(values):
+                    return f"{text} is false"
+        except ExpressionError as error:
+            return str(error)
+        return None
+
+
+def _kept(derived: Derived, rule: Expression, values: Mapping[str, Value]) -> Value:
+    """A derived value; `ExpressionError` if it cannot be computed, or no table can hold it."""
+    value: Value = rule(values)
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        raise ExpressionError(f"{derived.text}: a whole number of 2**63 or more fits in no table")
+    return value
+
+
+def shard_numbers(total: int, shard: tuple[int, int]) -> Iterator[int]:
+    """List the points of shard i of n, i counted from 1: every n-th point.
+
+    >>> list(shard_numbers(10, (2, 4)))
+    [1, 5, 9]
+    """
+    index, count = shard
+    return iter(range(index - 1, total, count))

@@ -1,0 +1,315 @@
+"""The one file of a sweep: SQLite, written by one process, complete up to the last commit whatever ends it.
+
+`results` holds what was computed, by key; it outlives a change of the sweep file. `points` links each point of the
+present sweep to its result and has its values. `sweep` is both, in the order of the points. `timings` keeps the wall
+times apart, so that equal sweeps have equal tables.
+
+Each row of `results` and `points` carries a checksum of itself. `mend` drops rows that do not match theirs, so that a
+sweep computes those points anew and never exports what the disk has made of them. All rows of `meta` share a checksum:
+where it does not match, `begin` writes them anew, and code that only reads refuses the file. Stores of format 1, which
+had no checksums, are begun anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from lstmsim.base.errors import InputError, LstmsimError, Mistake
+from lstmsim.studies.sweep.evaluate import Outcome
+from lstmsim.studies.sweep.numbers import NUMBERS
+from lstmsim.studies.sweep.stored import checksum, locked, marks, quoted, spelled
+
+__all__ = ["FORMAT", "SPELLING", "STATUSES", "Store"]
+
+FORMAT = "lstmsim sweep 2"
+#: The previous format, whose rows have no checksums.
+_UNCHECKED = "lstmsim sweep 1"
+#: Part of what `begin` is told: to be raised when values and reasons are spelled in another way than before.
+SPELLING = "2"
+#: What can become of a point.
+STATUSES = ("done", "infeasible", "failed")
+#: Errors that say nothing about the file: a full or broken disk, no permission, another process.
+_MACHINE = (
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_NOMEM,
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+)
+_WRITES = "another process writes to it"
+
+
+class Store:
+    """An open file; `with` closes it. `InputError` for a file that is no sweep's, or that another process holds.
+
+    path: the file.
+    create: whether it is made where it is missing, and may be written to.
+    dropped: rows that were dropped so far because they were damaged or had no checksum.
+    rebuilt: whether `begin` had to write the file's description of its sweep anew, for the same reason.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, create: bool) -> None:
+        self.path = os.fspath(path)
+        self.dropped = 0
+        self.rebuilt = False
+        if not create and not os.path.isfile(self.path):
+            raise InputError(f"no file called {self.path!r}; `lstmsim sweep` writes one")
+        try:
+            self.sql = sqlite3.connect(self.path, timeout=1, isolation_level=None)
+        except sqlite3.Error as error:
+            raise InputError(Mistake(self.path, f"cannot be opened ({error})")) from None
+        try:
+            self._open(create)
+        except BaseException:
+            self.sql.close()
+            if create and os.path.isfile(self.path) and not os.path.getsize(self.path):
+                os.unlink(self.path)
+            raise
+
+    def _open(self, create: bool) -> None:
+        """Take the lock and check the format.
+
+        `InputError` if this version cannot read the file; `LstmsimError` for a full disk.
+        """
+        try:
+            self.sql.execute("PRAGMA locking_mode = EXCLUSIVE" if create else "PRAGMA query_only = ON")
+            self.sql.execute("PRAGMA synchronous = NORMAL")
+            tables = {name for (name,) in self.sql.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            if create:
+                # Taking the lock now, not at the first result.
+                self.sql.execute("BEGIN EXCLUSIVE")
+                if "meta" in tables and self.meta("format") == _UNCHECKED:
+                    self._clear()
+                    tables = set()
+                if not tables:
+                    self._create()
+                self.sql.execute("COMMIT")
+        except (sqlite3.Error, UnicodeError) as error:
+            if _of_the_machine(error) and not locked(error):
+                raise LstmsimError(f"{self.path}: {error}") from None
+            text = _WRITES if locked(error) else f"is no table of a sweep ({error})"
+            raise InputError(Mistake(self.path, text)) from None
+        if "meta" in tables and self.meta("format") == _UNCHECKED:
+            text = "was written by an older lstmsim, without checksums; its own `lstmsim sweep` computes it anew"
+            raise InputError(Mistake(self.path, text))
+        if tables and ("meta" not in tables or self.meta("format") != FORMAT):
+            raise InputError(Mistake(self.path, "is no table of a sweep that this version of lstmsim can read"))
+        if tables and not create:
+            self.check_meta("the `lstmsim sweep` that wrote it mends it")
+
+    def _create(self) -> None:
+        numbers = ", ".join(quoted(each) for each in NUMBERS)
+        self.sql.execute("CREATE TABLE meta (name TEXT PRIMARY KEY, content TEXT NOT NULL) WITHOUT ROWID")
+        self.sql.execute(
+            f"CREATE TABLE results (key TEXT PRIMARY KEY, status TEXT NOT NULL, {numbers}, reason TEXT, "
+            "checksum TEXT NOT NULL) WITHOUT ROWID"
+        )
+        self.sql.execute("CREATE TABLE timings (point INTEGER PRIMARY KEY, seconds REAL NOT NULL)")
+        self.put_meta([("format", FORMAT)])
+
+    def _clear(self) -> None:
+        """Drop everything of a store of format 1."""
+        self.dropped += next(self.sql.execute("SELECT count(*) FROM results"))[0]
+        self.sql.execute("DROP VIEW IF EXISTS sweep")
+        for name in ("points", "timings", "results", "meta"):
+            self.sql.execute(f"DROP TABLE IF EXISTS {name}")
+
+    def mend(self) -> None:
+        """Drop results and points that do not match their checksums, so that they are computed anew."""
+        if self.meta("identity") is None:
+            return
+        keys = [row[0] for row in self.read("SELECT * FROM results") if checksum(row[:-1]) != row[-1]]
+        points = [row[0] for row in self.read("SELECT * FROM points") if checksum(row[:-1]) != row[-1]]
+        self.dropped += len(keys) + len(points)
+        with self.transaction():
+            self.sql.executemany("DELETE FROM results WHERE key = ?", [(each,) for each in keys])
+            self.sql.executemany("DELETE FROM points WHERE point = ?", [(each,) for each in points])
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.sql.close()
+
+    def meta(self, name: str) -> str | None:
+        """Give a text about the whole file; None if there is no text of that name."""
+        rows = list(self.read("SELECT content FROM meta WHERE name = ?", [name]))
+        return str(rows[0][0]) if rows else None
+
+    def put_meta(self, pairs: Iterable[tuple[str, str]] = ()) -> None:
+        """Write texts (name, content) about the whole file, and the checksum of all of them."""
+        self.sql.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", pairs)
+        self.sql.execute("INSERT OR REPLACE INTO meta VALUES ('checksum', ?)", [self._meta_checksum()])
+
+    def check_meta(self, remedy: str) -> None:
+        """Raise `InputError` with a remedy if the file's description of its sweep is damaged."""
+        if self.meta("checksum") != self._meta_checksum():
+            text = f"is damaged: what it says of its sweep has no checksum or does not match it; {remedy}"
+            raise InputError(Mistake(self.path, text))
+
+    def _meta_checksum(self) -> str:
+        rows = self.read("SELECT name, content FROM meta WHERE name != 'checksum' ORDER BY name")
+        return checksum([each for row in rows for each in row])
+
+    def read(self, text: str, values: Sequence[Any] = ()) -> Iterator[tuple[Any, ...]]:
+        """Give the rows of a query; `InputError` if the file is damaged."""
+        try:
+            yield from self.sql.execute(text, values)
+        except (sqlite3.Error, OverflowError, UnicodeError) as error:
+            raise self.damage(error) from None
+
+    def damage(self, why: object) -> InputError:
+        """Make the error for a file that does not hold what was written, or that another process holds."""
+        text = _WRITES if locked(why) else f"is damaged ({why}); a sweep without that file begins anew"
+        return InputError(Mistake(self.path, text))
+
+    def begin(
+        self, identity: str, axes: Sequence[tuple[str, Sequence[str]]], total: int, derived: Sequence[str] = ()
+    ) -> bool:
+        """Make the file one of this sweep; say whether it was another sweep's before. Results with equal keys stay.
+
+        identity, total: what names the sweep, and its number of points.
+        axes, derived: (name, paths) of all columns, and names of the computed ones.
+        """
+        self.rebuilt = self.meta("checksum") != self._meta_checksum()
+        if not self.rebuilt and self.meta("identity") == identity:
+            return False
+        columns = "".join(f", {quoted(name)}" for name, _ in axes)
+        shown = ["p.point", *(f"p.{quoted(name)}" for name, _ in axes), "r.status"]
+        shown += [*(f"r.{quoted(each)}" for each in NUMBERS), "r.reason", "p.key"]
+        described = json.dumps([[name, list(paths)] for name, paths in axes])
+        before = self.meta("identity") is not None
+        with self.transaction():
+            self.sql.execute("DROP VIEW IF EXISTS sweep")
+            self.sql.execute("DROP TABLE IF EXISTS points")
+            self.sql.execute("DELETE FROM timings")
+            self.sql.execute("DELETE FROM results WHERE status != 'done'")
+            self.sql.execute(
+                f"CREATE TABLE points (point INTEGER PRIMARY KEY, key TEXT NOT NULL{columns}, "
+                '"row checksum" TEXT NOT NULL)'
+            )
+            self.sql.execute(
+                f"CREATE VIEW sweep AS SELECT {', '.join(shown)} "
+                "FROM points p JOIN results r ON r.key = p.key ORDER BY p.point"
+            )
+            self.sql.execute("DELETE FROM meta WHERE name != 'format'")
+            pairs = [("identity", identity), ("axes", described), ("total", str(total))]
+            self.put_meta([*pairs, ("derived", json.dumps(list(derived)))])
+        return before
+
+    def forget(self) -> None:
+        """Drop every point and result."""
+        with self.transaction():
+            self.sql.execute("DELETE FROM meta WHERE name = 'identity'")
+            self.put_meta()
+            self.sql.execute("DELETE FROM results")
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Commit all of the block or nothing of it, also with blocks inside it; `LstmsimError` for a full disk."""
+        within = self.sql.in_transaction
+        if within:
+            yield
+            return
+        try:
+            self.sql.execute("BEGIN IMMEDIATE")
+            yield
+            self.sql.execute("COMMIT")
+        except sqlite3.Error as error:
+            if not _of_the_machine(error):
+                raise self.damage(error) from None
+            raise LstmsimError(f"{self.path}: {error}; results up to the last commit are kept") from None
+        finally:
+            if self.sql.in_transaction:
+                self.sql.execute("ROLLBACK")
+
+    def record(self, outcomes: Sequence[Outcome]) -> None:
+        """Write outcomes, all in one commit; done results are never replaced."""
+        if not outcomes:
+            return
+        empty = (None,) * len(NUMBERS)
+        results = [(each.key, each.status, *(each.numbers or empty), each.reason) for each in outcomes]
+        points = [(each.point, each.key, *each.row) for each in outcomes]
+        timings = [(each.point, each.seconds) for each in outcomes]
+        with self.transaction():
+            self.put(results, points)
+            self.sql.executemany("INSERT OR REPLACE INTO timings VALUES (?, ?)", timings)
+
+    def put(self, results: Sequence[Sequence[Any]], points: Sequence[Sequence[Any]]) -> None:
+        """Insert rows of `results` and `points`; a failed result makes room for another one."""
+        changed = ", ".join(
+            f"{quoted(each)} = excluded.{quoted(each)}" for each in ("status", *NUMBERS, "reason", "checksum")
+        )
+        again = f"ON CONFLICT (key) DO UPDATE SET {changed} WHERE results.status = 'failed'"
+        if results:
+            checked = ([*row, checksum(row)] for row in results)
+            self.sql.executemany(f"INSERT INTO results VALUES ({marks(results)}) {again}", checked)
+        if points:
+            plain = ([spelled(value) for value in row] for row in points)
+            checked = ([*row, checksum(row)] for row in plain)
+            self.sql.executemany(f"INSERT OR REPLACE INTO points VALUES ({marks(points)})", checked)
+
+    def tidy(self) -> None:
+        """Forget failures that belong to no point any more."""
+        with self.transaction():
+            self.sql.execute("DELETE FROM results WHERE status = 'failed' AND key NOT IN (SELECT key FROM points)")
+
+    def has(self, key: str) -> bool:
+        """Say whether the scenario with that key has been simulated."""
+        return bool(list(self.read("SELECT 1 FROM results WHERE key = ? AND status = 'done'", [key])))
+
+    def has_any(self) -> bool:
+        """Say whether there are simulated results that belong to no point."""
+        text = "SELECT 1 FROM results WHERE status = 'done' AND key NOT IN (SELECT key FROM points) LIMIT 1"
+        return bool(list(self.read(text)))
+
+    def link(self, points: Sequence[Sequence[Any]]) -> None:
+        """Give points (number, key, values) the results that are there already."""
+        with self.transaction():
+            self.put([], points)
+
+    def statuses(self) -> Iterator[tuple[int, str]]:
+        """Give every point that has a result, with its status."""
+        total = self.total()
+        for point, status in self.read("SELECT p.point, r.status FROM points p JOIN results r ON r.key = p.key"):
+            if status not in STATUSES or not 0 <= point < total:
+                raise self.damage(f"point {point}, status {status!r}")
+            yield point, status
+
+    def reasons(self, status: str) -> list[tuple[str, int]]:
+        """Give the reasons of points with that status, and how many points have each, the most frequent first."""
+        text = "SELECT reason, count(*) FROM sweep WHERE status = ? GROUP BY reason ORDER BY count(*) DESC, min(point)"
+        return [(str(reason), int(count)) for reason, count in self.read(text, [status])]
+
+    def axes(self) -> list[tuple[str, tuple[str, ...]]]:
+        """Give names and paths of the axes, then of derived values."""
+        return [(str(name), tuple(paths)) for name, paths in json.loads(self.meta("axes") or "[]")]
+
+    def derived(self) -> list[str]:
+        """Give the names of axes that are computed from others."""
+        return [str(name) for name in json.loads(self.meta("derived") or "[]")]
+
+    def total(self) -> int:
+        """Give the number of points of the whole sweep."""
+        return int(self.meta("total") or 0)
+
+    def rows(self, columns: Sequence[str], where: str = "") -> Iterator[tuple[Any, ...]]:
+        """Give some columns of the table, in the order of the points.
+
+        where: an SQL condition, never from a user.
+        """
+        return self.read(f"SELECT {', '.join(quoted(each) for each in columns)} FROM sweep {where}")
+
+
+def _of_the_machine(error: Exception) -> bool:
+    """Tell whether an error says nothing about the file."""
+    # The lowest byte is the kind of error, the other bytes say more.
+    return isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF in _MACHINE

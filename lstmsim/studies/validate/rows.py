@@ -1,0 +1,232 @@
+"""The parts of a validation: published rows beside simulated ones, and claims beside what was simulated for them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, prod
+from typing import Literal
+
+from lstmsim.report.results import Table
+from lstmsim.studies.validate.null_model import Judgement
+
+__all__ = ["ClaimRow", "Finding", "Group", "Row", "Validation", "Verdict"]
+
+#: `holds` and `fails` are judged. `not judged`: simulated, but the source does not state the conditions. `not
+#: simulated`: of something that this simulator does not model.
+Verdict = Literal["holds", "fails", "not judged", "not simulated"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A published figure beside the simulated one.
+
+    group: the key of its group.
+    name: the task or workload.
+    quantity, unit: of both figures.
+    published: above 0.
+    simulated: rounded to as many digits as the source prints, where these are few.
+    band: the relative error promised at most; 0 means equal.
+    source: of the published figure.
+    note: what to know about the published figure.
+    derived: whether another row has the same fact in another unit (TOPS of cycles): shown and held to its band, but not
+        counted.
+    null: the figure of the null model, where there is one.
+    factor: the ratio of both figures, either way, that is promised at most, in place of `band`; 0: `band` holds.
+
+    >>> row = Row("demo", "lstm-512", "latency", "ms", published=0.5, simulated=0.51, band=0.05, source="a paper")
+    >>> round(row.error, 6), row.ok
+    (0.02, True)
+    """
+
+    group: str
+    name: str
+    quantity: str
+    unit: str
+    published: float
+    simulated: float
+    band: float
+    source: str
+    note: str = ""
+    derived: bool = False
+    null: float | None = None
+    factor: float = 0.0
+
+    @property
+    def error(self) -> float:
+        """(simulated - published) / published."""
+        return (self.simulated - self.published) / self.published
+
+    @property
+    def ok(self) -> bool:
+        """Whether the error is inside the band, or the ratio inside the factor."""
+        if self.factor:
+            return self.published <= self.factor * self.simulated and self.simulated <= self.factor * self.published
+        return abs(self.error) <= self.band
+
+    @property
+    def null_error(self) -> float | None:
+        """(null model - published) / published; None without a null model."""
+        return None if self.null is None else (self.null - self.published) / self.published
+
+    @property
+    def exact(self) -> bool:
+        """Whether both figures are equal."""
+        return self.simulated == self.published
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows of one source for one chip preset. A fact counts once: `exact` and `within` leave out rows that are
+    `derived`.
+
+    key, title: its name for programs and for readers.
+    chip: the preset.
+    rows: published and simulated figures.
+    promised: how many counted rows are known, so that a lost row is noticed.
+    judgement: these rows beside a null model, where there is one.
+    remarks: what to know about the simulated figures, and what was left out.
+
+    >>> rows = [Row("g", f"task {n}", "latency", "ms", 1.0, n, 0.05, "a paper") for n in (1.0, 1.04, 1.1)]
+    >>> group = Group("g", "Some chip", "some-chip", tuple(rows), promised=3)
+    >>> group.exact, group.within, group.worst.name
+    (1, 2, 'task 1.1')
+    """
+
+    key: str
+    title: str
+    chip: str
+    rows: tuple[Row, ...]
+    promised: int
+    judgement: Judgement | None = None
+    remarks: tuple[str, ...] = ()
+
+    @property
+    def counted(self) -> tuple[Row, ...]:
+        """The rows without those that say the same in another unit."""
+        return tuple(row for row in self.rows if not row.derived)
+
+    @property
+    def exact(self) -> int:
+        """How many counted rows are equal."""
+        return sum(row.exact for row in self.counted)
+
+    @property
+    def within(self) -> int:
+        """How many counted rows are inside their band."""
+        return sum(row.ok for row in self.counted)
+
+    @property
+    def quantity(self) -> str:
+        """The unit that is counted."""
+        return next((row.unit for row in self.counted), "")
+
+    @property
+    def band(self) -> float:
+        """The widest band of its rows, 0 without rows."""
+        return max((row.band for row in self.rows), default=0.0)
+
+    @property
+    def factor(self) -> float:
+        """The widest factor of its rows, 0 where bands hold."""
+        return max((row.factor for row in self.rows), default=0.0)
+
+    @property
+    def mean_ratio(self) -> float:
+        """The geometric mean of simulated / published, 1 without rows."""
+        ratios = [row.simulated / row.published for row in self.counted]
+        return float(prod(ratios) ** (1 / len(ratios))) if ratios else 1.0
+
+    @property
+    def worst(self) -> Row | None:
+        """The row with the largest error (ratio, if a factor holds), the first of equal ones; None if all are exact."""
+        worst = max(self.rows, key=_distance, default=None)
+        return None if worst is None or worst.exact else worst
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The different sources of its rows, in their order."""
+        return tuple(dict.fromkeys(row.source for row in self.rows))
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """A sentence for every row outside its band, and one if rows are lost."""
+        lost = []
+        if len(self.counted) < self.promised:
+            lost.append(f"{self.key}: {len(self.counted)} rows, expected {self.promised}: published rows are missing")
+        return (*(_row_failure(row) for row in self.rows if not row.ok), *lost)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was simulated for a claim, and the verdict.
+
+    condition: what was assumed; for `not simulated` the reason.
+    simulated: the simulated figures in words; empty for `not simulated`.
+    verdict: how the claim fares.
+    """
+
+    condition: str
+    simulated: str
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class ClaimRow:
+    """One claim of a source that prints no table.
+
+    key: the claim's name.
+    topic: what the claim is about.
+    claim: the claim in words.
+    condition: what was assumed; for `not simulated` the reason.
+    simulated: the simulated figures in words; empty for `not simulated`.
+    verdict: how the claim fares.
+    source: of the claim.
+    """
+
+    key: str
+    topic: str
+    claim: str
+    condition: str
+    simulated: str
+    verdict: Verdict
+    source: str
+
+
+@dataclass(frozen=True)
+class Validation(Table, forms="lstmsim.studies.validate.text"):
+    """All comparisons, simulated by one engine.
+
+    engine: its name.
+    groups: rows beside published tables.
+    claims: one row for each claim.
+    """
+
+    engine: str
+    groups: tuple[Group, ...]
+    claims: tuple[ClaimRow, ...]
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """A sentence for everything that is not as promised; empty if all is well."""
+        rows = [sentence for group in self.groups for sentence in group.failures]
+        return (*rows, *(_claim_failure(each) for each in self.claims if each.verdict == "fails"))
+
+
+def _distance(row: Row) -> float:
+    if not row.factor:
+        return abs(row.error)
+    ratio = row.simulated / row.published
+    return max(ratio, 1 / ratio) if ratio > 0 else inf
+
+
+def _row_failure(row: Row) -> str:
+    promised = "the same figure" if row.band == 0 else f"at most {100 * row.band:g} % of error"
+    if row.factor:
+        promised = f"a factor of at most {row.factor:g}"
+    published = f"{row.quantity} published {row.published:.10g} {row.unit}"
+    simulated = f"simulated {row.simulated:.10g} ({100 * row.error:+.3g} %)"
+    return f"{row.group}: {row.name}: {published}, {simulated}; expected {promised}"
+
+
+def _claim_failure(row: ClaimRow) -> str:
+    return f"{row.key}: {row.claim}: {row.simulated or row.condition}"

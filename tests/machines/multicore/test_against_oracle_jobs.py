@@ -1,0 +1,57 @@
+"""Random recurrent jobs against the model of `tests/oracle`: plans, traffic of each traced step, time, waits."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lstmsim import engines
+from lstmsim.machines.multicore.jobs.arrays import Shape
+from lstmsim.machines.multicore.jobs.program import job_phases
+from lstmsim.machines.multicore.jobs.traced import traced
+from lstmsim.machines.multicore.lines.types import COLUMNS
+from lstmsim.machines.multicore.lowering.stages import cores_of, place_of
+from lstmsim.machines.multicore.lowering.waits import step_times, waits_of
+from lstmsim.machines.multicore.machine import Machine
+from lstmsim.program.program import Program, Task
+from tests.machines.multicore.random_work import cut_of, jobs, layers_of, machines
+from tests.oracle.multicore import total_counts
+from tests.oracle.multicore_jobs import Job, simulate
+
+#: 1,000 and more by LSTMSIM_EXAMPLES=1000; fewer in the usual run.
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "8"))
+
+
+@st.composite
+def one_job(draw: st.DrawFn) -> tuple[Machine, Job]:
+    machine = draw(machines())
+    return machine, draw(jobs(machine))
+
+
+@pytest.mark.parametrize("engine", engines.ENGINES)
+@settings(max_examples=EXAMPLES, deadline=None)
+@given(one_job())
+def test_a_job_alone(engine: str, case: tuple[Machine, Job]) -> None:
+    machine, job = case
+    (expected,) = simulate(machine, [job])
+    shape = Shape(layers_of(job), job.steps, job.batch, job.threads)
+    said = traced(machine, shape, 0)
+    for ours, plans, steps in zip(said.passes, expected.plans, expected.traced, strict=True):
+        assert [cut_of(plan.division.cut) for plan in ours.plans] == [plan.cut for plan in plans]
+        counts = [[row_of(machine, part) for part in map(total_counts, step)] for step in steps]
+        assert [step.counts.tolist() for step in ours.steps] == counts
+    first, *others = place_of(machine, 0, job.threads)
+    phases = ((0, job_phases(machine, shape, 0)),)
+    task = Task("job", phases, (), (first,), job.arrival, job.frame_interval, partners=(tuple(others),))
+    program = Program(cores_of(machine), (task,))
+    trace = engines.run(program, engine)
+    assert trace.makespan_cycles == expected.finish
+    assert dict(waits_of(step_times(program, trace))) == expected.waits
+
+
+def row_of(machine: Machine, totals: dict) -> list[int]:
+    domains = range(-(-machine.cores // machine.cores_per_domain))
+    return [*(totals[name] for name in COLUMNS), *(totals["memory"].get(str(domain), 0) for domain in domains)]

@@ -1,0 +1,52 @@
+"""What accesses cost, in the form in which the golden cases show it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lstmsim.machines.parallel.device import Device
+from lstmsim.machines.parallel.kernel import CLASSES, Priced, Run
+from lstmsim.machines.parallel.memory.traffic import fits, priced
+from lstmsim.machines.parallel.metrics import issues_by_class, traffic_of
+
+
+def shown_traffic(run: Run, device: Device) -> dict[str, Any]:
+    """What the cases say of the traffic of a run: what is summed, and the streams as they show them."""
+    kernels = priced(run, device)
+    traffic = traffic_of(run, kernels)
+    loads = {name: [each.requests, each.l2, each.l1, each.dram] for name, each in traffic.loads_by_array.items()}
+    names = ("load_requests", "requests", "l2_sectors", "l1_sectors", "dram_sectors")
+    return {name: getattr(traffic, name) for name in names} | {
+        "loads_by_array": loads,
+        "kinds": issues_by_class(kernels),
+        "fits": fits(run, device),
+        "streams": [_streams(each) for each in kernels],
+    }
+
+
+def expected_traffic(expect: dict[str, Any], run: dict[str, Any]) -> dict[str, Any]:
+    """The same of a case; without streams where it shows none."""
+    return {name: expect.get(name, value) if name == "streams" else expect[name] for name, value in run.items()}
+
+
+def _streams(kernel: Priced) -> list[list[list[list[Any]]]]:
+    """By block and warp: class, count, waits, cycles of the load/store unit, sectors, misses, whether in L1 and L2."""
+    text, numbers, warps = kernel.instructions, kernel.numbers, kernel.shape.warps
+    rows = []
+    for row in range(len(text.kind)):
+        part = slice(numbers.first_miss[row], numbers.first_miss[row + 1])
+        partitions, missing = numbers.partition[part].tolist(), numbers.missing[part].tolist()
+        rows.append(
+            [
+                CLASSES[text.kind[row]],
+                int(text.count[row]),
+                text.wait[text.first_wait[row] : text.first_wait[row + 1]].tolist(),
+                int(numbers.lsu[row]),
+                int(numbers.sectors[row]),
+                {str(partition): count for partition, count in zip(partitions, missing, strict=True)},
+                int(numbers.in_l1[row]),
+                int(numbers.in_l2[row]),
+            ]
+        )
+    streams = [rows[start:stop] for start, stop in zip(text.first, text.first[1:], strict=False)]
+    return [streams[start : start + warps] for start in range(0, len(streams), warps)]

@@ -1,0 +1,85 @@
+"""The traffic of the golden cases, instruction by instruction where they show it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from lstmsim.machines.parallel.device import Device
+from lstmsim.machines.parallel.kernel import Run
+from lstmsim.machines.parallel.kernels.blocks.convert import ConvertOptions, hbp_conversion
+from lstmsim.machines.parallel.kernels.blocks.hbp import HbpOptions, hbp_spmv
+from lstmsim.machines.parallel.kernels.csr.sddmm import SddmmOptions, sddmm
+from lstmsim.machines.parallel.kernels.csr.spmm import SpmmOptions, spmm
+from lstmsim.machines.parallel.kernels.csr.spmv import SpmvOptions, spmv
+from lstmsim.machines.parallel.kernels.dense.gemm import gemm
+from lstmsim.machines.parallel.kernels.dense.gemv import gemv
+from lstmsim.machines.parallel.kernels.dense.recurrent import RecurrentSizes, recurrent_layer
+from lstmsim.machines.parallel.kernels.dense.tiles import GemmOptions, tile_of
+from lstmsim.machines.parallel.kernels.options import options_of
+from lstmsim.model.sparse.drawn import drawn_dense
+from tests.machines.parallel.golden_device import device_of
+from tests.machines.parallel.golden_traffic import expected_traffic, shown_traffic
+from tests.model.sparse.golden import Case, cases, matrix_of
+
+
+def _convert(case: Case, device: Device) -> Run:
+    return hbp_conversion(matrix_of(case), options_of(ConvertOptions, case["options"]), device).run
+
+
+def _gemm(case: Case, device: Device) -> Run:
+    options = options_of(GemmOptions, case["options"])
+    tile = tile_of(options)
+    assert tile is not None
+    return gemm((case["M"], case["K"], case["N"]), tile, options.split, device).run
+
+
+def _gemv(case: Case, device: Device) -> Run:
+    return gemv(case["M"], case["K"], device).run
+
+
+def _hbp(case: Case, device: Device) -> Run:
+    matrix = matrix_of(case)
+    x = drawn_dense(matrix.columns, 1, case["B_seed"])[:, 0]
+    return hbp_spmv(matrix, x, options_of(HbpOptions, case["options"]), device).run
+
+
+def _lstm(case: Case, device: Device) -> Run:
+    sizes = RecurrentSizes(case["H"], case["X"], case["N"], case["steps"])
+    options = options_of(GemmOptions, case["options"])
+    return recurrent_layer(sizes, tile_of(options), options.split, device).run
+
+
+def _spmm(case: Case, device: Device) -> Run:
+    return spmm(matrix_of(case), case["N"], options_of(SpmmOptions, case["options"]), device).run
+
+
+def _spmv(case: Case, device: Device) -> Run:
+    return spmv(matrix_of(case), None, options_of(SpmvOptions, case["options"]), device).run
+
+
+def _sddmm(case: Case, device: Device) -> Run:
+    return sddmm(matrix_of(case, "C"), case["K"], None, options_of(SddmmOptions, case["options"]), device).run
+
+
+WRITERS: dict[str, Callable[[Case, Device], Run]] = {
+    "convert": _convert,
+    "gemm": _gemm,
+    "gemv": _gemv,
+    "hbp": _hbp,
+    "lstm": _lstm,
+    "sddmm": _sddmm,
+    "spmm": _spmm,
+    "spmv": _spmv,
+}
+
+
+@pytest.mark.parametrize(
+    "case", [c for c in cases(*WRITERS) if "makespan" in c["expect"]], ids=lambda case: case["name"]
+)
+def test_golden_cases(case: Case) -> None:
+    device = device_of(case["device"])
+    run: dict[str, Any] = shown_traffic(WRITERS[case["kind"]](case, device), device)
+    assert run == expected_traffic(case["expect"], run)

@@ -1,0 +1,67 @@
+"""The picture of load-latency curves: no invented numbers, no ticks on top of each other, names beside curves."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from matplotlib.axes import Axes
+
+from lstmsim.studies.serve.picture import plot
+from lstmsim.traffic.load_latency import CDF, Estimate, LoadLatency, Machine, Measured, Point
+
+
+def curves(stable: int, *, machines: int = 2, decades: float = 1.0, misses: int = 0) -> LoadLatency:
+    """Curves of four points, `stable` of them stable; the distribution spans `decades`."""
+    made = tuple(Machine(f"policy {each}", "chip", "fcfs", False, "least-loaded") for each in range(machines))
+    points = []
+    for machine in made:
+        for place in range(4):
+            verdict = "settled" if place < stable else "unstable"
+            values = {each: Estimate(5e-4 * 10 ** (decades * each / 99.9), 1e-5) for each in CDF}
+            known = (values[50.0], values) if place < stable else (None, {})
+            measured = Measured(verdict, 0.3, 100, 0, misses, 1000.0, 1000.0, *known)
+            points.append(Point(machine, 0.3 + 0.2 * place, 1000.0, measured))
+    return LoadLatency("s", made, 1000.0, 1000.0, {}, True, tuple(points))
+
+
+def words(panel: Axes) -> list[str]:
+    return [each.get_text().strip() for each in panel.texts]
+
+
+def test_all_unstable_has_words_and_no_latencies() -> None:
+    figure = plot(curves(0))
+    figure.canvas.draw()
+    main, _, in_time = figure.axes
+    for panel in figure.axes:
+        assert "unstable at every load" in words(panel)
+        assert list(panel.get_yticks()) == []
+    assert in_time.get_xlim() == main.get_xlim() == pytest.approx((0.27, 0.93))
+    assert main.get_position().width > 0.4
+    assert {"policy 0", "policy 1"} < set(words(main))
+
+
+@pytest.mark.parametrize("decades", [0.05, 0.5, 1.0, 2.0, 3.0, 5.0])
+def test_ticks_of_the_distribution_stand_apart(decades: float) -> None:
+    figure = plot(curves(4, decades=decades))
+    figure.canvas.draw()
+    panel = figure.axes[1]
+    low, high = panel.get_xlim()
+    shown = [tick.label1 for tick in panel.xaxis.get_major_ticks() if low <= tick.get_loc() <= high]
+    boxes = sorted((each.get_window_extent() for each in shown if each.get_text()), key=lambda each: each.x0)
+    assert len(boxes) >= 2
+    assert all(left.x1 < right.x0 for left, right in pairwise(boxes))
+
+
+def test_names_stand_beside_the_last_stable_point() -> None:
+    figure = plot(curves(1, machines=6))
+    figure.canvas.draw()
+    main = figure.axes[0]
+    names = [each for each in main.texts if each.get_text().startswith("policy")]
+    assert len(names) == 6
+    assert all(each.get_window_extent().x0 < main.transAxes.transform((0.2, 0))[0] for each in names)
+
+
+@pytest.mark.parametrize(("misses", "floor"), [(0, 99), (3, 95), (15, 80), (70, 0)])
+def test_the_share_in_time_ends_at_all(misses: int, floor: int) -> None:
+    assert plot(curves(4, misses=misses)).axes[2].get_ylim() == (floor, 100)

@@ -1,0 +1,291 @@
+"""The timeline picture by its parts: what is drawn where, in which look, and that nothing is lost."""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+import lstmsim
+from lstmsim.analysis.binning import covered_cycles, window_edges
+from lstmsim.analysis.cycle_names import NAMED
+from lstmsim.analysis.drawn import ROW_LIMIT
+from lstmsim.analysis.files.window import window
+from lstmsim.analysis.timeline import STATES, Row
+from lstmsim.base.errors import InputError
+from lstmsim.report.looks import JOB_STYLES
+from lstmsim.report.pictures.styles import grey, job_style
+from lstmsim.studies.simulate import picture
+from lstmsim.studies.simulate.picture import plot
+from lstmsim.studies.simulate.picture_rows import stacked_fractions
+from lstmsim.studies.simulate.picture_view import view_of
+from tests.timelines import BUSY, busy_machine, small, timeline_from, timelines
+
+#: The looks of everything but work.
+STYLES = {name: NAMED[name].style for name in STATES if name != "busy"}
+
+
+def bars(figure: Figure) -> dict[tuple[str, str], float]:
+    """Total length in cycles by fill and hatch."""
+    lengths_of: dict[tuple[str, str], float] = {}
+    for collection in figure.axes[0].collections:
+        look = (to_hex(collection.get_facecolor()[0]).upper(), collection.get_hatch() or "")
+        lengths = [np.ptp(path.vertices[:, 0]) for path in collection.get_paths()]
+        lengths_of[look] = lengths_of.get(look, 0) + sum(lengths)
+    return lengths_of
+
+
+def legend_texts(figure: Figure) -> list[str]:
+    return [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+def test_colour_is_the_job_and_hatching_the_cause():
+    timeline = small(memory=True)
+    lengths = timeline.end - timeline.start
+    drawn = bars(plot(timeline))
+    for job in range(2):
+        mine = (timeline.state == BUSY) & (timeline.job == job)
+        assert drawn[job_style(job).fill, ""] == lengths[mine].sum()
+    for name, style in STYLES.items():
+        if style.hatch:
+            assert drawn[style.fill, style.hatch] == lengths[timeline.state == STATES.index(name)].sum()
+
+
+def test_every_cause_has_a_hatch_of_its_own_on_a_light_neutral_fill():
+    causes = [style for name, style in STYLES.items() if name not in ("idle", "ready")]
+    assert len({style.hatch for style in causes}) == len(causes)
+    for style in causes:
+        red, green, blue = (style.fill[at : at + 2] for at in (1, 3, 5))
+        assert red == green == blue
+        assert grey(style.fill) > 0.7
+
+
+def test_eight_jobs_can_be_told_apart_in_grey():
+    looks = [job_style(number) for number in range(8)]
+    assert len({look.fill for look in looks}) == 8
+    for one, other in itertools.combinations(looks, 2):
+        assert abs(grey(one.fill) - grey(other.fill)) > 0.1 or one.hatch != other.hatch
+    waits = [style for name, style in STYLES.items() if name != "idle"]
+    for look, wait in itertools.product(looks, waits):
+        assert grey(wait.fill) - grey(look.fill) > 0.1 or look.hatch != wait.hatch
+
+
+def test_axes_are_in_cycles_and_microseconds():
+    figure = plot(small())
+    upper, lower = figure.axes[:2]
+    assert lower.get_xlabel() == "time (cycles)"
+    assert lower.get_xlim() == (0, 140)
+    (micro,) = upper.child_axes
+    figure.canvas.draw()
+    assert micro.get_xlabel() == "time (µs at 260 MHz)"
+    assert micro.get_xlim() == pytest.approx((0, 140 / 260))
+    assert [label.get_text() for label in upper.get_yticklabels()] == [row.name for row in small().rows]
+
+
+def test_the_title_has_chip_makespan_and_utilization():
+    title = plot(small()).get_suptitle()
+    assert title == "column-npu-64k: 140 cycles (0.538 µs), array busy 72.1 %"
+
+
+def test_a_job_is_named_on_its_work_where_that_fits():
+    labels = [text.get_text() for text in plot(small()).axes[0].texts]
+    assert sorted(labels) == ["lstm-512 #0", "lstm-512 #0", "lstm-512 #1", "lstm-512 #1"]
+    assert len(plot(busy_machine(spans=5000)).axes[0].texts) == 0
+
+
+@given(timelines())
+@settings(max_examples=10, deadline=None)
+def test_windows_keep_every_cycle(timeline):
+    for count in (1, 3, 200):
+        edges = window_edges(0, timeline.makespan_cycles, count)
+        assert len(edges) - 1 <= count
+        assert len(set(np.diff(edges)[:-1].tolist())) <= 1
+        for row in range(len(timeline.rows)):
+            mine = timeline.row == row
+            covered = covered_cycles(timeline.start[mine], timeline.end[mine], edges)
+            assert covered.sum() == (timeline.end - timeline.start)[mine].sum()
+            assert (covered >= 0).all()
+            assert (covered <= np.diff(edges)).all()
+
+
+def test_windows_agree_with_counting_cycle_by_cycle():
+    timeline = busy_machine(1, 2, 3, 40)
+    busy = np.zeros(timeline.makespan_cycles, dtype=int)
+    mine = (timeline.row == 0) & (timeline.state == BUSY)
+    for start, end in zip(timeline.start[mine], timeline.end[mine], strict=True):
+        busy[start:end] = 1
+    edges = window_edges(5, timeline.makespan_cycles - 3, 17)
+    counted = [busy[low:high].sum() for low, high in itertools.pairwise(edges)]
+    assert covered_cycles(timeline.start[mine], timeline.end[mine], edges).tolist() == counted
+
+
+def test_above_the_limit_columns_show_fractions_and_the_picture_says_so(monkeypatch):
+    timeline = busy_machine(2, 2, 3, 200)
+    spans = len(view_of(timeline, None, None, None))
+    monkeypatch.setattr(picture, "SPAN_LIMIT", spans)
+    exact = plot(timeline)
+    monkeypatch.setattr(picture, "SPAN_LIMIT", spans - 1)
+    binned = plot(timeline)
+    assert "fractions" not in exact.get_suptitle()
+    assert f"{spans:,} spans: each column shows fractions of its time" in binned.get_suptitle()
+    assert len(binned.axes[0].texts) == 0
+
+
+def test_fractions_add_up_to_the_spans():
+    timeline = busy_machine(2, 2, 3, 200)
+    view = view_of(timeline, 100, 2500, None)
+    edges = window_edges(100, 2500, 77)
+    for row in range(len(view.rows)):
+        stack = stacked_fractions(view, row, edges)
+        total = sum((part * np.diff(edges)).sum() for part in stack.values())
+        mine = view.row == row
+        assert total == pytest.approx((view.end - view.start)[mine].sum())
+        assert (sum(stack.values()) <= 1 + 1e-9).all()
+
+
+def test_many_jobs_share_a_short_legend():
+    figure = plot(busy_machine(2, 2, 1000, 4000))
+    assert any(text.startswith("+ ") and "more" in text for text in legend_texts(figure))
+    assert len(legend_texts(figure)) < 20
+
+
+def test_many_rows_stay_on_a_page():
+    figure = plot(busy_machine(1, 64, 64, 100))
+    assert figure.get_size_inches()[1] < 14
+    assert len(figure.axes[0].get_yticks()) == 66
+    crowd = plot(busy_machine(16, 16, 32, 20))
+    assert len(crowd.axes[0].get_yticks()) <= ROW_LIMIT
+    assert "not shown: 256 thread rows" in crowd.get_suptitle()
+
+
+def test_a_window_and_cores_are_cut_out():
+    timeline = busy_machine(3, 2, 4, 60)
+    figure = plot(timeline, start=100, end=200, cores=[2, 0])
+    upper, lower = figure.axes[:2]
+    assert lower.get_xlim() == (100, 200)
+    assert {label.get_text().split()[1] for label in upper.get_yticklabels()} == {"0", "2"}
+    assert "cycles 100 to 200 of" in figure.get_suptitle()
+    for collection in upper.collections:
+        for path in collection.get_paths():
+            assert path.vertices[:, 0].min() >= 100
+            assert path.vertices[:, 0].max() <= 200
+
+
+@pytest.mark.parametrize(
+    ("choice", "place"),
+    [
+        ({"start": -1}, "start"),
+        ({"start": 140}, "start"),
+        ({"start": 50, "end": 50}, "end"),
+        ({"end": 0}, "end"),
+        ({"cores": [7]}, "cores"),
+        ({"cores": []}, "cores"),
+    ],
+)
+def test_a_window_or_core_that_is_not_there_is_refused(choice, place):
+    with pytest.raises(InputError) as caught:
+        plot(small(), **choice)
+    assert [mistake.place for mistake in caught.value.mistakes] == [place]
+
+
+def test_a_window_is_drawn_as_one():
+    """Its data fill the axis, and its busy share is that of its own cycles: 10 + 36 + 5 of 70."""
+    figure = plot(window(small(), 30, 100))
+    assert figure.axes[1].get_xlim() == (30, 100)
+    assert figure.get_suptitle() == (
+        "column-npu-64k: window of cycles 30 to 100 of 140 cycles (0.538 µs), array busy 72.9 % of the window"
+    )
+    assert figure.get_suptitle() == plot(small(), start=30, end=100).get_suptitle()
+    with pytest.raises(InputError, match="must be a cycle of the timeline, 30 to 99, got 10"):
+        plot(window(small(), 30, 100), start=10)
+
+
+def test_more_requests_than_colours_have_those_of_their_entries():
+    """Two entries of ten requests each; a legend of twenty names would tell nothing."""
+    jobs = [{"name": name, "model": "lstm-256", "steps": 2, "count": 10} for name in ("voice", "ads")]
+    scenario = {"chip": "column-npu-16k", "jobs": jobs}
+    timeline = lstmsim.trace(scenario)
+    assert timeline.jobs[:2] == ("voice #1", "voice #2")
+    figure = plot(timeline)
+    assert legend_texts(figure)[:2] == ["voice (10 requests)", "ads (10 requests)"]
+    work = {look for look in bars(figure) if look[0] in {style.fill for style in JOB_STYLES}}
+    assert work == {(JOB_STYLES[0].fill, ""), (JOB_STYLES[1].fill, "")}
+    assert {text.get_text() for text in figure.axes[0].texts} <= set(timeline.jobs), "spans bear the request's name"
+    few = lstmsim.trace(scenario, overrides=["jobs.0.count=4", "jobs.1.count=4"])
+    assert few.groups == ()
+    assert legend_texts(plot(few))[:2] == ["voice #1", "voice #2"]
+
+
+def test_long_times_are_written_out():
+    """No powers of ten, and commas in every number of four digits and more."""
+    figure = plot(timeline_from([(0, 0, 16_541_800, BUSY, 0, 0, 0)], (Row(0, "array"),), ("a",), 16_541_800))
+    figure.canvas.draw()
+    (micro,) = figure.axes[0].child_axes
+    assert "10,000" in [each.get_text() for each in micro.get_xticklabels()]
+    assert "16,541,800 cycles (63,622 µs)" in figure.get_suptitle()
+    assert figure.axes[1].get_title(loc="right") == "windows of 82,709 cycles"
+
+
+def test_an_end_after_the_end_shows_all():
+    assert plot(small(), end=10**9).axes[1].get_xlim() == (0, 140)
+
+
+@pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
+def test_pictures_are_equal_byte_for_byte(tmp_path, suffix):
+    for name in ("one", "two"):
+        plot(small(), tmp_path / (name + suffix))
+    first = (tmp_path / f"one{suffix}").read_bytes()
+    assert first == (tmp_path / f"two{suffix}").read_bytes()
+    assert len(first) > 5000
+
+
+def test_text_in_an_svg_stays_text(tmp_path):
+    plot(small(), tmp_path / "a.svg")
+    assert "time (cycles)</text>" in (tmp_path / "a.svg").read_text()
+
+
+def test_other_suffixes_are_refused_before_any_work(tmp_path):
+    with pytest.raises(InputError, match=r"\.png, \.svg, \.pdf"):
+        plot(small(), tmp_path / "a.bmp")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("name", ["$x^2", "_hidden", "a\nb", "漢字", "$\\frac{", "x" * 500, ""])
+def test_names_are_drawn_as_they_are(tmp_path, name):
+    timeline = timeline_from([(0, 0, 10, BUSY, 0, 0, 0)], (Row(0, "array"),), (name,), 10, chip=name)
+    figure = plot(timeline, tmp_path / "a.png")
+    assert legend_texts(figure)[0].startswith(name[:5].replace("\n", " "))
+
+
+def test_the_picture_leaves_the_users_settings_alone(tmp_path):
+    import matplotlib
+
+    with matplotlib.rc_context({"font.size": 31, "svg.fonttype": "path"}):
+        before = dict(matplotlib.rcParams)
+        plot(small(), tmp_path / "a.png")
+        assert dict(matplotlib.rcParams) == before
+
+
+def test_the_legend_lies_outside_and_hides_no_row():
+    figure = plot(busy_machine(4, 2, 9, 80))
+    figure.canvas.draw()
+    legend = figure.legends[0].get_window_extent()
+    assert all(legend.x0 >= axes.get_window_extent().x1 for axes in figure.axes[:2])
+    assert legend.x1 <= figure.bbox.x1 + 1
+    assert all(isinstance(handle, Patch) for handle in figure.legends[0].get_patches())
+
+
+@given(timelines())
+@settings(max_examples=4, deadline=None)
+def test_any_timeline_can_be_drawn(timeline):
+    with tempfile.TemporaryDirectory() as folder:
+        figure = plot(timeline, Path(folder, "a.png"))
+    assert len(figure.axes[0].get_yticks()) == len(timeline.rows)

@@ -1,0 +1,508 @@
+"""Single changes of the hand-written Verilog, each with a directed scenario that must notice it.
+
+`python -m tests.studies.rtl.mutants` tries all of them and says which are not noticed.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from pathlib import Path
+
+import lstmsim
+from lstmsim.base.records import record
+from tests.studies.rtl.directed import DIRECTED
+
+__all__ = ["MUTANTS", "Mutant", "noticed"]
+
+
+@record
+class Mutant:
+    """A change of one place.
+
+    file: the module's file.
+    old, new: the text of the place, which stands there once, and what stands there instead.
+    scenario: a key of `DIRECTED`.
+    bits: whether cycles alone do not show it.
+    """
+
+    file: str
+    old: str
+    new: str
+    scenario: str
+    bits: bool = False
+
+
+#: Of the dispatcher, the threads, the ring, the tail, and of all that has to do with numbers.
+MUTANTS = (
+    Mutant("npu_dispatch.v", "~occupied | ended;", "~occupied;", "two_at_once"),
+    Mutant("npu_dispatch.v", "if (t < rank && there[t])", "if (t == 0 && there[t])", "two_at_once"),
+    Mutant(
+        "npu_dispatch.v",
+        "for (t = 0; t < THREADS; t = t + 1)\n      if (free[t])",
+        "for (t = THREADS - 1; t >= 0; t = t - 1)\n      if (free[t])",
+        "two_at_once",
+    ),
+    Mutant("npu_tail.v", "(CONVERT - 1 - LATE)", "(CONVERT - 1)", "two_at_once"),
+    Mutant(
+        "npu_dispatch.v",
+        "localparam ROUNDS = JOBS < CORES * MOST_THREADS ? JOBS : CORES * MOST_THREADS;",
+        "localparam ROUNDS = 1;",
+        "fewest_first",
+    ),
+    Mutant(
+        "npu_dispatch.v",
+        "(occupied & ~ended)",
+        "occupied",
+        "fewest_first",
+    ),
+    Mutant(
+        "npu_dispatch.v",
+        "count <= fewest",
+        "count < fewest",
+        "pinned",
+    ),
+    Mutant(
+        "npu_dispatch.v",
+        "for (t = STRIDE - 1; t >= 0; t = t - 1)\n          if (!taken",
+        "for (t = 0; t < STRIDE; t = t + 1)\n          if (!taken",
+        "fewest_first",
+    ),
+    Mutant(
+        "npu_dispatch.v",
+        "head < best && ",
+        "",
+        "pinned",
+    ),
+    Mutant(
+        "npu_nest.v",
+        "wire h0 = lag && first_step;",
+        "wire h0 = 1'b0;",
+        "two_at_once",
+    ),
+    Mutant(
+        "npu_nest.v",
+        "(upto < group_end ? upto : group_end)",
+        "upto",
+        "two_at_once",
+    ),
+    Mutant(
+        "npu_nest.v",
+        "from < group_end && upto > offset",
+        "from <= offset",
+        "both_ways",
+    ),
+    Mutant(
+        "npu_nest.v",
+        "flipped ? mirrored : step - lag",
+        "flipped ? step : step - lag",
+        "both_ways",
+    ),
+    Mutant(
+        "npu_issue.v",
+        ">= B_FRAMES[(CORE*JOBS+job)*B_FRAMES_B +: B_FRAMES_B];",
+        "> 0;",
+        "backward_alone",
+    ),
+    Mutant(
+        "npu_thread.v",
+        "frames_there > frame",
+        "frames_there >= frame",
+        "both_ways",
+    ),
+    Mutant(
+        "npu_thread.v",
+        ">= units)))",
+        "> units)))",
+        "two_at_once",
+    ),
+    Mutant(
+        "npu_thread.v",
+        "assign hazard = working && !ready && !from_frame;",
+        "assign hazard = working && !ready && !from_frame && !no_bank;",
+        "no_latency",
+    ),
+    Mutant(
+        "npu_nest.v",
+        "(interleaved ? !last_row : !last_of_pass)",
+        "!last_of_pass",
+        "step_order",
+    ),
+    Mutant(
+        "npu_thread.v",
+        "part_next = w_last[o] ? {W_UNIT{1'b0}} : w_units",
+        "part_next = w_units",
+        "two_at_once",
+    ),
+    Mutant(
+        "npu_thread.v",
+        "whole <= admit ? {W_STEP{1'b0}} : whole_next;",
+        "whole <= whole_next;",
+        "two_at_once",
+    ),
+    Mutant(
+        "npu_thread.v",
+        "      credits <= BANKS;",
+        "      credits <= BANKS - 1;",
+        "two_at_once",
+    ),
+    Mutant(
+        "npu_nest.v",
+        "if (next_block) begin",
+        "if (last_tile) begin",
+        "columns_first",
+    ),
+    Mutant(
+        "npu_issue.v",
+        "(FINE == 0 || fresh)",
+        "FINE == 0",
+        "slow_switches",
+    ),
+    Mutant(
+        "npu_issue.v",
+        "(FINE == 0 || fresh)",
+        "1'b1",
+        "slow_switches",
+    ),
+    Mutant(
+        "npu_issue.v",
+        "switching <= SWITCH_CYCLES - 1",
+        "switching <= SWITCH_CYCLES",
+        "slow_switches",
+    ),
+    Mutant(
+        "npu_issue.v",
+        "    : |hazard ? 3'd2\n    : |backpressure ? 3'd3",
+        "    : |backpressure ? 3'd3\n    : |hazard ? 3'd2",
+        "two_at_once",
+    ),
+    Mutant(
+        "npu_issue.v",
+        "    : |backpressure ? 3'd3\n    : |no_frame ? 3'd4",
+        "    : |no_frame ? 3'd4\n    : |backpressure ? 3'd3",
+        "one_bank",
+    ),
+    Mutant(
+        "npu_issue.v",
+        "active <= winner;",
+        "if (!starts || !FINE) active <= winner;",
+        "slow_switches",
+    ),
+    Mutant(
+        "npu_issue.v",
+        "fresh <= starts;",
+        "fresh <= fresh || starts;",
+        "slow_switches",
+    ),
+    Mutant(
+        "npu_tail.v",
+        "assign f_valid = d_valid[CONVERT] && d_last_turn[CONVERT]\n    &&",
+        "assign f_valid = d_valid[CONVERT] && d_number[CONVERT*W_NUMBER +: W_NUMBER] == 0\n    &&",
+        "step_order",
+    ),
+    Mutant(
+        "npu_tail.v",
+        "== 0;\n  assign f_thread",
+        "< 2;\n  assign f_thread",
+        "oldest_first",
+    ),
+    Mutant(
+        "npu_tail.v",
+        "mine && results > rest ? results : rest;",
+        "mine ? results : rest;",
+        "end_behind_h",
+    ),
+    Mutant(
+        "npu_tail.v",
+        "wire ends = d_last_turn[LATE] && d_last_block[LATE] && ",
+        "wire ends = d_last_turn[LATE] && ",
+        "one_bank",
+    ),
+    Mutant(
+        "npu_tail.v",
+        "assign t_last_turn = left <= WIDTH;",
+        "assign t_last_turn = left < WIDTH;",
+        "two_at_once",
+    ),
+    Mutant(
+        "npu_tail_write.v",
+        "assign w_units = d_unit + d_units;",
+        "assign w_units = d_unit + 1'b1;",
+        "two_at_once",
+    ),
+    Mutant(
+        "npu_tail_queue.v",
+        "localparam W = DEPTH > 1 ? $clog2(DEPTH) : 1;",
+        "localparam W = 1;",
+        "states_across_stages",
+    ),
+    Mutant(
+        "npu_tail_ages.v",
+        "age[i*W_STAMP +: W_STAMP] > most",
+        "age[i*W_STAMP +: W_STAMP] >= most",
+        "equal_ages",
+    ),
+    Mutant(
+        "npu_tail_ages.v",
+        "(!any || age[i*W_STAMP +: W_STAMP] > most)",
+        "!any",
+        "oldest_first",
+    ),
+    Mutant(
+        "npu_tail_ages.v",
+        "else if (its_age < since) since = its_age;",
+        "else;",
+        "oldest_first",
+    ),
+    Mutant(
+        "npu_tail_ages.v",
+        "&& h_step == 0)",
+        ")",
+        "states_without_h",
+    ),
+    Mutant(
+        "npu_tail_ages.v",
+        "if (its_age[W_STAMP-1]) missing = 1'b1;",
+        "if (its_age[W_STAMP-1]) missing = i == 0;",
+        "oldest_first",
+    ),
+    Mutant(
+        "npu_tail_ages.v",
+        "by_block ? O_CYCLES[row_o * O_CYCLES_B +: O_CYCLES_B]",
+        "by_block ? 1",
+        "values_across_stages",
+    ),
+    Mutant(
+        "npu_tail_ages.v",
+        "(A_OWN[row_a * A_OWN_B +: A_OWN_B] ? h_block : 0)",
+        "0",
+        "projection",
+    ),
+    Mutant(
+        "npu_array.v",
+        "add_first ? {ACCUMULATOR_BITS{1'b0}}",
+        "add_first && add_slots[k] ? {ACCUMULATOR_BITS{1'b0}}",
+        "frames_of_who_waits",
+        True,
+    ),
+    Mutant(
+        "npu_array.v",
+        "add_slots[k] ? tile : {ACCUMULATOR_BITS{1'b0}}",
+        "tile",
+        "frames_of_who_waits",
+        True,
+    ),
+    Mutant(
+        "npu_array.v",
+        "{LEVELS + 1{held[i*P+P-1]}}",
+        "{LEVELS + 1{1'b0}}",
+        "two_at_once",
+        True,
+    ),
+    Mutant(
+        "npu_adapter.v",
+        "bias_shifted, shifted[0]}",
+        "bias_shifted, 1'b0}",
+        "columns_first",
+        True,
+    ),
+    Mutant(
+        "npu_adapter.v",
+        "= {1'b0, factor}",
+        "= {factor[MULTIPLIER_BITS-1], factor}",
+        "two_at_once",
+        True,
+    ),
+    Mutant(
+        "npu_adapter.v",
+        "added = rounded + biased",
+        "added = rounded",
+        "two_at_once",
+        True,
+    ),
+    Mutant(
+        "npu_vector_memory.v",
+        "lane < write_count",
+        "lane <= write_count",
+        "two_at_once",
+        True,
+    ),
+    Mutant(
+        "npu_vector_memory.v",
+        "write_word + (b < write_first)",
+        "write_word",
+        "two_at_once",
+        True,
+    ),
+    Mutant(
+        "npu_vector_memory.v",
+        "read_word + (b < read_first)",
+        "read_word",
+        "two_at_once",
+        True,
+    ),
+    Mutant(
+        "npu_datapath.v",
+        "i < elements_read ? source[i*VECTOR_BITS +: VECTOR_BITS] : {VECTOR_BITS{1'b0}}",
+        "source[i*VECTOR_BITS +: VECTOR_BITS]",
+        "two_at_once",
+        True,
+    ),
+    Mutant(
+        "npu_datapath.v",
+        "ACCUMULATE - 1;",
+        "ACCUMULATE;",
+        "two_at_once",
+        True,
+    ),
+    Mutant(
+        "npu_datapath.v",
+        "if (!framed_read && memory_read == i)",
+        "if (!framed_read)",
+        "two_at_once",
+        True,
+    ),
+    Mutant(
+        "npu_nest.v",
+        "odd = step[0] ^ lag",
+        "odd = step[0]",
+        "two_at_once",
+        True,
+    ),
+    Mutant(
+        "npu_thread.v",
+        "behind[AT_ELEMENT +: W_ELEMENT] + own_part",
+        "behind[AT_ELEMENT +: W_ELEMENT]",
+        "two_at_once",
+        True,
+    ),
+    Mutant(
+        "npu_thread.v",
+        "behind[AT_BANK +: W_BANK] + THREAD * BANKS;",
+        "behind[AT_BANK +: W_BANK];",
+        "two_at_once",
+        True,
+    ),
+    Mutant(
+        "npu_thread.v",
+        "ready <= grant ? ready_behind : ready_still;",
+        "ready <= ready_still;",
+        "two_at_once",
+    ),
+    Mutant(
+        "npu_thread.v",
+        "more <= more && !last_of_job;",
+        "more <= more;",
+        "one_bank",
+    ),
+    Mutant(
+        "npu_nest.v",
+        "h0 && !started ? {W_UNIT{1'b0}} : width",
+        "width",
+        "two_at_once",
+        True,
+    ),
+    Mutant(
+        "npu_nest.v",
+        "backward ? frame_base - frame_move",
+        "backward ? frame_base + frame_move",
+        "both_ways",
+        True,
+    ),
+    Mutant(
+        "npu_nest.v",
+        "new_step ? write_base : own_base",
+        "own_base",
+        "columns_first",
+        True,
+    ),
+    Mutant(
+        "npu_tail.v",
+        "assign t_zero = t_step == 0 && !own_states;",
+        "assign t_zero = 1'b0;",
+        "two_at_once",
+        True,
+    ),
+    Mutant(
+        "npu_tail.v",
+        "assign t_turn = t_parameter + own_turns;",
+        "assign t_turn = t_parameter;",
+        "two_at_once",
+        True,
+    ),
+    Mutant(
+        "npu_tail.v",
+        "n_constant <= t_constant + 1'b1;",
+        "n_constant <= t_constant;",
+        "two_at_once",
+        True,
+    ),
+    Mutant(
+        "npu_tail_write.v",
+        "d_step[0] ? ",
+        "1'b0 ? ",
+        "two_at_once",
+        True,
+    ),
+    Mutant(
+        "npu_tail_write.v",
+        "+ d_unit + own_part",
+        "+ d_unit",
+        "two_at_once",
+        True,
+    ),
+    Mutant(
+        "npu_tail_ages.v",
+        "block == 0 ? P_TURN_BASE[row * P_TURN_BASE_B +: W_TURN] : behind_turn",
+        "behind_turn",
+        "oldest_first",
+        True,
+    ),
+)
+
+
+def noticed(mutant: Mutant, folder: Path) -> bool:
+    """Whether the log of the changed Verilog differs from what the simulator says."""
+    if mutant.bits:
+        report = lstmsim.run_rtl(DIRECTED[mutant.scenario], folder / "out", random_weights=3)
+    else:
+        report = lstmsim.run_rtl(DIRECTED[mutant.scenario], folder / "out", timing_only=True)
+    out = folder / "out"
+    changed = out / "rtl" / mutant.file
+    changed.write_text(changed.read_text().replace(mutant.old, mutant.new, 1))
+    files = [*sorted(map(str, out.glob("rtl/*.v"))), *map(str, out.glob("sim/*.v"))]
+    define = [] if mutant.bits else ["-DNPU_TIMING_ONLY"]
+    words = [
+        "iverilog",
+        "-g2005",
+        *define,
+        "-I",
+        str(out / "rtl"),
+        "-I",
+        str(out / "sim"),
+        "-s",
+        "npu_tb",
+        "-o",
+        str(out / "npu.vvp"),
+        *files,
+    ]
+    subprocess.run(words, check=True, timeout=60)
+    limit = report.run.trace.makespan_cycles + 100
+    subprocess.run(["vvp", "npu.vvp", f"+limit={limit}"], cwd=out, check=True, timeout=60, stdout=subprocess.DEVNULL)
+    return (out / "events.txt").read_text() != (out / "golden" / "events.txt").read_text()
+
+
+def main() -> int:
+    """Try all; the exit code is 1 if one is not noticed."""
+    missed = 0
+    for mutant in MUTANTS:
+        with tempfile.TemporaryDirectory() as folder:
+            if not noticed(mutant, Path(folder)):
+                missed += 1
+                print(f"{mutant.file}: not noticed by {mutant.scenario}: {mutant.new}", flush=True)
+    print(f"{len(MUTANTS)} changes, {missed} not noticed")
+    return int(missed > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,178 @@
+"""Random scenarios of the subset that can be written as Verilog: small, and as nasty as the rules allow.
+
+`python -m tests.studies.rtl.scenarios STEP FIRST COUNT [--numbers] [--simulator NAME]` compares so many, one
+after the other.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import tempfile
+import time
+from typing import Any
+
+import lstmsim
+from lstmsim.base.errors import InputError
+from lstmsim.machines.registry import target_of
+
+__all__ = ["drawn", "step_of"]
+
+#: Cells by the step of docs/rtl.md that brings them.
+CELLS = {
+    1: ("lstm", "lstm", "gru", "rnn", "rnn-relu", "dense", "dense-tanh", "dense-sigmoid", "light"),
+    2: ("lstm", "gru", "rnn", "dense-tanh", "rnn-relu", "light"),
+    3: ("lstm-peephole", "lstm-projection", "gru-lbr0", "lstm-layernorm", "slstm", "mingru", "lstm", "gru"),
+}
+#: The cell of experiments/scenarios/own_cell.yaml.
+LIGHT = {
+    "stages": [{"gates": {"z": ["x", "h"], "n": ["x", "h"]}}],
+    "nodes": {
+        "zt": "sigmoid z",
+        "nt": "relu n",
+        "hn": "subtract s nt",
+        "zh": "multiply zt hn",
+        "hf": "add nt zh",
+        "h'": "quantize hf",
+    },
+    "states": {"h": "h'", "s": "hf"},
+}
+_LATENCIES = ("read", "multiply", "add", "accumulate", "convert", "activation", "elementwise_multiply")
+_LATENCIES += ("elementwise_add", "quantize", "writeback")
+
+
+def step_of(seed: int) -> int:
+    """The step of docs/rtl.md that a seed is drawn from: half of them from the first one."""
+    return (1, 2, 1, 3)[seed % 4]
+
+
+def drawn(seed: int, step: int) -> dict[str, Any]:
+    """Draw a scenario of a step: the same one for the same seed. What is refused is drawn anew."""
+    chance = random.Random(f"{step}, {seed}")
+    while True:
+        scenario = _scenario(chance, step)
+        try:
+            loaded = lstmsim.run(scenario).scenario
+            hardware = target_of(loaded.chip.kind).generated_hardware()
+            assert hardware is not None
+            if not hardware.refusals(loaded, loaded.precision):
+                return scenario
+        except InputError:
+            continue
+
+
+def _scenario(chance: random.Random, step: int) -> dict[str, Any]:
+    count = chance.randint(2, 3) if step >= 2 and chance.random() < (0.6 if step == 2 else 0.3) else 1
+    cores = [_core(chance, step) for _ in range(count)]
+    if chance.random() < 0.5:
+        cores = cores[:1] * count
+    kinds = [chance.choice(CELLS[step])] if step == 1 or chance.random() < 0.3 else list(CELLS[step])
+    models = [_model(chance, f"m{number}", kinds, step) for number in range(chance.choice((1, 1, 2)))]
+    jobs = [_job(chance, number, models, count) for number in range(chance.choice((1, 2, 2, 3, 5, 8)))]
+    chip = {"kind": "column-npu", "name": "drawn", "frequency_mhz": 100, "cores": cores}
+    return {"name": "drawn", "chip": chip, "cells": {"light": LIGHT}, "jobs": jobs, "precision": _precision(chance)}
+
+
+def _core(chance: random.Random, step: int) -> dict[str, Any]:
+    ep, vp = chance.choice((1, 2, 3, 4, 4, 5, 8)), chance.choice((4, 5, 6, 8, 8, 12, 16))
+    core: dict[str, Any] = {"npe": ep * vp + chance.choice((0, 0, 3)), "ep": ep, "vp": vp}
+    core["tail_width"] = chance.choice((1, 1, 2, 3, 4))
+    core["threads"] = chance.choice((1, 2, 2, 3, 4))
+    core["accumulator_banks"] = chance.choice((1, 2, 2, 3))
+    core["thread_policy"] = chance.choice(("coarse", "fine"))
+    core["switch_cycles"] = chance.choice((0, 0, 1, 3))
+    core["block_order"] = chance.choice(("row", "column"))
+    low = chance.choice((0, 1))
+    most = chance.choice((1, 2, 4, 6))
+    core["latency"] = {name: chance.randint(low, most) for name in _LATENCIES if chance.random() < 0.8}
+    if step == 2 and chance.random() < 0.3:
+        core |= {"cat": 4, "tree_inputs": ep * chance.choice((1, 2, 4))}
+        core["latency"]["add"] = 1
+    return core
+
+
+def _model(chance: random.Random, name: str, kinds: list[str], step: int) -> dict[str, Any]:
+    layers: list[dict[str, Any]] = []
+    width = chance.randint(1, 9)
+    order = chance.choice(("layer", "layer", "step"))
+    kind = chance.choice(kinds)
+    for _ in range(chance.choice((1, 1, 2, 3))):
+        hidden = chance.randint(1, 9)
+        layer: dict[str, Any] = {"cell": kind if step == 1 else chance.choice(kinds), "hidden": hidden, "input": width}
+        if layer["cell"] == "lstm-projection":
+            layer["projection"] = hidden = chance.randint(1, 6)
+        if order == "layer" and chance.random() < 0.3:
+            layer["bidirectional"] = True
+            hidden *= 2
+        elif order == "layer" and chance.random() < 0.15:
+            layer["reverse"] = True
+        layers.append(layer)
+        width = hidden
+    return {"name": name, "layers": layers, "layer_order": order}
+
+
+def _job(chance: random.Random, number: int, models: list[dict[str, Any]], cores: int) -> dict[str, Any]:
+    job: dict[str, Any] = {"name": f"j{number}", "model": chance.choice(models), "steps": chance.randint(1, 5)}
+    if chance.random() < 0.5:
+        job["arrival"] = chance.choice((0, 1, 7, 60, 137))
+    if chance.random() < 0.4:
+        job["frame_interval"] = chance.choice((1, 9, 40))
+    if cores > 1 and chance.random() < 0.5:
+        job["cores"] = sorted(chance.sample(range(cores), chance.randint(1, cores)))
+    return job
+
+
+def _precision(chance: random.Random) -> dict[str, Any]:
+    return {
+        "weight_bits": chance.randint(3, 10),
+        "vector_bits": chance.randint(3, 10),
+        "accumulator_bits": chance.choice((10, 16, 24, 32)),
+        "multiplier_bits": chance.randint(4, 18),
+        "tail_bits": chance.randint(6, 20),
+        "state_bits": chance.randint(6, 20),
+        "weight_scale": chance.choice(("row", "tensor")),
+        "activation": chance.choice(("table", "linear")),
+        "activation_entries": chance.choice((4, 16, 64, 256)),
+        "activation_range": chance.choice((2, 4, 8)),
+        "formats": chance.choice(("own", "own", "shared")),
+        "shift": chance.choice(("row", "row", "common")),
+    }
+
+
+def main() -> int:
+    """Compare scenarios and say of each what came out; the exit code is how many differ, at most 1."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("step", type=int, choices=(1, 2, 3))
+    parser.add_argument("first", type=int)
+    parser.add_argument("count", type=int)
+    parser.add_argument("--numbers", action="store_true")
+    parser.add_argument("--simulator", default="icarus")
+    given = parser.parse_args()
+    counts = {"equal": 0, "DIFFERENT": 0, "refused": 0, "FAILED": 0}
+    for seed in range(given.first, given.first + given.count):
+        start = time.perf_counter()
+        verdict, why = _verdict(drawn(seed, given.step), given.numbers, given.simulator)
+        counts[verdict] += 1
+        if verdict != "equal":
+            print(f"{seed}: {verdict} {why} ({time.perf_counter() - start:.1f} s)", flush=True)
+    print(counts)
+    return min(1, counts["DIFFERENT"] + counts["FAILED"])
+
+
+def _verdict(scenario: dict[str, Any], numbers: bool, simulator: str) -> tuple[str, str]:
+    options: dict[str, Any] = {"random_weights": 1} if numbers else {"timing_only": True}
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            report = lstmsim.run_rtl(scenario, f"{folder}/out", verify=True, simulator=simulator, **options)
+        except InputError as error:
+            return "refused", str(error).splitlines()[0]
+        except Exception as error:  # a fault of the generator is a verdict too
+            return "FAILED", f"{type(error).__name__}: {error}"[:300]
+    assert report.verified is not None
+    if report.verified.equal:
+        return "equal", ""
+    return "DIFFERENT", report.to_dict()["verified"]["differences"][0]["text"]
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

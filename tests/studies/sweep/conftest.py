@@ -1,0 +1,18 @@
+"""The fixtures that tests of sweeps share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lstmsim.studies.sweep.run import run_sweep
+from tests.studies.sweep.specs import spec
+
+
+@pytest.fixture(scope="session")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The small sweep, run in this process without a break."""
+    folder = tmp_path_factory.mktemp("whole")
+    run_sweep(spec(), folder, jobs=1)
+    return folder

@@ -1,0 +1,100 @@
+"""The four forms of a validation say the same."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+from lstmsim.studies.validate.rows import ClaimRow, Group, Row, Validation
+from lstmsim.studies.validate.text import readme_table, validation_json, validation_markdown, validation_text
+from tests.studies.validate.whole import whole
+
+ROW = Row("chip-a", "task|1", "latency", "cycles", 1000, 1000, 0.0, "a paper, Table 1", "a note")
+TOPS = replace(ROW, quantity="throughput", unit="TOPS", published=2.5, simulated=2.5, derived=True)
+FAR = Row("chip-b", "task-2", "latency", "ms", 0.5, 0.52, 0.05, "another paper")
+CLAIM = ClaimRow("key", "throughput, threads, cores", "much: 2 x", "of a kind", "3 x", "not judged", "a paper")
+SMALL = Validation(
+    "fast",
+    (Group("chip-a", "Chip A", "a", (ROW, TOPS), 1), Group("chip-b", "Chip B", "b", (FAR,), 1)),
+    (CLAIM, replace(CLAIM, key="other", topic="not simulated", verdict="not simulated", simulated="")),
+)
+
+
+def wrong() -> Validation:
+    group = replace(SMALL.groups[0], rows=(replace(ROW, simulated=1001), TOPS))
+    return replace(SMALL, groups=(group, SMALL.groups[1]), claims=(replace(CLAIM, verdict="fails"),))
+
+
+def test_the_terminal_text() -> None:
+    text = validation_text(SMALL)
+    lines = text.splitlines()
+    assert lines[0] == "VALIDATION on the engine fast"
+    assert [line.split() for line in lines[3:5]] == [
+        ["cycles", "simulated", "error", "TOPS", "simulated", "error"],
+        ["task|1", "1,000", "1,000", "0", "2.50", "2.50", "0"],
+    ]
+    assert lines[5:8] == ["1 of 1 exact in cycles", "source: a paper, Table 1", "note on task|1: a note"]
+    assert "1 of 1 within 5 %; worst task-2, +4.00 %" in lines
+    assert lines[-1] == "chip-a 1 of 1 exact; 1 of 1 within 5 %; claims: 1 not judged, 1 not simulated"
+    assert "!" not in text
+
+
+def test_failures_are_marked_and_counted() -> None:
+    text = validation_text(wrong())
+    assert re.search(r"1,000 +1,001 +\+0\.10 % ! ", text)
+    assert text.splitlines()[-1] == "chip-a 0 of 1 exact; 1 of 1 within 5 %; claims: 1 fails"
+
+
+def test_markdown_has_every_row_and_claim() -> None:
+    text = validation_markdown(SMALL)
+    assert "| task\\|1 | latency | cycles | 1,000 | 1,000 | 0 | 0 % | a paper, Table 1 (a note) |" in text
+    assert "| task-2 | latency | ms | 0.500 | 0.520 | +4.00 % | 5 % | another paper |" in text
+    assert "| much: 2 x | of a kind | 3 x | not judged | a paper |" in text
+    assert "| much: 2 x | of a kind | - | not simulated | a paper |" in text
+    for line in text.splitlines():
+        if line.startswith("|"):
+            assert len(re.findall(r"(?<!\\)\|", line)) in (6, 9)
+    assert text.endswith("|\n")
+
+
+def test_json_is_plain_and_whole() -> None:
+    data = json.loads(json.dumps(validation_json(wrong()), allow_nan=False))
+    assert data["schema"] == "lstmsim/validation/1"
+    assert data["ok"] is False
+    assert data["failures"] == list(wrong().failures)
+    row = data["groups"][0]["rows"][0]
+    assert (row["published"], row["simulated"], row["ok"], row["band"]) == (1000, 1001, False, 0.0)
+    assert row["error"] == 0.001
+    assert data["claims"][0]["condition"] == "of a kind"
+    assert validation_json(SMALL)["ok"] is True
+
+
+def test_the_readme_table_is_short() -> None:
+    lines = readme_table(SMALL).splitlines()
+    assert lines[2] == "| Chip A | 1 | 1 of 1 exact in cycles | 0 % | a paper, Table 1 |"
+    assert lines[3] == "| Chip B | 1 | 1 of 1 within 5 %; worst task-2, +4.00 % | 5 % | another paper |"
+    assert lines[4].startswith("| claims: throughput, threads, cores | 1 | 1 not judged | - |")
+    assert len(lines) == 6
+
+
+def test_the_real_one_ends_in_one_line_of_counts() -> None:
+    assert validation_text(whole()).splitlines()[-1] == (
+        "intel-npu-rtl 19 of 19 exact; intel-npu-cpp 19 of 19 exact; 11 of 11 within 5 %; "
+        "claims: 8 hold, 13 not judged, 34 not simulated"
+    )
+    assert len(readme_table(whole()).splitlines()) == 2 + 4 + 5
+
+
+def test_every_form_says_that_sizes_are_not_shown() -> None:
+    changed = replace(
+        whole(), groups=tuple(each for each in whole().groups if each.key == "brainwave-held-out"), claims=()
+    )
+    words = "not evidence of size dependence"
+    for text in (validation_text(changed), validation_markdown(changed), readme_table(changed)):
+        assert words in " ".join(text.split())
+        assert "null model" in text
+    assert max(map(len, validation_text(changed).splitlines())) <= 100
+    data = json.loads(json.dumps(validation_json(changed), allow_nan=False))
+    assert data["groups"][0]["null_model"]["evidence_of_size_dependence"] is False
+    assert all(row["null_error"] is not None for row in data["groups"][0]["rows"])
