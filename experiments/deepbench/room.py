@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from lstmsim import ColumnNpu, Model, Scenario
+from lstmsim import ColumnNpu, Model, Scenario, machines
 from lstmsim.machines.column.memory import Memory
 from lstmsim.machines.column.weights import blocks_of, streamed
 from lstmsim.model.precision import Precision
