@@ -48,10 +48,10 @@ if TYPE_CHECKING:
     from lstmsim.analysis.timeline import Timeline
     from lstmsim.base.errors import DeadlockError, InputError, LstmsimError
     from lstmsim.files.scenario.model_writer import save_model
-    from lstmsim.importers.weights import import_weights
-    from lstmsim.importers.weights.from_keras import from_keras
-    from lstmsim.importers.weights.from_torch import from_torch
-    from lstmsim.importers.weights.imported import ImportedModel
+    from lstmsim.importers.files import import_weights
+    from lstmsim.importers.imported import ImportedModel
+    from lstmsim.importers.keras.models import from_keras
+    from lstmsim.importers.pytorch.modules import from_torch
     from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, Latency
     from lstmsim.machines.row.npu import RowCore, RowNpu
     from lstmsim.model.cells import cell
@@ -237,10 +237,10 @@ _HOMES = {
         "LstmsimError",
     ),
     "lstmsim.files.scenario.model_writer": ("save_model",),
-    "lstmsim.importers.weights": ("import_weights",),
-    "lstmsim.importers.weights.from_keras": ("from_keras",),
-    "lstmsim.importers.weights.from_torch": ("from_torch",),
-    "lstmsim.importers.weights.imported": ("ImportedModel",),
+    "lstmsim.importers.files": ("import_weights",),
+    "lstmsim.importers.keras.models": ("from_keras",),
+    "lstmsim.importers.pytorch.modules": ("from_torch",),
+    "lstmsim.importers.imported": ("ImportedModel",),
     "lstmsim.analysis.report": ("Report",),
     "lstmsim.analysis.timeline": ("Timeline",),
     "lstmsim.machines.column.npu": (

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 from lstmsim.files.catalog import input_files
 from lstmsim.files.scenario.frames import read_frames
 from lstmsim.files.scenario.scenario_file import load_model
-from lstmsim.importers.weights import read_weights
-from lstmsim.importers.weights.safetensors import read_safetensors
+from lstmsim.importers.files import read_weights
+from lstmsim.importers.safetensors import read_safetensors
 from lstmsim.model.numerics.accuracy import accuracy
 from lstmsim.model.numerics.arithmetic import Arithmetic
 from lstmsim.model.numerics.calibration import Range, calibrate

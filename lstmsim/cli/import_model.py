@@ -11,8 +11,7 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.cli.outputs import check_outputs, check_suffix, remark, status
 
 if TYPE_CHECKING:
-    from lstmsim.importers.weights.imported import ImportedModel
-    from lstmsim.importers.weights.operators import OperatorTable
+    from lstmsim.importers.imported import ImportedModel, OperatorTable
     from lstmsim.model.model import Layer
 
 __all__ = ["command"]
@@ -50,7 +49,7 @@ def command(
     lstmsim import speech.onnx --out speech.yaml
     """
     from lstmsim.files.scenario.model_writer import save_model, weights_path
-    from lstmsim.importers.weights import SUFFIXES
+    from lstmsim.importers.files import SUFFIXES
     from lstmsim.studies.importing import import_model, renamed, targets_of
 
     check_suffix("FILE", file, SUFFIXES)

@@ -11,7 +11,7 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.studies.shared.loading import Path
 
 if TYPE_CHECKING:
-    from lstmsim.importers.weights.imported import ImportedModel
+    from lstmsim.importers.imported import ImportedModel
 
 __all__ = ["import_model", "renamed", "targets_of"]
 
@@ -43,7 +43,7 @@ def import_model(
 
     >>> import tempfile, pathlib
     >>> import numpy as np
-    >>> from lstmsim.importers.weights.safetensors import write_safetensors
+    >>> from lstmsim.importers.safetensors import write_safetensors
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = pathlib.Path(folder, "speech.safetensors")
     ...     tensors = {"weight_ih_l0": np.zeros((32, 4)), "weight_hh_l0": np.zeros((32, 8))}
@@ -52,7 +52,7 @@ def import_model(
     8
     """
     from lstmsim.files.scenario.model_writer import save_model
-    from lstmsim.importers.weights import import_weights
+    from lstmsim.importers.files import import_weights
 
     if name is not None and not (name.strip() and name.isprintable()):
         raise InputError(Mistake("name", f"expected printable letters, got {name!r}"))

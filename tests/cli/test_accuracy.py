@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import lstmsim
-from lstmsim.importers.weights import write_weights
+from lstmsim.importers.files import write_weights
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.numerics.weights import Network, random_network

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lstmsim.base.errors import ReplayError
-from lstmsim.importers.weights import write_weights
+from lstmsim.importers.files import write_weights
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.numerics.weights import random_network

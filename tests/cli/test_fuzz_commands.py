@@ -21,10 +21,10 @@ import pytest
 
 from lstmsim.base.csv_table import CsvWriter
 from lstmsim.files.catalog import find_chip
-from lstmsim.importers.weights.safetensors import write_safetensors
+from lstmsim.importers.safetensors import write_safetensors
 from lstmsim.studies.fit.devices_file import device_files
 from tests.cli.runner import call
-from tests.files.weight_files import torch_stream, torch_tensors, torch_zip
+from tests.importers.weight_files import torch_stream, torch_tensors, torch_zip
 
 COUNT = int(os.environ.get("LSTMSIM_EXAMPLES", "60"))
 SEED = int(os.environ.get("LSTMSIM_SEED", "13"))

@@ -12,11 +12,11 @@ import safetensors.numpy
 from click.testing import Result
 
 from lstmsim import load_scenario
-from lstmsim.importers.weights import read_weights
-from lstmsim.importers.weights.safetensors import read_safetensors
+from lstmsim.importers.files import read_weights
+from lstmsim.importers.safetensors import read_safetensors
 from lstmsim.model.model import Model
 from tests.cli import runner
-from tests.files.weight_files import (
+from tests.importers.weight_files import (
     cell_at,
     keras_file,
     keras_layer,
@@ -207,7 +207,7 @@ def test_both_files_or_none(monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: Any) -> None:
         raise OSError(errno.ENOSPC, "full")
 
-    monkeypatch.setattr("lstmsim.importers.weights.write_weights", full)
+    monkeypatch.setattr("lstmsim.importers.files.write_weights", full)
     assert call("speech.onnx").exit_code == 1
     assert sorted(each.name for each in Path.cwd().iterdir()) == ["speech.onnx"]
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import lstmsim
-from lstmsim.importers.weights import write_weights
-from lstmsim.importers.weights.safetensors import read_safetensors, write_safetensors
+from lstmsim.importers.files import write_weights
+from lstmsim.importers.safetensors import read_safetensors, write_safetensors
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.numerics.golden import float_arithmetic, run_network

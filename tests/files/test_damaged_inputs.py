@@ -10,8 +10,8 @@ import pytest
 
 from lstmsim.base.errors import InputError
 from lstmsim.files.scenario.frames import read_frames
-from lstmsim.importers.weights import import_weights
-from tests.files.weight_files import tensor, text, torch_stream, torch_tensors, torch_zip
+from lstmsim.importers.files import import_weights
+from tests.importers.weight_files import tensor, text, torch_stream, torch_tensors, torch_zip
 
 HEADERS = [
     "{'descr': '<f8', 'fortran_order': False, 'shape': (3, 256",

@@ -14,7 +14,7 @@ from lstmsim.base.errors import InputError
 from lstmsim.files.scenario.model_writer import model_text, save_model, write_model_file
 from lstmsim.files.scenario.scenario_file import load_model_file
 from lstmsim.files.yaml.source import parse_document
-from lstmsim.importers.weights.imported import ImportedModel
+from lstmsim.importers.imported import ImportedModel
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.numerics.weights import random_network

@@ -10,10 +10,8 @@ from lstmsim.base.keys import keys_of
 from lstmsim.files.graphs import read_graph
 from lstmsim.files.graphs.schema import GraphEntry, NodeEntry
 from lstmsim.importers.onnx.operations.elementwise import ELEMENTWISE
-from lstmsim.importers.onnx.operations.folding import FOLDING
-from lstmsim.importers.onnx.operations.moving import MOVING
-from lstmsim.importers.onnx.operations.normalising import NORMALISING
-from lstmsim.importers.onnx.operations.products import PRODUCTS
+from lstmsim.importers.onnx.operations.moving import FOLDING, MOVING
+from lstmsim.importers.onnx.operations.normalising import NORMALISING, PRODUCTS
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "fusion_files.md").read_text()
 

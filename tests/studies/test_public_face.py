@@ -17,7 +17,7 @@ import pytest
 import lstmsim
 from lstmsim.cli.group import COMMANDS
 from lstmsim.files.yaml.text import yaml_text
-from lstmsim.importers.weights.safetensors import write_safetensors
+from lstmsim.importers.safetensors import write_safetensors
 from tests.cli import runner
 from tests.core_needed import names_with_core
 

@@ -10,7 +10,7 @@ from typing import Any
 from lstmsim.analysis.replay.outputs import Outputs
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import show
-from lstmsim.importers.weights.safetensors import MAX_HEADER, METADATA, write_safetensors
+from lstmsim.importers.safetensors import MAX_HEADER, METADATA, write_safetensors
 from lstmsim.model.scenario import Scenario
 
 __all__ = ["check_names", "outputs_metadata", "save_outputs"]

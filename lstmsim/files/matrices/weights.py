@@ -12,7 +12,7 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import listed, nearest, show
 from lstmsim.files.catalog import model_files
 from lstmsim.files.scenario.scenario_file import load_model
-from lstmsim.importers.weights import read_weights
+from lstmsim.importers.files import read_weights
 from lstmsim.model.numerics.weights import Network
 
 __all__ = ["weight_matrix", "weight_names"]

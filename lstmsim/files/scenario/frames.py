@@ -14,8 +14,8 @@ import numpy as np
 from lstmsim.base.bounded import bounded_file, placed
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import show
-from lstmsim.importers.weights.safetensors import read_safetensors
-from lstmsim.importers.weights.tensors import floats, shape_text
+from lstmsim.importers.safetensors import read_safetensors
+from lstmsim.importers.tensors import floats, shape_text
 from lstmsim.model.numerics.weights import LARGEST, Floats
 
 __all__ = ["FRAME_SUFFIXES", "read_frames"]

@@ -18,7 +18,7 @@ from lstmsim.model.cells import CELLS
 from lstmsim.model.model import Layer, Model
 
 if TYPE_CHECKING:
-    from lstmsim.importers.weights.imported import ImportedModel
+    from lstmsim.importers.imported import ImportedModel
     from lstmsim.model.numerics.weights import Network
 
 __all__ = ["model_text", "save_model", "weights_path", "write_model_file"]
@@ -92,7 +92,7 @@ def write_model_file(
         with whole_file(path, "w") as stream:
             stream.write(text)
         return text
-    from lstmsim.importers.weights import write_weights
+    from lstmsim.importers.files import write_weights
 
     beside = weights_path(path)
     there = os.path.lexists(beside)

@@ -9,7 +9,7 @@ from dataclasses import replace
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.files.scenario.frames import read_frames
 from lstmsim.files.scenario.job_initial import ZERO
-from lstmsim.importers.weights import read_states, read_weights
+from lstmsim.importers.files import read_states, read_weights
 from lstmsim.model.model import Model
 from lstmsim.model.numerics.jobs import JobData
 from lstmsim.model.numerics.weights import Floats, Network, States, Stimulus, random_network, random_stimulus

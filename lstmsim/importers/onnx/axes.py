@@ -1,14 +1,19 @@
-"""Axes of a value by their meaning, sizes that may be symbols, and what a `Reshape` does to both."""
+"""Axes of a value by their meaning, sizes that may be symbols, and what a `Reshape` does to both.
+
+What operations that only rearrange do to the axes of a value; None if an operation does more than rearrange.
+
+Source: the ONNX operator pages of the operations in `RULES`.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
-from lstmsim.importers.onnx.graph import Scope
-
-__all__ = ["Axis", "Numbers", "Part", "Size", "View", "fixed", "quotient", "regrouped", "times"]
+from lstmsim.importers.onnx.graph import Scope, attributes, integer, integers, node_input, resolve
+from lstmsim.importers.onnx.shapes import Shapes
 
 #: A factor, and the symbols that it is multiplied by. A symbol is a size that the file leaves open, as a number.
 Size = tuple[int, tuple[int, ...]]
@@ -103,3 +108,216 @@ def _taken(axis: Axis, sizes: Mapping[Part, Size], wanted: Sequence[Size | None]
             return None
         axes.append(axis[begin:at])
     return tuple(axes)
+
+
+#: Types of numbers, as ONNX numbers them: float32 and float64; float16 and bfloat16.
+_WIDE, _NARROW = (1, 11), (10, 16)
+#: Exporters write a number at least this large as the end of a slice that goes to the end.
+_OPEN_END = 2**31 - 1
+
+
+class Known(Protocol):
+    """What the rules ask for: axes, sizes and short lists of the network's values. `Layouts` gives the answers."""
+
+    @property
+    def shapes(self) -> Shapes: ...
+
+    def of(self, scope: Scope, name: str) -> View | None: ...
+
+    def size(self, axis: Axis) -> Size: ...
+
+    def numbers(self, scope: Scope, name: str) -> Numbers | None: ...
+
+    def one_side(self, view: View, at: int, side: int, *, keep: bool) -> View | None: ...
+
+
+def _whole(numbers: Numbers | None) -> list[int] | None:
+    """Numbers that the file states; None if the file leaves one of them open."""
+    if numbers is None or any(each is None or each[1] for each in numbers):
+        return None
+    return [each[0] for each in numbers if each is not None]
+
+
+def _listed(known: Known, scope: Scope, node: Any, name: str, place: int) -> Numbers | None:
+    """A list of numbers that old operators take as attribute `name`, and newer operators as input `place`."""
+    given = attributes(scope, node)
+    if name in given:
+        return tuple(fixed(each) for each in given[name].ints)
+    return known.numbers(scope, node_input(node, place)) if node_input(node, place) else None
+
+
+def _transpose(known: Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
+    order = integers(attributes(scope, node), "perm") or tuple(reversed(range(len(view))))
+    axes = [axis for axis in order if axis is not None]
+    return tuple(view[axis] for axis in axes) if sorted(axes) == list(range(len(view))) else None
+
+
+def _unsqueeze(known: Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
+    axes = _whole(_listed(known, scope, node, "axes", 1))
+    if axes is None:
+        return None
+    rank, rest = len(view) + len(axes), iter(view)
+    new = {axis % rank for axis in axes}
+    return tuple(() if axis in new else next(rest) for axis in range(rank)) if len(new) == len(axes) else None
+
+
+def _squeeze(known: Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
+    axes = _whole(_listed(known, scope, node, "axes", 1))
+    if axes is None:
+        given = "axes" in attributes(scope, node) or node_input(node, 1)
+        # An axis of unknown size may have size 1 or not.
+        return None if given or any(known.size(axis)[1] for axis in view) else tuple(axis for axis in view if axis)
+    gone = {axis % len(view) for axis in axes} if view else set()
+    # A squeezed axis has size 1, or the network stops: so an axis of unknown size may go.
+    stays = any(not known.size(view[at])[1] and view[at] for at in gone)
+    return None if stays else tuple(axis for at, axis in enumerate(view) if at not in gone)
+
+
+def _reshape(known: Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
+    wanted = _listed(known, scope, node, "shape", 1)
+    if wanted is None:
+        return None
+    keep = not integer(attributes(scope, node), "allowzero", 0)
+    sizes: list[Size | None] = []
+    for at, size in enumerate(wanted):
+        if size == fixed(0) and keep:
+            sizes.append(known.size(view[at]) if at < len(view) else None)
+        else:
+            sizes.append(None if size == fixed(-1) else size)
+    return _grouped(known, view, sizes)
+
+
+def _grouped(known: Known, view: View, sizes: list[Size | None]) -> View | None:
+    parts = tuple(part for axis in view for part in axis)
+    return regrouped(parts, {part: known.size((part,)) for part in parts}, sizes)
+
+
+def _flatten(known: Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
+    at = integer(attributes(scope, node), "axis", 1)
+    if not -len(view) <= at <= len(view):
+        return None
+    at += len(view) if at < 0 else 0
+    return tuple(part for axis in view[:at] for part in axis), tuple(part for axis in view[at:] for part in axis)
+
+
+def _same(known: Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
+    return view if place == 0 else None
+
+
+def _cast(known: Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
+    """Only to a type that keeps the numbers unchanged: a wide type, or the type of the layer that they come from."""
+    to = integer(attributes(scope, node), "to", 0)
+    if to in _WIDE:
+        return view
+    first = next((part for axis in view for part in axis), None)
+    if first is None or first.name not in first.scope.producers:
+        return None
+    source = first.scope.nodes[first.scope.producers[first.name][0]]
+    weights = resolve(first.scope, node_input(source, 1))
+    held = weights.tensor if weights is not None else None
+    return view if held is not None and held.data_type == to and to in _NARROW else None
+
+
+def _dropout(known: Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
+    """Only if the node drops nothing: outside training."""
+    training = node_input(node, 2)
+    value = resolve(scope, training) if training else None
+    if value is not None:
+        held = value.tensor
+        if value.node is not None and value.node.op_type == "Constant":
+            held = attributes(value.scope, value.node)["value"].t
+        if held is None or (held.raw_data != b"\x00" and list(held.int32_data) != [0]):
+            return None
+    return view if place == 0 else None
+
+
+def _slice(known: Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
+    starts, ends = _listed(known, scope, node, "starts", 1), _listed(known, scope, node, "ends", 2)
+    named = "axes" in attributes(scope, node) or bool(node_input(node, 3))
+    axes = _whole(_listed(known, scope, node, "axes", 3)) if named else list(range(len(starts or ())))
+    steps = _whole(_listed(known, scope, node, "steps", 4)) if node_input(node, 4) else [1] * len(starts or ())
+    if starts is None or ends is None or axes is None or steps is None:
+        return None
+    if not len(starts) == len(ends) == len(axes) == len(steps):
+        return None
+    part: View | None = view
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        if part is None or not -len(view) <= axis < len(view) or start is None or end is None or start[1]:
+            return None
+        part = _cut(known, part, axis % len(view), start[0], end, step)
+    return part
+
+
+def _cut(known: Known, view: View, at: int, start: int, end: Size, step: int) -> View | None:
+    """The view behind a slice along one axis, if the slice takes the whole axis in order or one whole direction."""
+    size = known.size(view[at])
+    if size[1]:
+        everything = start == 0 and step == 1 and (end == size or (not end[1] and end[0] >= _OPEN_END))
+        return view if everything else None
+    if end[1] or not step:
+        return None
+    places = range(*slice(start, end[0] if step > 0 or end[0] >= -size[0] else None, step).indices(size[0]))
+    if list(places[:2]) == list(range(min(size[0], 2))) and len(places) == size[0]:
+        return view
+    return known.one_side(view, at, places[0], keep=True) if len(places) == 1 else None
+
+
+def _gather(known: Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
+    at = integer(attributes(scope, node), "axis", 0)
+    picked = known.shapes.of(scope, node_input(node, 1))
+    indices = _whole(known.numbers(scope, node_input(node, 1)))
+    if not -len(view) <= at < len(view) or picked is None or indices is None or len(indices) != 1 or len(picked) > 1:
+        return None
+    at %= len(view)
+    size = known.size(view[at])
+    if size[1] or not -size[0] <= indices[0] < size[0]:
+        return None
+    if size == fixed(1):
+        return view if picked else (*view[:at], *view[at + 1 :])
+    return known.one_side(view, at, indices[0] % size[0], keep=bool(picked))
+
+
+def _split(known: Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
+    at = integer(attributes(scope, node), "axis", 0)
+    if len(node.output) == 1:
+        return view
+    if not -len(view) <= at < len(view) or known.size(view[at]) != fixed(len(node.output)):
+        return None
+    sizes = _listed(known, scope, node, "split", 1)
+    if sizes is not None and any(size != fixed(1) for size in sizes):
+        return None
+    return known.one_side(view, at % len(view), place, keep=True)
+
+
+def _concat(known: Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
+    """Only if the node puts the two directions of one layer together again, forward first."""
+    if len(node.input) == 1:
+        return view
+    second = known.of(scope, str(node.input[1])) if len(node.input) == 2 else None
+    at = integer(attributes(scope, node), "axis", 0)
+    if second is None or len(second) != len(view) or not -len(view) <= at < len(view):
+        return None
+    at %= len(view)
+    if len(view[at]) != 1 or view[at][0].side != 0 or second[at] != (replace(view[at][0], side=1),):
+        return None
+    if (*view[:at], *view[at + 1 :]) != (*second[:at], *second[at + 1 :]):
+        return None
+    units = replace(view[at][0], side=None)
+    return (*view[:at], (replace(units, role="direction"), units), *view[at + 1 :])
+
+
+#: From the axes of a node's first input to the axes of its output `place`.
+RULES: dict[str, Callable[[Known, Scope, Any, View, int], View | None]] = {
+    "Identity": _same,
+    "Cast": _cast,
+    "Dropout": _dropout,
+    "Transpose": _transpose,
+    "Unsqueeze": _unsqueeze,
+    "Squeeze": _squeeze,
+    "Reshape": _reshape,
+    "Flatten": _flatten,
+    "Slice": _slice,
+    "Gather": _gather,
+    "Split": _split,
+    "Concat": _concat,
+}

@@ -15,15 +15,24 @@ import numpy as np
 
 from lstmsim.base.wording import show
 from lstmsim.importers.onnx.constants import Constants
-from lstmsim.importers.onnx.frames import Frame, frame_of, picked_by, run_of_frames
 from lstmsim.importers.onnx.graph import Scope, Value, label, node_input, resolve
 from lstmsim.importers.onnx.nodes import is_recurrent
 from lstmsim.importers.onnx.shapes import Shapes
-from lstmsim.importers.onnx.step_numbers import Refused, StepNumbers
-from lstmsim.importers.onnx.steps import Product, Step, find_steps, made_of
+from lstmsim.importers.onnx.steps import (
+    Frame,
+    Product,
+    Refused,
+    Step,
+    StepNumbers,
+    find_steps,
+    frame_of,
+    made_of,
+    picked_by,
+    run_of_frames,
+)
 from lstmsim.importers.onnx.stored import is_stored
-from lstmsim.importers.onnx.unrolled_stacks import Placed, UnrolledLayer, UnrolledStack
-from lstmsim.importers.weights.gates import Stacked, unstacked
+from lstmsim.importers.onnx.unrolled import Placed, UnrolledLayer, UnrolledStack
+from lstmsim.importers.tensors import Stacked, unstacked
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer
 from lstmsim.model.numerics.weights import Floats

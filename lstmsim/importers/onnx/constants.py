@@ -3,29 +3,298 @@
 Operations that compute each number alone are done (`ELEMENTWISE`); no other computation is. Only `DataFiles` opens
 data files beside the network, and only for the tensors that are asked for.
 Source: the fields of TensorProto (onnx.proto), the operator pages of the rearranging operators.
+
+Operations on constants that only rearrange or repeat them.
+
+A size that the file leaves open is a batch and counts as 1. The reader of a weight or state refuses it if its size is
+not the size that the node needs.
+Source: the ONNX operator pages of the operations in `RULES`.
+
+Operations on constants that compute each number alone, in the numbers' own type.
+
+Source: the ONNX operator pages of the operations in `ELEMENTWISE`.
+
+How many bits the weights of an ONNX network have, if that makes its own sums differ from the sums here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from lstmsim.base.errors import InputError
-from lstmsim.base.wording import show
-from lstmsim.importers.onnx.dequantized import meant, stored_whole
-from lstmsim.importers.onnx.elementwise import ELEMENTWISE, computed
-from lstmsim.importers.onnx.external import DataFiles, is_external
-from lstmsim.importers.onnx.graph import DEFAULT_DOMAINS, Scope, Value, attributes, node_input, resolve
-from lstmsim.importers.onnx.rearranging import REPEATING, RULES
+from lstmsim.base.wording import listed, show
+from lstmsim.importers.onnx.graph import (
+    DEFAULT_DOMAINS,
+    Scope,
+    Shape,
+    Value,
+    attributes,
+    integer,
+    integers,
+    label,
+    node_input,
+    resolve,
+)
 from lstmsim.importers.onnx.shapes import Shapes
-from lstmsim.importers.onnx.widths import is_half
-from lstmsim.importers.weights.tensors import FLOAT_BYTES, decoded, single_or_double
+from lstmsim.importers.onnx.stored import DataFiles, is_external, meant, stored_tensor, stored_whole
+from lstmsim.importers.tensors import FLOAT_BYTES, decoded, single_or_double
 from lstmsim.model.numerics.weights import Floats
 
-__all__ = ["COPIES", "Constants"]
+_MAX_REPEATS = 4096
+
+
+def _known(numbers: Shape | None) -> list[int]:
+    if numbers is None or None in numbers:
+        raise ValueError
+    return [each for each in numbers if each is not None]
+
+
+def _transpose(shapes: Shapes, scope: Scope, node: Any, parts: list[Floats], place: int) -> Floats:
+    order = integers(attributes(scope, node), "perm")
+    return np.transpose(parts[0], None if order is None else _known(order))
+
+
+def _unsqueeze(shapes: Shapes, scope: Scope, node: Any, parts: list[Floats], place: int) -> Floats:
+    return np.expand_dims(parts[0], tuple(_known(shapes.given(scope, node, "axes", 1))))
+
+
+def _squeeze(shapes: Shapes, scope: Scope, node: Any, parts: list[Floats], place: int) -> Floats:
+    axes = shapes.given(scope, node, "axes", 1)
+    return np.squeeze(parts[0], None if axes is None and not node_input(node, 1) else tuple(_known(axes)))
+
+
+def _reshape(shapes: Shapes, scope: Scope, node: Any, parts: list[Floats], place: int) -> Floats:
+    sizes = _known(shapes.given(scope, node, "shape", 1))
+    keep = not integer(attributes(scope, node), "allowzero", 0)
+    return parts[0].reshape([parts[0].shape[at] if size == 0 and keep else size for at, size in enumerate(sizes)])
+
+
+def _concat(shapes: Shapes, scope: Scope, node: Any, parts: list[Floats], place: int) -> Floats:
+    return np.concatenate(parts, axis=integer(attributes(scope, node), "axis", 0))
+
+
+def _slice(shapes: Shapes, scope: Scope, node: Any, parts: list[Floats], place: int) -> Floats:
+    starts = _known(shapes.given(scope, node, "starts", 1))
+    ends = _known(shapes.given(scope, node, "ends", 2))
+    named = "axes" in attributes(scope, node) or node_input(node, 3)
+    axes = _known(shapes.given(scope, node, "axes", 3)) if named else list(range(len(starts)))
+    steps = _known(shapes.given(scope, node, "steps", 4)) if node_input(node, 4) else [1] * len(starts)
+    places = [slice(None)] * parts[0].ndim
+    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
+        # A slice with step -1 that includes the first element has an end far below zero.
+        places[axis] = slice(start, None if step < 0 and end < -parts[0].shape[axis] else end, step)
+    return parts[0][tuple(places)]
+
+
+def _identity(shapes: Shapes, scope: Scope, node: Any, parts: list[Floats], place: int) -> Floats:
+    return parts[0]
+
+
+def _cast(shapes: Shapes, scope: Scope, node: Any, parts: list[Floats], place: int) -> Floats:
+    kind = {1: np.float32, 10: np.float16, 11: np.float64}.get(integer(attributes(scope, node), "to", 0))
+    if kind is None:
+        raise ValueError
+    made = parts[0].astype(kind)
+    return made.astype(np.float32) if kind == np.float16 else made
+
+
+def _gather(shapes: Shapes, scope: Scope, node: Any, parts: list[Floats], place: int) -> Floats:
+    places, shape = _known(shapes.numbers(scope, node_input(node, 1))), shapes.of(scope, node_input(node, 1))
+    if shape is None or len(shape) > 1:
+        raise ValueError
+    return np.take(parts[0], places if shape else places[0], axis=integer(attributes(scope, node), "axis", 0))
+
+
+def _split(shapes: Shapes, scope: Scope, node: Any, parts: list[Floats], place: int) -> Floats:
+    axis, sizes = integer(attributes(scope, node), "axis", 0), shapes.given(scope, node, "split", 1)
+    if sizes is None:
+        # If the parts are not equal, the last part is smaller.
+        size = -(-parts[0].shape[axis] // len(node.output))
+        return np.take(parts[0], range(place * size, min((place + 1) * size, parts[0].shape[axis])), axis=axis)
+    begin = sum(_known(sizes)[:place])
+    return np.take(parts[0], range(begin, begin + _known(sizes)[place]), axis=axis)
+
+
+def _single(numbers: Shape | None) -> list[int]:
+    """Sizes, with 1 for each size that the file leaves open: a batch is run as one sequence."""
+    return [1 if each is None else each for each in numbers or ()]
+
+
+def _expand(shapes: Shapes, scope: Scope, node: Any, parts: list[Floats], place: int) -> Floats:
+    wanted = _single(shapes.numbers(scope, node_input(node, 1)))
+    return np.broadcast_to(parts[0], np.broadcast_shapes(parts[0].shape, tuple(max(each, 1) for each in wanted)))
+
+
+def _tile(shapes: Shapes, scope: Scope, node: Any, parts: list[Floats], place: int) -> Floats:
+    repeats = _single(shapes.numbers(scope, node_input(node, 1))) or [1] * parts[0].ndim
+    if prod(repeats) > _MAX_REPEATS or min(repeats, default=1) < 1:
+        raise ValueError
+    return np.tile(parts[0], repeats)
+
+
+def _filled(shapes: Shapes, scope: Scope, node: Any, parts: list[Floats], place: int) -> Floats:
+    wanted = shapes.numbers(scope, node_input(node, 0))
+    if parts[0].size != 1:
+        raise ValueError
+    # If the shape is not known, the number alone is given: a reader that needs a larger array refuses it.
+    return np.broadcast_to(parts[0].reshape(()), _single(wanted))
+
+
+#: From the constants that a node reads at batch 1 to its output `place`; `ValueError`, `IndexError` or `TypeError` if
+#: its arguments do not fit or are not in the file.
+RULES = {
+    "Identity": _identity,
+    "Dropout": _identity,
+    "Transpose": _transpose,
+    "Unsqueeze": _unsqueeze,
+    "Squeeze": _squeeze,
+    "Reshape": _reshape,
+    "Concat": _concat,
+    "Slice": _slice,
+    "Cast": _cast,
+    "Gather": _gather,
+    "Split": _split,
+    "Expand": _expand,
+    "Tile": _tile,
+    "ConstantOfShape": _filled,
+}
+#: Operations whose result may be larger than their inputs.
+REPEATING = ("Expand", "Tile", "ConstantOfShape")
+
+
+#: A result of more numbers than this, and than its largest part has, is no weight.
+_SMALL = 2**16
+
+
+def _sigmoid(x: Floats) -> Floats:
+    """Sigmoid by way of tanh, which does not overflow."""
+    half = x.dtype.type(0.5)
+    made: Floats = half + half * np.tanh(half * x)
+    return made
+
+
+#: For each operator: how many constants it reads, and its function.
+ELEMENTWISE: dict[str, tuple[int, Callable[..., Floats]]] = {
+    "Add": (2, np.add),
+    "Sub": (2, np.subtract),
+    "Mul": (2, np.multiply),
+    "Div": (2, np.divide),
+    "Neg": (1, np.negative),
+    "Tanh": (1, np.tanh),
+    "Sigmoid": (1, _sigmoid),
+    "Sqrt": (1, np.sqrt),
+}
+
+
+def computed(kind: str, parts: Sequence[Floats]) -> Floats:
+    """Compute one operation on constants.
+
+    kind: a key of `ELEMENTWISE`.
+    parts: the constants that it reads.
+
+    `ValueError` if the parts do not fit each other, or the result has far more numbers than the parts.
+
+    >>> computed("Mul", [np.ones((2, 2), np.float32), np.float32([2, 3])]).tolist()
+    [[2.0, 3.0], [2.0, 3.0]]
+    """
+    count, operation = ELEMENTWISE[kind]
+    if len(parts) != count or len({part.dtype for part in parts}) != 1:
+        raise ValueError
+    size = prod(np.broadcast_shapes(*(part.shape for part in parts)))
+    if size > max(_SMALL, *(part.size for part in parts)):
+        raise ValueError
+    # The reader of a weight refuses numbers that are not finite.
+    with np.errstate(all="ignore"):
+        return operation(*parts)
+
+
+#: Types of numbers as ONNX numbers them.
+_HALVES = {10: "F16", 16: "BF16"}
+_BITS = {2: 8, 3: 8, 4: 16, 5: 16, 6: 32}
+_PLACES = {"W": 1, "R": 2, "B": 3, "P": 7}
+_MAX_VALUES = 1000
+
+
+def node_widths(scope: Scope, index: int) -> list[str]:
+    """Note the bits of a recurrent node's weights; empty if all have 32 or 64 bits."""
+    node = scope.nodes[index]
+    named = {name: (scope, node_input(node, place)) for name, place in _PLACES.items() if node_input(node, place)}
+    return width_notes(named, label(scope, index))
+
+
+def is_half(scope: Scope, name: str) -> bool:
+    """Say whether a constant has 16 bits, as far as the file tells."""
+    return any(_kind(value) in _HALVES for value in _origins(scope, name))
+
+
+def width_notes(named: Mapping[str, tuple[Scope, str]], at: str) -> list[str]:
+    """Note weights of 16 bits, and weights that are stored as scaled whole numbers.
+
+    named: a weight in words to the scope and the name of its value.
+    at: the node of the weights, in words.
+
+    >>> width_notes({}, "LSTM 'a'")
+    []
+    """
+    halves, whole = set[str](), dict[str, int]()
+    for name, where in named.items():
+        for value in _origins(*where):
+            kind = _kind(value)
+            if kind in _HALVES:
+                halves.add(_HALVES[kind])
+            bits = _whole_bits(value)
+            if bits:
+                whole[name] = bits
+    notes = []
+    if whole:
+        size = " and ".join(f"{bits}-bit" for bits in sorted(set(whole.values())))
+        verb = "is" if len(whole) == 1 else "are"
+        notes.append(f"{listed(list(whole), 'and')} of {at} {verb} stored as {size} numbers, read as what these mean")
+    if halves:
+        notes.append(f"the weights of {at} have 16 bits ({min(halves)}); they are the same here, the sums are wider")
+    return notes
+
+
+def _origins(scope: Scope, name: str) -> list[Value]:
+    """The tensors, and the nodes that change the kind of number, that a weight is put together from."""
+    origins, seen, waiting = list[Value](), set[tuple[Scope, str]](), [resolve(scope, name)]
+    while waiting and len(seen) < _MAX_VALUES:
+        value = waiting.pop()
+        if value is None or (value.scope, value.name) in seen:
+            continue
+        seen.add((value.scope, value.name))
+        node = value.node
+        kind = "" if node is None or node.domain not in DEFAULT_DOMAINS else str(node.op_type)
+        if (kind in RULES and kind not in ("Cast", "ConstantOfShape")) or kind in ELEMENTWISE:
+            names = node.input if kind == "Concat" or kind in ELEMENTWISE else node.input[:1]
+            waiting += [resolve(value.scope, str(each)) for each in names]
+        else:
+            origins.append(value)
+    return origins
+
+
+def _kind(value: Value) -> int:
+    """The kind of number that a tensor or a node gives; 0 if the file does not tell."""
+    if value.node is None:
+        return int(getattr(value.tensor, "data_type", 0))
+    scope, node = value.scope, value.node
+    if node.op_type == "Cast":
+        return integer(attributes(scope, node), "to", 0)
+    given = stored_tensor(scope, node_input(node, 1) if node.op_type == "DequantizeLinear" else value.name)
+    return int(getattr(given, "data_type", 0))
+
+
+def _whole_bits(value: Value) -> int:
+    """The bits of the whole numbers that a node scales; 0 if it scales none."""
+    node: Any = value.node
+    if node is None or node.op_type != "DequantizeLinear" or node.domain not in DEFAULT_DOMAINS:
+        return 0
+    return _BITS.get(getattr(stored_tensor(value.scope, node_input(node, 0)), "data_type", 0), 0)
+
 
 _KINDS = {1: "F32", 10: "F16", 11: "F64", 16: "BF16"}
 _MAX_HOPS = 50

@@ -15,28 +15,26 @@ from typing import Any
 from lstmsim.base.bounded import MAX_BYTES, bounded_file, placed
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import listed, show
-from lstmsim.importers.onnx.cells import cell_notes
+from lstmsim.importers.imported import ImportedModel, OperatorTable, model_names, model_stem
 from lstmsim.importers.onnx.chains import find_unrolled
-from lstmsim.importers.onnx.constants import COPIES, Constants
-from lstmsim.importers.onnx.external import DataFiles, data_files_of
+from lstmsim.importers.onnx.constants import COPIES, Constants, node_widths
 from lstmsim.importers.onnx.graph import Scope, label, node_input, open_scopes
-from lstmsim.importers.onnx.handed import Handed
 from lstmsim.importers.onnx.heads import Chain, Head, find_heads
-from lstmsim.importers.onnx.layouts import Layouts
-from lstmsim.importers.onnx.lengths import length_notes
-from lstmsim.importers.onnx.node_chains import find_node_chains
-from lstmsim.importers.onnx.nodes import foreign_recurrent, is_recurrent, read_layer
+from lstmsim.importers.onnx.layouts import Layouts, length_notes
+from lstmsim.importers.onnx.nodes import cell_notes, foreign_recurrent, is_recurrent, read_layer
 from lstmsim.importers.onnx.operators import operator_table
-from lstmsim.importers.onnx.quantized import dequantise, rounding_notes
 from lstmsim.importers.onnx.shapes import Shapes
-from lstmsim.importers.onnx.stacks import Key, Stack, find_stacks
-from lstmsim.importers.onnx.states import LAST_STATES, Begin, begin_of
-from lstmsim.importers.onnx.unrolled import explain_absence
-from lstmsim.importers.onnx.unrolled_models import unrolled_model, unrolled_part, written_out
-from lstmsim.importers.onnx.unrolled_stacks import UnrolledStack
-from lstmsim.importers.onnx.widths import node_widths
-from lstmsim.importers.weights.imported import ImportedModel, model_names, model_stem
-from lstmsim.importers.weights.operators import OperatorTable
+from lstmsim.importers.onnx.stacks import Handed, Key, Stack, find_stacks
+from lstmsim.importers.onnx.stored import DataFiles, data_files_of, dequantise, rounding_notes
+from lstmsim.importers.onnx.unrolled import (
+    UnrolledStack,
+    explain_absence,
+    find_node_chains,
+    unrolled_model,
+    unrolled_part,
+    written_out,
+)
+from lstmsim.importers.onnx.weights import LAST_STATES, Begin, begin_of
 from lstmsim.model.model import Layer, Model
 
 __all__ = ["ImportedModel", "ImportedNetwork", "parsed_network", "read_onnx"]

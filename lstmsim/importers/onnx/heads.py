@@ -16,13 +16,12 @@ from typing import Any
 
 from lstmsim.base.bounds import MAX_SIZE
 from lstmsim.importers.onnx.axes import View
-from lstmsim.importers.onnx.graph import DEFAULT_DOMAINS, Scope, attributes, label, node_input, resolve
+from lstmsim.importers.onnx.constants import width_notes
+from lstmsim.importers.onnx.graph import DEFAULT_DOMAINS, Scope, Shape, attributes, integer, label, node_input, resolve
 from lstmsim.importers.onnx.layouts import Layouts
 from lstmsim.importers.onnx.outcomes import Key, prepared, readers_of
 from lstmsim.importers.onnx.shapes import Shapes
 from lstmsim.importers.onnx.sizes import MAX_COUNTED, PRIMES, frames_of, open_sizes, output_sizes, sized
-from lstmsim.importers.onnx.values import Shape, integer
-from lstmsim.importers.onnx.widths import width_notes
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer
 

@@ -1,23 +1,238 @@
 """One LSTM, GRU or RNN node of an ONNX network as a layer, or the sentences that say why it cannot be one.
 
 Sources: the ONNX operator pages of LSTM, GRU and RNN (inputs, shapes, attributes and their defaults).
+
+The cell of a recurrent ONNX node: a built-in cell, or a changed one if the node's attributes ask for more.
+
+Unusual activations, `clip` and `input_forget` become operations of the cell. Where the text of the operators leaves a
+choice, this module does what onnxruntime 1.31 does: `clip` bounds the inputs of the gates' activations, but not c
+before the last activation of an LSTM; the activations that have alpha and beta take these numbers in order.
+Sources: the ONNX operator pages of LSTM, GRU and RNN; onnxruntime, onnxruntime/core/providers/cpu/rnn.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from lstmsim.base.bounds import MAX_SIZE
-from lstmsim.base.wording import listed, show
-from lstmsim.importers.onnx.cells import cell_of
-from lstmsim.importers.onnx.graph import DEFAULT_DOMAINS, Scope, attributes, node_input, resolve
+from lstmsim.base.wording import listed, nearest, show
+from lstmsim.importers.onnx.graph import DEFAULT_DOMAINS, Scope, Shape, attributes, integer, node_input, resolve, text
 from lstmsim.importers.onnx.shapes import Shapes
-from lstmsim.importers.onnx.values import Shape, integer, text
-from lstmsim.model.cells import cell
+from lstmsim.model.cell import Cell, Node, Stage
+from lstmsim.model.cell_flow import in_order
+from lstmsim.model.cell_rules import MAX_CONSTANT
+from lstmsim.model.cells import cell, graph
 from lstmsim.model.model import Layer
 
-__all__ = ["RECURRENT", "foreign_recurrent", "is_recurrent", "read_layer"]
+#: ONNX's default activations of each operator: f, then g, then h.
+USUAL = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": ("Tanh",)}
+#: For each node of a built-in cell that is an activation: its place in `USUAL`.
+_ROLES = {
+    "LSTM": {"it": 0, "ft": 0, "ot": 0, "gt": 1, "ct": 2},
+    "GRU": {"rt": 0, "zt": 0, "nt": 1},
+    "RNN": {"hf": 0},
+}
+#: How many of alpha and beta these activations need: ONNX has no default, or onnxruntime does not keep it.
+_NEEDS = {"Affine": 2, "ScaledTanh": 2}
+_DEFAULTS: Mapping[str, tuple[float, ...]] = {"HardSigmoid": (0.2, 0.5), "LeakyRelu": (0.01,), "Elu": (1.0,)}
+#: Operations of each activation. `v`: its input; `n`: the node that it replaces and names; `a`: alpha; `b`: beta.
+_GRAPHS: Mapping[str, str] = {
+    "Sigmoid": "{n} sigmoid {v}",
+    "Tanh": "{n} tanh {v}",
+    "Relu": "{n} relu {v}",
+    "HardSigmoid": "{n}_m multiply {v} {a}; {n}_a add {n}_m {b}; {n}_r maximum {n}_a 0; {n} minimum {n}_r 1",
+    "Affine": "{n}_m multiply {v} {a}; {n} add {n}_m {b}",
+    "ScaledTanh": "{n}_m multiply {v} {b}; {n}_t tanh {n}_m; {n} multiply {n}_t {a}",
+    "LeakyRelu": "{n}_m multiply {v} {a}; {n} {leak} {v} {n}_m",
+    "Elu": "{n}_i minimum {v} 0; {n}_e exp {n}_i; {n}_s subtract {n}_e 1; {n}_m multiply {n}_s {a}; "
+    "{n}_r relu {v}; {n} add {n}_r {n}_m",
+    "Softsign": "{n}_n multiply {v} -1; {n}_a maximum {v} {n}_n; {n}_s add {n}_a 1; {n} divide {v} {n}_s",
+    "Softplus": "{n}_n multiply {v} -1; {n}_l log_sigmoid {n}_n; {n} multiply {n}_l -1",
+}
+
+
+@dataclass(frozen=True)
+class _Activation:
+    """One activation with its alpha and beta, as far as it has them."""
+
+    name: str
+    numbers: tuple[float, ...] = ()
+
+    @property
+    def word(self) -> str:
+        """Its part of the name of a cell."""
+        own = () if self.numbers == _DEFAULTS.get(self.name) else self.numbers
+        return "_".join([self.name.lower(), *map(repr, own)])
+
+    def nodes(self, name: str, source: str | float) -> tuple[Node, ...]:
+        """The operations that compute node `name` from a source."""
+        alpha, beta = (*map(repr, self.numbers), "", "")[:2]
+        leak = "maximum" if self.numbers and self.numbers[0] <= 1 else "minimum"
+        return graph(_GRAPHS[self.name].format(n=name, v=source, a=alpha, b=beta, leak=leak))
+
+
+def cell_of(kind: str, peepholes: bool, given: Mapping[str, Any], directions: int) -> Cell | list[str]:
+    """Choose or make the cell of a node, or give sentences that say why it has none.
+
+    kind: `LSTM`, `GRU` or `RNN`.
+    peepholes: whether the node has peephole weights.
+    given: its attributes.
+    directions: 1 or 2.
+
+    >>> cell_of("GRU", False, {}, 1).name
+    'gru-lbr0'
+    """
+    base = _base(kind, peepholes, given)
+    activations, clip, coupled = _activations(kind, given, directions), _clip(given), _coupled(kind, given)
+    refused = [each for each in (activations, clip) if isinstance(each, str)]
+    if refused:
+        return refused
+    assert not isinstance(activations, str)
+    assert not isinstance(clip, str)
+    usual = tuple(_Activation(name) for name in USUAL[kind])
+    if activations == usual and clip is None and not coupled:
+        return base
+    if kind == "RNN" and activations == (_Activation("Relu"),) and clip is None:
+        return cell("rnn-relu")
+    words = [base.name, *(each.word for each in activations if activations != usual)]
+    words += [f"clip_{clip!r}"] * (clip is not None) + ["coupled"] * coupled
+    changed = replace(base, name="-".join(words), nodes=_nodes(kind, base, activations, clip))
+    if coupled:
+        changed = _with_coupled_gates(changed)
+    return in_order(replace(changed, source=_source(kind, base, activations, clip, coupled)))
+
+
+def cell_notes(own: Cell) -> tuple[str, ...]:
+    """Note how a cell reads the text of ONNX's operators, if the text leaves a choice.
+
+    >>> cell_notes(cell("lstm"))
+    ()
+    """
+    if "c" in own.states and any(node.name.endswith("_c") for node in own.nodes):
+        return (
+            f"cell {own.name} clips what goes into its gates' activations, as onnxruntime does; it does not clip c",
+        )
+    return ()
+
+
+def _base(kind: str, peepholes: bool, given: Mapping[str, Any]) -> Cell:
+    if kind == "LSTM":
+        return cell("lstm-peephole" if peepholes else "lstm")
+    if kind == "GRU":
+        return cell("gru" if integer(dict(given), "linear_before_reset", 0) else "gru-lbr0")
+    return cell("rnn")
+
+
+def _source(kind: str, base: Cell, activations: tuple[_Activation, ...], clip: float | None, coupled: bool) -> str:
+    text = f"ONNX {kind} as {base.name}, activations {' '.join(each.word for each in activations)}"
+    text += f", clip {clip!r}" if clip is not None else ""
+    return text + (", input_forget (f = 1 - i)" if coupled else "")
+
+
+def _coupled(kind: str, given: Mapping[str, Any]) -> bool:
+    return kind == "LSTM" and bool(integer(dict(given), "input_forget", 0))
+
+
+def _short(number: float) -> float:
+    """A number of single precision as its shortest text: 0.2, not 0.200000003."""
+    return float(str(np.float32(number)))
+
+
+def _clip(given: Mapping[str, Any]) -> float | str | None:
+    """The bound; None if no number that a run can hold reaches it; or why it is no bound."""
+    if "clip" not in given:
+        return None
+    clip = _short(given["clip"].f)
+    if not clip > 0:
+        return f"has clip {clip:g}, must be above 0"
+    return clip if clip <= MAX_CONSTANT else None
+
+
+def _activations(kind: str, given: Mapping[str, Any], directions: int) -> tuple[_Activation, ...] | str:
+    """The activations of one direction, or why they cannot be simulated."""
+    usual = USUAL[kind]
+    texts = (
+        [bytes(each).decode("utf-8", "replace") for each in given["activations"].strings] * 1
+        if ("activations" in given)
+        else []
+    )
+    if not texts:
+        texts = list(usual) * directions
+    if len(texts) != len(usual) * directions:
+        return f"has activations {_listed(texts)}: {len(texts)}, expected {len(usual) * directions}"
+    known = {name.lower(): name for name in _GRAPHS}
+    names = [known.get(each.lower(), "") for each in texts]
+    if "" in names:
+        wrong = texts[names.index("")]
+        hint = nearest(wrong, _GRAPHS) or f"; there are {listed(_GRAPHS, 'and')}"
+        return f"has activations {_listed(texts)}: {show(wrong)} cannot be simulated{hint}"
+    activations = _with_numbers(names, given)
+    if isinstance(activations, str):
+        return activations
+    if activations[: len(usual)] * directions != activations:
+        return f"has activations {_listed(texts)}: the two directions of a layer must have the same"
+    return activations[: len(usual)]
+
+
+def _listed(texts: list[str]) -> str:
+    return listed([show(each) for each in texts], "and")
+
+
+def _with_numbers(names: list[str], given: Mapping[str, Any]) -> tuple[_Activation, ...] | str:
+    """Each activation with its alpha and beta; activations take these numbers in order."""
+    lists = [[_short(each) for each in given[key].floats] if key in given else [] for key in _LISTS]
+    takes = [[name for name in names if _takes(name) > place] for place in range(2)]
+    for key, numbers, takers in zip(_LISTS, lists, takes, strict=True):
+        needed = sum(name in _NEEDS for name in takers)
+        if takers and (len(numbers) not in (0, len(takers)) or (needed and not numbers)):
+            return f"has {len(numbers)} numbers as {key}, expected {len(takers)}: one for each activation that takes it"
+        if not all(np.isfinite(numbers)) or max(map(abs, numbers), default=0) > MAX_CONSTANT:
+            return f"has a number in {key} that is not finite, or larger than {MAX_CONSTANT:g}"
+    left = [iter(each) for each in lists]
+    activations = []
+    for name in names:
+        usual = _DEFAULTS.get(name, (0.0,) * _NEEDS.get(name, 0))
+        activations.append(_Activation(name, tuple(next(left[place], each) for place, each in enumerate(usual))))
+    return tuple(activations)
+
+
+_LISTS = ("activation_alpha", "activation_beta")
+
+
+def _takes(name: str) -> int:
+    """How many of alpha and beta an activation has."""
+    return _NEEDS.get(name, len(_DEFAULTS.get(name, ())))
+
+
+def _nodes(kind: str, base: Cell, activations: tuple[_Activation, ...], clip: float | None) -> tuple[Node, ...]:
+    """The base's nodes with other activations, whose inputs are clipped unless the input is the state c."""
+    nodes: list[Node] = []
+    for node in base.nodes:
+        role = _ROLES[kind].get(node.name)
+        if role is None:
+            nodes.append(node)
+            continue
+        source = node.inputs[0]
+        if clip is not None and role < 2:
+            low, high = f"{node.name}_l", f"{node.name}_c"
+            nodes += [Node(low, "maximum", (source, -clip)), Node(high, "minimum", (low, clip))]
+            source = high
+        nodes += activations[role].nodes(node.name, source)
+    return tuple(nodes)
+
+
+def _with_coupled_gates(own: Cell) -> Cell:
+    """The LSTM without a forget gate of its own: f = 1 - i."""
+    others = [node for node in own.nodes if node.name not in ("fp", "fs") and not node.name.startswith("ft")]
+    nodes = [Node("ft", "subtract", (1.0, "it")), *others]
+    stages = tuple(Stage(tuple(gate for gate in stage.gates if gate.name != "f"), stage.rows) for stage in own.stages)
+    parameters = tuple(name for name in own.parameters if name != "pf")
+    return replace(own, stages=stages, nodes=tuple(nodes), parameters=parameters)
+
 
 #: ONNX's recurrent operators, and the cell of each.
 RECURRENT = {"LSTM": "lstm", "GRU": "gru", "RNN": "rnn"}

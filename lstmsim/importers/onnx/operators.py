@@ -14,13 +14,12 @@ from types import MappingProxyType
 from typing import Any
 
 from lstmsim.base.wording import listed, show
+from lstmsim.importers.imported import FOLDED, LEFT_OUT, SIMULATED, Operators, OperatorTable
 from lstmsim.importers.onnx.graph import Scope, label
 from lstmsim.importers.onnx.heads import Chain, Head
 from lstmsim.importers.onnx.outcomes import Key, outcomes
-from lstmsim.importers.onnx.products import products
 from lstmsim.importers.onnx.shapes import Shapes
-from lstmsim.importers.onnx.sizes import MAX_COUNTED, PRIMES, frames_of, open_sizes, output_sizes, sized
-from lstmsim.importers.weights.operators import FOLDED, LEFT_OUT, SIMULATED, Operators, OperatorTable
+from lstmsim.importers.onnx.sizes import MAX_COUNTED, PRIMES, frames_of, open_sizes, output_sizes, products, sized
 from lstmsim.model.model import Layer
 
 __all__ = ["operator_table"]

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from lstmsim.importers.onnx.graph import DEFAULT_DOMAINS, Scope, Value, node_input, resolve
+from lstmsim.importers.imported import DENSE, FOLDED, LEFT_OUT, SIMULATED
+from lstmsim.importers.onnx.graph import DEFAULT_DOMAINS, Scope, Value, kinds_named, node_input, resolve
 from lstmsim.importers.onnx.sizes import in_order
-from lstmsim.importers.onnx.values import kinds_named
-from lstmsim.importers.weights.operators import DENSE, FOLDED, LEFT_OUT, SIMULATED
 
 __all__ = ["Key", "outcomes", "prepared", "readers_of"]
 

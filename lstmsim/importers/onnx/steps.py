@@ -3,6 +3,10 @@
 PyTorch's exporters write nn.LSTMCell, nn.GRUCell and nn.RNNCell like this, once for each turn of the loop around them:
 two products, a sum, its gates apart (Split), then the equations of the cell. A step is matched from its new h
 backwards. Nothing is guessed: every operation between the products and h must be there, with its operands in place.
+
+Numbers that steps of an unrolled layer read: matrices, biases, and states that the file fixes.
+
+Which frame of which tensor a value in an ONNX network is: Gather, Slice and Split along the axis of time.
 """
 
 from __future__ import annotations
@@ -11,12 +15,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from lstmsim.importers.onnx.graph import DEFAULT_DOMAINS, Scope, Value, attributes, node_input
+import numpy as np
+
+from lstmsim.base.wording import show
+from lstmsim.importers.onnx.constants import Constants
+from lstmsim.importers.onnx.graph import DEFAULT_DOMAINS, Scope, Value, attributes, integer, node_input, resolve
 from lstmsim.importers.onnx.shapes import Shapes
 from lstmsim.importers.onnx.stored import is_stored, plain
-from lstmsim.importers.onnx.values import integer
-
-__all__ = ["Product", "Step", "Terms", "find_steps", "made_of"]
+from lstmsim.model.numerics.weights import Floats
 
 _Any = TypeVar("_Any")
 
@@ -297,3 +303,215 @@ def _alike(count: int, parts: tuple[_Part | None, ...]) -> bool:
     """Whether all parts belong to one value that is cut into `count` parts."""
     wholes = {each.whole for each in parts if each is not None and each.count == count}
     return len(wholes) == 1 and all(each is not None and each.count == count for each in parts)
+
+
+class Refused(Exception):
+    """A chain of steps is no layer that can be simulated; the text says why."""
+
+
+class StepNumbers:
+    """Stored values of one network, each read once; constants: where the values are read."""
+
+    def __init__(self, constants: Constants) -> None:
+        self._constants = constants
+        self._known: dict[Value, Floats | str] = {}
+
+    def of(self, value: Value) -> Floats:
+        """Read a value from the file; `Refused` if it is no floating-point constant."""
+        if value not in self._known:
+            self._known[value] = self._constants.of(value.scope, value.name)
+        numbers = self._known[value]
+        if isinstance(numbers, str):
+            raise Refused(f"{show(value.name)} comes from {numbers}")
+        return numbers
+
+    def number(self, value: Value) -> float | None:
+        """Give the number that fills a stored value; None if the value holds different numbers or is not stored."""
+        try:
+            numbers = self.of(value)
+        except Refused:
+            return None
+        return float(numbers.flat[0]) if numbers.size and np.all(numbers == numbers.flat[0]) else None
+
+    def matrix(self, product: Product) -> Floats:
+        """Read the weights of a product, [rows, columns]."""
+        matrix = self.of(product.matrix)
+        return matrix if product.by_rows else matrix.T
+
+    def same(self, one: Product, other: Product) -> bool:
+        """Say whether two products have equal weights, stored once or twice."""
+        if (one.matrix, one.by_rows) == (other.matrix, other.by_rows):
+            return True
+        try:
+            return np.array_equal(self.matrix(one), self.matrix(other))
+        except Refused:
+            return False
+
+    def biases(self, step: Step) -> tuple[Floats, ...]:
+        """Add up the stored terms of each of a step's sums, [rows]; `Refused` if they do not fit the products."""
+        matrix = self.matrix(next(each for terms in step.sums for each in terms.products))
+        totals = []
+        for terms in step.sums:
+            total = np.zeros(len(matrix))
+            for value in terms.stored:
+                row = _row(self.of(value), value)
+                if row.shape != total.shape:
+                    raise Refused(f"{show(value.name)} has {len(row)} numbers, expected {len(total)}")
+                total = total + row
+            totals.append(total.astype(matrix.dtype))
+        return tuple(totals)
+
+    def fixed(self, value: Value) -> Floats | None:
+        """Read a state that the file fixes, for one inference: [units] or [1]; None if it comes at run time."""
+        node = value.node
+        if node is not None and node.op_type == "ConstantOfShape":
+            tensor = next((each.t for each in node.attribute if each.name == "value"), None)
+            numbers = [*tensor.float_data] if tensor is not None else [0.0]
+            if tensor is not None and tensor.raw_data:
+                numbers = list(np.frombuffer(tensor.raw_data, np.float32)) if tensor.data_type == 1 else []
+            return np.array(numbers[:1], np.float32) if numbers else None
+        if node is not None and node.op_type == "Expand":
+            inner = resolve(value.scope, node_input(node, 0))
+            return None if inner is None else self.fixed(inner)
+        return _row(self.of(value), value) if is_stored(value) else None
+
+
+def _row(numbers: Floats, value: Value) -> Floats:
+    """The row that an array repeats for each inference of a batch; `Refused` if its rows differ."""
+    rows = numbers.reshape(-1, numbers.shape[-1]) if numbers.ndim else numbers.reshape(1, 1)
+    if not len(rows) or not np.array_equal(rows, np.broadcast_to(rows[:1], rows.shape)):
+        raise Refused(f"{show(value.name)} is not the same for every inference of a batch")
+    first: Floats = rows[0]
+    return first
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One frame of a tensor [steps, batch, width] or [batch, steps, width].
+
+    tensor: the value that holds all frames.
+    axis: its axis of time.
+    index: the frame's place on this axis, from 0.
+    count: number of frames on this axis; None if the file leaves it open.
+    """
+
+    tensor: Value
+    axis: int
+    index: int
+    count: int | None
+
+
+def frame_of(value: Value, kept: bool = False, *, shapes: Shapes) -> Frame | None:
+    """Tell which frame of which tensor a value is; None if it is no frame or the file does not say which.
+
+    kept: whether the value still has an axis of time, of size 1.
+    shapes: the shapes of the network.
+
+    >>> from lstmsim.importers.onnx.graph import open_scopes, resolve
+    >>> from onnx import TensorProto, helper
+    >>> node = helper.make_node("Gather", ["x", "one"], ["y"], axis=0)
+    >>> frames = helper.make_tensor_value_info("x", TensorProto.FLOAT, [5, 1, 4])
+    >>> one = helper.make_tensor("one", TensorProto.INT64, [], [1])
+    >>> (scope,) = open_scopes(helper.make_model(helper.make_graph([node], "g", [frames], [], initializer=[one])))
+    >>> frame_of(resolve(scope, "y"), shapes=Shapes()).index
+    1
+    """
+    axes: tuple[int | None, ...] | None = None
+    if kept:
+        # The axis that is kept must be the axis of time of a recurrent node: the first.
+        axes = (0,)
+    elif _is(value, "Squeeze"):
+        axes = shapes.given(value.scope, value.node, "axes", 1)
+        inner = plain(value.scope, node_input(value.node, 0))
+        if inner is None or axes is None or len(axes) != 1:
+            return None
+        value, kept = inner, True
+    frame = _picked(value, shapes, kept)
+    if frame is None or (kept and axes not in ((frame.axis,), (frame.axis - 3,))):
+        return None
+    return frame
+
+
+def run_of_frames(frames: Sequence[Frame | None]) -> bool:
+    """Say whether frames go through one tensor from the last to the first, rather than from the first to the last.
+
+    `Refused` if the frames go through it in no such order, or belong to several tensors.
+    """
+    known = [each for each in frames if each is not None]
+    if len(known) < len(frames):
+        at = next(at for at, each in enumerate(frames) if each is None)
+        raise Refused(f"step {at} reads what is not shown to be frame {at} of one tensor")
+    if len({(each.tensor, each.axis) for each in known}) > 1:
+        raise Refused("its steps read frames of several tensors")
+    places, forward = [each.index for each in known], list(range(len(known)))
+    if places not in (forward, forward[::-1]):
+        some = ", ".join(map(str, places[:6])) + (", ..." if len(places) > 6 else "")
+        raise Refused(f"its steps read frames {some}: only all of them in order can be simulated")
+    return places != forward
+
+
+def picked_by(value: Value) -> list[tuple[Scope, int]]:
+    """List the nodes that pick a frame, from the frame to the tensor."""
+    nodes, each = list[tuple[Scope, int]](), value
+    while any(_is(each, kind) for kind in ("Squeeze", "Gather", "Slice", "Split")) and len(nodes) < 2:
+        nodes.append((each.scope, each.index))
+        inner = plain(each.scope, node_input(each.node, 0))
+        if inner is None:
+            break
+        each = inner
+    return nodes
+
+
+def _is(value: Value, kind: str) -> bool:
+    return value.node is not None and value.node.op_type == kind and value.node.domain in DEFAULT_DOMAINS
+
+
+def _picked(value: Value, shapes: Shapes, kept: bool) -> Frame | None:
+    """The frame that a Gather, Slice or Split picks; `kept`: the axis of time stays, with one element."""
+    node = value.node
+    kind = next((each for each in ("Gather", "Slice", "Split") if _is(value, each)), "")
+    if not kind or (kind == "Split" and not kept) or (kind == "Slice" and not kept):
+        return None
+    tensor = plain(value.scope, node_input(node, 0))
+    shape = None if tensor is None else shapes.of(tensor.scope, tensor.name)
+    if tensor is None or (shape is not None and len(shape) != 3):
+        return None
+    # A product reads [batch, width], so the tensor that it is taken from has three dimensions even if none is known.
+    sizes_known = shape if shape is not None else (None, None, None)
+    given = attributes(value.scope, node)
+    axis: int | None = integer(given, "axis", 0)
+    if kind == "Gather":
+        places = shapes.numbers(value.scope, node_input(node, 1))
+        single = shapes.of(value.scope, node_input(node, 1)) == ((1,) if kept else ())
+        index = places[0] if places and len(places) == 1 and single else None
+    elif kind == "Split":
+        stated = "split" in given or node_input(node, 1)
+        sizes = shapes.given(value.scope, node, "split", 1) if stated else None
+        size = sizes_known[axis] if axis is not None and -3 <= axis < 3 else None
+        single = set(sizes) == {1} if sizes else size == len(node.output)
+        index = value.place if single else None
+    else:
+        axis, index = _sliced(value, shapes)
+    if axis is None or index is None or axis % 3 == 2 or not -3 <= axis < 3:
+        return None
+    count = sizes_known[axis % 3]
+    if index < 0:
+        if count is None:
+            return None
+        index += count
+    return Frame(tensor, axis % 3, index, count)
+
+
+def _sliced(value: Value, shapes: Shapes) -> tuple[int | None, int | None]:
+    """Axis and index of a slice of one element."""
+    node = value.node
+    starts, ends, axes = (
+        shapes.given(value.scope, node, name, place) for place, name in ((1, "starts"), (2, "ends"), (3, "axes"))
+    )
+    steps = shapes.given(value.scope, node, "steps", 4) if node_input(node, 4) else (1,)
+    if steps != (1,) or not (starts and ends and axes) or not len(starts) == len(ends) == len(axes) == 1:
+        return None, None
+    start, end = starts[0], ends[0]
+    if start is None or end is None or not (end == start + 1 or (start == -1 and end >= 2**31 - 1)):
+        return None, None
+    return axes[0], start

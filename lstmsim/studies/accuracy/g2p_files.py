@@ -7,9 +7,9 @@ from pathlib import Path
 from lstmsim.base.bounded import placed
 from lstmsim.base.errors import InputError
 from lstmsim.files.catalog import find_model
-from lstmsim.importers.weights.canonical import canonical_network
-from lstmsim.importers.weights.safetensors import read_safetensors
-from lstmsim.importers.weights.tensors import floats
+from lstmsim.importers.files import canonical_network
+from lstmsim.importers.safetensors import read_safetensors
+from lstmsim.importers.tensors import floats
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.numerics.weights import Floats, Network

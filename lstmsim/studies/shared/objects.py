@@ -28,7 +28,7 @@ def model_of(value: object) -> tuple[Model, int | None] | None:
     if not hasattr(value, "nodes"):
         return None
     # only who imports a network pays for it
-    from lstmsim.importers.weights.imported import ImportedModel
+    from lstmsim.importers.imported import ImportedModel
 
     return (replace(value.model, network=value.network), value.steps) if isinstance(value, ImportedModel) else None
 

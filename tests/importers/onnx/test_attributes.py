@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
+from lstmsim.importers.files import import_weights
 from lstmsim.importers.onnx.file import read_onnx
-from lstmsim.importers.weights import import_weights
 from tests.cli.runner import call
 from tests.importers.onnx.runs import CLOSE, Numbers, ours, theirs
 

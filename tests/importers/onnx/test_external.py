@@ -14,8 +14,8 @@ from onnx import TensorProto, helper, numpy_helper
 from lstmsim.base.errors import InputError
 from lstmsim.base.files_kept import own_ledger
 from lstmsim.files.scenario.model_writer import write_model_file
+from lstmsim.importers.files import import_weights
 from lstmsim.importers.onnx.file import read_onnx
-from lstmsim.importers.weights import import_weights
 from lstmsim.model.numerics.weights import Network
 from tests.cli import runner
 from tests.importers.onnx.graphs import Graph, save
@@ -248,7 +248,7 @@ def test_a_shape_that_the_file_cannot_hold(tmp_path: Path) -> None:
 
 
 def test_the_total_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lstmsim.importers.onnx.external.MAX_BYTES", 300)
+    monkeypatch.setattr("lstmsim.importers.onnx.stored.MAX_BYTES", 300)
     assert "more than the 2 GB of weights" in refusal(exported(tmp_path))
 
 

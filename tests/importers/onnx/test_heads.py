@@ -10,8 +10,8 @@ import onnx
 import pytest
 from onnx import helper
 
-from lstmsim.importers.weights import import_weights
-from lstmsim.importers.weights.imported import ImportedModel
+from lstmsim.importers.files import import_weights
+from lstmsim.importers.imported import ImportedModel
 from lstmsim.model.numerics.golden import float_arithmetic, run_network
 from tests.cli import runner
 from tests.importers.onnx.graphs import Graph, save

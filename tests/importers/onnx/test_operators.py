@@ -9,8 +9,8 @@ import onnx
 import pytest
 from onnx import helper, numpy_helper
 
+from lstmsim.importers.imported import OperatorTable
 from lstmsim.importers.onnx.file import read_onnx
-from lstmsim.importers.weights.operators import OperatorTable
 from tests.cli import runner
 from tests.importers.onnx.graphs import Graph, branches, save
 from tests.importers.onnx.test_weights import Filled

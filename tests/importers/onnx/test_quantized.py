@@ -10,7 +10,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 from lstmsim.base.errors import InputError
-from lstmsim.importers.weights import import_weights
+from lstmsim.importers.files import import_weights
 from lstmsim.model.numerics.golden import float_arithmetic, run_network
 from tests.importers.onnx.graphs import save
 from tests.importers.onnx.test_weights import Filled

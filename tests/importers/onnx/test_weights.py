@@ -14,8 +14,8 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from lstmsim.base.errors import InputError
+from lstmsim.importers.files import import_weights
 from lstmsim.importers.onnx.file import read_onnx
-from lstmsim.importers.weights import import_weights
 from lstmsim.model.numerics.golden import float_arithmetic, run_network
 from lstmsim.model.numerics.weights import Stimulus
 from tests.importers.onnx.graphs import GATES, Graph, branches, save

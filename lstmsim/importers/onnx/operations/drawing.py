@@ -1,21 +1,247 @@
-"""A graph in the making: operations on values, with numpy's rules for shapes; what depends on no input is computed."""
+"""A graph in the making: operations on values, with numpy's rules for shapes; what depends on no input is computed.
+
+What a name of a network stands for while its graph is drawn: stored numbers, or the result of a drawn operation.
+
+A node of a network as the rules of its operators see it: attributes, and what stands at its inputs.
+
+What was drawn becomes the nodes of a graph: those that lead to an output, each with a name of its own.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from math import prod
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lstmsim.base.bounds import MAX_ELEMENTS, MAX_GRAPH_NODES
 from lstmsim.base.errors import InputError
-from lstmsim.importers.onnx.operations.arguments import Arguments
-from lstmsim.importers.onnx.operations.finished import Drawn, finished, named
-from lstmsim.importers.onnx.operations.values import BOOL, Array, UnreadableError, Value, constant
 from lstmsim.model.fusion.graph import Node
 from lstmsim.model.fusion.operations import INPUT, OPERATIONS, REDUCES
 
-__all__ = ["Drawing", "Rule"]
+Array = NDArray[Any]
+
+#: Element types as ONNX numbers them (TensorProto.DataType).
+FLOAT, INT64, BOOL = 1, 7, 9
+#: Floating-point types of 16 bits and less; a graph computes in 32 instead.
+NARROW = (10, 16, 17, 18, 19, 20, 23)
+#: All floating-point types; 11 has 64 bits.
+FLOATS = (FLOAT, 11, *NARROW)
+#: What is said of results that do not have 4 bytes: the types (2 to 5, 21 and 22 are whole numbers), and the sentence.
+_OTHER_WIDTHS = (
+    (NARROW, "numbers of 16 bits and less are computed in 32, as all numbers of a graph"),
+    ((2, 3, 4, 5, 21, 22), "whole numbers of 16 bits and less count as 4 bytes each, as all numbers of a graph"),
+    ((INT64, 11, 13), "numbers of 64 bits count as 4 bytes each, as all numbers of a graph"),
+)
+
+
+class UnreadableError(Exception):
+    """A node cannot be expanded: its arguments are known at run time alone, or are of a form that has no rule."""
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """A tensor of a network.
+
+    shape: its sizes.
+    elem: its type, as ONNX numbers them.
+    number: of the drawn node; -1: its numbers are stored.
+    load: gives the stored numbers.
+    label: name of what is stored.
+    """
+
+    shape: tuple[int, ...]
+    elem: int = FLOAT
+    number: int = -1
+    load: Callable[[], Array] | None = None
+    label: str = ""
+
+    @property
+    def stored(self) -> bool:
+        """Whether its numbers do not depend on the inputs of the network."""
+        return self.number < 0
+
+    @cached_property
+    def array(self) -> Array:
+        """The stored numbers; `UnreadableError` if it is computed."""
+        if self.load is None:
+            raise UnreadableError("needs numbers that are known at run time alone")
+        array = np.asarray(self.load())
+        if array.shape != self.shape:
+            raise InputError("is damaged: a tensor has not the shape that it states")
+        return array
+
+    @property
+    def size(self) -> int:
+        """How many elements it has."""
+        return prod(self.shape)
+
+    @property
+    def real(self) -> bool:
+        """Whether its numbers may have fractions."""
+        return self.elem in FLOATS
+
+    def numbers(self) -> list[int]:
+        """Its stored numbers as a flat list of whole ones; `UnreadableError` if it is computed, or too long for a list.
+
+        >>> constant(np.array([[1, 2]])).numbers()
+        [1, 2]
+        """
+        if self.size > 64:
+            raise UnreadableError("needs a longer list of numbers than any shape has")
+        return [int(each) for each in self.array.reshape(-1)]
+
+
+def constant(array: Array, elem: int = INT64, label: str = "constant") -> Value:
+    """A value whose numbers are given.
+
+    array: the numbers.
+    elem: their type, as ONNX numbers them.
+    label: the name of what is stored.
+    """
+    return Value(array.shape, elem, -1, lambda: array, label)
+
+
+def width_told(value: Value) -> str:
+    """The sentence on a value whose numbers do not have 4 bytes in its network; empty: they have, or are stored.
+
+    value: the value.
+
+    >>> width_told(Value((4,), elem=2, number=0))
+    'whole numbers of 16 bits and less count as 4 bytes each, as all numbers of a graph'
+    """
+    return next((told for types, told in _OTHER_WIDTHS if value.elem in types and not value.stored), "")
+
+
+@dataclass(frozen=True, eq=False)
+class Arguments:
+    """What a node is given.
+
+    kind: its operator.
+    version: of ONNX's own operators in this file.
+    attributes: by name, as ONNX holds them.
+    inputs: None where one is left out.
+    outputs: how many it has.
+
+    The methods take the name of an attribute or the place of an input, and what holds if it is left out (`default`).
+    """
+
+    kind: str
+    version: int
+    attributes: Mapping[str, Any]
+    inputs: Sequence[Value | None]
+    outputs: int = 1
+
+    def value(self, place: int) -> Value:
+        """What stands at an input; `InputError` if it is left out."""
+        value = self.optional(place)
+        if value is None:
+            raise InputError(f"has no input {place}")
+        return value
+
+    def optional(self, place: int) -> Value | None:
+        """What stands at an input; None if it is left out."""
+        return self.inputs[place] if place < len(self.inputs) else None
+
+    def whole(self, name: str, default: int) -> int:
+        """An attribute that is a whole number."""
+        return int(self.attributes[name].i) if name in self.attributes else default
+
+    def real(self, name: str, default: float) -> float:
+        """An attribute that is a number."""
+        return float(self.attributes[name].f) if name in self.attributes else default
+
+    def text(self, name: str, default: str) -> str:
+        """An attribute that is a text."""
+        return bytes(self.attributes[name].s).decode("utf-8", "replace") if name in self.attributes else default
+
+    def list(self, name: str, place: int = -1) -> list[int] | None:
+        """Whole numbers: an attribute in old versions, an input in newer ones; None if both are left out.
+
+        place: of the input; `UnreadableError` if it is known at run time alone.
+        """
+        if name in self.attributes:
+            return [int(each) for each in self.attributes[name].ints]
+        value = self.optional(place) if place >= 0 else None
+        return None if value is None else value.numbers()
+
+    def axis(self, axis: int, rank: int) -> int:
+        """An axis counted from 0; `InputError` if there is none of that number."""
+        if not -rank <= axis < rank:
+            raise InputError(f"names axis {axis} of {rank}")
+        return axis % rank
+
+    def scalar(self, place: int, default: float) -> float:
+        """A stored number at an input; `UnreadableError` if it is known at run time alone, or is no single one."""
+        value = self.optional(place)
+        if value is None:
+            return default
+        if value.size != 1:
+            raise UnreadableError(f"has {value.size} numbers at input {place}, expected 1")
+        return float(value.array.reshape(-1)[0])
+
+
+_MOST_LETTERS = 400
+
+
+@dataclass
+class Drawn:
+    """A node in the making; the fields are those of `Node`, but operands are numbers of nodes (int) or numbers (float).
+
+    name: need not be the only one of its kind.
+    """
+
+    op: str
+    operands: tuple[int | float, ...]
+    shape: tuple[int, ...]
+    axes: tuple[int, ...]
+    name: str
+
+
+def named(drawn: Sequence[Drawn], outputs: Iterable[int]) -> dict[int, str]:
+    """The numbers of the nodes that lead to outputs, ascending, each with a name that no other one has.
+
+    drawn: the nodes, each after its operands.
+    outputs: numbers of nodes.
+    """
+    needed: set[int] = set()
+    waiting = list(outputs)
+    while waiting:
+        number = waiting.pop()
+        if number not in needed:
+            needed.add(number)
+            waiting += [each for each in drawn[number].operands if isinstance(each, int)]
+    taken: dict[str, int] = {}
+    return {number: _unused(drawn[number].name, taken) for number in sorted(needed)}
+
+
+def finished(drawn: Sequence[Drawn], names: Mapping[int, str]) -> list[Node]:
+    """The nodes that have names, in order.
+
+    drawn, names: as of `named`, and what that gives.
+    """
+    nodes = []
+    for number, name in names.items():
+        each = drawn[number]
+        operands = tuple(names[operand] if isinstance(operand, int) else operand for operand in each.operands)
+        nodes.append(Node(name, each.op, operands, each.shape, each.axes))
+    return nodes
+
+
+def _unused(name: str, taken: dict[str, int]) -> str:
+    """The name, with a number behind it if it is taken."""
+    name = "".join(letter if letter.isprintable() else "?" for letter in name).strip()[:_MOST_LETTERS] or "value"
+    own = name
+    while own in taken:
+        taken[name] += 1
+        own = f"{name}.{taken[name]}"
+    taken[own] = 1
+    return own
+
 
 Shape = tuple[int, ...]
 Operand = Value | float

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from lstmsim.importers.onnx.operations.arguments import Arguments
-from lstmsim.importers.onnx.operations.drawing import Drawing
-from lstmsim.importers.onnx.operations.values import BOOL, Value
+from lstmsim.importers.onnx.operations.drawing import BOOL, Arguments, Drawing, Value
 
 __all__ = ["ELEMENTWISE", "sign_apart"]
 

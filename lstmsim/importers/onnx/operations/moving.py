@@ -1,19 +1,36 @@
-"""Operators that move elements. Source: the ONNX operator pages of the keys of `MOVING`."""
+"""Operators that move elements. Source: the ONNX operator pages of the keys of `MOVING`.
+
+Operators that only stored numbers go through, above all those that compute shapes. Source: their ONNX pages.
+
+Numbers that a file holds, in the file itself or beside it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import prod
+from math import ceil, prod
+from typing import Any
 
 import numpy as np
 
+from lstmsim.base.bounds import MAX_ELEMENTS
 from lstmsim.base.errors import InputError
-from lstmsim.importers.onnx.operations.arguments import Arguments
-from lstmsim.importers.onnx.operations.drawing import Drawing, Rule
+from lstmsim.base.wording import show
+from lstmsim.importers.onnx.operations.drawing import (
+    BOOL,
+    FLOAT,
+    FLOATS,
+    INT64,
+    Arguments,
+    Array,
+    Drawing,
+    Rule,
+    UnreadableError,
+    Value,
+    constant,
+)
 from lstmsim.importers.onnx.operations.elementwise import truncated
-from lstmsim.importers.onnx.operations.values import BOOL, FLOATS, UnreadableError, Value
-
-__all__ = ["MOVING", "retyped"]
+from lstmsim.importers.onnx.stored import DataFiles, is_external
 
 
 def _same(draw: Drawing, given: Arguments) -> list[Value]:
@@ -171,3 +188,150 @@ MOVING: Mapping[str, Rule] = {
     "Slice": _slice,
     "Split": _split,
 }
+
+
+#: Most numbers of a list that is made, or put together.
+_MOST = 1 << 20
+
+
+def _shape(draw: Drawing, given: Arguments) -> list[Value]:
+    shape = given.value(0).shape
+    start, end = given.whole("start", 0), given.whole("end", len(shape))
+    return [constant(np.array(shape[start:end], np.int64))]
+
+
+def _size(draw: Drawing, given: Arguments) -> list[Value]:
+    return [constant(np.array(given.value(0).size, np.int64))]
+
+
+def _gather(draw: Drawing, given: Arguments) -> list[Value]:
+    array, places = given.value(0).array, given.value(1).array
+    axis = given.axis(given.whole("axis", 0), array.ndim)
+    _few(array.size // max(array.shape[axis], 1) * places.size)
+    return [constant(np.take(array, places.astype(np.int64), axis), given.value(0).elem, given.value(0).label)]
+
+
+def _concat(draw: Drawing, given: Arguments) -> list[Value]:
+    values = [each for each in given.inputs if each is not None]
+    values = [each for each in values if each.size] or values[:1]
+    if len(values) == 1:
+        return values
+    arrays = [each.array for each in values]
+    _few(sum(each.size for each in arrays))
+    return [constant(np.concatenate(arrays, given.axis(given.whole("axis", 0), arrays[0].ndim)), values[0].elem)]
+
+
+def _few(count: int) -> None:
+    if count > _MOST:
+        raise UnreadableError("makes more numbers than any shape has")
+
+
+def _filled(draw: Drawing, given: Arguments) -> list[Value]:
+    shape, elem = tuple(given.value(0).numbers()), FLOAT
+    number: Array = np.zeros((), np.float32)
+    if "value" in given.attributes:
+        from onnx import numpy_helper
+
+        tensor = given.attributes["value"].t
+        number, elem = numpy_helper.to_array(tensor).reshape(()), int(tensor.data_type)
+    if min(shape, default=1) < 0 or prod(shape) > MAX_ELEMENTS:
+        raise InputError(f"makes the shape {shape}")
+    return [constant(np.broadcast_to(number, shape), elem)]
+
+
+def _range(draw: Drawing, given: Arguments) -> list[Value]:
+    start, limit, delta = (given.value(place).array.reshape(-1)[0] for place in range(3))
+    if not delta:
+        raise InputError("counts in steps of 0")
+    _few(ceil(max((float(limit) - float(start)) / float(delta), 0)))
+    return [constant(np.arange(start, limit, delta), given.value(0).elem)]
+
+
+def _prod(draw: Drawing, given: Arguments) -> list[Value]:
+    array = given.value(0).array
+    axes = given.list("axes", 1)
+    keep = bool(given.whole("keepdims", 1))
+    gone = tuple(given.axis(each, array.ndim) for each in axes) if axes else None
+    return [constant(np.prod(array, axis=gone, keepdims=keep), given.value(0).elem)]
+
+
+def _trilu(draw: Drawing, given: Arguments) -> list[Value]:
+    array, diagonal = given.value(0).array, int(given.scalar(1, 0.0))
+    made = np.triu(array, diagonal) if given.whole("upper", 1) else np.tril(array, diagonal)
+    return [constant(made, given.value(0).elem)]
+
+
+def _mod(draw: Drawing, given: Arguments) -> list[Value]:
+    rule = np.fmod if given.whole("fmod", 0) else np.mod
+    return [constant(np.asarray(rule(given.value(0).array, given.value(1).array)), given.value(0).elem)]
+
+
+def _is_nan(draw: Drawing, given: Arguments) -> list[Value]:
+    return [constant(np.isnan(given.value(0).array), BOOL)]
+
+
+#: From a node's arguments to its results. What is not stored is a call of a library then.
+FOLDING: Mapping[str, Rule] = {
+    "Shape": _shape,
+    "Size": _size,
+    "Gather": _gather,
+    "Concat": _concat,
+    "ConstantOfShape": _filled,
+    "Range": _range,
+    "ReduceProd": _prod,
+    "Trilu": _trilu,
+    "Mod": _mod,
+    "IsNaN": _is_nan,
+}
+
+
+#: Numbers of 16 bits, which are read as 32.
+_HALF = (10, 16)
+_STRING, _UNDEFINED = 8, 0
+
+
+def stored_value(tensor: Any, files: DataFiles) -> Value | None:
+    """What a tensor of the file stands for; None for texts and sparse tensors.
+
+    tensor: the tensor; its numbers are read when they are needed.
+    files: the data files beside the network.
+    """
+    kind = getattr(tensor, "data_type", _UNDEFINED)
+    if kind in (_STRING, _UNDEFINED):
+        return None
+    shape = tuple(int(size) for size in tensor.dims)
+    if min(shape, default=0) < 0 or prod(shape) > MAX_ELEMENTS:
+        raise InputError(f"is damaged: the tensor {show(str(tensor.name))} states the shape {shape}")
+    return Value(shape, kind, -1, lambda: _array(tensor, shape, files), str(tensor.name))
+
+
+def _array(tensor: Any, shape: tuple[int, ...], files: DataFiles) -> Array:
+    from onnx import helper, numpy_helper
+
+    try:
+        if is_external(tensor):
+            kind = np.dtype(helper.tensor_dtype_to_np_dtype(tensor.data_type))
+            array = np.frombuffer(files.read(tensor, prod(shape) * kind.itemsize), kind).reshape(shape)
+        else:
+            array = numpy_helper.to_array(tensor)
+    except InputError:
+        raise
+    except Exception:
+        # protobuf, numpy and onnx each have classes of their own for what does not fit here
+        raise InputError(f"is damaged: the tensor {show(str(tensor.name))} has not the numbers of its shape") from None
+    return array.astype(np.float32) if tensor.data_type in _HALF else array
+
+
+def constant_node(given: Mapping[str, Any], files: DataFiles) -> Value:
+    """What a node `Constant` stands for; given: its attributes."""
+    if "value" in given:
+        value = stored_value(given["value"].t, files)
+        if value is not None:
+            return value
+    for name, numbers, kind in (("value_float", "f", FLOAT), ("value_int", "i", INT64)):
+        if name in given:
+            return constant(np.array(getattr(given[name], numbers)), kind)
+    for name, numbers, kind in (("value_floats", "floats", FLOAT), ("value_ints", "ints", INT64)):
+        if name in given:
+            return constant(np.array(list(getattr(given[name], numbers))), kind)
+    raise UnreadableError("holds texts or a sparse tensor")

@@ -1,9 +1,15 @@
-"""An ONNX file becomes a graph of operations."""
+"""An ONNX file becomes a graph of operations.
+
+Through a network in order: each node becomes operations, a call of a library, or unknown.
+
+Nodes without a rule: calls of a library, with the shapes that ONNX's own rules give their results.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -15,18 +21,296 @@ from lstmsim.base.bounds import MAX_AXIS
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
 from lstmsim.base.wording import listed, nearest, show
-from lstmsim.importers.onnx.external import DataFiles
 from lstmsim.importers.onnx.file import parsed_network
-from lstmsim.importers.onnx.graph import open_scopes
-from lstmsim.importers.onnx.operations.drawing import Drawing
-from lstmsim.importers.onnx.operations.values import Value
-from lstmsim.importers.onnx.operations.walk import Walk
-from lstmsim.importers.onnx.quantized import dequantise
-from lstmsim.importers.onnx.sizes import empty_sizes, size_names
+from lstmsim.importers.onnx.graph import DEFAULT_DOMAINS, Scope, attributes, label, open_scopes, resolve
+from lstmsim.importers.onnx.operations.drawing import (
+    FLOAT,
+    Arguments,
+    Drawing,
+    Rule,
+    UnreadableError,
+    Value,
+    width_told,
+)
+from lstmsim.importers.onnx.operations.elementwise import ELEMENTWISE
+from lstmsim.importers.onnx.operations.moving import FOLDING, MOVING, constant_node, stored_value
+from lstmsim.importers.onnx.operations.normalising import NORMALISING, PRODUCTS
+from lstmsim.importers.onnx.sizes import empty_sizes, size_names, sizes_of_input
+from lstmsim.importers.onnx.stored import DataFiles, dequantise
 from lstmsim.model.fusion.graph import Graph
 from lstmsim.model.fusion.graph_rules import checked_graph, remarks
+from lstmsim.model.fusion.operation_names import mistaken_name
+from lstmsim.model.fusion.operations import COMPUTE, class_of
 
-__all__ = ["OnnxGraph", "graph_of_onnx", "read_onnx_graph"]
+Stated = tuple[tuple[int, ...], int]
+#: What of a recurrent node is a part of its first result: the last states.
+_RECURRENT = ("LSTM", "GRU", "RNN")
+_MOST_NUMBERS = 4096
+
+
+def stated_shapes(given: Arguments) -> list[Stated | None]:
+    """The shapes and types of a node's results, as the rules of ONNX give them; None for one that does not follow.
+
+    given: its arguments.
+    """
+    import onnx
+    from onnx import helper, numpy_helper
+
+    names = [f"i{place}" if value is not None else "" for place, value in enumerate(given.inputs)]
+    copy = helper.make_node(given.kind, names, [f"o{place}" for place in range(given.outputs)])
+    copy.attribute.extend(each for each in given.attributes.values())
+    types, numbers = {}, {}
+    for name, value in zip(names, given.inputs, strict=True):
+        if value is not None:
+            types[name] = helper.make_tensor_type_proto(value.elem or FLOAT, value.shape)
+            if value.stored and value.size <= _MOST_NUMBERS and value.load is not None and not value.real:
+                kind = helper.tensor_dtype_to_np_dtype(value.elem)
+                numbers[name] = numpy_helper.from_array(np.asarray(value.array, kind), name)
+    try:
+        schema = onnx.defs.get_schema(given.kind, given.version, "")
+        inferred = onnx.shape_inference.infer_node_outputs(schema, copy, types, numbers)
+    except Exception:
+        # onnx raises classes of its native part here, for unknown operators and for arguments that do not fit
+        return [None] * given.outputs
+    return [_stated(inferred.get(f"o{place}")) for place in range(given.outputs)]
+
+
+def _stated(kind: Any) -> Stated | None:
+    if kind is None or not kind.HasField("tensor_type") or not kind.tensor_type.HasField("shape"):
+        return None
+    sizes = [int(dim.dim_value) if dim.HasField("dim_value") else 0 for dim in kind.tensor_type.shape.dim]
+    return (tuple(sizes), int(kind.tensor_type.elem_type)) if min(sizes, default=1) > 0 else None
+
+
+def call_of(draw: Drawing, given: Arguments, shapes: Sequence[Stated | None]) -> list[Value | None]:
+    """A call of a library with all its results; None for those whose shapes are not known.
+
+    draw: the graph in the making.
+    given: the node's arguments.
+    shapes: of its results.
+
+    The last states of a recurrent node are slices of its states. Any other second result is a call that reads the
+    first one, so that the work counts once.
+    """
+    # of inputs that are whole numbers, only those that a library reads at run time are operands: not axes, not shapes
+    read = [each for each in given.inputs if each is not None and not (each.stored and not each.real)]
+    op = _library_name(given.kind)
+    results: list[Value | None] = []
+    first: Value | None = None
+    for place, stated in enumerate(shapes):
+        if stated is None:
+            results.append(None)
+        elif first is None:
+            first = draw.call(op, read, *stated)
+            results.append(first)
+        elif place == 1 and _last_is_slice(given, first):
+            results.append(draw.reshaped(_last(draw, given, first), stated[0]))
+        else:
+            results.append(draw.call(f"{op}_result_{place}", [first], *stated))
+    if first is None:
+        raise UnreadableError("has results of unknown shape")
+    return results
+
+
+def _library_name(kind: str) -> str:
+    """The name of a library's operation, which is not taken for one of the graph's own.
+
+    >>> _library_name("MaxPool"), _library_name("Slice")
+    ('max_pool', 'onnx_slice')
+    """
+    op = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind).lower()[:200]
+    return f"onnx_{op}" if class_of(op) != COMPUTE or mistaken_name(op) else op
+
+
+def _last_is_slice(given: Arguments, states: Value) -> bool:
+    """Whether the last states of a recurrent node are one step of all its states."""
+    forward = given.text("direction", "forward") in ("forward", "reverse")
+    return given.kind in _RECURRENT and forward and given.optional(4) is None and len(states.shape) == 4
+
+
+def _last(draw: Drawing, given: Arguments, states: Value) -> Value:
+    axis = 1 if given.whole("layout", 0) else 0
+    last = 0 if given.text("direction", "forward") == "reverse" else states.shape[axis] - 1
+    start = tuple(last if at == axis else 0 for at in range(4))
+    return draw.sliced(states, start, tuple(1 if at == axis else size for at, size in enumerate(states.shape)))
+
+
+Key = tuple[Scope, str]
+
+
+_WRONG = (ValueError, IndexError, TypeError, OverflowError, ZeroDivisionError, KeyError, MemoryError)
+
+
+def _single(rule: Callable[[Drawing, Arguments], Value]) -> Rule:
+    return lambda draw, given: [rule(draw, given)]
+
+
+_EXPANDED: Mapping[str, Rule] = {
+    **{kind: _single(rule) for kind, rule in ELEMENTWISE.items()},
+    **NORMALISING,
+    **MOVING,
+    **PRODUCTS,
+}
+
+
+class Walk:
+    """What the names of a network stand for, as far as its nodes were walked through.
+
+    network: the parsed file.
+    main: the scope of its main graph.
+    draw: the graph in the making.
+    files: the data files beside the network.
+    """
+
+    def __init__(self, network: Any, main: Scope, draw: Drawing, files: DataFiles) -> None:
+        versions = [int(each.version) for each in network.opset_import if each.domain in DEFAULT_DOMAINS]
+        self._version = versions[0] if versions else 1
+        self._network, self._main, self._draw, self._files = network, main, draw, files
+        self._values: dict[Key, Value] = {}
+        self._unknown: dict[Key, str] = {}
+        self._told: dict[str, str] = {}
+
+    def told(self, known: Collection[str] = ()) -> list[str]:
+        """Sentences on what was left out or assumed; known: reasons (of `why`) that are told elsewhere."""
+        told = [sentence for sentence, reason in self._told.items() if reason not in known]
+        more = len(told) - _MOST_TOLD
+        return [*told[:_MOST_TOLD], *([f"and {more} more like these"] if more > 0 else [])]
+
+    def start(self, sizes: Mapping[str, int]) -> None:
+        """Draw the inputs of the network, and walk through its main graph.
+
+        sizes: number of each size that the inputs leave open.
+        """
+        for info in self._network.graph.input:
+            name = str(info.name)
+            shape = sizes_of_input(info, sizes)
+            if name in self._main.tensors:
+                continue
+            if shape is None:
+                self._unknown[self._main, name] = f"input {show(name)} is no tensor of known rank"
+                continue
+            try:
+                elem = int(info.type.tensor_type.elem_type) or FLOAT
+                self._values[self._main, name] = self._draw.input(name, shape, elem)
+            except UnreadableError as reason:
+                raise InputError(Mistake(f"input {show(name)}", str(reason))) from None
+        self._scope(self._main)
+
+    def known(self, scope: Scope, name: str) -> Value | None:
+        """What a name stands for; None if that is unknown.
+
+        scope: where the name is read.
+        name: of a value.
+        """
+        where = resolve(scope, name)
+        if where is None:
+            return None
+        key = where.scope, where.name
+        if key not in self._values and where.tensor is not None:
+            value = stored_value(where.tensor, self._files)
+            if value is None:
+                self._unknown[key] = f"{show(where.name)} holds no numbers"
+            else:
+                self._values[key] = value
+        return self._values.get(key)
+
+    def why(self, scope: Scope, name: str) -> str:
+        """Why a name is unknown, in words; arguments as of `known`."""
+        where = resolve(scope, name)
+        if where is None:
+            return f"nothing is called {show(name)}"
+        return self._unknown.get((where.scope, where.name), f"{show(name)} stands behind what reads it")
+
+    def _scope(self, scope: Scope) -> None:
+        for index, node in enumerate(scope.nodes):
+            results: Sequence[Value | None]
+            if index in scope.children:
+                results, why = self._inner(scope, index)
+            else:
+                results, why = self._node(scope, index)
+            for place, name in enumerate(node.output):
+                value = results[place] if place < len(results) else None
+                if value is not None:
+                    self._values[scope, str(name)] = value
+                else:
+                    self._unknown[scope, str(name)] = why
+
+    def _inner(self, scope: Scope, index: int) -> tuple[Sequence[Value | None], str]:
+        """The results of a node that holds others: a function, or a branch of an `If`."""
+        node, bodies, name = scope.nodes[index], scope.children[index], label(scope, index)
+        if bodies[0].caller is None and node.op_type != "If":
+            return [], self._left_out(name, "repeats what it holds")
+        body = bodies[0] if bodies[0].caller is not None else self._branch(scope, index, name)
+        self._scope(body)
+        return [self.known(body, each) for each in body.outputs], f"{name} gives something unknown"
+
+    def _branch(self, scope: Scope, index: int, name: str) -> Scope:
+        condition = self.known(scope, str(scope.nodes[index].input[0]) if scope.nodes[index].input else "")
+        then, *others = scope.children[index]
+        if condition is not None and condition.stored and condition.size == 1 and others:
+            return then if condition.array.any() else others[0]
+        self._told[f"{name}: its then_branch is taken, because its condition is known at run time alone"] = ""
+        return then
+
+    def _node(self, scope: Scope, index: int) -> tuple[Sequence[Value | None], str]:
+        node, name = scope.nodes[index], label(scope, index)
+        own = node.domain in DEFAULT_DOMAINS
+        inputs = [self.known(scope, str(each)) if each else None for each in node.input]
+        for each, value in zip(node.input, inputs, strict=True):
+            if each and value is None:
+                return [], self.why(scope, str(each))
+        kind = str(node.op_type)
+        given = Arguments(kind, self._version, attributes(scope, node), inputs, len(node.output))
+        first = next((str(each) for each in node.output if each), kind)
+        self._draw.prefix = first
+        before = len(self._draw)
+        try:
+            results = self._results(scope, node, given, name if own else "")
+        except UnreadableError as reason:
+            return [], self._left_out(name, str(reason))
+        except InputError as error:
+            raise InputError([Mistake(name, each.sentence) for each in error.mistakes]) from None
+        except RecursionError:
+            raise InputError(Mistake(name, "reads numbers that are rearranged too often")) from None
+        except _WRONG:
+            raise InputError(Mistake(name, "has arguments that do not fit")) from None
+        self._told.update({width_told(each): "" for each in results if each is not None and width_told(each)})
+        for output, result in zip(node.output, results, strict=False):
+            if result is not None and result.number >= before and output:
+                self._draw.rename(result, str(output))
+        return results, f"{name} gives no such result"
+
+    def _left_out(self, name: str, reason: str) -> str:
+        """Tell that a node is left out; returns why its results are unknown."""
+        why = f"{name} {reason}"
+        self._told[f"{name} is left out: it {reason}"] = why
+        return why
+
+    def _results(self, scope: Scope, node: Any, given: Arguments, name: str) -> Sequence[Value | None]:
+        """What a node gives: by its rule, else as a call of a library. An empty name: it is none of ONNX's own."""
+        if name and given.kind == "Constant":
+            return [constant_node(given.attributes, self._files)]
+        if name and given.kind in _EXPANDED:
+            try:
+                return _EXPANDED[given.kind](self._draw, given)
+            except UnreadableError as reason:
+                self._told[f"{name} is a call of a library: it {reason}"] = ""
+        if name and given.kind in FOLDING:
+            try:
+                return FOLDING[given.kind](self._draw, given)
+            except UnreadableError:
+                pass
+        stated = stated_shapes(given) if name else [None] * given.outputs
+        shapes = [own or _declared(scope, str(each)) for own, each in zip(stated, node.output, strict=True)]
+        return call_of(self._draw, given, shapes)
+
+
+def _declared(scope: Scope, name: str) -> Stated | None:
+    """The shape that the file states for a value."""
+    sizes = scope.declared.get(name)
+    known = tuple(size for size in sizes or () if size is not None)
+    return (known, FLOAT) if sizes is not None and len(known) == len(sizes) else None
+
 
 _MOST_TOLD = 20
 
@@ -97,16 +381,16 @@ def _read(network: Any, name: str, sizes: dict[str, int]) -> OnnxGraph:
     if not outputs:
         raise InputError([Mistake("", each) for each in about] or "has no output")
     apart: dict[int, tuple[str, Value]] = {}
-    for label, value in outputs:
-        same = apart.setdefault(value.number, (label, value))[0]
-        about += [f"output {show(label)} is the same as {show(same)}"] if same != label else []
+    for called, value in outputs:
+        same = apart.setdefault(value.number, (called, value))[0]
+        about += [f"output {show(called)} is the same as {show(same)}"] if same != called else []
     ordered = list(apart.values())
     nodes, names, stored = draw.nodes([value for _, value in ordered])
     graph = Graph(PurePath(name).stem, tuple(nodes), tuple(names))
     text = (*_origin(network, name, sizes), *about, *walk.told(reasons), *_unread(network, graph))
     graph = checked_graph(Graph(graph.name, graph.nodes, graph.outputs, text))
     graph = Graph(graph.name, graph.nodes, graph.outputs, (*text, *remarks(graph)))
-    return OnnxGraph(graph, dict(zip(names, (label for label, _ in ordered), strict=True)), stored)
+    return OnnxGraph(graph, dict(zip(names, (called for called, _ in ordered), strict=True)), stored)
 
 
 def _check_sizes(network: Any, sizes: Mapping[str, int]) -> None:

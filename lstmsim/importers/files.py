@@ -1,0 +1,304 @@
+"""lstmsim's own layout of weight files, for any cell: tensors called by layer, direction and the cell's own names.
+
+`layers.{n}.{forward|backward}.matrix.{sum}.{vector}` [units, width], `.bias.{sum}` and `.parameter.{name}` [units].
+If the network itself fixes the states before the first step, they are `.initial.{state}` [units].
+
+Weights of networks in files: lstmsim's own layout is written and read, other frameworks' files are imported.
+
+Weights in files: lstmsim's own files are written and read, files of other frameworks are imported.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from lstmsim.base.bounded import placed
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.wording import listed, nearest, show
+from lstmsim.importers.imported import ImportedModel
+from lstmsim.importers.pytorch.names import Group, groups, import_groups, layers_of, network_of, whole_weights
+from lstmsim.importers.safetensors import read_safetensors, write_safetensors
+from lstmsim.importers.tensors import Stored, floats, shape_text
+from lstmsim.model.model import Layer, Model
+from lstmsim.model.numerics.weights import Floats, Network, PassWeights, States, expected_shapes
+
+_DIRECTIONS = ("forward", "backward")
+_NAME = re.compile(r"layers\.\d+\.(forward|backward)\.(matrix|bias|parameter|initial)\.")
+#: (layer, direction, key as in `expected_shapes`)
+_Place = tuple[int, int, tuple[str, ...]]
+
+
+def is_canonical(names: Iterable[str]) -> bool:
+    """Say whether any tensor's name has the form of this layout.
+
+    >>> is_canonical(["layers.0.forward.bias.i"]), is_canonical(["lstm.weight_ih_l0"])
+    (True, False)
+    """
+    return any(_NAME.match(name) for name in names)
+
+
+def _places(model: Model) -> dict[str, tuple[_Place, tuple[int, ...]]]:
+    return {
+        f"layers.{number}.{_DIRECTIONS[direction]}.{'.'.join(key)}": ((number, direction, key), shape)
+        for number, layer in enumerate(model.layers)
+        for direction in range(layer.directions)
+        for key, shape in {**expected_shapes(layer), **_state_shapes(layer)}.items()
+    }
+
+
+def _state_shapes(layer: Layer) -> dict[tuple[str, ...], tuple[int, ...]]:
+    return {("initial", name): (layer.width(name),) for name in layer.cell.states}
+
+
+def canonical_shapes(model: Model) -> dict[str, tuple[int, ...]]:
+    """Give the name and shape of every tensor that a model's file can hold.
+
+    A bias or an initial state that the file leaves out is 0.
+
+    >>> from lstmsim.model.cells import cell
+    >>> from lstmsim.model.model import Layer
+    >>> canonical_shapes(Model("m", (Layer(cell("rnn"), 3, 2),)))["layers.0.forward.matrix.a.x"]
+    (3, 2)
+    """
+    return {name: shape for name, (_, shape) in _places(model).items()}
+
+
+def canonical_tensors(network: Network) -> dict[str, Floats]:
+    """Give a network's numbers under the names of this layout."""
+    tensors = {}
+    for name, ((layer, direction, (part, *key)), _) in _places(network.model).items():
+        weights = network.passes[layer][direction]
+        array: Floats | None
+        if part == "matrix":
+            array = weights.matrices[key[0], key[1]]
+        elif part == "initial":
+            array = network.initial.get((layer, direction), {}).get(key[0])
+        else:
+            array = (weights.biases if part == "bias" else weights.parameters).get(key[0])
+        if array is not None:
+            tensors[name] = array
+    return tensors
+
+
+def canonical_network(tensors: Mapping[str, Stored], model: Model) -> Network:
+    """Build a network from the tensors of a file.
+
+    tensors: name to tensor. A name that does not begin with `layers.` stands beside the network (an embedding, a layer
+        behind the network) and is left alone.
+    model: the shapes.
+
+    One `InputError` for all tensors that are missing, wrong or unknown.
+    """
+    places = _places(model)
+    mistakes = [
+        Mistake(name, f"is missing, expected shape {shape_text(shape)}")
+        for name, ((_, _, key), shape) in places.items()
+        if name not in tensors and key[0] not in ("bias", "initial")
+    ]
+    unknown = [name for name in tensors if name not in places and name.startswith("layers.")]
+    for count, name in enumerate(unknown):
+        # A search for near misses among thousands of names takes long; a few show the pattern.
+        hint = nearest(name, places) if count < 5 else ""
+        mistakes.append(Mistake(show(name), f"belongs to nothing in model {show(model.name)}{hint}"))
+    arrays: dict[str, Floats] = {}
+    try:
+        arrays = floats(tensors, {name: shape for name, (_, shape) in places.items()})
+    except InputError as error:
+        mistakes = [*error.mistakes, *mistakes]
+    if mistakes:
+        raise InputError(mistakes)
+    parts: dict[tuple[int, int], dict[tuple[str, ...], Floats]] = {}
+    for name, ((number, direction, key), _) in places.items():
+        if name in arrays:
+            parts.setdefault((number, direction), {})[key] = arrays[name]
+    sides = [[(number, side) for side in range(layer.directions)] for number, layer in enumerate(model.layers)]
+    initial = {
+        side: {key[1]: each for key, each in arrays.items() if key[0] == "initial"} for side, arrays in parts.items()
+    }
+    given = {side: states for side, states in initial.items() if states}
+    return Network(model, tuple(tuple(_pass(parts[side]) for side in both) for both in sides), given)
+
+
+def canonical_states(tensors: Mapping[str, Stored], model: Model) -> States:
+    """Read the initial states in a file that holds nothing else.
+
+    tensors: name to tensor.
+    model: the shapes.
+
+    `InputError` with every tensor that is wrong or unknown.
+
+    >>> from lstmsim.model.cells import cell
+    >>> canonical_states({}, Model("m", (Layer(cell("rnn"), 3, 2),)))
+    Traceback (most recent call last):
+    lstmsim.InputError: holds no initial state: expected names like layers.0.forward.initial.h
+    """
+    places = {name: place for name, place in _places(model).items() if place[0][2][0] == "initial"}
+    if not tensors:
+        raise InputError(f"holds no initial state: expected names like {next(iter(places))}")
+    unknown = [name for name in tensors if name not in places]
+    # a search for near misses among thousands of names takes long; a few show the pattern
+    mistakes = [
+        Mistake(show(name), f"is no initial state of model {show(model.name)}{nearest(name, places)}")
+        for name in unknown[:5]
+    ]
+    if len(unknown) > 5:
+        mistakes.append(Mistake("", f"{len(unknown) - 5} more tensors are no initial states of this model"))
+    arrays: dict[str, Floats] = {}
+    try:
+        arrays = floats(tensors, {name: shape for name, (_, shape) in places.items()})
+    except InputError as error:
+        mistakes = [*error.mistakes, *mistakes]
+    if mistakes:
+        raise InputError(mistakes)
+    states: dict[tuple[int, int], dict[str, Floats]] = {}
+    for name, array in arrays.items():
+        layer, direction, key = places[name][0]
+        states.setdefault((layer, direction), {})[key[1]] = array
+    return states
+
+
+def _pass(arrays: Mapping[tuple[str, ...], Floats]) -> PassWeights:
+    return PassWeights(
+        {(key[1], key[2]): each for key, each in arrays.items() if key[0] == "matrix"},
+        {key[1]: each for key, each in arrays.items() if key[0] == "bias"},
+        {key[1]: each for key, each in arrays.items() if key[0] == "parameter"},
+    )
+
+
+#: Endings of the files that can be imported.
+SUFFIXES = (".onnx", ".safetensors", ".keras", ".h5", ".hdf5", ".pt", ".pth", ".ckpt", ".bin", ".pth.tar")
+#: The cells that an RNN can be if its file does not hold its function.
+RNN_CELLS = ("rnn", "rnn-relu")
+
+
+def write_weights(network: Network, path: str | os.PathLike[str], metadata: Mapping[str, str] | None = None) -> None:
+    """Write a network's numbers as safetensors in lstmsim's layout.
+
+    network: float64 numbers are written as F64, all others as F32.
+    path: the file.
+    metadata: texts on the file (source, licence).
+
+    >>> import tempfile, pathlib
+    >>> from lstmsim.model.numerics.weights import random_network
+    >>> from lstmsim.model.cells import cell
+    >>> from lstmsim.model.model import Layer
+    >>> model = Model("m", (Layer(cell("gru"), 4, 3),))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "m.safetensors")
+    ...     write_weights(random_network(model, seed=1), path, {"licence": "MIT"})
+    ...     read_weights(path, model).passes[0][0].matrices["nx", "x"].shape
+    (4, 3)
+    """
+    write_safetensors(path, canonical_tensors(network), metadata)
+
+
+def read_weights(path: str | os.PathLike[str], model: Model) -> Network:
+    """Read a model's numbers from a safetensors file in lstmsim's layout or with PyTorch's names.
+
+    `InputError` with every tensor that is missing, unknown, of the wrong shape or not finite.
+    """
+    name = os.fspath(path)
+    tensors = read_safetensors(name).tensors
+    try:
+        if is_canonical(tensors):
+            return canonical_network(tensors, model)
+        tensors = whole_weights(tensors)
+        modules = groups(tensors)
+        if modules:
+            return network_of(tensors, _fitting(tensors, modules, model), model)
+        some = next(iter(canonical_shapes(model)))
+        raise InputError(
+            f"holds no tensor of model {show(model.name)}: expected names like {some} or PyTorch's weight_ih_l0; "
+            f"it has {listed([show(each) for each in list(tensors)[:3]], 'and')}"
+        )
+    except InputError as error:
+        raise placed(error, name) from None
+
+
+def read_states(path: str | os.PathLike[str], model: Model) -> States:
+    """Read the states before the first step from a safetensors file with tensors like `layers.0.forward.initial.h`.
+
+    `InputError` with every tensor that is unknown, of the wrong shape or not finite.
+    """
+    name = os.fspath(path)
+    tensors = read_safetensors(name).tensors
+    try:
+        return canonical_states(tensors, model)
+    except InputError as error:
+        raise placed(error, name) from None
+
+
+def _fitting(tensors: Mapping[str, Stored], modules: list[Group], model: Model) -> Group:
+    """The only module of a file, or the only module whose shapes are those of the model."""
+    if len(modules) == 1:
+        return modules[0]
+    fitting, same = [], show(model.name)
+    function = next((layer.cell.name for layer in model.layers if layer.cell.name in RNN_CELLS), "rnn")
+    for group in modules:
+        try:
+            fitting += [group] if layers_of(tensors, group, function) == model.layers else []
+        except InputError:
+            continue
+    if len(fitting) == 1:
+        return fitting[0]
+    how = f"several of which have the shapes of model {same}" if fitting else f"none of which has those of model {same}"
+    titles = listed([show(group.title) for group in fitting or modules][:8], "and")
+    raise InputError(
+        f"holds {len(modules)} recurrent modules, {how}: {titles}; lstmsim import writes one file for each"
+    )
+
+
+def import_weights(
+    path: str | os.PathLike[str], *, weights: bool = True, heads: bool = False, cell: str | None = None
+) -> list[ImportedModel]:
+    """Import every recurrent model in a file of another framework. Nothing in a file is ever executed.
+
+    path: the file; its suffix is one of `SUFFIXES` and tells the format.
+    weights: False reads shapes only.
+    heads: whether plain products behind the last recurrent layer become `dense` layers; only ONNX files say what such
+        a product reads.
+    cell: `rnn` (tanh) or `rnn-relu`, the cell of an RNN if the file does not hold its function.
+
+    `InputError` names what is wrong.
+
+    >>> import_weights("speech.txt")
+    Traceback (most recent call last):
+    lstmsim.InputError: speech.txt: expected a file name that ends in .onnx, .safetensors, .keras, .h5, .hdf5, \
+.pt, .pth, .ckpt, .bin or .pth.tar
+    """
+    name = os.fspath(path)
+    if not name.lower().endswith(SUFFIXES):
+        raise InputError(Mistake(name, f"expected a file name that ends in {listed(SUFFIXES)}"))
+    if cell is not None and cell not in RNN_CELLS:
+        raise InputError(Mistake("--cell", f"expected {listed(RNN_CELLS)}, got {show(cell)}"))
+    models = _imported(name, os.path.splitext(name)[1].lower(), weights, heads, cell)
+    return [replace(each, files=(os.path.abspath(name), *each.files)) for each in models]
+
+
+def _imported(name: str, suffix: str, weights: bool, heads: bool, cell: str | None) -> list[ImportedModel]:
+    if suffix == ".onnx":
+        from lstmsim.importers.onnx.file import read_onnx
+
+        if cell is not None:
+            raise InputError(Mistake(name, f"an ONNX file says what its RNNs are; leave out --cell {cell}"))
+        return list(read_onnx(name, weights=weights, heads=heads).models)
+    if heads:
+        raise InputError(
+            Mistake(name, f"heads can be taken from .onnx only: {suffix} does not say what a product reads")
+        )
+    if suffix == ".safetensors":
+        tensors = read_safetensors(name).tensors
+        try:
+            return import_groups(tensors, name, weights=weights, cell=cell)
+        except InputError as error:
+            raise placed(error, name) from None
+    if suffix in (".keras", ".h5", ".hdf5"):
+        from lstmsim.importers.keras.files import import_keras
+
+        return import_keras(name, weights=weights, cell=cell)
+    from lstmsim.importers.pytorch.file import import_pytorch
+
+    return import_pytorch(name, weights=weights, cell=cell)

@@ -1,0 +1,238 @@
+"""What became of every operator of an imported network, with its share of the multiply-accumulates.
+
+Products of matrices and filters are counted. An operator without such a product counts 0, however long it takes.
+
+The result of an import from any format, and what the readers of all formats share.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from lstmsim.base.wording import listed
+from lstmsim.model.model import Model
+
+if TYPE_CHECKING:
+    from lstmsim.model.numerics.weights import Network
+
+
+SIMULATED, DENSE, FOLDED, LEFT_OUT = "simulated", "dense layer", "folded", "left out"
+#: What can become of an operator: a recurrent layer of the model; a dense layer; nothing, because it only moves or
+#: prepares numbers; nothing, although it computes.
+OUTCOMES = (SIMULATED, DENSE, FOLDED, LEFT_OUT)
+#: Share of the multiply-accumulates whose absence needs a warning.
+WARN_ABOVE = 0.1
+_SHOWN_KINDS = 6
+_CLOSE = 0.01
+
+
+@dataclass(frozen=True)
+class Operators:
+    """All nodes of one operator type that share an outcome.
+
+    kind: the type as its format calls it: `Conv`.
+    outcome: one of `OUTCOMES`.
+    count: number of nodes.
+    macs: multiply-accumulates of all these nodes in one run of the network; None if the file does not tell.
+    reason: why `macs` is None.
+    """
+
+    kind: str
+    outcome: str
+    count: int
+    macs: int | None = 0
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class OperatorTable:
+    """What became of every operator of a network's file.
+
+    groups: the operators by type and outcome.
+    steps: time steps of the recurrent layers in the counted run, over all sequences of its batch; None if they differ.
+    assumed: what was assumed for the counted run about sizes that the file leaves open, in words; or empty.
+    between: least and greatest share left out over other values of the open sizes; None if no size is open.
+    notes: what else to know about the counts.
+
+    >>> table = OperatorTable((Operators("LSTM", SIMULATED, 1, 900), Operators("Conv", LEFT_OUT, 2, 300)), steps=10)
+    >>> table.left_out, table.warning()
+    (0.25, 'warning: 25.0 % of the multiply-accumulates are left out: 2 Conv')
+    """
+
+    groups: tuple[Operators, ...]
+    steps: int | None = None
+    assumed: str = ""
+    between: tuple[float, float] | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def known(self) -> int:
+        """Multiply-accumulates of all operators whose number can be told."""
+        return sum(each.macs or 0 for each in self.groups)
+
+    @property
+    def unknown(self) -> tuple[Operators, ...]:
+        """The operators whose multiply-accumulates cannot be told."""
+        return tuple(each for each in self.groups if each.macs is None)
+
+    @property
+    def left_out(self) -> float | None:
+        """Share of the multiply-accumulates that is left out, 0 to 1; None if it cannot be told."""
+        return None if self.unknown or not self.known else self.at_least
+
+    @property
+    def at_least(self) -> float:
+        """Least share that is left out: unknown counts are taken as 0. It is 0 if simulated work cannot be told."""
+        if not self.known or any(each.outcome != LEFT_OUT for each in self.unknown):
+            return 0.0
+        return sum(each.macs or 0 for each in self.groups if each.outcome == LEFT_OUT) / self.known
+
+    def warning(self) -> str | None:
+        """Warn the user in a line if more than a tenth of the work is left out, or if the share cannot be told."""
+        share = self.left_out
+        least, most = self.between if self.between and share is not None else (self.at_least, self.at_least)
+        heavy = [each for each in self.groups if each.outcome == LEFT_OUT and each.macs]
+        names = listed([f"{each.count} {each.kind}" for each in heavy[:_SHOWN_KINDS]], "and")
+        if most > WARN_ABOVE:
+            amount = percent(most) if share is not None else f"at least {percent(most)}"
+            if most - least > _CLOSE:
+                amount = f"{percent(least)} to {percent(most)} (by the length of the run)"
+            return f"warning: {amount} of the multiply-accumulates are left out: {names}"
+        if share is None:
+            reasons = listed(dict.fromkeys(each.reason for each in self.unknown if each.reason), "and")
+            return f"warning: cannot tell what share of the multiply-accumulates is left out: {reasons}"
+        return None
+
+    def summary(self) -> str:
+        """Sum up all operators in one sentence, for the model file.
+
+        >>> OperatorTable((Operators("LSTM", SIMULATED, 1, 900), Operators("Relu", LEFT_OUT, 2))).summary()
+        'Operators: simulated 1 LSTM; left out 2 Relu (0.0 % of the multiply-accumulates).'
+        """
+        parts = []
+        for outcome in OUTCOMES:
+            own = [each for each in self.groups if each.outcome == outcome]
+            if not own:
+                continue
+            text = f"{outcome} {', '.join(f'{each.count} {each.kind}' for each in own)}"
+            if outcome == FOLDED:
+                text = f"{outcome} {sum(each.count for each in own)} that only move or prepare numbers"
+            if outcome == LEFT_OUT:
+                text += f" ({self._share_words()} of the multiply-accumulates)"
+            parts.append(text)
+        return f"Operators: {'; '.join(parts)}."
+
+    def _share_words(self) -> str:
+        if self.left_out is not None:
+            return percent(self.left_out)
+        return f"at least {percent(self.at_least)}" if self.at_least else "cannot tell what share"
+
+    def lines(self) -> list[str]:
+        """Format the table: a line for each group that multiplies, and one line for the rest of each outcome."""
+        per = "MACs per step" if self.steps else "MACs in a run"
+        rows = [("operator", "nodes", "became", per, "share"), *map(self._row, self._shown())]
+        widths = [max(len(row[at]) for row in rows) for at in range(5)]
+        signs = "<><>>"
+        lines = [
+            "  ".join(f"{cell:{sign}{width}}" for cell, sign, width in zip(row, signs, widths, strict=True)).rstrip()
+            for row in rows
+        ]
+        return [*lines, *([f"counted for {self.assumed}"] if self.assumed else []), *self.notes]
+
+    def _shown(self) -> list[Operators]:
+        """Groups in order of their work; groups without work are joined into one for each outcome."""
+        shown = []
+        for outcome in OUTCOMES:
+            own = [each for each in self.groups if each.outcome == outcome]
+            shown += sorted((each for each in own if each.macs), key=lambda each: -(each.macs or 0))
+            shown += [each for each in own if each.macs is None]
+            idle = sorted((each for each in own if each.macs == 0), key=lambda each: (-each.count, each.kind))
+            if idle:
+                more = len(idle) - _SHOWN_KINDS
+                names = ", ".join(each.kind for each in idle[:_SHOWN_KINDS]) + (f" + {more} more" if more > 0 else "")
+                shown.append(Operators(names, outcome, sum(each.count for each in idle)))
+        return shown
+
+    def _row(self, group: Operators) -> tuple[str, str, str, str, str]:
+        share, amount = "", "0"
+        if group.macs is None:
+            amount = "cannot tell"
+        elif group.macs:
+            each = group.macs / self.steps if self.steps else group.macs
+            amount = f"{each:,.0f}" if each >= 1 else "< 1"
+            share = percent(group.macs / self.known) if not self.unknown else ""
+        return group.kind, f"{group.count:,}", group.outcome, amount, share
+
+
+def percent(share: float) -> str:
+    """Format a share (0 to 1) as text.
+
+    >>> percent(0.2345), percent(0.00001)
+    ('23.4 %', '< 0.1 %')
+    """
+    return "< 0.1 %" if 0 < share < 0.001 else f"{100 * share:.1f} %"
+
+
+_LONGEST_NAME = 150
+
+
+@dataclass(frozen=True, eq=False)
+class ImportedModel:
+    """One stack of recurrent layers from a file or from memory.
+
+    model: its shapes.
+    nodes: the names of its layers in the file.
+    source: the file and the layers in it, in words.
+    notes: what to know about the model: what is left out, taken for granted or different here.
+    network: the model with its weights; None if only shapes were asked for or could be read.
+    files: the file, and the files that it names as its own, such as the data files of an ONNX network; no output may
+        replace them. Empty for a network in memory.
+    operators: what became of all operators of the file, not of this model alone; None if the file lists none.
+    steps: how many steps the file runs the model for; None if the file does not say.
+    """
+
+    model: Model
+    nodes: tuple[str, ...]
+    source: str
+    notes: tuple[str, ...] = ()
+    network: Network | None = None
+    files: tuple[str, ...] = ()
+    operators: OperatorTable | None = None
+    steps: int | None = None
+
+    def comments(self) -> tuple[str, ...]:
+        """Give the comments for a model file: what became of all operators, and the notes."""
+        return (*([self.operators.summary()] if self.operators else []), *self.notes)
+
+
+def model_stem(name: str) -> str:
+    """Make a model's name from a file's name, as model files allow it.
+
+    >>> model_stem("some/speech.onnx")
+    'speech'
+    """
+    text = "".join(letter if letter.isprintable() else "-" for letter in PurePath(name).stem).strip()
+    return text[:_LONGEST_NAME].strip() or "network"
+
+
+def model_names(stem: str, parts: Sequence[str]) -> list[str]:
+    """Name the models of a file; all names differ.
+
+    stem: name of the file; it is the name of an only model.
+    parts: for each model the part of the file that it comes from; the stem and the part are its name.
+
+    >>> model_names("a", ["enc.lstm"]), model_names("a", ["enc.lstm", "dec.lstm", ""])
+    (['a'], ['a-enc.lstm', 'a-dec.lstm', 'a-3'])
+    """
+    if len(parts) == 1:
+        return [stem]
+    names: list[str] = []
+    for number, part in enumerate(parts, 1):
+        slug = re.sub(r"[^A-Za-z0-9_.]+", "-", part).strip("-.")[-40:].strip("-.")
+        own = f"{stem}-{slug}" if slug else stem
+        names.append(own if own not in names and slug else f"{own}-{number}")
+    return names

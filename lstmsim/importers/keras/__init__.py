@@ -1,0 +1,1 @@
+"""Keras: configurations, files and models in memory, read; nothing of Keras is imported."""

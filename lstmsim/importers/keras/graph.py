@@ -1,0 +1,447 @@
+"""The calls of the layers in a Keras model, by its configuration: what each reads, and the states it begins with.
+
+Two notations: Keras 3 calls have `args` and `kwargs` with `keras_history` [layer, call, output]; Keras 2 lists
+[layer, call, output, kwargs]. Output 0 of a recurrent layer is its sequence or last h; its later outputs are states.
+Sources: keras/src/models/functional.py and keras/src/saving of Keras 3, keras/engine/functional.py of Keras 2.
+
+Which recurrent layers a layer of a Keras model reads, and through which other layers: for notes on single layers.
+
+How the layers of a Keras model are connected, by its configuration: which layer reads which, and through what.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any
+
+from lstmsim.base.errors import InputError
+from lstmsim.base.wording import listed, show
+
+
+@dataclass(frozen=True)
+class Output:
+    """An output of another layer.
+
+    layer: name of the layer.
+    call: which of the layer's calls, from 0.
+    index: which of the call's outputs, from 0.
+    """
+
+    layer: str
+    call: int
+    index: int
+
+
+@dataclass(frozen=True)
+class Constant:
+    """Numbers that stand in the configuration itself; value: nested lists."""
+
+    value: Any
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of a layer.
+
+    reads: the tensors that the call reads.
+    states: the states that it begins with; None: a state that cannot be read.
+    masked: whether the call is given a mask of steps.
+    """
+
+    reads: tuple[Output, ...]
+    states: tuple[Output | Constant | None, ...] = ()
+    masked: bool = False
+
+
+def is_layer(entry: Any) -> bool:
+    """Say whether an entry describes a layer: it has a class and a configuration."""
+    known = isinstance(entry, dict) and isinstance(entry.get("class_name"), str)
+    return known and isinstance(entry.get("config"), dict)
+
+
+def layer_name(entry: Mapping[str, Any]) -> str:
+    """Give a layer's own name.
+
+    >>> layer_name({"class_name": "LSTM", "config": {"name": "encoder"}})
+    'encoder'
+    """
+    return str(entry["config"].get("name", entry.get("name", entry["class_name"])))[:200]
+
+
+def calls_of(model: Mapping[str, Any], entries: list[dict[str, Any]]) -> dict[str, list[Call]]:
+    """List the calls of every layer in a model by the layer's name; entries: the layers' entries in order."""
+    if model.get("class_name") == "Sequential" or not isinstance(model.get("config"), dict):
+        pairs = pairwise(entries)
+        return {layer_name(entry): [Call((Output(layer_name(before), 0, 0),))] for before, entry in pairs}
+    calls = {}
+    for entry in entries:
+        nodes = entry.get("inbound_nodes")
+        calls[layer_name(entry)] = [_call(node) for node in nodes] if isinstance(nodes, list) else []
+    return calls
+
+
+def _call(node: Any) -> Call:
+    if isinstance(node, dict):
+        args, kwargs = node.get("args"), node.get("kwargs")
+        args = args if isinstance(args, list) else []
+        kwargs = kwargs if isinstance(kwargs, dict) else {}
+    else:
+        # Keras 2: the tensors of the first argument in a row, with the keyword arguments behind the last tensor.
+        rows = node if isinstance(node, list) else []
+        rows = [rows] if rows and isinstance(rows[0], str) else rows
+        kwargs = {}
+        for row in rows:
+            if isinstance(row, list) and len(row) > 3 and isinstance(row[3], dict):
+                kwargs |= row[3]
+        args = [rows]
+    first = _tensors(args[0]) if args else []
+    given = [*first[1:], *(each for arg in args[1:2] for each in _tensors(arg)), *_states(kwargs)]
+    every = [*first, *(each for arg in (*args[1:], kwargs) for each in _tensors(arg))]
+    reads = [each for each in every if isinstance(each, Output)]
+    return Call(tuple(reads), tuple(given), kwargs.get("mask") is not None)
+
+
+def _states(kwargs: Mapping[str, Any]) -> list[Output | Constant | None]:
+    value = kwargs.get("initial_state")
+    if value is None:
+        return []
+    if isinstance(value, list) and value and not isinstance(_first_leaf(value), str | dict) and _depth(value) > 2:
+        # Numbers of several states [batch, units], in the notation of Keras 2.
+        return [Constant(each) for each in value]
+    return _tensors(value) or [None]
+
+
+def _depth(value: Any) -> int:
+    depth = 0
+    while isinstance(value, list):
+        value, depth = value[0] if value else None, depth + 1
+    return depth
+
+
+def _tensors(value: Any) -> list[Output | Constant | None]:
+    """The tensors in a value, in order, in either notation."""
+    tensors: list[Output | Constant | None] = []
+    waiting = [value]
+    while waiting:
+        each = waiting.pop()
+        if isinstance(each, dict):
+            history = each.get("keras_history")
+            config = each.get("config")
+            if isinstance(history, list) and _is_reference(history):
+                tensors.append(Output(str(history[0])[:200], history[1], history[2]))
+            elif each.get("class_name") in ("__tensor__", "__numpy__") and isinstance(config, dict):
+                tensors.append(Constant(config.get("value")))
+            else:
+                waiting += reversed(list(each.values()))
+        elif _is_reference(each):
+            name, call, index = each[:3]
+            tensors.append(Constant(index) if name == "_CONSTANT_VALUE" else Output(name[:200], call, index))
+        elif isinstance(each, list):
+            if isinstance(_first_leaf(each), int | float):
+                tensors.append(Constant(each))
+            else:
+                waiting += reversed(each)
+    return tensors
+
+
+def _first_leaf(value: Any) -> Any:
+    while isinstance(value, list) and value:
+        value = value[0]
+    return value
+
+
+def _is_reference(each: Any) -> bool:
+    """Whether a value is [layer, call, output], with or without keyword arguments as a fourth element."""
+    known = isinstance(each, list) and len(each) in (3, 4) and isinstance(each[0], str) and type(each[1]) is int
+    return known and (each[0] == "_CONSTANT_VALUE" or type(each[2]) is int)
+
+
+_SHOWN = 4
+#: Most layers that a search backwards visits: a hostile configuration has thousands.
+_MOST = 300
+
+
+@dataclass(frozen=True)
+class Upstream:
+    """The recurrent layers and models behind the frames that a layer reads.
+
+    origins: the nearest recurrent layers and models, in words: `'lstm'`, `model 'inner'`.
+    passed: layers in between that change the frames, in words: `Dense 'fc'`.
+    shared: whether other layers read the same output.
+    outside: whether the origins are outside the model that the layer is in.
+    """
+
+    origins: tuple[str, ...] = ()
+    passed: tuple[str, ...] = ()
+    shared: bool = False
+    outside: bool = False
+
+    def sentence(self, name: str, lower: str = "") -> str:
+        """Say why a layer forms no stack with what it reads; empty if nothing recurrent is behind its frames.
+
+        name: the layer.
+        lower: why the layer and its only origin, which it reads directly, form no stack; `{}` stands for the origin.
+
+        >>> Upstream(("'a'",), ("Dense 'fc'",)).sentence("b")
+        "'b' reads 'a' through Dense 'fc': a model of its own, not a stack"
+        """
+        if not self.origins:
+            return ""
+        words = listed(_some(self.origins), "and")
+        if self.passed:
+            words = f"{words} through {', '.join(_some(self.passed))}"
+        elif self.outside:
+            words = f"{words} from outside its own model"
+        elif lower:
+            words = lower.format(words)
+        elif self.shared:
+            words = f"{words}, which other layers read too"
+        return f"{show(name)} reads {words}: a model of its own, not a stack"
+
+
+def _some(words: Sequence[str]) -> list[str]:
+    return [*words[:_SHOWN], *([f"{len(words) - _SHOWN} more"] if len(words) > _SHOWN else [])]
+
+
+def upstream_of(
+    name: str,
+    reads: Mapping[str, Sequence[str]],
+    origins: Mapping[str, str],
+    changing: Mapping[str, str],
+    shared: Collection[str],
+    around: Upstream,
+) -> Upstream:
+    """Search what is behind the frames of a layer.
+
+    name: the layer.
+    reads: layer -> the layers whose outputs are its frames.
+    origins: layer at which the search stops -> the layer in words.
+    changing: layer that changes the frames -> the layer in words.
+    shared: layers that several others read.
+    around: what is behind the frames of the model around the layer, for frames that come from outside.
+
+    >>> upstream_of("b", {"b": ["fc"], "fc": ["a"]}, {"a": "'a'", "b": "'b'"}, {"fc": "Dense 'fc'"}, (), Upstream())
+    Upstream(origins=("'a'",), passed=("Dense 'fc'",), shared=False, outside=False)
+    """
+    ends: dict[str, None] = {}
+    seen, waiting = {name: None}, [name]
+    entered = False
+    while waiting and len(seen) < _MOST:
+        each = waiting.pop(0)
+        below = reads.get(each, ())
+        entered = entered or not below
+        for source in below:
+            if source in origins:
+                ends[source] = None
+            elif source not in seen:
+                seen[source] = None
+                waiting.append(source)
+    ends.pop(name, None)
+    passed = tuple(changing[each] for each in seen if each in changing and each != name)
+    also = any(each in shared for each in (*ends, *seen) if each != name)
+    words = tuple(origins[each] for each in ends)
+    if entered and not words:
+        return Upstream(around.origins, (*passed, *around.passed), outside=True)
+    return Upstream(words, passed, also)
+
+
+MAX_LAYERS = 10_000
+MAX_DEPTH = 20
+_CONTAINERS = ("Sequential", "Functional", "Model")
+#: Layers that end the search backwards from a layer to its sources.
+_RECURRENT = ("LSTM", "GRU", "SimpleRNN", "Bidirectional")
+#: Layers that hand on the sequence unchanged; `_masks` tells which of them mask steps.
+_PASSING = (
+    "InputLayer",
+    "Dropout",
+    "SpatialDropout1D",
+    "AlphaDropout",
+    "Masking",
+    "GaussianNoise",
+    "GaussianDropout",
+    "ActivityRegularization",
+    "Identity",
+)
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A layer's entry and its place in the model.
+
+    entry: class and configuration.
+    path: where its weights are in a Keras 3 file.
+    names: the models around it, outermost first, and its own name.
+    below: path of the layer whose output it reads, if it is the only reader; else empty.
+    calls: its calls in its model.
+    masks: the layers of its model that mask steps.
+    kinds: the classes of its model's layers by name.
+    again: the models around it that are called more than once, with the number of calls.
+    upstream: what is behind its frames.
+    """
+
+    entry: Mapping[str, Any]
+    path: str
+    names: tuple[str, ...]
+    below: str = ""
+    calls: tuple[Call, ...] = ()
+    masks: tuple[str, ...] = ()
+    kinds: Mapping[str, str] = field(default_factory=dict)
+    again: tuple[tuple[str, int], ...] = ()
+    upstream: Upstream = field(default_factory=Upstream)
+
+
+@dataclass(frozen=True)
+class _Around:
+    """The models around a layer: the first part of the path of its weights, their names, the models that are called
+    more than once, and what is behind the frames of the innermost model."""
+
+    path: str = ""
+    names: tuple[str, ...] = ()
+    again: tuple[tuple[str, int], ...] = ()
+    upstream: Upstream = field(default_factory=Upstream)
+
+
+def placed_layers(model: Mapping[str, Any]) -> Iterator[Placed]:
+    """Go through every layer of a model and of the models in it; `InputError` if the configuration is damaged."""
+    yield from _placed(model, _Around())
+
+
+def _placed(model: Mapping[str, Any], around: _Around) -> Iterator[Placed]:
+    names = around.names
+    if len(names) > MAX_DEPTH:
+        raise InputError(f"its configuration nests models more than {MAX_DEPTH} deep")
+    entries = [_with_dict(each) for each in _entries(model)]
+    paths = _paths(entries, around.path)
+    calls = calls_of(model, entries)
+    below = _below(entries, calls)
+    masks = tuple(layer_name(entry) for entry in entries if _masks(entry))
+    kinds = {layer_name(entry): str(entry["class_name"]) for entry in entries}
+    behind = _behind(entries, calls, around.upstream)
+    for entry in entries:
+        name = layer_name(entry)
+        own, times = paths[name], calls.get(name, ())
+        if _is_model(entry):
+            again = (*around.again, *([(name, len(times))] if len(times) > 1 else []))
+            yield from _placed(entry, _Around(f"{own}/", (*names, name), again, behind(name)))
+        else:
+            lower = paths.get(below.get(name, ""), "")
+            upstream = behind(name) if _is_recurrent(entry) else Upstream()
+            every = tuple(times)
+            yield Placed(entry, own, (*names, name), lower, every, masks, kinds, around.again, upstream)
+
+
+def _is_model(entry: Mapping[str, Any]) -> bool:
+    return entry["class_name"] in _CONTAINERS and isinstance(entry["config"].get("layers"), list)
+
+
+def _is_recurrent(entry: Mapping[str, Any]) -> bool:
+    """Whether an entry is a recurrent layer, or a model with a recurrent layer in it."""
+    waiting, looked = [entry], 0
+    while waiting and looked < MAX_LAYERS:
+        each, looked = waiting.pop(), looked + 1
+        if each["class_name"] in _RECURRENT:
+            return True
+        if _is_model(each):
+            inner = [_with_dict(layer) for layer in each["config"]["layers"]]
+            waiting += [layer for layer in inner if is_layer(layer)]
+    return False
+
+
+def _behind(
+    entries: list[dict[str, Any]], calls: Mapping[str, list[Call]], around: Upstream
+) -> Callable[[str], Upstream]:
+    """What is behind the frames of a layer of a model, by the layer's name."""
+    frames: dict[str, list[str]] = {}
+    for name, own in calls.items():
+        states = {each for call in own for each in call.states if isinstance(each, Output)}
+        frames[name] = [each.layer for call in own for each in call.reads if each not in states]
+    readers = Counter(source for sources in frames.values() for source in sources)
+    shared = {name for name, count in readers.items() if count > 1}
+    origins, changing = {}, {}
+    for entry in entries:
+        name, inner = layer_name(entry), _is_model(entry)
+        if _is_recurrent(entry):
+            origins[name] = f"model {show(name)}" if inner else show(name)
+        elif not _passes(entry):
+            changing[name] = f"{show(entry['class_name'])[1:-1]} {show(name)}"
+    return lambda name: upstream_of(name, frames, origins, changing, shared, around)
+
+
+def _entries(model: Mapping[str, Any]) -> list[Any]:
+    config = model.get("config")
+    # The configuration of the oldest Sequential models is the list of layers itself.
+    entries = config.get("layers") if isinstance(config, dict) else config
+    known = isinstance(entries, list) and all(is_layer(_with_dict(each)) for each in entries)
+    if not known or not isinstance(entries, list) or len(entries) > MAX_LAYERS:
+        raise InputError(f"its configuration does not list at most {MAX_LAYERS} layers of a model")
+    return entries
+
+
+def _with_dict(entry: Any) -> Any:
+    """The entry with its configuration as a mapping; that of an old inner Sequential model is a list."""
+    if isinstance(entry, dict) and isinstance(entry.get("config"), list):
+        return {**entry, "config": {"name": entry.get("name", entry.get("class_name")), "layers": entry["config"]}}
+    return entry
+
+
+def _paths(entries: list[dict[str, Any]], stem: str) -> dict[str, str]:
+    """Where Keras 3 puts each layer's weights: by the layer's class and a count, not by its name."""
+    counts: Counter[str] = Counter()
+    paths: dict[str, str] = {}
+    for entry in entries:
+        slug = _snake(entry["class_name"])
+        paths.setdefault(layer_name(entry), f"{stem}layers/{slug}{f'_{counts[slug]}' if counts[slug] else ''}")
+        counts[slug] += 1
+    return paths
+
+
+def _snake(name: str) -> str:
+    """A class's name as Keras writes it in paths.
+
+    >>> _snake("SimpleRNN"), _snake("LSTM"), _snake("TimeDistributed")
+    ('simple_rnn', 'lstm', 'time_distributed')
+    """
+    name = re.sub(r"\W+", "", name[:200])
+    return re.sub(r"([a-z])([A-Z])", r"\1_\2", re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", name)).lower()
+
+
+def _masks(entry: Mapping[str, Any]) -> bool:
+    return entry["class_name"] == "Masking" or bool(entry["config"].get("mask_zero"))
+
+
+def _passes(entry: Mapping[str, Any]) -> bool:
+    linear = entry["class_name"] == "Activation" and entry["config"].get("activation") == "linear"
+    return linear or entry["class_name"] in _PASSING
+
+
+def _below(entries: list[dict[str, Any]], calls: Mapping[str, list[Call]]) -> dict[str, str]:
+    """Layer -> the layer whose output it reads, through layers that hand it on; only if no other layer reads it."""
+    by_name = {layer_name(entry): entry for entry in entries}
+    readers = Counter((each.layer, each.index) for own in calls.values() for call in own for each in call.reads)
+    sources = {}
+    for name in by_name:
+        source = _source(calls, name)
+        for _ in range(100):
+            if not source or readers[source, 0] != 1 or not _passes(by_name.get(source, _NOTHING)):
+                break
+            source = _source(calls, source)
+        if source and readers[source, 0] == 1 and len(calls.get(source, [])) <= 1:
+            sources[name] = source
+    return sources
+
+
+_NOTHING: Mapping[str, Any] = {"class_name": "", "config": {}}
+
+
+def _source(calls: Mapping[str, list[Call]], name: str) -> str:
+    """The layer whose first output a layer reads at its only call, besides states; empty if there is none."""
+    own = calls.get(name, [])
+    if len(own) != 1:
+        return ""
+    states = [each for each in own[0].states if isinstance(each, Output)]
+    reads = [each for each in own[0].reads if each not in states]
+    return reads[0].layer if len(reads) == 1 and reads[0].index == reads[0].call == 0 else ""

@@ -1,0 +1,453 @@
+"""Plain data out of a pickle, by an interpreter of its own that cannot call anything.
+
+The standard library's `pickletools` only decodes the opcodes; this module carries out a short list of them. A global
+is a word in a table, never an imported object. A global that is not in the table is refused by name. If objects are
+expected beside the data, it is kept as a `Thing` instead: a name and its arguments, nothing more. The stream format is
+documented in CPython's `Lib/pickletools.py`.
+
+PyTorch's tensors as its pickles describe them: views of storages that lie outside the pickle.
+
+Sources: torch/_utils.py, torch/_tensor.py and torch/serialization.py of PyTorch.
+"""
+
+from __future__ import annotations
+
+import pickletools
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from math import prod
+from typing import IO, Any
+
+import numpy as np
+
+from lstmsim.base.errors import InputError
+from lstmsim.base.wording import show
+from lstmsim.importers.tensors import FLOAT_BYTES, Stored, decoded
+from lstmsim.model.numerics.weights import Floats
+
+#: Opcodes of one pickle; a network of 1,000 tensors needs some 60,000.
+MAX_STEPS = 500_000
+#: Bits of a whole number: the longest in these files is the mark of PyTorch's old format with 80.
+MAX_BITS = 128
+_EMPTY: Mapping[str, Callable[[], Any]] = {
+    "EMPTY_DICT": dict,
+    "EMPTY_LIST": list,
+    "EMPTY_TUPLE": tuple,
+    "EMPTY_SET": list,
+}
+_CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
+_NUMBERS = ("INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT")
+_TEXTS = ("STRING", "BINSTRING", "SHORT_BINSTRING", "UNICODE", "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8")
+_BYTES = ("SHORT_BINBYTES", "BINBYTES", "BINBYTES8", "BYTEARRAY8")
+_PUT = ("PUT", "BINPUT", "LONG_BINPUT")
+_GET = ("GET", "BINGET", "LONG_BINGET")
+_TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
+_CALLS = ("INST", "OBJ", "EXT1", "EXT2", "EXT4")
+_MARK = object()
+#: A network's file needs nothing from these modules, and none of these functions. A name alone does no harm here,
+#: because nothing is called; but a user who opens such a file with another program should know about it.
+# fmt: off
+_HOSTILE_MODULES = (
+    "os", "posix", "nt", "sys", "subprocess", "pty", "shutil", "socket", "importlib", "runpy", "ctypes",
+    "pickle", "_pickle", "marshal", "code", "codeop", "webbrowser", "multiprocessing", "platform", "commands",
+    "urllib", "http", "ftplib", "smtplib", "signal", "threading", "_thread",
+)
+# fmt: on
+# fmt: off
+_HOSTILE = (
+    "eval", "exec", "execfile", "compile", "open", "__import__", "input", "breakpoint", "exit", "quit",
+    "globals", "apply",
+)
+# fmt: on
+
+
+@dataclass(frozen=True)
+class Global:
+    """The name of a global that a pickle names; nothing is imported."""
+
+    module: str
+    name: str
+
+    def __str__(self) -> str:
+        return show(f"{self.module}.{self.name}").strip("'\"")
+
+
+@dataclass(eq=False)
+class Thing:
+    """An object of a class that is not known here; none of its code has been run.
+
+    kind: name of its class.
+    arguments: what it was made of.
+    states: the states that it was given.
+    items: the keys and values that were put into it.
+    elements: the elements that were put into it.
+    """
+
+    kind: Global
+    arguments: tuple[Any, ...] = ()
+    states: list[Any] = field(default_factory=list)
+    items: dict[Any, Any] = field(default_factory=dict)
+    elements: list[Any] = field(default_factory=list)
+
+
+#: What a global stands for when it is called with arguments; None for a global that may be named but not called.
+Calls = Mapping[tuple[str, str], Callable[..., Any] | None]
+
+
+@dataclass
+class Loader:
+    """The state of one pickle's interpretation.
+
+    calls: the table of globals.
+    persistent: resolves the persistent ids with which a stream points out of itself.
+    objects: whether an object of a class that is not in the table becomes a `Thing`.
+    stack, memo: the pickle machine's own.
+    copied: elements of all lists that calls were given, so far.
+    """
+
+    calls: Calls
+    persistent: Callable[[Any], Any]
+    objects: bool = False
+    stack: list[Any] = field(default_factory=list)
+    memo: dict[int, Any] = field(default_factory=dict)
+    copied: int = 0
+
+    def step(self, name: str, argument: Any) -> None:
+        """Carry out one opcode; name and argument as `pickletools.genops` gives them."""
+        if name in _NUMBERS or name in _TEXTS:
+            if isinstance(argument, int) and argument.bit_length() > MAX_BITS:
+                raise InputError(f"is no network: its pickle holds a number of {argument.bit_length()} bits")
+            self.stack.append(argument)
+        elif name in _CONSTANTS:
+            self.stack.append(_CONSTANTS[name])
+        elif name in _EMPTY:
+            self.stack.append(_EMPTY[name]())
+        elif name == "MARK":
+            self.stack.append(_MARK)
+        elif name in _PUT:
+            self.memo[int(argument)] = self.stack[-1]
+        elif name == "MEMOIZE":
+            self.memo[len(self.memo)] = self.stack[-1]
+        elif name in _GET:
+            self.stack.append(self.memo[int(argument)])
+        elif name in _TUPLES:
+            self.stack.append(self._last(_TUPLES[name]))
+        elif name in ("TUPLE", "LIST", "DICT", "FROZENSET"):
+            items = self._marked()
+            made = _filled({}, items) if name == "DICT" else items if name == "TUPLE" else list(items)
+            self.stack.append(made)
+        elif name in _BYTES and self.objects:
+            self.stack.append(argument)
+        elif name == "POP":
+            self.stack.pop()
+        elif name == "POP_MARK":
+            self._marked()
+        elif name not in ("PROTO", "FRAME"):
+            self._build(name, argument)
+
+    def _build(self, name: str, argument: Any) -> None:
+        """The opcodes that fill containers, name globals or call them."""
+        if name in ("APPEND", "APPENDS", "ADDITEMS"):
+            items = self._last(1) if name == "APPEND" else self._marked()
+            target = self.stack[-1]
+            _as(list, target.elements if isinstance(target, Thing) else target).extend(items)
+        elif name in ("SETITEM", "SETITEMS"):
+            items = self._last(2) if name == "SETITEM" else self._marked()
+            target = self.stack[-1]
+            _filled(_as(dict, target.items if isinstance(target, Thing) else target), items)
+        elif name == "GLOBAL":
+            self.stack.append(self._known(*str(argument).split(" ", 1)))
+        elif name == "STACK_GLOBAL":
+            module, word = self._last(2)
+            self.stack.append(self._known(_as(str, module), _as(str, word)))
+        elif name == "REDUCE":
+            target, arguments = self._last(2)
+            self.stack.append(self._called(_as(Global, target), _as(tuple, arguments)))
+        elif name in ("NEWOBJ", "NEWOBJ_EX") and self.objects:
+            target, arguments = self._last(3)[:2] if name == "NEWOBJ_EX" else self._last(2)
+            self.stack.append(self._called(_as(Global, target), _as(tuple, arguments)))
+        elif name == "BINPERSID":
+            self.stack.append(self.persistent(self.stack.pop()))
+        elif name == "BUILD":
+            self._state(self.stack.pop(), self.stack[-1])
+        elif name in (*_CALLS, "NEWOBJ", "NEWOBJ_EX"):
+            named = f" of {show(str(argument).replace(' ', '.'))}" if name == "INST" else ""
+            raise InputError(f"asks to make an object{named} ({name}); nothing was executed")
+        else:
+            raise InputError(f"is no network: its pickle has the opcode {name}; nothing was executed")
+
+    def _state(self, state: Any, target: Any) -> None:
+        if isinstance(target, Thing):
+            target.states.append(state)
+        # PyTorch gives its ordered dictionaries an attribute _metadata with versions of modules; it is not needed here.
+        elif type(target) is not dict or not isinstance(state, dict):
+            raise InputError("asks to set the state of an object (BUILD); nothing was executed")
+
+    def _known(self, module: str, name: str) -> Global:
+        hostile = module.split(".")[0] in _HOSTILE_MODULES or name == "_load_from_bytes"
+        hostile = hostile or (module in ("builtins", "__builtin__") and name in _HOSTILE)
+        if (module, name) not in self.calls and (hostile or not self.objects):
+            what = f"its pickle names {Global(module, name)}, which no file of plain weights needs"
+            raise InputError(f"{what}; nothing was executed; save only the module's state_dict(), best as safetensors")
+        return Global(module, name)
+
+    def _called(self, target: Global, arguments: tuple[Any, ...]) -> Any:
+        if (target.module, target.name) not in self.calls:
+            return Thing(_class_of(target, arguments), arguments)
+        made = self.calls[target.module, target.name]
+        # A long list that is named again and again would be copied each time.
+        self.copied += sum(len(each) for each in arguments if isinstance(each, list | tuple | dict))
+        if self.copied > MAX_STEPS:
+            raise InputError("is no network that is read here: its pickle copies the same lists over and over")
+        if made is None:
+            raise InputError(f"its pickle calls {target}, which is no function; nothing was executed")
+        return made(*arguments)
+
+    def _last(self, count: int) -> tuple[Any, ...]:
+        """The top `count` values, taken off the stack."""
+        items = tuple(self.stack[-count:])
+        if len(items) != count or _MARK in items:
+            raise IndexError
+        del self.stack[-count:]
+        return items
+
+    def _marked(self) -> tuple[Any, ...]:
+        """The values above the last mark, taken off the stack with it."""
+        items = []
+        while (item := self.stack.pop()) is not _MARK:
+            items.append(item)
+        return tuple(reversed(items))
+
+
+def _class_of(target: Global, arguments: tuple[Any, ...]) -> Global:
+    """The class that a call makes an object of: the called global, or the argument of the old protocols' helper."""
+    helper = target.name in ("_reconstructor", "__newobj__") and target.module in ("copyreg", "copy_reg")
+    return arguments[0] if helper and arguments and isinstance(arguments[0], Global) else target
+
+
+def _as(kind: type, value: Any) -> Any:
+    if not isinstance(value, kind):
+        raise TypeError
+    return value
+
+
+def _filled(target: dict[Any, Any], items: tuple[Any, ...]) -> dict[Any, Any]:
+    for key, value in zip(items[::2], items[1::2], strict=True):
+        if isinstance(key, str | int | float | Global | Thing | bytes | None):
+            target[key] = value
+        # The hash of a tuple of tuples that share their parts can take for ever; no tensor has such a key.
+        elif not isinstance(key, tuple):
+            raise TypeError
+    return target
+
+
+def load_data(stream: IO[bytes], calls: Calls, persistent: Callable[[Any], Any], *, objects: bool = False) -> Any:
+    """Read the value that the pickle at the stream's position describes.
+
+    stream: must be in memory, so that a stated length is never more than what is there.
+    calls: the table of globals.
+    persistent: resolves persistent ids.
+    objects: keep each object of an unknown class as a `Thing`, instead of refusing the file. Nothing is called.
+
+    `InputError` for anything but plain data.
+
+    >>> import io
+    >>> load_data(io.BytesIO(b"\\x80\\x02}X\\x01\\x00\\x00\\x00aK\\x07s."), {}, list)
+    {'a': 7}
+    >>> load_data(io.BytesIO(b"cos\\nsystem\\n(S'ls'\\ntR."), {}, list)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    lstmsim.InputError: its pickle names os.system, which no file of plain weights needs; nothing was executed...
+    """
+    loader = Loader(calls, persistent, objects)
+    try:
+        # a text with a backslash where none belongs makes the standard library warn its own programmers
+        with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
+            return _carried_out(loader, stream)
+    except (ValueError, IndexError, KeyError, TypeError, OverflowError, AttributeError):
+        pass
+    raise InputError("is damaged or cut off: its pickle cannot be read")
+
+
+def _carried_out(loader: Loader, stream: IO[bytes]) -> Any:
+    """Carry out all opcodes up to the one that ends the pickle; returns its value."""
+    for count, (opcode, argument, _) in enumerate(pickletools.genops(stream)):
+        if count >= MAX_STEPS:
+            raise InputError(f"is no network that is read here: its pickle has more than {MAX_STEPS} opcodes")
+        if opcode.name == "STOP":
+            (value,) = loader.stack
+            return value
+        loader.step(opcode.name, argument)
+    raise ValueError("the pickle has no end")
+
+
+MAX_RANK = 8
+#: Kinds of number that are read for no weight, and their bytes.
+_OTHER_BYTES = {
+    "Long": 8,
+    "Int": 4,
+    "Short": 2,
+    "Char": 1,
+    "Byte": 1,
+    "Bool": 1,
+    "QInt8": 1,
+    "QUInt8": 1,
+    "QInt32": 4,
+    "ComplexFloat": 8,
+    "ComplexDouble": 16,
+}
+_STORAGES = {
+    "DoubleStorage": "F64",
+    "FloatStorage": "F32",
+    "HalfStorage": "F16",
+    "BFloat16Storage": "BF16",
+    **{f"{name}Storage": name for name in _OTHER_BYTES},
+}
+#: Bytes of one number of each kind of storage.
+BYTES: Mapping[str, int] = {**FLOAT_BYTES, **_OTHER_BYTES}
+
+
+@dataclass(frozen=True)
+class Storage:
+    """A run of numbers outside the pickle.
+
+    kind: the kind of number, a key of `BYTES`.
+    key: where the run is in the file.
+    count: how many numbers it has.
+    """
+
+    kind: str
+    key: str
+    count: int
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A view of a storage.
+
+    storage: where the numbers are.
+    offset: elements before the first number.
+    shape: elements in each dimension.
+    strides: elements between neighbours in each dimension.
+    """
+
+    storage: Storage
+    offset: int
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+
+
+def _rebuild_tensor(storage: Any, offset: Any, shape: Any, strides: Any, *_: Any) -> Tensor:
+    if not isinstance(storage, Storage) or not _sizes((offset,)) or not _sizes(shape) or not _sizes(strides):
+        raise TypeError
+    if len(shape) != len(strides):
+        raise ValueError
+    return Tensor(storage, offset, shape, strides)
+
+
+def _sizes(values: Any) -> bool:
+    known = isinstance(values, tuple) and len(values) <= MAX_RANK
+    return known and all(type(each) is int and 0 <= each < 2**62 for each in values)
+
+
+def _parameter(data: Any, *_: Any) -> Tensor:
+    if not isinstance(data, Tensor):
+        raise TypeError
+    return data
+
+
+def _ordered(*pairs: Any) -> dict[Any, Any]:
+    entries = {}
+    for key, value in pairs[0] if pairs else ():
+        if not isinstance(key, str | int):
+            raise TypeError
+        entries[key] = value
+    return entries
+
+
+def _size(values: Any = ()) -> tuple[int, ...]:
+    if not _sizes(values):
+        raise TypeError
+    return tuple(values)
+
+
+def _typed(function: Any, _: Any, arguments: Any, *__: Any) -> Tensor:
+    """A tensor with attributes, from the function that makes it, its class, the function's arguments, and the rest."""
+    if not isinstance(function, Global) or not isinstance(arguments, tuple):
+        raise TypeError
+    made = CALLS.get((function.module, function.name))
+    if made not in (_rebuild_tensor, _parameter):
+        raise TypeError
+    tensor: Tensor = made(*arguments)
+    return tensor
+
+
+#: The whole list of globals with a meaning: tensors, their storages, and the containers and small values around them.
+CALLS: Mapping[tuple[str, str], Callable[..., Any] | None] = {
+    ("collections", "OrderedDict"): _ordered,
+    ("torch._utils", "_rebuild_tensor_v2"): _rebuild_tensor,
+    ("torch._utils", "_rebuild_tensor"): _rebuild_tensor,
+    ("torch._utils", "_rebuild_parameter"): _parameter,
+    ("torch._utils", "_rebuild_parameter_with_state"): _parameter,
+    ("torch._tensor", "_rebuild_from_type_v2"): _typed,
+    ("collections", "defaultdict"): lambda *_: {},
+    ("torch", "Size"): _size,
+    ("torch", "device"): lambda *_: "device",
+    **{("torch", name): None for name in _STORAGES},
+}
+
+
+class StorageTable(dict[str, Storage]):
+    """The storages that a pickle's persistent ids mean: key to storage."""
+
+    def find(self, value: Any) -> Any:
+        """Give the storage of a persistent id, and keep it.
+
+        value: ('storage', class, key, device, count); old files have a view as sixth element.
+
+        `InputError` if the kind of number is not known, or two ids contradict each other.
+        """
+        if isinstance(value, tuple) and len(value) == 4 and value[0] == "module":
+            # Old files put the source code of a module's class beside the class; only its name is kept.
+            return value[1]
+        if not isinstance(value, tuple) or len(value) not in (5, 6) or value[0] != "storage":
+            raise TypeError
+        _, kind, key, _, count, *view = value
+        if not isinstance(kind, Global):
+            raise TypeError
+        if kind.name not in _STORAGES:
+            raise InputError(f"has numbers of a kind that is not known here: {kind}")
+        if not isinstance(key, str) or not _sizes((count,)):
+            raise TypeError
+        if view and view[0] is not None:
+            raise InputError("shares storages between tensors in a way that only very old PyTorch did; save it anew")
+        storage = self.setdefault(key, Storage(_STORAGES[kind.name], key, count))
+        if storage != Storage(_STORAGES[kind.name], key, count):
+            raise InputError(f"is damaged: it states two lengths or kinds of storage {show(key)}")
+        return storage
+
+
+#: Gives a storage's content; `InputError` if the file has fewer bytes.
+Fetch = Callable[[Storage], bytes]
+
+
+def stored_tensor(tensor: Tensor, fetch: Fetch) -> Stored:
+    """Make a `Stored` of a tensor.
+
+    fetch: gives the bytes of a storage.
+
+    `InputError`, when the numbers are read, if the tensor lies beyond its storage.
+    """
+    storage, width = tensor.storage, BYTES[tensor.storage.kind]
+
+    def read() -> Floats:
+        last = tensor.offset + sum((size - 1) * step for size, step in zip(tensor.shape, tensor.strides, strict=True))
+        if 0 in tensor.shape or prod(tensor.shape) > storage.count or last >= storage.count:
+            raise InputError(f"has a tensor beyond the {storage.count} numbers of storage {show(storage.key)}")
+        numbers = decoded(storage.kind, fetch(storage)[tensor.offset * width : (last + 1) * width])
+        # the step of a dimension of one means nothing, and may be any number
+        sizes = zip(tensor.shape, tensor.strides, strict=True)
+        steps = tuple(step * numbers.itemsize if size > 1 else 0 for size, step in sizes)
+        return np.array(np.lib.stride_tricks.as_strided(numbers, tensor.shape, steps, writeable=False))
+
+    return Stored(tensor.storage.kind, tensor.shape, read)
