@@ -55,7 +55,10 @@ if TYPE_CHECKING:
     from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, Latency
     from lstmsim.machines.row.npu import RowCore, RowNpu
     from lstmsim.model.cells import cell
+    from lstmsim.studies.accuracy.request import accuracy, plot_accuracy
+    from lstmsim.studies.compare.request import compare, plot_comparison
     from lstmsim.studies.fit.fits import Fits
+    from lstmsim.studies.fit.request import energy, fit
     from lstmsim.studies.fit.summary import fit_summary
     from lstmsim.studies.fuse.graph import load_graph, save_graph
     from lstmsim.studies.fuse.pictures import plot_fusion, plot_kernels
@@ -64,20 +67,22 @@ if TYPE_CHECKING:
     from lstmsim.studies.gemm.scaling import run_gemm_threads
     from lstmsim.studies.importing import import_model
     from lstmsim.studies.known.run import list_known
-    from lstmsim.studies.pictures import plot, plot_accuracy, plot_comparison, plot_load_latency, plot_sweep, timeline
     from lstmsim.studies.program.run import load_program, run_program, save_program
     from lstmsim.studies.rtl.pictures import plot_rtl
     from lstmsim.studies.rtl.run import run_rtl
-    from lstmsim.studies.serve.load_latency import load_latency
+    from lstmsim.studies.search.request import search
+    from lstmsim.studies.serve.load_latency import load_latency, plot_load_latency
     from lstmsim.studies.serve.saturate import saturate
     from lstmsim.studies.serve.stream import serve
     from lstmsim.studies.shared.building import Job, Layer, Model, Scenario
     from lstmsim.studies.shared.loading import load_chip, load_model, load_scenario
     from lstmsim.studies.shared.product_files import save_result
+    from lstmsim.studies.simulate.drawing import plot, timeline
     from lstmsim.studies.simulate.run import Run, check_numerics, explain, outputs, run, serving, simulate, trace
     from lstmsim.studies.simulate.saving import load_trace, save_outputs, save_report, save_trace
     from lstmsim.studies.sparse.run import plot_blocks, run_sparse
-    from lstmsim.studies.studies import accuracy, compare, energy, fit, merge, search, sweep, validate
+    from lstmsim.studies.sweep.request import merge, plot_sweep, sweep
+    from lstmsim.studies.validate.request import validate
 
 __all__ = [
     "ColumnCore",
@@ -181,14 +186,13 @@ _HOMES = {
         "load_model",
         "load_scenario",
     ),
-    "lstmsim.studies.pictures": (
-        "plot",
-        "plot_accuracy",
-        "plot_comparison",
-        "plot_load_latency",
-        "plot_sweep",
-        "timeline",
-    ),
+    "lstmsim.studies.accuracy.request": ("accuracy", "plot_accuracy"),
+    "lstmsim.studies.compare.request": ("compare", "plot_comparison"),
+    "lstmsim.studies.fit.request": ("energy", "fit"),
+    "lstmsim.studies.search.request": ("search",),
+    "lstmsim.studies.simulate.drawing": ("plot", "timeline"),
+    "lstmsim.studies.sweep.request": ("merge", "plot_sweep", "sweep"),
+    "lstmsim.studies.validate.request": ("validate",),
     "lstmsim.studies.shared.product_files": ("save_result",),
     "lstmsim.studies.program.run": (
         "load_program",
@@ -213,22 +217,12 @@ _HOMES = {
         "save_report",
         "save_trace",
     ),
-    "lstmsim.studies.serve.load_latency": ("load_latency",),
+    "lstmsim.studies.serve.load_latency": ("load_latency", "plot_load_latency"),
     "lstmsim.studies.serve.saturate": ("saturate",),
     "lstmsim.studies.serve.stream": ("serve",),
     "lstmsim.studies.sparse.run": (
         "plot_blocks",
         "run_sparse",
-    ),
-    "lstmsim.studies.studies": (
-        "accuracy",
-        "compare",
-        "energy",
-        "fit",
-        "merge",
-        "search",
-        "sweep",
-        "validate",
     ),
     "lstmsim.studies.fit.summary": ("fit_summary",),
     "lstmsim.base.errors": (

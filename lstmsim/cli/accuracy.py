@@ -69,7 +69,7 @@ def command(
     bits = _bits(bits_text if plot_path is None else bits_text or _PLOTTED_BITS)
     _check(inputs_of(scenario, overrides), json_path, plot_path)
     with progress("comparing with float64") as show:
-        from lstmsim.studies.studies import accuracy
+        from lstmsim.studies.accuracy.request import accuracy
 
         report = accuracy(scenario, overrides=overrides, random_weights=random_weights, bits=bits, progress=show)
     written = _write(report, json_path, plot_path)
@@ -114,7 +114,7 @@ def _write(report: AccuracyReport, json_path: str | None, plot_path: str | None)
     written = []
     if plot_path is not None:
         from lstmsim.studies.accuracy.picture import numbers_path
-        from lstmsim.studies.pictures import plot_accuracy
+        from lstmsim.studies.accuracy.request import plot_accuracy
 
         with status(f"drawing {os.path.basename(plot_path)}"):
             plot_accuracy(report, plot_path)

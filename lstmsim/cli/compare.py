@@ -68,7 +68,7 @@ def command(
     outputs = {"--json": json_path, "--csv": csv_path, "--plot": plot_path, "--plot's numbers": numbers}
     check_outputs(outputs, inputs=inputs_of(scenario, overrides, [*chips, base]))
     with progress("comparing") as show:
-        from lstmsim.studies.studies import compare
+        from lstmsim.studies.compare.request import compare
 
         comparison = compare(
             scenario,

@@ -34,7 +34,7 @@ def command(
     lstmsim fit scenario.yaml --energy
     """
     check_outputs({"--json": json_path}, inputs=inputs_of(scenario, overrides, devices))
-    from lstmsim.studies.studies import fit
+    from lstmsim.studies.fit.request import fit
 
     fits = fit(scenario, devices, with_energy=with_energy, overrides=overrides)
     if json_path is not None:

@@ -107,7 +107,7 @@ def command(
         curves = load_latency(scenario, progress=show, **options)
     _write(curves, csv_path, json_path)
     if plot_path is not None:
-        from lstmsim.studies.pictures import plot_load_latency
+        from lstmsim.studies.serve.load_latency import plot_load_latency
 
         plot_load_latency(curves, plot_path, percentile=percentile, cdf_at=cdf_at)
     if json_path != "-":

@@ -47,7 +47,7 @@ def command(
     """
     check_outputs({"--json": json_path}, inputs=inputs_of(scenario, overrides))
     with progress("searching") as show:
-        from lstmsim.studies.studies import search
+        from lstmsim.studies.search.request import search
 
         try:
             result = search(

@@ -50,7 +50,7 @@ def command(groups: tuple[str, ...], engine: str, json_path: str | None, markdow
     if json_path == "-" == markdown_path:
         raise InputError(Mistake("--markdown -", "standard output is taken by --json -; expected a file"))
     with progress("validating") as show:
-        from lstmsim.studies.studies import validate
+        from lstmsim.studies.validate.request import validate
 
         validation = validate(groups, engine=engine, progress=show)
     _write(validation, json_path, markdown_path)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from json import dumps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import listed
@@ -20,9 +20,13 @@ from lstmsim.studies.serve.capacity import Capacity, capacity_of
 from lstmsim.studies.serve.points import Asked, compute
 from lstmsim.studies.shared.arguments import refuse, wrong_names, wrong_number, wrong_numbers, wrong_whole
 from lstmsim.studies.shared.loading import Path, Source, drawn_anew, load_scenario
+from lstmsim.studies.simulate.run import expect
 from lstmsim.traffic.load_latency import LoadLatency, Machine, Point
 
-__all__ = ["REQUESTS", "load_latency", "loads_of"]
+if TYPE_CHECKING:
+    from lstmsim.report.pictures.figures import Picture
+
+__all__ = ["REQUESTS", "load_latency", "loads_of", "plot_load_latency"]
 
 #: Requests of a point unless told otherwise.
 REQUESTS = 20_000
@@ -236,3 +240,21 @@ def _chip(name: str | None) -> list[str]:
     if name is None:
         return []
     return [f"chip={dumps(os.path.abspath(name) if is_path(name) else name)}"]
+
+
+def plot_load_latency(
+    curves: LoadLatency, path: Path | None = None, *, percentile: float = 99.0, cdf_at: float | None = None
+) -> Picture:
+    """Draw latency against load, a curve for each machine.
+
+    curves: what `load_latency` gave.
+    path: the picture's file; None: no file.
+    percentile: the percentile of the latencies that is drawn.
+    cdf_at: the load whose distribution is drawn; None: the highest load at which all machines are stable.
+
+    `InputError` for a percentile or a load that was not measured.
+    """
+    from lstmsim.studies.serve import picture as plots
+
+    expect(curves, (LoadLatency,), "plot_load_latency", "a LoadLatency, as lstmsim.load_latency gives it")
+    return plots.plot(curves, path, percentile=percentile, cdf_at=cdf_at)

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lstmsim.analysis.timeline import Timeline
+from lstmsim.studies.fit.request import fit
 from lstmsim.studies.shared.arguments import refuse, wrong_path
 from lstmsim.studies.shared.loading import Path, Source
 from lstmsim.studies.simulate.run import Run, expect, run_of
-from lstmsim.studies.studies import fit
 
 if TYPE_CHECKING:
     from lstmsim.analysis.replay.outputs import Outputs
