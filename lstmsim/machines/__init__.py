@@ -6,12 +6,12 @@ To add a target, write a folder whose `target.py` fills in `lstmsim.machines.tar
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.machines.registry import target_of
 from lstmsim.machines.sizes import MAX_REMEMBERED, MAX_STEP_OPERATIONS, remembered_fault
-from lstmsim.model.scenario import Chip, Job
+from lstmsim.model.scenario import Chip, Job, distinct_jobs
 from lstmsim.program.program import Program
 from lstmsim.program.tabled import TabledProgram
 
@@ -63,12 +63,8 @@ def refusals(chip: Chip, jobs: Sequence[Job]) -> tuple[Mistake, ...]:
     job a: core: there is no core 3; the chip has 1 (0 to 0)
     """
     check = target_of(chip.kind).check
-    distinct: dict[Hashable, Job] = {}
-    for job in jobs:
-        # by identity: comparing models takes long
-        distinct.setdefault((id(job.model), job.cores, job.batch, job.split, job.threads), job)
     mistakes: list[Mistake] = []
-    for job in distinct.values():
+    for job in distinct_jobs(jobs):
         try:
             check(chip, job)
         except InputError as error:

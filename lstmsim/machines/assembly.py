@@ -11,7 +11,7 @@ from lstmsim.base.records import record
 from lstmsim.machines.sizes import PerStep, Tally, way_out
 from lstmsim.model.dispatch import DISPATCH
 from lstmsim.model.model import Model
-from lstmsim.model.scenario import Job
+from lstmsim.model.scenario import Job, distinct_jobs
 from lstmsim.program.program import Buffer, Content, Core, Phase, Program, Task, Wide
 
 __all__ = [
@@ -145,8 +145,7 @@ def check_size(kinds: Kinds[C], jobs: Sequence[Job], bound: Bound[C], *, templat
     tally = Tally()
     known: dict[Hashable, PerStep] = {}
     for index, job in enumerate(jobs):
-        # by identity: jobs are many, their models few, and comparing models would take most of the time
-        key = (id(job.model), job.batch, job.cores, job.split, job.threads)
+        key = job.configuration
         if key not in known:
             known[key] = _per_step(kinds, bound, job, job.batch)
         tally = Tally() if templates else tally
@@ -187,17 +186,13 @@ def assemble(
     `InputError` if a job can run nowhere, or if the jobs are too large.
     """
     kinds = kinds_of(cores)
-    checked: set[Hashable] = set()
-    for job in jobs:
-        one = (id(job.model), job.cores, job.batch, job.split, job.threads)
-        if one not in checked:
-            check(job)
-            checked.add(one)
+    for job in distinct_jobs(jobs):
+        check(job)
     check_size(kinds, jobs, parts.per_step, templates=templates)
     known: dict[Hashable, Footprint] = {}
     tasks = []
     for job in jobs:
-        key = (id(job.model), job.steps, job.batch, job.cores, job.split, job.threads, job.frame_interval > 0)
+        key = job.identity
         if key not in known:
             known[key] = footprint(job) if footprint else usual_footprint(kinds, job, parts)
         each = known[key]

@@ -89,6 +89,7 @@ class Layer:
         return self.directions * sum(len(s.gates) * self.units(s.rows) * self.columns(s) for s in stages)
 
 
+@hashed_once
 @record
 class Model:
     """A stack of layers. Each layer reads the output of the layer below.

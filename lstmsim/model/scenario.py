@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import field, replace
 from typing import Any, Protocol
 
@@ -28,7 +28,7 @@ PLACEMENTS = {
     "affinity": "first one that holds its weights; Squillante and Lazowska 1993, doi 10.1109/71.207589",
 }
 
-__all__ = ["PLACEMENTS", "SPLITS", "Chip", "Job", "Scenario", "cores_at_once"]
+__all__ = ["PLACEMENTS", "SPLITS", "Chip", "Job", "Scenario", "cores_at_once", "distinct_jobs"]
 
 
 class Chip(Protocol):
@@ -183,6 +183,27 @@ class Job:
         return len(self.allowed(cores)) if self.threads is None else self.threads
 
     @property
+    def configuration(self) -> tuple[Hashable, ...]:
+        """Everything on which it depends whether and where a chip runs the job, and what it says of it.
+
+        Jobs that differ in their lengths and arrivals share it. Equal models are equal here, whatever their weights.
+        """
+        return (self.model, self.batch, self.cores, self.split, self.threads)
+
+    @property
+    def identity(self) -> tuple[Hashable, ...]:
+        """The configuration with the length and the pace of the frames: jobs that share it run alike when alone.
+
+        >>> from lstmsim.model.cells import cell
+        >>> from lstmsim.model.model import Layer
+        >>> job = Job("a", Model("m", (Layer(cell("rnn"), 4, 4),)), steps=3)
+        >>> later, wider = replace(job, name="b", arrival=9), replace(job, threads=2)
+        >>> later.identity == job.identity, wider.identity == job.identity
+        (True, False)
+        """
+        return (*self.configuration, self.steps, self.frame_interval)
+
+    @property
     def may_leave(self) -> bool:
         """Whether the job can be turned away."""
         return self.queue_limit is not None or self.patience is not None
@@ -235,9 +256,16 @@ class Scenario:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Remarks of the chip on the jobs, once for each model: limits that are not kept, missing sources."""
-        first = {(id(job.model), job.cores): job for job in reversed(self.jobs)}
-        return tuple(dict.fromkeys(text for job in reversed(first.values()) for text in self.chip.remarks(job)))
+        """Remarks of the chip on the jobs, once for each configuration: limits that are not kept, missing sources."""
+        return tuple(dict.fromkeys(text for job in distinct_jobs(self.jobs) for text in self.chip.remarks(job)))
+
+
+def distinct_jobs(jobs: Iterable[Job]) -> tuple[Job, ...]:
+    """The first job of each configuration, in the order of the jobs."""
+    first: dict[Hashable, Job] = {}
+    for job in jobs:
+        first.setdefault(job.configuration, job)
+    return tuple(first.values())
 
 
 def cores_at_once(chip: Chip, job: Job, first: int = 0, taken: int = 0) -> tuple[int, ...]:

@@ -19,7 +19,7 @@ from lstmsim.machines.column.members import Members
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
 from lstmsim.machines.column.weights import Transfers, blocks_of, reserve, streamed, with_transfers
 from lstmsim.model.model import Model
-from lstmsim.model.scenario import Job
+from lstmsim.model.scenario import Job, distinct_jobs
 from lstmsim.program.program import Buffer, Content, Core, Unit
 
 __all__ = ["Plan"]
@@ -84,15 +84,10 @@ class Plan:
     def demands(self) -> dict[tuple[object, ...], _Demand]:
         """The demands of all jobs by content, in the order of the jobs. Equal demands have their places together."""
         demands: dict[tuple[object, ...], _Demand] = {}
-        seen: set[tuple[object, ...]] = set()
-        for job in self.jobs:
-            # by identity first: comparing models takes long
-            one = (id(job.model), job.split, job.cores)
-            if one not in seen:
-                seen.add(one)
-                each = self.demand(job)
-                places = (*demands[each.key].places, *each.places) if each.key in demands else each.places
-                demands[each.key] = replace(each, places=tuple(dict.fromkeys(places)))
+        for job in distinct_jobs(self.jobs):
+            each = self.demand(job)
+            places = (*demands[each.key].places, *each.places) if each.key in demands else each.places
+            demands[each.key] = replace(each, places=tuple(dict.fromkeys(places)))
         return demands
 
     def weights(self, demand: _Demand) -> int:

@@ -145,7 +145,7 @@ def _models(jobs: Sequence[Job]) -> list[Row]:
     """One job of each distinct model, number of steps, batch, core and rate of frames, named after what differs."""
     first: dict[Hashable, Job] = {}
     for job in jobs:
-        first.setdefault((job.model, job.steps, job.batch, job.cores, job.split, job.threads, job.frame_interval), job)
+        first.setdefault(job.identity, job)
     alone = [replace(job, arrival=0, after=None, queue_limit=None, patience=None) for job in first.values()]
     parts = [_name_parts(job) for job in alone]
     names = [each[0] for each in parts]
@@ -223,8 +223,7 @@ def _simulated(scenario: Scenario, engine: str, served: Served | None) -> tuple[
         program = machines.lower(chip, scenario.jobs)
     except InputError as error:
         return Entry(reason=_reasons(error.mistakes)), None
-    one_each = {(id(job.model), job.cores, job.threads): job for job in reversed(scenario.jobs)}
-    told = [text for job in reversed(one_each.values()) for text in chip.remarks(job)]
+    told = scenario.remarks
     remarks += [f"{chip.name}: {text}" for text in (*told, *target_of(chip.kind).kernels(chip, scenario.jobs))]
     totals = engines.totals(program, engine, check=False)
     report = measure(scenario, totals, engine)

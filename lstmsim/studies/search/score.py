@@ -10,7 +10,7 @@ from lstmsim import engines, machines
 from lstmsim.base.errors import InputError
 from lstmsim.machines.array_search import ArraySearch
 from lstmsim.machines.registry import target_of
-from lstmsim.model.scenario import Chip, Job
+from lstmsim.model.scenario import Chip, Job, distinct_jobs
 from lstmsim.program.cycles import CYCLE_NAMES
 from lstmsim.studies.search.candidates import Limits, limits_of, widest_vp
 from lstmsim.studies.search.result import Point, Refused
@@ -38,11 +38,8 @@ class Searched:
 
     @cached_property
     def distinct(self) -> tuple[Job, ...]:
-        """The first job of each model, choice of cores and batch: a chip runs or refuses such jobs alike."""
-        jobs: dict[tuple[int, tuple[int, ...] | None, int], Job] = {}
-        for job in self.jobs:
-            jobs.setdefault((id(job.model), job.cores, job.batch), job)
-        return tuple(jobs.values())
+        """The first job of each configuration: a chip runs or refuses such jobs alike."""
+        return distinct_jobs(self.jobs)
 
     @cached_property
     def array(self) -> ArraySearch:

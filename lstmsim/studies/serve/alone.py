@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from operator import attrgetter
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lstmsim import engines, machines
@@ -26,9 +25,6 @@ _AMONG_OTHERS: dict[str, Any] = {
     "queue_limit": None,
     "patience": None,
 }
-#: Keys that change no cycle of the job; a model is known by its place in memory, for it is large.
-_NAMES = {"name", "tenant", "inputs", "initial", "states_of", "model"}
-_own = attrgetter(*(each.name for each in fields(Job) if each.name not in {*_AMONG_OTHERS, *_NAMES}))
 
 
 @dataclass(frozen=True)
@@ -72,11 +68,8 @@ def bare(job: Job) -> Job:
 
 
 def kind_of(job: Job) -> tuple[Any, ...]:
-    """Give a key that jobs share if they run alike.
-
-    A model is known in the key by its place in memory, so the jobs' models have to be kept.
-    """
-    return (id(job.model), *_own(job))
+    """Give a key that jobs share if they run alike."""
+    return (*job.identity, job.affinity)
 
 
 class Alones:
@@ -92,16 +85,15 @@ class Alones:
 
     def __init__(self, chip: Chip) -> None:
         self.chip = chip
-        # A job is kept with what is known of its kind: a model that is gone could leave its place to another.
-        self._known: dict[tuple[Any, ...], tuple[Job, Alone]] = {}
+        self._known: dict[tuple[Any, ...], Alone] = {}
 
     def __call__(self, job: Job) -> Alone:
         """Give the cycles of the job by itself."""
         kind = kind_of(job)
         known = self._known.get(kind)
         if known is None:
-            known = self._known[kind] = job, alone(self.chip, job)
-        return known[1]
+            known = self._known[kind] = alone(self.chip, job)
+        return known
 
     @property
     def simulated(self) -> int:

@@ -176,6 +176,13 @@ def test_a_scenario_that_is_written_out_comes_back() -> None:
     assert lstmsim.load_scenario(data).jobs == loaded.jobs
 
 
+@pytest.mark.parametrize("first", [{"threads": 2}, {}])
+def test_a_job_without_threads_takes_all_cores_whatever_stands_before_it(first: dict[str, Any]) -> None:
+    data = scenario()
+    data["jobs"] = [{**JOB, "threads": 2} | first, {key: value for key, value in JOB.items() if key != "threads"}]
+    assert any("all cores" in text for text in lstmsim.load_scenario(data).remarks)
+
+
 def test_what_it_has_not_is_said() -> None:
     loaded = lstmsim.load_scenario(scenario())
     machine = target_of("multicore")
