@@ -72,8 +72,8 @@ if TYPE_CHECKING:
     from lstmsim.studies.rtl.run import run_rtl
     from lstmsim.studies.search.request import search
     from lstmsim.studies.serve.load_latency import load_latency, plot_load_latency
+    from lstmsim.studies.serve.run import serve
     from lstmsim.studies.serve.saturate import saturate
-    from lstmsim.studies.serve.stream import serve
     from lstmsim.studies.shared.building import Job, Layer, Model, Scenario
     from lstmsim.studies.shared.loading import load_chip, load_model, load_scenario
     from lstmsim.studies.shared.product_files import save_result
@@ -219,7 +219,7 @@ _HOMES = {
     ),
     "lstmsim.studies.serve.load_latency": ("load_latency", "plot_load_latency"),
     "lstmsim.studies.serve.saturate": ("saturate",),
-    "lstmsim.studies.serve.stream": ("serve",),
+    "lstmsim.studies.serve.run": ("serve",),
     "lstmsim.studies.sparse.run": (
         "plot_blocks",
         "run_sparse",

@@ -26,7 +26,7 @@ from experiments.preemption.study import (
 )
 from experiments.room import room_paragraph
 from lstmsim.base.wording import ranged
-from lstmsim.traffic.statistics import student_t
+from lstmsim.traffic.intervals import student_t
 
 #: PREMA's figures, of its abstract.
 PUBLISHED = {"ANTT": 7.8, "STP": 1.4, "misses": 4.8}

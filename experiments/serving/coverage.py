@@ -16,8 +16,8 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.serving.queueing import md1_wait
 from lstmsim.traffic.latencies import Series
-from lstmsim.traffic.queueing import md1_wait
 from lstmsim.traffic.streams import UNIT, exponential_arrays
 
 LOADS = (0.3, 0.5, 0.7, 0.8, 0.9, 0.95)

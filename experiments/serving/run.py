@@ -27,8 +27,8 @@ from experiments.serving.study import (
     peak,
     results,
 )
-from lstmsim.traffic.result import Serving
-from lstmsim.traffic.statistics import Interval
+from lstmsim.studies.serve.result import Serving
+from lstmsim.traffic.intervals import Interval
 
 
 def ms(measured: Serving, each: Interval) -> str:

@@ -19,16 +19,16 @@ from math import exp, log
 import numpy as np
 
 from experiments.serving import coverage
+from experiments.serving.queueing import md1_wait, mdc_wait
 from lstmsim import ColumnNpu, Report, Scenario, load_scenario, run, serving
 from lstmsim.files.scenario.scenario_file import load_chip
 from lstmsim.model.offer import Offer
 from lstmsim.model.scenario import Job
 from lstmsim.studies.search.mix import reachable
+from lstmsim.studies.serve.result import Serving
 from lstmsim.traffic.arrival_cycles import arrivals
 from lstmsim.traffic.arrivals import Poisson
-from lstmsim.traffic.queueing import md1_wait, mdc_wait
-from lstmsim.traffic.result import Serving
-from lstmsim.traffic.statistics import Interval, student_t
+from lstmsim.traffic.intervals import Interval, student_t
 
 TASKS = ("lstm-256-150", "lstm-512-25", "lstm-1024-25", "lstm-1536-50", "lstm-2048-25")
 LOADS = (0.2, 0.4, 0.6, 0.7, 0.8, 0.9)

@@ -15,7 +15,7 @@ from experiments.serving.study import task
 from lstmsim import ColumnNpu, Scenario, load_scenario, run, serving
 from lstmsim.base.wording import ranged
 from lstmsim.model.scenario import Job
-from lstmsim.traffic.statistics import Interval
+from lstmsim.traffic.intervals import Interval
 
 __all__ = ["EXPLAINED", "LOADS", "POLICIES", "Latencies", "at_load", "load_table", "load_verdict"]
 

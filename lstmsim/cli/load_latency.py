@@ -12,7 +12,7 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.cli.outputs import check_outputs, check_suffix, chip_remarks, inputs_of, progress, remark, write_json
 
 if TYPE_CHECKING:
-    from lstmsim.traffic.load_latency import LoadLatency
+    from lstmsim.studies.serve.curves import LoadLatency
 
 __all__ = ["command", "share_of"]
 
@@ -67,7 +67,7 @@ def _words(_: click.Context, __: click.Parameter, text: str | None) -> tuple[str
     type=float,
     default=99.0,
     show_default=True,
-    # The values of `lstmsim.traffic.load_latency.CDF`, which is too slow to import for a help text; a test compares.
+    # The values of `lstmsim.studies.serve.curves.CDF`, which is too slow to import for a help text; a test compares.
     help="That is drawn: 1, 2, 5, 10, 20, 25, 30, 40, 50, 60, 70, 75, 80, 90, 95, 98, 99, 99.5 or 99.9.",
 )
 @click.option("--cdf-at", metavar="LOAD", type=float, help="Whose distribution is drawn; default: the highest stable.")
@@ -120,7 +120,7 @@ def command(
 
 def _check_drawn(loads: tuple[float, ...], percentile: float, cdf_at: float | None) -> None:
     """Raise `InputError` for a picture that could not be drawn, before the work begins."""
-    from lstmsim.traffic.load_latency import CDF
+    from lstmsim.studies.serve.curves import CDF
 
     if percentile not in CDF:
         known = ", ".join(f"{each:g}" for each in CDF)
@@ -133,7 +133,7 @@ def _check_drawn(loads: tuple[float, ...], percentile: float, cdf_at: float | No
 def _write(curves: LoadLatency, csv_path: str | None, json_path: str | None) -> None:
     from lstmsim.base.csv_table import CsvWriter
     from lstmsim.base.files import whole_file
-    from lstmsim.traffic.load_latency_text import load_latency_rows
+    from lstmsim.studies.serve.report_load_latency import load_latency_rows
 
     if json_path is not None:
         write_json(json_path, curves.to_dict())

@@ -10,7 +10,7 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.cli.outputs import check_outputs, chip_remarks, inputs_of, progress, remark, write_json
 
 if TYPE_CHECKING:
-    from lstmsim.traffic.saturation import Saturation
+    from lstmsim.studies.serve.saturation import Saturation
 
 __all__ = ["command"]
 
@@ -93,7 +93,7 @@ def command(scenario: str, json_path: str | None, **options: Any) -> None:
     if options["bound_ms"] is None and not options["bounds_ms"]:
         raise InputError(Mistake("--bound-ms", "is missing: expected --bound-ms MS, or --bound NAME=MS"))
     check_outputs({"--json": json_path}, inputs=inputs_of(scenario, options["overrides"]))
-    from lstmsim.traffic.saturation import SearchInterrupted
+    from lstmsim.studies.serve.saturation import SearchInterrupted
 
     try:
         with progress("simulating rates") as show:

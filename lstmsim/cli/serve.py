@@ -12,7 +12,7 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.cli.outputs import check_outputs, check_suffix, inputs_of, progress, remark, write_json
 
 if TYPE_CHECKING:
-    from lstmsim.studies.serve.stream import Row
+    from lstmsim.studies.serve.run import Row
 
 __all__ = ["command"]
 
@@ -66,7 +66,7 @@ def command(
         raise InputError(Mistake("--percentile", f"must be above 0 and below 100, got {percentile:g}"))
     share = None if until_half_width is None else _share(until_half_width)
     with progress("serving requests") as show, _rows_to(csv_path) as rows:
-        from lstmsim.studies.serve.stream import serve
+        from lstmsim.studies.serve.run import serve
         from lstmsim.traffic.latencies import PERCENTILES
 
         served = serve(

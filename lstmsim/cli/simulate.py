@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from lstmsim.analysis.replay.outputs import Outputs
     from lstmsim.analysis.timeline import Timeline
     from lstmsim.studies.serve.refused import Refused
+    from lstmsim.studies.serve.result import Serving
     from lstmsim.studies.simulate.run import Run
-    from lstmsim.traffic.result import Serving
 
 __all__ = ["command"]
 

@@ -33,8 +33,16 @@ from lstmsim.traffic.arrivals import (
     exact,
     positive,
 )
-from lstmsim.traffic.floors import floors, floors_of_sums
-from lstmsim.traffic.streams import CHUNK, UNIT, StreamKey, below_arrays, exponential_arrays, exponentials
+from lstmsim.traffic.streams import (
+    CHUNK,
+    UNIT,
+    StreamKey,
+    below_arrays,
+    exponential_arrays,
+    exponentials,
+    floors,
+    floors_of_sums,
+)
 
 __all__ = ["arrival_arrays", "arrivals", "deadline_arrays", "deadlines"]
 

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
 from lstmsim.traffic.arrivals import exact, positive
-from lstmsim.traffic.floors import floors
-from lstmsim.traffic.streams import CHUNK, UNIT, StreamKey, below_arrays, exponential_arrays
+from lstmsim.traffic.streams import CHUNK, UNIT, StreamKey, below_arrays, exponential_arrays, floors
 
 __all__ = [
     "Geometric",

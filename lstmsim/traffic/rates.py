@@ -14,10 +14,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lstmsim.traffic.intervals import BATCHES, MEAN_UNITS, batch_number, unless_alike, widened
-from lstmsim.traffic.judging import wilson
+from lstmsim.traffic.intervals import (
+    BATCHES,
+    MEAN_UNITS,
+    Interval,
+    batch_interval,
+    batch_number,
+    unless_alike,
+    widened,
+    wilson,
+)
 from lstmsim.traffic.latencies import Distribution
-from lstmsim.traffic.statistics import Interval, batch_interval
 
 __all__ = ["Rates", "Span", "Tally", "level_interval", "rates_of", "relaxation_in", "share_interval", "unless_sure"]
 

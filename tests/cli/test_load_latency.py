@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lstmsim.traffic.load_latency import CDF
+from lstmsim.studies.serve.curves import CDF
 from tests.cli.runner import call
 
 POISSON = {"kind": "poisson", "rate_per_second": 200_000}

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from lstmsim.studies.serve.run import serve
 from lstmsim.studies.serve.saturate import _Runs
-from lstmsim.studies.serve.stream import serve
-from lstmsim.traffic.saturation import Tried
+from lstmsim.studies.serve.saturation import Tried
 from tests.cli.runner import call
 
 #: A curve, or a rate that just keeps a bound, takes thousands of requests.

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from lstmsim import run, serve, serving
 from lstmsim.base.errors import InputError
-from lstmsim.studies.serve.stream import Row
-from lstmsim.traffic.text import serving_json, serving_text
+from lstmsim.studies.serve.report import serving_json, serving_text
+from lstmsim.studies.serve.run import Row
 from tests.cli.runner import call
 
 POISSON = {"kind": "poisson", "rate_per_second": 2_000_000}

@@ -19,8 +19,7 @@ from lstmsim.files.scenario.schema_arrivals import KEYS, ArrivalEntry, arrival_m
 from lstmsim.files.yaml.checks import check
 from lstmsim.files.yaml.document import document_of
 from lstmsim.traffic.arrival_cycles import arrivals
-from lstmsim.traffic.arrivals import Bursty, Fixed, Periodic, Poisson, Stream, Timestamps
-from lstmsim.traffic.closed_loop import ClosedLoop
+from lstmsim.traffic.arrivals import Bursty, ClosedLoop, Fixed, Periodic, Poisson, Stream, Timestamps
 
 
 def written(folder: Path, content: bytes | str) -> Path:

@@ -15,8 +15,7 @@ from lstmsim.files.scenario.arrival_file import ArrivalFile, Wanted, read_arriva
 from lstmsim.files.scenario.scenario_file import load_scenario
 from lstmsim.machines import sizes
 from lstmsim.traffic.arrival_cycles import arrivals
-from lstmsim.traffic.arrivals import Bursty, OpenArrivals, Periodic, Poisson, Stream
-from lstmsim.traffic.closed_loop import Clients, ClosedLoop
+from lstmsim.traffic.arrivals import Bursty, Clients, ClosedLoop, OpenArrivals, Periodic, Poisson, Stream
 from lstmsim.traffic.streams import StreamKey
 
 CHIP = {"kind": "column-npu", "frequency_mhz": 100, "cores": [{"npe": 64, "ep": 4, "vp": 16, "threads": 2}]}

@@ -24,7 +24,7 @@ from lstmsim.program.accounts import totals_of
 from lstmsim.program.trace import Trace
 from lstmsim.studies.serve.alone import alone
 from lstmsim.studies.serve.offered import traffic_of
-from lstmsim.studies.serve.stream import serve
+from lstmsim.studies.serve.run import serve
 from tests.oracle.auto import simulate_auto
 from tests.splits import issues
 from tests.strategies import cores_of_a_chip, models

@@ -12,7 +12,7 @@ import pytest
 
 import lstmsim
 from lstmsim import InputError
-from lstmsim.studies.serve.stream import MOST_WINDOW
+from lstmsim.studies.serve.run import MOST_WINDOW
 
 ANY: Any = lstmsim
 ARRIVAL = {"kind": "poisson", "rate_per_second": 1e5}

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from experiments.serving.queueing import md1n_throughput
 from lstmsim import run as simulate
 from lstmsim import serving
 from lstmsim.base.errors import InputError
-from lstmsim.traffic.closed_loop import Clients, ClosedLoop
-from lstmsim.traffic.metrics import Collector
-from lstmsim.traffic.queueing import md1n_throughput
-from lstmsim.traffic.result import Serving
+from lstmsim.studies.serve.metrics import Collector
+from lstmsim.studies.serve.report import serving_json, serving_text
+from lstmsim.studies.serve.result import Serving
+from lstmsim.traffic.arrivals import Clients, ClosedLoop
 from lstmsim.traffic.streams import UNIT, exponentials
-from lstmsim.traffic.text import serving_json, serving_text
 
 MHZ = 100.0
 #: The longer version of a test, by LSTMSIM_EXAMPLES=500 or more.

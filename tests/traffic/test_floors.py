@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lstmsim.traffic.floors import floors, floors_of_sums
+from lstmsim.traffic.streams import floors, floors_of_sums
 
 values = st.lists(st.one_of(st.integers(0, 40), st.integers(0, 2**62 - 1)), min_size=1, max_size=20)
 wholes = st.one_of(st.integers(1, 40), st.integers(1, 2**80))

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from experiments.serving.queueing import md1_wait
 from lstmsim.traffic.intervals import BATCHES, MEAN_UNITS, TAIL_UNITS, Spread, growing, mean_interval, tail_interval
 from lstmsim.traffic.latencies import Distribution, Series
-from lstmsim.traffic.queueing import md1_wait
 
 SERVICE = 10_000
 

@@ -9,13 +9,11 @@ import numpy as np
 import pytest
 
 from lstmsim.model.offer import Offer, estimated_offer
+from lstmsim.studies.serve.metrics import Collector
+from lstmsim.studies.serve.report import load_lines
 from lstmsim.traffic.arrival_cycles import arrivals
-from lstmsim.traffic.arrivals import Bursty, Fixed, Periodic, Poisson, Stream, Timestamps
-from lstmsim.traffic.closed_loop import ClosedLoop
+from lstmsim.traffic.arrivals import Bursty, ClosedLoop, Fixed, Periodic, Poisson, Stream, Timestamps, offer_of
 from lstmsim.traffic.load import Load, Traffic, relaxation_of, verdict_of
-from lstmsim.traffic.load_text import load_lines
-from lstmsim.traffic.metrics import Collector
-from lstmsim.traffic.offers import offer_of
 
 
 def load(offered: float, **more: object) -> Load:

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from experiments.serving.queueing import md1n_throughput
+from lstmsim.studies.serve.metrics import Collector
 from lstmsim.studies.simulate.run import run, serving
 from lstmsim.traffic.load import Load, Traffic
-from lstmsim.traffic.metrics import Collector
-from lstmsim.traffic.queueing import md1n_throughput
 from lstmsim.traffic.rates import Rates, Span, Tally, rates_of, share_interval
 
 SERVICE = 1000

@@ -8,12 +8,12 @@ from itertools import repeat
 import pytest
 
 import lstmsim as api
+from experiments.serving.queueing import md1_wait
+from lstmsim.studies.serve.metrics import Collector
+from lstmsim.studies.serve.result import Serving
 from lstmsim.traffic.arrival_cycles import arrivals
 from lstmsim.traffic.arrivals import Poisson
 from lstmsim.traffic.load import Load
-from lstmsim.traffic.metrics import Collector
-from lstmsim.traffic.queueing import md1_wait
-from lstmsim.traffic.result import Serving
 from tests.traffic.lindley import Finished, served
 
 MHZ = 250.0

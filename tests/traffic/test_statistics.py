@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lstmsim.base.errors import InputError
-from lstmsim.traffic.statistics import Interval, Warmup, batch_interval, jain, student_t, warmup_of
+from lstmsim.traffic.intervals import Interval, Warmup, batch_interval, jain, student_t, warmup_of
 from lstmsim.traffic.streams import words
 
 #: Abramowitz and Stegun, table 26.10.

@@ -17,9 +17,7 @@ from lstmsim.files.scenario.schema_arrivals import ArrivalEntry, TraceEntry, arr
 from lstmsim.files.yaml.document import Document
 from lstmsim.model.offer import Offer, estimated_offer
 from lstmsim.traffic.arrival_cycles import arrival_arrays, arrivals, deadline_arrays
-from lstmsim.traffic.arrivals import Stream, exact
-from lstmsim.traffic.closed_loop import Clients, ClosedLoop
-from lstmsim.traffic.offers import offer_of
+from lstmsim.traffic.arrivals import Clients, ClosedLoop, Stream, exact, offer_of
 from lstmsim.traffic.streams import StreamKey
 
 __all__ = ["Coming", "JobArrivals"]

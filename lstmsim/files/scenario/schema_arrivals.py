@@ -9,8 +9,7 @@ from lstmsim.base.errors import InputError
 from lstmsim.base.keys import Key, keys_of
 from lstmsim.base.wording import listed
 from lstmsim.files.scenario.schema_types import Cycles, Entry, Name
-from lstmsim.traffic.arrivals import Bursty, Fixed, OpenArrivals, Periodic, Poisson, Stream
-from lstmsim.traffic.closed_loop import MAX_CLIENTS, ClosedLoop
+from lstmsim.traffic.arrivals import MAX_CLIENTS, Bursty, ClosedLoop, Fixed, OpenArrivals, Periodic, Poisson, Stream
 
 __all__ = ["MAX_MS", "MAX_RATE", "ArrivalEntry", "ArrivalPath", "TraceEntry", "arrival_mistakes", "describe"]
 
@@ -53,7 +52,7 @@ class ArrivalEntry(Entry):
     path: a file with a row for each request (`lstmsim.files.scenario.arrival_file`).
     job: word in `job_column` of the rows that are taken; None: all rows.
     job_column, tenant_column, speedup, rows: as in `TraceEntry`.
-    Other keys: as in `lstmsim.traffic.arrivals` and `lstmsim.traffic.closed_loop`.
+    Other keys: as in `lstmsim.traffic.arrivals` and `lstmsim.traffic.arrivals`.
     """
 
     kind: Annotated[

@@ -24,8 +24,8 @@ from lstmsim.studies.compare.latencies import Latencies, latencies, sooner
 from lstmsim.studies.compare.printed import changed_keys, peak_tops, published_columns, stands_for
 from lstmsim.studies.compare.result import Comparison, Entry, Machine, Workload
 from lstmsim.studies.compare.rooms import Room, rooms
-from lstmsim.traffic.result import Serving
-from lstmsim.traffic.run_requests import collect
+from lstmsim.studies.serve.result import Serving
+from lstmsim.studies.serve.served import collect
 
 __all__ = ["compare"]
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from lstmsim.analysis.report import JobReport, Report
 from lstmsim.base.units import cycles_to_ms
-from lstmsim.traffic.result import Serving
-from lstmsim.traffic.statistics import Interval
+from lstmsim.studies.serve.result import Serving
+from lstmsim.traffic.intervals import Interval
 
 __all__ = ["PERCENTILES", "Latencies", "latencies", "not_comparable", "sooner"]
 

@@ -8,8 +8,8 @@ from typing import Any
 from lstmsim.report.figures_text import percent, three_digits
 from lstmsim.studies.compare.latencies import PERCENTILES, Latencies, not_comparable
 from lstmsim.studies.compare.result import Comparison
+from lstmsim.traffic.intervals import Interval
 from lstmsim.traffic.load import VERDICTS
-from lstmsim.traffic.statistics import Interval
 
 __all__ = ["LATENCY_COLUMNS", "latency_figures", "latency_json", "latency_notes", "latency_row", "latency_verdicts"]
 

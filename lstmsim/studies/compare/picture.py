@@ -23,7 +23,7 @@ from lstmsim.report.pictures.styles import grey, job_style, short
 from lstmsim.studies.compare.latencies import PERCENTILES
 from lstmsim.studies.compare.result import Comparison
 from lstmsim.studies.compare.result_json import comparison_rows
-from lstmsim.traffic.statistics import Interval
+from lstmsim.traffic.intervals import Interval
 
 __all__ = ["MAX_BARS", "plot"]
 

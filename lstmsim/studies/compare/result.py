@@ -191,7 +191,7 @@ class Comparison(Table, forms="lstmsim.studies.compare.forms"):
         percentile: which percentile, one of `PERCENTILES`; None: the mean.
         None where latencies are unknown or `not_comparable`.
 
-        >>> from lstmsim.traffic.statistics import Interval
+        >>> from lstmsim.traffic.intervals import Interval
         >>> pair = [Latencies(9, frozenset(), None, Interval(ms), {}, None, 0.5, "settled", 1.0) for ms in (3.0, 2.0)]
         >>> machines = Machine("a", False, 100, 250.0), Machine("b", False, 400, 250.0)
         >>> rows = (tuple(Entry(ms=1.2, latencies=each) for each in pair),)

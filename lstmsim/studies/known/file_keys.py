@@ -17,7 +17,8 @@ from lstmsim.model.scenario import Job
 from lstmsim.studies.known.keys import key_line
 from lstmsim.studies.sweep.axis_entries import AXIS_KEYS
 from lstmsim.studies.sweep.spec_file import GROUP_KEYS, SWEEP_KEYS
-from lstmsim.traffic import arrivals, closed_loop, lengths
+from lstmsim.traffic import arrivals, lengths
+from lstmsim.traffic import arrivals as closed_loop
 
 __all__ = ["file_keys"]
 

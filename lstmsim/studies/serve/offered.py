@@ -10,6 +10,9 @@ The load has two kinds of parts.
   contains what threads lose to each other, and what models that take turns cost.
 
 Where jobs stop others, the load is measured with what that costs (`lstmsim.studies.serve.preempted`).
+
+Parts of a scenario that share nothing of the chip have loads of their own (`apart`): what overloads one of them says
+nothing about the others.
 """
 
 from __future__ import annotations
@@ -29,14 +32,64 @@ from lstmsim.base.errors import InputError
 from lstmsim.model.offer import Offer, estimated_offer
 from lstmsim.model.scenario import Chip, Job, Scenario, cores_at_once
 from lstmsim.program.cycles import CYCLE_NAMES
-from lstmsim.studies.serve.alone import bare, kind_of
-from lstmsim.studies.serve.apart import apart
+from lstmsim.studies.serve.alone import bare, kind_of, memory_cycles
 from lstmsim.studies.serve.bounds import Demand, Kind, beat, bounds, relaxation_at
-from lstmsim.studies.serve.memories import memory_cycles
 from lstmsim.studies.serve.preempted import Ranked, drawn_places, preemption_of
 from lstmsim.traffic.load import Load, Preemption, Traffic
 
-__all__ = ["traffic_of"]
+
+def apart(scenario: Scenario) -> list[Scenario]:
+    """Give the parts of a scenario whose jobs meet no job of another part: on no core, in no memory, in no chain.
+
+    The order within a part is that of the scenario. Where there is one part, it is the scenario.
+
+    >>> from lstmsim.studies.shared.loading import load_scenario
+    >>> cores = {"a": [0], "b": [1, 2], "c": [2]}
+    >>> jobs = [{"name": name, "model": "lstm-256", "steps": 1, "cores": own} for name, own in cores.items()]
+    >>> [[job.name for job in each.jobs] for each in apart(load_scenario({"chip": "column-npu-4x16k", "jobs": jobs}))]
+    [['a'], ['b', 'c']]
+    """
+    groups: list[tuple[set[int], set[str]]] = []
+    for name, cores in _cores(scenario).items():
+        meets = [each for each in groups if each[0] & cores]
+        groups = [each for each in groups if each not in meets]
+        groups.append((cores.union(*(each[0] for each in meets)), {name}.union(*(each[1] for each in meets))))
+    if len(groups) < 2 or _shares_apart(scenario, groups):
+        return [scenario]
+    parts = []
+    for _, names in groups:
+        jobs = tuple(job for job in scenario.jobs if _entry(scenario, job) in names)
+        offers = {tenant: each for tenant, each in scenario.offers.items() if (each.entry or tenant) in names}
+        parts.append(replace(scenario, jobs=jobs, offers=offers))
+    return parts
+
+
+def _entry(scenario: Scenario, job: Job) -> str:
+    """The entry that the job belongs to."""
+    offer = scenario.offers.get(job.tenant)
+    return (offer.entry if offer is not None else "") or job.tenant
+
+
+def _cores(scenario: Scenario) -> dict[str, set[int]]:
+    """The cores that each entry may use."""
+    number = len(scenario.chip.core_figures)
+    cores: dict[str, set[int]] = {}
+    for job in scenario.jobs:
+        cores.setdefault(_entry(scenario, job), set()).update(job.allowed(number))
+    return cores
+
+
+def _shares_apart(scenario: Scenario, groups: list[tuple[set[int], set[str]]]) -> bool:
+    """Whether groups of entries meet elsewhere than on a core: in a memory, or because one waits for another."""
+    for job in scenario.jobs:
+        if job.after is not None:
+            own, other = _entry(scenario, job), _entry(scenario, scenario.jobs[job.after])
+            if not any({own, other} <= names for _, names in groups):
+                return True
+    first = {_entry(scenario, job): replace(job, after=None) for job in reversed(scenario.jobs)}
+    program = machines.lower(scenario.chip, tuple(first.values()), templates=True)
+    return any(core.shared for core in program.cores)
+
 
 #: Fewest and most requests of the measurement; between them a quarter of those that are asked about.
 LEAST_MEASURED, MOST_MEASURED = 200, 2000

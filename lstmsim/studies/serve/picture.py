@@ -14,7 +14,7 @@ from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormat
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.report.pictures.figures import Picture, check_name, save, settings
 from lstmsim.report.pictures.styles import job_style, short
-from lstmsim.traffic.load_latency import CDF, Estimate, LoadLatency, Machine, Point
+from lstmsim.studies.serve.curves import CDF, Estimate, LoadLatency, Machine, Point
 
 __all__ = ["plot"]
 

@@ -29,8 +29,8 @@ from lstmsim.model.scenario import Chip, Job, cores_at_once
 from lstmsim.program.trace_tables import TASKS
 from lstmsim.traffic.arrival_cycles import arrival_arrays
 from lstmsim.traffic.arrivals import Stream
+from lstmsim.traffic.intervals import batch_interval
 from lstmsim.traffic.load import Preemption
-from lstmsim.traffic.statistics import batch_interval
 from lstmsim.traffic.streams import below
 
 __all__ = ["Ranked", "drawn_places", "preemption_of"]

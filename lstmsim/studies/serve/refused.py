@@ -6,8 +6,8 @@ import textwrap
 from dataclasses import dataclass
 
 from lstmsim.base.errors import InputError
+from lstmsim.studies.serve.result import Serving
 from lstmsim.studies.simulate.run import Run, serving
-from lstmsim.traffic.result import Serving
 
 __all__ = ["Refused", "serving_or_refusal"]
 

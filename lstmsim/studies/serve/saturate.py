@@ -12,14 +12,9 @@ from lstmsim.base.wording import nearest, show
 from lstmsim.files.scenario.rates import rate_overrides, rates_of
 from lstmsim.files.scenario.requests import load_requests
 from lstmsim.studies.serve.capacity import Capacity, capacity_of, load_of
-from lstmsim.studies.serve.horizon import serve_on_horizon
-from lstmsim.studies.shared.arguments import refuse, wrong_number, wrong_whole
-from lstmsim.studies.shared.loading import Path, Source, drawn_anew
-from lstmsim.traffic.intervals import MEAN_UNITS, TAIL_UNITS
-from lstmsim.traffic.judging import far_above, joined, judged
-from lstmsim.traffic.latencies import Distribution
-from lstmsim.traffic.result import Serving
-from lstmsim.traffic.saturation import (
+from lstmsim.studies.serve.result import Serving
+from lstmsim.studies.serve.run import serve_on_horizon
+from lstmsim.studies.serve.saturation import (
     VERDICTS,
     Judged,
     Known,
@@ -28,7 +23,14 @@ from lstmsim.traffic.saturation import (
     Tried,
     bisect_verdicts,
     check_search,
+    far_above,
+    joined,
+    judged,
 )
+from lstmsim.studies.shared.arguments import refuse, wrong_number, wrong_whole
+from lstmsim.studies.shared.loading import Path, Source, drawn_anew
+from lstmsim.traffic.intervals import MEAN_UNITS, TAIL_UNITS
+from lstmsim.traffic.latencies import Distribution
 
 __all__ = ["MOST_REQUESTS", "saturate"]
 

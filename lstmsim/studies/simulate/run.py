@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from lstmsim.analysis.explanations.explanation import Explanation, Window
     from lstmsim.analysis.replay.check import Checked
     from lstmsim.analysis.replay.outputs import Outputs
-    from lstmsim.traffic.result import Serving
+    from lstmsim.studies.serve.result import Serving
 
 __all__ = [
     "Run",

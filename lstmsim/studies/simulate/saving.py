@@ -14,7 +14,7 @@ from lstmsim.studies.simulate.run import Run, expect, run_of
 if TYPE_CHECKING:
     from lstmsim.analysis.replay.outputs import Outputs
     from lstmsim.studies.serve.refused import Refused
-    from lstmsim.traffic.result import Serving
+    from lstmsim.studies.serve.result import Serving
 
 __all__ = ["load_trace", "save_outputs", "save_report", "save_trace"]
 

@@ -14,7 +14,7 @@ from lstmsim.base.errors import InputError
 from lstmsim.studies.compare.latencies import Latencies
 from lstmsim.studies.compare.picture import MAX_BARS, plot
 from lstmsim.studies.compare.result import Comparison, Entry, Machine, Workload
-from lstmsim.traffic.statistics import Interval
+from lstmsim.traffic.intervals import Interval
 
 
 def comparison(rows: int = 3, spread: float = 2.0) -> Comparison:

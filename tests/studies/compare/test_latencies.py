@@ -21,8 +21,8 @@ from lstmsim.studies.compare.latency_text import LATENCY_COLUMNS
 from lstmsim.studies.compare.result import Comparison, Entry, Machine, Workload
 from lstmsim.studies.compare.result_json import COLUMNS, comparison_json, comparison_rows
 from lstmsim.studies.compare.result_text import comparison_text
+from lstmsim.traffic.intervals import Interval
 from lstmsim.traffic.load import VERDICTS
-from lstmsim.traffic.statistics import Interval
 
 #: One lstm-512 of 20 steps takes 1,423 cycles (docs/timing.md, section 6).
 CORE = ColumnCore(npe=65536, ep=32, vp=2048, tail_width=64)

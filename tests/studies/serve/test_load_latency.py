@@ -9,14 +9,13 @@ from typing import Any
 
 import pytest
 
+from experiments.serving.queueing import md1_wait
 from lstmsim.base.errors import InputError
-from lstmsim.studies.serve import points
-from lstmsim.studies.serve.horizon import serve_on_horizon
-from lstmsim.studies.serve.load_latency import load_latency, loads_of
-from lstmsim.studies.serve.points import Asked, key_of
-from lstmsim.traffic.load_latency import CDF, Estimate, LoadLatency, Machine, Measured, Point
-from lstmsim.traffic.load_latency_text import load_latency_json, load_latency_rows, load_latency_text
-from lstmsim.traffic.queueing import md1_wait
+from lstmsim.studies.serve import load_latency as points
+from lstmsim.studies.serve.curves import CDF, Estimate, LoadLatency, Machine, Measured, Point
+from lstmsim.studies.serve.load_latency import Asked, key_of, load_latency, loads_of
+from lstmsim.studies.serve.report_load_latency import load_latency_json, load_latency_rows, load_latency_text
+from lstmsim.studies.serve.run import serve_on_horizon
 
 #: A curve, or a rate that just keeps a bound, takes thousands of requests.
 pytestmark = pytest.mark.needs_core

@@ -11,7 +11,7 @@ import pytest
 from lstmsim import Scenario, load_scenario, run, serving
 from lstmsim.studies.serve.bounds import Demand, Kind, relaxation_at
 from lstmsim.studies.serve.offered import traffic_of
-from lstmsim.studies.serve.stream import serve
+from lstmsim.studies.serve.run import serve
 from lstmsim.traffic.load import Load
 
 JOB = {"model": "lstm-512", "steps": 20, "count": 200}

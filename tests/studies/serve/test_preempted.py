@@ -9,8 +9,8 @@ import pytest
 from lstmsim import run, saturate, serve, serving
 from lstmsim.files.scenario.requests import load_requests
 from lstmsim.studies.serve.offered import traffic_of
+from lstmsim.studies.serve.report import serving_json, serving_text
 from lstmsim.traffic.load import Load, Preemption
-from lstmsim.traffic.text import serving_json, serving_text
 
 pytestmark = pytest.mark.needs_core
 

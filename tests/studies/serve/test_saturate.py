@@ -10,7 +10,7 @@ import pytest
 from lstmsim.base.errors import InputError
 from lstmsim.files.scenario.rates import rate_overrides, rates_of
 from lstmsim.studies.serve.capacity import capacity_of
-from lstmsim.studies.serve.horizon import serve_on_horizon
+from lstmsim.studies.serve.run import serve_on_horizon
 from lstmsim.studies.serve.saturate import saturate
 from tests.traffic.md1 import md1_rate
 

@@ -10,8 +10,8 @@ import pytest
 import lstmsim
 import lstmsim as api
 from lstmsim.studies.serve.offered import traffic_of
+from lstmsim.studies.serve.result import Serving
 from lstmsim.studies.shared.loading import load_scenario
-from lstmsim.traffic.result import Serving
 
 #: `lstm-512`, 20 steps, on one thread.
 SERVICE, MHZ = 1423, 260

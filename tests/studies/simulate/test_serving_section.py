@@ -6,10 +6,10 @@ import re
 from typing import Any
 
 from lstmsim import run, serving
+from lstmsim.studies.serve.metrics import Collector
+from lstmsim.studies.serve.report import serving_json
 from lstmsim.studies.simulate.page.page import report_page
 from lstmsim.studies.simulate.page.serving import serving_section
-from lstmsim.traffic.metrics import Collector
-from lstmsim.traffic.text import serving_json
 
 MODEL = {"layers": [{"cell": "rnn", "hidden": 16, "input": 16}]}
 CORE = {"npe": 64, "ep": 4, "vp": 16, "count": 2}

@@ -7,10 +7,10 @@ from functools import cache
 from typing import Any
 
 from lstmsim import Run, run, serving
+from lstmsim.studies.serve.metrics import Collector
+from lstmsim.studies.serve.result import Entry
 from lstmsim.studies.simulate.page.page import report_page
 from lstmsim.studies.simulate.page.tenants import tenants_section
-from lstmsim.traffic.metrics import Collector
-from lstmsim.traffic.result import Entry
 
 MODEL = {"layers": [{"cell": "rnn", "hidden": 16, "input": 16}]}
 JOBS: list[dict[str, Any]] = [

@@ -17,6 +17,7 @@ from lstmsim.files.scenario.resolved import loads_again, resolved_text
 from lstmsim.model.scenario import Scenario
 from lstmsim.report.figures_text import four_digits
 from lstmsim.report.html.markup import Markup, Section, element, escaped, joined, link_to, table
+from lstmsim.studies.serve.result import Serving
 from lstmsim.studies.simulate.page.accounts import accounts_section
 from lstmsim.studies.simulate.page.latency import latency_section
 from lstmsim.studies.simulate.page.looks import patterns
@@ -26,7 +27,6 @@ from lstmsim.studies.simulate.page.tenants import tenants_section
 from lstmsim.studies.simulate.page.timeline import timeline_sections
 from lstmsim.studies.simulate.page.wording import answer
 from lstmsim.studies.simulate.page.workload import jobs_section, what_ran_section
-from lstmsim.traffic.result import Serving
 
 __all__ = ["RunLike", "report_page"]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from lstmsim.report.html.markup import Markup, Section, element, joined, region
 from lstmsim.report.html.svg import Scale, bottom_axis, line, path, picture, round_ticks, steps, words
-from lstmsim.traffic.result import Serving
-from lstmsim.traffic.text import serving_text
+from lstmsim.studies.serve.report import serving_text
+from lstmsim.studies.serve.result import Serving
 
 __all__ = ["serving_section"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from lstmsim.report.figures_text import four_digits
 from lstmsim.report.html.markup import Markup, Section, element, joined, region, short, table
 from lstmsim.report.html.svg import Scale, bottom_axis, line, picture, rectangle, round_ticks, words
-from lstmsim.traffic.result import Serving, Tenant
-from lstmsim.traffic.statistics import Interval
-from lstmsim.traffic.tenants_text import interval_texts
+from lstmsim.studies.serve.report import interval_texts
+from lstmsim.studies.serve.result import Serving, Tenant
+from lstmsim.traffic.intervals import Interval
 
 __all__ = ["tenants_section"]
 

@@ -7,8 +7,8 @@ from math import erf, sqrt
 
 import pytest
 
-from lstmsim.traffic.judging import joined, judged, of_interval, of_share, wilson
-from lstmsim.traffic.statistics import Interval
+from lstmsim.studies.serve.saturation import joined, judged, of_interval, of_share
+from lstmsim.traffic.intervals import Interval, wilson
 
 #: Newcombe, Two-sided confidence intervals for the single proportion: comparison of seven methods; Statistics in
 #: Medicine 17, 1998, table I, method 3: seen, of how many, and the 95 % interval.

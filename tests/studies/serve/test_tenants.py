@@ -12,12 +12,10 @@ from hypothesis import strategies as st
 
 from lstmsim import Run, run, serve, serving
 from lstmsim.base.errors import InputError
-from lstmsim.traffic.latencies import KEPT
-from lstmsim.traffic.metrics import Collector
-from lstmsim.traffic.result import Entry
-from lstmsim.traffic.samples import LEAST_KEPT, Sample, _drawn
-from lstmsim.traffic.tenants_text import SHOWN
-from lstmsim.traffic.text import serving_json, serving_text
+from lstmsim.studies.serve.metrics import Collector
+from lstmsim.studies.serve.report import SHOWN, serving_json, serving_text
+from lstmsim.studies.serve.result import Entry
+from lstmsim.traffic.latencies import KEPT, LEAST_KEPT, Sample, _drawn
 
 POISSON = {"kind": "poisson", "rate_per_second": 400_000}
 SCENARIO: dict[str, Any] = {

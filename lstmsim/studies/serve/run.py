@@ -1,11 +1,10 @@
-"""Serving any number of requests in memory that does not grow with it: requests are drawn, run and counted as they
-come."""
+"""Serving any number of requests in constant memory: requests are drawn, run and counted as they come."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,21 +13,115 @@ from lstmsim import engines, machines
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.units import tops
 from lstmsim.engines.feeds import WINDOW, Feed
-from lstmsim.files.scenario.requests import Requests, load_requests
-from lstmsim.model.scenario import Scenario
+from lstmsim.files.scenario.requests import Batch, Requests, load_requests
+from lstmsim.model.dispatch import DISPATCH
+from lstmsim.model.scenario import Scenario, cores_at_once
 from lstmsim.report.results import Table
-from lstmsim.studies.serve.inside import Inside
+from lstmsim.studies.serve.alone import Alones
+from lstmsim.studies.serve.metrics import Collector
 from lstmsim.studies.serve.offered import traffic_of
+from lstmsim.studies.serve.result import Entry, Serving
+from lstmsim.studies.serve.served import coarse_cores
+from lstmsim.studies.serve.tenants import NEVER
 from lstmsim.studies.shared.arguments import refuse, wrong_number, wrong_numbers, wrong_whole
-from lstmsim.studies.shared.loading import Source, drawn_anew
+from lstmsim.studies.shared.loading import Path, Source, drawn_anew
+from lstmsim.traffic.intervals import Interval
 from lstmsim.traffic.latencies import PERCENTILES
 from lstmsim.traffic.load import Traffic, relaxation_of
-from lstmsim.traffic.metrics import Collector
-from lstmsim.traffic.result import Entry, Serving
-from lstmsim.traffic.run_requests import coarse_cores
-from lstmsim.traffic.statistics import Interval
 
-__all__ = ["ENDS", "MOST_REQUESTS", "Row", "Served", "check_wanted", "serve", "serve_loaded"]
+
+class Inside:
+    """Hands requests to the engine as they come, and to the collector once they are done.
+
+    asked: the requests.
+
+    Due times and tenants are kept until a request is done, so memory grows with the requests in the machine.
+    """
+
+    def __init__(self, asked: Requests) -> None:
+        self._asked = asked
+        jobs, self._alones = asked.scenario.jobs, Alones(asked.scenario.chip)
+        self._keys = np.array([DISPATCH[job.dispatch](job)[0] for job in jobs])
+        self._deadlines = np.array([-1 if job.deadline is None else job.deadline for job in jobs])
+        self._seats = np.array([max(1, len(cores_at_once(asked.scenario.chip, job))) for job in jobs])
+        #: Of each template, cycles alone and whether it ever stalls; -1 before one of its requests is done.
+        self._alone: Ints = np.full((2, len(jobs)), -1)
+        self._came = 0
+        #: Numbers of the requests inside, ascending, with their due times, their tenants, and for how long they paused.
+        self._inside: Ints = np.zeros((4, 0), dtype=np.int64)
+
+    def chunks(self) -> Iterator[Ints]:
+        """Give what comes as a `Feed` takes it."""
+        for batch in self._asked.coming:
+            own = self._deadlines[batch.template]
+            deadlines = np.where(own < 0, batch.due, own)
+            due = np.where(deadlines < 0, NEVER, batch.arrival + deadlines)
+            numbers = np.arange(self._came, self._came + len(due))
+            self._came += len(due)
+            more = np.stack([numbers, due, batch.tenant, np.zeros_like(due)])
+            self._inside = np.concatenate([self._inside, more], axis=1)
+            yield np.stack([batch.arrival, batch.template, self._ranks(batch, deadlines)], axis=1)
+
+    def _ranks(self, batch: Batch, deadlines: Ints) -> Ints:
+        """The key of each request."""
+        keys = self._keys[batch.template]
+        # a template without a deadline has a key that does not count from the arrival
+        own = np.flatnonzero((self._deadlines[batch.template] < 0) & (deadlines >= 0))
+        kinds, place = np.unique(np.stack([batch.template[own], deadlines[own]]), axis=1, return_inverse=True)
+        for kind, (template, deadline) in enumerate(kinds.T.tolist()):
+            job = self._asked.scenario.jobs[template]
+            key, from_arrival = DISPATCH[job.dispatch](replace(job, deadline=deadline))
+            of_kind = own[place.ravel() == kind]
+            keys[of_kind] = key + (batch.arrival[of_kind] if from_arrival else 0)
+        return keys
+
+    def pause(self, collector: Collector, pauses: Ints) -> None:
+        """Hand pauses to the collector, and note them with their requests.
+
+        pauses: as `Feed.pauses` gives them.
+        """
+        numbers, _, _, since, until = pauses.T
+        np.add.at(self._inside[3], np.searchsorted(self._inside[0], numbers), until - since)
+        # a request that may pause has one thread
+        collector.pause(np.stack([since, until, np.ones_like(since)]))
+
+    def collect(self, collector: Collector, numbers: Ints, templates: Ints, table: Ints) -> Ints:
+        """Hand requests that are done to the collector, and give the places of their tenants.
+
+        numbers, templates, table: as `Feed.results` gives them.
+        """
+        places = np.searchsorted(self._inside[0], numbers)
+        due: Ints = self._inside[1, places]
+        tenants: Ints = self._inside[2, places]
+        paused: Ints = self._inside[3, places]
+        self._inside = np.delete(self._inside, places, axis=1)
+        core, _, start, finish, arrived, _, taken = table.T
+        served = core >= 0
+        alone, stalls = self._by_themselves(templates)
+        collector.add_many(
+            numbers,
+            arrived,
+            start,
+            np.where(served, finish, start),
+            tenants=tenants,
+            due=due,
+            servers=np.where(served, np.maximum(self._seats[templates], np.bitwise_count(taken)), 0),
+            alone=alone,
+            cores=core,
+            stalls=stalls,
+            paused=paused,
+        )
+        return tenants
+
+    def _by_themselves(self, templates: Ints) -> Ints:
+        """Cycles alone of each request, and whether it ever stalls."""
+        for template in np.flatnonzero(np.bincount(templates, minlength=self._alone.shape[1])).tolist():
+            if self._alone[0, template] < 0:
+                alone = self._alones(self._asked.scenario.jobs[template])
+                self._alone[:, template] = alone.latency_cycles, alone.stalls
+        known: Ints = self._alone[:, templates]
+        return known
+
 
 Ints = NDArray[np.int64]
 
@@ -73,7 +166,7 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Served(Table, forms="lstmsim.studies.serve.served_text"):
+class Served(Table, forms="lstmsim.studies.serve.report_served"):
     """What serving came to, and figures of the whole run.
 
     utilization, tops: as those of a report.
@@ -268,3 +361,37 @@ def _rows(asked: Requests, numbers: Ints, templates: Ints, tenants: Ints, table:
             numbers.tolist(), own, whose, table.tolist(), strict=True
         )
     ]
+
+
+def serve_on_horizon(
+    scenario: Path | Mapping[str, Any],
+    requests: int,
+    overrides: Sequence[str] = (),
+    percentiles: Sequence[float] = PERCENTILES,
+    *,
+    until_half_width: float | None = None,
+    most_requests: int | None = None,
+) -> Served:
+    """Serve the first `requests` of all entries together: each process of arrivals goes on until the last of them.
+
+    scenario: a path or a mapping.
+    requests: how many in all.
+    overrides: texts like `"chip.cores.0.ep=16"`.
+    percentiles: of the latencies.
+    until_half_width: go on until the intervals of the mean latency and of the last of `percentiles` are within that
+    share of their values.
+    most_requests: with `until_half_width`, the most requests.
+
+    `InputError` for clients who wait for answers.
+
+    >>> arrival = {"kind": "poisson", "rate_per_second": 1e5}
+    >>> jobs = [{"model": "lstm-256", "steps": 1, "count": 7, "arrival": arrival, "priority": at} for at in (0, 1)]
+    >>> chip = {"chip": "column-npu-16k", "dispatch": "priority", "preemption": True}
+    >>> serve_on_horizon(chip | {"jobs": jobs}, 300).serving.requests
+    300
+    """
+    most = requests if until_half_width is None else max(requests, most_requests or requests)
+    check_wanted(percentiles, until_half_width)
+    return serve_loaded(
+        load_requests(scenario, overrides, most), percentiles=percentiles, until_half_width=until_half_width
+    )

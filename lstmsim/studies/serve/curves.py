@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lstmsim.report.results import Table
-from lstmsim.traffic.result import Serving
-from lstmsim.traffic.statistics import Interval
+from lstmsim.studies.serve.result import Serving
+from lstmsim.traffic.intervals import Interval
 
 __all__ = ["CDF", "Estimate", "LoadLatency", "Machine", "Measured", "Point", "measured"]
 
@@ -174,7 +174,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class LoadLatency(Table, forms="lstmsim.traffic.load_latency_text"):
+class LoadLatency(Table, forms="lstmsim.studies.serve.report_load_latency"):
     """Points of all machines, in the order of the machines and then of the loads.
 
     scenario: its name.

@@ -9,8 +9,8 @@ from typing import Any
 
 from lstmsim.report.results import Forms
 from lstmsim.report.tables import table
-from lstmsim.traffic.load_latency import CDF, Estimate, LoadLatency, Point
-from lstmsim.traffic.saturation_text import limits_text
+from lstmsim.studies.serve.curves import CDF, Estimate, LoadLatency, Point
+from lstmsim.studies.serve.report_saturation import limits_text
 
 __all__ = ["FORMS", "LOAD_LATENCY_SCHEMA", "load_latency_json", "load_latency_rows", "load_latency_text"]
 

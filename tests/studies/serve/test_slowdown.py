@@ -15,13 +15,12 @@ import lstmsim
 from lstmsim import machines, run, serve, serving
 from lstmsim.model.figures import CoreFigures
 from lstmsim.studies.serve.alone import Alones, alone
+from lstmsim.studies.serve.metrics import Collector
+from lstmsim.studies.serve.report import serving_json, serving_text
+from lstmsim.studies.serve.served import coarse_cores
+from lstmsim.studies.serve.tenants import Coarse, Rows, Sharing
 from lstmsim.studies.shared.loading import load_scenario
 from lstmsim.studies.simulate.page.page import report_page
-from lstmsim.traffic.metrics import Collector
-from lstmsim.traffic.run_requests import coarse_cores
-from lstmsim.traffic.sharing import Coarse, Sharing
-from lstmsim.traffic.tenants import Rows
-from lstmsim.traffic.text import serving_json, serving_text
 
 #: Three jobs without hazards on four threads, and one that has some: it comes when the first is about to end.
 KEPT_OUT: dict[str, Any] = {

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from lstmsim.analysis.measure import latency_statistics
 from lstmsim.base.errors import InputError
+from lstmsim.studies.serve.metrics import Collector
+from lstmsim.studies.serve.result import Serving
 from lstmsim.traffic.arrival_cycles import arrivals
 from lstmsim.traffic.arrivals import Poisson
 from lstmsim.traffic.intervals import BATCHES, MOST_BATCHES
 from lstmsim.traffic.latencies import Histogram, Series, sum_of
-from lstmsim.traffic.metrics import Collector
 from lstmsim.traffic.population import WINDOWS, Population
-from lstmsim.traffic.result import Serving
 from lstmsim.traffic.streams import UNIT, exponentials
 from tests.traffic.lindley import Finished, served
 

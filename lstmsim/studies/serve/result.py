@@ -7,13 +7,11 @@ from dataclasses import dataclass, field
 from math import fsum
 
 from lstmsim.report.results import Table
+from lstmsim.traffic.intervals import Warmup, jain
 from lstmsim.traffic.latencies import Distribution
 from lstmsim.traffic.load import Load
 from lstmsim.traffic.population import Window
 from lstmsim.traffic.rates import Rates
-from lstmsim.traffic.statistics import Warmup, jain
-
-__all__ = ["ClosedWindow", "Entry", "Little", "Serving", "Tenant"]
 
 
 @dataclass(frozen=True)
@@ -112,7 +110,7 @@ class Tenant:
     slowdown: the mean over its served requests of latency / latency of the same job alone on the chip, the normalized
         turnaround time; None if no time alone is known.
     progress: the mean over its requests of the inverse, 0 for those turned away; None if no time alone is known.
-    verdict: a key of `lstmsim.traffic.load.VERDICTS`: that of the run, or of the tenant's own part of the machine where
+    verdict: a key of `lstmsim.traffic.load.VERDICTS`: that of the run, or of the tenant's part of the machine where
         it shares nothing with others.
     rates: throughput, goodput and attainment with intervals; None: of several tenants together.
 
@@ -153,7 +151,7 @@ class Tenant:
 
 
 @dataclass(frozen=True)
-class Serving(Table, forms="lstmsim.traffic.text"):
+class Serving(Table, forms="lstmsim.studies.serve.report"):
     """A run from its first arrival to its last finish.
 
     Latencies and waits are without the `warmup`; all else is of the whole run, unless there is a `window`.

@@ -16,19 +16,37 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.traffic.arrivals import positive
-from lstmsim.traffic.checks import check_times
+from lstmsim.studies.serve.result import ClosedWindow, Entry, Little, Serving, Tenant
+from lstmsim.studies.serve.tenants import NEVER, Accounts, Coarse, Known, Rows, Sharing
+from lstmsim.traffic.arrivals import MAX_CYCLE, positive
+from lstmsim.traffic.intervals import Warmup, warmup_of
 from lstmsim.traffic.latencies import KEPT, PERCENTILES, Distribution, Series, sum_of
 from lstmsim.traffic.load import Load, Round, Traffic, relaxation_of, verdict_of
-from lstmsim.traffic.past import Past
-from lstmsim.traffic.population import Population
+from lstmsim.traffic.population import Past, Population
 from lstmsim.traffic.rates import Rates, Span, level_interval, relaxation_in, unless_sure
-from lstmsim.traffic.result import ClosedWindow, Entry, Little, Serving, Tenant
-from lstmsim.traffic.sharing import Coarse, Sharing
-from lstmsim.traffic.statistics import Warmup, warmup_of
-from lstmsim.traffic.tenants import NEVER, Accounts, Known, Rows
 
-__all__ = ["Collector"]
+
+def check_times(number: Ints, arrival: Ints, start: Ints, finish: Ints, before: tuple[int, int]) -> None:
+    """Raise `InputError` for the first request whose times cannot be true.
+
+    number: places of the requests in the order of arrivals, shape [requests].
+    arrival, start, finish: cycles, shape [requests] each, in the order of finishes.
+    before: the least number that has not come yet, and the last finish so far.
+    """
+    following, last_finish = before
+    earlier = np.concatenate([[last_finish], finish[:-1]])
+    for wrong, sentence in (
+        ((number < following), "comes twice (or has a number below 0)"),
+        ((arrival < 0) | (finish > MAX_CYCLE), f"must lie between cycles 0 and {MAX_CYCLE}"),
+        (start < arrival, "starts before it arrives"),
+        (finish < start, "finishes before it starts"),
+        (finish < earlier, "finishes before the one that came before it; they must come in the order of finishes"),
+    ):
+        if wrong.any():
+            at = int(np.argmax(wrong))
+            cycles = f"arrival {arrival[at]}, start {start[at]}, finish {finish[at]}"
+            raise InputError(Mistake(f"request {number[at]}", f"{sentence}; {cycles}"))
+
 
 Ints = NDArray[np.int64]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from lstmsim.report.results import Forms
 from lstmsim.report.tables import table
-from lstmsim.traffic.saturation import Judged, Saturation
+from lstmsim.studies.serve.saturation import Judged, Saturation
 
 __all__ = ["FORMS", "limits_text", "saturation_json", "saturation_text"]
 
@@ -25,7 +25,7 @@ def saturation_json(saturation: Saturation) -> dict[str, Any]:
 def saturation_text(saturation: Saturation) -> str:
     """Say what the machine can possibly do, give a row for each rate, and the answer as a sentence.
 
-    >>> from lstmsim.traffic.saturation import Tried
+    >>> from lstmsim.studies.serve.saturation import Tried
     >>> print(saturation_text(Saturation(None, 5.0, 0.5, (Tried(5.0, 0.7, False, 0.0, "above", 10000),))))
     RATES
     requests/s  load  requests  p99 ms  verdict

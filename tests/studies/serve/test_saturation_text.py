@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from lstmsim.traffic.load_latency import measured
-from lstmsim.traffic.metrics import Collector
-from lstmsim.traffic.saturation import Saturation, Tried
-from lstmsim.traffic.saturation_text import saturation_text
+from lstmsim.studies.serve.curves import measured
+from lstmsim.studies.serve.metrics import Collector
+from lstmsim.studies.serve.report_saturation import saturation_text
+from lstmsim.studies.serve.saturation import Saturation, Tried
 
 RUN = Tried(5.0, 0.4, True, 0.0, "below", 10_000)
 
