@@ -13,8 +13,7 @@ from typing import Any
 from measures import Cost, cpu_seconds, new_process, table
 
 from lstmsim import engines, load_chip, run_gemm, simulate
-from lstmsim.machines.division import Division, Product
-from lstmsim.machines.gemm import GemmTask
+from lstmsim.machines.gemm import Division, GemmTask, Product
 from lstmsim.machines.multicore.execution.steps import steps_of
 from lstmsim.machines.multicore.execution.traced import in_rounds
 from lstmsim.machines.multicore.lines.caches import Caches

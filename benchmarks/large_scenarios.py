@@ -54,7 +54,7 @@ def least(work: Callable[[], Any]) -> tuple[float, Any]:
 
 def stages(data: dict[str, Any]) -> dict[str, float]:
     """Seconds of each stage."""
-    from lstmsim.machines.row.lowering import _phases
+    from lstmsim.machines.row.target import _phases
 
     def lowered() -> Any:
         _phases.cache_clear()

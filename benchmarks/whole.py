@@ -23,7 +23,7 @@ from programs import one_layer
 from lstmsim import load_scenario, serve, simulate, sweep
 from lstmsim.engines.fast import run as fast
 from lstmsim.files.catalog import list_models
-from lstmsim.machines.row import lowering
+from lstmsim.machines.row import target as lowering
 
 __all__ = ["TASKS", "whole_rows"]
 

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from lstmsim import engines, machines
 from lstmsim.analysis.replay import JobNumbers, replay
 from lstmsim.base.errors import InputError
-from lstmsim.machines.column.memory import Memory
-from lstmsim.machines.column.npu import ColumnNpu, Exchange
-from lstmsim.machines.column.split import split_refusal
+from lstmsim.machines.column.npu import ColumnNpu, Exchange, Memory
+from lstmsim.machines.column.phases import split_refusal
 from lstmsim.model.cells import CELLS
 from lstmsim.model.numerics.fixed_networks import fixed_arithmetic
 from lstmsim.model.numerics.golden import run_network

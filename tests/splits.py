@@ -9,7 +9,7 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from lstmsim.machines.column.npu import ColumnCore, Exchange
-from lstmsim.machines.column.split import split_refusal
+from lstmsim.machines.column.phases import split_refusal
 from lstmsim.model.cell import Cell, stage_of
 from lstmsim.model.cells import CELLS, graph
 from lstmsim.model.model import Model

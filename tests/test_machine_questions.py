@@ -14,8 +14,8 @@ from functools import cache
 import pytest
 
 from lstmsim.base.keys import keys_of
-from lstmsim.machines.entries import COMMON
 from lstmsim.machines.registry import KINDS, target_of
+from lstmsim.machines.target import COMMON
 from tests.test_architecture import FILES, HOMES, MACHINES, docstrings, tree
 
 #: Where names of machines' descriptions are read outside their folders, and why.

@@ -16,8 +16,7 @@ import numpy as np
 from lstmsim import engines
 from lstmsim.base.errors import InputError, LstmsimError, Mistake
 from lstmsim.base.wording import listed
-from lstmsim.machines.division import Cut, Division, Product, SubBlocks
-from lstmsim.machines.gemm import GemmFigures, GemmPlan
+from lstmsim.machines.gemm import Cut, Division, GemmFigures, GemmPlan, Product, SubBlocks
 from lstmsim.machines.multicore.execution.numbers import computed
 from lstmsim.machines.multicore.lowering.figures import figures_of, lowered
 from lstmsim.machines.multicore.machine import Machine

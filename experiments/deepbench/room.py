@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from lstmsim import ColumnNpu, Model, Scenario, machines
-from lstmsim.machines.column.memory import Memory
-from lstmsim.machines.column.weights import blocks_of, streamed
+from lstmsim.machines.column.npu import Memory
+from lstmsim.machines.column.plan import blocks_of, streamed
 from lstmsim.model.precision import Precision
 from lstmsim.studies.compare.compare import compare
 from lstmsim.studies.compare.result import Entry, geometric_mean

@@ -32,7 +32,7 @@ from experiments.deepbench.settings import (
 )
 from lstmsim import ColumnNpu
 from lstmsim.files.scenario.scenario_file import load_model
-from lstmsim.machines.row.shape import shape_of
+from lstmsim.machines.row.npu import shape_of
 from lstmsim.model.precision import Precision
 from lstmsim.studies.compare.defeats import defeats, lost_shares
 from lstmsim.studies.compare.markdown import comparison_markdown, machines_markdown

@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 
 import lstmsim
 from lstmsim import engines
-from lstmsim.machines.division import Cut, Product
-from lstmsim.machines.gemm import GemmTask
+from lstmsim.machines.gemm import Cut, GemmTask, Product
 from lstmsim.machines.registry import target_of
 
 __all__ = ["ABOUT", "Beside", "Row", "power_of_two", "predicted", "recorded", "summed_up", "table"]

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import lstmsim
 from lstmsim import engines
-from lstmsim.machines.division import Cut, Product
-from lstmsim.machines.gemm import CACHES, GemmFigures, GemmPlan, GemmTask, GemmThreads
+from lstmsim.machines.gemm import CACHES, Cut, GemmFigures, GemmPlan, GemmTask, GemmThreads, Product
 from lstmsim.machines.registry import target_of
 from lstmsim.studies.sweep.processes import processors
 

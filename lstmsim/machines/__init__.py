@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lstmsim.base.errors import InputError, Mistake
+from lstmsim.machines.assembly import MAX_REMEMBERED, MAX_STEP_OPERATIONS, remembered_fault
 from lstmsim.machines.registry import target_of
-from lstmsim.machines.sizes import MAX_REMEMBERED, MAX_STEP_OPERATIONS, remembered_fault
 from lstmsim.model.scenario import Chip, Job, distinct_jobs
 from lstmsim.program.program import Program
 from lstmsim.program.tabled import TabledProgram

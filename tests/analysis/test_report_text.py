@@ -9,7 +9,7 @@ import pytest
 
 from lstmsim.analysis.report import ACCOUNTS, LOSSES, CoreReport, JobReport, LatencyMs, Report, TurnedAway
 from lstmsim.analysis.report_text import report_html, report_json, report_text
-from lstmsim.machines.array_words import ARRAY
+from lstmsim.machines.arrays import ARRAY
 from lstmsim.model.figures import CoreFigures
 
 CORE = CoreReport(

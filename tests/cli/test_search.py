@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lstmsim.machines import sizes
+from lstmsim.machines import assembly as sizes
 from lstmsim.studies.search.exhaustive import best_of_every
 from tests.cli.runner import call
 

@@ -17,7 +17,7 @@ from lstmsim.files.scenario import job_steps
 from lstmsim.files.scenario.scenario_file import load_scenario
 from lstmsim.files.yaml import json_source
 from lstmsim.machines.column.npu import ColumnCore
-from lstmsim.machines.row.lowering import _phases
+from lstmsim.machines.row.target import _phases
 from lstmsim.program import validate
 from lstmsim.program.program import Program
 from lstmsim.program.totals import Totals

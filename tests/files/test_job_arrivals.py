@@ -13,7 +13,7 @@ from lstmsim.base.errors import InputError
 from lstmsim.files.scenario import arrival_file, job_arrivals, job_entries
 from lstmsim.files.scenario.arrival_file import ArrivalFile, Wanted, read_arrivals
 from lstmsim.files.scenario.scenario_file import load_scenario
-from lstmsim.machines import sizes
+from lstmsim.machines import assembly as sizes
 from lstmsim.traffic.arrival_cycles import arrivals
 from lstmsim.traffic.arrivals import Bursty, Clients, ClosedLoop, OpenArrivals, Periodic, Poisson, Stream
 from lstmsim.traffic.streams import StreamKey

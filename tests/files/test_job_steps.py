@@ -16,7 +16,7 @@ from lstmsim.files.scenario.resolved import resolved_text
 from lstmsim.files.scenario.scenario_file import load_scenario
 from lstmsim.files.scenario.schema_steps import MAX_LENGTHS
 from lstmsim.files.yaml.source import parse_document
-from lstmsim.machines import sizes
+from lstmsim.machines import assembly as sizes
 from lstmsim.machines.registry import target_of
 from lstmsim.traffic.lengths import Geometric, Uniform, Weighted, drawn_lengths
 

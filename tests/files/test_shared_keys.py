@@ -9,8 +9,7 @@ import pytest
 
 from lstmsim import check_numerics, load_scenario, run, simulate
 from lstmsim.base.errors import InputError
-from lstmsim.machines.column.memory import Memory
-from lstmsim.machines.column.npu import Exchange
+from lstmsim.machines.column.npu import Exchange, Memory
 
 LAYER = {"cell": "lstm", "hidden": 64, "input": 64}
 MODEL = {"name": "m", "layers": [LAYER, LAYER]}

@@ -7,8 +7,7 @@ from dataclasses import asdict, replace
 import pytest
 
 from lstmsim import ColumnCore, ColumnNpu, InputError, Job, Latency, Layer, Model, Scenario, cell, run
-from lstmsim.machines.column.memory import Memory
-from lstmsim.machines.column.npu import Exchange
+from lstmsim.machines.column.npu import Exchange, Memory
 
 CORE = ColumnCore(npe=64, ep=4, vp=16)
 MODEL = Model("m", (Layer(cell("lstm"), 8, 4),))

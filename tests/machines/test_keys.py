@@ -12,8 +12,7 @@ from lstmsim.base.errors import InputError
 from lstmsim.base.keys import Described, as_data, described, keys_of, mistakes_of
 from lstmsim.files.catalog import list_chips
 from lstmsim.files.scenario.scenario_file import load_chip
-from lstmsim.machines.column.memory import Memory
-from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, Exchange, Latency
+from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, Exchange, Latency, Memory
 from lstmsim.machines.registry import KINDS, target_of
 from lstmsim.machines.row.npu import Dispatch, RowCore, RowLatency, RowNpu
 

@@ -20,8 +20,8 @@ from lstmsim.engines import ENGINES
 from lstmsim.files.catalog import list_models
 from lstmsim.files.scenario.scenario_file import load_chip, load_model, load_scenario
 from lstmsim.files.tables.published import IntelWorkload, intel_npu
-from lstmsim.machines.row.cells import PROGRAMS
 from lstmsim.machines.row.npu import RowCore, RowLatency, RowNpu
+from lstmsim.machines.row.plan import PROGRAMS
 from lstmsim.model.cells import CELLS, cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job

@@ -8,7 +8,7 @@ import lstmsim
 from lstmsim.base.errors import InputError
 from lstmsim.engines import totals
 from lstmsim.machines import lower
-from lstmsim.machines.sizes import MAX_OPERATIONS, MAX_STEP_OPERATIONS, PerStep, Tally
+from lstmsim.machines.assembly import MAX_OPERATIONS, MAX_STEP_OPERATIONS, PerStep, Tally
 
 
 def small(steps: int) -> PerStep:

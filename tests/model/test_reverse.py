@@ -12,8 +12,7 @@ from lstmsim.base.errors import InputError
 from lstmsim.engines.reference import run as reference
 from lstmsim.machines import lower
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
-from lstmsim.machines.row.core import RowCore
-from lstmsim.machines.row.npu import RowNpu
+from lstmsim.machines.row.npu import RowCore, RowNpu
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.numerics.fixed_networks import fixed_arithmetic

@@ -13,8 +13,7 @@ from lstmsim.analysis.explanations.critical_path import HELD_BY
 from lstmsim.analysis.explanations.glossary import GLOSSARY
 from lstmsim.analysis.explanations.latency_shares import SHARES, SPENT
 from lstmsim.files.scenario.scenario_file import load_chip
-from lstmsim.machines.column.memory import Memory
-from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
+from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, Memory
 from lstmsim.program.cycles import CAUSES, CYCLE_NAMES, CYCLES, SPAN_NAMES
 
 PACKAGE = Path(lstmsim.__file__).parent
@@ -33,7 +32,7 @@ OTHER_FACTS = {
     # a picture of one product, whose threads have a look for each of these
     "studies/gemm/picture.py": {"busy", "contention", "barrier"},
     # what a run for hardware may not have exercised, in the words of hardware
-    "machines/column/rtl/unexercised.py": {"backpressure", "hazard", "input", "switch"},
+    "machines/column/rtl/events.py": {"backpressure", "hazard", "input", "switch"},
     "program/flatten.py": {"busy", "switch", "drain", "idle"},
     "program/flat_tables.py": {"busy", "drain", "idle", "input"},
 }

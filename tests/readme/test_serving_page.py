@@ -15,8 +15,7 @@ from lstmsim.files.scenario.schema import JobEntry, ScenarioFile
 from lstmsim.files.scenario.schema_arrivals import KEYS, ArrivalEntry, TraceEntry
 from lstmsim.files.scenario.schema_steps import KEYS as STEPS_KEYS
 from lstmsim.files.scenario.schema_steps import MAX_LENGTHS, StepsEntry
-from lstmsim.machines.column.memory import Memory
-from lstmsim.machines.column.npu import ColumnCore, Exchange
+from lstmsim.machines.column.npu import ColumnCore, Exchange, Memory
 from lstmsim.model.dispatch import DISPATCH
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "serving.md"

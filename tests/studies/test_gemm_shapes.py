@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import lstmsim
-from lstmsim.machines.division import Product
+from lstmsim.machines.gemm import Product
 from lstmsim.studies.gemm.shapes import shape_of_layer
 
 GRU = lstmsim.Model("mine", [lstmsim.Layer("gru", hidden=96, input=40)])

@@ -12,8 +12,7 @@ import pytest
 import lstmsim
 from lstmsim import ColumnCore, ColumnNpu, InputError, RowCore, RowNpu
 from lstmsim.base.checked import checked
-from lstmsim.machines.column.memory import Memory
-from lstmsim.machines.column.npu import Exchange, Latency
+from lstmsim.machines.column.npu import Exchange, Latency, Memory
 from lstmsim.machines.row.npu import Dispatch, RowLatency
 
 NAN = math.nan

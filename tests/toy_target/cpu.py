@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from lstmsim.base.keys import Key, mistakes_of
-from lstmsim.machines.entries import check_description
+from lstmsim.machines.target import check_description
 from lstmsim.model.figures import CoreFigures, MainUnit, Words
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Job

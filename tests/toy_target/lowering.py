@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from lstmsim.machines.assembly import Parts, assemble
-from lstmsim.machines.sizes import PerStep
+from lstmsim.machines.assembly import Parts, PerStep, assemble
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job
 from lstmsim.model.segments import segments

@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from lstmsim.base.errors import ReplayError
-from lstmsim.machines.seats import seats_of
-from lstmsim.machines.timed import Memory
+from lstmsim.machines.structural import Memory, seats_of
 from lstmsim.model.numerics.arithmetic import Array
 from lstmsim.model.numerics.golden import NetworkRun, PassRun, initial_states
 from lstmsim.model.numerics.jobs import JobNumbers

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from lstmsim.machines.assembly import PerStep
 from lstmsim.machines.change import Change, detail_of
-from lstmsim.machines.fidelity import Fidelity
-from lstmsim.machines.sizes import PerStep
-from lstmsim.machines.target import StructuralModel, Target
+from lstmsim.machines.target import Fidelity, StructuralModel, Target
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Job
 from lstmsim.program.program import Program

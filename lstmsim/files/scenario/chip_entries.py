@@ -13,9 +13,8 @@ from lstmsim.files.scenario.chip_keys import core_entry
 from lstmsim.files.yaml.checks import usable, wrong_keys
 from lstmsim.files.yaml.document import DataPath, Document
 from lstmsim.files.yaml.overrides import LABEL
-from lstmsim.machines.entries import Fault
 from lstmsim.machines.registry import KINDS, target_of
-from lstmsim.machines.target import Target
+from lstmsim.machines.target import Fault, Target
 from lstmsim.model.scenario import Chip
 
 __all__ = ["Cores", "blame_all", "build_chip", "check_width", "own_keys", "read_cores", "without_effect"]

@@ -11,8 +11,8 @@ from lstmsim.base.bounds import MAX_CORES
 from lstmsim.base.keys import Described, Key, keys_of, unwrapped
 from lstmsim.files.scenario.schema_types import NOTHING, Name, Text
 from lstmsim.files.yaml.entry import Entry, entry_class
-from lstmsim.machines.entries import COMMON
 from lstmsim.machines.registry import KINDS, target_of
+from lstmsim.machines.target import COMMON
 
 __all__ = ["chip_entry", "core_entry"]
 

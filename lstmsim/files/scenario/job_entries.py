@@ -21,7 +21,7 @@ from lstmsim.files.scenario.model_entries import STAND_IN, frames_path, read_mod
 from lstmsim.files.scenario.schema import JobEntry, ScenarioFile
 from lstmsim.files.yaml.checks import usable, wrong_keys
 from lstmsim.files.yaml.document import DataPath, Document
-from lstmsim.machines.sizes import Tally, TooLarge, way_out
+from lstmsim.machines.assembly import Tally, TooLarge, way_out
 from lstmsim.model.cell import Cell
 from lstmsim.model.model import Model
 from lstmsim.model.offer import Offer

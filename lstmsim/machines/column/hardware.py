@@ -1,23 +1,551 @@
-"""The hardware of a core of the column-wise NPU."""
+"""The hardware of a core of the column-wise NPU.
+
+Sizes that the parts of a core share: rows, sums, turns, vectors, for all models that it can run.
+
+The array, its adapters, and the memories around them.
+
+The control of a core: issue logic with its threads, the order of the tail with its delay line, the dispatcher.
+
+The lanes of the tail: for each kind of cell `tail_width` of them, with tables and memories of states.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 
+from lstmsim.base.records import record
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
-from lstmsim.machines.column.parts.array import adapter, array, frames, memories, vectors
-from lstmsim.machines.column.parts.control import control
-from lstmsim.machines.column.parts.lanes import lanes
-from lstmsim.machines.column.parts.sizes import Sizes
-from lstmsim.machines.column.shape import pass_shapes
-from lstmsim.machines.hardware import Hardware, Part, Stored, TailLanes, layers_of
-from lstmsim.model.cell import Cell
+from lstmsim.machines.column.rtl.lanes.operations import LINEAR_ORDER, TABLE_ORDER
+from lstmsim.machines.column.rtl.lanes.operations import places as places_of
+from lstmsim.machines.column.shape import StageShape, begins, depths, pass_shapes
+from lstmsim.machines.hardware import Demand, Hardware, Part, Stored, TailLanes, layers_of
+from lstmsim.model.cell import OPERATIONS, REDUCTIONS, Cell, Node
 from lstmsim.model.model import Layer, Model
+from lstmsim.model.numerics.activation_tables import TABULATED
 from lstmsim.model.numerics.products import Multiplier, once, per_unit
 from lstmsim.model.precision import Precision
+from lstmsim.model.segments import Segment, kinds, segments
 
-__all__ = ["HARDWARE", "weight_words"]
+
+def bits_of(largest: int) -> int:
+    """Bits of a number up to `largest`, at least one."""
+    return max(1, largest.bit_length())
+
+
+def chosen(bits: int, inputs: int) -> int:
+    """Functions of four inputs that choose one of several words.
+
+    >>> chosen(8, 1), chosen(8, 2), chosen(8, 3), chosen(8, 8)
+    (0, 8, 16, 64)
+    """
+    return bits * (inputs - 1 if inputs < 4 else inputs)
+
+
+@record
+class Sizes:
+    """What the parts of a core are as large as.
+
+    core: the core.
+    models: all models that it runs.
+    precision: the widths of all numbers.
+    stored: what the jobs need beside the models.
+    """
+
+    core: ColumnCore
+    models: tuple[Model, ...]
+    precision: Precision
+    stored: Stored
+
+    @cached_property
+    def cells(self) -> tuple[Cell, ...]:
+        """The kinds of cells, each once."""
+        return tuple(dict.fromkeys(layer.cell for layer in self.layers))
+
+    @cached_property
+    def layers(self) -> Sequence[Layer]:
+        """The layers of all models."""
+        return layers_of(self.models)
+
+    @cached_property
+    def rows(self) -> int:
+        """Rows of multipliers that are built: the most that a row block takes."""
+        stages = (stage for cell in self.cells for stage in cell.stages)
+        return max(self.core.units_per_block(stage) * len(stage.gates) for stage in stages)
+
+    @cached_property
+    def slots(self) -> int:
+        """Sums that a row keeps apart."""
+        return max(len(gate.sums) for cell in self.cells for gate in cell.gates)
+
+    @cached_property
+    def sums(self) -> int:
+        """Sums of a unit: the adapters of a lane."""
+        return max(len(stage.sums) for cell in self.cells for stage in cell.stages)
+
+    @cached_property
+    def accumulators(self) -> int:
+        """Sums of all rows that are used: a gate's row keeps as many apart as the gate has."""
+        stages = (stage for cell in self.cells for stage in cell.stages)
+        return max(self.core.units_per_block(stage) * len(stage.sums) for stage in stages)
+
+    @cached_property
+    def block_turns(self) -> int:
+        """The most turns of a row block."""
+        stages = (stage for cell in self.cells for stage in cell.stages)
+        return max(-(-self.core.units_per_block(stage) // self.core.tail_width) for stage in stages)
+
+    def shapes(self, model: Model) -> Iterator[tuple[Layer, StageShape]]:
+        """Yield the stages of all passes of a model."""
+        for layer in model.layers:
+            for _ in range(layer.directions):
+                for shape in pass_shapes(layer, self.core):
+                    yield layer, shape
+
+    def turns(self, model: Model) -> int:
+        """Turns of a step of all passes of a model."""
+        width = self.core.tail_width
+        return sum(len(shape.blocks) * -(-shape.units_per_block // width) for _, shape in self.shapes(model))
+
+    @cached_property
+    def most_turns(self) -> int:
+        """Turns of the largest model: words of a thread in a state memory."""
+        return max(map(self.turns, self.models))
+
+    @cached_property
+    def constant_words(self) -> int:
+        """Words of adapter constants: turns of all models."""
+        return sum(map(self.turns, self.models))
+
+    @cached_property
+    def vectors(self) -> Mapping[tuple[Cell, str], int]:
+        """Elements of a thread in each vector memory: one for each kind of cell and vector that it writes.
+
+        Two steps of a vector are kept, all steps of one that a layer above reads when its own layer is through.
+        """
+        most: dict[tuple[Cell, str], int] = {}
+        for model in self.models:
+            for key, elements in self._vectors(model).items():
+                most[key] = max(most.get(key, 0), elements)
+        return most
+
+    def _vectors(self, model: Model) -> Mapping[tuple[Cell, str], int]:
+        by_layer, top = model.layer_order == "layer", len(model.layers) - 1
+        steps = max(1, self.stored.steps.get(model.name, 1))
+        total: dict[tuple[Cell, str], list[int]] = {}
+        for number, layer in enumerate(model.layers):
+            for node in written(layer.cell):
+                every = by_layer and number < top and node == layer.cell.output
+                elements = layer.width(node) * layer.directions * (steps if every else 2)
+                total.setdefault((layer.cell, node), []).append(elements)
+        # A layer's elements are free again when the layer above is through.
+        return {
+            key: max(map(sum, zip(own, [*own[1:], 0], strict=True))) if by_layer else sum(own)
+            for key, own in total.items()
+        }
+
+    @cached_property
+    def unit_bits(self) -> int:
+        """Bits of a number of units or elements."""
+        widths = (layer.width(each) for layer in self.layers for stage in layer.cell.stages for each in stage.vectors)
+        return bits_of(max([self.core.ep, *widths]))
+
+    @cached_property
+    def stage_rows(self) -> int:
+        """Stages of all passes of all models: rows of the control store."""
+        return sum(layer.directions * len(layer.cell.stages) for layer in self.layers)
+
+    @cached_property
+    def words(self) -> Mapping[str, int]:
+        """Bits of what the control hands on, by name."""
+        core, most = self.core, max(self.vectors.values(), default=1)
+        shapes = [shape for model in self.models for _, shape in self.shapes(model)]
+        layers = self.layers
+        steps = max([1, *self.stored.steps.values()])
+        frames = sum(self.stored.frames.values()) * -(-max(layer.width("x") for layer in layers) // core.ep)
+        weights = sum(len(each.blocks) * sum(map(each.groups, each.stage.vectors)) for each in shapes)
+        return {
+            "thread": bits_of(core.threads - 1),
+            "job": bits_of(self.stored.jobs - 1),
+            "row": (self.stage_rows - 1).bit_length(),
+            "read": bits_of(sum(len(each.stage.vectors) for each in shapes) - 1),
+            "step": bits_of(steps),
+            "block": bits_of(max(len(each.blocks) for each in shapes)),
+            "group": bits_of(max(each.groups(vector) for each in shapes for vector in each.stage.vectors)),
+            "unit": self.unit_bits,
+            "bank": bits_of(core.threads * core.accumulator_banks - 1),
+            "weight": bits_of(weights),
+            "frame": bits_of(frames),
+            "element": bits_of(core.threads * most),
+            "turn": bits_of(core.threads * self.most_turns),
+            "constant": bits_of(self.constant_words),
+        }
+
+    @cached_property
+    def kept(self) -> bool:
+        """Whether all steps of some layer are kept for the layer above."""
+        return any(model.layer_order == "layer" and len(model.layers) > 1 for model in self.models)
+
+    @cached_property
+    def passes(self) -> Mapping[Cell, int]:
+        """Passes of all models that run on each kind of cell."""
+        return {cell: sum(each.directions for each in self.layers if each.cell == cell) for cell in self.cells}
+
+
+def written(cell: Cell) -> tuple[str, ...]:
+    """Name the nodes that are written as vectors: h, and what later stages read."""
+    read = (vector for stage in cell.stages for vector in stage.vectors if vector not in ("x", "h"))
+    return tuple(dict.fromkeys((cell.output, *read)))
+
+
+#: Bits of a bias, and bits that a shifted product has beyond those of the sum.
+_BIAS_BITS, _CARRY_BITS = 32, 4
+#: So many banks are registers and no memory.
+_IN_REGISTERS = 2
+
+
+def array(sizes: Sizes, summed: int) -> Part:
+    """Rows of multipliers, a tree behind each, and accumulators: a small memory for each sum that a row keeps apart.
+
+    summed: products that leave a multiplier block as one sum.
+    """
+    core, precision, latency = sizes.core, sizes.precision, sizes.core.latency
+    leaves = -(-core.ep // summed)
+    product, levels = precision.weight_bits + precision.vector_bits, (core.ep - 1).bit_length()
+    tree, total = product + levels, precision.accumulator_bits
+    nodes = [leaves]
+    while nodes[-1] > 1:
+        nodes.append(-(-nodes[-1] // 2))
+    before = latency.multiply > 1
+    held = leaves * product * (latency.multiply - before) + sum(nodes[1:]) * tree * latency.add
+    held += before * core.ep * precision.weight_bits + (latency.accumulate - 1) * min(tree, total)
+    rows, accumulators = sizes.rows, sizes.accumulators
+    banks = core.threads * core.accumulator_banks
+    word = accumulators * total
+    sums = Demand("sums", banks * word, word, accumulators, writes=1, reads=2, instant=True)
+    return Part(
+        "array",
+        adders=rows * (leaves - 1) * (tree + tree % 2) + word,
+        # The first tile of a block replaces the sum; where a row keeps several apart, only one takes the tile.
+        gates=word + (min(tree, total) * (accumulators - _lone(sizes)) if sizes.slots > 1 else 0),
+        registers=rows * held + before * core.ep * precision.vector_bits,
+        memories=(sums,),
+    )
+
+
+def _lone(sizes: Sizes) -> int:
+    """Accumulators of gates that have one sum."""
+    stages = (stage for cell in sizes.cells for stage in cell.stages)
+    return min(sizes.core.units_per_block(stage) * sum(len(gate.sums) == 1 for gate in stage.gates) for stage in stages)
+
+
+def adapter(sizes: Sizes) -> Part:
+    """A multiplier, a barrel shifter and two adders a sum; in front of it the choice of the turn's sums."""
+    core, precision, convert = sizes.core, sizes.precision, sizes.core.latency.convert
+    selected = 2 if convert > 4 else min(convert, 1)
+    shifted, saturated = int(convert > 2), int(convert > 3)
+    multiplied = convert - selected - shifted - saturated
+    total, shift = precision.accumulator_bits, _shift_bits(sizes)
+    # The smallest shift is known: what it drops is not kept, so a product has little more bits than the sum.
+    moved = total + _CARRY_BITS
+    constants = precision.multiplier_bits + shift + _BIAS_BITS
+    registers = selected * total + multiplied * (moved + shift + _BIAS_BITS)
+    registers += shifted * (moved + _BIAS_BITS) + saturated * precision.tail_bits
+    # Products of parts of the operands are added, the product is rounded, the bias is added.
+    adders = 2 * moved + total
+    gates = moved * shift + (moved - precision.tail_bits) // 3 + precision.tail_bits
+    count = core.tail_width * sizes.sums
+    word = count * constants
+    # Two banks are registers, and a turn chooses among them, too.
+    held = core.threads * core.accumulator_banks
+    held = held if held <= _IN_REGISTERS else 1
+    return Part(
+        "adapter",
+        adders=count * adders,
+        gates=count * (gates + chosen(total, sizes.block_turns * held)),
+        registers=count * registers,
+        memories=(Demand("constants", sizes.constant_words * word, word, writes=1, instant=selected == 0),),
+    )
+
+
+def _shift_bits(sizes: Sizes) -> int:
+    """Bits that tell the shifts of a design apart: rows of a sum differ by a factor, layers by more."""
+    return min(6, 1 + (len(sizes.layers) > 1) + (len(sizes.models) > 1))
+
+
+def frames(sizes: Sizes) -> tuple[Part, ...]:
+    """The memory of frames, if the chip has one."""
+    core = sizes.core
+    words = sum(
+        sizes.stored.frames.get(model.name, 0) * -(-model.layers[0].width("x") // core.ep) for model in sizes.models
+    )
+    word = core.ep * sizes.precision.vector_bits
+    further = max(0, core.latency.read - 1) * word
+    own = Demand("frames", words * word, word, writes=1, instant=core.latency.read == 0)
+    return (Part("frames", registers=further, memories=(own,)),) if words else ()
+
+
+def memories(sizes: Sizes, weight_words: int, stored: int | None) -> Part:
+    """The weights, and the registers behind them: the first one is the memory's own.
+
+    weight_words: words of all models.
+    stored: bits of the memory; None: as many as the words have.
+    """
+    core, precision = sizes.core, sizes.precision
+    word = sizes.rows * core.ep * precision.weight_bits
+    further = max(0, core.latency.read - 1)
+    words = weight_words if stored is None else max(1, stored // word)
+    return Part(
+        "weights",
+        registers=further * word,
+        memories=(Demand("weights", words * word, word, writes=1, instant=core.latency.read == 0),),
+    )
+
+
+def vectors(sizes: Sizes) -> Part:
+    """For each kind of cell and vector a memory of as many banks as elements are read or written at once.
+
+    Rotators bring banks into the order of elements; what is read of several memories or of frames is chosen behind.
+    """
+    core, precision, read = sizes.core, sizes.precision, sizes.core.latency.read
+    levels = (max(core.ep, core.tail_width) - 1).bit_length()
+    banks, bits = 1 << levels, precision.vector_bits
+    own, gates, registers = [], 0, 0
+    for (cell, node), elements in sizes.vectors.items():
+        words = -(-elements * core.threads // banks) + 1
+        address = bits_of(words - 1)
+        word = banks * bits
+        name = f"vectors {node} of {cell.name}"
+        own.append(Demand(name, words * word, word, banks, writes=1, instant=read == 0))
+        # Two rotators, and for each bank its addresses and whether it is written.
+        gates += 2 * levels * word + banks * (2 * address + 4) * (levels > 0)
+        registers += (read > 0) * levels + max(0, read - 1) * core.ep * bits
+    operand = core.ep * bits
+    # What tells apart where an operand comes from and where its sum goes waits with it.
+    registers += read * (2 + sizes.unit_bits) + core.latency.mvm_cycles(core.ep) * 2
+    gates += chosen(operand, 1 + len(own)) + operand
+    return Part("vectors", gates=gates, registers=registers, memories=tuple(own))
+
+
+#: Functions of four inputs for a bit of a thread's running numbers, and for each row of the control store more.
+_THREAD_GATES, _ROW_GATES = 4.0, 0.25
+#: Functions of four inputs a thread for each further kind of job: how a job begins is a table of constants that each
+#: thread chooses from, and alike jobs have alike entries. Of two designs with 4 and 14 kinds of jobs.
+_KIND_GATES = 25
+
+
+def control(sizes: Sizes) -> tuple[Part, ...]:
+    """Issue logic, tail control, dispatcher."""
+    return _issue(sizes), _tail(sizes), _dispatch(sizes)
+
+
+def _token(sizes: Sizes) -> int:
+    """Bits of what goes with a block from its last tile to the tail."""
+    words = sizes.words
+    names = ("thread", "job", "row", "step", "block", "bank", "turn", "constant")
+    return sum(words[each] for each in names) + 2 * words["unit"] + words["element"] * sizes.kept
+
+
+def _issue(sizes: Sizes) -> Part:
+    """Threads, each with running addresses and counters of what is visible; the way of a block to the tail."""
+    core, words = sizes.core, sizes.words
+    counters = max(
+        sum(layer.directions * (1 + len(layer.cell.stages[1:])) for layer in model.layers) for model in sizes.models
+    )
+    names = (
+        "job",
+        "row",
+        "row",
+        "read",
+        "step",
+        "block",
+        "group",
+        "weight",
+        "frame",
+        "frame",
+        "bank",
+        "bank",
+        "constant",
+    )
+    thread = sum(words[each] for each in names) + 2 * words["unit"] + counters * (words["step"] + words["unit"])
+    thread += words["element"] * (1 + 3 * sizes.kept)
+    cycles = core.latency.mvm_cycles(core.ep) - core.latency.convert
+    gates = core.threads * thread * (_THREAD_GATES + _ROW_GATES * sizes.stage_rows)
+    gates += core.threads * _KIND_GATES * (sizes.stored.kinds - 1)
+    return Part("issue", gates=round(gates), registers=core.threads * thread + cycles * (_token(sizes) + 1))
+
+
+def _tail(sizes: Sizes) -> Part:
+    """The queue of blocks, the turns of one of them, and the line of tokens down to the write of h."""
+    core, words = sizes.core, sizes.words
+    latency = vars(core.latency)
+    depth = [depths(cell, latency, core.tail_width) for cell in sizes.cells]
+    visible = max(each[cell.output] for each, cell in zip(depth, sizes.cells, strict=True))
+    cycles = core.latency.convert + visible + core.latency.writeback
+    names = ("thread", "job", "row", "step")
+    entry = sum(words[each] for each in names) + 2 * words["unit"] + 3 + words["element"] * sizes.kept
+    token = _token(sizes)
+    going = token + words["unit"]
+    queue = Demand("blocks", core.threads * core.accumulator_banks * token, token, writes=1, instant=True)
+    return Part(
+        "tail control",
+        gates=round(3.5 * going),
+        registers=cycles * entry + (cycles // 2) * words["turn"] + going + core.threads * 8,
+        memories=(queue,),
+    )
+
+
+def _dispatch(sizes: Sizes) -> Part:
+    """Which job takes which context."""
+    contexts, bits = sizes.core.threads, sizes.words["job"] + 1
+    # each of the next jobs is compared with the count of posted ones, and chosen for each context
+    return Part("dispatch", gates=contexts * (contexts + 1) * bits * 2, registers=contexts + bits)
+
+
+#: Bits within a cell of an activation table that an argument usually has, a leading bit with them.
+_PART_BITS = 10
+#: Bits by which a rounded number is usually wider than what it is saturated to, and by which the number in front of it
+#: is wider than the rounded one: a synthesis program leaves out what the shift drops for certain.
+_EXCESS_BITS, _DROPPED_BITS = 2, 1
+
+
+def lanes(sizes: Sizes) -> Part:
+    """All lanes of a core: operations, registers in them and between them, tables, states and parameters."""
+    count = sizes.core.tail_width
+    adders = gates = registers = 0
+    memories: list[Demand] = []
+    for cell in sizes.cells:
+        lane = _Lane(sizes, cell)
+        adders += count * lane.adders
+        gates += count * lane.gates
+        registers += count * lane.registers
+        memories += lane.memories
+    # Lanes of several kinds of cells share their results' way.
+    return Part("lanes", adders, gates, registers, tuple(memories))
+
+
+class _Lane:
+    """Counts what a lane of one kind of cell has; memories are those of all lanes."""
+
+    def __init__(self, sizes: Sizes, cell: Cell) -> None:
+        self.sizes, self.cell, self.precision = sizes, cell, sizes.precision
+        self.latency = vars(sizes.core.latency)
+        self.depth = depths(cell, self.latency, sizes.core.tail_width)
+        self.rows = kinds(cell)
+        #: Formats that a node has: one for each pass, or one for all.
+        self.classes = 1 if self.precision.formats == "shared" else sizes.passes[cell]
+        self.adders = self.gates = self.registers = 0
+        self.memories: list[Demand] = []
+        for segment in segments(cell):
+            self._segment(segment)
+        self._keep()
+
+    def bits(self, name: str | float) -> int:
+        """Width of what a node reads or is."""
+        return _bits(self.cell, name, self.precision)
+
+    def _segment(self, segment: Segment) -> None:
+        nodes = (*segment.nodes, *segment.reductions, *segment.scalars)
+        begin = {each.name: begins(each, self.depth, segment) for each in nodes}
+        last: dict[str, tuple[int, int]] = {}
+        for each in nodes:
+            if self.rows[each.name] != "scalar":
+                self._node(each)
+            for source in each.sources:
+                first, late = last.get(source, (begin[each.name], 0))
+                last[source] = min(first, begin[each.name]), max(late, begin[each.name])
+        for source, (first, late) in last.items():
+            own = self.depth[source] if source in begin else first
+            self.registers += max(0, late - own) * self.bits(source)
+
+    def _node(self, node: Node) -> None:
+        """Add one operation; its registers are spread over its steps, from the last one on."""
+        bits = self.bits(node.name)
+        if node.operation in REDUCTIONS:
+            return
+        latency = self.latency[OPERATIONS[node.operation][1]]
+        read = [self.bits(each) for each in node.inputs]
+        if node.operation in TABULATED:
+            self._table(node, read[0], bits, latency)
+        elif node.operation in ("divide", "rsqrt"):
+            # A subtraction a bit of the result, with a register behind as many as the latency gives.
+            self.adders += (bits + 1) * (bits + _EXCESS_BITS)
+            self.registers += latency * (2 * bits + max(read))
+            self.gates += 2 * bits
+        else:
+            self._exact(node.operation, read, bits, latency)
+
+    def _exact(self, operation: str, read: list[int], bits: int, latency: int) -> None:
+        """An operation whose exact result is rounded and saturated."""
+        excess = bits if operation == "quantize" else bits + _EXCESS_BITS
+        rounded = excess + _DROPPED_BITS
+        self.adders += rounded + _DROPPED_BITS
+        self.gates += bits + _EXCESS_BITS + chosen(bits, self.classes)
+        places: tuple[int, ...] = (sum(read), rounded, excess, bits)
+        if operation not in ("multiply", "quantize"):
+            wide = max(read) + 2
+            self.adders += wide
+            places = (sum(read), sum(read), wide, excess, bits)
+        self.registers += _spread(latency, places, places_of(operation))
+
+    def _table(self, node: Node, read: int, bits: int, latency: int) -> None:
+        """A table for each lane, and a line between two entries."""
+        precision, linear = self.precision, self.precision.activation == "linear"
+        cell = bits_of(precision.activation_entries - 1)
+        word = 2 * bits + 1 if linear else bits
+        # Passes differ in where an argument's point is, hardly ever in what the table holds.
+        words = precision.activation_entries
+        width = self.sizes.core.tail_width
+        name = f"table {node.name} of {self.cell.name}"
+        self.memories.append(Demand(name, width * words * word, width * word, width, writes=1, instant=latency < 2))
+        self.gates += 2 * cell + chosen(cell, self.classes)
+        if not linear:
+            self.registers += max(0, _spread(latency, (read, cell, word), TABLE_ORDER) - word)
+            return
+        self.adders += 2 * bits + _EXCESS_BITS
+        line = 2 * bits + 1
+        places = (read, cell + _PART_BITS, word + _PART_BITS, line, line, bits)
+        # The first register behind the read is the memory's own.
+        self.registers += max(0, _spread(latency, places, LINEAR_ORDER) - word)
+
+    def _keep(self) -> None:
+        """States and values that other segments read, parameters, and the way of the results."""
+        sizes, width = self.sizes, self.sizes.core.tail_width
+        read = {name for node in self.cell.nodes for name in node.sources}
+        words = sizes.core.threads * sizes.most_turns
+        for state in self.cell.states:
+            if state in read:
+                bits = width * self.bits(state)
+                own = Demand(f"state {state} of {self.cell.name}", words * bits, bits, width, writes=1, instant=True)
+                self.memories.append(own)
+                self.gates += self.bits(state)
+        for name in self.cell.parameters:
+            bits = width * self.bits(name)
+            words = sizes.constant_words
+            self.memories.append(Demand(f"parameter {name} of {self.cell.name}", words * bits, bits, width, writes=1))
+        written = Counter({self.cell.output: 1})
+        for name in written:
+            late = max(1, self.depth[name] + self.latency["writeback"]) - 1 - self.depth[name]
+            self.registers += max(0, late) * self.precision.vector_bits
+
+
+def _spread(latency: int, widths: tuple[int, ...], order: tuple[int, ...]) -> int:
+    """Bits of registers that are shared out over places of these widths, in an order that goes round.
+
+    >>> _spread(3, (8, 16, 9, 4), (3, 1, 2, 0))
+    29
+    """
+    return sum(widths[order[number % len(order)]] for number in range(latency))
+
+
+def _bits(cell: Cell, name: str | float, precision: Precision) -> int:
+    if not isinstance(name, str):
+        return precision.tail_bits
+    fed = cell.states.get(name, name)
+    if any(each.name == fed and each.operation == "quantize" for each in cell.nodes):
+        return precision.vector_bits
+    return precision.state_bits if fed in cell.states.values() else precision.tail_bits
 
 
 def weight_words(core: ColumnCore, layer: Layer) -> int:

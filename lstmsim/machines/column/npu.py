@@ -1,25 +1,401 @@
-"""The column-wise NPU: description of the chip. Its lowering is in `lstmsim.machines.column.lowering`."""
+"""The column-wise NPU: description of a core.
+
+Sources: column-wise LSTM patent (PE array, adder tree with configurable tail, threads). The patent gives no latency;
+the defaults are an assumption, because a deeply pipelined Stratix 10 design is of that size and both of
+the patent's stated orderings come out with them.
+
+The memory beside a chip (DRAM or HBM). Weights that the cores cannot hold come from it.
+
+Words of the column-wise NPU: for cycles and losses, with the keys that can help, and for its units.
+
+The column-wise NPU: description of the chip. Its lowering is in `lstmsim.machines.column.target`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import field, replace
+from fractions import Fraction
 from functools import cached_property
-from typing import Annotated
+from typing import Annotated, Any
 
-from lstmsim.base.bounds import MAX_LATENCY_CYCLES, MAX_SIZE
+from lstmsim.base.bounds import (
+    MAX_BANKS,
+    MAX_GB_PER_S,
+    MAX_LATENCY_CYCLES,
+    MAX_PES,
+    MAX_SIZE,
+    MAX_THREADS,
+    MAX_WEIGHT_KIB,
+    MIN_GB_PER_S,
+)
 from lstmsim.base.checked import checked
+from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.keys import Key, mistakes_of
-from lstmsim.base.records import record
-from lstmsim.machines.array_words import array_figures
-from lstmsim.machines.column.core import BLOCK_ORDERS, THREAD_POLICIES, ColumnCore, Latency
-from lstmsim.machines.column.memory import Memory
-from lstmsim.machines.column.words import WORDS
-from lstmsim.machines.entries import Clock, check_description
-from lstmsim.model.figures import CoreFigures
+from lstmsim.base.records import hashed_once, record
+from lstmsim.machines.arrays import ARRAY_WORDS, array_figures
+from lstmsim.machines.target import Clock, check_description
+from lstmsim.model.cell import Stage
+from lstmsim.model.figures import CoreFigures, Words
+from lstmsim.model.model import Model
 from lstmsim.model.scenario import Job
 
-__all__ = ["BLOCK_ORDERS", "THREAD_POLICIES", "ColumnCore", "ColumnNpu", "Exchange", "Latency"]
+THREAD_POLICIES = ("coarse", "fine")
+BLOCK_ORDERS = ("row", "column")
+
+_DEEP = "assumption, because a deeply pipelined Stratix 10 design is of that size, and the patent's orderings come out"
+
+
+def _depth(meaning: str, low: int = 1, source: str = _DEEP) -> Key:
+    return Key(meaning, "cycles", low, MAX_LATENCY_CYCLES, source=source, vary=True)
+
+
+@checked("latency")
+@record
+class Latency:
+    """Pipeline depths in cycles. `add` is the depth of one level of the adder tree.
+
+    >>> Latency().mvm_cycles(32), Latency().mvm_cycles(1)
+    (19, 14)
+    """
+
+    read: Annotated[int, _depth("weights and vector elements are read", low=0)] = 4
+    multiply: Annotated[int, _depth("a product in the array")] = 4
+    add: Annotated[int, _depth("one level of the adder tree")] = 1
+    accumulate: Annotated[int, _depth("a sum into its accumulator")] = 2
+    convert: Annotated[int, _depth("the adapter between array and tail", low=0)] = 4
+    activation: Annotated[int, _depth("an activation function")] = 8
+    elementwise_multiply: Annotated[int, _depth("a product in the tail")] = 4
+    elementwise_add: Annotated[int, _depth("a sum in the tail")] = 4
+    quantize: Annotated[int, _depth("a result is rounded to the width of vectors", low=0)] = 4
+    writeback: Annotated[int, _depth("a result is written until it can be streamed", low=0)] = 4
+    divide: Annotated[
+        int,
+        _depth(
+            "a quotient in the tail",
+            source="assumption, because a pipelined divider takes about a cycle for each bit of 16-bit operands",
+        ),
+    ] = 16
+
+    def mistakes(self) -> list[tuple[str, str]]:
+        """Latencies that the contract does not allow, as (key, sentence) pairs.
+
+        >>> Latency(add=0, read=0).mistakes()
+        [('add', 'must be at least 1, got 0')]
+        """
+        return mistakes_of(self)
+
+    def mvm_cycles(self, ep: int) -> int:
+        """Cycles from the issue of a row block's last tile until its sums reach the tail unit."""
+        levels = (ep - 1).bit_length()
+        return self.read + self.multiply + self.add * levels + self.accumulate + self.convert
+
+
+def with_vp(values: dict[str, Any]) -> str:
+    """Add `vp` to the numbers of a core, as `npe // ep`, where it is left out; "", or why it cannot be, in a sentence.
+
+    values: numbers of a core by name; a number that is wrong by itself is told elsewhere.
+
+    >>> values = {"npe": 64, "ep": 8}
+    >>> with_vp(values), values["vp"], with_vp({"npe": 4, "ep": 8})
+    ('', 8, 'must not exceed npe: 8 > 4')
+    """
+    if values.get("vp") is None and "npe" in values and "ep" in values:
+        npe, ep = values["npe"], values["ep"]
+        if ep > npe:
+            return f"must not exceed npe: {ep} > {npe}"
+        values["vp"] = npe // ep if ep >= 1 else 1
+    return ""
+
+
+def _follow(values: dict[str, Any]) -> None:
+    sentence = with_vp(values)
+    if sentence:
+        raise InputError(Mistake("core: ep", sentence))
+
+
+def _pes(meaning: str, source: str = "", follows: str = "") -> Key:
+    return Key(meaning, "", 1, MAX_PES, source=source, vary=True, follows=follows)
+
+
+@checked("core", _follow)
+@hashed_once
+@record
+class ColumnCore:
+    """One core: `npe` multipliers used as `vp` rows of `ep`, an adder tree, accumulators, a tail unit, threads.
+
+    Each field says its meaning, unit and source. Two of them belong together: `tree_inputs` and `cat` describe a
+    configurable adder-tree tail (CAT-n). With them, `ep` may be `tree_inputs`, `tree_inputs / 2`, ... `tree_inputs /
+    cat`. Without them, the trees are built for `ep` itself.
+
+    >>> core = ColumnCore(npe=65536, ep=32, vp=2048, tree_inputs=64, cat=4)
+    >>> core.mistakes(), core.adders_saved
+    ([], 3072)
+    """
+
+    npe: Annotated[int, _pes("multipliers of the core")]
+    ep: Annotated[int, _pes("elements in parallel")]
+    vp: Annotated[int, _pes("rows in parallel", follows="npe // ep")]
+    threads: Annotated[
+        int,
+        Key(
+            "jobs that the core works on in turn",
+            low=1,
+            high=MAX_THREADS,
+            source="assumption, because the patent builds a core with one thread and adds others",
+            vary=True,
+        ),
+    ] = 1
+    tail_width: Annotated[
+        int,
+        Key(
+            "units that enter the tail in a cycle",
+            low=1,
+            high=MAX_SIZE,
+            source="assumption, because no source gives it; the tail then takes less than the tiles of a step",
+            vary=True,
+        ),
+    ] = 64
+    accumulator_banks: Annotated[
+        int,
+        Key(
+            "banks of accumulators of each thread",
+            low=1,
+            high=MAX_BANKS,
+            source="assumption, because one that fills and one that empties are the least that keeps the array busy",
+            vary=True,
+        ),
+    ] = 2
+    tree_inputs: Annotated[
+        int | None, _pes("leaves of each adder tree", "assumption, because most trees are built for one ep")
+    ] = None
+    cat: Annotated[
+        int,
+        _pes("sums that a configurable tail forms in each tree", "assumption, because most trees are built for one ep"),
+    ] = 1
+    thread_policy: Annotated[
+        str,
+        Key(
+            "when a core goes on with another thread",
+            choices=THREAD_POLICIES,
+            source="column-wise LSTM patent: coarse-grained multithreading, switch on a data hazard",
+        ),
+    ] = "coarse"
+    switch_cycles: Annotated[
+        int,
+        Key(
+            "a switch of threads",
+            unit="cycles",
+            low=0,
+            high=MAX_LATENCY_CYCLES,
+            source="assumption, because the patent names no cost, and each thread has its own state and accumulators",
+            vary=True,
+        ),
+    ] = 0
+    block_order: Annotated[
+        str,
+        Key(
+            "order of the tiles of a matrix",
+            choices=BLOCK_ORDERS,
+            source="assumption, because the patent leaves it open; row order needs the fewest banks",
+        ),
+    ] = "row"
+    latency: Annotated[Latency, Key("pipeline depths", "cycles", source=_DEEP)] = field(default_factory=Latency)
+    weight_kib: Annotated[
+        int | None,
+        Key(
+            "memory for weights",
+            unit="KiB",
+            low=1,
+            high=MAX_WEIGHT_KIB,
+            source="assumption, because the patent's weights stay on the chip: as much as it takes",
+        ),
+    ] = None
+    weight_bits: Annotated[
+        int,
+        Key("a weight in that memory", unit="bits", low=1, high=64, source="column-wise LSTM patent: 8-bit weights"),
+    ] = 8
+
+    @property
+    def weight_capacity(self) -> int | None:
+        """How many weights the core holds; None for any number.
+
+        >>> ColumnCore(npe=64, ep=4, vp=16, weight_kib=1, weight_bits=4).weight_capacity
+        2048
+        """
+        return None if self.weight_kib is None else self.weight_kib * 8192 // self.weight_bits
+
+    @property
+    def adders_saved(self) -> int:
+        """Accumulators that the configurable tail does not need beside its tree.
+
+        At `ep = tree_inputs / cat` each tree has to hold `cat` running sums. CAT-n forms them from the `cat - 1`
+        adders of the tree's last levels and the one accumulator at its root; a fixed tree needs `cat - 1` more
+        accumulators (patent, paragraphs on the configurable adder-tree tail). One tree per `tree_inputs` multipliers.
+        """
+        return 0 if self.tree_inputs is None else (self.cat - 1) * (self.npe // self.tree_inputs)
+
+    def mistakes(self) -> list[tuple[str, str]]:
+        """List what is wrong with the numbers, as (key, sentence) pairs. Numbers right alone are judged together."""
+        return mistakes_of(self) or self._mistakes_together()
+
+    def _mistakes_together(self) -> list[tuple[str, str]]:
+        mistakes = []
+        if self.ep * self.vp > self.npe:
+            text = f"ep * vp must not exceed npe: {self.ep} * {self.vp} = {self.ep * self.vp} > {self.npe}"
+            mistakes.append(("vp", text))
+        if self.cat & (self.cat - 1) or self.cat < 1:
+            mistakes.append(("cat", f"must be a power of two (1: no configurable tail), got {self.cat}"))
+        elif self.tree_inputs is None:
+            if self.cat > 1:
+                mistakes.append(("cat", "needs tree_inputs, the number of leaves of each adder tree"))
+        elif self.tree_inputs > self.npe:
+            text = f"an adder tree of {self.tree_inputs} inputs needs as many multipliers; npe is {self.npe}"
+            mistakes.append(("tree_inputs", text))
+        elif self.ep not in self.reachable_ep:
+            choices = ", ".join(map(str, self.reachable_ep))
+            text = f"an adder tree of {self.tree_inputs} inputs with CAT-{self.cat} gives ep {choices}; got {self.ep}"
+            # of other sizes a tree can be built too, but for powers of two it is what was meant
+            text += "" if self.ep & (self.ep - 1) else f": set `tree_inputs` to {self.ep}"
+            mistakes.append(("ep", text))
+        return mistakes
+
+    @property
+    def reachable_ep(self) -> tuple[int, ...]:
+        """Every `ep` that the adder tree can be set to; `(ep,)` if the tree is built for one `ep` only."""
+        if self.tree_inputs is None:
+            return (self.ep,)
+        shifts = range(self.cat.bit_length())
+        return tuple(self.tree_inputs >> k for k in shifts if self.tree_inputs % (1 << k) == 0)
+
+    def units_per_block(self, stage: Stage) -> int:
+        """How many whole units one row block of a stage holds."""
+        return self.vp // len(stage.gates)
+
+    def refusal(self, model: Model) -> str | None:
+        """Why this core cannot run the model, in a sentence; None if it can.
+
+        >>> from lstmsim.model.cells import cell
+        >>> from lstmsim.model.model import Layer
+        >>> ColumnCore(npe=64, ep=4, vp=2).refusal(Model("m", (Layer(cell("gru"), 8, 8),)))
+        "cell 'gru' has 3 gates and needs vp >= 3, got vp 2"
+        """
+        for index, layer in enumerate(model.layers):
+            for stage in layer.cell.stages:
+                gates = len(stage.gates)
+                if self.vp < gates:
+                    which = "" if len(layer.cell.stages) == 1 else " in one stage"
+                    return (
+                        f"cell {layer.cell.name!r} has {gates} gates{which} and needs vp >= {gates}, got vp {self.vp}"
+                    )
+                rows, units = layer.units(stage.rows), self.units_per_block(stage)
+                blocks = -(-rows // units)
+                if self.block_order == "column" and self.accumulator_banks < blocks:
+                    why = f"one for each row block of layer {index} ({stage.rows} {rows}, {units} units a block)"
+                    need = f"block_order 'column' needs accumulator_banks >= {blocks}, {why}"
+                    return f"{need}, got accumulator_banks {self.accumulator_banks}"
+        return None
+
+
+#: Cycles after which another thread's transfer gets its turn. Assumption, because memory controllers need a burst of
+#: some KiB to be near their bandwidth. Turns share the bandwidth evenly, and change no sum.
+TURN_CYCLES = 256
+
+
+@checked("memory")
+@record
+class Memory:
+    """A memory that all cores of a chip share.
+
+    gb_per_s: bandwidth in 10^9 bytes a second, all of it for weights.
+    latency_cycles: from the end of a transfer until its weights can be used.
+    prefetch_blocks: row blocks of streamed weights that a core has room for, with the block in use; 1: no transfer
+        while a block is in use.
+
+    >>> Memory(gb_per_s=76.8).transfer_cycles(8 * 768_000, frequency_mhz=250)
+    2500
+    """
+
+    gb_per_s: Annotated[float, Key("bandwidth in 10^9 bytes a second", "GB/s", MIN_GB_PER_S, MAX_GB_PER_S)]
+    latency_cycles: Annotated[
+        int,
+        Key(
+            "from the end of a transfer until its weights can be used",
+            unit="cycles",
+            low=0,
+            high=MAX_LATENCY_CYCLES,
+            source="assumption, because some 250 ns is what DRAM and HBM behind an FPGA's controllers take under load",
+        ),
+    ] = 64
+    prefetch_blocks: Annotated[
+        int,
+        Key(
+            "row blocks of streamed weights that a core has room for",
+            low=1,
+            high=MAX_BANKS,
+            source="assumption, because one in use and one that comes are the least that hides a transfer",
+        ),
+    ] = 2
+
+    def mistakes(self) -> list[tuple[str, str]]:
+        """What is wrong with the numbers, as (key, sentence) pairs.
+
+        >>> Memory(0, -1).mistakes()
+        [('gb_per_s', 'must be at least 0.001, got 0'), ('latency_cycles', 'must be at least 0, got -1')]
+        """
+        return mistakes_of(self)
+
+    def transfer_cycles(self, bits: int, frequency_mhz: float) -> int:
+        """Whole cycles of a clock that `bits` bits take at full bandwidth, at least 1."""
+        bits_per_cycle = Fraction(str(self.gb_per_s)) * 8000 / Fraction(str(frequency_mhz))
+        return max(1, -(-bits // bits_per_cycle))
+
+
+#: Weights are streamed block by block, and a product needs the weights of its row block.
+_STREAMED = Words(
+    remedy="more memory.gb_per_s or weight_kib, or more prefetch_blocks, would help",
+    glossary="nothing can issue, because a row block's weights are still being streamed from the memory",
+    next_wait="block's weights",
+    leg="tiles wait for weights from the memory",
+    way="until the weights are there that a tile needs",
+)
+
+#: Name of cycles or losses, way off the array, or word of outputs -> words.
+WORDS = {
+    **ARRAY_WORDS,
+    "hazard": Words(remedy="more threads with work would fill it, another ep and vp may shorten it"),
+    "backpressure": replace(
+        ARRAY_WORDS["backpressure"], remedy="more accumulator_banks or a larger tail_width would help"
+    ),
+    "room": Words(
+        called="bank",
+        leg="a row block waits for a free accumulator bank",
+        way="from a row block's last tile to the free accumulator bank that the next one takes",
+    ),
+    "switch": replace(ARRAY_WORDS["switch"], remedy="coarse-grained threads or fewer switch_cycles would help"),
+    "ready": Words(remedy="`thread_policy: fine` shares the array among the threads"),
+    "reload": Words(
+        remedy="more weight_kib, `placement: affinity`, or one core set for each model (`cores`) would help"
+    ),
+    "weights": _STREAMED,
+    "CAT": Words(
+        glossary="configurable adder-tree tail: the tree's last levels can serve as accumulators, so that ep can be "
+        "changed",
+        behind="vp",
+    ),
+    "row block": Words(glossary="the rows that fill vp: as many whole hidden units as fit", behind="tile"),
+    "bank": Words(glossary="accumulator memory for the partial sums of one row block", behind="row block"),
+    "tail": Words(
+        glossary="the unit behind the array: activations and state updates, tail_width hidden units a cycle",
+        behind="array",
+    ),
+    "exchange": Words(glossary="sends a core's share of h to the other cores of its job", behind="tail"),
+    "memory": Words(
+        glossary="DRAM or HBM beside the chip, shared by its cores: from there come weights that do not stay on it",
+        behind="exchange",
+    ),
+}
+
 
 #: Settings of a core that a report shows beside its array, where they are not zero.
 _SHOWN = (

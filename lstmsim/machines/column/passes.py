@@ -1,24 +1,185 @@
-"""One step of one pass (a layer in one direction) as operations of the column-wise NPU, on one core or on several.
+"""The operations of a pass on the tail unit and on the exchange unit of one core of the column-wise NPU.
 
-Tiles are in `lstmsim.machines.column.tiles`, what follows them in `lstmsim.machines.column.turns`.
+A tail operation is one segment of one row block. An exchange operation sends one vector's elements of one row block to
+the other cores of a job.
+
+One step of one pass (a layer in one direction) as operations of the column-wise NPU, on one core or on several.
+
+Tiles are in `lstmsim.machines.column.tiles`, what follows them in `lstmsim.machines.column.passes`.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
+from functools import lru_cache
+from typing import NamedTuple
 
 from lstmsim.base.records import record
-from lstmsim.machines.column.npu import ColumnCore, Exchange
-from lstmsim.machines.column.shape import StageShape, issue_order, pass_shapes
-from lstmsim.machines.column.tiles import ARRAY, Group, Read, Share, Source, Tiles, column_groups
-from lstmsim.machines.column.turns import EXCHANGE, TAIL, Homes, Turns
+from lstmsim.machines.column.npu import ColumnCore, Exchange, Latency
+from lstmsim.machines.column.shape import StageShape, begins, depths, issue_order, pass_shapes
+from lstmsim.machines.column.tiles import Group, Read, Share, Source, Tiles, column_groups
+from lstmsim.model.cell import Cell
 from lstmsim.model.model import Layer
-from lstmsim.model.segments import Segment, segment_of, segments_by_stage
-from lstmsim.program.body_writer import BodyWriter, Home
+from lstmsim.model.segments import Segment, kinds, segment_of, segments, segments_by_stage
+from lstmsim.program.body_writer import NONE, BodyWriter, Home
 
-__all__ = ["ARRAY", "EXCHANGE", "TAIL", "WHOLE", "Source", "Spread", "write_pass"]
+#: Number of the tail unit among the units of a core.
+TAIL = 1
+
+#: Number of the exchange unit, where a core has one.
+EXCHANGE = 2
+
+#: Where in the body the operations of each segment of a share begin: by stage, segment and unit (tail or exchange).
+Homes = Mapping[tuple[int, int, int], Home]
+
+#: Cells with other latencies or tails whose reads are kept: a sweep has some hundreds, each is a few numbers.
+_MOST_KEPT = 1024
+
+
+class Wanted(NamedTuple):
+    """A value that a segment reads.
+
+    home: the segment that gives the value.
+    cycles: how long after the giving segment the reading one may start, for units with equal turns.
+    lag: 1 if the value is from the step before, else 0.
+    reduced: whether it is one value for all units.
+    """
+
+    home: tuple[int, int]
+    cycles: int
+    lag: int
+    reduced: bool
+
+
+@record
+class Turns:
+    """One step of a pass on one member of a task.
+
+    shapes: its stages.
+    place: layer and direction.
+    homes: places of its operations in the body.
+    member: the member.
+    """
+
+    shapes: tuple[StageShape, ...]
+    place: tuple[int, int]
+    homes: Homes
+    member: int = 0
+
+    @property
+    def layer(self) -> Layer:
+        """The layer of the pass."""
+        return self.shapes[0].layer
+
+    def tails(self, rows: BodyWriter, segment: Segment, ends: Sequence[int]) -> None:
+        """Write a segment's tail operations, whose blocks have their last tiles at the places `ends` in the body."""
+        shape, cell, first = self.shapes[segment.stage], self.layer.cell, segment.index == 0
+        core = shape.core
+        wants = wanted(cell, core.latency, core.tail_width, segment.stage, segment.index)
+        arrival_cycles = core.latency.mvm_cycles(core.ep)
+        frees = self.member if first else NONE
+        after_last_turn = 1
+        if any(node.name == cell.output for node in segment.nodes):
+            after_last_turn = shape.visible_cycles(cell.output)
+        layer, direction = self.place
+        rows.begin(self.homes[segment.stage, segment.index, TAIL])
+        for block, units in enumerate(shape.blocks):
+            if first:
+                rows.need(None, ends[block], arrival_cycles)
+            if wants:
+                self._reads(rows, shape, wants, block)
+            taken = -(-units // core.tail_width)
+            rows.operation(
+                TAIL,
+                "tail",
+                (layer, direction, block, 0, segment.stage, segment.index),
+                cycles=taken,
+                frees=frees,
+                result_cycles=taken - 1 + after_last_turn,
+                member=self.member,
+            )
+
+    def sends(self, rows: BodyWriter, segment: Segment, nodes: Sequence[str], exchange: Exchange) -> None:
+        """Write the exchange operations that send these nodes of a segment: row block by row block, node by node.
+
+        They wait for the first units only: the link takes no more in a cycle than the tail gives, so the others are
+        visible by their turns.
+        """
+        shape, where = self.shapes[segment.stage], (segment.stage, segment.index)
+        rate, tails = exchange.rate(shape.core.tail_width), self.homes[*where, TAIL]
+        rows.begin(self.homes[*where, EXCHANGE])
+        for block, units in enumerate(shape.blocks):
+            taken = -(-units // rate)
+            for node in nodes:
+                rows.need(tails, block, shape.visible_cycles(node))
+                rows.operation(
+                    EXCHANGE,
+                    "exchange",
+                    (*self.place, block, 0, *where),
+                    cycles=taken,
+                    result_cycles=taken - 1 + exchange.visible_cycles,
+                    member=self.member,
+                )
+
+    def _reads(self, rows: BodyWriter, shape: StageShape, wants: Sequence[Wanted], block: int) -> None:
+        """Write the needs of one row block for what its segment reads, in the order of the segments."""
+        delays: dict[tuple[tuple[int, int], int, int], int] = {}
+        for want in wants:
+            other = self.shapes[want.home[0]]
+            for number, turns in [_last_turn(other)] if want.reduced else _overlaps(shape, block, other):
+                key = (want.home, number, want.lag)
+                delays[key] = max(delays.get(key, 0), turns + want.cycles)
+        for (home, number, lag), delay in sorted(delays.items()):
+            if delay > 0:
+                rows.need(self.homes[*home, TAIL], number, delay, lag)
+
+
+@lru_cache(_MOST_KEPT)
+def wanted(cell: Cell, latency: Latency, tail_width: int, stage: int, index: int) -> tuple[Wanted, ...]:
+    """The values that a segment reads from earlier segments of the step, and from states of the step before."""
+    depth = depths(cell, vars(latency), tail_width)
+    segment = next(each for each in segments(cell) if (each.stage, each.index) == (stage, index))
+    names = {each.name for each in cell.nodes}
+    wants = []
+    for name in segment.inputs:
+        node = cell.states.get(name, name)
+        if node not in names:
+            continue
+        home = segment_of(cell, node)
+        users = [each for each in (*segment.nodes, *segment.reductions) if name in each.sources]
+        if not users or (name in cell.states and _implied(cell, depth, segment, node, home)):
+            continue
+        needed = min(begins(each, depth, segment) for each in users)
+        reduced = kinds(cell)[node] == "scalar"
+        wants.append(Wanted(home, depth[node] - needed, int(name in cell.states), reduced))
+    return tuple(wants)
+
+
+def _implied(cell: Cell, depth: Mapping[str, int], segment: Segment, node: str, home: tuple[int, int]) -> bool:
+    """Whether a state is there anyway, because the sums have waited for all of h, which comes after it."""
+    reads_h = any("h" in each.vectors for each in cell.stages[: segment.stage + 1])
+    return reads_h and home == segment_of(cell, cell.output) and depth[node] <= depth[cell.output]
+
+
+def _last_turn(shape: StageShape) -> tuple[int, int]:
+    """(row block, turns) of the last unit: what is reduced over all units counts from its turn."""
+    return len(shape.blocks) - 1, (shape.blocks[-1] - 1) // shape.core.tail_width
+
+
+def _overlaps(shape: StageShape, block: int, other: StageShape) -> list[tuple[int, int]]:
+    """Row blocks of another stage that share units with one of this: (block, how many turns later its units come)."""
+    width = shape.core.tail_width
+    first = block * shape.units_per_block
+    last = first + shape.blocks[block] - 1
+    overlaps = []
+    for index in range(first // other.units_per_block, last // other.units_per_block + 1):
+        start = index * other.units_per_block
+        low, high = max(first, start), min(last, start + other.blocks[index] - 1)
+        units = range(low, min(high, low + width) + 1)
+        overlaps.append((index, max((unit - start) // width - (unit - first) // width for unit in units)))
+    return overlaps
 
 
 @record
@@ -82,13 +243,13 @@ class _Pass:
             Turns(shapes, self.place, homes, member)
             for shapes, homes, member in zip(self.shapes, self.homes, self.spread.members, strict=True)
         ]
-        for stage, segments in enumerate(segments_by_stage(self.layer.cell)):
+        for stage, own in enumerate(segments_by_stage(self.layer.cell)):
             for share, shapes in enumerate(self.shapes):
                 shape = shapes[stage]
                 vectors = issue_order(shape.stage, self.x_last)
                 groups = [each for vector in vectors for each in self._waits(share, shape, vector, waited[share])]
                 ends = Tiles.of(shape, self.place, groups, self.spread.members[share]).write(rows)
-                for segment in segments:
+                for segment in own:
                     turns[share].tails(rows, segment, ends)
                     sent = self._sent(share, segment)
                     if sent:

@@ -1,20 +1,29 @@
-"""The phases of a model on the column-wise NPU, in either order of layers, a pass on one core or on several."""
+"""The phases of a model on the column-wise NPU, in either order of layers, a pass on one core or on several.
+
+One model on several cores of the column-wise NPU: how the model is cut, which models cannot be cut, the phases.
+
+Rules: docs/timing.md, section 9. A place is a sequence of core numbers, one for each member. Members with equal numbers
+are on different threads of one core.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import NamedTuple
 
 from lstmsim.machines.assembly import Phases
-from lstmsim.machines.column.npu import ColumnCore
-from lstmsim.machines.column.passes import WHOLE, Source, Spread, write_pass
-from lstmsim.model.model import Model
+from lstmsim.machines.column.npu import ColumnCore, Exchange
+from lstmsim.machines.column.passes import WHOLE, Spread, write_pass
+from lstmsim.machines.column.shape import pass_shapes, share_of
+from lstmsim.machines.column.tiles import Source
+from lstmsim.model.cell import REDUCTIONS
+from lstmsim.model.model import Layer, Model
+from lstmsim.model.segments import segments
 from lstmsim.program.body_writer import BodyWriter
 from lstmsim.program.kept import Kept
 from lstmsim.program.program import Phase
-
-__all__ = ["kept_phases", "layer_phases", "model_phases", "repeated", "step_phases", "what_is_read"]
 
 #: Operations in all the bodies that are kept, of all models and cores: some tens of MB.
 MOST_OPERATIONS = 100_000
@@ -125,3 +134,206 @@ def model_phases(model: Model, core: ColumnCore, steps: int) -> Phases:
     """
     order = layer_phases if model.layer_order == "layer" else step_phases
     return kept_phases(what_is_read(model, core), steps, lambda: order(model, core, 1))
+
+
+#: Most members of a job: the dependences of each member grow with the number of members, the program with its square.
+MAX_MEMBERS = 256
+
+#: Most cores of a job with `split: auto`: there is a program for each number of cores.
+MAX_AUTO = 16
+
+
+def split_phases(
+    model: Model, core: ColumnCore, steps: int, split: str, place: Sequence[int], exchange: Exchange
+) -> Phases:
+    """Give the phases of a task that is spread over members: the same object for equal arguments.
+
+    split: `rows` or `layers`.
+    place: number of the core on which each member runs.
+    exchange: the links between cores.
+
+    >>> from lstmsim.model.cells import cell
+    >>> model = Model("m", (Layer(cell("lstm"), 8, 8),))
+    >>> (phase,) = split_phases(model, ColumnCore(npe=64, ep=4, vp=16), 5, "rows", (0, 1), Exchange())
+    >>> [(each.member, each.label) for each in phase.body.operations if each.label != "mvm"]
+    [(0, 'tail'), (0, 'exchange'), (1, 'tail'), (1, 'exchange')]
+    """
+    numbers = list(dict.fromkeys(place))
+    cores = tuple(numbers.index(each) for each in place)
+    key = (*what_is_read(model, core), split, cores, exchange)
+    return kept_phases(key, steps, lambda: _once(model, core, split, cores, exchange))
+
+
+def _once(model: Model, core: ColumnCore, split: str, place: tuple[int, ...], exchange: Exchange) -> Phases:
+    """Make the phases of one step."""
+    count = len(model.layers)
+    if split == "rows":
+        members = tuple(range(len(place)))
+        spread = Spread(members, place, place, exchange)
+        spreads = [spread] * (count - 1) + [replace(spread, readers=())]
+        order = layer_phases if model.layer_order == "layer" else step_phases
+        return order(model, core, 1, spreads)
+    runs = layer_runs(model, len(place))
+    owners = [member for member, run in enumerate(runs) for _ in run]
+    above = [(place[member],) for member in owners[1:]] + [()]
+    spreads = [
+        Spread((member,), (place[member],), readers, exchange) for member, readers in zip(owners, above, strict=True)
+    ]
+    return step_phases(model, core, 1, spreads, first=[run[0] for run in runs])
+
+
+def layer_runs(model: Model, members: int) -> tuple[range, ...]:
+    """Share out the layers of a job that is split into layers: a run of at least one layer for each member.
+
+    Of all cuts, those are taken whose largest member has the fewest multiply-accumulates; of these cuts, those with
+    the least sum of squares; of these, the cut that gives earlier members more layers.
+
+    >>> from lstmsim.model.cells import cell
+    >>> model = Model("m", tuple(Layer(cell("rnn"), 8, 8) for _ in range(5)))
+    >>> layer_runs(model, 3)
+    (range(0, 2), range(2, 4), range(4, 5))
+    """
+    macs = [layer.macs_per_step for layer in model.layers]
+    count = len(macs)
+    sums = [sum(macs[:index]) for index in range(count + 1)]
+
+    @cache
+    def largest(first: int, left: int) -> int:
+        if left == 1:
+            return sums[count] - sums[first]
+        ends = range(first + 1, count - left + 2)
+        return min(max(sums[end] - sums[first], largest(end, left - 1)) for end in ends)
+
+    most = largest(0, members)
+
+    @cache
+    def best(first: int, left: int) -> tuple[int, tuple[int, ...]] | None:
+        """Give the sum of squares, and minus the number of layers of each member, from layer `first` on."""
+        ends = [count] if left == 1 else range(first + 1, count - left + 2)
+        cuts = []
+        for end in ends:
+            own, rest = sums[end] - sums[first], (0, ()) if left == 1 else best(end, left - 1)
+            if own <= most and rest is not None:
+                cuts.append((own * own + rest[0], (first - end, *rest[1])))
+        return min(cuts, default=None)
+
+    cut = best(0, members)
+    assert cut is not None, "the cut with the least maximum is among them"
+    ends = [-sum(cut[1][: index + 1]) for index in range(members)]
+    return tuple(range(first, end) for first, end in zip([0, *ends], ends, strict=False))
+
+
+def split_refusal(model: Model, core: ColumnCore, split: str, members: int) -> str | None:
+    """Say in a sentence why a model cannot be split over the members; None if it can be split.
+
+    core: each of the cores, which are equal.
+    split: `rows`, `layers` or `auto`.
+    members: how many members; with 1 nothing is split, and the model must run on one core.
+
+    >>> from lstmsim.model.cells import cell
+    >>> split_refusal(Model("m", (Layer(cell("gru"), 8, 8),)), ColumnCore(npe=64, ep=4, vp=16), "layers", 2)
+    'there are 2 members for 1 layer; each needs a layer of its own: name fewer `cores`'
+    """
+    if members == 1:
+        return core.refusal(model)
+    if split == "auto":
+        text = f"auto takes at most {MAX_AUTO} cores, got {members}: name fewer (`cores`)"
+        return text if members > MAX_AUTO else None
+    if members > MAX_MEMBERS:
+        return f"at most {MAX_MEMBERS} cores can work on one job here, got {members}"
+    if split == "layers":
+        return _no_layers(model, members) or core.refusal(model)
+    for index, layer in enumerate(model.layers):
+        refusal = _no_rows(index, layer, core, members)
+        if refusal is not None:
+            return refusal
+    return None
+
+
+def spreads_over(model: Model, core: ColumnCore, cores: int) -> tuple[int, ...]:
+    """List the numbers of cores, from 2 on, over which a job with `split: auto` may spread.
+
+    cores: how many cores the job may use.
+
+    >>> from lstmsim.model.cells import cell
+    >>> spreads_over(Model("m", (Layer(cell("lstm"), 3, 4),)), ColumnCore(npe=64, ep=4, vp=16), 8)
+    (2, 3)
+    """
+    return tuple(members for members in range(2, cores + 1) if split_refusal(model, core, "rows", members) is None)
+
+
+def _no_layers(model: Model, members: int) -> str | None:
+    for index, layer in enumerate(model.layers):
+        if layer.bidirectional or layer.reverse:
+            how = "is bidirectional" if layer.bidirectional else "runs in reverse"
+            return f"layer {index} {how}: the layer above it cannot start before its last step"
+    count = len(model.layers)
+    if members > count:
+        text = f"there are {members} members for {count} layer{'s' * (count > 1)}; each needs a layer of its own"
+        return f"{text}: name fewer `cores`"
+    return None
+
+
+def _no_rows(index: int, layer: Layer, core: ColumnCore, members: int) -> str | None:
+    cell = layer.cell
+    reduced = [node.operation for node in cell.nodes if node.operation in REDUCTIONS]
+    if reduced:
+        return f"cell {cell.name!r} of layer {index} takes a {reduced[0]} over all units, which no core has"
+    for shape in pass_shapes(layer, core, 0, members):
+        rows, gates = shape.stage.rows, len(shape.stage.gates)
+        if layer.units(rows) < members:
+            what = "hidden" if rows == "hidden" else "projected"
+            return f"layer {index} has {layer.units(rows)} {what} units for {members} cores; each needs one"
+        if core.vp < gates:
+            return f"cell {cell.name!r} has {gates} gates and needs vp >= {gates}, got vp {core.vp}"
+        if core.block_order == "column" and core.accumulator_banks < len(shape.blocks):
+            banks = f"needs accumulator_banks >= {len(shape.blocks)}, got accumulator_banks {core.accumulator_banks}"
+            return f"block_order 'column' {banks}: one for each row block of a core's share of layer {index}"
+    return None
+
+
+def share_weights(model: Model, split: str, place: Sequence[int]) -> int:
+    """Count the weights on the core that has most weights; the threads of one core share its memory.
+
+    split: `rows` or `layers`.
+    place: number of the core on which each member runs.
+
+    >>> from lstmsim.model.cells import cell
+    >>> model = Model("m", (Layer(cell("lstm"), 5, 4),))
+    >>> share_weights(model, "rows", (0, 1)), model.macs_per_step
+    (108, 180)
+    """
+    members = len(place)
+    if split == "rows":
+        each = [sum(_share_weights(layer, share, members) for layer in model.layers) for share in range(members)]
+    else:
+        runs = layer_runs(model, members)
+        each = [sum(model.layers[number].macs_per_step for number in run) for run in runs]
+    return max(sum(own for own, on in zip(each, place, strict=True) if on == core) for core in place)
+
+
+def _share_weights(layer: Layer, share: int, shares: int) -> int:
+    stages = layer.cell.stages
+    units = {rows: share_of(layer.units(rows), share, shares) for rows in dict.fromkeys(s.rows for s in stages)}
+    return layer.directions * sum(len(s.gates) * units[s.rows] * layer.columns(s) for s in stages)
+
+
+def split_operations_per_step(model: Model, core: ColumnCore, split: str, members: int) -> int:
+    """Bound the number of operations to which one step of a split model lowers on all cores, without making any.
+
+    split: `rows` or `layers`.
+    members: how many members.
+    """
+    # a fine-grained core with several threads may have to record every tile on its own
+    single = core.thread_policy == "fine" and core.threads > 1
+    shares = members if split == "rows" else 1
+    total = 0
+    for layer in model.layers:
+        for shape in pass_shapes(layer, core, 0, shares):
+            blocks, vectors = len(shape.blocks), len(shape.stage.vectors)
+            groups = sum(shape.groups(vector) for vector in shape.stage.vectors)
+            runs = groups + 2 * vectors * blocks if core.block_order == "row" else 3 * groups + 2 * blocks
+            own = [each for each in segments(layer.cell) if each.stage == shape.number]
+            turns = blocks * sum(1 + len(each.nodes) for each in own)
+            total += layer.directions * shares * (turns + (blocks * groups if single else runs))
+    return total

@@ -1,27 +1,313 @@
-"""The column-wise NPU as all other rooms see it."""
+"""The column-wise NPU in files: rules on several numbers together, and on what its jobs may ask for.
+
+The lowering of jobs on a column-wise NPU to a Program, by the timing contract of the chip.
+
+`lstmsim.machines.column.passes` lowers one step of a pass.
+
+The changes that are worth a try on a column-wise NPU: one thing at a time, on every core.
+
+The array of the column-wise NPU, for a search of its EP and VP.
+
+The column-wise NPU as all other rooms see it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from lstmsim.machines.column import lowering
-from lstmsim.machines.column.entries import ColumnEntries
-from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
-from lstmsim.machines.fidelity import Fidelity
-from lstmsim.machines.sizes import PerStep
-from lstmsim.machines.target import StructuralModel, Target
-from lstmsim.model.model import Model
-from lstmsim.model.scenario import Job
-from lstmsim.program.program import Program
+from lstmsim.base.bounds import MAX_CONTEXTS
+from lstmsim.base.errors import InputError
+from lstmsim.base.keys import described
+from lstmsim.machines.arrays import ArraySearch
+from lstmsim.machines.assembly import Parts, PerStep, assemble
+from lstmsim.machines.change import Change, detail_of, halved, one_more_core
+from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, with_vp
+from lstmsim.machines.column.phases import model_phases, split_operations_per_step, split_refusal, spreads_over
+from lstmsim.machines.column.plan import Members, Plan, own_units
+from lstmsim.machines.column.shape import StageShape, pass_shapes
+from lstmsim.machines.column.tiles import ARRAY
+from lstmsim.machines.target import Entries, Fault, Fidelity, StructuralModel, Target
+from lstmsim.model.model import Layer, Model
+from lstmsim.model.scenario import SPLITS, Job
+from lstmsim.model.segments import segments
+from lstmsim.program.program import Buffer, Core, Phase, Program
 
 if TYPE_CHECKING:
-    from lstmsim.machines.array_search import ArraySearch
+    from lstmsim.machines.arrays import ArraySearch
     from lstmsim.machines.change import Change
     from lstmsim.machines.hardware import Hardware
     from lstmsim.machines.rtl import GeneratedHardware
 
-__all__ = ["TARGET"]
+
+#: Further keys that a mistake of a key may be due to.
+_JUDGED_WITH = {"vp": ("ep", "npe"), "ep": ("tree_inputs", "cat"), "tree_inputs": ("npe",)}
+
+
+class ColumnEntries(Entries):
+    """Entries of column-wise NPUs: `vp` left out is `npe // ep`."""
+
+    kind: ClassVar[str] = "column-npu"
+    title: ClassVar[str] = "column-wise NPU"
+    chip: ClassVar[type] = ColumnNpu
+    core: ClassVar[type] = ColumnCore
+    together: ClassVar[frozenset[str]] = frozenset({"npe", "ep", "vp", "tree_inputs", "cat"})
+    splits: ClassVar[tuple[str, ...]] = tuple(SPLITS)
+
+    def core_of(self, entry: Mapping[str, Any]) -> ColumnCore | Fault:
+        """The core of an entry, or why it cannot be described."""
+        whole = dict(entry)
+        sentence = with_vp(whole)
+        if sentence:
+            return Fault.at("ep", sentence, "npe")
+        return described(ColumnCore, whole)
+
+    def core_faults(self, core: ColumnCore) -> Sequence[Fault]:
+        """What is wrong with a core's numbers, alone and taken together."""
+        return tuple(Fault.at(key, text, *_JUDGED_WITH.get(key, ())) for key, text in core.mistakes())
+
+    def faults_of_all(self, cores: Sequence[ColumnCore]) -> Sequence[str]:
+        """A fault if the cores have more threads than engines keep apart."""
+        threads = sum(core.threads for core in cores)
+        return (f"must have at most {MAX_CONTEXTS} threads in all, got {threads}",) if threads > MAX_CONTEXTS else ()
+
+    def without_effect(self, entry: Mapping[str, Any]) -> Sequence[Fault]:
+        """A fault for a memory beside cores that hold all weights."""
+        cores = entry.get("cores")
+        rooms = [each for each in (cores if isinstance(cores, list) else []) if isinstance(each, dict)]
+        if entry.get("memory") is None or not rooms or any(each.get("weight_kib") is not None for each in rooms):
+            return ()
+        return (Fault.at("memory", "has no effect: no core has weight_kib, so all weights stay on the chip"),)
+
+    def weight_width(self, entry: Mapping[str, Any]) -> tuple[str, int] | None:
+        """`weight_bits`, if a core has a memory for weights."""
+        bits = entry.get("weight_bits")
+        return ("weight_bits", bits) if entry.get("weight_kib") is not None and isinstance(bits, int) else None
+
+    def with_weight_bits(self, chip: ColumnNpu, bits: int) -> ColumnNpu:
+        """The chip with memories for weights of `bits` bits."""
+        if all(core.weight_kib is None for core in chip.cores):
+            return chip
+        return replace(chip, cores=tuple(replace(core, weight_bits=bits) for core in chip.cores))
+
+    def split_refusal(self, core: ColumnCore, model: Model, split: str, members: int) -> str | None:
+        """Why a job cannot be split over `members` cores like this one, in a sentence; None if it can."""
+        return split_refusal(model, core, split, members)
+
+    def varies(self, chip: ColumnNpu) -> bool:
+        """Not if a core has a memory for weights: these are checked for all jobs together."""
+        return all(core.weight_kib is None for core in chip.cores)
+
+
+#: Bounds that are kept: a point of a sweep asks for its own before it is lowered and while it is.
+_MOST_KEPT = 1024
+
+
+def operations_per_step(model: Model, core: ColumnCore, batch: int = 1) -> int:
+    """A bound on the operations of one step of a model on a core. The operations are not made."""
+    return _bound(model.layers, core)
+
+
+@lru_cache(_MOST_KEPT)
+def _bound(layers: tuple[Layer, ...], core: ColumnCore) -> int:
+    # a fine-grained core with several threads may have to record every tile on its own
+    single = core.thread_policy == "fine" and core.threads > 1
+    total = 0
+    for layer in layers:
+        for shape in pass_shapes(layer, core):
+            blocks = -(-layer.units(shape.stage.rows) // shape.units_per_block)
+            groups = sum(shape.groups(vector) for vector in shape.stage.vectors)
+            runs = groups + 4 * blocks if core.block_order == "row" else 3 * groups + 2 * blocks
+            tails = blocks * sum(each.stage == shape.number for each in segments(layer.cell))
+            total += layer.directions * (tails + (blocks * groups if single else runs))
+    return total
+
+
+def per_step(cores: Sequence[ColumnCore], model: Model, batch: int = 1, split: str = "", members: int = 1) -> PerStep:
+    """Bounds on the operations of one step of a job; arguments as for `lstmsim.machines.target.Target.per_step`."""
+    ways = [0]
+    if split and members > 1:
+        core = cores[0]
+        if split != "auto":
+            only = split_operations_per_step(model, core, split, members)
+            return PerStep(only, only)
+        ways += [split_operations_per_step(model, core, "rows", some) for some in spreads_over(model, core, members)]
+    one = max(operations_per_step(model, core, batch) for core in cores)
+    return PerStep(max(one, *ways), one + sum(ways))
+
+
+def lower(chip: ColumnNpu, jobs: Sequence[Job], templates: bool = False) -> Program:
+    """Lower jobs to a Program; arguments and errors are those of `lstmsim.machines.lower`.
+
+    >>> from lstmsim.model.cells import cell
+    >>> from lstmsim.model.model import Layer
+    >>> model = Model("m", (Layer(cell("lstm"), 512, 512),))
+    >>> chip = ColumnNpu("c", 260, (ColumnCore(npe=65536, ep=32, vp=2048),))
+    >>> program = lower(chip, [Job("a", model, steps=20)])
+    >>> sum(each.count for each in program.tasks[0].phases(0)[0].body.operations if each.unit == ARRAY)
+    32
+    """
+    jobs = [job.settled(len(chip.cores)) for job in jobs]
+    if not any(job.split for job in jobs) and all(core.weight_kib is None for core in chip.cores):
+        return assemble(chip.cores, jobs, partial(ColumnEntries().check_job, chip.cores), PARTS, templates=templates)
+    plan = Plan(chip, jobs)
+
+    def refuse(job: Job) -> None:
+        check(chip, job)
+
+    return assemble(chip.cores, jobs, refuse, PARTS, plan.footprint, lambda: plan.machine, templates=templates)
+
+
+def check(chip: ColumnNpu, job: Job) -> None:
+    """`InputError` if no core that the job may use can run it, or if the job cannot be split in its way."""
+    settled = job.settled(len(chip.cores))
+    ColumnEntries().check_job(chip.cores, settled)
+    Members(chip).places(settled)
+
+
+def _job_phases(job: Job, core: ColumnCore) -> tuple[Phase, ...]:
+    return model_phases(job.model, core, job.steps)
+
+
+def _banks(core: ColumnCore) -> tuple[Buffer, ...]:
+    return (Buffer("accumulator bank", core.accumulator_banks),)
+
+
+def _core(kind: int, core: ColumnCore) -> Core:
+    return Core(kind, own_units(core), core.threads, ARRAY)
+
+
+#: What `assemble` makes a Program of.
+PARTS = Parts(per_step, _job_phases, _banks, _core)
+
+
+def changes(chip: ColumnNpu, jobs: Sequence[Job]) -> list[Change]:
+    """List the changes to try, the most telling first.
+
+    >>> chip = ColumnNpu("c", 260, (ColumnCore(npe=64, ep=4, vp=16),))
+    >>> [(each.name, each.detail) for each in changes(chip, ())][:2]
+    [('one more thread', 'threads 1 -> 2'), ('ep doubled', 'ep 4 -> 8, vp 16 -> 8')]
+    """
+    own = [_on_cores(chip, jobs, name, change) for name, change in _OF_CORES.items() if _useful(chip, name)]
+    return [*_around_cores(chip, jobs), *own, *one_more_core(chip, jobs)]
+
+
+def order_changes(chip: ColumnNpu, jobs: Sequence[Job]) -> list[Change]:
+    """List the changes of who goes first among the threads of a core, if there are several jobs.
+
+    >>> order_changes(ColumnNpu("c", 260, (ColumnCore(npe=64, ep=4, vp=16, threads=2),)), ())
+    []
+    """
+    if len(jobs) < 2:
+        return []
+    cores = tuple(replace(core, thread_policy="fine") if core.threads > 1 else core for core in chip.cores)
+    if cores == chip.cores:
+        return []
+    detail = "thread_policy coarse -> fine"
+    return [Change("fine-grained threads", detail, replace(chip, cores=cores), tuple(jobs))]
+
+
+def _narrower(core: ColumnCore) -> dict[str, object]:
+    return {"ep": core.ep // 2, "vp": core.npe // max(core.ep // 2, 1)}
+
+
+#: Name of a change -> the fields of a core that it changes.
+_OF_CORES: dict[str, Callable[[ColumnCore], dict[str, object]]] = {
+    "one more thread": lambda core: {"threads": core.threads + 1},
+    "ep doubled": lambda core: {"ep": 2 * core.ep, "vp": core.npe // (2 * core.ep)},
+    "ep halved": _narrower,
+    "tail twice as wide": lambda core: {"tail_width": 2 * core.tail_width},
+    "one more bank": lambda core: {"accumulator_banks": core.accumulator_banks + 1},
+    "latencies halved": lambda core: {"latency": replace(core.latency, **halved(core.latency))},
+    "npe and vp doubled": lambda core: {"npe": 2 * core.npe, "vp": 2 * core.vp},
+    "npe and ep doubled": lambda core: {"npe": 2 * core.npe, "ep": 2 * core.ep},
+    "switches for free": lambda core: {"switch_cycles": 0},
+}
+
+
+def _around_cores(chip: ColumnNpu, jobs: Sequence[Job]) -> list[Change]:
+    """Changes of the memory beside the chip, of the room for weights on the cores, and of the links between cores."""
+    tried, jobs = [], tuple(jobs)
+    if any(core.weight_kib is not None for core in chip.cores):
+        kib = [None if core.weight_kib is None else 2 * core.weight_kib for core in chip.cores]
+        cores = tuple(replace(core, weight_kib=more) for core, more in zip(chip.cores, kib, strict=True))
+        pairs = [(core, {"weight_kib": more}) for core, more in zip(chip.cores, kib, strict=True) if more]
+        tried.append(Change("room for weights doubled", detail_of(pairs), replace(chip, cores=cores), jobs))
+        if chip.memory is not None:
+            rate = chip.memory.gb_per_s
+            faster = replace(chip, memory=replace(chip.memory, gb_per_s=2 * rate))
+            tried.append(Change("memory twice as fast", f"gb_per_s {rate:g} -> {2 * rate:g}", faster, jobs))
+    if any(job.settled(len(chip.cores)).split for job in jobs):
+        link = chip.exchange
+        sooner = replace(link, latency_cycles=-(-link.latency_cycles // 2))
+        detail = f"latency_cycles {link.latency_cycles} -> {sooner.latency_cycles}"
+        tried.append(Change("exchange latency halved", detail, replace(chip, exchange=sooner), jobs))
+        wider = replace(link, width=2 * link.width)
+        tried.append(
+            Change(
+                "exchange twice as wide", f"width {link.width} -> {wider.width}", replace(chip, exchange=wider), jobs
+            )
+        )
+        whole = tuple(replace(job, split="") for job in jobs)
+        tried.append(Change("no job split", "each on one core", chip, whole))
+    return tried
+
+
+def _useful(chip: ColumnNpu, name: str) -> bool:
+    return name != "switches for free" or any(core.switch_cycles for core in chip.cores)
+
+
+def _on_cores(
+    chip: ColumnNpu, jobs: Sequence[Job], name: str, change: Callable[[ColumnCore], dict[str, object]]
+) -> Change:
+    pairs = [(core, change(core)) for core in chip.cores]
+    detail = detail_of(pairs, untold=("latency", "npe"))
+    try:
+        cores = tuple(replace(core, **new) for core, new in pairs)  # type: ignore[arg-type]
+        return Change(name, detail, replace(chip, cores=cores), tuple(jobs))
+    except InputError as error:
+        return Change(name, detail, None, tuple(jobs), error.mistakes[0].sentence)
+
+
+#: EP of a core that can run every model which any array can run: any model has few column groups and row blocks on it.
+_EP = 1024
+
+
+class _ColumnArraySearch(ArraySearch):
+    """Rules: docs/timing.md, sections 2 and 3."""
+
+    def with_array(self, core: ColumnCore, npe: int, ep: int, vp: int) -> ColumnCore:
+        """The core with this array. Its trees are built for the EP: no configurable tail narrows the search."""
+        return replace(core, npe=npe, ep=ep, vp=vp, tree_inputs=None, cat=1)
+
+    def tail_width(self, core: ColumnCore) -> int:
+        """Units that the tail takes in a cycle."""
+        return core.tail_width
+
+    def tiles(self, core: ColumnCore, model: Model) -> tuple[int, int]:
+        """All tiles of a step, and those of its first pass."""
+        passes = [(layer, pass_shapes(layer, core)) for layer in model.layers]
+        step = sum(layer.directions * _of_step(shapes) for layer, shapes in passes)
+        first, shapes = passes[0]
+        # x comes first in the first layer, so that all of its step is behind the frame
+        return step, _of_step(shapes) if "x" in first.cell.stages[0].vectors else 1
+
+    def last_cycles(self, core: ColumnCore) -> int:
+        """The latency of a matrix-vector product."""
+        return core.latency.mvm_cycles(core.ep)
+
+    def widest_core(self, count: int, npe: int) -> dict[str, int]:
+        """The keys of cores that have all multipliers in long rows."""
+        return {"count": count, "npe": npe, "ep": _EP, "vp": npe // _EP}
+
+
+def _of_step(shapes: Sequence[StageShape]) -> int:
+    return sum(len(shape.blocks) * sum(map(shape.groups, shape.stage.vectors)) for shape in shapes)
+
+
+ARRAY_SEARCH = _ColumnArraySearch()
 
 
 class _ColumnTarget(ColumnEntries, Target):
@@ -42,17 +328,17 @@ class _ColumnTarget(ColumnEntries, Target):
 
     def lower(self, chip: ColumnNpu, jobs: Sequence[Job], *, templates: bool = False) -> Program:
         """The Program of these jobs on that chip."""
-        return lowering.lower(chip, jobs, templates)
+        return lower(chip, jobs, templates)
 
     def check(self, chip: ColumnNpu, job: Job) -> None:
         """`InputError` if no core that the job may use can run it."""
-        lowering.check(chip, job)
+        check(chip, job)
 
     def per_step(
         self, cores: Sequence[ColumnCore], model: Model, batch: int = 1, split: str = "", members: int = 1
     ) -> PerStep:
         """Bounds on the operations of one step of a job."""
-        return lowering.per_step(cores, model, batch, split, members)
+        return per_step(cores, model, batch, split, members)
 
     def structural_model(self) -> StructuralModel:
         """What executes a trace of this machine."""
@@ -99,19 +385,16 @@ class _ColumnTarget(ColumnEntries, Target):
 
     def changes(self, chip: ColumnNpu, jobs: Sequence[Job]) -> Sequence[Change]:
         """What lies around the cores, then the cores themselves."""
-        from lstmsim.machines.column.what_if import changes
 
         return changes(chip, jobs)
 
     def order_changes(self, chip: ColumnNpu, jobs: Sequence[Job]) -> Sequence[Change]:
         """Fine-grained threads."""
-        from lstmsim.machines.column.what_if import order_changes
 
         return order_changes(chip, jobs)
 
     def array_search(self) -> ArraySearch:
         """EP and VP of its array."""
-        from lstmsim.machines.column.array_search import ARRAY_SEARCH
 
         return ARRAY_SEARCH
 

@@ -12,11 +12,11 @@ from lstmsim.base.checked import checked
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.keys import Key, keys_of
 from lstmsim.base.records import record
-from lstmsim.machines.entries import Clock, check_description
 from lstmsim.machines.multicore.core import CpuCore
 from lstmsim.machines.multicore.lines.hashing import HASHES
 from lstmsim.machines.multicore.machine import Machine, up
 from lstmsim.machines.multicore.words import ALL_CORES, LEFT_OUT, OF_JOBS, STALLS, UNIT, WORDS
+from lstmsim.machines.target import Clock, check_description
 from lstmsim.model.figures import CoreFigures
 from lstmsim.model.scenario import Job
 

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.keys import keys_of
-from lstmsim.machines.entries import Entries, Fault
 from lstmsim.machines.multicore.chip import CpuCore, MulticoreCpu, faults_of_cores, joint_mistakes
+from lstmsim.machines.target import Entries, Fault
 from lstmsim.model.scenario import Job
 
 __all__ = ["MulticoreEntries"]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lstmsim.machines.assembly import PerStep
 from lstmsim.machines.multicore.chip import CpuCore, machine_of
 from lstmsim.machines.multicore.execution.steps import steps_of
 from lstmsim.machines.multicore.jobs.arrays import divisions_of
 from lstmsim.machines.multicore.jobs.program import places_for, twin
 from lstmsim.machines.multicore.jobs.traced import TRACED
 from lstmsim.machines.multicore.machine import Machine
-from lstmsim.machines.sizes import PerStep
 from lstmsim.model.model import Model
 
 __all__ = ["operations_per_step", "per_step"]

@@ -7,8 +7,7 @@ from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.machines.division import Cut, Division
-from lstmsim.machines.gemm import CACHES, RELIEFS, GemmFigures, GemmPlan, GemmTask, GemmWork, check_word
+from lstmsim.machines.gemm import CACHES, RELIEFS, Cut, Division, GemmFigures, GemmPlan, GemmTask, GemmWork, check_word
 from lstmsim.machines.multicore.execution.checks import check_division
 from lstmsim.machines.multicore.execution.numbers import computed
 from lstmsim.machines.multicore.lowering.figures import figures_of, lowered
@@ -104,7 +103,7 @@ class Threads:
     ) -> Cut:
         """The cut into so many parts of rows, columns and K, whether the planner proposes it or not.
 
-        kind: a key of `lstmsim.machines.division.KINDS`.
+        kind: a key of `lstmsim.machines.gemm.KINDS`.
         parts, sizes: of rows, columns and K: how many parts, and the size of each; None: as the planner cuts.
 
         `InputError` if the blocks do not hold the product, or are larger than it.

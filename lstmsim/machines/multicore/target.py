@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from lstmsim.machines.fidelity import Fidelity
+from lstmsim.machines.assembly import PerStep
 from lstmsim.machines.multicore.chip import CpuCore, MulticoreCpu
 from lstmsim.machines.multicore.entries import MulticoreEntries
 from lstmsim.machines.multicore.sizes import per_step
-from lstmsim.machines.sizes import PerStep
-from lstmsim.machines.target import Target
+from lstmsim.machines.target import Fidelity, Target
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Job
 from lstmsim.program.program import Program

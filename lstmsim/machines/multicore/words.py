@@ -46,7 +46,7 @@ _EACH = "every call packs B anew (packed each); a job holds its weights packed (
 def packing_told(machine: Machine, task: GemmTask) -> str:
     """What of a product's A and B is packed when, and what that takes, in a sentence.
 
-    >>> from lstmsim.machines.division import Product
+    >>> from lstmsim.machines.gemm import Product
     >>> from lstmsim.machines.gemm import GemmTask
     >>> from lstmsim.machines.multicore.toy import TOY
     >>> packing_told(TOY, GemmTask(Product(2, 8, 8), 1, packed="each")).split("; ")[-2:]

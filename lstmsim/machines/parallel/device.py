@@ -12,10 +12,10 @@ from lstmsim.base.checked import checked
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.keys import Key
 from lstmsim.base.records import hashed_once, record
-from lstmsim.machines.entries import Clock, check_description
 from lstmsim.machines.parallel.cells import FUSION
 from lstmsim.machines.parallel.core import L2_STATES, MAX_PARTITIONS, ParallelCore, ParallelLatency
 from lstmsim.machines.parallel.words import HALVES, STALLS, UNIT, WORDS
+from lstmsim.machines.target import Clock, check_description
 from lstmsim.model.figures import CoreFigures
 from lstmsim.model.fusion.device import SPLIT_RULES
 from lstmsim.model.scenario import Job

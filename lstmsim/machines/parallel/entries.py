@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.machines.entries import Entries, Fault
 from lstmsim.machines.parallel.cells import cells_refusal
 from lstmsim.machines.parallel.core import ParallelCore
 from lstmsim.machines.parallel.device import ParallelDevice, joint_mistakes
+from lstmsim.machines.target import Entries, Fault
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Job
 

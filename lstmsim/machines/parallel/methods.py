@@ -9,6 +9,7 @@ from typing import Any
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
+from lstmsim.machines.kernels import SparseTask
 from lstmsim.machines.parallel.device import Device
 from lstmsim.machines.parallel.kernels.blocks.convert import ConvertOptions, hbp_conversion
 from lstmsim.machines.parallel.kernels.blocks.hbp import HbpOptions, hbp_spmv
@@ -22,7 +23,6 @@ from lstmsim.machines.parallel.kernels.dense.gemv import gemv
 from lstmsim.machines.parallel.kernels.dense.tiles import GemmOptions, Tile, default_tiles, tile_of
 from lstmsim.machines.parallel.kernels.made import Made
 from lstmsim.machines.parallel.kernels.options import options_of
-from lstmsim.machines.sparse import SparseTask
 
 __all__ = ["CONVERT", "METHODS", "Method"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lstmsim.machines.kernels import Settings, SparseTask
 from lstmsim.machines.parallel.device import Device
-from lstmsim.machines.sparse import Settings, SparseTask
 
 __all__ = ["settings_of"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from lstmsim.machines.assembly import PerStep
 from lstmsim.machines.parallel.cells import GATES
 from lstmsim.machines.parallel.core import ParallelCore
 from lstmsim.machines.parallel.kernels.csr.rows import default_vector
 from lstmsim.machines.parallel.kernels.dense.tiles import Tile, default_tiles
-from lstmsim.machines.sizes import PerStep
 from lstmsim.model.fusion.cell_products import products_of
 from lstmsim.model.fusion.cells import step_graph
 from lstmsim.model.fusion.operations import COMPUTE

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from lstmsim.base.errors import InputError, Mistake
+from lstmsim.machines.kernels import ArrayLoads, KernelSpan, Settings, SparseFigures, SparseTask, SparseWork, Variant
 from lstmsim.machines.parallel.device import Device, ParallelDevice
 from lstmsim.machines.parallel.kernels.dense.tiles import Tile, default_tiles
 from lstmsim.machines.parallel.kernels.made import Made
@@ -17,7 +18,6 @@ from lstmsim.machines.parallel.methods import CONVERT, METHODS, Method
 from lstmsim.machines.parallel.metrics import Traffic, traffic_of
 from lstmsim.machines.parallel.settings import settings_of
 from lstmsim.machines.parallel.words import HALVES, NOT_MODELLED
-from lstmsim.machines.sparse import ArrayLoads, KernelSpan, Settings, SparseFigures, SparseTask, SparseWork, Variant
 from lstmsim.program.totals import Totals
 
 __all__ = ["PRODUCTS", "Products"]
@@ -66,7 +66,7 @@ class _Own:
 
 
 class Products:
-    """The kernels of the device, as `lstmsim.machines.sparse.SparseKernels` says."""
+    """The kernels of the device, as `lstmsim.machines.kernels.SparseKernels` says."""
 
     methods: Mapping[str, Mapping[str, str]] = {
         kernel: {name: each.about for name, each in some.items()} for kernel, some in METHODS.items()

@@ -7,21 +7,18 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from lstmsim.base.errors import InputError
-from lstmsim.machines.assembly import check_size, kinds_of
-from lstmsim.machines.fidelity import Fidelity
+from lstmsim.machines.assembly import PerStep, check_size, kinds_of
 from lstmsim.machines.parallel.device import ParallelCore, ParallelDevice
 from lstmsim.machines.parallel.entries import ParallelEntries
 from lstmsim.machines.parallel.sizes import per_step
-from lstmsim.machines.sizes import PerStep
-from lstmsim.machines.target import Target
+from lstmsim.machines.target import Fidelity, Target
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Job
 from lstmsim.program.program import Program
 
 if TYPE_CHECKING:
     from lstmsim.machines.change import Change
-    from lstmsim.machines.fusion import FusedKernels
-    from lstmsim.machines.sparse import SparseKernels
+    from lstmsim.machines.kernels import FusedKernels, SparseKernels
 
 __all__ = ["TARGET"]
 

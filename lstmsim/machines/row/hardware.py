@@ -16,8 +16,7 @@ from lstmsim.machines.hardware import (
     tail_bits,
     tree_bits,
 )
-from lstmsim.machines.row.npu import RowCore
-from lstmsim.machines.row.shape import shape_of
+from lstmsim.machines.row.npu import RowCore, shape_of
 from lstmsim.model.cell import Cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.numerics.products import Multiplier

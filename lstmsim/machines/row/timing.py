@@ -10,10 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from lstmsim.machines.row.cells import Chain, Load, Product
-from lstmsim.machines.row.core import RowCore
-from lstmsim.machines.row.plan import Item
-from lstmsim.machines.row.shape import Shape
+from lstmsim.machines.row.npu import RowCore, Shape
+from lstmsim.machines.row.plan import Chain, Item, Load, Product
 from lstmsim.program.program import Dependence, Operation
 
 __all__ = ["MVU", "UNITS", "BlockTimer", "Wait", "Written"]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from lstmsim.base.errors import InputError
 from lstmsim.base.records import record
 from lstmsim.base.units import cycles_to_us
-from lstmsim.machines.fusion import FusedFigures, FusedKernels, FusedWork
+from lstmsim.machines.kernels import FusedFigures, FusedKernels, FusedWork
 from lstmsim.model.fusion.counts import Counts, counted
 from lstmsim.model.fusion.device import FusionDevice, up
 from lstmsim.model.fusion.graph import Graph

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import listed, show
-from lstmsim.machines.division import Product
-from lstmsim.machines.gemm import CACHES, PACKED, GemmTask, check_word
+from lstmsim.machines.gemm import CACHES, PACKED, GemmTask, Product, check_word
 from lstmsim.machines.registry import target_of
 from lstmsim.studies.gemm.runs import Asked
 from lstmsim.studies.gemm.shapes import Shape, shape_given, shape_of_layer

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from lstmsim import engines
-from lstmsim.machines.division import Cut, Division
-from lstmsim.machines.gemm import CACHES, RELIEFS, GemmFigures, GemmPlan
+from lstmsim.machines.gemm import CACHES, RELIEFS, Cut, Division, GemmFigures, GemmPlan
 from lstmsim.studies.gemm.runs import Asked, GemmRow, Progress, simulated
 
 __all__ = ["BY_SHAPES", "Beside", "beside_plan"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
 from lstmsim.base.wording import listed, nearest, show
-from lstmsim.machines.division import KINDS, Cut
+from lstmsim.machines.gemm import KINDS, Cut
 from lstmsim.studies.shared.arguments import refuse
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _EXPECTED = "KIND:p_m x p_n x p_k without spaces, like MK:4x1x16, or with sizes 
 class GivenCut:
     """A cut as it is given, not yet of any product.
 
-    kind: a key of `lstmsim.machines.division.KINDS`.
+    kind: a key of `lstmsim.machines.gemm.KINDS`.
     parts: into how many parts rows, columns and K are cut.
     sizes: rows, columns and elements of K in a block; None: as the planner would take them.
     """

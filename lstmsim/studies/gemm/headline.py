@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lstmsim.base.wording import counted, listed
-from lstmsim.machines.division import Cut
+from lstmsim.machines.gemm import Cut
 
 if TYPE_CHECKING:
     from lstmsim.studies.gemm.run import GemmReport

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from lstmsim.base.units import cycles_to_us
-from lstmsim.machines.division import Cut, Division, SubBlocks
-from lstmsim.machines.gemm import CACHES, Counts, GemmFigures
+from lstmsim.machines.gemm import CACHES, Counts, Cut, Division, GemmFigures, SubBlocks
 from lstmsim.studies.gemm.headline import gemm_headline
 from lstmsim.studies.gemm.plan_text import RECONSTRUCTION
 from lstmsim.studies.gemm.runs import GemmRow

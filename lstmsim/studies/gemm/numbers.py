@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lstmsim.machines.division import Division
+from lstmsim.machines.gemm import Division
 from lstmsim.model.numerics.matrices import Matrix, digest, drawn_matrices, largest_error, same_integers
 from lstmsim.studies.gemm.runs import Asked
 

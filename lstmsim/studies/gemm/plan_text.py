@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lstmsim.base.wording import counted, listed
-from lstmsim.machines.division import Cut, Division, SubBlocks
-from lstmsim.machines.gemm import CONDITIONS
+from lstmsim.machines.gemm import CONDITIONS, Cut, Division, SubBlocks
 from lstmsim.report.tables import table
 from lstmsim.studies.gemm.beside import BY_SHAPES
 from lstmsim.studies.shared.product_text import wrapped

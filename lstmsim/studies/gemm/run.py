@@ -9,8 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from lstmsim import engines
 from lstmsim.analysis.spans import build_timeline
-from lstmsim.machines.division import Cut, Division, Product
-from lstmsim.machines.gemm import CACHES, RELIEFS, GemmFigures, GemmPlan, GemmTask, GemmThreads, check_word
+from lstmsim.machines.gemm import (
+    CACHES,
+    RELIEFS,
+    Cut,
+    Division,
+    GemmFigures,
+    GemmPlan,
+    GemmTask,
+    GemmThreads,
+    Product,
+    check_word,
+)
 from lstmsim.program.program import Program
 from lstmsim.report.results import Table
 from lstmsim.studies.gemm.asked import asked_for, shape_asked

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from lstmsim import engines
 from lstmsim.base.records import record
-from lstmsim.machines.division import Cut, Division
-from lstmsim.machines.gemm import CACHES, GemmFigures, GemmTask, GemmThreads, GemmWork
+from lstmsim.machines.gemm import CACHES, Cut, Division, GemmFigures, GemmTask, GemmThreads, GemmWork
 from lstmsim.studies.sweep.processes import processors
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from lstmsim.base.bounds import MAX_SIZE
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
 from lstmsim.base.wording import must_be
-from lstmsim.machines.division import Product
+from lstmsim.machines.gemm import Product
 from lstmsim.model.products import LayerProduct, input_projection, step_products
 from lstmsim.studies.shared.arguments import refuse, wrong_whole
 

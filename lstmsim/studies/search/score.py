@@ -8,7 +8,7 @@ from functools import cache, cached_property
 
 from lstmsim import engines, machines
 from lstmsim.base.errors import InputError
-from lstmsim.machines.array_search import ArraySearch
+from lstmsim.machines.arrays import ArraySearch
 from lstmsim.machines.registry import target_of
 from lstmsim.model.scenario import Chip, Job, distinct_jobs
 from lstmsim.program.cycles import CYCLE_NAMES

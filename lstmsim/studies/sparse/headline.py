@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lstmsim.machines.sparse import SparseFigures
+from lstmsim.machines.kernels import SparseFigures
 
 if TYPE_CHECKING:
     from lstmsim.studies.sparse.run import SparseReport

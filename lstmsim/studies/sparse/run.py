@@ -11,8 +11,8 @@ from lstmsim import engines
 from lstmsim.base.bounds import MAX_SIZE
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import listed, must_be, nearest, show
+from lstmsim.machines.kernels import SparseFigures, SparseKernels, SparseTask
 from lstmsim.machines.registry import target_of
-from lstmsim.machines.sparse import SparseFigures, SparseKernels, SparseTask
 from lstmsim.model.sparse.csr import Csr
 from lstmsim.model.sparse.products import Values, drawn_operands
 from lstmsim.model.sparse.statistics import Statistics, lockstep_waste, statistics, takes_sparse_path

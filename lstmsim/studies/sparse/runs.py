@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from lstmsim.base.errors import InputError
 from lstmsim.base.records import record
-from lstmsim.machines.sparse import SparseFigures, SparseKernels, SparseTask, SparseWork, Variant
+from lstmsim.machines.kernels import SparseFigures, SparseKernels, SparseTask, SparseWork, Variant
 from lstmsim.model.sparse.products import Values, largest_error
 from lstmsim.studies.program.flat_runs import totals_of_flat
 

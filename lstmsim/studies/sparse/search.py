@@ -9,7 +9,7 @@ from typing import Any
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
-from lstmsim.machines.sparse import Settings
+from lstmsim.machines.kernels import Settings
 from lstmsim.studies.sparse.runs import Asked, Ran, simulated
 
 __all__ = ["Search", "Tried", "regret", "search"]

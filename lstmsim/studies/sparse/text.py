@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from lstmsim.base.units import cycles_to_ms
-from lstmsim.machines.sparse import SparseFigures
+from lstmsim.machines.kernels import SparseFigures
 from lstmsim.model.sparse.statistics import statistics
 from lstmsim.report.figures_text import percent, three_digits
 from lstmsim.report.results import Forms

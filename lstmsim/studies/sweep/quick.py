@@ -11,9 +11,9 @@ from lstmsim.base.bounds import MAX_CORES, MAX_JOBS
 from lstmsim.files.scenario.chip_entries import own_keys
 from lstmsim.files.scenario.job_names import job_names
 from lstmsim.files.yaml.document import Document
-from lstmsim.machines.entries import Fault
+from lstmsim.machines.assembly import PerStep, Tally
 from lstmsim.machines.registry import target_of
-from lstmsim.machines.sizes import PerStep, Tally
+from lstmsim.machines.target import Fault
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Chip, Job, Scenario
 from lstmsim.studies.sweep.quick_paths import Place, Range, core_keys, job_range, place_of

@@ -13,8 +13,8 @@ from typing import Any
 from lstmsim import engines
 from lstmsim.files.scenario.scenario_file import load_scenario
 from lstmsim.files.tables.published import Claim
+from lstmsim.machines.kernels import SparseTask
 from lstmsim.machines.registry import target_of
-from lstmsim.machines.sparse import SparseTask
 from lstmsim.model.fusion.ablation import ablation
 from lstmsim.model.fusion.baselines import kernels_of
 from lstmsim.model.fusion.counts import counted

@@ -15,8 +15,7 @@ from lstmsim.analysis.explanations.latency_shares import SHARES, WORK, latency_s
 from lstmsim.analysis.explanations.slowest import slowest
 from lstmsim.analysis.explanations.slowest_answer import slowest_answer
 from lstmsim.analysis.explanations.text import explain_json, explain_text
-from lstmsim.machines.column.memory import Memory
-from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
+from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, Memory
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Chip, Job, Scenario

@@ -13,8 +13,8 @@ from lstmsim.analysis.explanations.explanation import MAX_STEPS, Explanation, ex
 from lstmsim.analysis.explanations.glossary import GLOSSARY, words_in
 from lstmsim.analysis.explanations.text import explain_json, explain_text, glossary
 from lstmsim.analysis.report_text import report_text
-from lstmsim.machines.column.words import WORDS as COLUMN
-from lstmsim.machines.row.words import WORDS as ROW
+from lstmsim.machines.column.npu import WORDS as COLUMN
+from lstmsim.machines.row.npu import WORDS as ROW
 from lstmsim.model.figures import Words
 from tests.core_needed import names_with_core
 

@@ -12,8 +12,7 @@ from lstmsim.analysis.explanations import what_if as module
 from lstmsim.analysis.explanations.what_if import proposed, what_if
 from lstmsim.files.scenario.scenario_file import load_chip
 from lstmsim.machines import registry
-from lstmsim.machines.column.memory import Memory
-from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, Exchange
+from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, Exchange, Memory
 from lstmsim.machines.registry import target_of
 from lstmsim.machines.row.npu import RowNpu
 from lstmsim.model.cells import cell

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lstmsim.engines import ENGINES
-from lstmsim.machines.column.memory import Memory
-from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, Exchange
+from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, Exchange, Memory
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job, Scenario

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
-from lstmsim.machines.division import Cut, Division, Product, SubBlocks
+from lstmsim.machines.gemm import Cut, Division, Product, SubBlocks
 from lstmsim.machines.multicore.machine import Machine
 from lstmsim.machines.multicore.toy import TOY
 

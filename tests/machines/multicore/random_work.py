@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from lstmsim.machines.division import Cut, Division, Product, SubBlocks
+from lstmsim.machines.gemm import Cut, Division, Product, SubBlocks
 from lstmsim.machines.multicore.machine import Machine
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer

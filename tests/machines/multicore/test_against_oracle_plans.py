@@ -9,8 +9,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lstmsim.machines.division import Product
-from lstmsim.machines.gemm import RELIEFS
+from lstmsim.machines.gemm import RELIEFS, Product
 from lstmsim.machines.multicore.machine import Machine
 from lstmsim.machines.multicore.planning.blocks import blocks_of
 from lstmsim.machines.multicore.planning.cuts import mn_cuts

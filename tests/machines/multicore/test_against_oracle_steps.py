@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lstmsim.machines.division import Division
+from lstmsim.machines.gemm import Division
 from lstmsim.machines.multicore.execution.compute import compute_cycles
 from lstmsim.machines.multicore.execution.numbers import computed
 from lstmsim.machines.multicore.execution.steps import steps_of

@@ -10,8 +10,7 @@ import pytest
 from lstmsim import engines
 from lstmsim.base.errors import InputError
 from lstmsim.engines import ENGINES
-from lstmsim.machines.division import Cut, Division, Product, SubBlocks
-from lstmsim.machines.gemm import CONDITIONS, GemmFigures, GemmTask
+from lstmsim.machines.gemm import CONDITIONS, Cut, Division, GemmFigures, GemmTask, Product, SubBlocks
 from lstmsim.machines.multicore.lines.native import OWN_LIBRARY
 from lstmsim.machines.multicore.machine import Machine
 from lstmsim.machines.multicore.study import THREADS

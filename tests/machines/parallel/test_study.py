@@ -11,10 +11,10 @@ import pytest
 
 from lstmsim import engines
 from lstmsim.files.matrices import weight_matrix
+from lstmsim.machines.kernels import SparseFigures, SparseTask, SparseWork
 from lstmsim.machines.parallel.device import ParallelCore, ParallelDevice, ParallelLatency
 from lstmsim.machines.parallel.methods import METHODS
 from lstmsim.machines.parallel.study import PRODUCTS
-from lstmsim.machines.sparse import SparseFigures, SparseTask, SparseWork
 from lstmsim.model.sparse.csr import Csr, csr_of_dense
 from lstmsim.model.sparse.products import drawn_operands, largest_error
 from lstmsim.model.sparse.pruning import pruned

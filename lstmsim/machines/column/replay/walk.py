@@ -1,30 +1,177 @@
-"""The walk through a trace of the column-wise NPU, which executes the trace."""
+"""The check that each unit of a core does one thing at a time.
+
+The weights on each core at admissions, and the tasks that find theirs there (docs/timing.md, 10.4, 11.7).
+
+The walk through a trace of the column-wise NPU, which executes the trace.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from lstmsim.base.errors import ReplayError
 from lstmsim.machines.column.npu import ColumnNpu
-from lstmsim.machines.column.passes import ARRAY, TAIL
+from lstmsim.machines.column.passes import TAIL
+from lstmsim.machines.column.phases import share_weights
 from lstmsim.machines.column.replay.array import PeArray
-from lstmsim.machines.column.replay.contents import check_lasting, warm_tasks
-from lstmsim.machines.column.replay.cut import Cut
-from lstmsim.machines.column.replay.job_work import JobWork
-from lstmsim.machines.column.replay.job_work import start as start_job
-from lstmsim.machines.column.replay.streams import streamed_block, streams_of
-from lstmsim.machines.column.replay.units import Units
-from lstmsim.machines.column.replay.work import Place
-from lstmsim.machines.seats import Seats, seats_of
+from lstmsim.machines.column.replay.jobs import JobWork, streamed_block, streams_of
+from lstmsim.machines.column.replay.jobs import start as start_job
+from lstmsim.machines.column.replay.work import Cut, Place
+from lstmsim.machines.column.tiles import ARRAY
+from lstmsim.machines.structural import Seats, seats_of
 from lstmsim.model.numerics.golden import NetworkRun
 from lstmsim.model.numerics.jobs import JobNumbers
-from lstmsim.model.scenario import Scenario
-from lstmsim.program.program import Operation, Program
+from lstmsim.model.scenario import Job, Scenario
+from lstmsim.program.program import Content, Operation, Program
 from lstmsim.program.trace import Trace
 from lstmsim.program.trace_tables import ISSUES
 
-__all__ = ["replay"]
+
+@dataclass(eq=False)
+class Units:
+    """The state of the units of all cores.
+
+    until: (core, unit) -> the cycle until which the unit is busy.
+    thread: core -> the thread of its array; thread 0 at first.
+    """
+
+    until: dict[tuple[int, int], int] = field(default_factory=dict)
+    thread: dict[int, int] = field(default_factory=dict)
+
+    def take(self, core: int, unit: int, start: int, cycles: int) -> None:
+        """Occupy a unit for some cycles from `start` on; `ReplayError` if the unit is busy."""
+        free = self.until.get((core, unit), 0)
+        if start < free:
+            raise ReplayError(f"unit {unit} of core {core} starts something at cycle {start}, but is busy until {free}")
+        self.until[core, unit] = start + cycles
+
+    def turn(self, core: int, context: int, start: int, switch_cycles: int) -> None:
+        """Turn the array of a core to a thread; `ReplayError` if `start` comes before the end of the switch."""
+        if self.thread.get(core, 0) != context:
+            free = self.until.get((core, ARRAY), 0) + switch_cycles
+            if start < free:
+                text = f"the array of core {core} turns to thread {context} at cycle {start}"
+                raise ReplayError(f"{text}, but the switch takes until {free}")
+        self.thread[core] = context
+
+
+@dataclass(eq=False)
+class _Held:
+    """The weights on one core.
+
+    core: number of the core.
+    capacity: weights that the core holds at most.
+    sizes: content -> its weights, the least recently used content first.
+    users: content -> how many running tasks use it.
+    """
+
+    core: int
+    capacity: int
+    sizes: dict[int, int]
+    users: dict[int, int] = field(default_factory=dict)
+
+    def enter(self, content: Content, who: str) -> bool:
+        """Begin a task that needs the content, and tell whether the content was there already."""
+        number = _key(content)
+        there = number in self.sizes
+        for key in [each for each in self.sizes if not self.users.get(each)]:
+            if not there and sum(self.sizes.values()) + content.size > self.capacity:
+                del self.sizes[key]
+        if not there and sum(self.sizes.values()) + content.size > self.capacity:
+            raise ReplayError(f"{who} needs {content.size} weights on core {self.core}, which others fill")
+        self.sizes[number] = self.sizes.pop(number, content.size)
+        self.users[number] = self.users.get(number, 0) + 1
+        return there
+
+    def leave(self, content: Content) -> None:
+        """Finish a task that needed the content."""
+        number = _key(content)
+        self.users[number] -= 1
+        self.sizes[number] = self.sizes.pop(number)
+
+
+def _key(content: Content) -> int:
+    assert content.key is not None, "no job of this machine has room of its own"
+    return content.key
+
+
+def warm_tasks(program: Program, trace: Trace, seats: Seats) -> frozenset[int]:
+    """Give the tasks whose weights lie on all of their cores at admission.
+
+    `ReplayError` if running tasks need more weights on a core than the core holds.
+    """
+    sizes = {_key(task.content): task.content.size for task in program.tasks if task.content is not None}
+    held = {
+        number: _Held(number, core.capacity, {key: sizes.get(key, 0) for key in core.held})
+        for number, core in enumerate(program.cores)
+        if core.capacity is not None
+    }
+    warm = set()
+    for event in sorted(_events(program, trace, seats)):
+        task, begins = event[-1], event[1]
+        content, name = program.tasks[task].content, program.tasks[task].name
+        assert content is not None, "only such tasks have events"
+        cores = dict.fromkeys(seats.core(task, member) for member in seats.members[task])
+        memories = [held[core] for core in cores if core in held]
+        if not begins:
+            for each in memories:
+                each.leave(content)
+            continue
+        there = [each.enter(content, f"job {name}") for each in memories]
+        if all(there):
+            warm.add(task)
+    return frozenset(warm)
+
+
+def check_lasting(scenario: Scenario, program: Program, seats: Seats) -> None:
+    """Check that each core can hold all weights that are used on it and never come from the memory.
+
+    `ReplayError` if a core holds too few weights.
+    """
+    chip = scenario.chip
+    assert isinstance(chip, ColumnNpu)
+    if all(core.weight_capacity is None for core in chip.cores):
+        return
+    # models are told apart by identity first: comparing them takes long
+    alike: dict[tuple[object, ...], tuple[Job, tuple[int, ...]]] = {}
+    for number, (job, task) in enumerate(zip(scenario.jobs, program.tasks, strict=True)):
+        if seats.ran(number) and task.content is None:
+            cores = tuple(seats.core(number, member) for member in seats.members[number])
+            # a job that finds out as it runs how many cores it takes needs its whole model on each
+            for own in [(core,) for core in cores] if job.split == "auto" else [cores]:
+                alike[id(job.model), job.split, own] = job, own
+    used = [0] * len(chip.cores)
+    each = ((job.model, job.split_over(len(cores)), cores) for job, cores in alike.values())
+    for model, split, cores in dict.fromkeys(each):
+        weights = share_weights(model, split, cores) if split else model.macs_per_step
+        for core in dict.fromkeys(cores):
+            used[core] += weights
+    for number, (described, total) in enumerate(zip(chip.cores, used, strict=True)):
+        capacity = described.weight_capacity
+        if capacity is not None and total > capacity:
+            raise ReplayError(f"jobs use {total} weights on core {number}, which holds {capacity}")
+
+
+def _events(program: Program, trace: Trace, seats: Seats) -> list[tuple[int, ...]]:
+    """List (cycle, whether a task begins, order within the cycle ..., task); tasks that finish come first."""
+    columns = zip(*(trace.task(name).tolist() for name in ("admitted", "finish", "arrived", "core")), strict=True)
+    events: list[tuple[int, ...]] = []
+    rounds: list[int] = []
+    for number, (task, (admitted, finish, arrived, core)) in enumerate(zip(program.tasks, columns, strict=True)):
+        # a task that follows one which was turned away in this cycle comes after all others
+        before, came = task.after, trace.task("arrived")
+        follows = before is not None and not seats.ran(before) and came[before] == arrived == admitted
+        rounds.append(rounds[before] + 1 if before is not None and follows else 0)
+        if task.content is None or core < 0:
+            continue
+        rank = task.key + (arrived if task.key_from_arrival else 0)
+        events.append((admitted, 1, rounds[-1], rank, arrived, number))
+        first = seats.stays[number, 0][-1]
+        events.append((finish, 0, first.core, first.context, 0, number))
+    return events
+
 
 #: Columns that say what issued and when. The causes of waits are left out: the replay counts on its own.
 _COLUMNS = ISSUES.names[: ISSUES.place("cycles") + 1]

@@ -1,20 +1,81 @@
-"""One member of a job under way: its results so far, and the cycle from which on each element is there."""
+"""The cut of a job over its members: the units that each member has of each layer, and the cores that read them.
+
+One member of a job under way: its results so far, and the cycle from which on each element is there.
+
+The work of the array in a job: tiles are multiplied and added up in accumulator banks.
+
+The work of the tail unit in a job: sums go through the adapter, then through the cell's graph, by segments.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
 
+import numpy as np
+from numpy.typing import NDArray
+
 from lstmsim.base.errors import ReplayError
 from lstmsim.machines.column.npu import ColumnCore
-from lstmsim.machines.column.replay.cut import Cut
-from lstmsim.machines.column.shape import StageShape, pass_shapes
-from lstmsim.machines.timed import Memory
-from lstmsim.model.numerics.arithmetic import Arithmetic
+from lstmsim.machines.column.phases import layer_runs
+from lstmsim.machines.column.replay.array import PeArray
+from lstmsim.machines.column.shape import StageShape, begins, pass_shapes, share_of
+from lstmsim.machines.structural import Memory
+from lstmsim.model.cell import Node
+from lstmsim.model.model import Model
+from lstmsim.model.numerics.arithmetic import Arithmetic, Array
 from lstmsim.model.numerics.jobs import JobNumbers
 from lstmsim.model.scenario import Job
+from lstmsim.model.segments import Segment, kinds, segments
 
-__all__ = ["Place", "Work"]
+
+@dataclass(frozen=True)
+class Cut:
+    """A model that is cut over members.
+
+    model: the model.
+    split: as in `Job`; empty: there is one member.
+    cores: number of the core of each member.
+
+    >>> from lstmsim.model.cells import cell
+    >>> from lstmsim.model.model import Layer
+    >>> rows = Cut(Model("m", (Layer(cell("lstm"), 5, 4), Layer(cell("dense"), 3, 5))), "rows", (0, 1))
+    >>> [rows.units(member, 5) for member in (0, 1)], [sorted(rows.receivers(layer, "h'")) for layer in (0, 1)]
+    ([slice(0, 3, None), slice(3, 5, None)], [[0, 1], []])
+    """
+
+    model: Model
+    split: str
+    cores: tuple[int, ...]
+
+    def share(self, member: int) -> tuple[int, int]:
+        """Give the number of a member's share of its layers, and how many shares there are."""
+        return (member, len(self.cores)) if self.split == "rows" else (0, 1)
+
+    def units(self, member: int, width: int) -> slice:
+        """Give the units of a member; `width`: units of all members."""
+        share, shares = self.share(member)
+        start = sum(share_of(width, each, shares) for each in range(share))
+        return slice(start, start + share_of(width, share, shares))
+
+    @cached_property
+    def members(self) -> tuple[tuple[int, ...], ...]:
+        """For each layer the members that have units of it."""
+        if self.split != "layers":
+            return (tuple(range(len(self.cores))),) * len(self.model.layers)
+        runs = layer_runs(self.model, len(self.cores))
+        return tuple((member,) for member, run in enumerate(runs) for _ in run)
+
+    def receivers(self, layer: int, node: str) -> frozenset[int]:
+        """Give the cores on which products of the layer itself or of the layer above read a node's results."""
+        cell = self.model.layers[layer].cell
+        vectors = {vector for stage in cell.stages for vector in stage.vectors}
+        members: set[int] = set()
+        if node in vectors or (node == cell.output and "h" in vectors):
+            members.update(self.members[layer])
+        if node == cell.output and layer + 1 < len(self.model.layers):
+            members.update(self.members[layer + 1])
+        return frozenset(self.cores[each] for each in members)
 
 
 @dataclass(frozen=True)
@@ -102,3 +163,252 @@ class Work:
             self.tail.held.pop((*key, name), None)
             if name != "h":
                 self.vectors.held.pop((*key, name), None)
+
+
+@dataclass(eq=False)
+class Bank:
+    """Running sums of one row block.
+
+    sums: for each part of the gates, the registers of the trees [trees, registers]. Where a gate keeps two sums apart
+    (the GRU's candidate), the block has two parts.
+    groups: the column groups added so far.
+    last_cycle: cycle of the last tile.
+    """
+
+    sums: list[Array]
+    groups: set[int] = field(default_factory=set)
+    last_cycle: int = -1
+
+
+@dataclass(eq=False)
+class ArrayWork:
+    """The tiles of one member of a job on its core's array.
+
+    work: the member.
+    array: structure of the array.
+    banks: the banks that hold sums, by row block.
+    freed: cycles at which banks that have been emptied are free again.
+    done: row blocks whose sums have gone to the tail.
+    weights: kept tiles of weights, by layer, direction, stage, block and column group.
+    """
+
+    work: Work
+    array: PeArray
+    banks: dict[Place, Bank] = field(default_factory=dict)
+    freed: list[int] = field(default_factory=list)
+    done: set[Place] = field(default_factory=set)
+    weights: dict[tuple[int, int, int, int, int], list[tuple[int, Array]]] = field(default_factory=dict)
+
+    def tile(self, place: Place, group: int, cycle: int) -> None:
+        """Execute one tile: multiply, add up in the trees, add to the bank of the row block.
+
+        place: the row block.
+        group: the column group of the stage's matrix.
+        `ReplayError` if the tile is a repetition, lies outside the matrix, has no free bank or reads too early.
+        """
+        shape, who = self.work.shape(place), f"{self.work.who}: the tile of {place}, column group {group},"
+        units = self.work.units(place)
+        bank = self._bank(place, cycle, who) if place not in self.done else Bank([])
+        if place in self.done or group in bank.groups:
+            raise ReplayError(f"{who} at cycle {cycle} is a repetition: it would be counted twice")
+        vector, columns = _columns(shape, group, who)
+        elements = np.zeros(
+            self.work.core.ep, self.work.arithmetic(place.layer, place.direction).matrix(*_any(shape)).dtype
+        )
+        elements[: columns.stop - columns.start] = self._elements(place, vector, columns, cycle, who)
+        arithmetic = self.work.arithmetic(place.layer, place.direction)
+        for part, weights in self._weights(place, group, vector, columns, units):
+            sums = self.array.partial_sums(self.array.products(weights, elements))
+            self.array.accumulate(bank.sums[part], sums, arithmetic.add)
+        bank.groups.add(group)
+        bank.last_cycle = cycle
+
+    def _bank(self, place: Place, cycle: int, who: str) -> Bank:
+        if place not in self.banks:
+            self.freed = [each for each in self.freed if each > cycle]
+            held = len(self.banks) + len(self.freed)
+            if held >= self.work.core.accumulator_banks:
+                raise ReplayError(f"{who} at cycle {cycle} finds no free accumulator bank ({held} are held)")
+            arithmetic = self.work.arithmetic(place.layer, place.direction)
+            zero = arithmetic.matrix(*_any(self.work.shape(place)))[:0].sum(axis=1)
+            parts = max(len(gate.sums) for gate in self.work.shape(place).stage.gates)
+            size = (self.array.trees, self.array.registers)
+            empty = [np.zeros(size, arithmetic.add(zero, zero).dtype) for _ in range(parts)]
+            self.banks[place] = Bank(empty)
+        return self.banks[place]
+
+    def _elements(self, place: Place, vector: str, columns: slice, cycle: int, who: str) -> Array:
+        """Read elements of a vector at `cycle`; `ReplayError` if they are not visible yet."""
+        if vector == "x" and place.layer > 0:
+            below = self.work.job.model.layers[place.layer - 1]
+            width = below.width("h")
+            parts = []
+            for direction in range(below.directions):
+                low, high = max(columns.start - direction * width, 0), min(columns.stop - direction * width, width)
+                if low < high:
+                    key = (place.layer - 1, direction, place.step, "h")
+                    parts.append(self.work.vectors.read(key, slice(low, high), np.full(high - low, cycle), who))
+            return np.concatenate(parts)
+        if vector == "h":
+            key = (place.layer, place.direction, self.work.before(place), "h")
+        else:
+            key = (0 if vector == "x" else place.layer, 0 if vector == "x" else place.direction, place.step, vector)
+        return self.work.vectors.read(key, columns, np.full(columns.stop - columns.start, cycle), who)
+
+    def _weights(self, place: Place, group: int, vector: str, columns: slice, units: slice) -> list[tuple[int, Array]]:
+        """Give the tile of the interleaved matrix, [vp, ep], for each part of the gates that reads the vector."""
+        key = (place.layer, place.direction, place.stage, place.block, group)
+        if key not in self.weights:
+            arithmetic = self.work.arithmetic(place.layer, place.direction)
+            gates = self.work.shape(place).stage.gates
+            slices: dict[int, Array] = {}
+            for number, gate in enumerate(gates):
+                part = next(i for i, each in enumerate(gate.sums) if vector in each.vectors)
+                matrix = arithmetic.matrix(gate.sums[part].name, vector)[units, columns]
+                rows = slices.setdefault(part, np.zeros((self.array.vp, self.array.ep), matrix.dtype))
+                rows[number : number + len(matrix) * len(gates) : len(gates), : matrix.shape[1]] = matrix
+            self.weights[key] = list(slices.items())
+        return self.weights[key]
+
+    def empty(self, place: Place, cycle: int, who: str) -> Bank:
+        """Take the sums of a row block that enters the tail at `cycle`; its bank is free when all of it has entered.
+
+        `ReplayError` if sums are missing or have not arrived yet.
+        """
+        work = self.work
+        bank = self.banks.pop(place, None)
+        shape = work.shape(place)
+        groups = sum(shape.groups(vector) for vector in shape.stage.vectors)
+        if bank is None or len(bank.groups) < groups:
+            done = 0 if bank is None else len(bank.groups)
+            raise ReplayError(f"{who} starts at cycle {cycle} with {done} of {groups} column groups added up")
+        ready = bank.last_cycle + work.core.latency.mvm_cycles(work.core.ep)
+        if cycle < ready:
+            raise ReplayError(f"{who} starts at cycle {cycle}, but its sums arrive at cycle {ready}")
+        self.done.add(place)
+        self.freed.append(cycle + -(-shape.blocks[place.block] // work.core.tail_width))
+        return bank
+
+    def rest(self, cycle: int) -> None:
+        """Give up the thread at `cycle`; `ReplayError` if a bank holds anything."""
+        held = [*map(str, self.banks), *(f"a row block until {each}" for each in self.freed if each > cycle)]
+        if held:
+            raise ReplayError(f"{self.work.who} is paused at cycle {cycle}, but a bank holds {held[0]}")
+
+
+def _any(shape: StageShape) -> tuple[str, str]:
+    """Name the first sum and vector of the stage, whose matrix tells the type of its numbers."""
+    first = shape.stage.sums[0]
+    return first.name, first.vectors[0]
+
+
+def _columns(shape: StageShape, group: int, who: str) -> tuple[str, slice]:
+    """Give the vector and its elements for which a column group of the stage's matrix stands."""
+    for vector in shape.stage.vectors:
+        first = shape.first_group(vector)
+        if first <= group < first + shape.groups(vector):
+            start = (group - first) * shape.core.ep
+            return vector, slice(start, min(start + shape.core.ep, shape.layer.width(vector)))
+    raise ReplayError(f"{who} lies outside the matrix")
+
+
+@dataclass(eq=False)
+class TailWork:
+    """The row blocks of one member of a job in its core's tail unit.
+
+    work: the member.
+    array: the array whose sums enter the tail unit.
+    """
+
+    work: Work
+    array: ArrayWork
+
+    def finish(self, place: Place, index: int, cycle: int) -> None:
+        """Execute one segment of a row block; the first unit has its turn at `cycle`.
+
+        index: number of the segment in the stage.
+        `ReplayError` if there is no such segment, or a value is read too early.
+        """
+        layer = self.work.job.model.layers[place.layer]
+        key = (place.stage, index)
+        segment = next((each for each in segments(layer.cell) if (each.stage, each.index) == key), None)
+        who = f"{self.work.who}: the tail of {place}{f' part {index}' if index else ''}"
+        if segment is None:
+            raise ReplayError(f"{who} does not exist")
+        units = self.work.units(place)
+        turns = cycle + np.arange(units.stop - units.start, dtype=np.int64) // self.work.core.tail_width
+        if index == 0:
+            self._adapt(place, units, cycle, who)
+        values: dict[str, Array] = {}
+        for node in segment.nodes:
+            self._compute(place, segment, node, values, units, turns, who)
+        if place.block == len(self.work.shape(place).blocks) - 1:
+            if segment.reductions:
+                self._reduce(place, segment, int(turns[-1]), who)
+            if segment == segments(layer.cell)[-1]:
+                self.work.forget(place)
+
+    def _adapt(self, place: Place, units: slice, cycle: int, who: str) -> None:
+        """Move the block's sums from their bank through the adapter to the tail."""
+        bank = self.array.empty(place, cycle, who)
+        shape, count = self.work.shape(place), units.stop - units.start
+        arithmetic, gates = self.work.arithmetic(place.layer, place.direction), shape.stage.gates
+        for number, gate in enumerate(gates):
+            for part, each in enumerate(gate.sums):
+                held = self.array.array.rows(bank.sums[part])
+                rows = held[number : number + count * len(gates) : len(gates)]
+                name = (place.layer, place.direction, place.step, each.name)
+                since = np.full(count, cycle, np.int64)
+                adapted = arithmetic.adapt(each.name, rows, units)
+                self.work.tail.write(name, units, adapted, since, shape.layer.units(shape.stage.rows))
+
+    def _compute(
+        self,
+        place: Place,
+        segment: Segment,
+        node: Node,
+        values: dict[str, Array],
+        units: slice,
+        turns: NDArray[np.int64],
+        who: str,
+    ) -> None:
+        shape = self.work.shape(place)
+        at = turns + begins(node, shape.depth, segment)
+        for name in node.sources:
+            if name not in values and name not in shape.layer.cell.parameters:
+                values[name] = self._value(place, name, units, at, who)
+        values[node.name] = self.work.arithmetic(place.layer, place.direction).compute(node, values, units)
+        key, width = (place.layer, place.direction, place.step), shape.layer.width(node.name)
+        self.work.tail.write((*key, node.name), units, values[node.name], turns + shape.depth[node.name], width)
+        for state, target in shape.layer.cell.states.items():
+            if target == node.name and state != node.name:
+                self.work.tail.write((*key, state), units, values[node.name], turns + shape.depth[node.name], width)
+        if node.operation == "quantize":
+            name = "h" if node.name == shape.layer.cell.output else node.name
+            self.work.vectors.write(
+                (*key, name), units, values[node.name], turns + shape.visible_cycles(node.name), width
+            )
+
+    def _value(self, place: Place, name: str, units: slice, at: NDArray[np.int64], who: str) -> Array:
+        """Read a sum, a state, or the value of an earlier node, for use at the cycles `at`."""
+        layer = self.work.job.model.layers[place.layer]
+        step = self.work.before(place) if name in layer.cell.states else place.step
+        wanted = slice(0, 1) if kinds(layer.cell)[name] == "scalar" else units
+        cycles = at[:1] if wanted.stop - wanted.start == 1 else at
+        return self.work.tail.read((place.layer, place.direction, step, name), wanted, cycles, who)
+
+    def _reduce(self, place: Place, segment: Segment, last_turn: int, who: str) -> None:
+        """Compute the reductions over all units, and the scalars made of them, after the last unit's turn."""
+        shape = self.work.shape(place)
+        arithmetic = self.work.arithmetic(place.layer, place.direction)
+        every = slice(0, shape.layer.units(segment.rows))
+        key = (place.layer, place.direction, place.step)
+        for node in (*segment.reductions, *segment.scalars):
+            values: dict[str, Array] = {}
+            for name in node.sources:
+                wanted = slice(0, 1) if kinds(shape.layer.cell)[name] == "scalar" else every
+                at = np.full(wanted.stop, last_turn + begins(node, shape.depth, segment), np.int64)
+                values[name] = self._value(place, name, wanted, at, who)
+            result = arithmetic.compute(node, values, every)
+            since = np.full(1, last_turn + shape.depth[node.name], np.int64)
+            self.work.tail.write((*key, node.name), slice(0, 1), result, since, 1)

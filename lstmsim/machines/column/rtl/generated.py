@@ -1,34 +1,134 @@
-"""The column-wise NPU as generated hardware: all its answers to the neutral question."""
+"""What cannot be written as Verilog, each with its key.
+
+The files of a design that depend on its numbers: generated modules, and what the host writes into memories.
+
+The column-wise NPU as generated hardware: all its answers to the neutral question.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.resources import files as package_files
 from types import MappingProxyType
 from typing import ClassVar
 
-from lstmsim.base.errors import Mistake
-from lstmsim.machines.column.rtl.begins import begins
-from lstmsim.machines.column.rtl.events import events_of, words_of
-from lstmsim.machines.column.rtl.headers import headers, inlined, localparams
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.machines.column.npu import ColumnNpu
+from lstmsim.machines.column.plan import Plan
+from lstmsim.machines.column.rtl.events import events_of, never_done, never_seen_numbers, words_of
+from lstmsim.machines.column.rtl.lanes.lanes_module import lane_files
+from lstmsim.machines.column.rtl.layout import headers, inlined, localparams
+from lstmsim.machines.column.rtl.nest import begins
+from lstmsim.machines.column.rtl.picking import data_header, pick_modules
 from lstmsim.machines.column.rtl.plan import Design
 from lstmsim.machines.column.rtl.planning import design as plan_design
-from lstmsim.machines.column.rtl.readme import readme
-from lstmsim.machines.column.rtl.subset import refusals
+from lstmsim.machines.column.rtl.readme import memory_rows, number_rows, readme
 from lstmsim.machines.column.rtl.tables import config
-from lstmsim.machines.column.rtl.unexercised import never_done, never_seen_numbers
-from lstmsim.machines.column.rtl.words import too_large
-from lstmsim.machines.column.rtl.written import written_files
+from lstmsim.machines.column.rtl.words import constants, frames, hex_text, passes_of, shifts_of, too_large, weights
 from lstmsim.machines.rtl import Event, GeneratedHardware
 from lstmsim.model.numerics.golden import NetworkRun
 from lstmsim.model.numerics.jobs import JobNumbers
 from lstmsim.model.numerics.recorded import Values
 from lstmsim.model.precision import Precision
-from lstmsim.model.scenario import Scenario
+from lstmsim.model.scenario import Job, Scenario
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
 
-__all__ = ["GENERATED"]
+_HOST = "the queue of the hardware is in posting order; a host that sorts jobs before it posts them can do the same"
+
+#: Key of a job -> whether the job has it, and why it is refused.
+_OF_JOBS: dict[str, tuple[Callable[[Job], bool], str]] = {
+    "split": (lambda job: bool(job.split), "must be left out: the exchange between cores is not written as Verilog"),
+    "dispatch": (lambda job: job.dispatch != "fcfs", f"must be 'fcfs': {_HOST}"),
+    "preemption": (lambda job: job.preempts, "must be false: a job keeps its context until it ends"),
+    "queue_limit": (lambda job: job.queue_limit is not None, "must be left out: jobs are not turned away"),
+    "patience": (lambda job: job.patience is not None, "must be left out: jobs are not turned away"),
+    "initial": (
+        lambda job: job.states_of is not None,
+        "must not name a job: states begin with what a host has written before, and a job comes at a known cycle",
+    ),
+    "arrival": (
+        lambda job: job.after is not None and job.states_of is None,
+        "must not follow other jobs: a job comes at a cycle that is known beforehand",
+    ),
+}
+
+
+def refusals(scenario: Scenario, precision: Precision | None) -> list[Mistake]:
+    """Why a scenario of a column-wise NPU is outside the subset, each with its key; empty if it is inside.
+
+    precision: None if only cycles are wanted.
+
+    >>> from lstmsim.machines.column.npu import ColumnCore
+    >>> from lstmsim.model.cells import cell
+    >>> from lstmsim.model.model import Layer, Model
+    >>> chip = ColumnNpu("small", 260, (ColumnCore(npe=64, ep=4, vp=16),) * 2)
+    >>> job = Job("a", Model("m", (Layer(cell("lstm"), 10, 7),)), 3, split="rows")
+    >>> [each.place for each in refusals(Scenario(chip, (job,)), None)]
+    ['job a: split']
+    """
+    chip = scenario.chip
+    assert isinstance(chip, ColumnNpu)
+    mistakes = [*_of_jobs(scenario, chip), *_of_cores(chip)]
+    return mistakes or list(_of_weights(scenario, chip))
+
+
+def _of_jobs(scenario: Scenario, chip: ColumnNpu) -> Iterator[Mistake]:
+    """Refuse keys of jobs, each key once: a scenario may have thousands of jobs."""
+    for key, (has, text) in _OF_JOBS.items():
+        names = [job.name for job in scenario.jobs if has(job.settled(len(chip.cores)))]
+        if names:
+            more = f" (as for {len(names) - 1:,} more)" if len(names) > 1 else ""
+            yield Mistake(f"job {names[0]}: {key}", text + more)
+
+
+def _of_cores(chip: ColumnNpu) -> Iterator[Mistake]:
+    for number, core in enumerate(chip.cores):
+        if core.tree_inputs not in (None, core.ep) and core.latency.add != 1:
+            text = f"must be 1 where a configurable tail adds up in its tree, got {core.latency.add}"
+            yield Mistake(f"chip {chip.name}: cores.{number}.latency.add", text)
+
+
+def _of_weights(scenario: Scenario, chip: ColumnNpu) -> Iterator[Mistake]:
+    """Refuse contents that take turns, are streamed, or lie on some cores only."""
+    try:
+        tight = Plan(chip, scenario.jobs).tight
+    except InputError as error:
+        yield from error.mistakes
+        return
+    if tight:
+        key = "weight_kib" if chip.memory is None else "memory"
+        text = "the weights of all models must fit on every core that their jobs may use; they stay there"
+        yield Mistake(f"chip {chip.name}: {key}", text)
+
+
+def written_files(
+    design: Design, numbers: Mapping[int, JobNumbers], version: str, deep: bool = False
+) -> dict[str, str]:
+    """Give the files by path; of `npu_config.vh` the part that depends on numbers.
+
+    design: the design.
+    version: of lstmsim.
+    deep: whether the testbench logs numbers within the tail.
+    numbers: of every job, by its place in the scenario, in fixed point.
+
+    `InputError` if jobs of one model have different weights, or if a memory is larger than the host's bus addresses.
+    """
+    passes = passes_of(design, numbers)
+    shifts, lanes = shifts_of(design, passes), lane_files(design, numbers, deep)
+    return {
+        "README.md": readme(design, version, memory_rows(design, passes, shifts), number_rows(design, passes)),
+        "rtl/npu_config.vh": data_header(design, shifts),
+        "rtl/npu_pick.v": pick_modules(design, shifts),
+        "rtl/npu_tail_lane.v": lanes.verilog,
+        "sim/npu_deep.vh": lanes.deep,
+        "data/weights.hex": hex_text(weights(design, passes)),
+        "data/frames.hex": hex_text(frames(design, passes, numbers)),
+        "data/constants.hex": hex_text(constants(design, passes, shifts)),
+        "data/tables.hex": hex_text(lanes.tables),
+        "data/parameters.hex": hex_text(lanes.parameters),
+        "data/initial.hex": hex_text(lanes.initial),
+    }
 
 
 #: Latency, the least with which block memories can be used, and for what.

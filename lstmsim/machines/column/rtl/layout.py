@@ -1,12 +1,20 @@
-"""Tables of `npu_config.vh` as text: localparams whose entries have 2^k bits, so that no index needs a product."""
+"""Tables of `npu_config.vh` as text: localparams whose entries have 2^k bits, so that no index needs a product.
+
+What each module includes: of the sizes and tables of a design those that it reads, and no others.
+
+So a reader sees what a module depends on, and a lint sees nothing that is not used.
+
+Widths of the signals of a design, and the depth of its delay lines.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from lstmsim.base.records import record
-
-__all__ = ["INTEGER", "Column", "bits_of", "column_text", "number_text", "short_lines"]
+from lstmsim.machines.column.rtl.lanes.schedule import Schedule
+from lstmsim.machines.column.rtl.plan import CorePlan, Design, Program, StageRow
 
 #: Bits of an entry that is taken for a localparam of type integer.
 INTEGER = 32
@@ -108,3 +116,130 @@ def _short(line: str, most: int) -> Iterator[str]:
         yield line[:place]
         line = indent + line[place + 1 :]
     yield line
+
+
+_PARAMETER = re.compile(r"^[ \t]*localparam\b[^=;]*?(\w+)\s*=[^;]*;", re.MULTILINE)
+_MODULE = re.compile(r"^module\s+(\w+).*?^endmodule\b", re.MULTILINE | re.DOTALL)
+_COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/|\"[^\"\n]*\"", re.DOTALL)
+#: A name that is no port or parameter of an instance.
+_WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
+_WHOLE = re.compile(r'^[ \t]*`include "npu_config\.vh"\n', re.MULTILINE)
+
+
+def localparams(text: str) -> dict[str, str]:
+    """Give the localparams of a text: the statement of each by its name, in their order.
+
+    >>> localparams("// sizes\\nlocalparam CORES = 2;\\nlocalparam integer W = CORES + 1;")
+    {'CORES': 'localparam CORES = 2;', 'W': 'localparam integer W = CORES + 1;'}
+    """
+    return {found[1]: found[0].strip() for found in _PARAMETER.finditer(_COMMENT.sub("", text))}
+
+
+def _needed(text: str, known: Mapping[str, str]) -> str:
+    """The statements of what a text names, and of what these name."""
+    todo, wanted = _words(text), set[str]()
+    while todo:
+        name = todo.pop()
+        if name in known and name not in wanted:
+            wanted.add(name)
+            todo |= _words(known[name]) - wanted
+    return "".join(f"{statement}\n" for name, statement in known.items() if name in wanted)
+
+
+def _words(text: str) -> set[str]:
+    return set(_WORD.findall(_COMMENT.sub("", text)))
+
+
+def _modules(verilog: str) -> Iterator[tuple[str, str]]:
+    """The modules of a text: name and text of each."""
+    for found in _MODULE.finditer(verilog):
+        yield found[1], found[0]
+
+
+def headers(files: Mapping[str, str], known: Mapping[str, str]) -> dict[str, str]:
+    """Give `rtl/<module>.vh` of each module that includes it.
+
+    files: hand-written Verilog by path.
+    known: as `localparams` gives them, of the whole design.
+
+    >>> headers({"rtl/a.v": 'module a;\\n`include "a.vh"\\nwire [W:0] x;\\nendmodule'}, {"W": "localparam W = 3;"})
+    {'rtl/a.vh': '// What a reads of npu_config.vh.\\nlocalparam W = 3;\\n'}
+    """
+    return {
+        f"rtl/{name}.vh": f"// What {name} reads of npu_config.vh.\n{_needed(text, known)}"
+        for path, verilog in files.items()
+        if path.endswith(".v")
+        for name, text in _modules(verilog)
+        if f'`include "{name}.vh"' in text
+    }
+
+
+def inlined(verilog: str, known: Mapping[str, str]) -> str:
+    """Put into each generated module what it reads, in the place of the whole `npu_config.vh`.
+
+    verilog: generated Verilog.
+    known: as `localparams` gives them, of the whole design.
+    """
+
+    def filled(found: re.Match[str]) -> str:
+        return _WHOLE.sub(lambda _: _needed(found[0], known), found[0])
+
+    return _MODULE.sub(filled, verilog)
+
+
+def programs_of(design: Design) -> list[Program]:
+    """The programs of all cores, in the order of cores and models."""
+    return [program for plan in design.cores for program in plan.programs if program is not None]
+
+
+def stages_of(design: Design) -> list[StageRow]:
+    """The rows of all programs in that order; a row's place is its number in the signals."""
+    return [row for program in programs_of(design) for row in program.stages]
+
+
+def turns_in(plan: CorePlan, units: int) -> int:
+    """Turns in which the tail takes some units of a block."""
+    return -(-units // plan.core.tail_width)
+
+
+def depth_of(plan: CorePlan) -> int:
+    """The largest depth of a core's delay line: from the choice of a turn until its last result is there."""
+    latency = plan.core.latency
+    schedules = [Schedule(kind.cell, latency, plan.core.tail_width) for kind in plan.kinds]
+    cycles = [depth for schedule in schedules for depth in schedule.depth.values()]
+    return latency.convert + max([1, *cycles]) + latency.writeback
+
+
+def widths(design: Design) -> dict[str, int]:
+    """Give the width of each field, the most of all cores."""
+    plans, rows = design.cores, stages_of(design)
+    reads = [read for row in rows for read in row.reads]
+    cores = [plan.core for plan in plans]
+    threads = [core.threads for core in cores]
+    units = [row.unit_count for row in rows] + [read.elements for read in reads] + [core.ep for core in cores]
+    elements = [plan.core.threads * memory.elements for plan in plans for memory in plan.memories]
+    return {
+        "W_THREAD": bits_of(max(threads) - 1),
+        "W_JOB": bits_of(len(design.jobs) - 1),
+        "W_JOBS": bits_of(len(design.jobs)),
+        "W_ROW": bits_of(len(rows) - 1),
+        "W_SEGMENT": bits_of(sum(len(row.segments) for row in rows) - 1),
+        "W_READ": bits_of(len(reads) - 1),
+        "W_STEP": bits_of(max(job.steps for job in design.jobs)),
+        "W_BLOCK": bits_of(max(row.blocks for row in rows)),
+        "W_GROUP": bits_of(max(read.groups for read in reads)),
+        "W_UNIT": bits_of(max(units)),
+        "W_BANK": bits_of(max(core.threads * core.accumulator_banks for core in cores) - 1),
+        "W_WEIGHT": bits_of(max(plan.weight_words for plan in plans)),
+        "W_FRAME": bits_of(max(plan.frame_words for plan in plans)),
+        "W_ELEMENT": bits_of(max([1, *elements])),
+        "W_CONSTANT": bits_of(max(plan.constant_words for plan in plans)),
+        "W_TURN": bits_of(max(max(plan.core.threads * plan.turns, plan.initial_words) for plan in plans)),
+        "W_NUMBER": bits_of(max(turns_in(plan, each) for plan in plans for each in _block_units(plan))),
+        "W_COUNTER": bits_of(max(program.counters for program in programs_of(design)) - 1),
+    }
+
+
+def _block_units(plan: CorePlan) -> list[int]:
+    units = [row.units for program in plan.programs if program is not None for row in program.stages]
+    return units or [1]

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 from lstmsim.base.records import record
 from lstmsim.machines.column.rtl.layout import INTEGER, Column, column_text, number_text
-from lstmsim.machines.column.rtl.plan import CorePlan, Design
-from lstmsim.machines.column.rtl.rows import StageRow
+from lstmsim.machines.column.rtl.plan import CorePlan, Design, StageRow
 
 __all__ = ["TOKEN", "Shifts", "data_header", "pick_modules", "slots_of", "sums_of"]
 

@@ -1,16 +1,212 @@
-"""What a generated NPU is built of: one frozen description, from which every file is written."""
+"""The control store of a generated NPU: what each row of its tables says.
+
+A **program** is what one model does on one core: one `StageRow` for each stage of each pass, in the order of layers,
+directions and stages. A pass is a layer in one direction. A step of a pass is numbered in the order in which steps are
+computed, from 0, also in a backward pass.
+
+Addresses are those of one thread's part of a memory where it says so; the part of thread t begins at t times the part's
+size.
+
+What a generated NPU is built of: one frozen description, from which every file is written.
+"""
 
 from __future__ import annotations
 
 from functools import cached_property
 
 from lstmsim.base.records import record
-from lstmsim.machines.column.core import ColumnCore
-from lstmsim.machines.column.rtl.rows import JobRow, StageRow
+from lstmsim.machines.column.npu import ColumnCore
 from lstmsim.model.cell import Cell
 from lstmsim.model.precision import Precision
 
-__all__ = ["CorePlan", "Design", "Job", "Kind", "Program", "VectorMemory"]
+#: How a sequence of vectors is kept: the last `two` steps (by the step's lowest bit), or `all` steps.
+Kept = str
+
+#: Where a column group is read from: `frame` (frame memory), `two` (a vector of which two steps are kept), `all_x`
+#: (the layer below, of which all steps are kept), `all_h` (the own output of the step before, of which all are kept).
+SourceKind = str
+
+
+@record
+class Need:
+    """What a column group's elements must be visible of: elements [begin, end) of the read come from one counter.
+
+    counter: number of the counter, within the program.
+    begin, end: the elements of the read.
+    flipped: whether the writing pass goes through time the other way, so that its step is steps - 1 - step.
+    """
+
+    counter: int
+    begin: int
+    end: int
+    flipped: bool
+
+
+@record
+class ReadRow:
+    """A vector that a stage reads, as a run of column groups.
+
+    vector: its name in the cell (`x`, `h`, or a node).
+    code: what the log of events says in `of_x`: 1 for x, 0 for h, 2 and more for intermediate vectors, in their order.
+    groups: column groups.
+    elements: its width; the last group may have fewer elements than `ep`.
+    source: a `SourceKind`.
+    memory: number of the vector memory in the core; -1 for frames.
+    base: first element's address in the thread's part of that memory (step 0 of `two`; unused for `all_x`, `all_h`).
+    stride: elements from one step to the next.
+    lag: 1 if the vector is of the step before.
+    needs: counters that cover all elements; empty for frames.
+    slots: for each gate of the stage which of its sums takes the products; -1: none (its weights are zero).
+    """
+
+    vector: str
+    code: int
+    groups: int
+    elements: int
+    source: SourceKind
+    memory: int
+    base: int
+    stride: int
+    lag: int
+    needs: tuple[Need, ...]
+    slots: tuple[int, ...]
+
+
+@record
+class WriteRow:
+    """A vector that a segment writes.
+
+    node: the `quantize` node.
+    slot: number of the vector among those of its kind of cell; 0 is h.
+    memory: number of the vector memory in the core.
+    counter: number of its counter of visible steps and units, within the program.
+    kept: a `Kept`.
+    base: address of unit 0 (step 0 of `two`; for `all` see `JobRow.write_starts`), in the thread's part.
+    stride: elements from one step to the next; negative for `all` in a backward pass.
+    visible_cycles: from a unit's turn until it is visible, at least 1.
+    """
+
+    node: str
+    slot: int
+    memory: int
+    counter: int
+    kept: Kept
+    base: int
+    stride: int
+    visible_cycles: int
+
+
+@record
+class Want:
+    """A value that a later segment, or a segment that reads states without h, waits for.
+
+    segment: number of the `SegmentRow` in the program that gives it.
+    cycles: from the turn of the giving unit until the turn of the reading unit, at least.
+    lag: 1 if it is of the step before.
+    reduced: whether it is one value for all units: the turn that counts is the last unit's.
+    """
+
+    segment: int
+    cycles: int
+    lag: int
+    reduced: bool
+
+
+@record
+class SegmentRow:
+    """One go of the tail over all row blocks of a stage.
+
+    number: number in the program.
+    stage_row: number of its `StageRow` in the program.
+    index: number in the stage; 0 comes from the array, all others from values of earlier segments.
+    lane_segment: number among the segments of its kind of cell: what a lane is told.
+    writes: vectors that it writes.
+    wants: what its blocks wait for beside the sums.
+    last: whether it is the last segment of the pass (its end is the end of the step).
+    """
+
+    number: int
+    stage_row: int
+    index: int
+    lane_segment: int
+    writes: tuple[WriteRow, ...]
+    wants: tuple[Want, ...]
+    last: bool
+
+
+@record
+class StageRow:
+    """A stage of a pass on a core: the loop nest of its tiles, and where its constants are.
+
+    number: number in the program; the log of events calls it pass.
+    layer, direction, stage: which it is.
+    kind: number of its cell among the kinds of the core.
+    lane_pass: number of the pass among all passes of that kind on the core: it selects formats and tables.
+    gates: rows of the matrix for each unit.
+    units: units of a full row block.
+    blocks: row blocks.
+    last_units: units of the last row block.
+    reads: vectors in the order of their issue.
+    weight_base: address of the first tile's word; a step's words follow each other in the order of issue.
+    constant_base: address of the first turn's word of adapter constants.
+    turn_base: address of the first turn in state and parameter memories, in the thread's part (parameters: of the
+        core). Turn i of block b is at `turn_base + b * ceil(units / tail_width) + i`. The stages of a pass share it.
+    segments: its segments in order.
+    first_of_pass: number of the first `StageRow` of its pass.
+    last_of_pass: whether the step of the pass ends with it.
+    backward: whether the pass goes from the last time step to the first.
+    """
+
+    number: int
+    layer: int
+    direction: int
+    stage: int
+    kind: int
+    lane_pass: int
+    gates: int
+    units: int
+    blocks: int
+    last_units: int
+    reads: tuple[ReadRow, ...]
+    weight_base: int
+    constant_base: int
+    turn_base: int
+    segments: tuple[SegmentRow, ...]
+    first_of_pass: int
+    last_of_pass: bool
+    backward: bool
+
+    @property
+    def tiles(self) -> int:
+        """Tiles of a step."""
+        return self.blocks * sum(each.groups for each in self.reads)
+
+    @property
+    def unit_count(self) -> int:
+        """Units of all row blocks."""
+        return (self.blocks - 1) * self.units + self.last_units
+
+
+@record
+class JobRow:
+    """A job on one core that it may run on; jobs are numbered in the order in which the host posts them.
+
+    frame_start: address of the word of its first step's first group that is read (of the last time step, if layer 0
+        begins backward, is `frame_ends`).
+    frame_end: address of the first word of its last time step.
+    x_starts: for each `StageRow` of its program the address of element 0 of step 0's x, in the thread's part (`all_x`).
+    write_starts: likewise of unit 0 of step 0 of its h (`all`).
+    initial: what is added to a turn's address (without the thread's part) to give the address of its initial states,
+        or -1: states begin with 0.
+    h_starts: for each `StageRow` the frame address of the first group of h before step 0, or -1: 0.
+    """
+
+    frame_start: int
+    frame_end: int
+    x_starts: tuple[int, ...]
+    write_starts: tuple[int, ...]
+    initial: int = -1
+    h_starts: tuple[int, ...] = ()
 
 
 @record

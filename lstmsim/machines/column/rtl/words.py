@@ -1,4 +1,7 @@
-"""What the host writes into the memories of a generated NPU: weights, frames, constants of the adapters."""
+"""The arithmetic of every pass that a generated NPU does: one for each model, whatever jobs it has.
+
+What the host writes into the memories of a generated NPU: weights, frames, constants of the adapters.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +12,42 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.machines.column.rtl.passes import Pass
 from lstmsim.machines.column.rtl.picking import Shifts, sums_of
-from lstmsim.machines.column.rtl.plan import CorePlan, Design, Program
-from lstmsim.machines.column.rtl.rows import StageRow
+from lstmsim.machines.column.rtl.plan import CorePlan, Design, Program, StageRow
 from lstmsim.model.numerics.fixed import FixedArithmetic
 from lstmsim.model.numerics.golden import initial_states
 from lstmsim.model.numerics.jobs import JobNumbers
 from lstmsim.model.precision import Precision
 
-__all__ = ["SPACES", "constants", "frames", "hex_text", "parts_of", "shifts_of", "too_large", "weights", "word_bits"]
+#: Model, layer and direction.
+Pass = tuple[int, int, int]
+
+
+def passes_of(design: Design, numbers: Mapping[int, JobNumbers]) -> dict[Pass, FixedArithmetic]:
+    """Give the arithmetic of each pass of each model.
+
+    design: the design.
+    numbers: of every job, by its place in the scenario.
+
+    `InputError` if jobs of one model have different weights, for a core holds a model once.
+    """
+    passes: dict[Pass, FixedArithmetic] = {}
+    mistakes = []
+    for job in design.jobs:
+        different = False
+        for layer, both in enumerate(numbers[job.index].arithmetic):
+            for direction, own in enumerate(both):
+                assert isinstance(own, FixedArithmetic)
+                held = passes.setdefault((job.model, layer, direction), own)
+                different |= held.weights is not own.weights
+        if different:
+            model = design.models[job.model]
+            text = f"must be those of the earlier jobs of model {model!r}, which the RTL holds once"
+            mistakes.append(Mistake(f"job {job.name}: weights", text))
+    if mistakes:
+        raise InputError(mistakes)
+    return passes
+
 
 #: Name of a file of words -> its space on the host's bus.
 SPACES = {"weights": 1, "frames": 2, "constants": 3, "tables": 4, "parameters": 5, "initial": 6}

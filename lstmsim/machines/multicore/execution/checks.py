@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.machines.division import Division
+from lstmsim.machines.gemm import Division
 from lstmsim.machines.multicore.machine import Machine, up
 from lstmsim.machines.multicore.planning.blocks import blocks_of
 
@@ -27,7 +27,7 @@ MOST_STEPS = 500_000
 def check_division(division: Division) -> None:
     """`InputError` with every mistake if a division leaves out a part of its product, or has sizes below 1.
 
-    >>> from lstmsim.machines.division import Cut, Product
+    >>> from lstmsim.machines.gemm import Cut, Product
     >>> check_division(Division(Product(7, 8, 9), Cut("MN", 2, 1, 1, 3, 8, 9)))
     Traceback (most recent call last):
     lstmsim.InputError: mb: 2 parts of 3 rows do not hold all 7 rows; at least 4 rows a part are needed
@@ -63,7 +63,7 @@ def estimated_accesses(machine: Machine, division: Division) -> int:
     machine: its lines, blocks and micro-tiles.
     division: how the product is cut. Blocks at edges count whole.
 
-    >>> from lstmsim.machines.division import Cut, Product
+    >>> from lstmsim.machines.gemm import Cut, Product
     >>> from lstmsim.machines.multicore.toy import TOY
     >>> estimated_accesses(TOY, Division(Product(2, 4, 16), Cut("MN", 1, 1, 1, 2, 4, 16)))
     32
@@ -100,7 +100,7 @@ def estimated_steps(machine: Machine, division: Division) -> int:
 
     machine, division: as for `estimated_accesses`.
 
-    >>> from lstmsim.machines.division import Cut, Product
+    >>> from lstmsim.machines.gemm import Cut, Product
     >>> from lstmsim.machines.multicore.toy import TOY
     >>> estimated_steps(TOY, Division(Product(4, 8, 64), Cut("MK", 1, 1, 2, 4, 8, 32)))
     4

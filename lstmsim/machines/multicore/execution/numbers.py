@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.machines.division import Division
+from lstmsim.machines.gemm import Division
 from lstmsim.machines.multicore.execution.steps import steps_of
 from lstmsim.machines.multicore.machine import Machine
 

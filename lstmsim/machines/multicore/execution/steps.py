@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import zip_longest
 from typing import NamedTuple
 
-from lstmsim.machines.division import Division
+from lstmsim.machines.gemm import Division
 from lstmsim.machines.multicore.execution.checks import check_division
 from lstmsim.machines.multicore.machine import Machine
 from lstmsim.machines.multicore.planning.blocks import Blocks, blocks_of
@@ -66,7 +66,7 @@ def sub_blocks_in_turn(division: Division, thread: int) -> list[tuple[Span, Span
 
     The threads of a K-group begin at different ones. Without sub-blocks there is one: the whole block.
 
-    >>> from lstmsim.machines.division import Cut, Product, SubBlocks
+    >>> from lstmsim.machines.gemm import Cut, Product, SubBlocks
     >>> division = Division(Product(4, 16, 32), Cut("MK", 1, 1, 2, 4, 16, 16), SubBlocks(4, 8, 1, 2))
     >>> sub_blocks_in_turn(division, 1)
     [((0, 4), (8, 16)), ((0, 4), (0, 8))]

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.machines.division import Division
-from lstmsim.machines.gemm import CACHES, Counts
+from lstmsim.machines.gemm import CACHES, Counts, Division
 from lstmsim.machines.multicore.execution.checks import check_division, check_length, estimated_accesses
 from lstmsim.machines.multicore.execution.steps import Step, steps_of
 from lstmsim.machines.multicore.execution.timed import counts_of, timed_steps

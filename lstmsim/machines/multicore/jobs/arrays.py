@@ -6,8 +6,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from lstmsim.base.records import hashed_once, record
-from lstmsim.machines.division import Division, Product
-from lstmsim.machines.gemm import GemmPlan
+from lstmsim.machines.gemm import Division, GemmPlan, Product
 from lstmsim.machines.multicore.cells import CellWork, cell_work
 from lstmsim.machines.multicore.lines.space import Matrix, Places, Segment, Space, operands
 from lstmsim.machines.multicore.lines.types import Array

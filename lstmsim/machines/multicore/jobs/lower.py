@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.machines.assembly import Footprint, Parts, assemble
+from lstmsim.machines.assembly import Footprint, Parts, PerStep, assemble
 from lstmsim.machines.multicore.chip import CpuCore, MulticoreCpu
 from lstmsim.machines.multicore.entries import MulticoreEntries
 from lstmsim.machines.multicore.execution.checks import MOST_ACCESSES, estimated_accesses
@@ -16,7 +16,6 @@ from lstmsim.machines.multicore.jobs.traced import TRACED
 from lstmsim.machines.multicore.lowering.stages import cores_of, place_of
 from lstmsim.machines.multicore.machine import Machine
 from lstmsim.machines.multicore.sizes import operations_per_step
-from lstmsim.machines.sizes import PerStep
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Job
 from lstmsim.program.program import Core, Program

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lstmsim.machines.division import Division
-from lstmsim.machines.gemm import GemmPlan
+from lstmsim.machines.gemm import Division, GemmPlan
 from lstmsim.machines.multicore.jobs.arrays import plans_of
 from lstmsim.machines.multicore.machine import Machine
 from lstmsim.model.planned import PlannedProduct, PlannedProducts, merged

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.machines.division import Division
+from lstmsim.machines.gemm import Division
 from lstmsim.machines.multicore.lines.types import Array
 from lstmsim.machines.multicore.machine import Machine, up
 from lstmsim.machines.multicore.planning.blocks import blocks_of
@@ -136,7 +136,7 @@ def operands(space: Space, machine: Machine, division: Division, *, job: bool = 
         of A in place of those that are given.
     first: core of thread 0; thread t runs on core `first + t`.
 
-    >>> from lstmsim.machines.division import Cut, Product
+    >>> from lstmsim.machines.gemm import Cut, Product
     >>> from lstmsim.machines.multicore.toy import TOY
     >>> space = Space(TOY)
     >>> operands(space, TOY, Division(Product(2, 4, 16), Cut("MN", 1, 1, 1, 2, 4, 16))).b

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lstmsim.machines.division import Division
+from lstmsim.machines.gemm import Division
 from lstmsim.machines.multicore.execution.steps import Step
 from lstmsim.machines.multicore.lines.patterns import RunPattern, Sizes, multiplied, updated
 from lstmsim.machines.multicore.lines.space import Matrix, Places

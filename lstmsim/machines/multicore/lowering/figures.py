@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lstmsim.machines.division import Division
-from lstmsim.machines.gemm import GemmFigures, GemmWork
+from lstmsim.machines.gemm import Division, GemmFigures, GemmWork
 from lstmsim.machines.multicore.execution.steps import steps_of
 from lstmsim.machines.multicore.execution.timed import compute_of
 from lstmsim.machines.multicore.execution.traced import traced

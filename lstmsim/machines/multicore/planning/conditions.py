@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import sqrt
 
-from lstmsim.machines.division import Cut, Product
+from lstmsim.machines.gemm import Cut, Product
 from lstmsim.machines.multicore.machine import Machine, up
 from lstmsim.machines.multicore.planning.blocks import blocks_of
 from lstmsim.machines.multicore.planning.estimate import estimated_cycles

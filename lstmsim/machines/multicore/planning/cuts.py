@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from lstmsim.machines.division import Cut, Product
+from lstmsim.machines.gemm import Cut, Product
 from lstmsim.machines.multicore.machine import Machine, up
 
 __all__ = ["blis_cut", "cut_of_parts", "is_idle", "k_cuts", "mn_cuts"]
@@ -56,7 +56,7 @@ def cut_of_parts(machine: Machine, product: Product, kind: str, parts: Sequence[
     """The cut into so many parts, of sizes as in every other cut.
 
     machine: says of what the parts of K are multiples.
-    kind: a key of `lstmsim.machines.division.KINDS`.
+    kind: a key of `lstmsim.machines.gemm.KINDS`.
     parts: of rows, of columns, of K.
 
     >>> from lstmsim.machines.multicore.toy import TOY

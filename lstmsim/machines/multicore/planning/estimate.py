@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from lstmsim.machines.division import Cut, Division, Product
+from lstmsim.machines.gemm import Cut, Division, Product
 from lstmsim.machines.multicore.machine import Machine, up
 from lstmsim.machines.multicore.planning.blocks import blocks_of
 from lstmsim.machines.multicore.planning.moved import moved_lines

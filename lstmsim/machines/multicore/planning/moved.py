@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.machines.division import Division
+from lstmsim.machines.gemm import Division
 from lstmsim.machines.multicore.lines.hashing import sets_of
 from lstmsim.machines.multicore.lines.space import Places, Space, operands
 from lstmsim.machines.multicore.machine import Machine, up
@@ -108,7 +108,7 @@ def moved_lines(machine: Machine, division: Division, caches: str) -> Moved:
     caches: one of `lstmsim.machines.gemm.CACHES`.
 
     >>> from dataclasses import replace
-    >>> from lstmsim.machines.division import Cut, Product
+    >>> from lstmsim.machines.gemm import Cut, Product
     >>> from lstmsim.machines.multicore.toy import TOY
     >>> wide = Division(Product(2, 512, 64), Cut("MN", 1, 1, 1, 2, 512, 64))
     >>> [moved_lines(replace(TOY, llc_sets=sets), wide, "warm").memory for sets in (64, 256)]

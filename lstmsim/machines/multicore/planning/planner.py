@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from lstmsim.machines.division import Cut, Product
-from lstmsim.machines.gemm import Candidate, GemmPlan
+from lstmsim.machines.gemm import Candidate, Cut, GemmPlan, Product
 from lstmsim.machines.multicore.machine import Machine
 from lstmsim.machines.multicore.planning.blocks import blocks_of
 from lstmsim.machines.multicore.planning.conditions import conditions_of

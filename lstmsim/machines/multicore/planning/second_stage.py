@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from lstmsim.base.records import record
-from lstmsim.machines.division import Cut, Division, Product, SubBlocks
-from lstmsim.machines.gemm import SubCandidate
+from lstmsim.machines.gemm import Cut, Division, Product, SubBlocks, SubCandidate
 from lstmsim.machines.multicore.machine import Machine, up
 from lstmsim.machines.multicore.planning.blocks import blocks_of
 from lstmsim.machines.multicore.planning.fitness import fitness_of, normalised

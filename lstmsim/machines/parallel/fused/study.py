@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.machines.fusion import FusedFigures, FusedWork
+from lstmsim.machines.kernels import FusedFigures, FusedWork, KernelSpan
 from lstmsim.machines.parallel.device import ParallelDevice
 from lstmsim.machines.parallel.fused.numbers import SETTINGS, fusion_device
 from lstmsim.machines.parallel.fused.writing import fused_run
@@ -17,7 +17,6 @@ from lstmsim.machines.parallel.memory.addresses import SECTOR_BYTES
 from lstmsim.machines.parallel.memory.traffic import priced
 from lstmsim.machines.parallel.metrics import traffic_of
 from lstmsim.machines.parallel.words import NOT_MODELLED
-from lstmsim.machines.sparse import KernelSpan
 from lstmsim.model.fusion.device import FusionDevice
 from lstmsim.model.fusion.graph import Graph
 from lstmsim.model.fusion.plan import PlannedKernel
@@ -43,7 +42,7 @@ class _Own:
 
 
 class Fused:
-    """The fused kernels of the device, as `lstmsim.machines.fusion.FusedKernels` says."""
+    """The fused kernels of the device, as `lstmsim.machines.kernels.FusedKernels` says."""
 
     settings: Mapping[str, str] = SETTINGS
     left_out: Sequence[str] = _LEFT_OUT

@@ -9,16 +9,14 @@ from pathlib import Path
 
 import numpy as np
 
-from lstmsim.machines.column.core import ColumnCore
-from lstmsim.machines.column.npu import ColumnNpu
-from lstmsim.machines.column.rtl.lanes.files import lane_files
-from lstmsim.machines.column.rtl.plan import Design
+from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
+from lstmsim.machines.column.passes import wanted
+from lstmsim.machines.column.rtl.lanes.lanes_module import lane_files
+from lstmsim.machines.column.rtl.layout import depth_of, widths
+from lstmsim.machines.column.rtl.plan import Design, StageRow
 from lstmsim.machines.column.rtl.planning import design
-from lstmsim.machines.column.rtl.rows import StageRow
 from lstmsim.machines.column.rtl.tables import config
-from lstmsim.machines.column.rtl.widths import depth_of, widths
-from lstmsim.machines.column.tail import depths
-from lstmsim.machines.column.turns import wanted
+from lstmsim.machines.column.shape import depths
 from lstmsim.model.cell import Cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.numerics.fixed import FixedArithmetic

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from lstmsim.machines.column.rtl.plan import CorePlan, Design
-from lstmsim.machines.column.rtl.rows import SegmentRow, StageRow
-from lstmsim.machines.column.turns import TAIL
+from lstmsim.machines.column.passes import TAIL
+from lstmsim.machines.column.rtl.plan import CorePlan, Design, SegmentRow, StageRow
 from lstmsim.program.program import Operation, Program
 from lstmsim.program.trace import Trace
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from lstmsim.machines.column.core import Latency
+from lstmsim.machines.column.npu import Latency
 from lstmsim.machines.column.rtl.generated import GENERATED
+from lstmsim.machines.column.rtl.layout import stages_of
 from lstmsim.machines.column.rtl.plan import Design
 from lstmsim.machines.column.rtl.tables import config
-from lstmsim.machines.column.rtl.widths import stages_of
 from lstmsim.model.numerics.jobs import JobData, JobNumbers, fixed_numbers
 from lstmsim.model.numerics.weights import random_network, random_stimulus
 from lstmsim.studies.shared.loading import load_scenario

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lstmsim.machines.column.core import ColumnCore, Latency
-from lstmsim.machines.column.rtl.lanes.files import lane_files
+from lstmsim.machines.column.npu import ColumnCore, Latency
+from lstmsim.machines.column.rtl.lanes.lanes_module import lane_files
 from lstmsim.machines.column.rtl.lanes.netlist import Netlist, Pipeline, Signal, spread
 from lstmsim.machines.column.rtl.lanes.operations import Operand, Result, compute, places
 from lstmsim.model.cell import Cell, stage_of

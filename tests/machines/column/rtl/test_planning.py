@@ -7,10 +7,9 @@ from typing import NamedTuple
 
 import pytest
 
-from lstmsim.machines.column.rtl.plan import CorePlan, Design, Job
+from lstmsim.machines.column.rtl.plan import CorePlan, Design, Job, JobRow, ReadRow, StageRow
 from lstmsim.machines.column.rtl.planning import design as plan_design
-from lstmsim.machines.column.rtl.regions import regions
-from lstmsim.machines.column.rtl.rows import JobRow, ReadRow, StageRow
+from lstmsim.machines.column.rtl.planning import regions
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Scenario

@@ -9,10 +9,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lstmsim.machines.column.core import ColumnCore
-from lstmsim.machines.column.npu import ColumnNpu
+from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
+from lstmsim.machines.column.rtl.generated import written_files
 from lstmsim.machines.column.rtl.planning import design
-from lstmsim.machines.column.rtl.written import written_files
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.numerics.jobs import JobData, fixed_numbers

@@ -9,13 +9,11 @@ import numpy as np
 import pytest
 
 from lstmsim.base.errors import InputError
-from lstmsim.machines.column.core import ColumnCore
-from lstmsim.machines.column.npu import ColumnNpu
-from lstmsim.machines.column.rtl.passes import passes_of
+from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
 from lstmsim.machines.column.rtl.picking import sums_of
 from lstmsim.machines.column.rtl.plan import Design
 from lstmsim.machines.column.rtl.planning import design as plan_design
-from lstmsim.machines.column.rtl.words import SPACES, constants, frames, shifts_of, weights
+from lstmsim.machines.column.rtl.words import SPACES, constants, frames, passes_of, shifts_of, weights
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.numerics.fixed_point import saturate, shifted

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError
-from lstmsim.machines.division import Cut, Division, Product, SubBlocks
+from lstmsim.machines.gemm import Cut, Division, Product, SubBlocks
 from lstmsim.machines.multicore.execution import numbers
 from lstmsim.machines.multicore.execution.numbers import computed
 from lstmsim.machines.multicore.execution.steps import steps_of

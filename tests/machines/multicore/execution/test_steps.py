@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lstmsim.machines.division import Cut, Division, Product, SubBlocks
+from lstmsim.machines.gemm import Cut, Division, Product, SubBlocks
 from lstmsim.machines.multicore.execution.compute import compute_cycles
 from lstmsim.machines.multicore.execution.steps import Step, steps_of
 from lstmsim.machines.multicore.toy import TOY

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from lstmsim.base.errors import InputError
-from lstmsim.machines.division import Cut, Division, Product, SubBlocks
+from lstmsim.machines.gemm import Cut, Division, Product, SubBlocks
 from lstmsim.machines.multicore.execution import traced as module
 from lstmsim.machines.multicore.execution.checks import (
     MOST_ACCESSES,

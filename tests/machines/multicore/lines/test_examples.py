@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from lstmsim.machines.division import Cut, Division, Product
+from lstmsim.machines.gemm import Cut, Division, Product
 from lstmsim.machines.multicore.execution.steps import Step
 from lstmsim.machines.multicore.lines.caches import open_caches
 from lstmsim.machines.multicore.lines.space import Space, operands

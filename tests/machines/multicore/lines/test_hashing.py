@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from lstmsim.machines.division import Product
+from lstmsim.machines.gemm import Product
 from lstmsim.machines.multicore.lines.hashing import HASHES, polynomial_for, sets_of
 from lstmsim.studies.shared.loading import load_chip
 from tests.oracle.multicore_caches import set_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lstmsim.machines.division import Cut, Division, Product
+from lstmsim.machines.gemm import Cut, Division, Product
 from lstmsim.machines.multicore.execution.steps import Step
 from lstmsim.machines.multicore.lines.space import Places, Segment, Space, operands
 from lstmsim.machines.multicore.lines.types import Array, Runs

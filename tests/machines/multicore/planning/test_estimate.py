@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from lstmsim import engines
-from lstmsim.machines.division import Cut, Product
+from lstmsim.machines.gemm import Cut, Product
 from lstmsim.machines.multicore.lowering.figures import figures_of, lowered
 from lstmsim.machines.multicore.machine import Machine
 from lstmsim.machines.multicore.planning.cuts import mn_cuts

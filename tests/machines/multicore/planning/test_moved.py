@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from lstmsim.machines.division import Cut, Division, Product
+from lstmsim.machines.gemm import Cut, Division, Product
 from lstmsim.machines.multicore.execution.traced import traced
 from lstmsim.machines.multicore.lines.hashing import HASHES
 from lstmsim.machines.multicore.planning.estimate import estimated_cycles

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from lstmsim.base.errors import InputError
-from lstmsim.machines.division import Cut, Division, Product, SubBlocks
-from lstmsim.machines.gemm import CONDITIONS
+from lstmsim.machines.gemm import CONDITIONS, Cut, Division, Product, SubBlocks
 from lstmsim.machines.multicore.planning.blocks import blocks_of
 from lstmsim.machines.multicore.planning.cuts import k_cuts, mn_cuts
 from lstmsim.machines.multicore.planning.planner import plan

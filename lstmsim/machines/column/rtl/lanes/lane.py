@@ -1,23 +1,58 @@
-"""One lane of a kind of cell: the nodes of one unit, their memories and tables, as a Verilog module."""
+"""One lane of a kind of cell: the nodes of one unit, their memories and tables, as a Verilog module.
+
+What the lanes of a core hold, how large it is, and where the host writes it.
+
+An address of the host's bus has the space in bits 31..28, the core in 27..24, and below that:
+
+* space 4, tables: number of the table's node, its table among those of the passes, the cell, and the part of 32 bits;
+* space 5, parameters: address of the turn, the lane, the number of the parameter;
+* space 6, initial states: address of the turn, the lane, the number of the state.
+
+Each field has as many bits as its largest number needs, and none if that is 0. A word of a table with two parts is
+written as a whole with its last part.
+
+What is kept by unit and not by turn: where two stages do not have a unit in the same lane at the same address.
+
+That is so where the units of a row block are no multiple of the lanes. Such a value goes through a memory that all
+lanes share, `npu_unit_memory`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
+from lstmsim.base.errors import InputError
 from lstmsim.base.records import record
 from lstmsim.machines.column.rtl.lanes import operations
-from lstmsim.machines.column.rtl.lanes.netlist import Netlist, Pipeline, Signal, literal, safe, spread
-from lstmsim.machines.column.rtl.lanes.numbers import Numbers, Table
-from lstmsim.machines.column.rtl.lanes.operations import Operand, Result
-from lstmsim.machines.column.rtl.lanes.rounding import rescaled, rounded, saturated
+from lstmsim.machines.column.rtl.lanes.netlist import (
+    Netlist,
+    Pipeline,
+    Signal,
+    literal,
+    rescaled,
+    rounded,
+    safe,
+    saturated,
+    spread,
+)
+from lstmsim.machines.column.rtl.lanes.operations import (
+    LINEAR_ORDER,
+    TABLE_ORDER,
+    Numbers,
+    Operand,
+    Result,
+    Table,
+    activation,
+    classes,
+    word_bits,
+)
 from lstmsim.machines.column.rtl.lanes.schedule import Kept, Schedule
-from lstmsim.machines.column.rtl.lanes.tables import LINEAR_ORDER, TABLE_ORDER, activation
+from lstmsim.machines.column.rtl.plan import CorePlan
 from lstmsim.model.cell import Node
 from lstmsim.model.numerics.activation_tables import TABULATED
+from lstmsim.model.numerics.fixed import FixedArithmetic
 from lstmsim.model.precision import Precision
-
-__all__ = ["Graph", "Lanes", "memory_name"]
 
 
 @record
@@ -199,3 +234,206 @@ class Graph:
 def memory_name(giver: str, state: bool) -> str:
     """Name of the memory of a kept value."""
     return f"{'m' if state else 'k'}_{safe(giver)}"
+
+
+#: Model, layer and direction.
+Pass = tuple[int, int, int]
+
+
+def bits_of(count: int) -> int:
+    """Bits of a number below `count`; 0 if there is only one.
+
+    >>> [bits_of(count) for count in (1, 2, 3, 8)]
+    [0, 1, 2, 3]
+    """
+    return (count - 1).bit_length()
+
+
+@record
+class CoreLanes:
+    """The lanes of a core.
+
+    plan: the core.
+    kinds: for each kind of cell what its lanes are built of.
+    class_of: for each kind the class of each of its passes.
+    precision: widths of all numbers.
+    """
+
+    plan: CorePlan
+    kinds: tuple[Lanes, ...]
+    class_of: tuple[tuple[int, ...], ...]
+    precision: Precision
+
+    @classmethod
+    def of(cls, plan: CorePlan, passes: Mapping[Pass, FixedArithmetic], precision: Precision) -> CoreLanes:
+        """Make the lanes of a core from the arithmetic of all passes that run on it.
+
+        `InputError` if a pass has no arithmetic.
+        """
+        kinds, class_of = [], []
+        for kind in plan.kinds:
+            missing = [each for each in kind.passes if each not in passes]
+            if missing:
+                raise InputError(f"the lanes of core {plan.number} need the numbers of model {missing[0][0]}")
+            different, own = classes([Numbers.of(passes[each]) for each in kind.passes])
+            schedule = Schedule(kind.cell, plan.core.latency, plan.core.tail_width)
+            kinds.append(Lanes(schedule, different, precision))
+            class_of.append(own)
+        return cls(plan, tuple(kinds), tuple(class_of), precision)
+
+    @cached_property
+    def tables(self) -> tuple[tuple[int, str], ...]:
+        """(kind, node) of every memory of tables, by its number."""
+        return tuple((number, node) for number, own in enumerate(self.kinds) for node in own.tabulated)
+
+    @cached_property
+    def parameters(self) -> tuple[tuple[int, str, int], ...]:
+        """(kind, parameter, stage that reads it) by its number."""
+        every = ((kind, own.loaded(own.schedule.cell.parameters)) for kind, own in enumerate(self.kinds))
+        return tuple((kind, *each) for kind, loaded in every for each in loaded)
+
+    @cached_property
+    def states(self) -> tuple[tuple[int, str, int], ...]:
+        """(kind, state, stage that reads it) by its number."""
+        every = ((kind, own.loaded(own.schedule.cell.states)) for kind, own in enumerate(self.kinds))
+        return tuple((kind, *each) for kind, loaded in every for each in loaded)
+
+    @property
+    def cell_bits(self) -> int:
+        """Bits of the number of a cell of a table."""
+        return bits_of(self.precision.activation_entries)
+
+    @cached_property
+    def table_bits(self) -> int:
+        """Bits of the number of a table among those of a node."""
+        counts = (max(self.kinds[kind].tables(node)[1]) + 1 for kind, node in self.tables)
+        return bits_of(max(counts, default=1))
+
+    @property
+    def part_bits(self) -> int:
+        """Bits of the number of the part of a table's word."""
+        return int(self.word_bits > 32)
+
+    @property
+    def word_bits(self) -> int:
+        """Bits of the widest word of a table."""
+        bits = max(self.precision.tail_bits, self.precision.state_bits)
+        return word_bits(bits, self.precision.activation == "linear")
+
+    @property
+    def lane_bits(self) -> int:
+        """Bits of the number of a lane."""
+        return bits_of(self.plan.core.tail_width)
+
+
+@record
+class UnitWrite:
+    """A lane's output that goes into a memory by unit.
+
+    kept: what it is.
+    name: of the memory.
+    bits: of a number.
+    cycle: cycles since the turn at whose end it is written.
+    segment: number of the segment.
+    """
+
+    kept: Kept
+    name: str
+    bits: int
+    cycle: int
+    segment: int
+
+
+@record
+class UnitRead:
+    """A lane's input that comes from a memory by unit.
+
+    name: of the memory.
+    port: of the lane.
+    bits: of a number.
+    cycle: cycles since the turn at which it is read.
+    """
+
+    name: str
+    port: str
+    bits: int
+    cycle: int
+
+
+def by_unit(core: CoreLanes, kind: int) -> frozenset[Kept]:
+    """Give what lanes of a kind cannot keep by turn, because a stage that reads it has units elsewhere."""
+    width = core.plan.core.tail_width
+    rows = [row for program in core.plan.programs if program for row in program.stages if row.kind == kind]
+    uneven = {row.stage for row in rows if row.blocks > 1 and row.units % width}
+    return frozenset(kept for kept, giver, reader in core.kinds[kind].schedule.crossings() if uneven & {giver, reader})
+
+
+def unit_memories(core: CoreLanes, kind: int, writes: Sequence[UnitWrite], reads: Sequence[UnitRead]) -> Iterator[str]:
+    """Write the memories by unit of a kind, and the wires between them and the lanes."""
+    width, own = core.plan.core.tail_width, f"k{kind}"
+    for cycle in sorted({each.cycle for each in writes} | {each.cycle for each in reads}):
+        yield from _bases(core, kind, cycle)
+    for each in writes:
+        ways = [read for read in reads if read.name == each.name]
+        for name in (f"e_{each.name}", *(read.port for read in ways)):
+            yield f"  wire [{width * each.bits - 1}:0] {own}_{name};"
+        yield from _memory(core, kind, each, ways)
+
+
+def _memory(core: CoreLanes, kind: int, one: UnitWrite, ways: Sequence[UnitRead]) -> Iterator[str]:
+    """A memory by unit with one way to write and several to read."""
+    own, half = f"k{kind}", core.plan.core.threads * sum(_pass_words(core, kind))
+    words = half << one.kept.doubled
+    bits = max(1, words.bit_length())
+
+    def base(cycle: int, odd: bool) -> str:
+        # of two places that of the step itself is written, that of the step before is read
+        upper, lower = (half, 0) if odd else (0, half)
+        place = f" + (d_step[(CONVERT+{cycle})*W_STEP] ? {bits}'d{upper} : {bits}'d{lower})"
+        return f"{own}_base_{cycle}{place if one.kept.doubled else ''}"
+
+    yield f"  wire [{bits - 1}:0] {own}_{one.name}_to = {base(one.cycle, True)};"
+    for number, read in enumerate(ways):
+        yield f"  wire [{bits - 1}:0] {own}_{one.name}_from{number} = {base(read.cycle, False)};"
+    places = ", ".join(f"{own}_{one.name}_from{number}" for number in reversed(range(len(ways))))
+    units = ", ".join(f"d_unit[(CONVERT+{read.cycle})*W_UNIT +: W_UNIT]" for read in reversed(ways))
+    data = ", ".join(f"{own}_{read.port}" for read in reversed(ways))
+    sizes = f".WIDTH({core.plan.core.tail_width}), .BITS({one.bits}), .WORDS({words}), .READS({len(ways)})"
+    now = f"(CONVERT+{one.cycle})*W_UNIT +: W_UNIT"
+    yield (
+        f"  npu_unit_memory #({sizes}, .W_UNIT(W_UNIT), .W_ADDRESS({bits})) {own}_{one.name} (\n"
+        f"    .clock(clock), .write({own}_on{one.segment}_{one.cycle}), .write_base({own}_{one.name}_to),\n"
+        f"    .write_unit(d_unit[{now}]), .write_units(d_units[{now}]), .write_data({own}_e_{one.name}),\n"
+        f"    .read_base({{{places}}}), .read_unit({{{units}}}), .read_data({{{data}}})\n  );"
+    )
+
+
+def _pass_words(core: CoreLanes, kind: int) -> list[int]:
+    """Words of a bank that each pass of a kind takes: those of its largest stage."""
+    banks = 1 << bits_of(core.plan.core.tail_width)
+    words = [0] * len(core.class_of[kind])
+    for program in core.plan.programs:
+        for row in program.stages if program else ():
+            if row.kind == kind:
+                words[row.lane_pass] = max(words[row.lane_pass], -(-row.unit_count // banks))
+    return words
+
+
+def _bases(core: CoreLanes, kind: int, cycle: int) -> Iterator[str]:
+    """The address of unit 0 of the thread and pass of the turn of `cycle` cycles ago, without a product."""
+    own, words = f"k{kind}", _pass_words(core, kind)
+    threads, total = core.plan.core.threads, sum(words)
+    bits = max(1, (threads * total).bit_length())
+    starts = [sum(words[:number]) for number in range(len(words))]
+    row, thread = f"d_row[(CONVERT+{cycle})*W_ROW +: W_ROW]", f"d_thread[(CONVERT+{cycle})*W_THREAD +: W_THREAD]"
+    yield f"  wire [P_LANE_PASS_B-1:0] {own}_pass_{cycle} = P_LANE_PASS[{row} * P_LANE_PASS_B +: P_LANE_PASS_B];"
+    first = _chosen(f"{own}_pass_{cycle}", starts, bits)
+    part = _chosen(thread, [number * total for number in range(threads)], bits)
+    yield f"  wire [{bits - 1}:0] {own}_base_{cycle} = ({first}) + ({part});"
+
+
+def _chosen(name: str, values: Sequence[int], bits: int) -> str:
+    text = f"{bits}'d{values[-1]}"
+    for number in reversed(range(len(values) - 1)):
+        text = f"{name} == {number} ? {bits}'d{values[number]} : {text}"
+    return text

@@ -1,24 +1,37 @@
-"""All lanes of a core as one module: what a turn is to each kind of cell, the host's writes, the lanes side by side."""
+"""All lanes of a core as one module: what a turn is to each kind of cell, the host's writes, the lanes side by side.
+
+What the host writes into the lanes of a core before it begins: tables, parameters, states before the first step.
+
+`sim/npu_deep.vh`: how the testbench logs numbers within the tail, adapted sums and states, of this design.
+
+It looks into the lanes from outside, so the hardware is the same whether somebody looks or not.
+
+The tail's lanes of a design as files: `rtl/npu_tail_lane.v`, and what the host writes into them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from lstmsim.base.records import record
+from lstmsim.machines.column.rtl.lanes.lane import CoreLanes, Pass, bits_of, unit_memories
 from lstmsim.machines.column.rtl.lanes.lane_module import (
     Module,
     Port,
+    StateWrite,
     host_ports,
     lane_module,
     module_text,
+    scalar_module,
     table_ports,
 )
-from lstmsim.machines.column.rtl.lanes.layout import CoreLanes, bits_of
 from lstmsim.machines.column.rtl.lanes.netlist import safe
-from lstmsim.machines.column.rtl.lanes.scalars import scalar_module
-from lstmsim.machines.column.rtl.lanes.units import unit_memories
-from lstmsim.machines.column.rtl.widths import depth_of
-
-__all__ = ["SPACES", "core_text"]
+from lstmsim.machines.column.rtl.layout import depth_of, short_lines
+from lstmsim.machines.column.rtl.plan import Design, StageRow
+from lstmsim.model.numerics.fixed import FixedArithmetic
+from lstmsim.model.numerics.golden import initial_states
+from lstmsim.model.numerics.jobs import JobNumbers
+from lstmsim.model.numerics.weights import Stimulus
 
 #: Spaces of the host's bus that lanes decode.
 SPACES = {"tables": 4, "parameters": 5, "initial": 6}
@@ -259,3 +272,253 @@ def _host_wire(core: CoreLanes, port: str) -> str:
         places = [each for each in places if each == "parameter" or core.plan.initial_words]
         return f"{places[0]}_place" if places else "24'd0"
     return port
+
+
+#: An address and the data that the host writes there.
+Write = tuple[int, int]
+
+
+def _base(core: CoreLanes, space: str) -> int:
+    return SPACES[space] << 28 | core.plan.number << 24
+
+
+def table_writes(core: CoreLanes) -> Iterator[Write]:
+    """Yield what the host writes into the tables of activation functions."""
+    for number, (kind, node) in enumerate(core.tables):
+        lanes = core.kinds[kind]
+        own, places = lanes.tables(node)
+        for place in dict.fromkeys(places):
+            words = own[places.index(place)].words(lanes.bits(node))
+            first = ((number << core.table_bits) | place) << core.cell_bits
+            for cell, word in enumerate(words):
+                address = _base(core, "tables") | (first + cell) << core.part_bits
+                for part in range(1 + core.part_bits):
+                    yield address + part, word >> 32 * part & 0xFFFFFFFF
+
+
+def _turns(core: CoreLanes, row: StageRow) -> Iterator[tuple[int, int, int]]:
+    """(address of the turn, first unit, units) of all turns of a stage's row blocks."""
+    width = core.plan.core.tail_width
+    for block in range(row.blocks):
+        units = row.units if block < row.blocks - 1 else row.last_units
+        for turn in range(-(-units // width)):
+            address = row.turn_base + block * -(-row.units // width) + turn
+            yield address, block * row.units + turn * width, min(width, units - turn * width)
+
+
+def parameter_writes(core: CoreLanes, passes: Mapping[Pass, FixedArithmetic]) -> Iterator[Write]:
+    """Yield what the host writes into the memories of parameters.
+
+    passes: the arithmetic of all passes that run on the core.
+    """
+    for row, model in _rows(core):
+        own = passes[model, row.layer, row.direction]
+        for number, (kind, name, stage) in enumerate(core.parameters):
+            if (kind, stage) == (row.kind, row.stage):
+                values = own.parameters[name].tolist()
+                yield from _lanes_of(core, row, values, ("parameters", 0, number, len(core.parameters)))
+
+
+def initial_writes(
+    core: CoreLanes, passes: Mapping[Pass, FixedArithmetic], stimuli: Mapping[int, tuple[int, Stimulus]]
+) -> Iterator[Write]:
+    """Yield what the host writes into the memories of states before the first step.
+
+    passes: the arithmetic of all passes that run on the core.
+    stimuli: model and stimulus of each job, by its number in posting order.
+    """
+    for job, own in enumerate(core.plan.jobs):
+        if own is None or own.initial < 0:
+            continue
+        model, stimulus = stimuli[job]
+        for row in (row for row, owner in _rows(core) if owner == model):
+            held = initial_states(passes[model, row.layer, row.direction], stimulus, row.layer, row.direction)
+            for number, (kind, name, stage) in enumerate(core.states):
+                if (kind, stage) == (row.kind, row.stage):
+                    values = held[name].tolist()
+                    yield from _lanes_of(core, row, values, ("initial", own.initial, number, len(core.states)))
+
+
+def _rows(core: CoreLanes) -> Iterator[tuple[StageRow, int]]:
+    """The rows of all programs of a core, each with its model."""
+    for program in core.plan.programs:
+        if program is not None:
+            for row in program.stages:
+                yield row, program.model
+
+
+def _lanes_of(core: CoreLanes, row: StageRow, values: list[int], where: tuple[str, int, int, int]) -> Iterator[Write]:
+    """The writes of one number for each unit; where: space, first address, number of the memory, memories."""
+    space, first, number, count = where
+    for address, unit, units in _turns(core, row):
+        for lane in range(units):
+            word = ((first + address) << core.lane_bits | lane) << bits_of(count) | number
+            yield _base(core, space) | word, values[unit + lane] & 0xFFFFFFFF
+
+
+_HEAD = "// Logs numbers within the tail; part of npu_tb.v. Written by lstmsim."
+
+
+def deep_text(cores: Sequence[CoreLanes], deep: bool) -> str:
+    """Give the text of the file.
+
+    cores: the lanes of all cores that have any.
+    deep: whether anything is logged.
+    """
+    wires: list[str] = []
+    sums: list[str] = []
+    states: list[str] = []
+    for core in cores if deep else ():
+        plan = core.plan
+        wires += [f"  localparam D_{plan.number} = C_CONVERT[{plan.number} * C_CONVERT_B +: C_CONVERT_B];"]
+        wires += _sum_wires(core)
+        sums += _sum_log(core)
+        for kind in range(len(plan.kinds)):
+            module = lane_module(core, kind)
+            for place, each in enumerate(module.states):
+                wires.append(_state_wire(core, kind, place, each))
+                states += _state_log(core, kind, place, each)
+    return "\n".join([_HEAD, *wires, *_task("log_sums", sums), *_task("log_states", states)]) + "\n"
+
+
+def _task(name: str, lines: Sequence[str]) -> list[str]:
+    return [f"  task {name};", "    begin", *lines, "    end", "  endtask"]
+
+
+def _core(core: CoreLanes) -> str:
+    return f"dut.cores[{core.plan.number}].built.core"
+
+
+def _lanes_deep(core: CoreLanes) -> str:
+    return f"{_core(core)}.numbers.datapath.lanes.core_{core.plan.number}.own"
+
+
+def _field_deep(core: CoreLanes, name: str, cycle: int) -> str:
+    """A field of the turn of so many cycles ago."""
+    width = f"W_{name.upper().removesuffix('S')}"
+    return f"{_core(core)}.d_{name}[(D_{core.plan.number} + {cycle}) * {width} +: {width}]"
+
+
+def _head(core: CoreLanes, letter: str, cycle: int, more: str = "") -> str:
+    """The statement that writes the fields of a line up to its word."""
+    number = f"P_NUMBER[{_field_deep(core, 'row', cycle)} * P_NUMBER_B +: P_NUMBER_B]"
+    fields = [_field_deep(core, "job", cycle), number, _field_deep(core, "step", cycle)]
+    fields += [_field_deep(core, "unit", cycle), _field_deep(core, "units", cycle)]
+    listed = ",\n            ".join(fields)
+    return f'$fwrite(log_file, "{letter} %0d %0d %0d %0d %0d %0d {more}", cycle,\n            {listed});'
+
+
+def _sum_wires(core: CoreLanes) -> Iterator[str]:
+    """The adapted sums of the turn, those of lanes without a unit and of sums that the stage has not as 0."""
+    plan, number, bits = core.plan, core.plan.number, core.precision.tail_bits
+    most = max(len(stage.sums) for kind in plan.kinds for stage in kind.cell.stages)
+    width = plan.core.tail_width * most * bits
+    yield f"  wire [{width - 1}:0] sums_{number} = {_core(core)}.numbers.datapath.sums;"
+    yield f"  reg [{width - 1}:0] word_{number};"
+    yield f"  integer lane_{number};"
+    yield f"  integer many_{number};"
+
+
+def _sum_log(core: CoreLanes) -> Iterator[str]:
+    plan, number, bits = core.plan, core.plan.number, core.precision.tail_bits
+    most = max(len(stage.sums) for kind in plan.kinds for stage in kind.cell.stages)
+    row, segment = _field_deep(core, "row", 0), _field_deep(core, "segment", 0)
+    yield f"      if ({_core(core)}.d_valid[D_{number}]"
+    yield f"          && {segment} == P_SEGMENT[{row} * P_SEGMENT_B +: P_SEGMENT_B]) begin"
+    yield f"        case ({row})"
+    for place, count in _sums_of_rows(core):
+        yield f"          {place}: many_{number} = {count};"
+    yield f"          default: many_{number} = 0;"
+    yield "        endcase"
+    yield f"        word_{number} = sums_{number};"
+    yield f"        for (lane_{number} = 0; lane_{number} < {plan.core.tail_width * most};"
+    yield f"            lane_{number} = lane_{number} + 1)"
+    yield f"          if (lane_{number} / {most} >= {_field_deep(core, 'units', 0)}"
+    yield f"              || lane_{number} % {most} >= many_{number})"
+    yield f"            word_{number}[lane_{number} * {bits} +: {bits}] = 0;"
+    yield f"        {_head(core, 'S', 0)}"
+    yield f'        $fwrite(log_file, "%h", word_{number});'
+    yield f"        end_line({number});"
+    yield "      end"
+
+
+def _sums_of_rows(core: CoreLanes) -> Iterator[tuple[str, int]]:
+    """Each row of the core, by its place in P_, with how many sums its stage has."""
+    own = core.plan.number
+    for model, program in enumerate(core.plan.programs):
+        for one in () if program is None else program.stages:
+            place = f"G_ROW[({own} * MODELS + {model}) * G_ROW_B +: G_ROW_B] + {one.number}"
+            yield place, len(core.plan.kinds[one.kind].cell.stages[one.stage].sums)
+
+
+def _state_wire(core: CoreLanes, kind: int, place: int, state: StateWrite) -> str:
+    """The values of all lanes side by side, in the cycle at whose end they are kept."""
+    name = _name(core, kind, place)
+    lanes = (f"{_lanes_deep(core)}.g_k{kind}[{lane}].lane.{state.signal}" for lane in range(core.plan.core.tail_width))
+    listed = ",\n    ".join(reversed(list(lanes)))
+    width = core.plan.core.tail_width * state.bits
+    return (
+        f"  wire [{width - 1}:0] {name} = {{\n    {listed}}};\n  reg [{width - 1}:0] {name}_word;\n  integer {name}_i;"
+    )
+
+
+def _name(core: CoreLanes, kind: int, place: int) -> str:
+    return f"state_{core.plan.number}_{kind}_{place}"
+
+
+def _state_log(core: CoreLanes, kind: int, place: int, state: StateWrite) -> Iterator[str]:
+    name = _name(core, kind, place)
+    yield f"      if ({_lanes_deep(core)}.k{kind}_on{state.segment}_{state.cycle}) begin"
+    yield f"        {name}_word = {name};"
+    yield f"        for ({name}_i = 0; {name}_i < {core.plan.core.tail_width}; {name}_i = {name}_i + 1)"
+    yield f"          if ({name}_i >= {_field_deep(core, 'units', state.cycle)})"
+    yield f"            {name}_word[{name}_i * {state.bits} +: {state.bits}] = 0;"
+    yield f"        {_head(core, 'V', state.cycle, f'{state.number} ')}"
+    yield f'        $fwrite(log_file, "%h", {name}_word);'
+    yield f"        end_line({core.plan.number});"
+    yield "      end"
+
+
+@record
+class LaneFiles:
+    """What is written of the lanes of a design.
+
+    verilog: `npu_lanes_c<core>` of every core, with what they are built of.
+    deep: how the testbench logs numbers within them.
+    tables, parameters, initial: (address, data) of each write of the host.
+    """
+
+    verilog: str
+    deep: str
+    tables: tuple[Write, ...]
+    parameters: tuple[Write, ...]
+    initial: tuple[Write, ...]
+
+
+def lane_files(design: Design, numbers: Mapping[int, JobNumbers], deep: bool = False) -> LaneFiles:
+    """Write the lanes of a design.
+
+    design: the design.
+    numbers: of every job, by its place in the scenario, in fixed point; jobs of a model share their formats.
+    deep: whether the testbench logs numbers within them.
+
+    `InputError` if a pass of a core has no numbers.
+    """
+    passes: dict[Pass, FixedArithmetic] = {}
+    stimuli: dict[int, tuple[int, Stimulus]] = {}
+    for number, job in enumerate(design.jobs):
+        own = numbers[job.index]
+        stimuli[number] = job.model, own.stimulus
+        for layer, both in enumerate(own.arithmetic):
+            for direction, each in enumerate(both):
+                assert isinstance(each, FixedArithmetic)
+                passes.setdefault((job.model, layer, direction), each)
+    cores = [CoreLanes.of(plan, passes, design.precision) for plan in design.cores if plan.kinds]
+    head = "// The lanes of the tail, written from the graphs of the cells and the formats of the passes.\n"
+    return LaneFiles(
+        short_lines(head + "`default_nettype none\n\n" + "\n".join(map(core_text, cores))),
+        deep_text(cores, deep),
+        tuple(write for core in cores for write in table_writes(core)),
+        tuple(write for core in cores for write in parameter_writes(core, passes)),
+        tuple(write for core in cores for write in initial_writes(core, passes, stimuli)),
+    )

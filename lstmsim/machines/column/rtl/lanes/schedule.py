@@ -5,7 +5,7 @@ that it is there from its depth on, and read once in a segment: as late as its f
 successor can be there. Readers behind that get it through registers.
 
 All cycles are counted here from the latencies of the operations, as the lanes have registers, and not asked of the
-simulator (`lstmsim.machines.column.tail` and `turns`): a comparison of both says nothing of what one has from the
+simulator (`lstmsim.machines.column.shape` and `turns`): a comparison of both says nothing of what one has from the
 other.
 """
 
@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from lstmsim.base.records import record
-from lstmsim.machines.column.core import Latency
+from lstmsim.machines.column.npu import Latency
 from lstmsim.model.cell import OPERATIONS, REDUCTIONS, Cell, Node
 from lstmsim.model.segments import Segment, kinds, segments
 
