@@ -1,12 +1,6 @@
-"""The hardware of a core of the column-wise NPU.
+"""What a core of the column-wise NPU is built of, part for part: the formulas of its generated hardware.
 
-Sizes that the parts of a core share: rows, sums, turns, vectors, for all models that it can run.
-
-The array, its adapters, and the memories around them.
-
-The control of a core: issue logic with its threads, the order of the tail with its delay line, the dispatcher.
-
-The lanes of the tail: for each kind of cell `tail_width` of them, with tables and memories of states.
+`lstmsim fit` counts with them, `lstmsim rtl --synth` compares them with what a synthesis program counts.
 """
 
 from __future__ import annotations
@@ -335,11 +329,6 @@ _THREAD_GATES, _ROW_GATES = 4.0, 0.25
 _KIND_GATES = 25
 
 
-def control(sizes: Sizes) -> tuple[Part, ...]:
-    """Issue logic, tail control, dispatcher."""
-    return _issue(sizes), _tail(sizes), _dispatch(sizes)
-
-
 def _token(sizes: Sizes) -> int:
     """Bits of what goes with a block from its last tile to the tail."""
     words = sizes.words
@@ -353,7 +342,7 @@ def _issue(sizes: Sizes) -> Part:
     counters = max(
         sum(layer.directions * (1 + len(layer.cell.stages[1:])) for layer in model.layers) for model in sizes.models
     )
-    names = (
+    names = [
         "job",
         "row",
         "row",
@@ -367,7 +356,7 @@ def _issue(sizes: Sizes) -> Part:
         "bank",
         "bank",
         "constant",
-    )
+    ]
     thread = sum(words[each] for each in names) + 2 * words["unit"] + counters * (words["step"] + words["unit"])
     thread += words["element"] * (1 + 3 * sizes.kept)
     cycles = core.latency.mvm_cycles(core.ep) - core.latency.convert
@@ -588,7 +577,7 @@ class _ColumnHardware(Hardware):
         words = sum(weight_words(core, layer) for layer in layers_of(models))
         kept = None if core.weight_kib is None else 8192 * core.weight_kib
         own = array(sizes, summed), adapter(sizes), memories(sizes, words, kept), vectors(sizes), lanes(sizes)
-        return (*own, *frames(sizes), *control(sizes))
+        return (*own, *frames(sizes), _issue(sizes), _tail(sizes), _dispatch(sizes))
 
     def tail(self, core: ColumnCore, cells: Sequence[Cell], precision: Precision) -> TailLanes:
         """One multiplier for each operation of a lane. Each kind of cell has its own lanes; adapters are shared."""
