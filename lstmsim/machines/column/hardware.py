@@ -13,7 +13,8 @@ from lstmsim.base.records import record
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
 from lstmsim.machines.column.rtl.lanes.operations import LINEAR_ORDER, TABLE_ORDER
 from lstmsim.machines.column.rtl.lanes.operations import places as places_of
-from lstmsim.machines.column.shape import StageShape, begins, depths, pass_shapes
+from lstmsim.machines.column.rtl.layout import bits_of
+from lstmsim.machines.column.shape import StageShape, begins, depths, outputs, pass_shapes
 from lstmsim.machines.hardware import Demand, Hardware, Part, Stored, TailLanes, layers_of
 from lstmsim.model.cell import OPERATIONS, REDUCTIONS, Cell, Node
 from lstmsim.model.model import Layer, Model
@@ -21,11 +22,6 @@ from lstmsim.model.numerics.activation_tables import TABULATED
 from lstmsim.model.numerics.products import Multiplier, once, per_unit
 from lstmsim.model.precision import Precision
 from lstmsim.model.segments import Segment, kinds, segments
-
-
-def bits_of(largest: int) -> int:
-    """Bits of a number up to `largest`, at least one."""
-    return max(1, largest.bit_length())
 
 
 def chosen(bits: int, inputs: int) -> int:
@@ -129,7 +125,7 @@ class Sizes:
         steps = max(1, self.stored.steps.get(model.name, 1))
         total: dict[tuple[Cell, str], list[int]] = {}
         for number, layer in enumerate(model.layers):
-            for node in written(layer.cell):
+            for node in outputs(layer.cell):
                 every = by_layer and number < top and node == layer.cell.output
                 elements = layer.width(node) * layer.directions * (steps if every else 2)
                 total.setdefault((layer.cell, node), []).append(elements)
@@ -185,12 +181,6 @@ class Sizes:
     def passes(self) -> Mapping[Cell, int]:
         """Passes of all models that run on each kind of cell."""
         return {cell: sum(each.directions for each in self.layers if each.cell == cell) for cell in self.cells}
-
-
-def written(cell: Cell) -> tuple[str, ...]:
-    """Name the nodes that are written as vectors: h, and what later stages read."""
-    read = (vector for stage in cell.stages for vector in stage.vectors if vector not in ("x", "h"))
-    return tuple(dict.fromkeys((cell.output, *read)))
 
 
 #: Bits of a bias, and bits that a shifted product has beyond those of the sum.

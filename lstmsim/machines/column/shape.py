@@ -169,3 +169,14 @@ def issue_order(stage: Stage, x_last: bool) -> Iterator[str]:
     ['h', 'x']
     """
     yield from sorted(stage.vectors, key=lambda name: {"x": int(x_last), "h": int(not x_last)}.get(name, 2))
+
+
+def outputs(cell: Cell) -> tuple[str, ...]:
+    """Name the nodes that are written as vectors: h first, then what later stages read, in the order of the stages.
+
+    >>> from lstmsim.model.cells import cell
+    >>> outputs(cell("gru-lbr0")), outputs(cell("lstm"))
+    (("h'", 'rh'), ("h'",))
+    """
+    read = (vector for stage in cell.stages for vector in stage.vectors if vector not in ("x", "h"))
+    return tuple(dict.fromkeys((cell.output, *read)))

@@ -30,7 +30,7 @@ from lstmsim.machines.column.rtl.plan import (
     Want,
     WriteRow,
 )
-from lstmsim.machines.column.shape import StageShape, issue_order, pass_shapes
+from lstmsim.machines.column.shape import StageShape, issue_order, outputs, pass_shapes
 from lstmsim.model.cell import Cell, Stage
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.numerics.jobs import JobNumbers
@@ -60,17 +60,6 @@ class Region:
     def end(self) -> int:
         """Address behind the last element."""
         return self.base + self.width * self.steps
-
-
-def outputs(cell: Cell) -> tuple[str, ...]:
-    """Name the nodes that are written as vectors: h first, then what later stages read, in the order of the stages.
-
-    >>> from lstmsim.model.cells import cell
-    >>> outputs(cell("gru-lbr0")), outputs(cell("lstm"))
-    (("h'", 'rh'), ("h'",))
-    """
-    read = (vector for stage in cell.stages for vector in stage.vectors if vector not in ("x", "h"))
-    return tuple(dict.fromkeys((cell.output, *read)))
 
 
 def regions(model: Model, kinds: Sequence[Kind], steps: int) -> dict[tuple[int, str], Region]:
