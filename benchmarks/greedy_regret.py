@@ -16,10 +16,9 @@ from math import exp, inf, log
 from random import Random
 
 from lstmsim import ColumnCore, ColumnNpu, Job, Layer, Model, cell
-from lstmsim.studies.search.exhaustive import best_of_all
-from lstmsim.studies.search.greedy import TOLERANCE, walk
+from lstmsim.studies.search.array import Searched, score_of
 from lstmsim.studies.search.result import Point
-from lstmsim.studies.search.score import Searched, score_of
+from lstmsim.studies.search.strategies import TOLERANCE, best_of_all, walk
 
 #: Within so many percent of the optimum counts as found.
 FOUND_PERCENT = 1.0

@@ -17,7 +17,7 @@ from lstmsim.analysis.measure import measure
 from lstmsim.machines.column import phases
 from lstmsim.machines.registry import target_of
 from lstmsim.program.program import Operation
-from lstmsim.studies.sweep.numbers import numbers_of
+from lstmsim.studies.sweep.columns import numbers_of
 
 __all__ = ["HEAD", "design_points", "point_rates", "ratios"]
 

@@ -57,9 +57,8 @@ if TYPE_CHECKING:
     from lstmsim.model.cells import cell
     from lstmsim.studies.accuracy.request import accuracy, plot_accuracy
     from lstmsim.studies.compare.request import compare, plot_comparison
-    from lstmsim.studies.fit.fits import Fits
+    from lstmsim.studies.fit.fits import Fits, fit_summary
     from lstmsim.studies.fit.request import energy, fit
-    from lstmsim.studies.fit.summary import fit_summary
     from lstmsim.studies.fuse.graph import load_graph, save_graph
     from lstmsim.studies.fuse.pictures import plot_fusion, plot_kernels
     from lstmsim.studies.fuse.run import run_fusion
@@ -164,7 +163,7 @@ __version__ = "0.1.0"
 #: The module of each public name.
 _HOMES = {
     "lstmsim.studies.shared.building": ("Job", "Layer", "Model", "Scenario"),
-    "lstmsim.studies.fit.fits": ("Fits",),
+    "lstmsim.studies.fit.fits": ("Fits", "fit_summary"),
     "lstmsim.studies.fuse.run": ("run_fusion",),
     "lstmsim.studies.fuse.graph": (
         "load_graph",
@@ -224,7 +223,6 @@ _HOMES = {
         "plot_blocks",
         "run_sparse",
     ),
-    "lstmsim.studies.fit.summary": ("fit_summary",),
     "lstmsim.base.errors": (
         "DeadlockError",
         "InputError",

@@ -1,7 +1,7 @@
 """Fit the two latencies of each cell that Brainwave's publications leave out; `--check` compares with the preset.
 
 Fitted are `dispatch_cycles` and `start_cycles` of `brainwave-s10`, on the DeepBench rows that
-`lstmsim.studies.validate.brainwave.FITTED` names, by the least sum of squared relative errors. A start only shifts a
+`lstmsim.studies.validate.groups.FITTED` names, by the least sum of squared relative errors. A start only shifts a
 run, so
 for each dispatch the best start follows. Starts are rounded to 10 cycles: the published latencies are printed to a
 microsecond, 250 cycles.
@@ -17,7 +17,7 @@ from lstmsim.files.scenario.scenario_file import load_chip, load_model
 from lstmsim.files.tables.published import Measurement, deepbench
 from lstmsim.machines.row.npu import Dispatch, RowNpu
 from lstmsim.model.scenario import Job, Scenario
-from lstmsim.studies.validate.brainwave import FITTED
+from lstmsim.studies.validate.groups import FITTED
 
 DISPATCH = range(40, 81)
 CELLS = ("lstm", "gru")

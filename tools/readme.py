@@ -14,9 +14,9 @@ from pathlib import Path
 from lstmsim.cli.group import COMMANDS, lstmsim
 from lstmsim.program.flat import FLAT_TABLES, FORMAT
 from lstmsim.program.flat_rows import LINKS, Link
+from lstmsim.studies.validate.report import readme_table
 from lstmsim.studies.validate.rows import ClaimRow, Validation
 from lstmsim.studies.validate.run import validate
-from lstmsim.studies.validate.text import readme_table
 
 README = Path(__file__).resolve().parents[1] / "README.md"
 FORMAT_PAGE = README.parent / "docs" / "program_format.md"

@@ -18,13 +18,13 @@ from lstmsim import ColumnNpu, Model, Scenario, machines
 from lstmsim.machines.column.npu import Memory
 from lstmsim.machines.column.plan import blocks_of, streamed
 from lstmsim.model.precision import Precision
-from lstmsim.studies.compare.compare import compare
 from lstmsim.studies.compare.result import Entry, geometric_mean
 from lstmsim.studies.compare.rooms import Room, room_on
+from lstmsim.studies.compare.run import compare
 from lstmsim.studies.fit.device import Device
 from lstmsim.studies.fit.fit import fit
-from lstmsim.studies.search.candidates import limits_of, widest_vp
-from lstmsim.studies.search.search import search
+from lstmsim.studies.search.array import limits_of, widest_vp
+from lstmsim.studies.search.run import search
 
 #: Lanes of the tail with which the largest chip is looked for.
 WIDTHS = (4, 8, 16, 32, 64)

@@ -11,10 +11,10 @@ from lstmsim.base.wording import counted, listed, ranged
 from lstmsim.files.scenario.scenario_file import load_model
 from lstmsim.files.tables.published import deepbench, hardware
 from lstmsim.model.precision import Precision
-from lstmsim.studies.compare.markdown import comparison_markdown
+from lstmsim.studies.compare.report import comparison_markdown
 from lstmsim.studies.compare.result import Comparison, geometric_mean
 from lstmsim.studies.compare.rooms import room_on
-from lstmsim.studies.fit.devices_file import device, device_of
+from lstmsim.studies.fit.device import device, device_of
 
 BW_S10 = "Brainwave BW_S10"
 INTEL = "intel-npu-rtl"

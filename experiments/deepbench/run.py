@@ -34,11 +34,11 @@ from lstmsim import ColumnNpu
 from lstmsim.files.scenario.scenario_file import load_model
 from lstmsim.machines.row.npu import shape_of
 from lstmsim.model.precision import Precision
-from lstmsim.studies.compare.defeats import defeats, lost_shares
-from lstmsim.studies.compare.markdown import comparison_markdown, machines_markdown
+from lstmsim.studies.compare.report import comparison_markdown, machines_markdown
 from lstmsim.studies.compare.result import Comparison, geometric_mean
 from lstmsim.studies.compare.rooms import room_on
-from lstmsim.studies.fit.devices_file import device, device_of
+from lstmsim.studies.compare.words import defeats, lost_shares
+from lstmsim.studies.fit.device import device, device_of
 
 #: Words of 40 weights that each engine of the Intel NPU holds.
 MEMORY_WORDS, MEMORY_SOURCE = 1024, "intel/fpga-npu, commit 6fead512"

@@ -14,11 +14,11 @@ from lstmsim import ColumnCore, ColumnNpu, Latency, Scenario, load_scenario
 from lstmsim.files.scenario.scenario_file import load_chip
 from lstmsim.files.tables.published import deepbench, hardware
 from lstmsim.machines.row.npu import RowNpu
-from lstmsim.studies.compare.compare import compare
 from lstmsim.studies.compare.result import Comparison, Entry, Machine, geometric_mean
-from lstmsim.studies.fit.devices_file import device, device_of
-from lstmsim.studies.search.candidates import limits_of, widest_vp
-from lstmsim.studies.search.search import search
+from lstmsim.studies.compare.run import compare
+from lstmsim.studies.fit.device import device, device_of
+from lstmsim.studies.search.array import limits_of, widest_vp
+from lstmsim.studies.search.run import search
 
 COLUMN, BRAINWAVE, INTEL = "column-npu-64k", "brainwave-s10", "intel-npu-rtl"
 #: The published machine that the preset `BRAINWAVE` stands for, and all published ones.

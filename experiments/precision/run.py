@@ -33,9 +33,8 @@ from lstmsim.model.numerics.fixed_networks import fixed_arithmetic, fixed_chip
 from lstmsim.model.numerics.golden import float_arithmetic, run_network
 from lstmsim.model.numerics.weights import Network, Stimulus
 from lstmsim.model.precision import ACTIVATIONS, Precision
-from lstmsim.studies.accuracy.accuracy_cases import read_words
-from lstmsim.studies.accuracy.accuracy_study import Spelling, spelling, with_bits, words_accuracy
-from lstmsim.studies.accuracy.g2p_files import read_g2p
+from lstmsim.studies.accuracy.g2p import read_g2p
+from lstmsim.studies.accuracy.study import Spelling, read_words, spelling, with_bits, words_accuracy
 
 Floats = NDArray[np.float64]
 

@@ -24,7 +24,7 @@ from lstmsim import ColumnNpu, Report, Scenario, load_scenario, run, serving
 from lstmsim.files.scenario.scenario_file import load_chip
 from lstmsim.model.offer import Offer
 from lstmsim.model.scenario import Job
-from lstmsim.studies.search.mix import reachable
+from lstmsim.studies.search.run import reachable
 from lstmsim.studies.serve.result import Serving
 from lstmsim.traffic.arrival_cycles import arrivals
 from lstmsim.traffic.arrivals import Poisson

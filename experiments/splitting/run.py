@@ -24,7 +24,7 @@ from experiments.splitting.loads import EXPLAINED, LOADS, Latencies, at_load, lo
 from lstmsim import ColumnNpu, Report, Scenario, load_scenario, run
 from lstmsim.machines.column.npu import Exchange
 from lstmsim.model.scenario import Job
-from lstmsim.studies.search.mix import reachable
+from lstmsim.studies.search.run import reachable
 
 PUBLISHED = 2.91
 #: Requests that come at once: two for each thread of the machine that has most of them.

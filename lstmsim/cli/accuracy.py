@@ -13,7 +13,7 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.cli.outputs import check_outputs, check_suffix, inputs_of, progress, remark, status, write_json
 
 if TYPE_CHECKING:
-    from lstmsim.studies.accuracy.accuracy_study import AccuracyReport
+    from lstmsim.studies.accuracy.study import AccuracyReport
 
 __all__ = ["command"]
 
@@ -74,7 +74,7 @@ def command(
         report = accuracy(scenario, overrides=overrides, random_weights=random_weights, bits=bits, progress=show)
     written = _write(report, json_path, plot_path)
     if json_path != "-":
-        from lstmsim.studies.accuracy.accuracy_text import accuracy_text
+        from lstmsim.studies.accuracy.report import accuracy_text
 
         click.echo(accuracy_text(report, steps))
     for path in written:

@@ -116,7 +116,7 @@ def _check(
 def _write(comparison: Comparison, json_path: str | None, csv_path: str | None, plot_path: str | None) -> None:
     from lstmsim.base.csv_table import CsvWriter
     from lstmsim.base.files import whole_file
-    from lstmsim.studies.compare.result_json import comparison_rows
+    from lstmsim.studies.compare.report import comparison_rows
 
     if plot_path is not None:
         with status(f"drawing {os.path.basename(plot_path)}"):

@@ -28,7 +28,7 @@ def command(
     \b
     lstmsim merge results/sweep.sqlite results/sweep-*-of-20.sqlite
     """
-    from lstmsim.studies.sweep.merge import SUFFIX, merge
+    from lstmsim.studies.sweep.run import SUFFIX, merge
 
     check_suffix("OUT", out, [SUFFIX])
     tables = table_outputs("OUT's table", out[: -len(SUFFIX)])

@@ -112,7 +112,7 @@ def write_json(path: str, content: Mapping[str, Any]) -> None:
 def chip_remarks(scenario: str, overrides: Sequence[str], chips: Sequence[str] = ()) -> None:
     """Say on standard error what the scenario's chip, and other chips, have to say about its jobs."""
     from lstmsim.files.scenario.requests import load_requests
-    from lstmsim.studies.compare.chips import chips_of
+    from lstmsim.studies.compare.run import chips_of
 
     own = load_requests(scenario, overrides, 1).scenario
     for chip in chips_of(own, chips):

@@ -193,7 +193,7 @@ def _save_program(result: Run, path: str) -> str:
 
 def _check_device(name: str, report_path: str | None) -> None:
     """Refuse a device that is not known, before anything is run."""
-    from lstmsim.studies.fit.devices_file import device
+    from lstmsim.studies.fit.device import device
 
     if report_path is None:
         raise InputError(Mistake("--device", "only with --report; `lstmsim fit` shows it on its own"))

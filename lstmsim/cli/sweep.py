@@ -99,8 +99,7 @@ def command(
     lstmsim sweep spec.yaml --out results --plot results/map.png
     lstmsim sweep spec.yaml --out results --shard 3/20
     """
-    from lstmsim.studies.sweep.inputs import files_of_sweep
-    from lstmsim.studies.sweep.run import made_folder, run_sweep, table_stem
+    from lstmsim.studies.sweep.run import files_of_sweep, made_folder, run_sweep, table_stem
 
     if options["dask"] is not None and options["jobs"] is not None:
         raise InputError(Mistake("--jobs", "belongs to processes of this machine, not to --dask"))
@@ -134,8 +133,8 @@ def command(
 
 def _check_picture(spec: str, kind: str | None, objectives: Sequence[str]) -> None:
     """Raise `InputError` for a picture that the sweep cannot have, before anything is simulated."""
-    from lstmsim.studies.sweep.objectives import drawn_pair
     from lstmsim.studies.sweep.picture import check_kind
+    from lstmsim.studies.sweep.spec import drawn_pair
     from lstmsim.studies.sweep.spec_file import load_sweep
 
     loaded = load_sweep(spec)
@@ -153,8 +152,8 @@ def explain(store_path: str, place: str, *, whole: bool) -> None:
     If a `whole` sweep simulated nothing, that is an `InputError` at `place`, or a `LstmsimError` where all points have
     failed: then something in the file is misspelt, or lstmsim is at fault.
     """
-    from lstmsim.studies.sweep.export import judge
     from lstmsim.studies.sweep.store import Store
+    from lstmsim.studies.sweep.table import judge
 
     with Store(store_path, create=False) as store:
         infeasible, failed = (_counted(store.reasons(each)) for each in ("infeasible", "failed"))
@@ -217,14 +216,14 @@ def plot_outputs(
 
 def table_outputs(option: str, stem: str) -> dict[str, str | None]:
     """Give the tables that are written with that stem, by what they are."""
-    from lstmsim.studies.sweep.export import table_names
+    from lstmsim.studies.sweep.table import table_names
 
     return dict(zip((option, f"{option} as Parquet"), table_names(stem), strict=False))
 
 
 def store_outputs(option: str, path: str) -> dict[str, str | None]:
     """Give the file of the results, and the files that SQLite keeps beside it meanwhile, by what they are."""
-    from lstmsim.studies.sweep.stored import beside
+    from lstmsim.studies.sweep.store import beside
 
     outputs: dict[str, str | None] = {f"{option}'s store": path}
     return outputs | {f"{option}'s store's {each.removeprefix(f'{path}-')}": each for each in beside(path)}

@@ -63,7 +63,7 @@ def command(groups: tuple[str, ...], engine: str, json_path: str | None, markdow
 def _write(validation: Validation, json_path: str | None, markdown_path: str | None) -> None:
     """Write the files first; the text goes to standard output unless one of the files does."""
     from lstmsim.base.files import whole_file
-    from lstmsim.studies.validate.text import validation_markdown
+    from lstmsim.studies.validate.report import validation_markdown
 
     texts = {}
     if json_path is not None:

@@ -122,7 +122,7 @@ def test_overflow_at_a_width_is_said(tmp_path: Path) -> None:
 
 def test_words_of_g2p(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = ("cat", "example", "pocket", "bicycle", "favorite", "enough", "thousand", "language", "young")
-    monkeypatch.setattr("lstmsim.studies.accuracy.accuracy_cases.read_words", lambda: words)
+    monkeypatch.setattr("lstmsim.studies.accuracy.study.read_words", lambda: words)
     path = scenario(tmp_path, model="g2p-en-decoder")
     fine = call("accuracy", path, "--set", "precision.weight_bits=14", "--set", "precision.vector_bits=14").stdout
     assert "WORDS: 9 of 9 (100.0 %)" in fine

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lstmsim.studies.fit.devices_file import device_files
+from lstmsim.studies.fit.device import device_files
 from tests.cli.runner import call
 
 DEMO = Path(__file__).parents[2] / "experiments" / "scenarios" / "demo.yaml"

@@ -20,7 +20,7 @@ import lstmsim
 from lstmsim.base.errors import InputError
 from lstmsim.cli.group import COMMANDS
 from lstmsim.files.catalog import find_chip, find_model, input_files
-from lstmsim.studies.fit.devices_file import device_files
+from lstmsim.studies.fit.device import device_files
 from tests.cli.runner import call
 
 #: Suffix of a name that an output option takes, by command and option.

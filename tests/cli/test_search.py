@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lstmsim.machines import assembly as sizes
-from lstmsim.studies.search.exhaustive import best_of_every
+from lstmsim.studies.search.strategies import best_of_every
 from tests.cli.runner import call
 
 CHIP = {"kind": "column-npu", "frequency_mhz": 100, "cores": [{"npe": 64, "ep": 4, "vp": 16, "threads": 2}]}
@@ -76,7 +76,7 @@ def test_exhaustive_tells_the_regret(tmp_path: Path) -> None:
 
 
 def test_what_is_not_proven_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lstmsim.studies.search.search.best_of_every", partial(best_of_every, most=0))
+    monkeypatch.setattr("lstmsim.studies.search.run.best_of_every", partial(best_of_every, most=0))
     path = scenario(tmp_path, JOB, OTHER, JOB, cores=[{**CHIP["cores"][0], "tail_width": 1}])  # type: ignore[index]
     answer = result(path, "--npe", "1000", "--exhaustive")
     brute = answer["exhaustive"]
@@ -125,7 +125,7 @@ def test_a_mix_names_its_cat(tmp_path: Path) -> None:
 
 
 def test_without_a_common_tree_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lstmsim.studies.search.search.cat_choices", lambda eps, models, trees: (None, ()))
+    monkeypatch.setattr("lstmsim.studies.search.run.cat_choices", lambda eps, models, trees: (None, ()))
     path = scenario(tmp_path, JOB, OTHER)
     assert result(path, "--npe", "2048")["mix"]["cat"] is None
     assert "CAT: no adder tree has all of EP " in call("search", path, "--npe", "2048").stdout

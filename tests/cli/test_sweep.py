@@ -80,7 +80,7 @@ def test_the_front_is_that_of_the_files_objectives_and_its_picture_of_two(spec: 
 
 
 def test_a_device_file_is_never_written_over(spec: str, tmp_path: Path) -> None:
-    from lstmsim.studies.fit.devices_file import device_files
+    from lstmsim.studies.fit.device import device_files
 
     text = device_files()["stratix-10-gx-2800"].read_text(encoding="utf-8")
     (tmp_path / "mine.svg").write_text(text, encoding="utf-8")

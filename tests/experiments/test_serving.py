@@ -14,7 +14,7 @@ import pytest
 
 from lstmsim import load_scenario
 from lstmsim.analysis.report import Report
-from lstmsim.studies.search.search import search
+from lstmsim.studies.search.run import search
 
 FOLDER = Path(__file__).parents[2] / "experiments"
 pytestmark = [

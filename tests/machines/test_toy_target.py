@@ -27,12 +27,11 @@ from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job, Scenario
 from lstmsim.program.program import Unit
 from lstmsim.program.trace_tables import ISSUES
-from lstmsim.studies.fit.parts import hardware_of
+from lstmsim.studies.fit.needs import hardware_of
 from lstmsim.studies.simulate.picture import plot
 from lstmsim.studies.simulate.run import check_numerics, explain, run
-from lstmsim.studies.sweep.prepare import prepare
-from lstmsim.studies.sweep.quick_paths import every_core_key, quick_path
-from lstmsim.studies.sweep.resolve import Resolver
+from lstmsim.studies.sweep.resolve import Resolver, every_core_key, quick_path
+from lstmsim.studies.sweep.run import prepare
 from tests.timelines import assert_equal
 from tests.toy_target import lowering
 from tests.toy_target.cpu import ToyChip, ToyCore

@@ -57,7 +57,7 @@ def test_help_is_up_to_date() -> None:
 def test_console_blocks_run(block: str, desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert commands(block), "a console block without a command"
     # all words of g2p-en take most of the time that the block takes; an experiment's test spells them
-    monkeypatch.setattr("lstmsim.studies.accuracy.accuracy_cases.read_words", lambda: ("cat", "language"))
+    monkeypatch.setattr("lstmsim.studies.accuracy.study.read_words", lambda: ("cat", "language"))
     for line in commands(block):
         program, *arguments = shlex.split(line)
         if program == "mkdir":

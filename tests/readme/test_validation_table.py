@@ -9,7 +9,7 @@ import os
 
 import pytest
 
-from lstmsim.studies.validate.text import readme_table
+from lstmsim.studies.validate.report import readme_table
 from tests.readme.test_readme import TEXT, tool
 from tests.studies.validate.whole import whole
 

@@ -3,6 +3,8 @@
 The recurrent layers run in any arithmetic or simulation: `spell` asks a `Runner` to run them. Source of the symbols
 and of the greedy decoder: package g2p-en 2.1.0 (Kyubyong Park, Jongseok Kim; Apache-2.0), which uses the networks for
 words that are in no dictionary.
+
+The files of g2p-en that come with lstmsim: two networks, their embeddings, and the layer behind the decoder.
 """
 
 from __future__ import annotations
@@ -11,17 +13,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from lstmsim.base.bounded import placed
 from lstmsim.base.errors import InputError, Mistake
+from lstmsim.files.catalog import find_model
+from lstmsim.importers.files import canonical_network
+from lstmsim.importers.safetensors import read_safetensors
+from lstmsim.importers.tensors import floats
+from lstmsim.model.cells import cell
+from lstmsim.model.model import Layer, Model
 from lstmsim.model.numerics.arithmetic import Arithmetic, Array
 from lstmsim.model.numerics.golden import float_arithmetic, initial_states, step
 from lstmsim.model.numerics.weights import Floats, Network, Stimulus
-
-__all__ = ["GRAPHEMES", "MAX_LETTERS", "MAX_PHONEMES", "PHONEMES", "G2p", "Phonemes", "Runner", "arithmetic_runner"]
-__all__ += ["golden_runner", "letters_of", "spell"]
 
 #: Symbols that the encoder reads: rows of its embedding.
 GRAPHEMES = ("<pad>", "<unk>", "</s>", *"abcdefghijklmnopqrstuvwxyz")
@@ -126,7 +133,7 @@ def spell(g2p: G2p, word: str, runner: Runner) -> Phonemes:
     word: as `letters_of` takes it.
     runner: runs the two networks.
 
-    >>> from lstmsim.studies.accuracy.g2p_files import read_g2p
+    >>> from lstmsim.studies.accuracy.g2p import read_g2p
     >>> g2p = read_g2p()
     >>> " ".join(spell(g2p, "cat", golden_runner(g2p)))
     'K AE1 T'
@@ -173,9 +180,54 @@ def arithmetic_runner(encoder: Arithmetic, decoder: Arithmetic) -> Runner:
 def golden_runner(g2p: G2p, dtype: DTypeLike = np.float64) -> Runner:
     """Make a runner of the golden model in floating point; dtype: the type of all numbers.
 
-    >>> from lstmsim.studies.accuracy.g2p_files import read_g2p
+    >>> from lstmsim.studies.accuracy.g2p import read_g2p
     >>> g2p = read_g2p()
     >>> golden_runner(g2p)("encoder", g2p.letters[:3], np.zeros(256)).shape
     (3, 256)
     """
     return arithmetic_runner(float_arithmetic(g2p.encoder, dtype)[0][0], float_arithmetic(g2p.decoder, dtype)[0][0])
+
+
+_UNITS = 256
+
+
+def read_g2p(folder: Path | None = None) -> G2p:
+    """Read the speller from `g2p-en-encoder.safetensors` and `g2p-en-decoder.safetensors`.
+
+    folder: where the two files are; None: the files that come with lstmsim.
+
+    `InputError` names the file and every tensor that is wrong.
+
+    >>> read_g2p().phonemes.shape
+    (74, 256)
+    """
+    folder = folder or find_model("g2p-en-encoder").parent / "weights"
+    encoder, around_encoder = _part(folder, "encoder", {"embedding": (len(GRAPHEMES), _UNITS)})
+    shapes = {
+        "embedding": (len(PHONEMES), _UNITS),
+        "output.weight": (len(PHONEMES), _UNITS),
+        "output.bias": (len(PHONEMES),),
+    }
+    decoder, around = _part(folder, "decoder", shapes)
+    return G2p(
+        encoder,
+        decoder,
+        around_encoder["embedding"],
+        around["embedding"],
+        around["output.weight"],
+        around["output.bias"],
+    )
+
+
+def _part(folder: Path, name: str, shapes: dict[str, tuple[int, ...]]) -> tuple[Network, dict[str, Floats]]:
+    """One network, and the tensors beside it in its file."""
+    path = folder / f"g2p-en-{name}.safetensors"
+    tensors = read_safetensors(path).tensors
+    model = Model(f"g2p-en-{name}", (Layer(cell("gru"), _UNITS, _UNITS),), weights=str(path))
+    missing = [key for key in shapes if key not in tensors]
+    try:
+        if missing:
+            raise InputError(f"lacks the tensor {', '.join(missing)}")
+        return canonical_network(tensors, model), floats(tensors, shapes)
+    except InputError as error:
+        raise placed(error, str(path)) from None

@@ -12,7 +12,7 @@ from lstmsim.studies.simulate.run import expect
 
 if TYPE_CHECKING:
     from lstmsim.report.pictures.figures import Picture
-    from lstmsim.studies.accuracy.accuracy_study import AccuracyReport
+    from lstmsim.studies.accuracy.study import AccuracyReport
 
 __all__ = ["accuracy", "plot_accuracy"]
 
@@ -43,8 +43,7 @@ def accuracy(
     True
     """
     from lstmsim.machines.registry import target_of
-    from lstmsim.studies.accuracy.accuracy_cases import accuracy_cases, words_of
-    from lstmsim.studies.accuracy.accuracy_study import AccuracyReport, studies, with_bits
+    from lstmsim.studies.accuracy.study import AccuracyReport, accuracy_cases, studies, with_bits, words_of
 
     refuse(wrong_whole("random_weights", random_weights, 0), wrong_wholes("bits", bits))
     loaded = load_scenario(scenario, overrides)
@@ -62,8 +61,8 @@ def plot_accuracy(report: AccuracyReport, path: Path | None = None) -> Picture:
     path: the picture's file (.png, .svg or .pdf), with its numbers beside it as .csv; None: no file.
     """
     from lstmsim.studies.accuracy import picture as plots
-    from lstmsim.studies.accuracy.accuracy_study import AccuracyReport
-    from lstmsim.studies.accuracy.accuracy_text import job_title
+    from lstmsim.studies.accuracy.report import job_title
+    from lstmsim.studies.accuracy.study import AccuracyReport
 
     expect(report, (AccuracyReport,), "plot_accuracy", "an AccuracyReport, as lstmsim.accuracy gives it")
     if not report.by_bits:

@@ -20,9 +20,8 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.files import whole_file
 from lstmsim.report.pictures.figures import Picture, check_name, save, settings
 from lstmsim.report.pictures.styles import grey, job_style, short
-from lstmsim.studies.compare.latencies import PERCENTILES
-from lstmsim.studies.compare.result import Comparison
-from lstmsim.studies.compare.result_json import comparison_rows
+from lstmsim.studies.compare.report import comparison_rows
+from lstmsim.studies.compare.result import PERCENTILES, Comparison
 from lstmsim.traffic.intervals import Interval
 
 __all__ = ["MAX_BARS", "plot"]

@@ -50,8 +50,8 @@ def compare(
     ['column-npu-64k', 'intel-npu-rtl']
     """
     from lstmsim.files.tables.published import deepbench
-    from lstmsim.studies.compare.chips import chips_of
-    from lstmsim.studies.compare.compare import compare as comparing
+    from lstmsim.studies.compare.run import chips_of
+    from lstmsim.studies.compare.run import compare as comparing
     from lstmsim.studies.serve.served import served
 
     refuse(wrong_names("chips", chips, _CHIP), wrong_name("base", base, _CHIP))

@@ -12,8 +12,7 @@ from lstmsim.machines.registry import target_of
 from lstmsim.model.model import Model
 from lstmsim.model.precision import Precision
 from lstmsim.model.scenario import Chip
-from lstmsim.studies.fit.device import Device
-from lstmsim.studies.fit.devices_file import device, device_of
+from lstmsim.studies.fit.device import Device, device, device_of
 from lstmsim.studies.fit.fit import fit, joint_share
 
 __all__ = ["NO_DEVICE", "Room", "room_on", "rooms", "rooms_json", "rooms_text"]

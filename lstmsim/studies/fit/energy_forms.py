@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lstmsim.report.results import Forms
-from lstmsim.studies.fit.text import energy_json, energy_text
+from lstmsim.studies.fit.report import energy_json, energy_text
 
 __all__ = ["FORMS"]
 

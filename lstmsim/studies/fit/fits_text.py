@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from lstmsim.report.results import Forms
-from lstmsim.studies.fit.devices_file import published_on
-from lstmsim.studies.fit.fits import Fits
-from lstmsim.studies.fit.summary import fit_summary
-from lstmsim.studies.fit.text import energy_json, energy_text, fit_json, fit_text
+from lstmsim.studies.fit.device import published_on
+from lstmsim.studies.fit.fits import Fits, fit_summary
+from lstmsim.studies.fit.report import energy_json, energy_text, fit_json, fit_text
 
 __all__ = ["FORMS", "fits_json", "fits_text"]
 

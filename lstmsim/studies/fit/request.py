@@ -33,7 +33,7 @@ def fit(
     True
     """
     from lstmsim.machines.hardware import Stored
-    from lstmsim.studies.fit.devices_file import device, device_files
+    from lstmsim.studies.fit.device import device, device_files
     from lstmsim.studies.fit.fit import fit as fitting
 
     refuse(wrong_names("devices", devices, "a device's name or file"))

@@ -15,8 +15,7 @@ from lstmsim.model.model import Layer, Model
 from lstmsim.model.precision import WIDTHS, Precision
 from lstmsim.model.scenario import Job
 from lstmsim.studies.known.keys import key_line
-from lstmsim.studies.sweep.axis_entries import AXIS_KEYS
-from lstmsim.studies.sweep.spec_file import GROUP_KEYS, SWEEP_KEYS
+from lstmsim.studies.sweep.spec_file import AXIS_KEYS, GROUP_KEYS, SWEEP_KEYS
 from lstmsim.traffic import arrivals, lengths
 from lstmsim.traffic import arrivals as closed_loop
 

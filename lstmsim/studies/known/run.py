@@ -39,7 +39,7 @@ def _machines() -> Known:
 
 
 def _devices() -> Known:
-    from lstmsim.studies.fit.devices_file import device, device_files
+    from lstmsim.studies.fit.device import device, device_files
 
     known = [device(name) for name in device_files()]
     return [(each.name, f"{each.sources['multipliers']}; lstmsim/studies/fit/data/{each.name}.yaml") for each in known]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lstmsim.base.records import record
 from lstmsim.machines.hardware import Stored
 from lstmsim.machines.registry import target_of
-from lstmsim.studies.fit.devices_file import device
+from lstmsim.studies.fit.device import device
 from lstmsim.studies.fit.fit import Fit, fit
 from lstmsim.studies.rtl.families import RESOURCES, Family, family_of
 

@@ -25,7 +25,7 @@ def search(
     overrides: Sequence[str] = (),
     progress: Callable[[int, int], None] | None = None,
 ) -> SearchResult:
-    """Search the best (EP, VP) of `npe` multipliers for a scenario's jobs; see `lstmsim.studies.search.search`.
+    """Search the best (EP, VP) of `npe` multipliers for a scenario's jobs; see `lstmsim.studies.search.run`.
 
     scenario: a path, a mapping, or a `Scenario`.
     npe: multipliers of each searched core.
@@ -39,8 +39,8 @@ def search(
     >>> search({"chip": "column-npu-64k", "jobs": jobs}, 65536).common.walk.chosen.ep
     32
     """
-    from lstmsim.studies.search import search as searching
-    from lstmsim.studies.search.loading import load_for_search
+    from lstmsim.studies.search import run as searching
+    from lstmsim.studies.search.run import load_for_search
 
     npe, core = of_kind("npe", int, npe), of_kind("core", Optional[int], core)  # noqa: UP045 - a value, no hint
     loaded = scenario if isinstance(scenario, Scenario) else load_for_search(file_or_data(scenario), overrides)

@@ -1,4 +1,4 @@
-"""The result of a search: frozen numbers. Its text and JSON are in `lstmsim.studies.search.result_text`."""
+"""The result of a search: frozen numbers. Its text and JSON are in `lstmsim.studies.search.report`."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ class Mix:
 
 
 @dataclass(frozen=True)
-class SearchResult(Table, forms="lstmsim.studies.search.result_text"):
+class SearchResult(Table, forms="lstmsim.studies.search.report"):
     """The result of a search.
 
     scenario, chip: names of what was searched.

@@ -15,7 +15,7 @@ from lstmsim.files.tables.published import published_folder
 from lstmsim.files.yaml.document import DataPath, Document
 from lstmsim.files.yaml.overrides import apply_overrides
 from lstmsim.files.yaml.source import read_document
-from lstmsim.studies.fit.devices_file import device_files
+from lstmsim.studies.fit.device import device_files
 
 __all__ = ["files_read_by", "files_read_by_document", "files_that_come_along"]
 

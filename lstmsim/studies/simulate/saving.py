@@ -81,10 +81,10 @@ def save_report(
 
     from lstmsim.base.files import whole_file
     from lstmsim.machines.registry import target_of
-    from lstmsim.studies.fit.devices_file import published_on
-    from lstmsim.studies.fit.parts import NO_PARTS
-    from lstmsim.studies.fit.summary import fit_summary
-    from lstmsim.studies.fit.text import fit_text
+    from lstmsim.studies.fit.device import published_on
+    from lstmsim.studies.fit.fits import fit_summary
+    from lstmsim.studies.fit.needs import NO_PARTS
+    from lstmsim.studies.fit.report import fit_text
     from lstmsim.studies.serve.refused import Refused
     from lstmsim.studies.simulate.page.page import report_page
 

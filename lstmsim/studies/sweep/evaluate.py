@@ -1,4 +1,11 @@
-"""One point: from its values to the numbers of its row."""
+"""One point: from its values to the numbers of its row.
+
+Points are computed by this process, by worker processes, or by the workers of a dask cluster.
+
+Every executor of `concurrent.futures` will do, because only `submit` is needed. Points go out in chunks of about a
+quarter of a second. When a worker or the whole executor ends, the lost points are tried once more, each alone. So a
+point that kills its worker takes no other point with it.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +14,11 @@ import json
 import os
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from dataclasses import dataclass, fields
 from functools import cache, lru_cache
+from itertools import islice
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
@@ -23,11 +32,10 @@ from lstmsim.model.cell import Cell
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Chip, Job, Scenario
 from lstmsim.program.totals import Totals
-from lstmsim.studies.sweep.numbers import numbers_of
+from lstmsim.studies.sweep.columns import numbers_of
+from lstmsim.studies.sweep.processes import CannotStartError, ProcessExecutor
 from lstmsim.studies.sweep.resolve import Resolver, Setup
 from lstmsim.studies.sweep.spec import Value
-
-__all__ = ["MODEL_VERSION", "Outcome", "compute_chunk", "digest", "point_key", "row_of"]
 
 #: To be raised whenever the same scenario gives other cycles: results of another version are never taken for these.
 MODEL_VERSION = 4
@@ -241,3 +249,167 @@ def _model_digest(model: Model) -> str:
 @lru_cache(_MOST_KEPT)
 def _cell_digest(cell: Cell) -> str:
     return digest(cell)
+
+
+_CHUNK_SECONDS = 0.25
+_MOST_POINTS = 500
+#: Executors that may break in a row, without one answer, before the points are given up.
+_BREAKS_IN_A_ROW = 5
+
+Results = Iterator[list[Outcome]]
+
+
+def inline(setup: Setup, points: Iterable[int]) -> Results:
+    """Compute the points in this process, one after another.
+
+    setup: the sweep, and what all its points share.
+    points: numbers of the points.
+    """
+    for point in points:
+        yield compute_chunk(setup, [point])
+
+
+def process_executor(workers: int) -> Executor:
+    """Make an executor of worker processes on this machine; `workers`: how many."""
+    return ProcessExecutor(workers)
+
+
+def dask_executor(address: str) -> tuple[Executor, int]:
+    """Give a dask cluster as an executor, and the number of its threads.
+
+    address: address of the cluster's scheduler.
+    `InputError` if no scheduler answers there, or dask.distributed is not installed.
+    """
+    try:
+        from distributed import Client
+    except ImportError:
+        raise InputError(Mistake("--dask", "needs the package dask.distributed: pip install 'lstmsim[dask]'")) from None
+    # Some versions of dask.distributed are typed and some are not.
+    kind: Any = Client
+    client = kind.__new__(kind)
+    try:
+        client.__init__(address, timeout="10s", set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        # A client that is half made would try to close a connection that it never had, and complain when that fails.
+        client.status = "closed"
+        raise InputError(Mistake(f"--dask {address}", f"no scheduler answers there ({error})")) from None
+    return _DaskExecutor(client), max(1, sum(client.nthreads().values()))
+
+
+class _DaskExecutor(Executor):
+    """The executor of a dask client, which it closes at its end. A task of a lost worker goes to another worker."""
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+        self.inner: Executor = client.get_executor(pure=False, retries=2)
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **named: Any) -> Future[Any]:
+        return self.inner.submit(function, *arguments, **named)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        self.inner.shutdown(wait=wait)
+        self.client.close()
+
+
+def on_executor(setup: Setup, points: Iterable[int], make: Callable[[], Executor], workers: int) -> Results:
+    """Compute the points on an executor, every point once.
+
+    setup: the sweep, and what all its points share.
+    points: numbers of the points.
+    make: makes the executor, and another one when an executor has broken.
+    workers: workers of the executor; twice as many chunks are under way.
+    `LstmsimError` if executors break again and again, without one answer in between.
+    """
+    return _Dispatch(setup, iter(points), make, workers).run()
+
+
+class _Dispatch:
+    """The dispatch of points to one executor after another."""
+
+    def __init__(self, setup: Setup, points: Iterator[int], make: Callable[[], Executor], workers: int) -> None:
+        self.setup = setup
+        self.points = points
+        self.make = make
+        self.workers = workers
+        self.executor = make()
+        self.chunk = 1
+        #: Chunks under way: the points of each chunk, and the executor that has them.
+        self.out: dict[Future[list[Outcome]], tuple[list[int], Executor]] = {}
+        self.suspects: list[int] = []
+        self.breaks = 0
+
+    def run(self) -> Results:
+        try:
+            self._fill()
+            while self.out:
+                yield from self._collect()
+                self._fill()
+            for point in self.suspects:
+                yield [self._alone(point)]
+        finally:
+            for future in self.out:
+                future.cancel()
+            self.executor.shutdown(wait=False, cancel_futures=True)
+
+    def _fill(self) -> None:
+        while len(self.out) < 2 * self.workers and (chunk := list(islice(self.points, self.chunk))):
+            future = self._submit(chunk)
+            self.out[future] = (chunk, self.executor)
+
+    def _submit(self, chunk: list[int]) -> Future[list[Outcome]]:
+        """Submit a chunk, to another executor if this one takes nothing any more."""
+        while True:
+            try:
+                return self.executor.submit(compute_chunk, self.setup, chunk)
+            except BrokenExecutor as error:
+                self._replace(self.executor, error)
+
+    def _collect(self) -> Results:
+        done, _ = wait(self.out, return_when=FIRST_COMPLETED)
+        for future in done:
+            chunk, executor = self.out.pop(future)
+            try:
+                outcomes = future.result()
+            except Exception as error:
+                self.suspects += chunk
+                self._replace(executor, error)
+                continue
+            self._learn(outcomes)
+            yield outcomes
+
+    def _learn(self, outcomes: list[Outcome]) -> None:
+        self.breaks = 0
+        mean = sum(each.seconds for each in outcomes) / len(outcomes)
+        self.chunk = max(1, min(_MOST_POINTS, 2 * self.chunk, int(_CHUNK_SECONDS / max(mean, 1e-6))))
+
+    def _replace(self, executor: Executor, error: Exception) -> None:
+        """Make another executor if the error broke this one, and no other has taken its place yet."""
+        if not isinstance(error, BrokenExecutor) or executor is not self.executor:
+            return
+        executor.shutdown(wait=False, cancel_futures=True)
+        self.breaks += 1
+        if self.breaks >= _BREAKS_IN_A_ROW:
+            why = " ".join(f"{type(error).__name__}: {error}".split())
+            raise LstmsimError(f"the workers end before they have done anything; --jobs 1 needs none ({why})")
+        self.executor = self.make()
+
+    def _alone(self, point: int) -> Outcome:
+        """Try a point a second time, when no other point is under way."""
+        while True:
+            future = self._submit([point])
+            try:
+                outcome = future.result()[0]
+            except Exception as error:
+                self._replace(self.executor, error)
+                # If no worker can start, the point has not been tried.
+                if not isinstance(error, CannotStartError):
+                    return self._failed(point, error)
+            else:
+                self.breaks = 0
+                return outcome
+
+    def _failed(self, point: int, error: Exception) -> Outcome:
+        reason = " ".join(f"its worker ended or gave no answer, twice ({type(error).__name__}: {error})".split())
+        values = self.setup.sweep.values(point)
+        key = value_key(Resolver(self.setup), values)
+        return Outcome(point, key, "failed", None, reason[:500], 0.0, row_of(self.setup, values, ()))

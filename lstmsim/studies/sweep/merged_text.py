@@ -6,9 +6,8 @@ from dataclasses import asdict
 from typing import Any
 
 from lstmsim.report.results import Forms
-from lstmsim.studies.sweep.front_text import with_front
-from lstmsim.studies.sweep.merge import Merged
-from lstmsim.studies.sweep.result_text import stored_records
+from lstmsim.studies.sweep.report import stored_records, with_front
+from lstmsim.studies.sweep.run import Merged
 
 __all__ = ["FORMS", "merged_json", "merged_text"]
 

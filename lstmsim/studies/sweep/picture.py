@@ -1,31 +1,434 @@
-"""Pictures of a sweep: a heat map of EP and VP, utilization against the array's size, or two objectives."""
+"""What the pictures of a sweep share: rows of its table in groups, and names of the groups.
+
+The front of two objectives of a sweep: points that no other point beats are joined, all other points are pale.
+
+Maps of cycles over EP and VP: one for each combination of the other axes, all in the same colours.
+
+Pictures of a sweep: a heat map of EP and VP, utilization against the array's size, or two objectives.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis as PanelAxis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from lstmsim.base.csv_table import CsvWriter
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.files import whole_file
 from lstmsim.base.wording import listed
 from lstmsim.report.pictures.figures import Picture, check_name, save, settings
-from lstmsim.report.pictures.styles import short
-from lstmsim.studies.sweep.about import about_of, fitting
-from lstmsim.studies.sweep.export import chip_names, columns, objectives_of, table, varied, work_of
-from lstmsim.studies.sweep.objectives import default_objectives, drawn_pair
-from lstmsim.studies.sweep.picture_fronts import draw_front
-from lstmsim.studies.sweep.picture_heat_maps import draw_heat_maps, placed
-from lstmsim.studies.sweep.picture_points import Row, curve_look, grouped, legend, named, titled
-from lstmsim.studies.sweep.spec import Axis
+from lstmsim.report.pictures.styles import job_style, short
+from lstmsim.studies.sweep.report import best_of, set_to
+from lstmsim.studies.sweep.spec import Axis, Objective, default_objectives, described, drawn_pair, worth
+from lstmsim.studies.sweep.spec import Axis as Varied
 from lstmsim.studies.sweep.store import Store
+from lstmsim.studies.sweep.table import (
+    about_of,
+    chip_names,
+    columns,
+    fits,
+    fitting,
+    judge,
+    objectives_of,
+    table,
+    varied,
+    work_of,
+)
 
-__all__ = ["KINDS", "check_kind", "kind_of", "plot"]
+#: A row of a sweep's table by the names of its columns.
+Row = Mapping[str, Any]
+
+_MARKERS = "osD^vP*X"
+_DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
+#: More names than this nobody can tell apart by colour.
+_MOST_NAMED = 8
+
+
+def curve_look(number: int) -> tuple[str, str, Any]:
+    """Give colour, marker and line style of a curve by its place.
+
+    64 curves differ in colour or marker, 32 in their lines alone.
+
+    >>> curve_look(0), curve_look(8)
+    (('#0072B2', 'o', '-'), ('#0072B2', 's', (0, (5, 2))))
+    """
+    again = number // len(_MARKERS)
+    marker = _MARKERS[(number + again) % len(_MARKERS)]
+    return job_style(number).fill, marker, _DASHES[again % len(_DASHES)]
+
+
+def named(axes: Sequence[Varied], key: str) -> str:
+    """Give the name of the axis that varies `key`.
+
+    >>> named([Varied("wide", ("chip.cores.0.vp",), ())], "vp")
+    'wide'
+    """
+    return next(axis.name for axis in axes if axis.key == key)
+
+
+def grouped(rows: Sequence[Row], names: Sequence[str]) -> dict[tuple[Any, ...], list[Row]]:
+    """Group rows by the values of some columns, in the order in which they come.
+
+    >>> list(grouped([{"a": 2}, {"a": 1}, {"a": 2}], ["a"]))
+    [(2,), (1,)]
+    """
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[name] for name in names), []).append(row)
+    return groups
+
+
+def titled(names: Sequence[str], values: Sequence[Any]) -> str:
+    """Write names and their values in a line that fits above a panel.
+
+    >>> titled(["hidden", "ep"], [512, 4])
+    'hidden 512, ep 4'
+    """
+    return short(", ".join(f"{name} {value}" for name, value in zip(names, values, strict=True)), 60)
+
+
+def legend(figure: Figure, panel: Axes, handles: Sequence[Line2D], names: Sequence[str]) -> None:
+    """Name the first curves of a panel beside it, and say how many more there are.
+
+    handles: what stands for each curve.
+    names: of the curves; empty: no legend.
+    """
+    panel.grid(color="#DDDDDD", linewidth=0.5)
+    panel.set_axisbelow(True)
+    shown, lines = list(names[:_MOST_NAMED]), list(handles[: min(len(names), _MOST_NAMED)])
+    if not lines:
+        return
+    if len(names) > len(shown):
+        lines.append(Line2D([], [], linestyle=""))
+        shown.append(f"and {len(names) - len(shown):,} more (in the CSV)")
+    box = figure.legend(lines, ["-"] * len(lines), loc="outside right upper", frameon=False, handlelength=3)
+    for text, name in zip(box.get_texts(), shown, strict=True):
+        text.set_parse_math(False)
+        text.set_text(name)
+
+
+def write_out(axis: PanelAxis) -> None:
+    """Write the numbers of an axis out, with commas; a logarithmic one has some between powers of ten."""
+    if axis.get_scale() == "log":
+        axis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        axis.set_minor_formatter(NullFormatter())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+
+
+#: From this ratio of the largest to the smallest value on, an axis is logarithmic.
+_WIDE = 8
+#: Most places of fronts that bear the number of their point.
+_MOST_NUMBERED = 12
+#: How points look that do not fit, of which nobody can tell, and that fit (or where there is no device). Of points at
+#: one place the last is seen: whether one of them fits is what the picture is asked for.
+_FILLS = {False: "none", None: "bottom", True: "full"}
+
+
+def draw_front(
+    figure: Figure, store: Store, rows: Sequence[Row], pair: Sequence[Objective], objectives: Sequence[Objective]
+) -> list[list[Any]]:
+    """Draw one or two objectives into the figure, and give the numbers of the picture, with names on top.
+
+    store: the sweep's file.
+    rows: its table.
+    pair: the objectives on the axes (x, y); of a single one, x is the number of the point.
+    objectives: all that the sweep is judged by.
+    """
+    x, y = (pair[0].column if len(pair) > 1 else "point"), pair[-1].column
+    judged, counted = judge(store, pair), fitting(store)
+    work = work_of(store)
+    done = [row for row in rows if row["status"] == "done"]
+    shown = [row for row in done if worth(row[x]) == worth(row[x]) and worth(row[y]) == worth(row[y])]
+    figure.set_size_inches(7, 4.4)
+    panel = figure.subplots()
+    drawn = [each.column for each in pair]
+    numbers: list[list[Any]] = [["point", *work, *drawn, "front", "knee", "pareto"]]
+    groups, handles = grouped(shown, work), []
+    for number, members in enumerate(groups.values()):
+        best = [row for row in members if row["point"] in judged.front]
+        handles.append(_draw_group(panel, number, members, best, (x, y), pair, on_device=counted is not None))
+        for row in members:
+            flags = (int(row["point"] in judged.front), int(row["point"] in judged.knees))
+            numbers.append([row["point"], *(row[each] for each in (*work, *drawn)), *flags, row["pareto"]])
+            if row["point"] in judged.knees:
+                panel.plot(*_places([row], x, y), marker="o", markersize=12, fillstyle="none", color="#D55E00")
+    _label(panel, x, y, pair, shown)
+    _number(panel, [row for row in shown if row["point"] in judged.front], x, y)
+    lines = _title(pair, objectives, len(done) - len(shown), circled=bool(judged.knees))
+    scenario = about_of(store).scenario
+    lines[0] = f"{short(scenario, 40)}: {lines[0]}" if scenario else lines[0]
+    lines += [counted.drawn("hollow", "half filled")] if counted is not None else []
+    panel.set_title("\n".join(lines), fontsize=9, parse_math=False)
+    legend(figure, panel, handles, [titled(work, values) for values in groups if work])
+    return numbers
+
+
+def _draw_group(
+    panel: Axes,
+    number: int,
+    members: Sequence[Row],
+    best: Sequence[Row],
+    names: tuple[str, str],
+    pair: Sequence[Objective],
+    *,
+    on_device: bool,
+) -> Line2D:
+    """Draw the points of one kind of work and join its front; give what stands for them in a legend."""
+    colour, marker, dashes = curve_look(number)
+    on_front = {row["point"] for row in best}
+    others = [row for row in members if row["point"] not in on_front]
+    for some, size, strength in ((others, 3.5, 0.35), (best, 5.0, 1.0)):
+        for order, (fit, fill) in enumerate(_FILLS.items()):
+            own = [row for row in some if (fits(row) if on_device else True) is fit]
+            look: Any = {"fillstyle": fill} if fit is not False else {"markerfacecolor": "#FFFFFF"}
+            panel.plot(
+                *_places(own, *names),
+                color=colour,
+                marker=marker,
+                linestyle="",
+                markersize=size,
+                alpha=strength,
+                zorder=2 + strength + order / 10,
+                **look,
+            )
+    # A step, not a slope: between two points nothing is better than the cheaper point.
+    step: Any = {"linestyle": dashes, "drawstyle": "steps-pre" if pair[0].maximise else "steps-post"}
+    if len(pair) > 1:
+        place = sorted(best, key=lambda row: (worth(row[names[0]]), worth(row[names[1]])))
+        panel.plot(*_places(place, *names), color=colour, linewidth=0.8, **step)
+    return Line2D([], [], color=colour, marker=marker, linewidth=0.8, linestyle=dashes if len(pair) > 1 else "")
+
+
+def _places(rows: Sequence[Row], x: str, y: str) -> tuple[list[float], list[float]]:
+    return [worth(row[x]) for row in rows], [worth(row[y]) for row in rows]
+
+
+def _number(panel: Axes, rows: Sequence[Row], x: str, y: str) -> None:
+    """Write the numbers of points beside them, if there are few; equal points bear that of one and how many.
+
+    It is the first that fits; if none does, the first.
+    """
+    places = grouped([{**row, "x": worth(row[x]), "y": worth(row[y])} for row in rows], "xy")
+    if len(places) > _MOST_NUMBERED:
+        return
+    for (at_x, at_y), here in places.items():
+        shown = min(here, key=lambda row: fits(row) is not True)
+        more = f" and {len(here) - 1} equal" if len(here) > 1 else ""
+        panel.annotate(
+            f"{shown['point']}{more}",
+            (at_x, at_y),
+            xytext=(6, 5),
+            textcoords="offset points",
+            fontsize=7,
+            color="#444444",
+            parse_math=False,
+        )
+
+
+def _label(panel: Axes, x: str, y: str, pair: Sequence[Objective], rows: Sequence[Row]) -> None:
+    """Names of the axes, which way is better, and logarithms where values lie far apart."""
+    better = {each.column: "more" if each.maximise else "less" for each in pair}
+    for name, label, scale in ((x, panel.set_xlabel, panel.set_xscale), (y, panel.set_ylabel, panel.set_yscale)):
+        label(f"{name} ({better[name]} is better)" if name in better else name, parse_math=False)
+        values = [worth(row[name]) for row in rows]
+        if name in better and values and min(values) > 0 and max(values) >= _WIDE * min(values):
+            scale("log")
+    if x == "point":
+        panel.xaxis.set_major_locator(MaxNLocator(integer=True))
+    write_out(panel.xaxis)
+    write_out(panel.yaxis)
+
+
+def _title(pair: Sequence[Objective], objectives: Sequence[Objective], lacking: int, *, circled: bool) -> list[str]:
+    """Lines that say which points are joined, and what is not drawn."""
+    joined = "points that none beats joined" if len(pair) > 1 else "best points large"
+    joined += ", knee circled" if circled else ""
+    lines = [described(pair[::-1]), joined]
+    others = [each for each in objectives if each not in pair]
+    if others:
+        lines.append(f"the front of these two alone; not drawn: {described(others)}")
+    if lacking:
+        count = (
+            "1 point without a number there is" if lacking == 1 else f"{lacking:,} points without a number there are"
+        )
+        lines.append(f"{count} not drawn")
+    return lines
+
+
+#: More heat maps than this on one page cannot be read; the first ones are drawn.
+MAX_PANELS = 12
+
+_COLOURS = "cividis_r"
+_CYCLES = "makespan_cycles"
+_MOST_CELLS = 900
+_HATCHES = {"infeasible": "////", "failed": "xxxx"}
+_BEST, _BEST_OF_ALL = "#D55E00", "#CC0000"
+
+
+def placed(row: Row, axes: Sequence[Axis]) -> bool:
+    """Whether a map has a place for the row: it has none for an EP or VP that is nothing or text."""
+    return all(isinstance(row[named(axes, key)], int | float) for key in ("ep", "vp"))
+
+
+def draw_heat_maps(figure: Figure, store: Store, axes: Sequence[Axis], rows: Sequence[Row]) -> list[list[Any]]:
+    """Draw the maps into the figure, and give the numbers of the picture, with names on top.
+
+    store: the sweep's file.
+    axes: what the sweep varies.
+    rows: its table; at least one of them was simulated and has a place.
+    """
+    ep, vp = named(axes, "ep"), named(axes, "vp")
+    others = [axis.name for axis in axes if axis.name not in (ep, vp)]
+    left_out = sum(not placed(row, axes) for row in rows)
+    rows = [row for row in rows if placed(row, axes)]
+    least = _least(rows, work_of(store))
+    panels = grouped(rows, others)
+    drawn = _drawn(panels, least)
+    norm = _norm([row for _, members in drawn for row in members])
+    grid = _grid(figure, len(drawn), [len({row[name] for row in rows}) for name in (ep, vp)])
+    numbers: list[list[Any]] = [[*others, "ep", "vp", "status", _CYCLES, "best", "best_of_all"]]
+    for panel, (values, members) in zip(grid, drawn, strict=False):
+        numbers += [[*values, *line] for line in _draw_map(panel, members, (ep, vp), norm, least)]
+        panel.set_title(titled(others, values), fontsize=8, parse_math=False)
+    bar = figure.colorbar(ScalarMappable(norm, _COLOURS), ax=list(grid[: len(drawn)]), label="cycles", pad=0.01)
+    ticks = sorted({round(float(norm.inverse(part))) for part in np.linspace(0, 1, 6)})
+    bar.set_ticks(ticks, labels=[f"{each:,}" for each in ticks])
+    bar.ax.minorticks_off()
+    lines = _map_title(store, axes, rows, least, len(panels))
+    if len(panels) > len(drawn):
+        lines.append(f"maps not drawn: {len(panels) - len(drawn):,}")
+    if left_out:
+        lines.append(f"{left_out:,} points whose {ep} or {vp} is no number are not drawn")
+    figure.suptitle("\n".join(lines), fontsize=9, parse_math=False)
+    return numbers
+
+
+def _least(rows: Sequence[Row], work: Sequence[str]) -> Mapping[Any, float]:
+    """The least cycles of all that do the same work, by the number of each point that has them."""
+    least: dict[Any, float] = {}
+    for members in grouped([row for row in rows if row["status"] == "done"], work).values():
+        best = min(row[_CYCLES] for row in members)
+        least |= {row["point"]: best for row in members if row[_CYCLES] == best}
+    return least
+
+
+def _drawn(
+    panels: Mapping[tuple[Any, ...], list[Row]], least: Mapping[Any, float]
+) -> list[tuple[tuple[Any, ...], list[Row]]]:
+    """The maps to draw: the first ones, and where there are too many, one with a best point in place of the last."""
+    every = list(panels.items())
+    shown = every[:MAX_PANELS]
+    if not any(row["point"] in least for _, members in shown for row in members):
+        best = next(each for each in every if any(row["point"] in least for row in each[1]))
+        shown = [*shown[:-1], best]
+    return shown
+
+
+def _norm(rows: Sequence[Row]) -> LogNorm:
+    """The colours of cycles, the same on all maps. A single value gets a span, or there would be no scale."""
+    cycles = [max(row[_CYCLES], 1) for row in rows if row["status"] == "done"] or [1]
+    low, high = min(cycles), max(cycles)
+    return LogNorm(low, high if high > low else low * 1.01)
+
+
+def _grid(figure: Figure, count: int, cells: Sequence[int]) -> Any:
+    """Axes for the maps, so large that the numbers of all cells can be read; those too many are hidden."""
+    across = min(count, 1 if count == 1 else 2 if count <= 4 else 3)
+    down = -(-count // across)
+    size = (min(20, across * (1.6 + 0.62 * cells[0]) + 1.0), min(24, down * (1.1 + 0.3 * cells[1]) + 0.4))
+    figure.set_size_inches(max(size[0], 6.0), max(size[1], 3.0))
+    grid = figure.subplots(down, across, squeeze=False).reshape(-1)
+    for panel in grid[count:]:
+        panel.set_visible(False)
+    return grid
+
+
+def _map_title(
+    store: Store, axes: Sequence[Axis], rows: Sequence[Row], least: Mapping[Any, float], maps: int
+) -> list[str]:
+    """What is drawn, which point is the best, and which points fit the device."""
+    scenario, counted, work = about_of(store).scenario, fitting(store), work_of(store)
+    marks = "red: the best of all" if maps == 1 else "orange: the best of a map; red: of all"
+    marks += f" with the same {', '.join(work)}" if work else ""
+    hatched = "; hatched: infeasible" + "; crossed: failed" * any(row["status"] == "failed" for row in rows)
+    lines = [f"{f'{short(scenario, 40)}: ' if scenario else ''}cycles ({marks}{hatched})"]
+    if not work:
+        best = [row for row in rows if row["point"] in least]
+        equal = f", and {len(best) - 1:,} equal" if len(best) > 1 else ""
+        names = [axis.name for axis in axes]
+        lines.append(short(f"best: {best[0][_CYCLES]:,} cycles with {set_to(best[0], names)}{equal}", 110))
+        fitting_best = best_of([row for row in rows if row["status"] == "done" and fits(row)], [Objective(_CYCLES)])
+        if fitting_best is not None and not any(map(fits, best)):
+            text = f"best that fits: {fitting_best[_CYCLES]:,} cycles with {set_to(fitting_best, names)}"
+            lines.append(short(text, 110))
+    if counted is not None:
+        lines.append(counted.drawn("in brackets", "with a question mark"))
+    return lines
+
+
+def _draw_map(
+    panel: Axes, rows: Sequence[Row], names: tuple[str, str], norm: LogNorm, least: Mapping[Any, float]
+) -> list[list[Any]]:
+    """Draw one map; its numbers as (ep, vp, status, cycles, best of the map, best of all)."""
+    cells = {(row[names[0]], row[names[1]]): row for row in rows}
+    places = [sorted({pair[at] for pair in cells}) for at in (0, 1)]
+    cycles = np.full((len(places[1]), len(places[0])), np.nan)
+    at = {pair: (places[0].index(pair[0]), places[1].index(pair[1])) for pair in cells}
+    for pair, row in cells.items():
+        if row["status"] == "done":
+            cycles[at[pair][1], at[pair][0]] = max(row[_CYCLES], 1)
+    panel.imshow(np.ma.masked_invalid(cycles), norm=norm, cmap=_COLOURS, origin="lower", aspect="auto")
+    best = min((row[_CYCLES] for row in rows if row["status"] == "done"), default=None)
+    numbers: list[list[Any]] = []
+    for pair in sorted(cells, key=lambda each: at[each][::-1]):
+        row, (x, y) = cells[pair], at[pair]
+        flags = (row["status"] == "done" and row[_CYCLES] == best, row["point"] in least)
+        numbers.append([*pair, row["status"], row[_CYCLES], *map(int, flags)])
+        _draw_cell(panel, row, (x, y), norm, flags, numbered=cycles.size <= _MOST_CELLS)
+    panel.set_xticks(range(len(places[0])), [str(each) for each in places[0]])
+    panel.set_yticks(range(len(places[1])), [str(each) for each in places[1]])
+    panel.set_xlabel(names[0], parse_math=False)
+    panel.set_ylabel(names[1], parse_math=False)
+    return numbers
+
+
+def _draw_cell(
+    panel: Axes, row: Row, place: tuple[int, int], norm: LogNorm, flags: tuple[bool, bool], *, numbered: bool
+) -> None:
+    """The number of a cell, or a hatch where there is none, and a frame round the best.
+
+    flags: whether it is the best of its map, and of all.
+    """
+    corner = (place[0] - 0.5, place[1] - 0.5)
+    if row["status"] != "done":
+        hatch = _HATCHES.get(row["status"], "////")
+        panel.add_patch(Rectangle(corner, 1, 1, facecolor="#F4F4F4", edgecolor="#999999", hatch=hatch, linewidth=0))
+        return
+    if numbered:
+        ink = "#FFFFFF" if norm(max(row[_CYCLES], 1)) > 0.5 else "#000000"
+        text = f"({row[_CYCLES]:,})" if fits(row) is False else f"{row[_CYCLES]:,}{_doubt(row)}"
+        panel.text(*place, text, ha="center", va="center", fontsize=6.5, color=ink)
+    if any(flags):
+        colour, width = (_BEST_OF_ALL, 3.5) if flags[1] else (_BEST, 2)
+        panel.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=colour, linewidth=width, zorder=3 + flags[1]))
+
+
+def _doubt(row: Row) -> str:
+    """A question mark where there is a device and nobody can tell whether the chip fits it."""
+    return "?" if fits(row) is None and {"fits", "chip_fits"} & set(row) else ""
+
 
 #: What can be drawn: cycles over EP and VP, utilization over the multipliers, the front of two objectives.
 KINDS = ("heatmap", "utilization", "pareto")

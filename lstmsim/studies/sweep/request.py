@@ -14,8 +14,7 @@ from lstmsim.studies.simulate.run import expect
 
 if TYPE_CHECKING:
     from lstmsim.report.pictures.figures import Picture
-    from lstmsim.studies.sweep.merge import Merged
-    from lstmsim.studies.sweep.run import Progress, SweepResult
+    from lstmsim.studies.sweep.run import Merged, Progress, SweepResult
 
 __all__ = ["merge", "plot_sweep", "sweep"]
 
@@ -100,7 +99,7 @@ def merge(out: Path, inputs: Path | Sequence[Path]) -> Merged:
 
     `InputError` if a file belongs to another sweep or is damaged; `out` is then as it was before.
     """
-    from lstmsim.studies.sweep import merge as merging
+    from lstmsim.studies.sweep import run as merging
 
     refuse(wrong_path("out", out), wrong_names("inputs", inputs, "a path"))
     return merging.merge(out, [inputs] if isinstance(inputs, str | PathLike) else inputs)
@@ -117,8 +116,7 @@ def plot_sweep(
     objectives: the two that are drawn.
     """
     from lstmsim.studies.sweep import picture as plots
-    from lstmsim.studies.sweep.merge import Merged
-    from lstmsim.studies.sweep.run import SweepResult
+    from lstmsim.studies.sweep.run import Merged, SweepResult
     from lstmsim.studies.sweep.store import Store
 
     expect(swept, (SweepResult, Merged), "plot_sweep", "a SweepResult or Merged, as lstmsim.sweep and merge give them")

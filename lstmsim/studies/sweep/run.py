@@ -1,8 +1,18 @@
-"""A sweep from its file to its tables: it finds the points that are left, computes them, and keeps the results."""
+"""Before the first point: the scenario's files are read once; mistakes that no point could mend are told.
+
+The files that a sweep reads: none of its outputs may replace them.
+
+A sweep from its file to its tables: it finds the points that are left, computes them, and keeps the results.
+
+Shards of one sweep joined into one file.
+"""
 
 from __future__ import annotations
 
+import copy
+import hashlib
 import os
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
@@ -11,21 +21,155 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lstmsim import engines
+from lstmsim.base.bounded import bounded_file
 from lstmsim.base.errors import InputError, LstmsimError, Mistake
-from lstmsim.base.files_kept import refuse_if_read
+from lstmsim.base.files_kept import identity_of, refuse_if_read
+from lstmsim.files.catalog import is_path
+from lstmsim.files.scenario.left_out import left_out
+from lstmsim.files.scenario.scenario_file import scenario_from_document
+from lstmsim.files.yaml.document import Document
+from lstmsim.files.yaml.overrides import LABEL, apply_overrides
 from lstmsim.report.results import Table
-from lstmsim.studies.sweep import pool
-from lstmsim.studies.sweep.about import About, keep_about
-from lstmsim.studies.sweep.evaluate import Outcome, point_key, row_of
-from lstmsim.studies.sweep.export import export, keep_objectives, table_names
-from lstmsim.studies.sweep.prepare import prepare
+from lstmsim.studies.shared.files_read import files_read_by_document, files_that_come_along
+from lstmsim.studies.sweep import evaluate as pool
+from lstmsim.studies.sweep.columns import COST_VERSION, NUMBERS
+from lstmsim.studies.sweep.evaluate import MODEL_VERSION, Outcome, digest, point_key, row_of
 from lstmsim.studies.sweep.processes import processors
 from lstmsim.studies.sweep.resolve import Resolver, Setup
-from lstmsim.studies.sweep.spec import shard_numbers
-from lstmsim.studies.sweep.store import SPELLING, Store
-from lstmsim.studies.sweep.stored import beside
+from lstmsim.studies.sweep.spec import Sweep, shard_numbers
+from lstmsim.studies.sweep.spec_file import SweepFile, load_sweep
+from lstmsim.studies.sweep.store import SPELLING, STATUSES, Store, beside, checksum, quoted
+from lstmsim.studies.sweep.table import About, about_of, export, keep_about, keep_objectives, objectives_of, table_names
 
-__all__ = ["Progress", "Shard", "SweepResult", "made_folder", "run_sweep", "table_stem"]
+#: Sentences about paths that lead nowhere, and about files that lack something: no value of an axis changes them.
+_NOWHERE = re.compile(
+    r"unknown key|.* has no key |.* there is nothing below it|.* expected an index|.* there is no \d+$"
+)
+_LACKING = re.compile(r"unknown key|required key|no (chip|model|cell|file) called|duplicate key")
+#: Points looked at for one that satisfies the constraints.
+_TRIED = 1000
+
+
+def prepare(
+    source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequence[str] = ()
+) -> tuple[Setup, list[tuple[str, tuple[str, ...]]]]:
+    """Make the setup of a sweep file, and its axes as (name, paths).
+
+    source, overrides: the sweep file, and changes of its scenario.
+    `InputError` with what is wrong for every point.
+
+    >>> scenario = {"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 5}]}
+    >>> axes = {"ep": {"path": "chip.cores.0.epp", "values": [8]}}
+    >>> prepare({"scenario": scenario, "axes": axes})
+    Traceback (most recent call last):
+    lstmsim.InputError: axes.ep.path: chip.cores.0.epp: unknown key; did you mean 'ep'?
+    """
+    from lstmsim import __version__
+
+    file = load_sweep(source)
+    sweep = file.sweep
+    document = copy.deepcopy(file.scenario)
+    try:
+        # From here on no file of chips and models is read again, and no worker needs to have them.
+        scenario_from_document(document, overrides, file.scenario_name)
+        overrides = ()
+    except InputError:
+        document = file.scenario
+    changed = copy.deepcopy(document)
+    apply_overrides(changed, overrides, lambda path: True, left_out)
+    texts = sorted(_file_names(sweep, changed))
+    names = [sweep.names, [list(each) for each in sweep.paths.values()]]
+    groups = [[[list(axis.values) for axis in group.axes], group.combine] for group in sweep.groups]
+    rules = [[each.text for each in sweep.derived], list(sweep.constraints)]
+    files = {name: _content(document, name) for name in texts}
+    judged = [list(file.chip.names), repr(file.chip.device), [[each.column, each.maximise] for each in file.objectives]]
+    known = [__version__, MODEL_VERSION, COST_VERSION]
+    identity = digest([*known, names, groups, rules, document.data, list(overrides), files, judged])
+    setup = Setup(sweep, document, file.scenario_name, tuple(overrides), identity, file.chip, file.objectives)
+    _refuse_hopeless(setup, file)
+    return setup, [(name, sweep.paths[name]) for name in sweep.names]
+
+
+def _file_names(sweep: Sweep, document: Document) -> Iterator[str]:
+    """Name the files that decide about cycles and are no part of the document.
+
+    These are files of arrivals, and of chips and models that axes name, or that a scenario names which could not be
+    read before the axes change it.
+    """
+    for axis in sweep.axes:
+        come = any(path.endswith(".arrival.path") for path in axis.paths)
+        yield from (value for value in axis.values if isinstance(value, str) and (come or is_path(value)))
+    jobs = document.data.get("jobs")
+    entries = [job for job in (jobs if isinstance(jobs, list) else []) if isinstance(job, dict)]
+    models = [job.get("model") for job in entries]
+    yield from (name for name in (document.data.get("chip"), *models) if isinstance(name, str) and is_path(name))
+    arrivals = [job.get("arrival") for job in entries]
+    paths = [arrival.get("path") for arrival in arrivals if isinstance(arrival, dict)]
+    yield from (path for path in paths if isinstance(path, str))
+
+
+def _content(document: Document, name: str) -> str:
+    """A text for the content of a file: its digest, or why it cannot be read."""
+    try:
+        with bounded_file(document.folder / name, "a file of a scenario") as (file, _):
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except InputError as error:
+        return "; ".join(each.sentence for each in error.mistakes)
+
+
+def _refuse_hopeless(setup: Setup, file: SweepFile) -> None:
+    """Raise `InputError` with mistakes of the first wanted point that every other point has too."""
+    sweep = setup.sweep
+    first = next((each for each in range(min(len(sweep), _TRIED)) if sweep.broken(sweep.values(each)) is None), None)
+    if first is None:
+        return
+    try:
+        Resolver(setup).checked(sweep.values(first))
+    except InputError as error:
+        mistakes = [each for mistake in error.mistakes for each in _hopeless(mistake, setup, file)]
+        if mistakes:
+            raise InputError(mistakes) from None
+
+
+def _hopeless(mistake: Mistake, setup: Setup, file: SweepFile) -> Iterator[Mistake]:
+    """The mistake, with its place in the sweep file, if no value of an axis could mend it."""
+    label = mistake.place.removeprefix(LABEL)
+    if label == mistake.place:
+        if _LACKING.match(mistake.sentence):
+            yield mistake
+        return
+    path = label.partition("=")[0]
+    if any(text.partition("=")[0] == path for text in setup.overrides):
+        yield mistake
+    elif _NOWHERE.match(mistake.sentence):
+        names = [name for name, paths in setup.sweep.paths.items() if path in paths]
+        yield from (Mistake(file.places[name], f"{path}: {mistake.sentence}") for name in names)
+
+
+def files_of_sweep(spec: str, overrides: Sequence[str] = ()) -> list[str]:
+    """List the files that a sweep reads. Mistakes are passed over, because the sweep itself tells them.
+
+    These are the sweep's own file, the scenario's, all files that the scenario names after `PATH=VALUE` overrides,
+    files that its axes go through, and the files that come with lstmsim.
+
+    spec: the file of the sweep.
+    overrides: changes of the scenario.
+
+    >>> files_of_sweep("no-such-file.yaml")
+    ['no-such-file.yaml']
+    """
+    try:
+        loaded = load_sweep(spec)
+    except InputError:
+        return [spec]
+    folder = loaded.scenario.folder
+    values = {each for axis in loaded.sweep.axes for each in axis.values if isinstance(each, str) and "\0" not in each}
+    named = [loaded.scenario.name, *sorted(str(folder / each) for each in values)]
+    files = [each for each in named if os.path.isfile(each)]
+    if loaded.device_file is not None:
+        files.append(loaded.device_file)
+    return [spec, *files, *files_read_by_document(loaded.scenario, overrides), *files_that_come_along()]
+
 
 #: Shard i of n, i counted from 1.
 Shard = tuple[int, int]
@@ -55,7 +199,7 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class SweepResult(Table, forms="lstmsim.studies.sweep.result_text"):
+class SweepResult(Table, forms="lstmsim.studies.sweep.report"):
     """The result of a sweep.
 
     path: its SQLite file.
@@ -259,3 +403,133 @@ def _counted(counts: Progress, outcomes: Sequence[Outcome]) -> Progress:
         infeasible=counts.infeasible + statuses.count("infeasible"),
         failed=counts.failed + statuses.count("failed"),
     )
+
+
+#: How the name of the output ends; the tables stand beside it, with other ends.
+SUFFIX = ".sqlite"
+_RESULT = ("key", "status", *NUMBERS, "reason")
+_KEY, _STATUS = 0, 1
+
+
+@dataclass(frozen=True)
+class Merged(Table, forms="lstmsim.studies.sweep.merged_text"):
+    """The result of a merge.
+
+    path: the SQLite file.
+    tables: files with its table.
+    points: how many of the sweep's points are there.
+    total: how many the sweep has.
+    """
+
+    path: str
+    tables: tuple[str, ...]
+    points: int
+    total: int
+
+
+def merge(out: str | os.PathLike[str], inputs: Sequence[str | os.PathLike[str]]) -> Merged:
+    """Join the SQLite files of shards into one, and write its tables beside it.
+
+    out: new, or a part of the same sweep.
+    inputs: the shards' files.
+    `InputError` if a file belongs to another sweep or is damaged, if two have different results for a point, or if
+    `out` does not end in `.sqlite`; `out` is then unchanged.
+    """
+    if not inputs:
+        raise InputError("nothing to merge: name at least one file of a shard")
+    names = [os.fspath(each) for each in inputs]
+    target = os.fspath(out)
+    if not target.lower().endswith(SUFFIX):
+        raise InputError(Mistake(f"OUT {target or repr(target)}", f"expected a file name that ends in {SUFFIX}"))
+    written = [target, *beside(target), *table_names(target[: -len(SUFFIX)])]
+    outputs = {identity_of(each) for each in written}
+    for name in names:
+        if identity_of(name) in outputs:
+            raise InputError(Mistake(name, "is the output too; expected another file"))
+    new = not os.path.exists(target)
+    try:
+        points, total = _join(target, names)
+    except BaseException:
+        if new:
+            with suppress(OSError):
+                os.remove(target)
+        raise
+    with Store(target, create=True) as store:
+        return Merged(target, tuple(export(store, target[: -len(SUFFIX)])), points, total)
+
+
+def _join(target: str, names: Sequence[str]) -> tuple[int, int]:
+    """Put the shards into the target, all or none; give the number of points there, and that of the whole sweep."""
+    with Store(names[0], create=False) as first:
+        identity, axes, total, derived = _identity(first), first.axes(), first.total(), first.derived()
+        objectives, about = objectives_of(first), about_of(first)
+    for name in names[1:]:
+        with Store(name, create=False) as other:
+            if _identity(other) != identity:
+                raise InputError(Mistake(name, f"is of another sweep, scenario or version than {names[0]}"))
+    with Store(target, create=True) as store:
+        store.check_meta("a merge without that file begins anew")
+        if store.meta("identity") not in (None, identity):
+            raise InputError(Mistake(target, f"is of another sweep, scenario or version than {names[0]}"))
+        with store.transaction():
+            store.begin(identity, axes, total, derived)
+            store.mend()
+            keep_objectives(store, objectives)
+            keep_about(store, about)
+            for name in names:
+                with Store(name, create=False) as shard:
+                    _take(store, shard, [name for name, _ in axes], total)
+            store.tidy()
+        return sum(1 for _ in store.statuses()), total
+
+
+def _identity(store: Store) -> str:
+    """What names the sweep of a file; `InputError` if it holds none."""
+    identity = store.meta("identity")
+    if identity is None:
+        raise InputError(Mistake(store.path, "holds no sweep"))
+    return identity
+
+
+def _take(store: Store, shard: Store, axes: Sequence[str], total: int) -> None:
+    """Add the points of a shard; a point that is done in one file replaces one that failed in another."""
+    columns = ", ".join(["p.point", *(f"p.{quoted(each)}" for each in ("key", *axes, "row checksum"))])
+    results = ", ".join(f"r.{quoted(each)}" for each in (*_RESULT, "checksum"))
+    width = 3 + len(axes)
+    for row in shard.read(f"SELECT {columns}, {results} FROM points p JOIN results r ON r.key = p.key"):
+        for part in (row[:width], row[width:]):
+            if checksum(part[:-1]) != part[-1]:
+                text = (
+                    f"is damaged: point {row[0]} does not match its checksum; its own `lstmsim sweep` computes it anew"
+                )
+                raise InputError(Mistake(shard.path, text))
+        point, result = row[: width - 1], row[width:-1]
+        if not _sound(result) or not isinstance(point[0], int) or not 0 <= point[0] < total:
+            raise shard.damage(f"point {point[0]}, status {result[_STATUS]!r}")
+        present = "SELECT p.key, r.status FROM points p JOIN results r ON r.key = p.key WHERE p.point = ?"
+        there = next(iter(list(store.read(present, point[:1]))), None)
+        if there is not None and there[_KEY] != result[_KEY] and "failed" not in (there[_STATUS], result[_STATUS]):
+            raise _conflict(shard, point[0])
+        text = f"SELECT {', '.join(quoted(each) for each in _RESULT)} FROM results WHERE key = ?"
+        for known in list(store.read(text, result[:1])):
+            if _differ(known, result):
+                raise _conflict(shard, point[0])
+        if there is None or there[_STATUS] == "failed":
+            store.put([result], [point])
+    times = list(shard.read("SELECT point, seconds FROM timings WHERE typeof(seconds) = 'real'"))
+    store.sql.executemany("INSERT OR REPLACE INTO timings VALUES (?, ?)", times)
+
+
+def _sound(result: Sequence[Any]) -> bool:
+    """Whether a result has the form of one that was written."""
+    numbers = result[_STATUS] != "done" or all(isinstance(each, int | float) for each in result[2:-1])
+    return numbers and result[_STATUS] in STATUSES and isinstance(result[_KEY], str)
+
+
+def _differ(one: Sequence[Any], other: Sequence[Any]) -> bool:
+    """Whether two results differ; reasons may be worded in other ways."""
+    return "failed" not in (one[_STATUS], other[_STATUS]) and one[:-1] != other[:-1]
+
+
+def _conflict(shard: Store, point: int) -> InputError:
+    return InputError(Mistake(shard.path, f"point {point} has another result there than in the files before it"))

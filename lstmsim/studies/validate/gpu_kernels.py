@@ -25,10 +25,9 @@ from lstmsim.model.fusion.planner import planned
 from lstmsim.model.scenario import Chip
 from lstmsim.model.sparse.drawn import drawn_dense, drawn_lengths, drawn_rows
 from lstmsim.program.unflatten import tabled
-from lstmsim.studies.validate.bench import layer
-from lstmsim.studies.validate.optima import whole_numbers
+from lstmsim.studies.validate.column_claims import whole_numbers
+from lstmsim.studies.validate.groups import V100, layer
 from lstmsim.studies.validate.rows import Finding, Verdict
-from lstmsim.studies.validate.v100 import V100
 
 __all__ = ["Kernels"]
 

@@ -20,7 +20,7 @@ from lstmsim.model.numerics.fixed_networks import fixed_arithmetic
 from lstmsim.model.numerics.jobs import JobData, fixed_numbers, judged_frames, run_jobs
 from lstmsim.model.numerics.weights import Stimulus, random_network, random_stimulus
 from lstmsim.model.precision import Precision
-from lstmsim.studies.accuracy.accuracy_text import accuracy_text
+from lstmsim.studies.accuracy.report import accuracy_text
 from tests.cli.runner import call
 
 MODEL = Model("m", (Layer(cell("lstm"), 6, 5),))

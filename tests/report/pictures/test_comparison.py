@@ -11,9 +11,8 @@ import pytest
 from matplotlib.container import BarContainer
 
 from lstmsim.base.errors import InputError
-from lstmsim.studies.compare.latencies import Latencies
 from lstmsim.studies.compare.picture import MAX_BARS, plot
-from lstmsim.studies.compare.result import Comparison, Entry, Machine, Workload
+from lstmsim.studies.compare.result import Comparison, Entry, Latencies, Machine, Workload
 from lstmsim.traffic.intervals import Interval
 
 

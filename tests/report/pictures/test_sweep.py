@@ -12,8 +12,7 @@ from matplotlib.patches import Rectangle
 
 from lstmsim.base.errors import InputError
 from lstmsim.studies.sweep import evaluate
-from lstmsim.studies.sweep.picture import plot
-from lstmsim.studies.sweep.picture_heat_maps import MAX_PANELS
+from lstmsim.studies.sweep.picture import MAX_PANELS, plot
 from lstmsim.studies.sweep.run import run_sweep
 from lstmsim.studies.sweep.store import Store
 from tests.studies.sweep.specs import HIDDEN, SCENARIO, rows, spec

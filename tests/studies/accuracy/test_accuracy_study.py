@@ -15,10 +15,17 @@ from lstmsim.model.numerics.fixed_networks import fixed_arithmetic
 from lstmsim.model.numerics.golden import float_arithmetic, run_network
 from lstmsim.model.numerics.weights import Stimulus, random_network, random_stimulus
 from lstmsim.model.precision import Precision
-from lstmsim.studies.accuracy.accuracy_cases import accuracy_cases, read_words, words_of
-from lstmsim.studies.accuracy.accuracy_study import Case, spelling, studies, with_bits, words_accuracy
-from lstmsim.studies.accuracy.g2p import PHONEMES, G2p, arithmetic_runner, golden_runner, letters_of, spell
-from lstmsim.studies.accuracy.g2p_files import read_g2p
+from lstmsim.studies.accuracy.g2p import PHONEMES, G2p, arithmetic_runner, golden_runner, letters_of, read_g2p, spell
+from lstmsim.studies.accuracy.study import (
+    Case,
+    accuracy_cases,
+    read_words,
+    spelling,
+    studies,
+    with_bits,
+    words_accuracy,
+    words_of,
+)
 
 TWO = Model("two", (Layer(cell("lstm"), 6, 5, bidirectional=True), Layer(cell("lstm"), 4, 12)))
 #: Wide in everything but the weights and vectors, which are measured.

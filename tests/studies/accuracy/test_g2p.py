@@ -24,9 +24,9 @@ from lstmsim.studies.accuracy.g2p import (
     Runner,
     golden_runner,
     letters_of,
+    read_g2p,
     spell,
 )
-from lstmsim.studies.accuracy.g2p_files import read_g2p
 from tests.studies.accuracy.real_files import INPUTS
 
 #: The README of g2p-en 2.1.0 prints these phonemes.

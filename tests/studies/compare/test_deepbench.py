@@ -15,7 +15,7 @@ import pytest
 
 from lstmsim.files.tables.published import deepbench
 from lstmsim.model.precision import Precision
-from lstmsim.studies.fit.devices_file import device
+from lstmsim.studies.fit.device import device
 from lstmsim.studies.fit.fit import fit
 
 FOLDER = Path(__file__).parents[3] / "experiments"

@@ -11,10 +11,9 @@ import pytest
 
 import lstmsim
 from lstmsim.files.scenario.scenario_file import load_scenario
-from lstmsim.studies.compare.first_step import begins_cold
-from lstmsim.studies.compare.markdown import comparison_markdown
+from lstmsim.studies.compare.report import comparison_markdown, comparison_rows
 from lstmsim.studies.compare.result import Comparison
-from lstmsim.studies.compare.result_json import comparison_rows
+from lstmsim.studies.compare.run import begins_cold
 
 NPU = {"kind": "column-npu", "name": "npu", "frequency_mhz": 260, "cores": [{"npe": 1024, "ep": 8, "vp": 128}]}
 CPU = {"kind": "multicore", "name": "cpu", "frequency_mhz": 2250, "cores": [{"count": 4}]}

@@ -15,12 +15,10 @@ from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job, Scenario
-from lstmsim.studies.compare.compare import compare
-from lstmsim.studies.compare.latencies import PERCENTILES, Latencies
-from lstmsim.studies.compare.latency_text import LATENCY_COLUMNS
-from lstmsim.studies.compare.result import Comparison, Entry, Machine, Workload
-from lstmsim.studies.compare.result_json import COLUMNS, comparison_json, comparison_rows
-from lstmsim.studies.compare.result_text import comparison_text
+from lstmsim.studies.compare.report import COLUMNS, comparison_json, comparison_rows, comparison_text
+from lstmsim.studies.compare.result import PERCENTILES, Comparison, Entry, Latencies, Machine, Workload
+from lstmsim.studies.compare.run import compare
+from lstmsim.studies.compare.words import LATENCY_COLUMNS
 from lstmsim.traffic.intervals import Interval
 from lstmsim.traffic.load import VERDICTS
 

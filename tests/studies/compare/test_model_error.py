@@ -9,11 +9,9 @@ import pytest
 from lstmsim.files.scenario.scenario_file import load_chip, load_scenario
 from lstmsim.files.tables.published import deepbench
 from lstmsim.model.scenario import Chip
-from lstmsim.studies.compare.compare import compare
-from lstmsim.studies.compare.markdown import machines_markdown
+from lstmsim.studies.compare.report import comparison_json, comparison_rows, comparison_text, machines_markdown
 from lstmsim.studies.compare.result import Comparison
-from lstmsim.studies.compare.result_json import comparison_json, comparison_rows
-from lstmsim.studies.compare.result_text import comparison_text
+from lstmsim.studies.compare.run import compare
 
 ROWS = [row for row in deepbench() if row.design in ("Tesla V100", "Titan Xp") and (row.hidden, row.steps) == (512, 25)]
 JOB = {"model": {"name": "small", "layers": [{"cell": "lstm", "hidden": 16, "input": 16}]}, "steps": 2}

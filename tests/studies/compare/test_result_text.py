@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
+from lstmsim.studies.compare.report import COLUMNS, comparison_json, comparison_rows, comparison_text
 from lstmsim.studies.compare.result import Comparison, Entry, Machine, Workload
-from lstmsim.studies.compare.result_json import COLUMNS, comparison_json, comparison_rows
-from lstmsim.studies.compare.result_text import comparison_text
 
 
 def entry(cycles: int, utilization: float, tops: float) -> Entry:

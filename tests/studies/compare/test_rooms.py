@@ -10,10 +10,9 @@ from lstmsim.files.tables.published import hardware
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.precision import Precision
-from lstmsim.studies.compare.result_json import comparison_json
-from lstmsim.studies.compare.result_text import comparison_text
+from lstmsim.studies.compare.report import comparison_json, comparison_text
 from lstmsim.studies.compare.rooms import rooms, rooms_text
-from lstmsim.studies.fit.devices_file import device, device_files, device_of
+from lstmsim.studies.fit.device import device, device_files, device_of
 from lstmsim.studies.fit.fit import fit
 
 JOBS = [{"model": f"deepbench-{each}"} for each in ("lstm-512-25", "lstm-2048-25")]

@@ -14,9 +14,8 @@ from lstmsim.machines.row.npu import RowCore, RowNpu
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.precision import Precision
-from lstmsim.studies.fit.energy import HOROWITZ_2014, EnergyTable, energy
-from lstmsim.studies.fit.operations import operations
-from lstmsim.studies.fit.text import energy_json, energy_text
+from lstmsim.studies.fit.energy import HOROWITZ_2014, EnergyTable, energy, operations
+from lstmsim.studies.fit.report import energy_json, energy_text
 
 LSTM = Model("lstm-512", (Layer(cell("lstm"), 512, 512),))
 CORE = ColumnCore(npe=65536, ep=32, vp=2048)

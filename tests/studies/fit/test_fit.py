@@ -17,12 +17,10 @@ from lstmsim.machines.row.npu import RowCore, RowNpu
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.precision import Precision
-from lstmsim.studies.fit.device import Device, Logic, Memory, Packing
-from lstmsim.studies.fit.devices_file import device, device_files, published_on
-from lstmsim.studies.fit.fit import fit
-from lstmsim.studies.fit.resource import Resource
-from lstmsim.studies.fit.summary import fit_summary
-from lstmsim.studies.fit.text import fit_json, fit_text
+from lstmsim.studies.fit.device import Device, Logic, Memory, Packing, device, device_files, published_on
+from lstmsim.studies.fit.fit import Resource, fit
+from lstmsim.studies.fit.fits import fit_summary
+from lstmsim.studies.fit.report import fit_json, fit_text
 
 INT8 = Precision()
 LSTM = Model("lstm-512", (Layer(cell("lstm"), 512, 512),))

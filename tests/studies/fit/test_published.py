@@ -11,10 +11,9 @@ from lstmsim.machines.row.npu import RowCore, RowNpu
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.precision import Precision
-from lstmsim.studies.fit.device import Device, Packing
-from lstmsim.studies.fit.devices_file import device, published_on
+from lstmsim.studies.fit.device import Device, Packing, device, published_on
 from lstmsim.studies.fit.fit import Fit, fit
-from lstmsim.studies.fit.logic import BAND
+from lstmsim.studies.fit.needs import BAND
 
 INT8 = Precision()
 FIXED16 = Precision(weight_bits=16, vector_bits=16, accumulator_bits=40)

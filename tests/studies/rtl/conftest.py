@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from lstmsim.machines import registry
-from lstmsim.studies.sweep.quick_paths import every_core_key, quick_path
+from lstmsim.studies.sweep.resolve import every_core_key, quick_path
 
 
 def _forget() -> None:

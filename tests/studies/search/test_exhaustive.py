@@ -12,11 +12,18 @@ from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job
-from lstmsim.studies.search.bound import least_of
-from lstmsim.studies.search.candidates import different_vps, doublings, vp_starts, widest_vp
-from lstmsim.studies.search.exhaustive import MOST, best_of_all, best_of_every, count_pairs
+from lstmsim.studies.search.array import (
+    Score,
+    Searched,
+    different_vps,
+    doublings,
+    least_of,
+    score_of,
+    vp_starts,
+    widest_vp,
+)
 from lstmsim.studies.search.result import Exhaustive, Point, Refused
-from lstmsim.studies.search.score import Score, Searched, score_of
+from lstmsim.studies.search.strategies import MOST, best_of_all, best_of_every, count_pairs
 
 CELLS = ("lstm", "gru", "rnn", "gru-lbr0", "mingru", "lstm-layernorm", "slstm", "dense")
 

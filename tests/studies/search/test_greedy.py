@@ -15,11 +15,9 @@ from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job
-from lstmsim.studies.search.candidates import Limits
-from lstmsim.studies.search.exhaustive import best_of_all
-from lstmsim.studies.search.greedy import TOLERANCE, walk
+from lstmsim.studies.search.array import Limits, Score, Searched, score_of
 from lstmsim.studies.search.result import Point, Refused
-from lstmsim.studies.search.score import Score, Searched, score_of
+from lstmsim.studies.search.strategies import TOLERANCE, best_of_all, walk
 
 BENCHMARK = Path(__file__).parents[3] / "benchmarks" / "greedy_regret.py"
 LIMITS = Limits(((4, 64),), (64,))

@@ -12,9 +12,8 @@ from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, Latency
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job, Scenario
-from lstmsim.studies.search.mix import AtEp, cat_choices, reachable, trees_for
 from lstmsim.studies.search.result import Point
-from lstmsim.studies.search.search import search
+from lstmsim.studies.search.run import AtEp, cat_choices, reachable, search, trees_for
 
 SMALL = Model("small", (Layer(cell("lstm"), 32, 48),))
 LARGE = Model("large", (Layer(cell("gru"), 200, 64), Layer(cell("rnn"), 60, 200)))

@@ -5,11 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from lstmsim.studies.sweep.about import About, about_of
-from lstmsim.studies.sweep.front_text import front_lines
-from lstmsim.studies.sweep.merge import merge
-from lstmsim.studies.sweep.run import run_sweep
+from lstmsim.studies.sweep.report import front_lines
+from lstmsim.studies.sweep.run import merge, run_sweep
 from lstmsim.studies.sweep.store import Store
+from lstmsim.studies.sweep.table import About, about_of
 from tests.studies.sweep.specs import HIDDEN, SCENARIO, rows, spec
 
 DEVICE = "stratix-10-gx-2800"

@@ -7,9 +7,8 @@ from pathlib import Path
 import pytest
 
 from lstmsim.base.errors import InputError
-from lstmsim.studies.sweep import pool
-from lstmsim.studies.sweep.merge import merge
-from lstmsim.studies.sweep.run import run_sweep
+from lstmsim.studies.sweep import evaluate as pool
+from lstmsim.studies.sweep.run import merge, run_sweep
 from tests.studies.sweep.executors import Dying
 from tests.studies.sweep.specs import rewritten, spec, table
 

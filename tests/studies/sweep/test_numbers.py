@@ -14,7 +14,7 @@ from lstmsim import engines, load_scenario, machines
 from lstmsim.analysis.measure import measure
 from lstmsim.model.scenario import Scenario
 from lstmsim.studies.sweep import evaluate
-from lstmsim.studies.sweep.numbers import NUMBERS, numbers_of
+from lstmsim.studies.sweep.columns import NUMBERS, numbers_of
 from tests.strategies import scenarios
 from tests.studies.sweep.specs import numbers_of_report
 

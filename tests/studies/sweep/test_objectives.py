@@ -11,11 +11,10 @@ import pytest
 import lstmsim
 from lstmsim.base.errors import InputError
 from lstmsim.studies.sweep import evaluate
-from lstmsim.studies.sweep.export import judge
-from lstmsim.studies.sweep.merge import merge
-from lstmsim.studies.sweep.run import run_sweep
+from lstmsim.studies.sweep.run import merge, run_sweep
 from lstmsim.studies.sweep.spec_file import load_sweep
 from lstmsim.studies.sweep.store import Store
+from lstmsim.studies.sweep.table import judge
 from tests.studies.sweep.specs import CORE, SCENARIO, rows
 
 DEVICE = "stratix-10-gx-2800"
@@ -94,7 +93,7 @@ def test_columns_of_the_device_are_those_of_fit(tmp_path: Path) -> None:
 
 
 def test_without_a_device_nothing_is_counted_on_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lstmsim.studies.sweep.costs.fit", lambda *_: 1 // 0)
+    monkeypatch.setattr("lstmsim.studies.sweep.columns.fit", lambda *_: 1 // 0)
     (row,) = swept(tmp_path, {"ep": {**EP, "values": [8]}})
     assert (row["status"], "dsp" in row) == ("done", False)
 
@@ -199,7 +198,7 @@ def test_every_mistake_is_a_sentence(keys: dict[str, Any], sentence: str) -> Non
 
 
 def test_a_device_file_is_found_from_the_sweep_file_and_counts_anew_when_it_changes(tmp_path: Path) -> None:
-    from lstmsim.studies.fit.devices_file import device_files
+    from lstmsim.studies.fit.device import device_files
 
     text = device_files()[DEVICE].read_text(encoding="utf-8")
     (tmp_path / "mine.yaml").write_text(text, encoding="utf-8")

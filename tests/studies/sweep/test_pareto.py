@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import lstmsim.studies.sweep.pareto as module
-from lstmsim.studies.sweep.pareto import front, knee, marks
+import lstmsim.studies.sweep.table as module
+from lstmsim.studies.sweep.table import front, knee, marks
 
 COSTS = st.integers(1, 5).flatmap(lambda width: st.lists(st.tuples(*[st.integers(0, 4)] * width), max_size=40))
 

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from lstmsim.base.errors import LstmsimError
-from lstmsim.studies.sweep import pool
-from lstmsim.studies.sweep.prepare import prepare
+from lstmsim.studies.sweep import evaluate as pool
 from lstmsim.studies.sweep.processes import CannotStartError, WorkerEndedError
-from lstmsim.studies.sweep.run import run_sweep
+from lstmsim.studies.sweep.run import prepare, run_sweep
 from tests.studies.sweep.executors import Dying
 from tests.studies.sweep.specs import rows, spec, table
 

@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 
-from lstmsim.studies.sweep import pool, processes, run
+from lstmsim.studies.sweep import evaluate as pool
+from lstmsim.studies.sweep import processes, run
 from lstmsim.studies.sweep.processes import CannotStartError, ProcessExecutor, WorkerEndedError
 from lstmsim.studies.sweep.run import run_sweep
 from tests.studies.sweep.specs import spec, table

@@ -16,10 +16,8 @@ from lstmsim.files.scenario.scenario_file import load_chip
 from lstmsim.machines.registry import KINDS, target_of
 from lstmsim.model.scenario import Scenario
 from lstmsim.studies.sweep.evaluate import digest, scenario_key
-from lstmsim.studies.sweep.prepare import prepare
-from lstmsim.studies.sweep.quick import Prepared
-from lstmsim.studies.sweep.quick_paths import quick_path
-from lstmsim.studies.sweep.resolve import Resolver, Setup
+from lstmsim.studies.sweep.resolve import Prepared, Resolver, Setup, quick_path
+from lstmsim.studies.sweep.run import prepare
 
 #: 1,000 and more by LSTMSIM_EXAMPLES=1000; fewer in the usual run.
 EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "60"))

@@ -12,13 +12,12 @@ import pytest
 
 import lstmsim
 from lstmsim.base.errors import InputError
-from lstmsim.studies.sweep import evaluate, pool, run
+from lstmsim.studies.sweep import evaluate, run
+from lstmsim.studies.sweep import evaluate as pool
+from lstmsim.studies.sweep.columns import NUMBERS
 from lstmsim.studies.sweep.evaluate import Outcome, compute_chunk
-from lstmsim.studies.sweep.merge import merge
-from lstmsim.studies.sweep.numbers import NUMBERS
-from lstmsim.studies.sweep.prepare import prepare
 from lstmsim.studies.sweep.resolve import Resolver, Setup
-from lstmsim.studies.sweep.run import run_sweep
+from lstmsim.studies.sweep.run import merge, prepare, run_sweep
 from lstmsim.studies.sweep.store import Store
 from tests.studies.sweep.specs import numbers_of_report, rows, spec, table
 

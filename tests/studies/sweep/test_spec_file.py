@@ -8,7 +8,7 @@ from textwrap import dedent, indent
 import pytest
 
 from lstmsim.base.errors import InputError
-from lstmsim.studies.sweep.prepare import prepare
+from lstmsim.studies.sweep.run import prepare
 from lstmsim.studies.sweep.spec_file import load_sweep
 from tests.studies.sweep.specs import SCENARIO, spec
 

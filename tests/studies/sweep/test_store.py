@@ -12,9 +12,7 @@ import pytest
 
 from lstmsim.base.errors import InputError, LstmsimError
 from lstmsim.studies.sweep import evaluate
-from lstmsim.studies.sweep.merge import merge
-from lstmsim.studies.sweep.prepare import prepare
-from lstmsim.studies.sweep.run import run_sweep
+from lstmsim.studies.sweep.run import merge, prepare, run_sweep
 from lstmsim.studies.sweep.store import Store
 from tests.studies.sweep.specs import rewritten, spec, table
 

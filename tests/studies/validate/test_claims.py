@@ -7,12 +7,17 @@ from dataclasses import replace
 import pytest
 
 from lstmsim.files.tables.published import Claim, claims, deepbench
-from lstmsim.studies.validate.bench import Bench
-from lstmsim.studies.validate.brainwave import DESIGN
-from lstmsim.studies.validate.claims import KEYS, NOT_SIMULATED, TOPICS, claim_rows
-from lstmsim.studies.validate.optima import Arrays, best_ep, cat_suffices, ordering
-from lstmsim.studies.validate.ratios import plasticine_over_brainwave, throughput
+from lstmsim.studies.validate.column_claims import (
+    Arrays,
+    best_ep,
+    cat_suffices,
+    ordering,
+    plasticine_over_brainwave,
+    throughput,
+)
+from lstmsim.studies.validate.groups import DESIGN, Bench
 from lstmsim.studies.validate.rows import ClaimRow
+from lstmsim.studies.validate.run import KEYS, NOT_SIMULATED, TOPICS, claim_rows
 from tests.studies.validate.whole import whole
 
 BENCH = Bench()

@@ -9,13 +9,20 @@ import pytest
 
 from lstmsim.base.errors import InputError
 from lstmsim.files.tables.published import deepbench, intel_npu
-from lstmsim.studies.validate.bench import Bench
-from lstmsim.studies.validate.brainwave import DESIGN, FITTED, FITTED_GROUP, HELD_OUT_GROUP, brainwave_group
-from lstmsim.studies.validate.intel import CPP, RTL, layers_of
-from lstmsim.studies.validate.null_model import Judgement, fit_null
-from lstmsim.studies.validate.rows import Group, Validation
+from lstmsim.studies.validate.groups import (
+    CPP,
+    DESIGN,
+    FITTED,
+    FITTED_GROUP,
+    HELD_OUT_GROUP,
+    RTL,
+    V100,
+    Bench,
+    brainwave_group,
+    layers_of,
+)
+from lstmsim.studies.validate.rows import Group, Judgement, Validation, fit_null
 from lstmsim.studies.validate.run import CLAIMS, GROUPS, read_published, validate
-from lstmsim.studies.validate.v100 import V100
 from tests.studies.validate.whole import small_kernels, whole
 
 PUBLISHED = read_published()

@@ -6,8 +6,8 @@ import json
 import re
 from dataclasses import replace
 
+from lstmsim.studies.validate.report import readme_table, validation_json, validation_markdown, validation_text
 from lstmsim.studies.validate.rows import ClaimRow, Group, Row, Validation
-from lstmsim.studies.validate.text import readme_table, validation_json, validation_markdown, validation_text
 from tests.studies.validate.whole import whole
 
 ROW = Row("chip-a", "task|1", "latency", "cycles", 1000, 1000, 0.0, "a paper, Table 1", "a note")

@@ -7,10 +7,9 @@ from dataclasses import replace
 import pytest
 
 from lstmsim.files.tables.published import deepbench
-from lstmsim.studies.validate.bench import Bench, layer
+from lstmsim.studies.validate.groups import FACTOR, V100, Bench, layer, step_by_step_ms, v100_group, v100_rows
+from lstmsim.studies.validate.report import validation_json, validation_markdown, validation_text
 from lstmsim.studies.validate.rows import Group, Row, Validation
-from lstmsim.studies.validate.text import validation_json, validation_markdown, validation_text
-from lstmsim.studies.validate.v100 import FACTOR, V100, step_by_step_ms, v100_group, v100_rows
 
 ROWS = {row.task: row for row in v100_rows(deepbench())}
 BENCH = Bench()

@@ -7,11 +7,11 @@ from functools import cache, partial
 import pytest
 
 from lstmsim.engines.fast import library
-from lstmsim.studies.validate import claims
+from lstmsim.studies.validate import run as claims
 from lstmsim.studies.validate.gpu_kernels import Kernels
+from lstmsim.studies.validate.groups import V100
 from lstmsim.studies.validate.rows import Validation
 from lstmsim.studies.validate.run import GROUPS, validate
-from lstmsim.studies.validate.v100 import V100
 
 #: Rows and columns of a sparse matrix, entries of a row, columns of the dense operand, deviation of lengths.
 SMALL = (64, 128, 32, 32, 0.3)

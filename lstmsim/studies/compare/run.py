@@ -1,0 +1,383 @@
+"""Which chips are compared: the scenario's own or another as the base, and the chips named beside it.
+
+The jobs of a comparison as a machine can do them: the same work, without keys that the machine does not have.
+
+The first time step of jobs, which on some machines loads the weights, beside the later ones.
+
+The same jobs on several chips: as a whole, or each distinct model alone. Published rows stand beside, as printed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import accumulate
+
+from lstmsim import engines, machines
+from lstmsim.analysis.measure import measure
+from lstmsim.analysis.report import Report
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.units import cycles_to_ms
+from lstmsim.base.wording import show
+from lstmsim.files.scenario.scenario_file import load_chip
+from lstmsim.files.tables.published import Measurement
+from lstmsim.machines.registry import target_of
+from lstmsim.model.arriving import arriving
+from lstmsim.model.scenario import Chip, Job, Scenario
+from lstmsim.program.program import Program
+from lstmsim.program.totals import Totals
+from lstmsim.studies.compare.published import changed_keys, peak_tops, published_columns, stands_for
+from lstmsim.studies.compare.result import Comparison, Entry, Latencies, Machine, Workload, latencies, sooner
+from lstmsim.studies.compare.rooms import Room, rooms
+from lstmsim.studies.serve.result import Serving
+from lstmsim.studies.serve.served import collect
+
+
+def chips_of(scenario: Scenario, names: Sequence[str], base: str | None = None) -> tuple[Chip, ...]:
+    """List the chips of a comparison: the base first, then the others.
+
+    scenario: its own chip is the base unless `base` is given.
+    names: of the other chips: presets or paths of files.
+    base: the name of the chip that is the base; None: the scenario's own.
+    `InputError` with every name that is unknown or stands for a chip that is listed already.
+
+    >>> from lstmsim.files.scenario.scenario_file import load_scenario
+    >>> scenario = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 5}]})
+    >>> [chip.name for chip in chips_of(scenario, ["column-npu-16k"])]
+    ['column-npu-64k', 'column-npu-16k']
+    >>> chips_of(scenario, ["column-npu-64"])
+    Traceback (most recent call last):
+    lstmsim.InputError: no chip called 'column-npu-64'; did you mean 'column-npu-64k'?
+    """
+    chips: list[tuple[str, Chip]] = [] if base is not None else [("the scenario's own chip", scenario.chip)]
+    mistakes: list[Mistake] = []
+    for name in [*([base] if base is not None else []), *names]:
+        try:
+            chip = load_chip(name)
+        except InputError as error:
+            mistakes += error.mistakes
+            continue
+        same = next((other for other, known in chips if known == chip), None)
+        if same is None:
+            chips.append((show(name), chip))
+        else:
+            again = "is named twice" if same == show(name) else f"is the same as {same}"
+            mistakes.append(Mistake(f"chip {show(name)}", f"{again}; expected different chips"))
+    if mistakes:
+        raise InputError(mistakes)
+    return tuple(chip for _, chip in chips)
+
+
+def as_it_can(scenario: Scenario) -> tuple[Scenario, list[str]]:
+    """The same work as the machine can do it, and remarks on what is different.
+
+    >>> from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
+    >>> from lstmsim.model.cells import cell
+    >>> from lstmsim.model.model import Layer, Model
+    >>> job = Job("a", Model("m", (Layer(cell("lstm"), 8, 8),)), steps=1, batch=2)
+    >>> scenario, remarks = as_it_can(Scenario(ColumnNpu("c", 260, (ColumnCore(npe=64, ep=4, vp=16),)), (job,)))
+    >>> len(scenario.jobs), remarks
+    (2, ['c: batched inferences run as jobs of their own'])
+    """
+    chip, remarks = scenario.chip, list[str]()
+    target = target_of(chip.kind)
+    if not target.batches and any(job.batch > 1 for job in scenario.jobs):
+        # The work stays the same: this machine gives the inferences of a batch to its threads.
+        scenario = replace(scenario, jobs=_unbatched(scenario.jobs), offers={})
+        remarks.append(f"{chip.name}: batched inferences run as jobs of their own")
+    if not target.threads and any(job.threads is not None for job in scenario.jobs):
+        scenario = replace(scenario, jobs=tuple(replace(job, threads=None) for job in scenario.jobs))
+        remarks.append(f"{chip.name}: jobs run without the number of threads that they ask for, which it does not have")
+    return scenario, remarks
+
+
+def _unbatched(jobs: Sequence[Job]) -> tuple[Job, ...]:
+    """Make a job for each inference; a job after a batch comes after the inference of its own number in that batch."""
+    first = [0, *accumulate(job.batch for job in jobs)]
+    single = []
+    for job in jobs:
+        for number in range(job.batch):
+            after = None if job.after is None else first[job.after] + min(number, jobs[job.after].batch - 1)
+            single.append(replace(job, batch=1, after=after))
+    return tuple(single)
+
+
+def begins_cold(chip: Chip) -> bool:
+    """Whether the first time step of a job loads weights that later steps have near.
+
+    >>> from lstmsim.files.scenario.scenario_file import load_chip
+    >>> begins_cold(load_chip("column-npu-16k")), begins_cold(load_chip("epyc-7742"))
+    (False, True)
+    """
+    return target_of(chip.kind).begins_cold(chip)
+
+
+def wanted(chips: Sequence[Chip], jobs: Sequence[Job]) -> bool:
+    """Whether the first step is simulated alone: a chip begins cold, and the jobs come at once and have later steps.
+
+    chips: all that are compared.
+    jobs: those of a row.
+    """
+    some_have_later = any(job.steps > 1 for job in jobs)
+    return some_have_later and arriving(jobs) == "at once" and any(map(begins_cold, chips))
+
+
+def first_cycles(scenario: Scenario, engine: str) -> int:
+    """The makespan in cycles of the same jobs with one time step each.
+
+    scenario: jobs that its chip can run, all of which come at once.
+    engine: the engine of the run.
+    """
+    program = machines.lower(scenario.chip, tuple(replace(job, steps=1) for job in scenario.jobs))
+    return engines.totals(program, engine, check=False).makespan_cycles
+
+
+Progress = Callable[[int, int], None]
+#: Most jobs of which a chip says why it cannot run them.
+_MOST_REASONS = 10
+#: Makes the serving figures from a run: its scenario, program, report and trace (None: no job was preempted).
+Served = Callable[[Scenario, Program, Report, Totals], Serving]
+#: The scenario with its jobs as they come at a clock in MHz.
+AtClock = Callable[[float], Scenario]
+#: A row: its name and its jobs.
+Row = tuple[str, tuple[Job, ...]]
+
+
+def compare(
+    scenario: Scenario,
+    chips: Sequence[Chip],
+    *,
+    each: bool = False,
+    published: Sequence[Measurement] = (),
+    engine: str = "fast",
+    progress: Progress | None = None,
+    at_clock: AtClock | None = None,
+    served: Served | None = None,
+) -> Comparison:
+    """Simulate the scenario's jobs on every chip; where jobs come over time, entries have latencies as well.
+
+    scenario: the jobs; its own chip takes part only if it is among `chips`.
+    chips: the first is the base of the speed-ups.
+    each: whether not the scenario as a whole is compared, but one job of each distinct model alone, from cycle 0.
+    published: rows with a workload's cell, hidden, input, steps and batch stand beside as columns of their own; designs
+        that know none of the workloads are left out.
+    engine: the engine of the runs.
+    progress: is called with runs done and in all.
+    at_clock: gives the scenario at another clock in MHz.
+    served: gives a run's serving figures; None: no load is known.
+    A chip that cannot run a workload has an entry with the reason; `InputError` if no chip can.
+
+    >>> from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
+    >>> from lstmsim.model.cells import cell
+    >>> from lstmsim.model.model import Layer, Model
+    >>> chips = [ColumnNpu(f"npe {n}", 260, (ColumnCore(npe=n, ep=n // 64, vp=64),)) for n in (1024, 4096)]
+    >>> job = Job("a", Model("m", (Layer(cell("lstm"), 256, 256),)), steps=10)
+    >>> comparison = compare(Scenario(chips[0], (job,)), chips)
+    >>> [entry.cycles for entry in comparison.entries[0]], round(comparison.speedup(0, 1), 2)
+    ([5371, 2607], 2.06)
+    """
+    way = "at once" if each else arriving(scenario.jobs)
+    if way == "at once" and not each:
+        _refuse_queues_that_end(scenario.jobs)
+    rows = _models(scenario.jobs) if each else [(scenario.name, scenario.jobs)]
+    run = partial(_entry_on, chips=chips, at_clock=None if each else at_clock, engine=engine, served=served)
+    entries = _entries(scenario, rows, chips, run, progress)
+    _refuse_what_no_chip_runs(rows, chips, entries)
+    names = _unique([chip.name for chip in chips])
+    designs, columns = published_columns(rows, published)
+    return Comparison(
+        scenario=scenario.name,
+        engine=engine,
+        each=each,
+        machines=(*(_machine(name, chip, designs) for name, chip in zip(names, chips, strict=True)), *designs),
+        workloads=tuple(Workload(name, len(jobs), sum(job.macs for job in jobs)) for name, jobs in rows),
+        entries=tuple((*own, *beside) for own, beside in zip(entries, columns, strict=True)),
+        way=way,
+        rooms=_rooms(rows, names, chips, designs, scenario),
+    )
+
+
+def _entries(
+    scenario: Scenario,
+    rows: Sequence[Row],
+    chips: Sequence[Chip],
+    run: Callable[[Chip, Scenario], tuple[Entry, Report | None]],
+    progress: Progress | None,
+) -> list[list[Entry]]:
+    """Each row on each chip; the report of every other chip is judged beside that of the first."""
+    done, entries = 0, []
+    for _, jobs in rows:
+        row: list[Entry] = []
+        base: Report | None = None
+        for chip in chips:
+            entry, report = run(chip, replace(scenario, jobs=jobs))
+            base = report if not row else base
+            row.append(_beside(entry, report, base) if row else entry)
+            done += 1
+            if progress is not None:
+                progress(done, len(rows) * len(chips))
+        entries.append(row)
+    return entries
+
+
+def _rooms(
+    rows: Sequence[Row], names: Sequence[str], chips: Sequence[Chip], designs: Sequence[Machine], scenario: Scenario
+) -> tuple[Room, ...]:
+    """Whether the chips have room on the devices of the published machines."""
+    models = [(name, tuple(dict.fromkeys(job.model for job in jobs))) for name, jobs in rows]
+    return rooms(names, chips, [each.name for each in designs], models, scenario.precision)
+
+
+def _beside(entry: Entry, report: Report | None, base: Report | None) -> Entry:
+    """The entry with how many jobs are sooner than on the base."""
+    if entry.latencies is None or report is None or base is None:
+        return entry
+    many = sooner(base.jobs, report.jobs, base.frequency_mhz, report.frequency_mhz)
+    return replace(entry, latencies=replace(entry.latencies, sooner=many))
+
+
+def _refuse_queues_that_end(jobs: Sequence[Job]) -> None:
+    """Raise `InputError` for jobs that may leave the queue."""
+    for job in jobs:
+        if job.may_leave:
+            text = "jobs that come at once are compared by the time for all of them: leave queue_limit and patience out"
+            raise InputError(Mistake(f"job {job.name}", text))
+
+
+def _models(jobs: Sequence[Job]) -> list[Row]:
+    """One job of each distinct model, number of steps, batch, core and rate of frames, named after what differs."""
+    first: dict[Hashable, Job] = {}
+    for job in jobs:
+        first.setdefault(job.identity, job)
+    alone = [replace(job, arrival=0, after=None, queue_limit=None, patience=None) for job in first.values()]
+    parts = [_name_parts(job) for job in alone]
+    names = [each[0] for each in parts]
+    for more in range(1, len(parts[0])):
+        times = Counter(names)
+        names = [f"{name}, {each[more]}" if times[name] > 1 else name for name, each in zip(names, parts, strict=True)]
+    return [(name, (job,)) for name, job in zip(_unique(names), alone, strict=True)]
+
+
+def _name_parts(job: Job) -> tuple[str, ...]:
+    """What tells a job from others, the most telling part first."""
+    core = "any core" if job.cores is None else f"core {', '.join(map(str, job.cores))}"
+    core += f", {job.split} split" if job.split else ""
+    core = core if job.threads is None else f"{job.threads} threads"
+    return job.model.name, f"{job.steps} steps", f"batch {job.batch}", core, f"frames every {job.frame_interval}"
+
+
+def _unique(names: Sequence[str]) -> list[str]:
+    """The names once each: later ones of equal names get a number."""
+    seen: Counter[str] = Counter()
+    names_once = []
+    for name in names:
+        seen[name] += 1
+        names_once.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return names_once
+
+
+def _machine(name: str, chip: Chip, designs: Sequence[Machine]) -> Machine:
+    pes = sum(core.peak for core in chip.core_figures)
+    part, peak = chip.core_figures[0].unit.part, peak_tops(pes, chip.frequency_mhz)
+    size, design = target_of(chip.kind).element_bytes(chip), stands_for(chip.name, designs)
+    return Machine(
+        name,
+        False,
+        pes,
+        chip.frequency_mhz,
+        peak,
+        part=part,
+        begins_cold=begins_cold(chip),
+        precision="the same cycles in any precision" if size is None else f"elements of {size} bytes",
+        stands_for=design,
+        changed=changed_keys(chip) if design else (),
+    )
+
+
+def _entry_on(
+    chip: Chip,
+    scenario: Scenario,
+    chips: Sequence[Chip],
+    at_clock: AtClock | None,
+    engine: str,
+    served: Served | None,
+) -> tuple[Entry, Report | None]:
+    """The entry of one chip, and its report; `chips` and `at_clock` as in `compare`."""
+    if at_clock is not None and chip.frequency_mhz != scenario.chip.frequency_mhz:
+        try:
+            scenario = at_clock(chip.frequency_mhz)
+        except InputError as error:
+            return Entry(reason=f"{chip.name}: {'; '.join(map(str, error.mistakes))}"), None
+    own = replace(scenario, chip=chip)
+    entry, report = _simulated(own, engine, served)
+    if report is not None and wanted(chips, own.jobs):
+        entry = replace(entry, first_cycles=first_cycles(as_it_can(own)[0], engine))
+    return entry, report
+
+
+def _simulated(scenario: Scenario, engine: str, served: Served | None) -> tuple[Entry, Report | None]:
+    """Run the jobs on the chip, or say why it refuses them; every distinct job is checked before anything runs."""
+    chip = scenario.chip
+    scenario, remarks = as_it_can(scenario)
+    refused = machines.refusals(chip, scenario.jobs)
+    if refused:
+        return Entry(reason=_reasons(refused)), None
+    try:
+        program = machines.lower(chip, scenario.jobs)
+    except InputError as error:
+        return Entry(reason=_reasons(error.mistakes)), None
+    told = scenario.remarks
+    remarks += [f"{chip.name}: {text}" for text in (*told, *target_of(chip.kind).kernels(chip, scenario.jobs))]
+    totals = engines.totals(program, engine, check=False)
+    report = measure(scenario, totals, engine)
+    try:
+        own_latencies = _latencies(scenario, program, report, totals, served)
+    except (
+        InputError
+    ) as error:  # a machine that runs these jobs, but cannot say what requests that keep coming ask of it
+        return Entry(reason=_reasons(error.mistakes)), None
+    return replace(_entry(report), remarks=tuple(dict.fromkeys(remarks)), latencies=own_latencies), report
+
+
+def _reasons(mistakes: Sequence[Mistake]) -> str:
+    """A sentence for each job, the first of them."""
+    texts = [str(each) for each in mistakes[:_MOST_REASONS]]
+    more = len(mistakes) - len(texts)
+    return "; ".join([*texts, *([f"and {more} more jobs"] if more > 0 else [])])
+
+
+def _latencies(
+    scenario: Scenario, program: Program, report: Report, totals: Totals, served: Served | None
+) -> Latencies | None:
+    """The latencies of jobs that come over time; None for jobs that all come at once."""
+    if arriving(scenario.jobs) == "at once":
+        return None
+    if served is not None:
+        return latencies(served(scenario, program, report, totals), report)
+    return latencies(collect(scenario, program, report, totals.pauses), report)
+
+
+def _entry(report: Report) -> Entry:
+    whole = sum(report.losses.values())
+    return Entry(
+        cycles=report.makespan_cycles,
+        ms=cycles_to_ms(report.makespan_cycles, report.frequency_mhz),
+        mean_latency_ms=report.latency_ms.mean,
+        p99_latency_ms=report.latency_ms.p99,
+        tops=report.tops,
+        utilization=report.utilization,
+        losses={name: count / whole for name, count in report.losses.items()},
+    )
+
+
+def _refuse_what_no_chip_runs(rows: Sequence[Row], chips: Sequence[Chip], entries: Sequence[Sequence[Entry]]) -> None:
+    """Raise `InputError` for rows that none of the chips can run."""
+    mistakes = []
+    for (name, _), row in zip(rows, entries, strict=True):
+        if not any(entry.known for entry in row):
+            reasons = (f"{chip.name}: {entry.reason}" for chip, entry in zip(chips, row, strict=True))
+            mistakes.append(Mistake(name, f"none of the chips can run it; {'; '.join(reasons)}"))
+    if mistakes:
+        raise InputError(mistakes)

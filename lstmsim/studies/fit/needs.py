@@ -1,0 +1,259 @@
+"""What the cores of a chip are built of, asked of its machine.
+
+Where a memory goes on a device: into blocks, into small memories of logic, or into registers.
+
+An estimate of a chip's logic, part for part: adders, other functions, registers, and memories made of logic.
+
+What a machine says of its parts becomes elements of logic of a device. Where a packing parts its products by logic,
+this is of the array. The formulas of the column-wise NPU are held against Yosys (docs/rtl.md, section 8); other
+programs, and how well elements are filled, are why the band is wide.
+
+The multipliers behind the array: how many a tail lane needs, and how many multiplier blocks they take.
+
+A lane works on one unit or one element in a cycle; the machine says what it has
+(`lstmsim.machines.hardware.Hardware.tail`). A multiplier that is too wide for a block is put together of several
+products of a block; the logic of their shifted sum is not counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lstmsim.base.errors import InputError
+from lstmsim.machines.hardware import Demand, Hardware, Part
+from lstmsim.machines.registry import target_of
+from lstmsim.model.model import Model
+from lstmsim.model.numerics.products import KINDS, Multiplier
+from lstmsim.model.precision import Precision
+from lstmsim.model.scenario import Chip
+from lstmsim.studies.fit.device import Device, Packing
+
+#: The error for machines that do not say what they are built of.
+NO_PARTS = "a chip of kind '{kind}' has no parts that could be counted"
+
+
+def hardware_of(chip: Chip) -> Hardware:
+    """Give what the chip's machine says of its cores; `InputError` if that machine has no parts that could be counted.
+
+    >>> from lstmsim.files.scenario.scenario_file import load_chip
+    >>> chip = load_chip("column-npu-16k")
+    >>> hardware_of(chip).multipliers(chip.cores[0])
+    16384
+    """
+    hardware = target_of(chip.kind).hardware()
+    if hardware is None:
+        raise InputError(NO_PARTS.format(kind=chip.kind))
+    return hardware
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A memory on a device.
+
+    in_blocks: whether it takes memory blocks.
+    gates: functions of four inputs that choose among its pieces.
+    elements: elements of logic that hold it.
+    registers: bits of registers that hold it.
+    """
+
+    in_blocks: bool
+    gates: int = 0
+    elements: int = 0
+    registers: int = 0
+
+
+def placed(demand: Demand, device: Device) -> Placed:
+    """Choose where a memory goes, all its equal pieces alike.
+
+    Block memory cannot give a word in the cycle of its address. Where nothing is known of small memories, such a memory
+    is of registers, and every other one of blocks.
+
+    >>> from lstmsim.studies.fit.device import Logic, Memory, Packing, SmallMemory
+    >>> logic = Logic("LUT4", 100, 1, 1, small=SmallMemory(16, 4, 6, 32))
+    >>> device = Device("d", "DSP", 1, (Packing("p", 1, (18, 18)),), (Memory("EBR", 8, 18432, 36),), logic)
+    >>> placed(Demand("m", 512 * 32, 32, writes=1), device).in_blocks, placed(Demand("m", 32 * 8, 8, writes=1), device)
+    (True, Placed(in_blocks=False, gates=8, elements=24, registers=8))
+    >>> placed(Demand("m", 2 * 32, 32, writes=1, reads=2, instant=True), device)
+    Placed(in_blocks=False, gates=0, elements=0, registers=64)
+    """
+    words, width, count = demand.words, demand.width, demand.memories
+    small = device.logic.small
+    # A choice of two is part of what is done with the word.
+    chosen = count * demand.reads * _chosen(width, words) if words > _FREE_CHOICE else 0
+    in_registers = Placed(False, chosen, 0, count * words * width)
+    if small is None:
+        return in_registers if demand.instant else Placed(True)
+    copies = demand.reads * -(-words // small.words) * -(-width // small.bits)
+    banks = -(-words // small.words)
+    if words * width * small.block <= copies * _BLOCK_COST:
+        return in_registers
+    dear = copies + demand.reads * width * (banks - 1) / _CHOICES_OF_A_SMALL_MEMORY
+    blocks = min(kind.shaped(words, width) for kind in device.memories)
+    if not demand.instant and dear >= small.block * blocks:
+        return Placed(True)
+    # The register in which a block holds what it has read is one beside a small memory.
+    held = 0 if demand.instant else count * demand.reads * width
+    return Placed(False, count * demand.reads * _chosen(width, banks), count * copies * small.elements, held)
+
+
+#: What a block costs in bits of registers, to the program that chooses.
+_BLOCK_COST = 128
+#: So many words are chosen from by the function that takes the word.
+_FREE_CHOICE = 2
+#: So many choices of a bit are as dear as a small memory.
+_CHOICES_OF_A_SMALL_MEMORY = 8
+
+
+def _chosen(bits: int, inputs: int) -> int:
+    """Functions of four inputs that choose one of several words."""
+    return bits * (inputs - 1 if inputs < 4 else inputs)
+
+
+#: The estimate is meant as `1 - BAND` to `1 + BAND` times its number: an assumption, because only two published designs
+#: can be compared with it (tests/studies/fit/test_published.py).
+BAND = 0.5
+
+
+@dataclass(frozen=True)
+class PartNeed:
+    """What a part takes of a device.
+
+    name: of the part.
+    memories: memory blocks of the kind of which it takes the fewest.
+    logic: elements of logic that adders, functions and small memories fill.
+    registers: bits of registers.
+    """
+
+    name: str
+    memories: int
+    logic: int
+    registers: int
+
+
+def part_needs(
+    every: Sequence[Sequence[Part]],
+    packings: Sequence[Packing | None],
+    hardware: Hardware,
+    chip: Chip,
+    device: Device,
+) -> tuple[PartNeed, ...]:
+    """Add up the parts of all cores, by name.
+
+    every: the parts of each core.
+    packings: how multiplier blocks are used in each core.
+    hardware, chip: the machine and its cores.
+    device: the FPGA.
+    """
+    needs: dict[str, PartNeed] = {}
+    for core, parts, packing in zip(chip.cores, every, packings, strict=True):
+        for number, part in enumerate(parts):
+            parting = packing.logic * hardware.multipliers(core) if packing and not number else 0
+            own = _need(part, device, parting)
+            sofar = needs.get(part.name, PartNeed(part.name, 0, 0, 0))
+            needs[part.name] = PartNeed(
+                part.name, *(getattr(sofar, key) + getattr(own, key) for key in ("memories", "logic", "registers"))
+            )
+    return tuple(needs.values())
+
+
+def _need(part: Part, device: Device, parting: int = 0) -> PartNeed:
+    """One part of one core."""
+    places = [(each, placed(each, device)) for each in part.memories]
+    logic = device.logic
+    registers = part.registers + sum(place.registers for _, place in places)
+    gates = part.gates + sum(place.gates for _, place in places)
+    filled = -(-part.adders // logic.adder_bits) + -(-gates // logic.functions) + parting
+    filled += sum(place.elements for _, place in places)
+    blocks = sum(
+        each.memories * min(kind.shaped(each.words, each.width) for kind in device.memories)
+        for each, place in places
+        if place.in_blocks
+    )
+    return PartNeed(part.name, blocks, filled, registers)
+
+
+@dataclass(frozen=True)
+class TailNeed:
+    """Multipliers of one kind and width, of all cores together.
+
+    multiplier: kind and widths.
+    lane: how many each lane has (the most of all cores; 0: one for a core, not for a lane).
+    count: all of them.
+    packing: how a block is used, of unlike cores the one with the most of them; None where no use of a block gives
+        independent products.
+    blocks: multiplier blocks; None without a packing.
+
+    >>> TailNeed(Multiplier("adapter", (32, 17)), 4, 256, Packing("two 18x19", 2, (18, 19)), 256).sentence
+    '4 adapters of 32 x 17 bits'
+    """
+
+    multiplier: Multiplier
+    lane: int
+    count: int
+    packing: Packing | None
+    blocks: int | None
+
+    @property
+    def sentence(self) -> str:
+        """What a lane has, in words."""
+        number = self.lane or self.count
+        plural = "s" if number != 1 and self.multiplier.kind != "quantize" else ""
+        first, second = self.multiplier.widths
+        text = f"{number} {self.multiplier.kind}{plural} of {first} x {second} bits"
+        return text if self.lane else f"{text} for a whole core"
+
+
+def tail_needs(chip: Chip, models: Sequence[Model], precision: Precision, device: Device) -> tuple[TailNeed, ...]:
+    """Count the multipliers behind the arrays of all cores, one entry for each kind and width.
+
+    chip, models: what runs where; every core can run every model.
+    precision: the widths of all numbers.
+    device: the FPGA, for its packings.
+
+    >>> from lstmsim.studies.fit.device import Logic, Memory
+    >>> from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
+    >>> from lstmsim.model.cells import cell
+    >>> from lstmsim.model.model import Layer
+    >>> pair, ram = Packing("two 18x19", 2, (18, 19)), Memory("M20K", 100, 20480, 40)
+    >>> device = Device("small", "DSP", 1000, (pair,), (ram,), Logic("ALM", 50_000, 2, 4))
+    >>> chip = ColumnNpu("c", 250, (ColumnCore(npe=1024, ep=16, vp=64, tail_width=2),))
+    >>> needs = tail_needs(chip, [Model("m", (Layer(cell("lstm"), 64, 64),))], Precision(), device)
+    >>> [(each.multiplier.kind, each.lane, each.count, each.blocks) for each in needs]
+    [('adapter', 4, 8, 8), ('interpolation', 5, 10, 5), ('product', 3, 6, 3), ('quantize', 1, 2, 1)]
+    """
+    cells = list(dict.fromkeys(layer.cell for model in models for layer in model.layers))
+    hardware = hardware_of(chip)
+    lanes: Counter[Multiplier] = Counter()
+    counts: Counter[Multiplier] = Counter()
+    blocks: Counter[Multiplier] = Counter()
+    most: dict[Multiplier, int] = {}
+    for core in chip.cores:
+        tail = hardware.tail(core, cells, precision)
+        lanes |= tail.each
+        for each in tail.each | tail.once:
+            own = tail.lanes * tail.each[each] + tail.once[each]
+            counts[each] += own
+            blocks[each] += _blocks(each, own, device)[1] or 0
+            most[each] = max(own, most.get(each, 0))
+    ordered = sorted(counts, key=lambda each: (KINDS.index(each.kind), each.widths))
+    packings = {each: _blocks(each, most[each], device)[0] for each in ordered}
+    return tuple(
+        TailNeed(
+            multiplier=each,
+            lane=lanes[each],
+            count=counts[each],
+            packing=packings[each],
+            blocks=blocks[each] if packings[each] else None,
+        )
+        for each in ordered
+    )
+
+
+def _blocks(multiplier: Multiplier, count: int, device: Device) -> tuple[Packing | None, int | None]:
+    """The packing that takes the fewest blocks for so many independent multipliers, and how many it takes."""
+    able = [each for each in device.packings if each.independent]
+    needs = {each: -(-count * each.pieces(*multiplier.widths) // each.products) for each in able}
+    best = min(needs, key=lambda each: needs[each], default=None)
+    return (None, None) if best is None else (best, needs[best])

@@ -1,0 +1,333 @@
+"""Which (EP, VP) exist, and which of them are worth a simulation before the others.
+
+Sources: column-wise LSTM patent (Hw = gates x hidden; VP <= Hw, VP <= NPE / EP; EP from 1 upwards). All other bounds on
+EP and VP follow from docs/timing.md, section 2.
+
+The score of an (EP, VP): the scenario is simulated on its chip with those numbers in the searched cores.
+
+How many cycles an (EP, VP) takes at least, without a simulation: its tiles alone.
+
+An array issues at most one tile a cycle (docs/timing.md, section 3). So jobs on it take as many cycles as they have
+tiles, from the arrival of the first job. The last tile's sums take another MVM latency and a cycle until something of
+them is visible. No order of the tiles, no thread and no policy can change that.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+
+from lstmsim import engines, machines
+from lstmsim.base.errors import InputError
+from lstmsim.machines.arrays import ArraySearch
+from lstmsim.machines.registry import target_of
+from lstmsim.model.model import Model
+from lstmsim.model.scenario import Chip, Job, distinct_jobs
+from lstmsim.program.cycles import CYCLE_NAMES
+from lstmsim.studies.search.result import Point, Refused
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the models ask of an array.
+
+    stages: (gates, units) of each stage.
+    widths: elements of the vectors.
+    tail_width: units that the array's tail takes a cycle.
+
+    >>> Limits(stages=((4, 512),), widths=(512, 256)).rows
+    2048
+    """
+
+    stages: tuple[tuple[int, int], ...]
+    widths: tuple[int, ...]
+    tail_width: int = 1
+
+    @property
+    def rows(self) -> int:
+        """Hw: matrix rows of the largest stage (4 x hidden of an LSTM)."""
+        return max(gates * units for gates, units in self.stages)
+
+    @property
+    def gates(self) -> int:
+        """The least VP: one unit of the cell with the most gates in a stage."""
+        return max(gates for gates, _ in self.stages)
+
+    @property
+    def width(self) -> int:
+        """Elements of the longest vector. A wider EP has one column group a vector as well, and fewer rows for it."""
+        return max(self.widths)
+
+
+def limits_of(models: Iterable[Model], tail_width: int = 1) -> Limits:
+    """Give the limits of some models together.
+
+    >>> from lstmsim.model.cells import cell
+    >>> from lstmsim.model.model import Layer
+    >>> limits_of([Model("m", (Layer(cell("gru"), hidden=100, input=40),))])
+    Limits(stages=((3, 100),), widths=(40, 100), tail_width=1)
+    """
+    pairs = [(layer, stage) for model in models for layer in model.layers for stage in layer.cell.stages]
+    stages = dict.fromkeys((len(stage.gates), layer.units(stage.rows)) for layer, stage in pairs)
+    widths = {layer.width(vector) for layer, stage in pairs for vector in stage.vectors}
+    return Limits(tuple(stages), tuple(sorted(widths)), tail_width)
+
+
+def widest_vp(limits: Limits, npe: int, ep: int) -> tuple[int, str]:
+    """Give VP = min(Hw, NPE // EP), and the name of the constraint that bounds it (`Hw`, `NPE/EP` or `both`).
+
+    >>> lstm_512 = Limits(((4, 512),), (512,))
+    >>> [widest_vp(lstm_512, 65536, ep) for ep in (16, 32, 64)]
+    [(2048, 'Hw'), (2048, 'both'), (1024, 'NPE/EP')]
+    """
+    share = npe // ep
+    if share == limits.rows:
+        return share, "both"
+    return (limits.rows, "Hw") if limits.rows < share else (share, "NPE/EP")
+
+
+def useful_vps(limits: Limits, npe: int, ep: int) -> tuple[int, ...]:
+    """List the VPs of an EP that mostly include its best one, the widest first.
+
+    These are min(Hw, NPE // EP), and narrower ones that make as many row blocks of a stage: blocks of equal size, and
+    the most and the fewest units that are whole turns in the tail. Any other VP makes more blocks, or as many with no
+    fewer turns in the tail. That does not always make it worse: where jobs share a core, tiles in another order can end
+    earlier. Of the first 500 pairs of `benchmarks/greedy_regret.py` (one model, one or two threads) the useful VPs
+    include the optimum of 498 and miss it twice, by 0.06 %; with several models they miss it by more
+    (`lstmsim.studies.search.strategies` tries the others).
+
+    >>> useful_vps(Limits(((4, 100),), (100,), tail_width=16), npe=1024, ep=4)
+    (256, 200)
+    >>> useful_vps(Limits(((4, 100),), (100,), tail_width=30), npe=1024, ep=4)
+    (256, 240, 200)
+    """
+    widest, _ = widest_vp(limits, npe, ep)
+    vps = {widest}
+    for gates, units in limits.stages:
+        most = min(widest // gates, units)
+        if most:
+            least = -(-units // -(-units // most))
+            turns = range(-(-least // limits.tail_width), most // limits.tail_width + 1)
+            vps |= {gates * least, *(gates * limits.tail_width * each for each in (*turns[:1], *turns[-1:]))}
+    return tuple(sorted((vp for vp in vps if limits.gates <= vp <= widest), reverse=True))
+
+
+def vp_starts(limits: Limits) -> tuple[int, ...]:
+    """List every VP, the narrowest first, that cuts some stage into other row blocks than the VP below it.
+
+    The list goes from the least VP that holds a unit of every stage to Hw.
+
+    >>> vp_starts(Limits(((4, 3), (1, 6)), (3,)))
+    (4, 5, 6, 8, 12)
+    """
+    whole = {gates * number for gates, units in limits.stages for number in range(1, units + 1)}
+    return tuple(sorted({limits.gates, *(vp for vp in whole if vp > limits.gates)}))
+
+
+def different_vps(starts: tuple[int, ...], widest: int) -> tuple[int, ...]:
+    """List VPs up to the widest of which no two make the same row blocks, the widest first.
+
+    Every other VP up to the widest makes the same blocks, and so the same cycles, as one of these.
+
+    starts: what `vp_starts` gives.
+    widest: the largest VP allowed.
+
+    >>> different_vps((4, 5, 6, 8, 12), widest=11)
+    (11, 6, 5, 4)
+    """
+    below = bisect_right(starts, widest)
+    return (widest, *starts[: below - 1][::-1]) if below else ()
+
+
+def doublings(limits: Limits, npe: int) -> tuple[int, ...]:
+    """List the powers of two from EP = 1 as long as NPE // EP rows hold one unit.
+
+    >>> doublings(Limits(((4, 512),), (512,)), npe=100)
+    (1, 2, 4, 8, 16)
+    """
+    return tuple(1 << power for power in range((npe // limits.gates).bit_length()))
+
+
+def every_ep(limits: Limits, npe: int) -> tuple[int, ...]:
+    """List all EPs of which no two are alike: whole numbers up to the longest vector, then one for each depth of tree.
+
+    Beyond the longest vector every EP has one column group a vector, so that EPs with adder trees of one depth differ
+    in nothing but the number of rows: the least EP is the best of them.
+
+    >>> every_ep(Limits(((4, 5),), (3, 5)), npe=80)
+    (1, 2, 3, 4, 5, 9, 17)
+    """
+    most = npe // limits.gates
+    deeper = ((1 << levels) + 1 for levels in range((limits.width - 1).bit_length(), most.bit_length()))
+    return (*range(1, min(limits.width, most) + 1), *(ep for ep in deeper if ep <= most))
+
+
+def between(limits: Limits, npe: int, low: int, high: int) -> tuple[int, ...]:
+    """List the EPs strictly between two others that are no powers of two and may be better than their neighbours.
+
+    Each is the least EP with its number of column groups: a larger EP with as many groups of some vector has fewer rows
+    and is no better.
+
+    >>> between(Limits(((4, 100),), (100,)), 65536, 16, 64)
+    (17, 20, 25, 34, 50)
+    """
+    most = min(high - 1, npe // limits.gates)
+    eps = {-(-width // -(-width // ep)) for width in limits.widths for ep in range(low + 1, most + 1)}
+    return tuple(sorted(ep for ep in eps if low < ep <= most and ep & (ep - 1)))
+
+
+#: (EP, VP) -> the simulated point, or why there is none; the same pair is simulated once.
+Score = Callable[[int, int], Point | Refused]
+
+
+@dataclass(frozen=True)
+class Searched:
+    """What is searched: jobs on a chip some of whose cores get other arrays.
+
+    chip: of a machine that has an array with EP and VP.
+    jobs: what runs.
+    cores: numbers of the cores whose EP and VP are searched.
+    npe: multipliers that each of these cores gets.
+    """
+
+    chip: Chip
+    jobs: tuple[Job, ...]
+    cores: tuple[int, ...]
+    npe: int
+
+    @cached_property
+    def distinct(self) -> tuple[Job, ...]:
+        """The first job of each configuration: a chip runs or refuses such jobs alike."""
+        return distinct_jobs(self.jobs)
+
+    @cached_property
+    def array(self) -> ArraySearch:
+        """The chip's machine, as a search asks about it."""
+        array = target_of(self.chip.kind).array_search()
+        assert array is not None, "only such chips are searched"
+        return array
+
+    @cached_property
+    def limits(self) -> Limits:
+        """The limits of the models that may run on the searched cores."""
+        able = [job.model for job in self.jobs if job.may_use(self.cores)]
+        return limits_of(dict.fromkeys(able), self.array.tail_width(self.chip.cores[self.cores[0]]))
+
+    def chip_with(self, ep: int, vp: int) -> Chip:
+        """Give the chip with that array. Its adder trees are built for the EP: a CAT does not narrow the search."""
+        cores = list(self.chip.cores)
+        for index in self.cores:
+            cores[index] = self.array.with_array(cores[index], self.npe, ep, vp)
+        return replace(self.chip, cores=tuple(cores))  # type: ignore[type-var]
+
+
+def simulate_pair(searched: Searched, ep: int, vp: int) -> Point | Refused:
+    """Simulate one pair; a refusal by the chip or its lowering is returned, not raised."""
+    runs = False
+    try:
+        chip = searched.chip_with(ep, vp)
+        for job in searched.distinct:
+            target_of(chip.kind).check(chip, job)
+        runs = True
+        program = machines.lower(chip, searched.jobs)
+    except InputError as error:
+        return Refused(ep, vp, "; ".join(map(str, error.mistakes)), too_large=runs)
+    totals = engines.totals(program, check=False)
+    cores: Sequence[int] = searched.cores
+    makespan = totals.makespan_cycles
+    work = sum(int(totals.work[core]) for core in cores)
+    hazard = sum(int(totals.cycles[core][CYCLE_NAMES.index("hazard")]) for core in cores)
+    widest, bound = widest_vp(searched.limits, searched.npe, ep)
+    return Point(
+        ep=ep,
+        vp=vp,
+        bound=bound if vp == widest else "blocks",
+        cycles=makespan,
+        utilization=work / (searched.npe * makespan * len(cores)),
+        hazard=hazard / (makespan * len(cores)),
+    )
+
+
+def score_of(searched: Searched, tick: Callable[[], None]) -> Score:
+    """Make the function that simulates pairs, each once.
+
+    searched: what is simulated.
+    tick: is called after every simulation.
+
+    >>> from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
+    >>> from lstmsim.model.cells import cell
+    >>> from lstmsim.model.model import Layer, Model
+    >>> chip = ColumnNpu("c", 260, (ColumnCore(npe=65536, ep=1, vp=4),))
+    >>> job = Job("a", Model("m", (Layer(cell("lstm"), 512, 512),)), steps=20)
+    >>> score_of(Searched(chip, (job,), (0,), 65536), lambda: None)(32, 2048).cycles
+    1423
+    """
+
+    @cache
+    def score(ep: int, vp: int) -> Point | Refused:
+        answer = simulate_pair(searched, ep, vp)
+        tick()
+        return answer
+
+    return score
+
+
+#: (EP, VP) -> cycles that the jobs take at least; never fewer for a smaller VP.
+Least = Callable[[int, int], int]
+
+
+@dataclass(frozen=True)
+class _Load:
+    """Jobs, the latest first, that run on some of the searched cores and nowhere else."""
+
+    jobs: tuple[Job, ...]
+    cores: int
+
+
+def least_of(searched: Searched) -> Least:
+    """Make the bound for the searched jobs on the searched cores; its VP must hold a unit of every model.
+
+    >>> from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
+    >>> from lstmsim.model.cells import cell
+    >>> from lstmsim.model.model import Layer, Model
+    >>> chip = ColumnNpu("c", 260, (ColumnCore(npe=65536, ep=1, vp=4),))
+    >>> job = Job("a", Model("m", (Layer(cell("lstm"), 512, 512),)), steps=20)
+    >>> least = least_of(Searched(chip, (job,), (0,), 65536))
+    >>> least(32, 2048), least(32, 1024)  # 20 steps of 32 tiles, of 64 tiles; 19 is the MVM latency
+    (659, 1299)
+    """
+    loads = tuple(_loads(searched))
+    models = {id(job.model): job.model for load in loads for job in load.jobs}
+    base = searched.chip.cores[searched.cores[0]]
+
+    def least(ep: int, vp: int) -> int:
+        core = searched.array.with_array(base, searched.npe, ep, vp)
+        tiles = {number: searched.array.tiles(core, model) for number, model in models.items()}
+        return max((_last(load, tiles) for load in loads), default=0) + searched.array.last_cycles(core)
+
+    return least
+
+
+def _loads(searched: Searched) -> list[_Load]:
+    """Jobs bound to each searched core, and, if no core is left out, all jobs on all cores together."""
+    latest = sorted(searched.jobs, key=lambda job: -job.arrival)
+    bound = [_Load(tuple(job for job in latest if job.cores == (core,)), 1) for core in searched.cores]
+    every = [_Load(tuple(latest), len(searched.cores))] if len(searched.cores) == len(searched.chip.cores) else []
+    return [load for load in (*bound, *every) if load.jobs]
+
+
+def _last(load: _Load, tiles: dict[int, tuple[int, int]]) -> int:
+    """The earliest cycle after the last tile of a load.
+
+    tiles: for each model by its id, all tiles of a step, and those of the last step that must wait for its frame.
+    """
+    last = total = 0
+    for job in load.jobs:
+        step, final = tiles[id(job.model)]
+        total += job.steps * step
+        alone = max(job.steps * step, (job.steps - 1) * job.frame_interval + final)
+        # At best, all jobs that arrive no earlier than this one are spread over the cores.
+        last = max(last, job.arrival + max(alone, -(-total // load.cores)))
+    return last

@@ -1,0 +1,339 @@
+"""Several models on one array: which adder tree with configurable tail lets each of them have its own EP.
+
+The hardware is one array of NPE multipliers whose trees have `tree_inputs` leaves; CAT-n sets EP to `tree_inputs`,
+`/2`, ... `/n`, and VP to NPE // EP, of which a model uses min(Hw, VP) (column-wise LSTM patent: EP of 16, 32 and 64
+need CAT-4).
+
+A larger CAT is worth its adders only if some model gains by it: among trees with equal sums of cycles the one with the
+smallest CAT is sufficient, also where a model's own choice was another EP with as many cycles.
+
+Reads the scenario of a search, whose own array need not be able to run its jobs: the search replaces the array.
+
+The search as a whole: the best array for all jobs at one EP, and for each model of a mix at its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from lstmsim.base.bounds import MAX_PES
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.files.scenario.scenario_file import load_scenario
+from lstmsim.machines.registry import KINDS, target_of
+from lstmsim.model.model import Model
+from lstmsim.model.scenario import Chip, Scenario
+from lstmsim.studies.search.array import Score, Searched, doublings, least_of, score_of, widest_vp
+from lstmsim.studies.search.result import CatChoice, Found, Mix, ModelChoice, Point, Refused, SearchResult
+from lstmsim.studies.search.strategies import best_of_every, count_pairs, walk
+
+#: EP -> the point of one model with the widest VP, or why there is none.
+AtEp = Callable[[int], Point | Refused]
+
+
+def reachable(tree_inputs: int, cat: int) -> tuple[int, ...]:
+    """List the EPs of an adder tree with CAT-`cat`, the largest first.
+
+    >>> reachable(64, 4), reachable(24, 16)
+    ((64, 32, 16), (24, 12, 6, 3))
+    """
+    shifts = range(cat.bit_length())
+    return tuple(tree_inputs >> shift for shift in shifts if tree_inputs % (1 << shift) == 0)
+
+
+def best_tree(cat: int, trees: Sequence[int], models: Sequence[AtEp]) -> CatChoice | None:
+    """Find the tree on which the models take the fewest cycles in sum, each alone and at its best reachable EP.
+
+    cat: n of CAT-n.
+    trees: numbers of inputs to choose from.
+    models: for each model its points by EP.
+    None if there is no tree on which every model runs.
+
+    >>> cycles = ({16: 9, 32: 12}, {16: 30, 32: 20})
+    >>> models = [lambda ep, own=own: Point(ep, 4, "", own[ep], 0, 0) for own in cycles]
+    >>> best_tree(1, (16, 32), models).tree_inputs, best_tree(2, (32,), models).eps
+    (32, (16, 32))
+    """
+    choices = []
+    for tree in trees:
+        points = [_best(at, reachable(tree, cat)) for at in models]
+        own = [each for each in points if each is not None]
+        if len(own) == len(models):
+            eps = tuple(each.ep for each in own)
+            choices.append(CatChoice(cat, tree, eps, sum(each.cycles for each in own)))
+    return min(choices, key=lambda each: (each.cycles, each.tree_inputs), default=None)
+
+
+def trees_for(eps: Iterable[int], powers: Sequence[int]) -> tuple[int, ...]:
+    """List the inputs of the trees to look at, ascending.
+
+    These are all of `powers`, and the models' choices times powers of two up to the largest of `powers`. Where EPs are
+    powers of two, no other tree has any of them.
+
+    eps: the models' choices.
+    powers: the powers of two that an EP can be.
+
+    >>> trees_for([4, 6], (1, 2, 4, 8, 16))
+    (1, 2, 4, 6, 8, 12, 16)
+    """
+    most = max(powers)
+    return tuple(
+        sorted(
+            {*powers, *(ep << shift for ep in eps for shift in range(most.bit_length()) if ep << shift <= most), *eps}
+        )
+    )
+
+
+def cat_choices(
+    eps: Sequence[int], models: Sequence[AtEp], trees: Sequence[int]
+) -> tuple[CatChoice | None, tuple[CatChoice, ...]]:
+    """Find the least CAT-n with a tree on which the models take no more cycles in sum than with their own choices.
+
+    eps: the choices, in the order of the models.
+    models: for each model its points by EP.
+    trees: numbers of inputs to choose from.
+    Returns that choice (None if no tree is sufficient), and the best of `trees` for every CAT up to it.
+
+    >>> at = lambda ep: Point(ep, 4, "", 100 - ep, 0, 0)
+    >>> only_16 = lambda ep: Point(ep, 4, "", 84 + abs(ep - 16), 0, 0)
+    >>> sufficient, every = cat_choices([16, 64], [only_16, at], [16, 32, 64])
+    >>> sufficient.cat, [each.cat for each in every]
+    (4, [1, 2, 4])
+    >>> indifferent = lambda ep: Point(ep, 4, "", 84, 0, 0)
+    >>> cat_choices([16, 64], [indifferent, at], [16, 32, 64])[0]
+    CatChoice(cat=1, tree_inputs=64, eps=(64, 64), cycles=120)
+    """
+    own = [at(ep) for at, ep in zip(models, eps, strict=True)]
+    enough = sum(each.cycles for each in own if isinstance(each, Point))
+    every = []
+    for cat in _cats(max(eps)):
+        choice = best_tree(cat, trees, models)
+        if choice is not None:
+            every.append(choice)
+            if choice.cycles <= enough:
+                return choice, tuple(every)
+    return None, tuple(every)
+
+
+def _cats(most: int) -> Iterator[int]:
+    """CAT-1, CAT-2, ... as long as a tree of that many inputs can be cut so often."""
+    return (1 << power for power in range(most.bit_length()))
+
+
+def _best(at: AtEp, eps: Sequence[int]) -> Point | None:
+    """The best point of a model among some EPs; None if it runs at none of them."""
+    points = [each for each in map(at, eps) if isinstance(each, Point)]
+    return min(points, key=lambda each: each.key, default=None)
+
+
+#: A job that every core can run.
+_TRIVIAL = {"model": {"layers": [{"cell": "dense", "hidden": 1, "input": 1}]}, "steps": 1}
+
+
+def load_for_search(source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequence[str] = ()) -> Scenario:
+    """Read a scenario whose EP and VP need not fit its jobs, because a search replaces them.
+
+    source, overrides: as for `load_scenario`.
+    `InputError` for every other mistake.
+
+    >>> core = {"npe": 64, "ep": 32, "vp": 2}
+    >>> chip = {"kind": "column-npu", "frequency_mhz": 260, "cores": [core]}
+    >>> load_for_search({"chip": chip, "jobs": [{"model": "lstm-512", "steps": 5}]}).chip.cores[0].vp
+    2
+    """
+    try:
+        return load_scenario(source, overrides)
+    except InputError as error:
+        try:
+            # First the chip is read without its jobs, then the jobs with a chip that runs all that any array can run.
+            trivial = [f"jobs={json.dumps([_TRIVIAL])}", "precision.calibration=null"]
+            chip = load_scenario(source, [*overrides, *trivial]).chip
+            array = target_of(chip.kind).array_search()
+            if array is None:
+                raise error from None
+            core = array.widest_core(len(chip.cores), MAX_PES)
+            stand_in = {"kind": chip.kind, "frequency_mhz": chip.frequency_mhz, "cores": [core]}
+            scenario = load_scenario(source, [*overrides, f"chip={json.dumps(stand_in)}"])
+        except InputError:
+            raise error from None
+    return replace(scenario, chip=chip)
+
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class _How:
+    """What is asked of a search; `exhaustive` and `any_ep` as in `search`."""
+
+    exhaustive: bool
+    any_ep: bool
+
+
+class _Steps:
+    """Counts simulations against a bound that is known before."""
+
+    def __init__(self, total: int, show: Progress | None) -> None:
+        self.done, self.total, self.show = 0, total, show
+
+    def tick(self) -> None:
+        self.done = min(self.done + 1, self.total)
+        if self.show is not None:
+            self.show(self.done, self.total)
+
+    def skip(self, simulations: int) -> None:
+        """Note that so many simulations will not be needed."""
+        self.total = max(self.done, self.total - simulations)
+
+
+def search(
+    scenario: Scenario,
+    npe: int,
+    *,
+    exhaustive: bool = False,
+    any_ep: bool = False,
+    core: int | None = None,
+    progress: Progress | None = None,
+) -> SearchResult:
+    """Search the best (EP, VP) for a scenario's jobs: fewest cycles until all are finished.
+
+    Of several models, each is searched alone as well. All other parameters of the chip stay.
+
+    scenario: the chip and its jobs.
+    npe: multipliers of each searched core.
+    exhaustive: whether the optimum is sought too, proven where it can be.
+    any_ep: whether EPs that are no powers of two are tried too.
+    core: the number of the searched core; None: every core of the chip, which then must be equal.
+    progress: is called with simulations done and a bound on their number.
+    `InputError` if the chip, `npe` or `core` do not fit, or nothing can be simulated.
+
+    >>> from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
+    >>> from lstmsim.model.cells import cell
+    >>> from lstmsim.model.model import Layer
+    >>> from lstmsim.model.scenario import Job
+    >>> chip = ColumnNpu("c", 260, (ColumnCore(npe=64, ep=4, vp=16),))
+    >>> job = Job("a", Model("m", (Layer(cell("lstm"), 64, 64),)), steps=3)
+    >>> result = search(Scenario(chip, (job,)), 4096, exhaustive=True)
+    >>> result.common.walk.chosen.ep, result.common.regret_percent
+    (16, 0.0)
+    """
+    searched = _searched(scenario, npe, core)
+    how = _How(exhaustive, any_ep)
+    able = [job.model for job in searched.jobs if job.may_use(searched.cores)]
+    models = list(dict.fromkeys(able))
+    alone = [_alone(searched, model) for model in models] if len(models) > 1 else []
+    steps = _Steps(sum(_bound(each, how) for each in [searched, *alone]), progress)
+    common = _find(searched, how, steps, score_of(searched, steps.tick))
+    mix = _mix(models, alone, common, how, steps) if alone else None
+    return SearchResult(
+        scenario=scenario.name,
+        chip=searched.chip.name,
+        cores=searched.cores,
+        npe=npe,
+        any_ep=any_ep,
+        jobs=len(searched.jobs),
+        models=tuple(model.name for model in models),
+        rows=searched.limits.rows,
+        common=common,
+        mix=mix,
+    )
+
+
+def _searched(scenario: Scenario, npe: int, core: int | None) -> Searched:
+    """Check what is asked for, and put it together; `InputError` for mistakes."""
+    chip = scenario.chip
+    if target_of(chip.kind).array_search() is None:
+        able = [kind for kind in KINDS if target_of(kind).array_search() is not None]
+        text = f"is of kind {chip.kind!r}, which has no EP and VP; expected a {' or '.join(able)}"
+        raise InputError(Mistake(f"chip {chip.name}", text))
+    searched = Searched(chip, scenario.jobs, _cores(chip, core), npe)
+    if not any(job.may_use(searched.cores) for job in scenario.jobs):
+        raise InputError(Mistake("core", f"no job may run on core {core}: all are bound to others"))
+    for job in scenario.jobs:
+        if job.settled(len(chip.cores)).split:
+            raise InputError(Mistake(f"job {job.name}: split", "a search has one core for each job: leave it out"))
+        if job.may_leave:
+            text = "a search wants all jobs done: leave queue_limit and patience out"
+            raise InputError(Mistake(f"job {job.name}", text))
+    if npe < 1:
+        raise InputError(Mistake("npe", f"must be at least 1, got {npe}"))
+    if npe > MAX_PES:
+        raise InputError(Mistake("npe", f"must be at most {MAX_PES:,}, as in a chip's file, got {npe:,}"))
+    gates = searched.limits.gates
+    if npe < gates:
+        text = f"must be at least {gates}, the gates of one unit of the largest cell, got {npe}"
+        raise InputError(Mistake("npe", text))
+    return searched
+
+
+def _cores(chip: Chip, core: int | None) -> tuple[int, ...]:
+    """The numbers of the searched cores; `InputError` for a core that does not exist, or for several unequal cores."""
+    count = len(chip.cores)
+    if core is not None:
+        if not 0 <= core < count:
+            text = f"there is no core {core}; the chip has {count} (0 to {count - 1})"
+            raise InputError(Mistake("core", text))
+        return (core,)
+    if len(set(chip.cores)) > 1:
+        text = f"the {count} cores of chip {chip.name} are not equal; say which one is searched (0 to {count - 1})"
+        raise InputError(Mistake("core", text))
+    return tuple(range(count))
+
+
+def _alone(searched: Searched, model: Model) -> Searched:
+    """The jobs of one model only, the first of which arrives at cycle 0.
+
+    A job that comes after another one still does, where the other one is of the same model.
+    """
+    kept = [number for number, job in enumerate(searched.jobs) if job.model == model]
+    place = {number: position for position, number in enumerate(kept)}
+    jobs = [searched.jobs[number] for number in kept]
+    after = [None if job.after is None else place.get(job.after) for job in jobs]
+    first = min(job.arrival for job, before in zip(jobs, after, strict=True) if before is None)
+    return replace(
+        searched,
+        jobs=tuple(
+            replace(job, arrival=job.arrival - first if before is None else job.arrival, after=before)
+            for job, before in zip(jobs, after, strict=True)
+        ),
+    )
+
+
+def _bound(searched: Searched, how: _How) -> int:
+    """How many simulations a search takes at most."""
+    limits, npe = searched.limits, searched.npe
+    return count_pairs(limits, npe, how.any_ep) if how.exhaustive else len(doublings(limits, npe))
+
+
+def _find(searched: Searched, how: _How, steps: _Steps, score: Score) -> Found:
+    """Search greedily, and among all pairs if asked for."""
+    limits, npe = searched.limits, searched.npe
+    walked = walk(limits, npe, score, how.any_ep)
+    if not how.exhaustive:
+        return Found(walked, None)
+    return Found(walked, best_of_every(limits, npe, score, least_of(searched), how.any_ep, skip=steps.skip))
+
+
+def _mix(models: list[Model], alone: list[Searched], common: Found, how: _How, steps: _Steps) -> Mix:
+    """Search for each model of several its own EP, and for the least CAT-n that gives all of these."""
+    chosen = common.walk.chosen
+    choices, at_ep = [], []
+    for model, own in zip(models, alone, strict=True):
+        score = score_of(own, steps.tick)
+        at_common = score(chosen.ep, chosen.vp)
+        # A part of the jobs that have just run on this array can run there too.
+        assert isinstance(at_common, Point)
+        choices.append(ModelChoice(model.name, len(own.jobs), _find(own, how, steps, score), at_common.cycles))
+        at_ep.append(_at_ep(own, score))
+    eps = [each.found.walk.chosen.ep for each in choices]
+    trees = trees_for(eps, max((doublings(own.limits, own.npe) for own in alone), key=len))
+    return Mix(tuple(choices), *cat_choices(eps, at_ep, trees), trees)
+
+
+def _at_ep(searched: Searched, score: Score) -> AtEp:
+    """The function that simulates a model's jobs at an EP, with the widest VP."""
+    limits, npe = searched.limits, searched.npe
+    return lambda ep: score(ep, widest_vp(limits, npe, ep)[0])

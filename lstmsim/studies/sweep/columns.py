@@ -1,0 +1,189 @@
+"""The numbers of a row of a sweep, straight from the totals of its simulation: no report is made for them.
+
+The parts of a point's chip: columns that follow from its description and are never simulated.
+
+`npe` and what the machines count of their chips (`Target.counts`) are in every table. What the chip takes of an FPGA is
+there if the sweep names a `device`; `lstmsim.studies.fit.fit` counts it, for all models of the point's jobs together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import lru_cache
+
+from lstmsim.analysis.measure import latency_statistics, utilization
+from lstmsim.analysis.report import ACCOUNTS
+from lstmsim.base.errors import InputError
+from lstmsim.base.units import cycles_to_ms, tops
+from lstmsim.machines.hardware import Stored
+from lstmsim.machines.registry import KINDS, target_of
+from lstmsim.model.scenario import Scenario
+from lstmsim.program.cycles import CYCLE_NAMES
+from lstmsim.program.totals import Totals
+from lstmsim.studies.fit.device import Device
+from lstmsim.studies.fit.fit import Fit, Resource, fit
+from lstmsim.studies.sweep.spec import Value
+
+#: The numbers of a row that was simulated, in this order; cycles by name are summed over the cores.
+NUMBERS = (
+    "makespan_cycles",
+    "utilization",
+    "tops",
+    *CYCLE_NAMES,
+    "turned_away",
+    "pes_used",
+    "adders",
+    *(f"latency_ms_{each}" for each in ("mean", "p50", "p95", "p99", "max")),
+)
+
+
+def numbers_of(scenario: Scenario, totals: Totals) -> tuple[int | float, ...]:
+    """Give the `NUMBERS` of a run: equal to those of its report, to the last bit.
+
+    scenario: what was simulated.
+    totals: of its program, whose cores and tasks begin with the scenario's, in the same order.
+
+    >>> from lstmsim import ColumnCore, ColumnNpu, Job, Layer, Model, cell, engines, machines
+    >>> jobs = (Job("a", Model("m", (Layer(cell("lstm"), 512, 512),)), steps=20),)
+    >>> scenario = Scenario(ColumnNpu("c", 260, (ColumnCore(npe=65536, ep=32, vp=2048),)), jobs)
+    >>> numbers = numbers_of(scenario, engines.totals(machines.lower(scenario.chip, jobs)))
+    >>> dict(zip(NUMBERS, numbers))["makespan_cycles"]
+    1423
+    """
+    chip, makespan = scenario.chip, totals.makespan_cycles
+    rows, macs = totals.tasks[: len(scenario.jobs)].tolist(), sum(totals.work.tolist())
+    served = [finish - arrived for core, _, _, finish, arrived, _, _ in rows if core >= 0]
+    latency = latency_statistics([cycles_to_ms(each, chip.frequency_mhz) for each in served])
+    return (
+        makespan,
+        utilization(chip, macs, makespan),
+        tops(macs, makespan, chip.frequency_mhz),
+        *_cycles(scenario, totals),
+        len(rows) - len(served),
+        sum(core.issuing for core in chip.core_figures),
+        target_of(chip.kind).adders(chip),
+        *(latency.mean, latency.p50, latency.p95, latency.p99, latency.max),
+    )
+
+
+def _cycles(scenario: Scenario, totals: Totals) -> list[int]:
+    """The cycles of each name, summed over the cores that know it; a memory beside the chip is not a core."""
+    summed = [0] * len(CYCLE_NAMES)
+    for core, counts in zip(scenario.chip.core_figures, totals.cycles.tolist(), strict=False):
+        for place in _places(core.stalls):
+            summed[place] += counts[place]
+    return summed
+
+
+@lru_cache(64)
+def _places(stalls: tuple[str, ...]) -> tuple[int, ...]:
+    """The places among `CYCLE_NAMES` of the names that the cycles of a machine with these `stalls` can have."""
+    return tuple(place for place, name in enumerate(CYCLE_NAMES) if name in ACCOUNTS or name in stalls)
+
+
+#: To be raised whenever `fit` or the sums below count in another way: what was kept is then counted anew.
+COST_VERSION = 2
+
+#: Before the name of such a column where an axis has that name already.
+PREFIX = "chip_"
+
+
+def chip_words() -> tuple[str, ...]:
+    """Name the columns about the chip alone: multipliers, then what any machine counts. Points may differ in machine.
+
+    >>> chip_words()[:4]
+    ('npe', 'threads', 'tail_width', 'banks')
+    """
+    return ("npe", *dict.fromkeys(name for kind in KINDS for name in target_of(kind).counts))
+
+
+@dataclass(frozen=True)
+class ChipColumns:
+    """Columns about the chip of a point.
+
+    names: their names in the table, in order.
+    device: the FPGA that resources are counted for; None: no columns about one.
+    """
+
+    names: tuple[str, ...] = ()
+    device: Device | None = None
+
+    def values(self, scenario: Scenario) -> tuple[Value, ...]:
+        """Give a value for each name; None where it is unknown or the chip has no such part."""
+        return (*chip_costs(scenario), *(_device_costs(scenario, self.device) if self.device else ()))
+
+
+def chip_columns(taken: Collection[str], device: Device | None = None) -> ChipColumns:
+    """Choose the columns about the chip for one sweep.
+
+    A name that is taken gets `chip_` before it: the axis may be about one core, while the column is about all.
+
+    taken: names of the sweep's axes and derived values.
+    device: the FPGA that resources are counted for; None: no columns about one.
+
+    >>> chip_columns(["npe", "ep"]).names[:4]
+    ('chip_npe', 'threads', 'tail_width', 'banks')
+    """
+    lower = {each.lower() for each in taken}
+    words = (*chip_words(), *(device_words(device) if device else ()))
+    return ChipColumns(tuple(f"{PREFIX}{each}" if each in lower else each for each in words), device)
+
+
+def device_words(device: Device) -> tuple[str, ...]:
+    """Name the columns about an FPGA. Its memory has the name of its blocks, if they are of one kind.
+
+    >>> from lstmsim.studies.fit.device import device
+    >>> device_words(device("stratix-10-gx-2800"))
+    ('dsp', 'dsp_share', 'm20k', 'm20k_share', 'logic', 'logic_share', 'fits')
+    >>> device_words(device("alveo-u250"))
+    ('dsp', 'dsp_share', 'memory_share', 'logic', 'logic_share', 'fits')
+    """
+    single = device.memories[0].name.lower() if len(device.memories) == 1 else ""
+    word = single if single.isidentifier() else "memory"
+    memory = (word, f"{word}_share") if len(device.memories) == 1 else (f"{word}_share",)
+    return ("dsp", "dsp_share", *memory, "logic", "logic_share", "fits")
+
+
+def chip_costs(scenario: Scenario) -> tuple[Value, ...]:
+    """Give the values of `chip_words`, summed over all cores; None where the machine has no such part.
+
+    Of today's machines these are multipliers, threads, elements that all tails take in a cycle, and accumulator banks
+    (each thread of a core has banks of its own).
+
+    >>> from lstmsim import ColumnCore, ColumnNpu, Job, Layer, Model, cell
+    >>> cores = (ColumnCore(npe=64, ep=4, vp=16, threads=2), ColumnCore(npe=32, ep=4, vp=8))
+    >>> job = Job("a", Model("m", (Layer(cell("lstm"), 8, 8),)), 1)
+    >>> chip_costs(Scenario(ColumnNpu("c", 260, cores), (job,)))[:4]
+    (96, 3, 128, 6)
+    """
+    chip = scenario.chip
+    counts = target_of(chip.kind).chip_counts(chip)
+    return (sum(each.peak for each in chip.core_figures), *(counts.get(name) for name in chip_words()[1:]))
+
+
+def _device_costs(scenario: Scenario, device: Device) -> tuple[Value, ...]:
+    """The values of `device_words`; all None where nothing can be counted."""
+    chip = scenario.chip
+    nothing: tuple[Value, ...] = (None,) * len(device_words(device))
+    if target_of(chip.kind).hardware() is None:
+        return nothing
+    try:
+        models = tuple(dict.fromkeys(job.model for job in scenario.jobs))
+        return _counted(fit(chip, models, scenario.precision, device, Stored.of(scenario.jobs)))
+    except InputError:
+        # A model that one core runs may not fit on another core.
+        return nothing
+
+
+def _counted(usage: Fit) -> tuple[Value, ...]:
+    """The values of `device_words` from what the chip takes of the device."""
+    memory = usage.memory
+    need, share = _need(memory)
+    blocks: tuple[Value, ...] = (need,) if len(usage.device.memories) == 1 else ()
+    return (*_need(usage.multipliers), *blocks, share, *_need(usage.logic), usage.fits)
+
+
+def _need(resource: Resource) -> tuple[Value, Value]:
+    """Need and share; both None for a lower bound, because points would be compared by whatever part can be counted."""
+    return (None, None) if resource.at_least else (resource.need, resource.share)

@@ -1,0 +1,455 @@
+"""Which points no other point beats, and where more hardware stops to pay.
+
+What a sweep is about: the name of its scenario, its device, and how many of its points fit that device.
+
+The table of a sweep as CSV and Parquet.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lstmsim.base.csv_table import CsvWriter
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.files import whole_file
+from lstmsim.studies.sweep.columns import NUMBERS, PREFIX
+from lstmsim.studies.sweep.spec import Axis, Objective, described, from_text, to_text
+from lstmsim.studies.sweep.store import Store, quoted
+
+Costs = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+#: Pairs of rows that are compared one by one: smaller parts cost more than they save.
+_FEW_PAIRS = 4096
+
+
+def front(costs: ArrayLike) -> Flags:
+    """Say which rows no other row beats: no row is at most as large in every column and smaller in one.
+
+    Equal rows are all on the front or all off it. A row with a NaN is not on it and beats none.
+
+    n rows of c columns take about n * log(n) ** max(1, c - 2) steps: halves are taken apart and compared in fewer
+    columns (Kung, Luccio and Preparata, On finding the maxima of a set of vectors, Journal of the ACM 22, 1975).
+
+    costs: rows of numbers to be made small, shape [rows, columns].
+
+    >>> front([[1, 5], [2, 2], [2, 3], [5, 1], [2, 2], [0, float("nan")]]).tolist()
+    [True, True, False, True, True, False]
+    """
+    table = np.asarray(costs, dtype=float)
+    chosen = np.zeros(len(table), dtype=bool)
+    known = np.flatnonzero(~np.isnan(table).any(axis=1)) if len(table) else chosen.nonzero()[0]
+    if not len(known):
+        return chosen
+    # Sorted by columns, each once: a row can only be beaten by one above it.
+    distinct, inverse = np.unique(table[known], axis=0, return_inverse=True)
+    best = np.zeros(len(distinct), dtype=bool)
+    best[_unbeaten(distinct, np.arange(len(distinct)))] = True
+    chosen[known] = best[inverse.reshape(-1)]
+    return chosen
+
+
+def _unbeaten(table: Costs, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The rows that no other of them beats; `rows` are sorted and distinct."""
+    if len(rows) < 2:
+        return rows
+    if table.shape[1] <= 2:
+        last = table[rows, -1]
+        least = np.minimum.accumulate(last)
+        first = np.concatenate([[True], last[1:] < least[:-1]])
+        # Of one column only the very first row is the smallest.
+        return rows[first] if table.shape[1] == 2 else rows[:1]
+    if len(rows) ** 2 <= _FEW_PAIRS:
+        own = table[rows]
+        # Every row is as large as itself; any other such row beats it.
+        smaller = (own[:, None, :] <= own[None, :, :]).all(axis=2).sum(axis=0)
+        return rows[np.flatnonzero(smaller == 1)]
+    half = len(rows) // 2
+    upper, lower = _unbeaten(table, rows[:half]), _unbeaten(table, rows[half:])
+    return np.concatenate([upper, lower[~_reached(table[upper, 1:], table[lower, 1:])]])
+
+
+def _reached(upper: Costs, lower: Costs) -> Flags:
+    """For each row of `lower`, whether some row of `upper` is at most as large in every column."""
+    if not len(upper) or not len(lower):
+        return np.zeros(len(lower), dtype=bool)
+    width = upper.shape[1]
+    if width == 1:
+        return np.asarray(lower[:, 0] >= upper[:, 0].min())
+    if width == 2:
+        order = np.lexsort((upper[:, 1], upper[:, 0]))
+        least = np.concatenate([[np.inf], np.minimum.accumulate(upper[order, 1])])
+        before = np.searchsorted(upper[order, 0], lower[:, 0], side="right")
+        return np.asarray((before > 0) & (least[before] <= lower[:, 1]))
+    if len(upper) * len(lower) <= _FEW_PAIRS:
+        return np.asarray((upper[:, None, :] <= lower[None, :, :]).all(axis=2).any(axis=0))
+    return _reached_by_halves(upper, lower)
+
+
+def _reached_by_halves(upper: Costs, lower: Costs) -> Flags:
+    """`_reached` of many rows: split by the last column, which tells nothing more between a low and a high half."""
+    values = np.unique(np.concatenate([upper[:, -1], lower[:, -1]]))
+    if len(values) == 1:
+        return _reached(upper[:, :-1], lower[:, :-1])
+    middle = values[(len(values) - 1) // 2]
+    high_upper, high_lower = upper[:, -1] > middle, lower[:, -1] > middle
+    reached = np.zeros(len(lower), dtype=bool)
+    reached[~high_lower] = _reached(upper[~high_upper], lower[~high_lower])
+    reached[high_lower] = _reached(upper[high_upper], lower[high_lower])
+    left = np.flatnonzero(high_lower & ~reached)
+    reached[left] = _reached(upper[~high_upper, :-1], lower[left, :-1])
+    return reached
+
+
+def knee(x: ArrayLike, y: ArrayLike) -> int | None:
+    """Find the knee of the front of (x, y): the place of the point farthest below the line between the front's ends.
+
+    Both axes are scaled to 0..1 between the ends. None if the front has no point below that line, or fewer than
+    three points.
+
+    >>> knee([1, 2, 3, 10], [10, 5, 2, 1])
+    2
+    >>> knee([1, 2], [2, 1]) is None
+    True
+    """
+    points = np.column_stack([np.asarray(x, dtype=float), np.asarray(y, dtype=float)])
+    chosen = np.flatnonzero(front(points))
+    if not len(chosen):
+        return None
+    ends = points[chosen]
+    low, span = ends.min(axis=0), np.ptp(ends, axis=0)
+    if len(np.unique(ends, axis=0)) < 3 or not span.all() or not np.isfinite(span).all():
+        return None
+    # Scaled, the line joins (0, 1) and (1, 0): the distance below it grows with 1 - x - y.
+    # Rounded, so that of equally deep points the first is taken and not one that a last bit favours.
+    depth = np.round(1 - ((ends - low) / span).sum(axis=1), 12)
+    best = int(np.argmax(depth))
+    return int(chosen[best]) if depth[best] > 0 else None
+
+
+def marks(costs: Sequence[Sequence[float]], groups: Sequence[Hashable]) -> tuple[Flags, Flags]:
+    """Find the rows on the front of all columns, and the knees of the first two, each within its group.
+
+    The knee is a row of the front. Rows of one column have no knee.
+
+    costs: rows of numbers to be made small.
+    groups: the group of each row.
+
+    >>> on_front, knees = marks([[1, 9], [2, 3], [9, 2], [3, 5]], ["a"] * 4)
+    >>> on_front.tolist(), knees.tolist()
+    ([True, True, True, False], [False, True, False, False])
+    """
+    table = np.asarray(costs, dtype=float).reshape(len(groups), len(costs[0]) if groups else 0)
+    on_front, knees = np.zeros(len(table), dtype=bool), np.zeros(len(table), dtype=bool)
+    members: dict[Hashable, list[int]] = {}
+    for row, group in enumerate(groups):
+        members.setdefault(group, []).append(row)
+    for rows in members.values():
+        own = np.array(rows)
+        on_front[own] = front(table[own])
+        best = own[on_front[own]]
+        place = knee(table[best, 0], table[best, 1]) if table.shape[1] > 1 and len(best) else None
+        if place is not None:
+            knees[best[place]] = True
+    return on_front, knees
+
+
+_ABOUT = "about"
+#: The column that says whether a chip fits; the second where an axis has that name.
+_COLUMNS = ("fits", f"{PREFIX}fits")
+
+
+@dataclass(frozen=True)
+class About:
+    """Names for people.
+
+    scenario: the name of the scenario; empty in files of earlier versions, which do not say.
+    device: the name of the FPGA that chips are counted on; empty for none.
+    """
+
+    scenario: str = ""
+    device: str = ""
+
+
+def keep_about(store: Store, about: About) -> None:
+    """Write into the file what its sweep is about."""
+    with store.transaction():
+        store.put_meta([(_ABOUT, json.dumps([about.scenario, about.device]))])
+
+
+def about_of(store: Store) -> About:
+    """Read what the sweep of a file is about."""
+    text = store.meta(_ABOUT)
+    try:
+        scenario, device = ("", "") if text is None else json.loads(text)
+    except ValueError as error:
+        raise store.damage(error) from None
+    return About(str(scenario), str(device))
+
+
+def fits(row: Mapping[str, Any]) -> bool | None:
+    """Whether the chip of a point fits the sweep's device; None where there is no device, or nobody can tell.
+
+    row: of the table, by the names of its columns.
+
+    >>> fits({"chip_fits": "false"}), fits({"fits": "true"}), fits({"fits": None})
+    (False, True, None)
+    """
+    value = next((row[name] for name in _COLUMNS if row.get(name) in ("true", "false")), None)
+    return None if value is None else value == "true"
+
+
+@dataclass(frozen=True)
+class Fitting:
+    """How many of the simulated points fit a device.
+
+    device: its name; empty if the file does not say.
+    fit, too_large, unknown: numbers of points.
+    """
+
+    device: str
+    fit: int
+    too_large: int
+    unknown: int
+
+    @property
+    def text(self) -> str:
+        """The numbers in words.
+
+        >>> Fitting("arria", 0, 54, 0).text, Fitting("arria", 1, 0, 0).text, Fitting("arria", 0, 1, 0).text
+        ('none of 54 points fits arria', 'the only point fits arria', 'the only point does not fit arria')
+        >>> Fitting("arria", 4, 49, 1).text, Fitting("arria", 0, 0, 9).text
+        ('4 of 54 points fit arria, 49 do not; of 1 nobody can tell', 'whether any point fits arria nobody can tell')
+        """
+        return self.drawn("", "")
+
+    def drawn(self, too_large: str, unknown: str) -> str:
+        """The numbers in words, with the looks of points that do not fit and of those of which nobody can tell.
+
+        >>> Fitting("arria", 4, 49, 1).drawn("hollow", "pale")
+        '4 of 54 points fit arria, 49 do not (hollow); of 1 nobody can tell (pale)'
+        """
+        where, every = self.device or "the device", self.fit + self.too_large + self.unknown
+        large, doubt = (f" ({look})" if look else "" for look in (too_large, unknown))
+        if self.unknown == every:
+            return f"whether any point fits {where} nobody can tell{doubt}"
+        if self.fit == every:
+            return f"all {every:,} points fit {where}" if every > 1 else f"the only point fits {where}"
+        if self.too_large == every:
+            return f"{f'none of {every:,} points fits' if every > 1 else 'the only point does not fit'} {where}{large}"
+        text = f"{self.fit:,} of {every:,} points fit {where}"
+        text += f", {self.too_large:,} do not{large}" if self.too_large else ""
+        return text + (f"; of {self.unknown:,} nobody can tell{doubt}" if self.unknown else "")
+
+
+def fitting(store: Store) -> Fitting | None:
+    """Count the points of a file that fit its device; None if it has none."""
+    column = next((name for name, paths in store.axes() if not paths and name in _COLUMNS), None)
+    if column is None:
+        return None
+    counts = Counter(fits({column: value}) for (value,) in store.rows([column], "WHERE status = 'done'"))
+    return Fitting(about_of(store).device, counts[True], counts[False], counts[None])
+
+
+_BATCH_ROWS = 10_000
+#: Columns of the table that depend on all points.
+_JUDGED = ("objectives", "pareto", "knee")
+_OBJECTIVES = "objectives"
+
+
+def keep_objectives(store: Store, objectives: Sequence[Objective]) -> None:
+    """Write into the file what its points are judged by."""
+    with store.transaction():
+        store.put_meta([(_OBJECTIVES, to_text(objectives))])
+
+
+def objectives_of(store: Store) -> tuple[Objective, ...]:
+    """Read what the points of a file are judged by.
+
+    `InputError` if the file does not say, as files of earlier versions do not.
+    """
+    text = store.meta(_OBJECTIVES)
+    if text is None:
+        again = "run `lstmsim sweep` on it again (results that are there are taken over)"
+        raise InputError(Mistake(store.path, f"does not say what its points are judged by: {again}"))
+    try:
+        return from_text(text)
+    except ValueError as error:
+        raise store.damage(error) from None
+
+
+def varied(store: Store) -> list[Axis]:
+    """List axes and derived values of a file, without values; columns about the chip set no path and are left out."""
+    return [Axis(name, paths, ()) for name, paths in store.axes() if paths]
+
+
+def work_of(store: Store) -> list[str]:
+    """List the axes that vary the work: points are rivals only where their values are equal."""
+    return [axis.name for axis in varied(store) if axis.of_workload]
+
+
+def chip_names(store: Store) -> list[str]:
+    """List the columns about the chip."""
+    return [name for name, paths in store.axes() if not paths]
+
+
+def columns(store: Store) -> list[str]:
+    """List the columns of the table, in order: axes, simulated numbers, columns about the chip, the judgement."""
+    given = [axis.name for axis in varied(store)]
+    return ["point", *given, "status", *NUMBERS, *chip_names(store), *_JUDGED, "reason", "key"]
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The points of a sweep that no other point beats.
+
+    objectives: what they are judged by.
+    front, knees: numbers of points.
+    done: how many points were simulated.
+    lacking: for each objective, how many of these have no number there; they are on no front.
+    turned_away: how many of these turned jobs away (their latencies are those of the jobs that were served).
+    """
+
+    objectives: tuple[Objective, ...]
+    front: frozenset[int]
+    knees: frozenset[int]
+    done: int
+    lacking: Mapping[str, int]
+    turned_away: int
+
+    def lines(self) -> list[str]:
+        """Write the front in a line, then a line for all that should be known about it."""
+        text = f"Pareto front ({described(self.objectives)}): {len(self.front):,} of {self.done:,} points"
+        notes = [f"{_points(count)} without {name}: on no front" for name, count in self.lacking.items()]
+        if self.turned_away and "turned_away" not in {each.column for each in self.objectives}:
+            notes.append(
+                f"{_points(self.turned_away)} turned jobs away, whose latencies nobody has; turned_away is no objective"
+            )
+        return [text, *notes]
+
+
+def _points(count: int) -> str:
+    return "1 point" if count == 1 else f"{count:,} points"
+
+
+def judge(store: Store, objectives: Sequence[Objective] | None = None) -> Judgement:
+    """Judge the points of a file.
+
+    Points are rivals only if they do the same work: there is a front for each combination of the values of axes below
+    `jobs` and `cells`.
+
+    objectives: columns of the table to judge by; None: the file's own.
+    """
+    by = tuple(objectives) if objectives is not None else objectives_of(store)
+    work = work_of(store)
+    points, costs, groups, lacking, away = [], [], [], Counter[str](), 0
+    try:
+        names = [*NUMBERS, *(each.column for each in by), *work]
+        for point, *given in store.rows(["point", *names], "WHERE status = 'done'"):
+            numbers, values = given[: len(NUMBERS)], given[len(NUMBERS) :]
+            if str in map(type, numbers):
+                raise store.damage(f"point {point} has text in the place of a number")
+            own = [each.cost(value) for each, value in zip(by, values, strict=False)]
+            lacking.update(each.column for each, cost in zip(by, own, strict=True) if cost != cost)
+            points.append(int(point))
+            costs.append(own)
+            groups.append(tuple(values[len(by) :]))
+            away += bool(numbers[NUMBERS.index("turned_away")])
+        on_front, knees = marks(costs, groups)
+    except (TypeError, ValueError) as error:
+        raise store.damage(error) from None
+    front, bends = (
+        frozenset(point for point, yes in zip(points, flags, strict=True) if yes) for flags in (on_front, knees)
+    )
+    return Judgement(by, front, bends, len(points), dict(lacking), away)
+
+
+def table(store: Store) -> Iterator[list[Any]]:
+    """Give the rows of the table, in the order of the points.
+
+    `pareto` and `knee` are 1 or 0, None where nothing was simulated. `objectives` says what `pareto` was judged by (see
+    `judge`); `knee` is that of the front of the first two. Truth values are `true` and `false`; nothing and empty text
+    are both blank in CSV.
+    """
+    judged = judge(store)
+    text = described(judged.objectives)
+    names = columns(store)
+    stored = [name for name in names if name not in _JUDGED]
+    before = names.index(_JUDGED[0])
+    status = stored.index("status")
+    for row in store.rows(stored):
+        flags: list[Any] = [None, None, None]
+        if row[status] == "done":
+            flags = [text, int(row[0] in judged.front), int(row[0] in judged.knees)]
+        yield [*row[:before], *flags, *row[before:]]
+
+
+def table_names(stem: str) -> list[str]:
+    """Name the files that `export` writes.
+
+    >>> table_names("out/sweep")[0]
+    'out/sweep.csv'
+    """
+    return [f"{stem}.csv", *([f"{stem}.parquet"] if find_spec("pyarrow") is not None else [])]
+
+
+def export(store: Store, stem: str) -> list[str]:
+    """Write `stem`.csv, and `stem`.parquet where pyarrow is installed. Equal tables give equal bytes.
+
+    Returns the names of the files.
+    """
+    written = table_names(stem)
+    with whole_file(written[0]) as file:
+        rows = CsvWriter(file)
+        rows.writerow(columns(store))
+        rows.writerows(table(store))
+    for name in written[1:]:
+        _write_parquet(store, name)
+    return written
+
+
+def _write_parquet(store: Store, path: str) -> None:
+    import pyarrow
+    import pyarrow.parquet
+
+    schema = pyarrow.schema([(name, _arrow_type(store, name)) for name in columns(store)])
+    texts = [index for index, field in enumerate(schema) if field.type == pyarrow.string()]
+    with whole_file(path, "wb") as file, pyarrow.parquet.ParquetWriter(file, schema, compression="zstd") as writer:
+        batch: list[list[Any]] = []
+        for row in table(store):
+            for index in texts:
+                row[index] = None if row[index] is None else str(row[index])
+            batch.append(row)
+            if len(batch) == _BATCH_ROWS:
+                writer.write_table(_arrow(batch, schema))
+                batch = []
+        if batch or not os.path.getsize(store.path):
+            writer.write_table(_arrow(batch, schema))
+
+
+def _arrow(rows: list[list[Any]], schema: Any) -> Any:
+    import pyarrow
+
+    arrays = [pyarrow.array(values, field.type) for values, field in zip(zip(*rows, strict=True), schema, strict=True)]
+    return pyarrow.Table.from_arrays(arrays, schema=schema)
+
+
+def _arrow_type(store: Store, name: str) -> Any:
+    """Whole numbers, numbers or text: the kind of the column's values; text if they are mixed or there are none."""
+    import pyarrow
+
+    if name in _JUDGED:
+        return pyarrow.string() if name == _JUDGED[0] else pyarrow.int64()
+    kinds = {kind for (kind,) in store.read(f"SELECT DISTINCT typeof({quoted(name)}) FROM sweep")} - {"null"}
+    if kinds == {"integer"}:
+        return pyarrow.int64()
+    return pyarrow.float64() if kinds and kinds <= {"integer", "real"} else pyarrow.string()

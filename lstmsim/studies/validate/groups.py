@@ -1,0 +1,296 @@
+"""Where everything that is compared is simulated: a chip preset, one model, a number of jobs, the engine of the run.
+
+The 19 workloads of Intel's NPU: its RTL simulation and its C++ simulator state cycles and TOPS of each.
+
+Brainwave's published DeepBench latencies, of which one half was used to fit the preset and the other was not.
+
+V100's published DeepBench latencies (FP16) beside the preset, of which nothing was fitted to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+from lstmsim import engines, machines
+from lstmsim.analysis.measure import measure
+from lstmsim.analysis.report import Report
+from lstmsim.base.errors import InputError
+from lstmsim.base.units import cycles_to_ms
+from lstmsim.files.scenario.scenario_file import load_scenario
+from lstmsim.files.tables.published import IntelWorkload, Measurement
+from lstmsim.model.scenario import Scenario
+from lstmsim.studies.validate.rows import Group, Judgement, NullModel, Row, fit_null, noise
+
+
+def layer(cell: str, hidden: int, inputs: int) -> dict[str, Any]:
+    """Describe a layer as scenario files do.
+
+    >>> layer("lstm", 512, 256)
+    {'cell': 'lstm', 'hidden': 512, 'input': 256}
+    """
+    return {"cell": cell, "hidden": hidden, "input": inputs}
+
+
+class Bench:
+    """Simulates on one engine; equal scenarios are simulated once."""
+
+    def __init__(self, engine: str = "fast") -> None:
+        self.engine = engine
+        self.report = cache(self._report)
+
+    def _report(self, scenario: Scenario) -> Report:
+        program = machines.lower(scenario.chip, scenario.jobs)
+        return measure(scenario, engines.totals(program, self.engine, check=False), self.engine)
+
+    def on_preset(
+        self,
+        chip: str,
+        layers: Sequence[Mapping[str, Any]],
+        steps: int,
+        *,
+        batch: int = 1,
+        count: int = 1,
+        overrides: Sequence[str] = (),
+    ) -> Report:
+        """Simulate equal jobs of some layers on a preset, all there at cycle 0.
+
+        chip: the preset's name.
+        layers: as scenario files write them.
+        steps: of each job.
+        batch: inferences that a job has.
+        count: how many jobs there are.
+        overrides: changes like `"chip.cores.0.ep=16"`.
+
+        >>> Bench().on_preset("column-npu-64k", [layer("lstm", 512, 512)], 25).makespan_cycles
+        1773
+        """
+        job = {"model": {"layers": list(layers)}, "steps": steps, "batch": batch, "count": count}
+        return self.report(load_scenario({"chip": chip, "jobs": [job]}, overrides))
+
+
+RTL = "intel-npu-rtl"
+CPP = "intel-npu-cpp"
+
+_TITLES = {RTL: "Intel NPU, RTL simulation", CPP: "Intel NPU, C++ simulator"}
+
+_WORKLOADS = 19
+
+#: The cell of each kind of workload. Their GRU multiplies r * h before the matrix product.
+_CELLS = {"gemv": "dense", "mlp": "dense", "rnn": "rnn", "gru": "gru-lbr0", "lstm": "lstm"}
+
+
+def layers_of(workload: IntelWorkload) -> list[dict[str, Any]]:
+    """Describe the layers of a workload as scenario files do; `InputError` for an unknown kind of cell."""
+    if workload.cell not in _CELLS:
+        known = ", ".join(_CELLS)
+        raise InputError(f"workload {workload.workload}: no cell called {workload.cell!r}; there are: {known}")
+    return [layer(_CELLS[workload.cell], hidden, inputs) for inputs, hidden in pairwise(workload.sizes)]
+
+
+def intel_group(
+    chip: str, workloads: Sequence[IntelWorkload], bench: Bench, tick: Callable[[], None] = lambda: None
+) -> Group:
+    """Compare cycles and TOPS of every workload on a preset; exactly the published figure is promised.
+
+    TOPS are the cycles in another unit and not counted.
+
+    chip: the preset, `RTL` or `CPP`.
+    workloads: the published figures.
+    bench: simulates the workloads.
+    tick: is called after each workload.
+    """
+    rows: list[Row] = []
+    for each in workloads:
+        report = bench.on_preset(chip, layers_of(each), each.steps, batch=each.batch)
+        cycles, tops = (each.rtl_cycles, each.rtl_tops) if chip == RTL else (each.cpp_cycles, each.cpp_tops)
+        # TOPS are printed with two decimals.
+        note = "; ".join(filter(None, (each.note, "" if chip == RTL else each.cpp_note)))
+        latency = Row(chip, each.workload, "latency", "cycles", cycles, report.makespan_cycles, 0.0, each.source, note)
+        tops_row = replace(
+            latency, quantity="throughput", unit="TOPS", published=tops, simulated=round(report.tops, 2), derived=True
+        )
+        rows += [latency, tops_row]
+        tick()
+    return Group(chip, _TITLES[chip], chip, tuple(rows), promised=_WORKLOADS)
+
+
+CHIP = "brainwave-s10"
+#: The machine's name in the table of DeepBench latencies.
+DESIGN = "Brainwave BW_S10"
+FITTED_GROUP = "brainwave-fitted"
+HELD_OUT_GROUP = "brainwave-held-out"
+
+_TASKS = 11
+
+#: The tasks whose latencies the preset's unpublished parameters were fitted to. All others are held out.
+FITTED = ("lstm-256-150", "lstm-1024-25", "lstm-2048-25", "gru-512-1", "gru-1024-1500", "gru-2816-750")
+
+#: The relative error that is promised at most, of fitted and of held-out tasks. Latencies are printed to 0.001 ms.
+BAND = 0.05
+
+_HALVES_TITLES = {
+    FITTED_GROUP: "Brainwave, tasks that the preset was fitted to",
+    HELD_OUT_GROUP: "Brainwave, tasks held out from the fit",
+}
+
+
+def in_group(key: str, rows: Sequence[Measurement]) -> tuple[Measurement, ...]:
+    """Pick the rows of Brainwave that have a latency and belong to one half.
+
+    key: `FITTED_GROUP` or `HELD_OUT_GROUP`.
+
+    >>> from lstmsim.files.tables.published import deepbench
+    >>> [row.task for row in in_group(HELD_OUT_GROUP, deepbench())][:2]
+    ['lstm-512-25', 'lstm-1536-50']
+    """
+    own = [row for row in rows if row.design == DESIGN and row.latency_ms is not None]
+    return tuple(row for row in own if (row.task in FITTED) == (key == FITTED_GROUP))
+
+
+def brainwave_group(
+    key: str, rows: Sequence[Measurement], bench: Bench, tick: Callable[[], None] = lambda: None
+) -> Group:
+    """Compare the latencies of one half, beside the null model that was fitted to the first half.
+
+    Without enough rows of the first half to fit a null model there is none.
+
+    key: `FITTED_GROUP` or `HELD_OUT_GROUP`.
+    rows: the published DeepBench latencies.
+    bench: simulates the tasks.
+    tick: is called after each task.
+    """
+    own_rows = []
+    null = _null(rows)
+    for row in in_group(key, rows):
+        report = bench.on_preset(CHIP, [layer(row.cell, row.hidden, row.input)], row.steps, batch=row.batch)
+        assert row.latency_ms is not None
+        # The notes of these rows are on their utilizations, which are not compared.
+        blind = null.latency_ms(row.cell, row.steps) if null and row.cell in null.start_ms else None
+        own = Row(key, row.task, "latency", "ms", row.latency_ms, report.latency_ms.max, BAND, row.source, null=blind)
+        own_rows.append(own)
+        tick()
+    promised = len(FITTED) if key == FITTED_GROUP else _TASKS - len(FITTED)
+    return Group(key, _HALVES_TITLES[key], CHIP, tuple(own_rows), promised, _judgement(key, own_rows, rows))
+
+
+def _null(rows: Sequence[Measurement]) -> NullModel | None:
+    """The null model that was fitted to the first half; None if it has too few rows."""
+    try:
+        return fit_null(in_group(FITTED_GROUP, rows))
+    except ValueError:
+        return None
+
+
+def _judgement(key: str, own_rows: Sequence[Row], rows: Sequence[Measurement]) -> Judgement | None:
+    """This half beside the null model; None where a row has no figure of the null model."""
+    blind = [row.null_error for row in own_rows if row.null_error is not None]
+    if not own_rows or len(blind) < len(own_rows):
+        return None
+    every = [row for row in rows if row.design == DESIGN and row.latency_ms is not None]
+    return Judgement(tuple(row.error for row in own_rows), tuple(blind), key == FITTED_GROUP, *noise(every))
+
+
+V100 = "v100"
+#: The machine's name in the table of DeepBench latencies.
+_DESIGN = "Tesla V100"
+_HALVES = "chip.element_bytes=2"
+#: Within this ratio either way simulated times are promised. It was chosen after the first look at these rows (the
+#: worst is 2.6), so it says how far the model is off, and is no prediction that came true.
+FACTOR = 3.0
+#: Tasks of one step: the authors suspect that their time is initialisation, which is not simulated.
+_ONE_STEP = 1
+#: From so many units on, weights in FP16 (17 MB for an LSTM of 1,024) do not fit L2, so that every step is alike.
+_ALIKE_FROM = 1024
+_V100_TASKS = 10
+_TITLE = "V100 in FP16, DeepBench tasks; nothing was fitted to these rows"
+
+
+def v100_rows(rows: Sequence[Measurement]) -> tuple[Measurement, ...]:
+    """Pick the rows of V100 that have a latency.
+
+    >>> from lstmsim.files.tables.published import deepbench
+    >>> len(v100_rows(deepbench()))
+    11
+    """
+    return tuple(row for row in rows if row.design == _DESIGN and row.latency_ms is not None)
+
+
+def step_by_step_ms(row: Measurement, bench: Bench) -> float:
+    """Simulate the first steps of a task, and add later ones as long as the last of these.
+
+    One step where weights do not fit L2, so that each step reads them anew; else two, for the first one loads them.
+
+    row: the task.
+    bench: simulates it.
+    `InputError` if a step has more operations than are simulated.
+    """
+
+    def cycles(steps: int) -> tuple[int, float]:
+        layers = [layer(row.cell, row.hidden, row.input)]
+        report = bench.on_preset(V100, layers, steps, batch=row.batch, overrides=[_HALVES])
+        return report.makespan_cycles, report.frequency_mhz
+
+    first, clock = cycles(1)
+    later = first if row.hidden >= _ALIKE_FROM or row.steps == 1 else cycles(2)[0] - first
+    return cycles_to_ms(first + (row.steps - 1) * later, clock)
+
+
+def v100_group(rows: Sequence[Measurement], bench: Bench, tick: Callable[[], None] = lambda: None) -> Group:
+    """Compare the latencies, beside a null model that was fitted to these very rows.
+
+    rows: the published DeepBench latencies.
+    bench: simulates the tasks.
+    tick: is called after each task.
+    """
+    compared: list[tuple[Measurement, float]] = []
+    remarks = [
+        "simulated at the preset's 1530 MHz, published at 1380 MHz; of each task the first step is simulated (two "
+        "where weights fit L2), later ones take as long as the last of these",
+        f"the factor of {FACTOR:g} was chosen after a first look at these rows: it says how far off the model is",
+    ]
+    for row in v100_rows(rows):
+        try:
+            ms = step_by_step_ms(row, bench)
+        except InputError as error:
+            remarks.append(f"left out: {row.task}: {error.mistakes[0].sentence}")
+        else:
+            if row.steps > _ONE_STEP:
+                compared.append((row, ms))
+            else:
+                told = f"{ms:.3g} ms simulated, {row.latency_ms:g} published ({row.note})"
+                remarks.append(f"left out: {row.task}, which is one step: {told}")
+        tick()
+    return _group(compared, remarks)
+
+
+def _group(compared: Sequence[tuple[Measurement, float]], remarks: Sequence[str]) -> Group:
+    """The rows beside the null model; none where these rows are too few to fit one."""
+    used = [row for row, _ in compared]
+    try:
+        null = fit_null(used)
+    except ValueError:
+        null = None
+    own = tuple(
+        Row(
+            group=V100,
+            name=row.task,
+            quantity="latency",
+            unit="ms",
+            published=row.latency_ms or 0.0,
+            simulated=ms,
+            band=0.0,
+            source=row.source,
+            null=null.latency_ms(row.cell, row.steps) if null else None,
+            factor=FACTOR,
+        )
+        for row, ms in compared
+    )
+    judgement = None
+    if null:
+        errors = tuple(row.error for row in own), tuple(row.null_error or 0.0 for row in own)
+        judgement = Judgement(*errors, False, *noise(used), null_fitted=True)
+    return Group(V100, _TITLE, V100, own, _V100_TASKS, judgement, tuple(remarks))
