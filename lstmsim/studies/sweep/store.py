@@ -79,7 +79,7 @@ def spelled(value: Value) -> Value:
 def sql_marks(rows: Sequence[Sequence[Any]]) -> str:
     """Write an SQL mark for each value of a row, and one for its checksum.
 
-    >>> marks([("a", 1)])
+    >>> sql_marks([("a", 1)])
     '?, ?, ?'
     """
     return ", ".join("?" * (len(rows[0]) + 1))
