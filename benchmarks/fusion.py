@@ -16,10 +16,10 @@ from typing import Any
 from measures import cpu_seconds, table
 
 from lstmsim import engines, load_chip
+from lstmsim.machines.parallel.fused.kernels import fused_run
 from lstmsim.machines.parallel.fused.study import FUSED
-from lstmsim.machines.parallel.fused.writing import fused_run
 from lstmsim.machines.parallel.lowering.program import program_of_kernels
-from lstmsim.machines.parallel.memory.traffic import priced
+from lstmsim.machines.parallel.traffic import priced
 from lstmsim.model.fusion.baselines import kernels_of
 from lstmsim.model.fusion.library import named_graph
 from lstmsim.model.fusion.plan import MODES

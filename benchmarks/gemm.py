@@ -14,13 +14,11 @@ from measures import Cost, cpu_seconds, new_process, table
 
 from lstmsim import engines, load_chip, run_gemm, simulate
 from lstmsim.machines.gemm import Division, GemmTask, Product
+from lstmsim.machines.multicore.execution.product import in_rounds
 from lstmsim.machines.multicore.execution.steps import steps_of
-from lstmsim.machines.multicore.execution.traced import in_rounds
-from lstmsim.machines.multicore.lines.caches import Caches
-from lstmsim.machines.multicore.lines.native import NativeCaches
+from lstmsim.machines.multicore.lines.caches import Caches, NativeCaches
 from lstmsim.machines.multicore.lines.plain import PlainCaches
-from lstmsim.machines.multicore.lines.space import Space, operands
-from lstmsim.machines.multicore.lines.types import COLUMNS
+from lstmsim.machines.multicore.lines.space import COLUMNS, Space, operands
 from lstmsim.machines.multicore.lines.walk import runs_of
 from lstmsim.machines.multicore.study import THREADS
 

@@ -20,8 +20,8 @@ import numpy as np
 from lstmsim import engines, load_chip
 from lstmsim.machines.kernels import SparseTask
 from lstmsim.machines.parallel.lowering.program import program_of_kernels
-from lstmsim.machines.parallel.memory.traffic import priced
-from lstmsim.machines.parallel.methods import METHODS
+from lstmsim.machines.parallel.sparse import METHODS
+from lstmsim.machines.parallel.traffic import priced
 from lstmsim.model.sparse.csr import Csr
 from lstmsim.model.sparse.products import drawn_operands, largest_error
 

@@ -18,11 +18,10 @@ from lstmsim.base.errors import InputError, LstmsimError, Mistake
 from lstmsim.base.wording import listed
 from lstmsim.machines.gemm import Cut, Division, GemmFigures, GemmPlan, Product, SubBlocks
 from lstmsim.machines.multicore.execution.numbers import computed
-from lstmsim.machines.multicore.lowering.figures import figures_of, lowered
+from lstmsim.machines.multicore.execution.product import figures_of, lowered
 from lstmsim.machines.multicore.machine import Machine
-from lstmsim.machines.multicore.planning.planner import plan
-from lstmsim.machines.multicore.planning.second_stage import division_of
-from lstmsim.machines.multicore.planning.settings import DOCUMENTED
+from lstmsim.machines.multicore.planning.cuts import division_of
+from lstmsim.machines.multicore.planning.planner import DOCUMENTED, plan
 from tools.contract_gemm_jobs import job_result
 from tools.contract_gemm_keys import USUAL
 

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from lstmsim import engines
 from lstmsim.machines.gemm import GemmPlan
+from lstmsim.machines.multicore.execution.product import step_times, waits_of
+from lstmsim.machines.multicore.execution.stages import cores_of, place_of
 from lstmsim.machines.multicore.jobs.arrays import Shape
-from lstmsim.machines.multicore.jobs.program import job_phases
+from lstmsim.machines.multicore.jobs.lower import job_phases
 from lstmsim.machines.multicore.jobs.traced import TracedJob, traced
-from lstmsim.machines.multicore.lines.types import COLUMNS
-from lstmsim.machines.multicore.lowering.stages import cores_of, place_of
-from lstmsim.machines.multicore.lowering.waits import step_times, waits_of
+from lstmsim.machines.multicore.lines.space import COLUMNS
 from lstmsim.machines.multicore.machine import Machine
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer

@@ -16,23 +16,19 @@ import numpy as np
 from lstmsim import engines, load_chip
 from lstmsim.base.errors import LstmsimError
 from lstmsim.machines.parallel.device import Device, ParallelDevice
-from lstmsim.machines.parallel.kernel import CLASSES, Instructions, KernelShape, Numbers, Priced
-from lstmsim.machines.parallel.kernels.blocks.convert import ConvertOptions, hbp_conversion
-from lstmsim.machines.parallel.kernels.blocks.hbp import HbpOptions, hbp_spmv
-from lstmsim.machines.parallel.kernels.csr.sddmm import SddmmOptions, sddmm
-from lstmsim.machines.parallel.kernels.csr.spmm import SpmmOptions, spmm
-from lstmsim.machines.parallel.kernels.csr.spmv import SpmvOptions, spmv
-from lstmsim.machines.parallel.kernels.dense.gemm import gemm
-from lstmsim.machines.parallel.kernels.dense.gemv import gemv
-from lstmsim.machines.parallel.kernels.dense.recurrent import RecurrentSizes, recurrent_layer
-from lstmsim.machines.parallel.kernels.dense.tiles import GemmOptions, Tile, default_tiles, tile_of
-from lstmsim.machines.parallel.kernels.made import Made
+from lstmsim.machines.parallel.kernel import CLASSES, Instructions, KernelShape, Made, Numbers, Priced
+from lstmsim.machines.parallel.kernels.gemm import GemmOptions, Tile, default_tiles, gemm, tile_of
+from lstmsim.machines.parallel.kernels.gemv import gemv
+from lstmsim.machines.parallel.kernels.hbp import HbpOptions, hbp_spmv
+from lstmsim.machines.parallel.kernels.hbp_conversion import ConvertOptions, hbp_conversion
 from lstmsim.machines.parallel.kernels.options import options_of
-from lstmsim.machines.parallel.lowering.outcome import Outcome, outcome_of
+from lstmsim.machines.parallel.kernels.recurrent import RecurrentSizes, recurrent_layer
+from lstmsim.machines.parallel.kernels.sddmm import SddmmOptions, sddmm
+from lstmsim.machines.parallel.kernels.spmm import SpmmOptions, spmm
+from lstmsim.machines.parallel.kernels.spmv import SpmvOptions, spmv
+from lstmsim.machines.parallel.lowering.outcome import Outcome, outcome_of, traffic_of
 from lstmsim.machines.parallel.lowering.program import program_of_kernels
-from lstmsim.machines.parallel.memory.layout import addresses
-from lstmsim.machines.parallel.memory.traffic import fits, priced
-from lstmsim.machines.parallel.metrics import traffic_of
+from lstmsim.machines.parallel.traffic import addresses, fits, priced
 from lstmsim.model.sparse.csr import Csr, csr_of_coo
 from lstmsim.model.sparse.drawn import checksum, drawn_dense, drawn_matrix
 from lstmsim.program.accounts import totals_of

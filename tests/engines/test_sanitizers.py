@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lstmsim.engines.fast.library import OWN
-from lstmsim.machines.multicore.lines.native import OWN_LIBRARY
+from lstmsim.machines.multicore.lines.caches import OWN_LIBRARY
 from lstmsim.native import sources
 
 hatch_build = pytest.importorskip("hatch_build", reason="the build hook is not part of the package")
@@ -24,7 +24,7 @@ WITH_LIBRARY = """
 import sys
 from pathlib import Path
 from lstmsim.engines.fast.library import OWN
-from lstmsim.machines.multicore.lines.native import OWN_LIBRARY
+from lstmsim.machines.multicore.lines.caches import OWN_LIBRARY
 library = {"engine": OWN, "caches": OWN_LIBRARY}[sys.argv[1]]
 library.path = Path(sys.argv[2])
 assert library.absence() is None, library.absence()

@@ -15,8 +15,7 @@ from lstmsim import engines, machines
 from lstmsim.base.errors import EngineWarning
 from lstmsim.engines.fast import library
 from lstmsim.engines.reference.feed import Feed
-from lstmsim.machines.multicore.lines.caches import open_caches
-from lstmsim.machines.multicore.lines.native import OWN_LIBRARY
+from lstmsim.machines.multicore.lines.caches import OWN_LIBRARY, open_caches
 from lstmsim.machines.multicore.toy import TOY
 from lstmsim.native import missing
 from lstmsim.program.program import Program

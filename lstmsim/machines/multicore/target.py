@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from lstmsim.machines.assembly import PerStep
-from lstmsim.machines.multicore.chip import CpuCore, MulticoreCpu
-from lstmsim.machines.multicore.entries import MulticoreEntries
-from lstmsim.machines.multicore.sizes import per_step
+from lstmsim.machines.multicore.chip import CpuCore, MulticoreCpu, MulticoreEntries
+from lstmsim.machines.multicore.jobs.lower import per_step
 from lstmsim.machines.target import Fidelity, Target
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Job
@@ -72,7 +71,7 @@ class _MulticoreTarget(MulticoreEntries, Target):
 
     def planned(self, chip: MulticoreCpu, jobs: Sequence[Job]) -> PlannedProducts:
         """The cut of each product of a time step, and what was rejected before it."""
-        from lstmsim.machines.multicore.jobs.told import planned_products
+        from lstmsim.machines.multicore.jobs.lower import planned_products
 
         return planned_products(chip.view, jobs)
 

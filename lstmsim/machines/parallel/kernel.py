@@ -1,20 +1,25 @@
 """Kernels as the device sees them: streams of instructions, what these touch in memory, and what that costs.
 
 A run comes from a writer of kernels (`lstmsim.machines.parallel.writing.streams`) as `Run`: instructions with the
-sectors that they touch. `lstmsim.machines.parallel.memory.traffic` settles what L1 and L2 hold and makes `Priced`
+sectors that they touch. `lstmsim.machines.parallel.traffic` settles what L1 and L2 hold and makes `Priced`
 kernels: numbers alone. `lstmsim.machines.parallel.lowering.program` makes a program of these.
+
+What a writer of kernels returns: the kernels, what their lanes computed, and what they counted on the way.
+
+How many blocks of a kernel a multiprocessor holds at once.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
-
-__all__ = ["CLASS", "CLASSES", "Instructions", "Kernel", "KernelShape", "Memory", "Numbers", "Priced", "Run"]
 
 #: Classes of instructions. The number of a class is its place here.
 CLASSES = ("alu", "fma", "sfu", "shfl", "lds", "sts", "ldg", "stg", "atom", "bar", "gridbar")
@@ -144,3 +149,84 @@ class Priced:
     sm: NDArray[np.int32]
     instructions: Instructions
     numbers: Numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """Kernels that were written, and what they compute.
+
+    run: the kernels, in order, and their arrays.
+    result: what their lanes computed, each product and sum rounded on its own; None where there was no data.
+    metrics: counts by their names in section 8 of docs/sparse_kernels.md; only those that need no clock.
+    """
+
+    run: Run
+    result: NDArray[Any] | None
+    metrics: Mapping[str, int]
+
+
+#: Registers and bytes of shared memory are given in pieces of this size.
+_PIECE = 256
+
+
+class Room(Protocol):
+    """What a multiprocessor has for blocks: lanes of a warp, slots, registers, bytes of shared memory."""
+
+    @property
+    def warp(self) -> int: ...
+    @property
+    def max_blocks(self) -> int: ...
+    @property
+    def max_warps(self) -> int: ...
+    @property
+    def registers(self) -> int: ...
+    @property
+    def shared_bytes(self) -> int: ...
+
+
+def shared_room(shape: KernelShape) -> int:
+    """Bytes of shared memory that a block takes: those that it asks for, in whole pieces of 256."""
+    return in_pieces(shape.shared)
+
+
+def residency(shape: KernelShape, device: Room) -> int:
+    """How many blocks of a kernel are on a multiprocessor at once, at least 1.
+
+    shape: what a block asks for.
+    device: what a multiprocessor has.
+
+    Raises `InputError` if not even one block fits: it names what is short.
+    """
+    limits = {"max_blocks": device.max_blocks, "max_warps": device.max_warps // shape.warps}
+    needed = {"max_blocks": 1, "max_warps": shape.warps}
+    if shape.registers > 0:
+        needed["registers"] = shape.warps * in_pieces(shape.registers * device.warp)
+        limits["registers"] = device.registers // needed["registers"]
+    if shape.shared > 0:
+        needed["shared_bytes"] = shared_room(shape)
+        limits["shared_bytes"] = device.shared_bytes // needed["shared_bytes"]
+    short = min(limits, key=lambda name: limits[name])
+    if limits[short] < 1:
+        has = getattr(device, short)
+        raise InputError(
+            Mistake(short, f"a block of kernel '{shape.name}' needs {needed[short]}, a multiprocessor has {has}")
+        )
+    return limits[short]
+
+
+def in_pieces(size: int) -> int:
+    """A number of registers or bytes as multiprocessors give room: in whole pieces of 256.
+
+    >>> in_pieces(0), in_pieces(257)
+    (0, 512)
+    """
+    return -(-size // _PIECE) * _PIECE
+
+
+def whole_pieces(size: int) -> int:
+    """How much of a number of registers or bytes blocks can have: its whole pieces of 256.
+
+    >>> whole_pieces(1000)
+    768
+    """
+    return size // _PIECE * _PIECE

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lstmsim.machines.assembly import PerStep
-from lstmsim.machines.parallel.cells import GATES
-from lstmsim.machines.parallel.core import ParallelCore
-from lstmsim.machines.parallel.kernels.csr.rows import default_vector
-from lstmsim.machines.parallel.kernels.dense.tiles import Tile, default_tiles
+from lstmsim.machines.parallel.device import GATES, ParallelCore
+from lstmsim.machines.parallel.kernels.gemm import Tile, default_tiles
+from lstmsim.machines.parallel.kernels.rows import default_vector
 from lstmsim.model.fusion.cell_products import products_of
 from lstmsim.model.fusion.cells import step_graph
 from lstmsim.model.fusion.operations import COMPUTE

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from lstmsim.base.errors import InputError
 from lstmsim.machines.assembly import PerStep, check_size, kinds_of
-from lstmsim.machines.parallel.device import ParallelCore, ParallelDevice
-from lstmsim.machines.parallel.entries import ParallelEntries
+from lstmsim.machines.parallel.device import ParallelCore, ParallelDevice, ParallelEntries
 from lstmsim.machines.parallel.sizes import per_step
 from lstmsim.machines.target import Fidelity, Target
 from lstmsim.model.model import Model
@@ -95,7 +94,7 @@ class _ParallelTarget(ParallelEntries, Target):
 
     def sparse_kernels(self) -> SparseKernels:
         """Sparse products in CSR, DCSR and HBP, and dense ones beside them."""
-        from lstmsim.machines.parallel.study import PRODUCTS
+        from lstmsim.machines.parallel.sparse import PRODUCTS
 
         return PRODUCTS
 
@@ -107,7 +106,7 @@ class _ParallelTarget(ParallelEntries, Target):
 
     def kernels(self, chip: ParallelDevice, jobs: Sequence[Job]) -> tuple[str, ...]:
         """How what follows the products of a step became kernels, where the cells' own kernels do not run."""
-        from lstmsim.machines.parallel.fused.told import fused_text
+        from lstmsim.machines.parallel.jobs import fused_text
 
         return fused_text(chip, jobs)
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from lstmsim.machines.change import Change, detail_of, halved
-from lstmsim.machines.parallel.cells import cells_refusal
-from lstmsim.machines.parallel.device import ParallelCore, ParallelDevice, joint_mistakes
+from lstmsim.machines.parallel.device import ParallelCore, ParallelDevice, cells_refusal, joint_mistakes
 from lstmsim.model.scenario import Job
 
 __all__ = ["changes", "order_changes"]

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lstmsim import engines
+from lstmsim.machines.multicore.execution.product import step_times, waits_of
+from lstmsim.machines.multicore.execution.stages import cores_of, place_of
 from lstmsim.machines.multicore.jobs.arrays import Shape
-from lstmsim.machines.multicore.jobs.program import job_phases
+from lstmsim.machines.multicore.jobs.lower import job_phases
 from lstmsim.machines.multicore.jobs.traced import traced
-from lstmsim.machines.multicore.lines.types import COLUMNS
-from lstmsim.machines.multicore.lowering.stages import cores_of, place_of
-from lstmsim.machines.multicore.lowering.waits import step_times, waits_of
+from lstmsim.machines.multicore.lines.space import COLUMNS
 from lstmsim.machines.multicore.machine import Machine
 from lstmsim.program.program import Program, Task
 from tests.machines.multicore.random_work import cut_of, jobs, layers_of, machines

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from lstmsim import engines
 from lstmsim.machines.multicore.chip import CpuCore, MulticoreCpu
+from lstmsim.machines.multicore.execution.product import step_times, waits_of
 from lstmsim.machines.multicore.jobs.lower import lower
-from lstmsim.machines.multicore.lowering.waits import step_times, waits_of
 from lstmsim.machines.multicore.machine import Machine
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Job

@@ -10,12 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lstmsim.machines.gemm import RELIEFS, Product
-from lstmsim.machines.multicore.machine import Machine
-from lstmsim.machines.multicore.planning.blocks import blocks_of
-from lstmsim.machines.multicore.planning.cuts import mn_cuts
-from lstmsim.machines.multicore.planning.planner import plan
-from lstmsim.machines.multicore.planning.second_stage import division_of
-from lstmsim.machines.multicore.planning.settings import DOCUMENTED
+from lstmsim.machines.multicore.machine import Machine, blocks_of
+from lstmsim.machines.multicore.planning.cuts import division_of, mn_cuts
+from lstmsim.machines.multicore.planning.planner import DOCUMENTED, plan
 from tests.machines.multicore.random_work import cut_of, machines, modelled
 from tests.oracle import multicore_plan as model
 

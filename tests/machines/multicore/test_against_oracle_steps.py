@@ -11,14 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lstmsim.machines.gemm import Division
-from lstmsim.machines.multicore.execution.compute import compute_cycles
 from lstmsim.machines.multicore.execution.numbers import computed
 from lstmsim.machines.multicore.execution.steps import steps_of
-from lstmsim.machines.multicore.execution.timing import core_cycles
+from lstmsim.machines.multicore.execution.timing import compute_cycles, core_cycles
 from lstmsim.machines.multicore.lines.caches import open_caches
 from lstmsim.machines.multicore.lines.plain import PlainCaches
-from lstmsim.machines.multicore.lines.space import Space, operands
-from lstmsim.machines.multicore.lines.types import COLUMNS
+from lstmsim.machines.multicore.lines.space import COLUMNS, Space, operands
 from lstmsim.machines.multicore.lines.walk import runs_of
 from lstmsim.machines.multicore.machine import Machine
 from tests.machines.multicore.random_work import divisions, machines, modelled

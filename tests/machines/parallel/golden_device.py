@@ -6,7 +6,7 @@ from typing import Any
 
 from lstmsim.machines.parallel.device import Device, ParallelCore, ParallelDevice, ParallelLatency
 from lstmsim.machines.parallel.kernel import Run
-from lstmsim.machines.parallel.memory.layout import addresses
+from lstmsim.machines.parallel.traffic import addresses
 
 #: What the presets of the cases have other than the defaults, which are those of `v100`.
 PRESETS: dict[str, dict[str, Any]] = {

@@ -6,8 +6,8 @@ from typing import Any
 
 from lstmsim.machines.parallel.device import Device
 from lstmsim.machines.parallel.kernel import CLASSES, Priced, Run
-from lstmsim.machines.parallel.memory.traffic import fits, priced
-from lstmsim.machines.parallel.metrics import issues_by_class, traffic_of
+from lstmsim.machines.parallel.lowering.outcome import issues_by_class, traffic_of
+from lstmsim.machines.parallel.traffic import fits, priced
 
 
 def shown_traffic(run: Run, device: Device) -> dict[str, Any]:

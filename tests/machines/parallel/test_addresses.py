@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lstmsim.machines.parallel.memory import addresses
-from lstmsim.machines.parallel.memory.addresses import OFF, atomic_touches, touched, wavefronts
+from lstmsim.machines.parallel.writing import addresses
+from lstmsim.machines.parallel.writing.addresses import OFF, atomic_touches, touched, wavefronts
 from tests.oracle import parallel_traffic as oracle
 
 EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "300"))

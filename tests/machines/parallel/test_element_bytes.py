@@ -11,12 +11,10 @@ import lstmsim
 from lstmsim.base.errors import InputError
 from lstmsim.machines.parallel.device import Device, ParallelCore, ParallelDevice
 from lstmsim.machines.parallel.kernel import CLASS, Run
-from lstmsim.machines.parallel.kernels.dense.gemm import gemm
-from lstmsim.machines.parallel.kernels.dense.gemv import gemv
-from lstmsim.machines.parallel.kernels.dense.tiles import Tile
-from lstmsim.machines.parallel.memory.layout import addresses
-from lstmsim.machines.parallel.memory.traffic import priced
-from lstmsim.machines.parallel.metrics import traffic_of
+from lstmsim.machines.parallel.kernels.gemm import Tile, gemm
+from lstmsim.machines.parallel.kernels.gemv import gemv
+from lstmsim.machines.parallel.lowering.outcome import traffic_of
+from lstmsim.machines.parallel.traffic import addresses, priced
 from lstmsim.model.sparse.drawn import drawn_matrix
 
 SMALL = {

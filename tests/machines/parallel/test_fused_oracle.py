@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lstmsim.base.errors import InputError
-from lstmsim.machines.parallel.fused.writing import fused_run
+from lstmsim.machines.parallel.fused.kernels import fused_run
 from lstmsim.model.fusion import examples
 from lstmsim.model.fusion.baselines import kernels_of
 from lstmsim.model.fusion.device import FusionDevice

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lstmsim.base.errors import InputError
-from lstmsim.machines.parallel.kernels.blocks.convert import ConvertOptions, hbp_conversion
+from lstmsim.machines.parallel.kernels.hbp_conversion import ConvertOptions, hbp_conversion
 from lstmsim.machines.parallel.kernels.options import options_of
 from lstmsim.model.sparse.csr import csr_of_dense
 from tests.machines.parallel.golden_device import device_of, laid_out

@@ -9,13 +9,19 @@ import pytest
 
 from lstmsim.base.errors import InputError
 from lstmsim.machines.parallel.device import Device
-from lstmsim.machines.parallel.kernel import CLASSES, Kernel, Run
-from lstmsim.machines.parallel.kernels.dense.gemm import fastest_tile, gemm
-from lstmsim.machines.parallel.kernels.dense.gemv import gemv
-from lstmsim.machines.parallel.kernels.dense.recurrent import RecurrentSizes, recurrent_layer
-from lstmsim.machines.parallel.kernels.dense.tiles import GemmOptions, Tile, default_tiles, slices_of, tile_of
-from lstmsim.machines.parallel.kernels.made import Made
+from lstmsim.machines.parallel.kernel import CLASSES, Kernel, Made, Run
+from lstmsim.machines.parallel.kernels.gemm import (
+    GemmOptions,
+    Tile,
+    default_tiles,
+    fastest_tile,
+    gemm,
+    slices_of,
+    tile_of,
+)
+from lstmsim.machines.parallel.kernels.gemv import gemv
 from lstmsim.machines.parallel.kernels.options import options_of
+from lstmsim.machines.parallel.kernels.recurrent import RecurrentSizes, recurrent_layer
 from tests.machines.parallel.golden_device import device_of, laid_out
 from tests.machines.parallel.golden_traffic import expected_traffic, shown_traffic
 from tests.model.sparse.golden import Case, cases

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lstmsim.base.errors import InputError
-from lstmsim.machines.parallel.kernels.blocks.hbp import HbpMade, HbpOptions, hbp_spmv
+from lstmsim.machines.parallel.kernels.hbp import HbpMade, HbpOptions, hbp_spmv
 from lstmsim.machines.parallel.kernels.options import options_of
 from lstmsim.model.sparse.csr import Csr, csr_of_dense
 from lstmsim.model.sparse.drawn import checksum, drawn_dense

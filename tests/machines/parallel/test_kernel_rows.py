@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from lstmsim.base.errors import InputError
-from lstmsim.machines.parallel.kernels.csr.rows import RowsMade
-from lstmsim.machines.parallel.kernels.csr.sddmm import SddmmOptions, sddmm
-from lstmsim.machines.parallel.kernels.csr.spmm import SpmmOptions, spmm, spmm_sparse_right, spmm_transposed
-from lstmsim.machines.parallel.kernels.csr.spmv import SpmvOptions, spmv
 from lstmsim.machines.parallel.kernels.options import options_of
+from lstmsim.machines.parallel.kernels.rows import RowsMade
+from lstmsim.machines.parallel.kernels.sddmm import SddmmOptions, sddmm
+from lstmsim.machines.parallel.kernels.spmm import SpmmOptions, spmm, spmm_sparse_right, spmm_transposed
+from lstmsim.machines.parallel.kernels.spmv import SpmvOptions, spmv
 from lstmsim.model.sparse.csr import Csr, csr_of_coo, csr_of_dense
 from lstmsim.model.sparse.drawn import checksum, drawn_dense, drawn_matrix
 from tests.machines.parallel.golden_device import device_of, laid_out

@@ -11,10 +11,10 @@ import pytest
 
 from lstmsim.base.errors import InputError
 from lstmsim.machines.parallel.kernel import CLASSES, Kernel, Run
-from lstmsim.machines.parallel.kernels.csr.rows import RowsMade
-from lstmsim.machines.parallel.kernels.csr.sddmm import SddmmOptions, sddmm
-from lstmsim.machines.parallel.kernels.csr.spmm import SpmmOptions, spmm
-from lstmsim.machines.parallel.kernels.csr.spmv import SpmvOptions, spmv
+from lstmsim.machines.parallel.kernels.rows import RowsMade
+from lstmsim.machines.parallel.kernels.sddmm import SddmmOptions, sddmm
+from lstmsim.machines.parallel.kernels.spmm import SpmmOptions, spmm
+from lstmsim.machines.parallel.kernels.spmv import SpmvOptions, spmv
 from lstmsim.model.sparse.csr import Csr
 from lstmsim.model.sparse.drawn import drawn_dense, drawn_matrix
 from tests.machines.parallel.golden_device import device_of
@@ -168,8 +168,8 @@ def test_sddmm(hundred: int) -> None:
 def test_pieces_may_end_anywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """Big kernels are written in pieces of many segments or blocks; here a piece has one to three."""
     for module in ("spmm", "spmv", "sddmm"):
-        monkeypatch.setattr(f"lstmsim.machines.parallel.kernels.csr.{module}._AT_ONCE", 100)
-    monkeypatch.setattr("lstmsim.machines.parallel.kernels.csr.spmm._BLOCKS", 2)
+        monkeypatch.setattr(f"lstmsim.machines.parallel.kernels.{module}._AT_ONCE", 100)
+    monkeypatch.setattr("lstmsim.machines.parallel.kernels.spmm._BLOCKS", 2)
     assert sum(spmm_agrees(7000 + seed) for seed in range(20)) > 8
     for seed in range(7000, 7015):
         assert spmv_agrees(seed)

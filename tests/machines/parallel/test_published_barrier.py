@@ -10,7 +10,7 @@ from lstmsim import engines
 from lstmsim.base.units import cycles_to_us
 from lstmsim.machines.parallel.kernel import Kernel, KernelShape, Run
 from lstmsim.machines.parallel.lowering.program import program_of_kernels
-from lstmsim.machines.parallel.memory.traffic import priced
+from lstmsim.machines.parallel.traffic import priced
 from lstmsim.machines.parallel.writing.streams import Grid
 from lstmsim.program.unflatten import tabled
 

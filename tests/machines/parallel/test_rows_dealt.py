@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from lstmsim.machines.parallel.kernel import KernelShape
-from lstmsim.machines.parallel.kernels.csr.ordered import add_in_order, tree
-from lstmsim.machines.parallel.kernels.csr.rows import dealt, ordered, stored
-from lstmsim.machines.parallel.kernels.csr.segments import Piece, at_place, places_before, written
+from lstmsim.machines.parallel.kernels.rows import add_in_order, dealt, ordered, stored, tree
+from lstmsim.machines.parallel.writing.segments import Piece, at_place, places_before, written
 from lstmsim.machines.parallel.writing.streams import Grid
 from lstmsim.model.sparse.csr import csr_of_coo, dcsr_of
 

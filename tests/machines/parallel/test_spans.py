@@ -10,13 +10,13 @@ from lstmsim.engines.fast.run import totals
 from lstmsim.files.matrices import weight_matrix
 from lstmsim.machines.parallel.device import Device
 from lstmsim.machines.parallel.kernel import Run
-from lstmsim.machines.parallel.kernels.blocks.convert import ConvertOptions, hbp_conversion
-from lstmsim.machines.parallel.kernels.blocks.hbp import HbpOptions, hbp_spmv
-from lstmsim.machines.parallel.kernels.dense.recurrent import RecurrentSizes, recurrent_layer
-from lstmsim.machines.parallel.kernels.dense.tiles import Tile
+from lstmsim.machines.parallel.kernels.gemm import Tile
+from lstmsim.machines.parallel.kernels.hbp import HbpOptions, hbp_spmv
+from lstmsim.machines.parallel.kernels.hbp_conversion import ConvertOptions, hbp_conversion
+from lstmsim.machines.parallel.kernels.recurrent import RecurrentSizes, recurrent_layer
 from lstmsim.machines.parallel.lowering.outcome import Outcome, outcome_of
 from lstmsim.machines.parallel.lowering.program import program_of_kernels
-from lstmsim.machines.parallel.memory.traffic import priced
+from lstmsim.machines.parallel.traffic import priced
 from lstmsim.model.sparse.pruning import pruned
 from tests.machines.parallel.golden_device import device_of
 

@@ -13,8 +13,7 @@ from lstmsim import engines
 from lstmsim.files.matrices import weight_matrix
 from lstmsim.machines.kernels import SparseFigures, SparseTask, SparseWork
 from lstmsim.machines.parallel.device import ParallelCore, ParallelDevice, ParallelLatency
-from lstmsim.machines.parallel.methods import METHODS
-from lstmsim.machines.parallel.study import PRODUCTS
+from lstmsim.machines.parallel.sparse import METHODS, PRODUCTS
 from lstmsim.model.sparse.csr import Csr, csr_of_dense
 from lstmsim.model.sparse.products import drawn_operands, largest_error
 from lstmsim.model.sparse.pruning import pruned

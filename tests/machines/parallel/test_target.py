@@ -15,11 +15,10 @@ import lstmsim
 from lstmsim import engines, machines
 from lstmsim.analysis.files import READABLE, load_trace
 from lstmsim.base.errors import InputError
-from lstmsim.machines.parallel.cells import GATES
-from lstmsim.machines.parallel.device import ParallelDevice
+from lstmsim.machines.parallel.device import GATES, ParallelDevice
 from lstmsim.machines.parallel.jobs import device_jobs
-from lstmsim.machines.parallel.kernels.dense.recurrent import CELLS, RecurrentSizes, recurrent_layer
-from lstmsim.machines.parallel.kernels.dense.tiles import tile_for
+from lstmsim.machines.parallel.kernels.gemm import tile_for
+from lstmsim.machines.parallel.kernels.recurrent import CELLS, RecurrentSizes, recurrent_layer
 from lstmsim.machines.parallel.lowering.program import program_of_jobs
 from lstmsim.machines.registry import target_of
 from lstmsim.model.cells import cell as workload_cell

@@ -13,11 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lstmsim.base.errors import InputError
-from lstmsim.machines.parallel.kernel import CLASSES, KernelShape, Priced, Run
-from lstmsim.machines.parallel.memory import cohorts
-from lstmsim.machines.parallel.memory.traffic import fits, priced
-from lstmsim.machines.parallel.metrics import Loads, issues_by_class, traffic_of
-from lstmsim.machines.parallel.residency import residency
+from lstmsim.machines.parallel import traffic as cohorts
+from lstmsim.machines.parallel.kernel import CLASSES, KernelShape, Priced, Run, residency
+from lstmsim.machines.parallel.lowering.outcome import Loads, issues_by_class, traffic_of
+from lstmsim.machines.parallel.traffic import fits, priced
 from lstmsim.machines.parallel.writing import streams as writer
 from tests.oracle import parallel_traffic as oracle
 from tests.oracle.parallel_traffic import Access, Grid

@@ -9,16 +9,15 @@ import pytest
 
 from lstmsim.machines.parallel.device import Device
 from lstmsim.machines.parallel.kernel import Run
-from lstmsim.machines.parallel.kernels.blocks.convert import ConvertOptions, hbp_conversion
-from lstmsim.machines.parallel.kernels.blocks.hbp import HbpOptions, hbp_spmv
-from lstmsim.machines.parallel.kernels.csr.sddmm import SddmmOptions, sddmm
-from lstmsim.machines.parallel.kernels.csr.spmm import SpmmOptions, spmm
-from lstmsim.machines.parallel.kernels.csr.spmv import SpmvOptions, spmv
-from lstmsim.machines.parallel.kernels.dense.gemm import gemm
-from lstmsim.machines.parallel.kernels.dense.gemv import gemv
-from lstmsim.machines.parallel.kernels.dense.recurrent import RecurrentSizes, recurrent_layer
-from lstmsim.machines.parallel.kernels.dense.tiles import GemmOptions, tile_of
+from lstmsim.machines.parallel.kernels.gemm import GemmOptions, gemm, tile_of
+from lstmsim.machines.parallel.kernels.gemv import gemv
+from lstmsim.machines.parallel.kernels.hbp import HbpOptions, hbp_spmv
+from lstmsim.machines.parallel.kernels.hbp_conversion import ConvertOptions, hbp_conversion
 from lstmsim.machines.parallel.kernels.options import options_of
+from lstmsim.machines.parallel.kernels.recurrent import RecurrentSizes, recurrent_layer
+from lstmsim.machines.parallel.kernels.sddmm import SddmmOptions, sddmm
+from lstmsim.machines.parallel.kernels.spmm import SpmmOptions, spmm
+from lstmsim.machines.parallel.kernels.spmv import SpmvOptions, spmv
 from lstmsim.model.sparse.drawn import drawn_dense
 from tests.machines.parallel.golden_device import device_of
 from tests.machines.parallel.golden_traffic import expected_traffic, shown_traffic

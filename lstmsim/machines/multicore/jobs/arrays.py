@@ -1,22 +1,24 @@
-"""Where the arrays of a recurrent job are, and how its products are spread over threads (section 6)."""
+"""Where the arrays of a recurrent job are, and how its products are spread over threads (section 6).
+
+The tail of a time step: what each thread makes of the gates for its units.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache
 from typing import NamedTuple
+
+import numpy as np
 
 from lstmsim.base.records import hashed_once, record
 from lstmsim.machines.gemm import Division, GemmPlan, Product
 from lstmsim.machines.multicore.cells import CellWork, cell_work
-from lstmsim.machines.multicore.lines.space import Matrix, Places, Segment, Space, operands
-from lstmsim.machines.multicore.lines.types import Array
-from lstmsim.machines.multicore.machine import Machine
-from lstmsim.machines.multicore.planning.planner import plan
-from lstmsim.machines.multicore.planning.settings import DOCUMENTED
+from lstmsim.machines.multicore.lines.space import Array, Matrix, Places, Runs, Segment, Space, operands
+from lstmsim.machines.multicore.machine import Machine, up
+from lstmsim.machines.multicore.planning.planner import DOCUMENTED, plan
 from lstmsim.model.model import Layer
 from lstmsim.model.products import LayerProduct, step_products
-
-__all__ = ["JobSpace", "Pass", "Shape", "Vectors", "divisions_of", "laid_out", "plans_of"]
 
 
 @hashed_once
@@ -159,3 +161,42 @@ def _pass(
         divisions=divisions,
         places=tuple(places),
     )
+
+
+def units_of(hidden: int, threads: int) -> Iterator[tuple[int, int]]:
+    """The units of each thread that has some, as (first, end); threads without units are the last ones.
+
+    >>> list(units_of(10, 4)), list(units_of(4, 3))
+    ([(0, 3), (3, 6), (6, 9), (9, 10)], [(0, 2), (2, 4)])
+    """
+    each = up(hidden, threads)
+    return ((first, min(first + each, hidden)) for first in range(0, hidden, each))
+
+
+def tail_cycles(machine: Machine, one: Pass, units: int, batch: int) -> int:
+    """Cycles of arithmetic for so many units of each sequence."""
+    vectors = up(units * batch, machine.lanes)
+    work = one.work
+    return vectors * (work.activations * machine.activation_cycles + work.others * machine.elementwise_cycles)
+
+
+def tail_runs(machine: Machine, one: Pass, units: tuple[int, int], step: int, batch: int) -> Runs:
+    """What a tail touches: for each sequence its units of every gate, then of every further state, and of h.
+
+    machine, one: of the pass.
+    units: of the thread, as (first, end).
+    step: time step.
+    batch: how many sequences.
+    """
+    size = machine.element_bytes
+    gates = [
+        Matrix(places.c.address + gate * one.hidden * size, places.c.stride)
+        for places, product in zip(one.places, one.products, strict=True)
+        for gate in range(len(product.sums))
+    ]
+    written = [*one.states, one.h_written.at(step, batch, size)]
+    address, stride = np.array([*gates, *written], dtype=np.int64).T
+    rows = np.arange(batch)[:, None]
+    addresses = (address + units[0] * size + rows * stride).ravel()
+    write = np.arange(len(address)) >= len(gates)
+    return Runs(addresses, np.full(len(addresses), (units[1] - units[0]) * size), np.tile(write, batch))

@@ -10,14 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.machines.gemm import GemmPlan
+from lstmsim.machines.multicore.execution.product import in_rounds
 from lstmsim.machines.multicore.execution.steps import steps_of
-from lstmsim.machines.multicore.execution.timed import timed_steps
-from lstmsim.machines.multicore.execution.timing import core_cycles, memory_cycles
-from lstmsim.machines.multicore.execution.traced import in_rounds
-from lstmsim.machines.multicore.jobs.arrays import Pass, Shape, laid_out
-from lstmsim.machines.multicore.jobs.tail import tail_cycles, tail_runs, units_of
+from lstmsim.machines.multicore.execution.timing import core_cycles, memory_cycles, timed_steps
+from lstmsim.machines.multicore.jobs.arrays import Pass, Shape, laid_out, tail_cycles, tail_runs, units_of
 from lstmsim.machines.multicore.lines.caches import Caches, open_caches
-from lstmsim.machines.multicore.lines.types import COLUMNS, Runs, Stage, TimedStep
+from lstmsim.machines.multicore.lines.space import COLUMNS, Runs, Stage, TimedStep
 from lstmsim.machines.multicore.lines.walk import runs_of
 from lstmsim.machines.multicore.machine import Machine
 

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.machines.multicore.lines.hashing import order_of_blocks, polynomial_for
-from lstmsim.machines.multicore.lines.space import OWN, SHARED, pages_of
-from lstmsim.machines.multicore.lines.types import COLUMNS, Array, Runs
+from lstmsim.machines.multicore.lines.space import COLUMNS, OWN, SHARED, Array, Runs, pages_of
 from lstmsim.machines.multicore.machine import Machine
 
 __all__ = ["PlainCaches"]

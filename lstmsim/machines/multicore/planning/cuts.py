@@ -1,14 +1,18 @@
-"""Cuts of a product into one block for each thread (section 2.2 of docs/multicore.md)."""
+"""Cuts of a product into one block for each thread (section 2.2 of docs/multicore.md).
+
+How threads that add into the same block of C keep out of each other's way (section 3 of docs/multicore.md).
+
+Conditions of several candidates made comparable and added up (sections 2.5 and 2.6 of docs/multicore.md).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from lstmsim.machines.gemm import Cut, Product
-from lstmsim.machines.multicore.machine import Machine, up
-
-__all__ = ["blis_cut", "cut_of_parts", "is_idle", "k_cuts", "mn_cuts"]
+from lstmsim.base.records import record
+from lstmsim.machines.gemm import Cut, Division, Product, SubBlocks, SubCandidate
+from lstmsim.machines.multicore.machine import Machine, blocks_of, up
 
 
 def mn_cuts(product: Product, threads: int) -> tuple[Cut, ...]:
@@ -97,3 +101,142 @@ def _part_of_k(machine: Machine, product: Product, p_k: int) -> int:
 def _divisors(number: int) -> list[int]:
     small = [each for each in range(1, int(number**0.5) + 1) if number % each == 0]
     return sorted({*small, *(number // each for each in small)})
+
+
+#: Conditions of which more is better; of all others less is.
+FITS = ("k_fit", "mn_fit", "count")
+
+
+def normalised(rows: Sequence[Mapping[str, float]]) -> list[Mapping[str, float]]:
+    """The conditions of several candidates from 0 to 1, where 1 is the best of them.
+
+    rows: of each candidate, its conditions by name.
+
+    >>> normalised([{"k_fit": 0.5, "traffic": 10.0}, {"k_fit": 0.25, "traffic": 5.0}])
+    [{'k_fit': 1.0, 'traffic': 0.5}, {'k_fit': 0.5, 'traffic': 1.0}]
+    """
+    if not rows:
+        return []
+    best = {name: (max if name in FITS else min)(row[name] for row in rows) for name in rows[0]}
+    return [
+        {name: value / best[name] if name in FITS else best[name] / value for name, value in row.items()}
+        for row in rows
+    ]
+
+
+def fitness_of(values: Collection[float], weights: Collection[float]) -> float:
+    """The weighted mean, rounded so that candidates that are alike tie.
+
+    values: normalised conditions.
+    weights: as many.
+
+    >>> fitness_of([1.0, 0.5], [1, 2])
+    0.666666667
+    """
+    total = 0.0
+    whole = 0.0
+    # not `sum`, which rounds in another way from Python 3.12 on
+    for value, weight in zip(values, weights, strict=True):
+        total += weight * value
+        whole += weight
+    return round(total / whole, 9)
+
+
+@record
+class SecondStage:
+    """What the planner says of a cut.
+
+    sub_blocks: how blocks of C are cut further; None: not, because there is no such way, or K is not cut.
+    ranked: all sub-blocks that were considered, the best first.
+    buffer: whether each thread should sum up in a buffer of its own.
+    """
+
+    sub_blocks: SubBlocks | None
+    ranked: tuple[SubCandidate, ...]
+    buffer: bool
+
+    @property
+    def relieves(self) -> bool:
+        """Whether there is anything that keeps threads apart."""
+        return self.sub_blocks is not None or self.buffer
+
+
+def second_stage(machine: Machine, cut: Cut) -> SecondStage:
+    """Sub-blocks and buffer for a cut.
+
+    machine: its blocks, its micro-tile, its lines.
+    cut: whole blocks decide; those at the edges of a product have fewer sub-blocks.
+
+    >>> from lstmsim.machines.multicore.toy import TOY
+    >>> stage = second_stage(TOY, Cut("MK", 1, 1, 2, 4, 8, 32))
+    >>> stage.sub_blocks, stage.buffer
+    (SubBlocks(sm=2, sn=16, s_m=2, s_n=1), True)
+    """
+    if cut.p_k == 1:
+        return SecondStage(None, (), False)
+    ranked = _ranked(machine, cut)
+    return SecondStage(ranked[0].sub_blocks if ranked else None, ranked, _buffer(machine, cut))
+
+
+def division_of(
+    machine: Machine, product: Product, cut: Cut, relief: str = "plan", *, packed: bool = False
+) -> Division:
+    """What a cut becomes with the sub-blocks and the buffer of the planner, or with a relief.
+
+    machine: as for `second_stage`.
+    product, cut: what is cut, and how.
+    relief: one of `lstmsim.machines.gemm.RELIEFS`. A cut that leaves K whole needs none and gets none; one without a
+        way to cut its blocks further gets no sub-blocks.
+    packed: whether B was packed before.
+
+    >>> from lstmsim.machines.multicore.toy import TOY
+    >>> division = division_of(TOY, Product(4, 8, 64), Cut("MK", 1, 1, 2, 4, 8, 32), "sub")
+    >>> division.sub_blocks, division.buffer
+    (SubBlocks(sm=2, sn=16, s_m=2, s_n=1), False)
+    """
+    stage = second_stage(machine, cut)
+    sub_blocks = stage.sub_blocks if relief in ("plan", "sub", "both") else None
+    buffer = stage.buffer if relief == "plan" else relief in ("buffer", "both") and cut.p_k > 1
+    return Division(product, cut, sub_blocks, buffer, packed)
+
+
+def _ranked(machine: Machine, cut: Cut) -> tuple[SubCandidate, ...]:
+    """Sub-blocks in the order of their rank."""
+    some = [each for each in _sub_blocks(machine, cut) if each.count >= cut.p_k]
+    raw = [_conditions(cut, each) for each in some]
+    rows = [
+        SubCandidate(each, own, of, fitness_of(list(of.values()), (1,) * len(of)))
+        for each, own, of in zip(some, raw, normalised(raw), strict=True)
+    ]
+    return tuple(sorted(rows, key=lambda row: (-row.fitness, row.sub_blocks.count, row.sub_blocks.s_m)))
+
+
+def _sub_blocks(machine: Machine, cut: Cut) -> list[SubBlocks]:
+    """Every way to cut a block, up to twice as often along rows and along columns as there are parts of K."""
+    columns_unit = max(machine.nr, machine.line // machine.element_bytes)
+    heights = _sizes(cut.mb, machine.mr, 2 * cut.p_k)
+    widths = _sizes(cut.nb, columns_unit, 2 * cut.p_k)
+    return [SubBlocks(sm, sn, up(cut.mb, sm), up(cut.nb, sn)) for sm in heights for sn in widths]
+
+
+def _sizes(whole: int, unit: int, most: int) -> list[int]:
+    """Sizes of parts in whole units, each once, from the largest on."""
+    parts = range(1, min(most, up(whole, unit)) + 1)
+    return list(dict.fromkeys(up(up(whole, each), unit) * unit for each in parts))
+
+
+def _conditions(cut: Cut, each: SubBlocks) -> dict[str, float]:
+    area = each.sm * each.sn * each.count
+    return {
+        "count": cut.p_k / each.count,
+        "padding": area / (cut.mb * cut.nb),
+        "repack": float(cut.mb * cut.kb * each.s_n + cut.kb * cut.nb * each.s_m),
+    }
+
+
+def _buffer(machine: Machine, cut: Cut) -> bool:
+    """A buffer is worth its update if C would be updated several times, or if blocks are small."""
+    part, whole = machine.buffer_fill
+    blocks = blocks_of(machine)
+    fits = cut.mb * cut.nb * machine.element_bytes <= machine.l2_bytes * part // whole
+    return fits and (cut.kb > blocks.kc or 2 * cut.mb < blocks.mc or 2 * cut.nb < blocks.nc)

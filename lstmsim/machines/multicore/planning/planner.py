@@ -1,19 +1,156 @@
-"""The planner: candidates, their rank, and the first of them that is accepted (section 2 of docs/multicore.md)."""
+"""The planner: candidates, their rank, and the first of them that is accepted (section 2 of docs/multicore.md).
+
+What speaks for and against a cut (section 2.4 of docs/multicore.md).
+
+Parameters of the planner: weights of its conditions, limits of acceptance, which cuts are candidates.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from math import sqrt
+from typing import Annotated, Any
 
-from lstmsim.machines.gemm import Candidate, Cut, GemmPlan, Product
-from lstmsim.machines.multicore.machine import Machine
-from lstmsim.machines.multicore.planning.blocks import blocks_of
-from lstmsim.machines.multicore.planning.conditions import conditions_of
-from lstmsim.machines.multicore.planning.cuts import blis_cut, is_idle, k_cuts, mn_cuts
-from lstmsim.machines.multicore.planning.fitness import fitness_of, normalised
-from lstmsim.machines.multicore.planning.second_stage import second_stage
-from lstmsim.machines.multicore.planning.settings import Settings
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.key_checkers import checker_of
+from lstmsim.base.key_values import Notes
+from lstmsim.base.keys import Key
+from lstmsim.base.records import hashed_once, record
+from lstmsim.base.wording import listed
+from lstmsim.machines.gemm import CONDITIONS, Candidate, Cut, GemmPlan, Product
+from lstmsim.machines.multicore.machine import Machine, blocks_of, up
+from lstmsim.machines.multicore.planning.cuts import (
+    blis_cut,
+    fitness_of,
+    is_idle,
+    k_cuts,
+    mn_cuts,
+    normalised,
+    second_stage,
+)
+from lstmsim.machines.multicore.planning.estimate import estimated_cycles
 
-__all__ = ["plan"]
+
+def conditions_of(
+    machine: Machine, product: Product, cut: Cut, caches: str, packed: bool = False
+) -> Mapping[str, float]:
+    """The conditions of a cut by name, as they are.
+
+    machine: its blocks and its micro-tile, and for the estimate all of it.
+    caches: what lies in them, for the estimate; one of `lstmsim.machines.gemm.CACHES`.
+    packed: whether B was packed before, for the estimate.
+
+    >>> from lstmsim.machines.multicore.toy import TOY
+    >>> each = conditions_of(TOY, Product(4, 8, 64), Cut("MK", 1, 1, 2, 4, 8, 32), "warm")
+    >>> each["mn_fit"], each["contention"], each["traffic"], each["cycles"]
+    (0.125, 2.0, 896.0, 442.0)
+    """
+    m, n, k = product.m, product.n, product.k
+    traffic = m * k * up(n, cut.nb) + k * n * up(m, cut.mb) + 2 * m * n * cut.p_k
+    kc = blocks_of(machine).kc
+    return {
+        "k_fit": min(cut.kb, kc) / kc,
+        "mn_fit": _mn_fit(machine, cut),
+        "padding": _padded(machine, cut.mb, cut.nb) / _padded(machine, m, n),
+        "balance": _balance(machine, product, cut),
+        "contention": float(cut.p_k),
+        "traffic": float(traffic),
+        "cycles": estimated_cycles(machine, product, cut, caches, packed),
+    }
+
+
+def _mn_fit(machine: Machine, cut: Cut) -> float:
+    blocks = blocks_of(machine)
+    rows = min(cut.mb, blocks.mc) / blocks.mc
+    columns = min(cut.nb, blocks.nc) / blocks.nc
+    return {"MK": rows, "NK": columns}.get(cut.kind, sqrt(rows * columns))
+
+
+def _padded(machine: Machine, rows: int, columns: int) -> float:
+    """Work of the micro-tiles of a block, for each of its elements."""
+    return machine.rows(rows) * up(columns, machine.nr) * machine.nr / (rows * columns)
+
+
+def _balance(machine: Machine, product: Product, cut: Cut) -> float:
+    """The work of a thread is a product of three factors, and the first thread has the most of each."""
+    rows = [machine.rows(each) for each in _parts(product.m, cut.p_m, cut.mb)]
+    columns = [up(each, machine.nr) * machine.nr for each in _parts(product.n, cut.p_n, cut.nb)]
+    ks = _parts(product.k, cut.p_k, cut.kb)
+    return rows[0] * columns[0] * ks[0] * cut.threads / (sum(rows) * sum(columns) * sum(ks))
+
+
+def _parts(whole: int, parts: int, size: int) -> list[int]:
+    return [min(size, max(0, whole - part * size)) for part in range(parts)]
+
+
+#: Which cuts of rows and columns alone are candidates: the one of BLIS's rule, or all.
+MN = ("blis", "all")
+
+_MOST = 1e6
+_weight = partial(Key, low=0, high=_MOST)
+
+
+@hashed_once
+@record
+class Settings:
+    """Parameters of the planner.
+
+    k_fit, mn_fit, padding, balance, contention, traffic, cycles: weight of each condition in the fitness, at least 0.
+    least_kb: least part of `kc` that a part of K must have, so that a cut is accepted.
+    most_padding: most work of whole micro-tiles, against the uncut product.
+    most_p_k: most threads that add into the same block of C.
+    mn: one of `MN`.
+
+    >>> Settings().weights["padding"], Settings(padding=1).weights["padding"]
+    (8.0, 1)
+    """
+
+    k_fit: Annotated[float, _weight("weight of k_fit")] = 2.0
+    mn_fit: Annotated[float, _weight("weight of mn_fit")] = 1.0
+    padding: Annotated[float, _weight("weight of padding")] = 8.0
+    balance: Annotated[float, _weight("weight of balance")] = 2.0
+    contention: Annotated[float, _weight("weight of contention")] = 2.0
+    traffic: Annotated[float, _weight("weight of traffic")] = 8.0
+    cycles: Annotated[float, _weight("weight of cycles")] = 100.0
+    least_kb: Annotated[float, Key("least part of kc that a part of K must have", low=0, high=1)] = 0.25
+    most_padding: Annotated[float, Key("most padding against the uncut product", above=0, high=_MOST)] = 1.5
+    most_p_k: Annotated[int, Key("most threads that add into the same block of C", low=1, high=10**6)] = 16
+    mn: Annotated[str, Key("which cuts of rows and columns alone are candidates", choices=MN)] = "all"
+
+    @property
+    def weights(self) -> Mapping[str, float]:
+        """The weights by condition, in the order of `CONDITIONS`."""
+        return {name: getattr(self, name) for name in CONDITIONS}
+
+
+#: The parameters of section 2 of docs/multicore.md. Recurrent jobs are planned with them.
+DOCUMENTED = Settings(cycles=0.0, mn="blis")
+
+
+def settings_of(given: Mapping[str, Any]) -> Settings:
+    """The parameters that a user gives, the others with their defaults.
+
+    given: values by name.
+    InputError with every name that there is not (and the nearest that there is) and every value that cannot be.
+
+    >>> settings_of({"traffic": 4}).traffic
+    4.0
+    >>> settings_of({"trafic": 4, "balance": -1})
+    Traceback (most recent call last):
+    lstmsim.InputError: balance: must be at least 0.0, got -1
+    trafic: unknown key; did you mean 'traffic'?
+    """
+    data = {str(name): value for name, value in given.items()}
+    notes: Notes = []
+    made: Settings | None = checker_of(Settings)(data, (), notes)
+    mistakes = [Mistake(str(note.path[0]), note.told(data[str(note.path[0])])) for note in notes]
+    if made is not None and not any(made.weights.values()):
+        mistakes.append(Mistake(listed(CONDITIONS, "and"), "one of these weights must be above 0, all are 0"))
+    if mistakes or made is None:
+        raise InputError(mistakes)
+    return made
+
 
 _DEFAULTS = Settings()
 
@@ -36,7 +173,7 @@ def plan(
     packed: whether B was packed before.
 
     >>> from lstmsim.machines.multicore.toy import TOY
-    >>> from lstmsim.machines.multicore.planning.settings import DOCUMENTED
+    >>> from lstmsim.machines.multicore.planning.planner import DOCUMENTED
     >>> of = plan(TOY, Product(4, 8, 64), 2, DOCUMENTED)
     >>> [(each.cut.kind, each.fitness) for each in of.ranked], of.chosen
     ([('MK', 0.956521739), ('MN', 0.910512552)], 0)

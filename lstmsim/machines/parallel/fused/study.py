@@ -1,28 +1,146 @@
-"""Fused kernels on the device: how they become a program, and what its run came to."""
+"""Fused kernels on the device: how they become a program, and what its run came to.
+
+What plans ask of the device, and the settings of the pass that a user may give.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.wording import listed, nearest
 from lstmsim.machines.kernels import FusedFigures, FusedWork, KernelSpan
-from lstmsim.machines.parallel.device import ParallelDevice
-from lstmsim.machines.parallel.fused.numbers import SETTINGS, fusion_device
-from lstmsim.machines.parallel.fused.writing import fused_run
-from lstmsim.machines.parallel.lowering.outcome import outcome_of
+from lstmsim.machines.parallel.device import Device, ParallelDevice
+from lstmsim.machines.parallel.fused.kernels import fused_run
+from lstmsim.machines.parallel.kernel import whole_pieces
+from lstmsim.machines.parallel.kernels.options import bad_choice, bad_number, refuse
+from lstmsim.machines.parallel.lowering.outcome import outcome_of, traffic_of
 from lstmsim.machines.parallel.lowering.program import Lowered, program_of_kernels
-from lstmsim.machines.parallel.memory.addresses import SECTOR_BYTES
-from lstmsim.machines.parallel.memory.traffic import priced
-from lstmsim.machines.parallel.metrics import traffic_of
+from lstmsim.machines.parallel.traffic import priced
 from lstmsim.machines.parallel.words import NOT_MODELLED
-from lstmsim.model.fusion.device import FusionDevice
+from lstmsim.machines.parallel.writing.addresses import SECTOR_BYTES
+from lstmsim.model.fusion.device import SPLIT_RULES, FusionDevice
 from lstmsim.model.fusion.graph import Graph
 from lstmsim.model.fusion.plan import PlannedKernel
 from lstmsim.program.totals import Totals
 
-__all__ = ["FUSED", "Fused"]
+#: Settings of the pass, with what each means.
+SETTINGS: Mapping[str, str] = {
+    "split_rule": "when a result is split over blocks: paper, as published; costed, where that is worth a grid barrier",
+    "split_length": "the longest row that one block takes, in elements",
+    "block_threads": "threads of a block with a reduce",
+    "element_threads": "threads of a block without one",
+    "shared_limit": "bytes of shared memory that a block may have",
+    "assumed_registers": "registers of a thread, as long as the launch is not known",
+    "register_elements": "elements that a thread keeps in registers from stage to stage",
+    "turn_cycles": "cycles of a load from DRAM, for costed",
+    "grid_cycles": "cycles of a grid barrier, for costed",
+}
+_MOST_REGISTERS, _MOST = 255, 1 << 30
+#: Threads of a block, whatever else an SM has room for.
+_MOST_THREADS, _SOURCE = 1024, "a block of CUDA has no more threads (CUDA C Programming Guide)"
+_THREADS = ("block_threads", "element_threads")
+
+
+def fusion_device(device: Device, settings: Mapping[str, Any]) -> FusionDevice:
+    """What plans ask of a device.
+
+    device: the device. A load from DRAM and a grid barrier take what they take there when nothing else is on the way;
+        a block has at most the threads and the shared memory of an SM.
+    settings: by the names of `SETTINGS`, in place of their defaults; None stands for the default.
+
+    `InputError` for a name that is no setting, or a value out of range.
+
+    >>> from lstmsim.machines.parallel.device import ParallelCore, ParallelDevice
+    >>> device = ParallelDevice("v100", 1530, (ParallelCore(),) * 80).view
+    >>> fusion_device(device, {}) == FusionDevice()
+    True
+    >>> fusion_device(device, {"split_rule": "costs"})
+    Traceback (most recent call last):
+    lstmsim.InputError: split_rule: must be paper or costed, got 'costs'; did you mean 'costed'?
+    """
+    unknown = [name for name in settings if name not in SETTINGS]
+    refuse(
+        Mistake(name, f"is no setting of the pass{nearest(name, SETTINGS)}; it has {listed(SETTINGS, 'and')}")
+        for name in unknown
+    )
+    values = _defaults(device) | {name: value for name, value in settings.items() if value is not None}
+    refuse(check(name, values[name]) for name, check in _checks(device).items())
+    refuse(
+        Mistake(name, f"must be a multiple of {device.warp}, the lanes of a warp, got {values[name]}")
+        for name in _THREADS
+        if values[name] % device.warp
+    )
+    own = ("sms", "warp", "max_warps", "max_blocks", "registers", "shared_bytes")
+    result = FusionDevice(**{name: getattr(device, name) for name in own}, **values)
+    given = {name for name, value in settings.items() if value is not None}
+    # both kinds of blocks may not fit for the same reason, which is told once
+    refuse({each.place: each for name in reversed(_THREADS) if (each := _too_many(result, name, given))}.values())
+    return result
+
+
+def _defaults(device: Device) -> dict[str, Any]:
+    usual = FusionDevice()
+    sectors, cycles = device.port
+    warps = min(device.max_warps, device.registers // (usual.assumed_registers * device.warp))
+    threads = max(1, warps) * device.warp
+    return {
+        "split_rule": usual.split_rule,
+        "split_length": usual.split_length,
+        "block_threads": min(usual.block_threads, threads),
+        "element_threads": min(usual.element_threads, threads),
+        # whole pieces only, or else a value that just fits the limit would not fit the SM
+        "shared_limit": min(usual.shared_limit, whole_pieces(device.shared_bytes)),
+        "assumed_registers": usual.assumed_registers,
+        "register_elements": usual.register_elements,
+        # one sector: issue, load/store unit, port, partition, and the way back
+        "turn_cycles": 2 + -(-cycles // sectors) + device.dram + device.latencies.dram,
+        "grid_cycles": device.grid,
+    }
+
+
+def _checks(device: Device) -> Mapping[str, Callable[[str, Any], Mistake | None]]:
+    def at_most(least: int, most: int) -> Callable[[str, Any], Mistake | None]:
+        return partial(bad_number, least=least, most=most)
+
+    return {
+        "split_rule": partial(bad_choice, known=SPLIT_RULES),
+        "split_length": at_most(1, _MOST),
+        **dict.fromkeys(_THREADS, partial(_bad_threads, device=device)),
+        "shared_limit": at_most(0, device.shared_bytes),
+        "assumed_registers": at_most(1, _MOST_REGISTERS),
+        "register_elements": at_most(0, _MOST),
+        "turn_cycles": at_most(0, _MOST),
+        "grid_cycles": at_most(0, _MOST),
+    }
+
+
+def _bad_threads(name: str, value: object, device: Device) -> Mistake | None:
+    slots = device.max_warps * device.warp
+    wrong = bad_number(name, value, device.warp, min(slots, _MOST_THREADS))
+    if wrong is None or not isinstance(value, int) or value <= _MOST_THREADS or slots < _MOST_THREADS:
+        return wrong
+    return Mistake(name, f"{wrong.sentence}; {_SOURCE}")
+
+
+def _too_many(device: FusionDevice, name: str, given: Collection[str]) -> Mistake | None:
+    """A block that does not fit, in the name of what a user gave; a chip that is too small is blamed itself."""
+    threads, registers = getattr(device, name), device.assumed_registers
+    if device.resident(threads, 0):
+        return None
+    if name not in given and "assumed_registers" in given:
+        room = [each for each in range(1, registers) if replace(device, assumed_registers=each).resident(threads, 0)]
+        text = f"{registers} for each of the {threads} threads of a block do not fit an SM, which has"
+        fewer = f"expected at most {room[-1]}, or fewer {name}" if room else "expected fewer"
+        return Mistake("assumed_registers", f"{text} {device.registers}: {fewer}")
+    text = f"a block of {threads} threads with {registers} registers each does not fit an SM, which has"
+    if name in given:
+        return Mistake(name, f"{text} {device.registers}")
+    return Mistake("registers", f"{text} {device.registers}; expected at least {threads * registers}")
+
 
 _LEFT_OUT = (
     "integer work for addresses: a move costs nothing, an operation only its own instructions",

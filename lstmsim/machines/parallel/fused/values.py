@@ -1,20 +1,226 @@
-"""The values that warps need, operands first; docs/fusion.md, section 10.1."""
+"""The values that warps need, operands first; docs/fusion.md, section 10.1.
+
+Where the values of a fused kernel lie: addresses in shared memory, arrays, partials; docs/fusion.md, section 10.
+
+What warps have evaluated: the place of an instruction by the node and the elements that its lanes had.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
-from lstmsim.machines.parallel.fused.homes import Homes
-from lstmsim.machines.parallel.fused.memo import MISSING, NOTHING, Memo, Places, Table
-from lstmsim.machines.parallel.writing.streams import Result
-from lstmsim.model.fusion.graph import CONSTANT
-from lstmsim.model.fusion.indexing import operand_elements
+from lstmsim.machines.parallel.kernel import Memory
+from lstmsim.machines.parallel.writing.streams import Result, Warps
+from lstmsim.model.fusion.candidates import outputs_of
+from lstmsim.model.fusion.device import VALUE_BYTES
+from lstmsim.model.fusion.graph import CONSTANT, Graph
+from lstmsim.model.fusion.indexing import operand_elements, positions, ranks
 from lstmsim.model.fusion.operations import OPERATIONS
-from lstmsim.model.fusion.plan import GLOBAL, SHARED
+from lstmsim.model.fusion.plan import GLOBAL, SHARED, PlannedKernel, Stage
 
-__all__ = ["Values"]
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """Which partial of a split result each block makes: its blocks are numbered in order.
+
+    keys: shape (n,); result * blocks + block, ascending.
+    piece: shape (n,); the partial.
+    blocks: of the kernel.
+    """
+
+    keys: Ints
+    piece: Ints
+    blocks: int
+
+    @classmethod
+    def made(cls, graph: Graph, stage: Stage, blocks: int) -> Pieces:
+        """The partials of a stage.
+
+        graph: the graph.
+        stage: its results are split.
+        blocks: of its kernel.
+        """
+        results = positions(graph, stage.node, np.arange(len(stage.work.block)))[0]
+        keys = np.unique(results * blocks + stage.work.block)
+        result = keys // blocks
+        return cls(keys, np.arange(len(keys)) - np.searchsorted(result, result), blocks)
+
+    def of(self, results: Ints, blocks: Ints) -> Ints:
+        """The partials of some results in some blocks.
+
+        results: shape (n, lanes); what a block has no part of gives any partial.
+        blocks: shape (n,).
+        """
+        at = np.searchsorted(self.keys, results * self.blocks + blocks[:, None])
+        return self.piece[np.minimum(at, len(self.keys) - 1)]
+
+
+@dataclass(frozen=True, eq=False)
+class Homes:
+    """Where the values of a kernel lie.
+
+    graph, kernel: the kernel and its graph.
+    outputs: candidates that somebody outside of the kernel wants.
+    arrays: names of the arrays of all nodes.
+    partials: names of the arrays of partials, by the number of the reduce.
+    shared: address in shared memory of each element of a `shared` candidate, by its number.
+    pieces: which partials blocks make, by the number of the reduce.
+    """
+
+    graph: Graph
+    kernel: PlannedKernel
+    outputs: frozenset[int]
+    arrays: Sequence[str]
+    partials: Mapping[int, str]
+    shared: Mapping[int, Ints]
+    pieces: Mapping[int, Pieces]
+
+
+def arrays_of(graph: Graph, kernels: Sequence[PlannedKernel]) -> tuple[tuple[Memory, ...], dict[int, str]]:
+    """The arrays of a run of kernels: all nodes by number, then partials as they come; and names of the latter.
+
+    graph: the graph.
+    kernels: in the order in which they run.
+    """
+    memories = [Memory(node.name, node.size) for node in graph.nodes]
+    names: dict[int, str] = {}
+    for kernel in kernels:
+        for stage in kernel.stages:
+            if stage.partials and stage.node not in names:
+                node = graph.nodes[stage.node]
+                names[stage.node] = f"{node.name} (partials)"
+                memories.append(Memory(names[stage.node], node.size * stage.partials))
+    return tuple(memories), names
+
+
+def homes_of(graph: Graph, kernel: PlannedKernel, partials: Mapping[int, str]) -> Homes:
+    """Where the values of a kernel lie.
+
+    graph, kernel: the kernel and its graph.
+    partials: as from `arrays_of`.
+    """
+    inside = kernel.inlined.union(kernel.stage_of)
+    split = [stage for stage in kernel.stages if stage.partials]
+    begins = np.cumsum([0, *kernel.buffers])
+    return Homes(
+        graph,
+        kernel,
+        frozenset(outputs_of(graph, sorted(inside))).intersection(kernel.stage_of),
+        [node.name for node in graph.nodes],
+        partials,
+        {
+            each.node: begins[each.buffer] + VALUE_BYTES * ranks(each.owners.block)
+            for each in kernel.stages
+            if each.scheme == SHARED
+        },
+        {each.node: Pieces.made(graph, each, kernel.blocks) for each in split},
+    )
+
+
+Places = NDArray[np.int32]
+#: In place of the place of an instruction: none is needed; nobody knows of any.
+NOTHING, MISSING = -1, -2
+#: Tables of so many turns are put together before they are searched.
+_PARTS = 8
+#: Odd numbers, by which lanes and warps are told apart in a key.
+_FACTORS = np.random.default_rng(18).integers(1, 1 << 63, 66, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
+
+
+class Scene:
+    """The warps and lanes that do the same at once.
+
+    warps: the warps.
+    on: shape (n, lanes); which lanes take part; True: all.
+    """
+
+    def __init__(self, warps: Warps, on: NDArray[np.bool_] | bool) -> None:
+        self.warps = warps
+        self.on = on if on is True or not np.all(on) else True
+
+    def part(self, mask: NDArray[np.bool_]) -> Scene:
+        """The warps of a mask, shape (n,)."""
+        return Scene(self.warps.part(mask), True if self.on is True else np.asarray(self.on)[mask])
+
+
+class Table:
+    """The elements of a node that warps need.
+
+    scene: whose.
+    elements: shape (n, lanes); 0 where a lane is off.
+    """
+
+    def __init__(self, scene: Scene, elements: Ints) -> None:
+        self.scene = scene
+        self.elements = elements
+
+    @cached_property
+    def keys(self) -> NDArray[np.uint64]:
+        """Shape (n,); one number for a warp and its elements. Different ones are equal by a chance of 2^-64 only."""
+        elements = self.elements.astype(np.uint64) + np.uint64(1)
+        if self.scene.on is not True:
+            elements = elements * self.scene.on
+        # sums and products of 64 bits, whatever is above them falls off
+        rows: NDArray[np.uint64] = (elements * _FACTORS[: elements.shape[1]]).sum(axis=1, dtype=np.uint64)
+        mixed: NDArray[np.uint64] = (rows ^ (rows >> np.uint64(29))) * _FACTORS[-1] + self._warps
+        return mixed
+
+    @property
+    def _warps(self) -> NDArray[np.uint64]:
+        numbers: NDArray[np.uint64] = self.scene.warps.numbers.astype(np.uint64) * _FACTORS[-2]
+        return numbers
+
+    def part(self, scene: Scene, mask: NDArray[np.bool_]) -> Table:
+        """The rows of a mask, shape (n,), which are `scene`."""
+        return self if scene.warps is self.scene.warps else Table(scene, self.elements[mask])
+
+
+class Memo:
+    """Where warps have which values."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, list[tuple[NDArray[np.uint64], Places]]] = {}
+
+    def places(self, node: int, table: Table) -> Places:
+        """Shape (n,); the place of the instruction that gave a node's elements, `NOTHING` or `MISSING`.
+
+        node: its number.
+        table: the elements of each warp.
+        """
+        result = np.full(len(table.elements), MISSING, np.int32)
+        for keys, places in self._known.get(node, ()):
+            at = np.searchsorted(keys, table.keys)
+            at[at == len(keys)] = 0
+            hit = keys[at] == table.keys
+            result[hit] = places[at[hit]]
+        return result
+
+    def add(self, node: int, table: Table, places: Places) -> None:
+        """Remember where the elements of a node are, which nobody has known of before.
+
+        node: its number.
+        table: the elements of each warp.
+        places: shape (n,); of the instructions.
+        """
+        parts = self._known.setdefault(node, [])
+        if len(parts) == _PARTS:
+            keys = np.concatenate([each for each, _ in parts])
+            before = np.concatenate([each for _, each in parts])
+            order = np.argsort(keys)
+            parts[:] = [(keys[order], before[order])]
+        order = np.argsort(table.keys)
+        parts.append((table.keys[order], places[order]))
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._known.clear()
+
 
 #: What a value of a node asks for: another node's elements. It is sent their places.
 Asks = Generator[tuple[int, Table], Places, Places]

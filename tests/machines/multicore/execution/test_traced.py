@@ -9,17 +9,17 @@ import pytest
 
 from lstmsim.base.errors import InputError
 from lstmsim.machines.gemm import Cut, Division, Product, SubBlocks
-from lstmsim.machines.multicore.execution import traced as module
-from lstmsim.machines.multicore.execution.checks import (
+from lstmsim.machines.multicore.execution import product as module
+from lstmsim.machines.multicore.execution.product import Traced, in_rounds, traced
+from lstmsim.machines.multicore.execution.steps import (
     MOST_ACCESSES,
     MOST_STEPS,
     check_division,
     check_length,
     estimated_accesses,
     estimated_steps,
+    steps_of,
 )
-from lstmsim.machines.multicore.execution.steps import steps_of
-from lstmsim.machines.multicore.execution.traced import Traced, in_rounds, traced
 from lstmsim.machines.multicore.toy import TOY
 from tests.machines.multicore.drawn import drawn_division, many_cores
 

@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 
 from lstmsim import engines
 from lstmsim.machines.multicore.chip import CpuCore, MulticoreCpu
+from lstmsim.machines.multicore.execution.product import step_times, waits_of
 from lstmsim.machines.multicore.jobs.arrays import Shape
-from lstmsim.machines.multicore.jobs.lower import lower
-from lstmsim.machines.multicore.jobs.program import twin
+from lstmsim.machines.multicore.jobs.lower import lower, twin
 from lstmsim.machines.multicore.jobs.traced import traced
-from lstmsim.machines.multicore.lines.types import COLUMNS
-from lstmsim.machines.multicore.lowering.waits import step_times, waits_of
+from lstmsim.machines.multicore.lines.space import COLUMNS
 from lstmsim.machines.multicore.machine import Machine
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model

@@ -11,14 +11,12 @@ from lstmsim import engines, load_chip
 from lstmsim.base.errors import InputError
 from lstmsim.machines.multicore.cells import cell_work, refusal
 from lstmsim.machines.multicore.chip import CpuCore, MulticoreCpu
-from lstmsim.machines.multicore.jobs.arrays import Shape, laid_out, plans_of
-from lstmsim.machines.multicore.jobs.lower import kinds_of_cores, lower
-from lstmsim.machines.multicore.jobs.tail import tail_runs
+from lstmsim.machines.multicore.execution.product import step_times, waits_of
+from lstmsim.machines.multicore.execution.stages import Block
+from lstmsim.machines.multicore.jobs.arrays import Shape, laid_out, plans_of, tail_runs
+from lstmsim.machines.multicore.jobs.lower import kinds_of_cores, lower, operations_per_step
 from lstmsim.machines.multicore.jobs.traced import traced
-from lstmsim.machines.multicore.lines.types import COLUMNS
-from lstmsim.machines.multicore.lowering.stages import Block
-from lstmsim.machines.multicore.lowering.waits import step_times, waits_of
-from lstmsim.machines.multicore.sizes import operations_per_step
+from lstmsim.machines.multicore.lines.space import COLUMNS
 from lstmsim.machines.multicore.toy import TOY
 from lstmsim.model.cells import CELLS, cell
 from lstmsim.model.model import Layer, Model

@@ -7,8 +7,7 @@ from random import Random
 
 import numpy as np
 
-from lstmsim.machines.multicore.lines.space import Space
-from lstmsim.machines.multicore.lines.types import Array, Runs
+from lstmsim.machines.multicore.lines.space import Array, Runs, Space
 from lstmsim.machines.multicore.machine import Machine
 from lstmsim.machines.multicore.toy import TOY
 

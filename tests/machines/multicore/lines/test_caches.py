@@ -10,11 +10,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lstmsim.machines.multicore.lines import native
-from lstmsim.machines.multicore.lines.caches import Caches, open_caches
-from lstmsim.machines.multicore.lines.native import OWN_LIBRARY, NativeCaches
+from lstmsim.machines.multicore.lines import caches as native
+from lstmsim.machines.multicore.lines.caches import OWN_LIBRARY, Caches, NativeCaches, open_caches
 from lstmsim.machines.multicore.lines.plain import PlainCaches
-from lstmsim.machines.multicore.lines.types import COLUMNS, Array, Runs
+from lstmsim.machines.multicore.lines.space import COLUMNS, Array, Runs
 from lstmsim.machines.multicore.toy import TOY
 from lstmsim.native.sources import COMMON
 from tests.machines.multicore.lines.random_runs import random_case

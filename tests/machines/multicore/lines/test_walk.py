@@ -6,8 +6,7 @@ import pytest
 
 from lstmsim.machines.gemm import Cut, Division, Product
 from lstmsim.machines.multicore.execution.steps import Step
-from lstmsim.machines.multicore.lines.space import Places, Segment, Space, operands
-from lstmsim.machines.multicore.lines.types import Array, Runs
+from lstmsim.machines.multicore.lines.space import Array, Places, Runs, Segment, Space, operands
 from lstmsim.machines.multicore.lines.walk import runs_of
 from lstmsim.machines.multicore.toy import TOY
 

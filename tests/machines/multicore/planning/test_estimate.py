@@ -8,13 +8,11 @@ import pytest
 
 from lstmsim import engines
 from lstmsim.machines.gemm import Cut, Product
-from lstmsim.machines.multicore.lowering.figures import figures_of, lowered
+from lstmsim.machines.multicore.execution.product import figures_of, lowered
 from lstmsim.machines.multicore.machine import Machine
-from lstmsim.machines.multicore.planning.cuts import mn_cuts
+from lstmsim.machines.multicore.planning.cuts import division_of, mn_cuts
 from lstmsim.machines.multicore.planning.estimate import estimated_cycles
-from lstmsim.machines.multicore.planning.planner import plan
-from lstmsim.machines.multicore.planning.second_stage import division_of
-from lstmsim.machines.multicore.planning.settings import Settings
+from lstmsim.machines.multicore.planning.planner import Settings, plan
 from lstmsim.machines.multicore.toy import TOY
 
 #: Of the sizes of a real machine, with four groups and two memories.

@@ -7,11 +7,10 @@ from dataclasses import replace
 import pytest
 
 from lstmsim.machines.gemm import Cut, Division, Product
-from lstmsim.machines.multicore.execution.traced import traced
+from lstmsim.machines.multicore.execution.product import traced
 from lstmsim.machines.multicore.lines.hashing import HASHES
-from lstmsim.machines.multicore.planning.estimate import estimated_cycles
-from lstmsim.machines.multicore.planning.moved import moved_lines
-from lstmsim.machines.multicore.planning.second_stage import division_of
+from lstmsim.machines.multicore.planning.cuts import division_of
+from lstmsim.machines.multicore.planning.estimate import estimated_cycles, moved_lines
 from lstmsim.machines.multicore.toy import TOY
 
 #: Sixteen cores with caches of 32 KiB and 256 KiB, and of 1 MiB for every four.

@@ -10,11 +10,9 @@ import pytest
 
 from lstmsim.base.errors import InputError
 from lstmsim.machines.gemm import CONDITIONS, Cut, Division, Product, SubBlocks
-from lstmsim.machines.multicore.planning.blocks import blocks_of
-from lstmsim.machines.multicore.planning.cuts import k_cuts, mn_cuts
-from lstmsim.machines.multicore.planning.planner import plan
-from lstmsim.machines.multicore.planning.second_stage import division_of, second_stage
-from lstmsim.machines.multicore.planning.settings import DOCUMENTED, Settings, settings_of
+from lstmsim.machines.multicore.machine import blocks_of
+from lstmsim.machines.multicore.planning.cuts import division_of, k_cuts, mn_cuts, second_stage
+from lstmsim.machines.multicore.planning.planner import DOCUMENTED, Settings, plan, settings_of
 from lstmsim.machines.multicore.toy import TOY
 
 MANY = replace(TOY, cores=128)

@@ -10,7 +10,7 @@
 
 namespace lstmsim {
 
-/// The version of what passes between Python and this library (lstmsim/machines/multicore/lines/native.py).
+/// The version of what passes between Python and this library (lstmsim/machines/multicore/lines/caches.py).
 constexpr i64 FORMAT = 2;
 
 /// Numbers of a machine, in the order in which Python gives them.
@@ -19,7 +19,7 @@ struct Shape {
     i64 l1_sets, l1_ways, l2_sets, l2_ways, llc_sets, llc_ways, llc_polynomial;
 };
 
-/// What is counted for a step, in the order of `COLUMNS` of lstmsim/machines/multicore/lines/types.py; then come the lines
+/// What is counted for a step, in the order of `COLUMNS` of lstmsim/machines/multicore/lines/space.py; then come the lines
 /// of each memory.
 struct Counts {
     i64 l1, l1_hit, l2, l2_hit, llc, llc_hit, l1_l2, l2_llc, memory_read, memory_write, remote, transfers;

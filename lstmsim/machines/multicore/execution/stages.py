@@ -1,0 +1,230 @@
+"""From the stages of a run to the operations of a Program (docs/multicore.md, section 7).
+
+A step is an operation on the core of its thread, and behind it one on each memory where it has lines. Cycles that the
+core has only because of lines of memory are no part of the operation: what comes next on the core waits for them, as it
+waits for the memories, so accounts find all of it under one name. Behind the steps of a stage stands the barrier: one
+cycle of a hidden unit of the first core, which waits for all of them. A barrier that takes no time is no operation,
+because a dependence takes a cycle at least: whatever comes then waits for all of them itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
+from typing import NamedTuple
+
+from lstmsim.base.records import record
+from lstmsim.machines.multicore.lines.space import Stage, TimedStep
+from lstmsim.machines.multicore.machine import Machine
+from lstmsim.program.body_writer import NONE, BodyWriter
+from lstmsim.program.program import Body, Core, Phase, Unit
+from lstmsim.program.rows import CAUSE_NUMBERS
+
+__all__ = ["CORE", "MEMORY", "SYNC", "Block", "cores_of", "phases_of", "place_of"]
+
+#: Units of a core, and the only unit of a memory.
+CORE, SYNC, MEMORY = 0, 1, 0
+
+_CONTENTION = CAUSE_NUMBERS["contention"]
+_MEMORY = CAUSE_NUMBERS["memory"]
+_BARRIER = CAUSE_NUMBERS["barrier"]
+
+
+class _End(NamedTuple):
+    """Something that has to be over when a step or a barrier ends.
+
+    place: of its operation in the body.
+    cycles: from its start until it is over.
+    thread: whose it is; `NONE`: a barrier.
+    own: whether it is the end of an operation on the core of the thread, where operations follow each other anyway.
+    """
+
+    place: int
+    cycles: int
+    thread: int = NONE
+    own: bool = False
+
+
+_Ends = list[_End]
+
+
+@record
+class Block:
+    """Stages that repeat: the time steps of a recurrent job that have equal traffic, or a product alone.
+
+    stages: one behind the other, with a barrier behind each.
+    repeat: how often.
+    first_step: time step of the first time.
+    mirrored: whether time steps descend.
+    """
+
+    stages: tuple[Stage, ...]
+    repeat: int = 1
+    first_step: int = 0
+    mirrored: bool = False
+
+
+class _Before(NamedTuple):
+    """A stage for which another one waits.
+
+    ends: its last things; with a barrier, the barrier alone.
+    last: of each thread the ends of its last step.
+    lag, phase: where it is, as of a `Dependence`. An earlier phase is meant with its last iteration.
+    """
+
+    ends: _Ends
+    last: Mapping[int, _Ends]
+    lag: int = 0
+    phase: int = NONE
+
+
+def place_of(machine: Machine, first: int, threads: int) -> tuple[int, ...]:
+    """The cores of a Program that a run on `threads` cores takes: the cores, then of each memory its thread of each.
+
+    first: the first of the cores.
+    """
+    memories = (machine.cores + domain for domain in range(machine.domains) for _ in range(threads))
+    return (*range(first, first + threads), *memories)
+
+
+def cores_of(machine: Machine, kinds: Sequence[int] | None = None) -> tuple[Core, ...]:
+    """The cores of a Program: those of the machine, then its memories.
+
+    kinds: of each core; None: all are of kind 0.
+    """
+    kinds = kinds or (0,) * machine.cores
+    units = (Unit("core", "fifo"), Unit("sync", "fifo", pipeline="barrier", shown=False))
+    memory = Core(max(kinds) + 1, (Unit("memory", "fifo"),), machine.cores, None, shared=True, mirrors=True)
+    return (*(Core(kind, units) for kind in kinds), *(memory,) * machine.domains)
+
+
+def phases_of(machine: Machine, blocks: Sequence[Block], first: int = 0) -> tuple[Phase, ...]:
+    """The phases of a run, one for each block.
+
+    machine: the machine.
+    blocks: one behind the other, with a barrier between them. All have equally many threads.
+    first: core of thread 0.
+    """
+    writer = _StageWriter(machine, first)
+    phases: list[Phase] = []
+    before: _Before | None = None
+    for number, block in enumerate(blocks):
+        last = writer.layout(block.stages)[-1]
+        waits = [] if before is None else [before._replace(phase=number - 1)]
+        if block.repeat > 1:
+            waits.append(last._replace(lag=1))
+        phases.append(Phase(writer.body(block.stages, waits), block.repeat, block.mirrored, block.first_step))
+        before = last
+    return tuple(phases)
+
+
+def _in_order(stage: Stage) -> Iterator[tuple[int, int, TimedStep]]:
+    """The steps of a stage with their threads and numbers: a step comes behind the one that it waits for."""
+    written = [0] * len(stage.steps)
+    left = sum(map(len, stage.steps))
+    while left:
+        before = left
+        for thread, steps in enumerate(stage.steps):
+            number = written[thread]
+            if number < len(steps):
+                after = steps[number].after
+                if after is None or written[after[0]] > after[1]:
+                    yield thread, number, steps[number]
+                    written[thread] += 1
+                    left -= 1
+        if left == before:
+            raise ValueError("steps wait for each other in a circle")
+
+
+class _StageWriter:
+    """What writes the stages of a run.
+
+    machine: the machine.
+    first: core of thread 0.
+    """
+
+    def __init__(self, machine: Machine, first: int) -> None:
+        self._machine, self._first = machine, first
+
+    def layout(self, stages: Sequence[Stage]) -> list[_Before]:
+        """Of each stage that for which the next one waits, by the places of operations in a body of these stages."""
+        ends: list[_Before] = []
+        size = 0
+        for stage in stages:
+            last: dict[int, _Ends] = {}
+            for thread, _, step in _in_order(stage):
+                last[thread] = self._ends(size, thread, step)
+                size += len(last[thread])
+            barrier = self._machine.barrier(len(stage.steps))
+            ends.append(_Before([_End(size, barrier)] if barrier else list(chain.from_iterable(last.values())), last))
+            size += barrier > 0
+        return ends
+
+    def body(self, stages: Sequence[Stage], before: Sequence[_Before]) -> Body:
+        """The body of some stages.
+
+        before: what the first of them waits for.
+        """
+        rows = BodyWriter()
+        for stage, last in zip(stages, self.layout(stages), strict=True):
+            self._write(rows, stage, before)
+            before = [last]
+        return rows.body()
+
+    def _ends(self, place: int, thread: int, step: TimedStep) -> _Ends:
+        """What has to be over when a step ends whose first operation is at `place`."""
+        parts = self._parts(thread, step)
+        ends = [_End(place, step.cycles, thread, own=not step.of_memory)]
+        return ends + [_End(place + number, there, thread) for number, (_, _, there) in enumerate(parts, start=1)]
+
+    def _parts(self, thread: int, step: TimedStep) -> Iterator[tuple[int, int, int]]:
+        """Of each memory that a step asks: its number, how long it is busy, and when the lines are there."""
+        machine = self._machine
+        own = machine.domain(self._first + thread)
+        for domain, lines in enumerate(step.lines):
+            if lines:
+                busy = lines * machine.memory_cycles_per_line
+                far = machine.remote_latency if domain != own else 0
+                yield domain, busy, busy + machine.memory_latency + far
+
+    def _write(self, rows: BodyWriter, stage: Stage, before: Sequence[_Before]) -> None:
+        """Write a stage with its barrier.
+
+        before: what it waits for.
+        """
+        ends: dict[tuple[int, int], _Ends] = {}
+        last: dict[int, _Ends] = {}
+        for thread, number, step in _in_order(stage):
+            for each in before if number == 0 else ():
+                _wait(rows, each, thread)
+            for end in last.get(thread, []):
+                if not end.own:
+                    rows.need(None, end.place, end.cycles, cause=_MEMORY)
+            for end in ends[step.after] if step.after else ():
+                rows.need(None, end.place, end.cycles + self._machine.handover_cycles, cause=_CONTENTION)
+            ends[thread, number] = last[thread] = self._ends(rows.size, thread, step)
+            self._step(rows, thread, step, len(stage.steps), stage.frames and number == 0)
+        barrier = self._machine.barrier(len(stage.steps))
+        if barrier:
+            for end in chain.from_iterable(last.values()):
+                rows.need(None, end.place, end.cycles, cause=_BARRIER)
+            # it belongs to the layer of the steps before it
+            rows.operation(SYNC, "barrier", step.place, result_cycles=barrier)
+
+    def _step(self, rows: BodyWriter, thread: int, step: TimedStep, threads: int, frame: bool) -> None:
+        """Write the operations of a step."""
+        core, cycles = rows.size, step.cycles - step.of_memory
+        rows.operation(
+            CORE, step.label, step.place, cycles, frame=frame, result_cycles=step.cycles, work=step.work, member=thread
+        )
+        for domain, busy, there in self._parts(thread, step):
+            rows.need(None, core, 1, cause=_MEMORY)
+            member = threads + domain * threads + thread
+            rows.operation(MEMORY, f"lines of memory {domain}", step.place, busy, result_cycles=there, member=member)
+
+
+def _wait(rows: BodyWriter, before: _Before, thread: int) -> None:
+    """Let the first step of a thread wait for a stage before it: for its own lines first, then for the others."""
+    own = [(end, _MEMORY) for end in before.last.get(thread, []) if not end.own]
+    for end, cause in (*own, *((end, _BARRIER) for end in before.ends if end.thread != thread)):
+        rows.need(None, end.place, end.cycles, before.lag, before.phase, before.phase != NONE, cause)

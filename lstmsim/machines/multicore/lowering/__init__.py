@@ -1,1 +1,0 @@
-"""How steps become a program, and what its run came to."""

@@ -1,0 +1,266 @@
+"""The stages of a fused kernel as its warps execute them; docs/fusion.md, section 10.
+
+From planned kernels to kernels of the device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.machines.parallel.device import Device
+from lstmsim.machines.parallel.fused.turns import Spans, Turn, Turns, spanning_passes, spans_of, turns_of
+from lstmsim.machines.parallel.fused.values import Homes, Scene, Table, Values, arrays_of, homes_of
+from lstmsim.machines.parallel.kernel import Kernel, KernelShape, Run
+from lstmsim.machines.parallel.kernels.rows import addressable
+from lstmsim.machines.parallel.writing.segments import joined
+from lstmsim.machines.parallel.writing.streams import Grid, Result, Warps, later
+from lstmsim.model.fusion.device import VALUE_BYTES, up
+from lstmsim.model.fusion.graph import Graph
+from lstmsim.model.fusion.indexing import positions
+from lstmsim.model.fusion.operations import REDUCE
+from lstmsim.model.fusion.plan import SHARED, PlannedKernel, Stage
+
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class StageTurns:
+    """In which turns the threads of a kernel do a stage.
+
+    stage: the stage.
+    turns: of its elements, those of the operand of a reduce.
+    crossing: the passes of a reduce in which warps of a block share a result, and at most how many do.
+    ends: at the end of the kernel, of those who combine the partials of an output; else None.
+    """
+
+    stage: Stage
+    turns: Turns
+    crossing: Mapping[int, int] = field(default_factory=dict)
+    ends: Turns | None = None
+
+
+def stage_turns(homes: Homes, stage: Stage, lanes: int, warps: int) -> StageTurns:
+    """The turns of a stage.
+
+    homes: its kernel.
+    lanes, warps: of a warp, and of a block.
+    """
+    graph = homes.graph
+    if graph.nodes[stage.node].kind != REDUCE:
+        return StageTurns(stage, turns_of(stage.work, lanes, warps))
+    results = positions(graph, stage.node, np.arange(len(stage.work.block)))[0]
+    turns = turns_of(stage.work, lanes, warps, results)
+    combines = stage.partials and stage.node in homes.outputs
+    ends = turns_of(stage.owners, lanes, warps) if combines else None
+    return StageTurns(stage, turns, spanning_passes(turns, results[turns.elements]), ends)
+
+
+class Text:
+    """The streams of some consecutive blocks of a kernel while they are written.
+
+    homes: the kernel.
+    grid: what they are written into.
+    begin, end: the blocks from `begin` to before `end`.
+    warps: of a block.
+    """
+
+    def __init__(self, homes: Homes, grid: Grid, begin: int, end: int, warps: int) -> None:
+        self.homes, self.grid, self.begin, self.end, self.warps = homes, grid, begin, end, warps
+        self.values = Values(homes)
+        self.everyone = grid.warps(np.arange((end - begin) * warps))
+        self._some: dict[bytes, Warps] = {}
+        self._sts: list[Result] = []
+        self._stg: list[Result] = []
+
+    def write(self, stages: list[StageTurns]) -> None:
+        """Write all stages, then the end of the kernel."""
+        for each in stages:
+            stage = each.stage
+            if stage.grid_barrier:
+                self._gridbar()
+            self.values.begin(stage.node, each.turns.most <= self.homes.kernel.register_elements)
+            if self.homes.graph.nodes[stage.node].kind == REDUCE:
+                self._reduce(each)
+            else:
+                self._elements(each)
+            if stage.scheme == SHARED:
+                self._bar()
+        if self.homes.kernel.end_barrier:
+            self._gridbar()
+        for each in stages:
+            if each.ends is not None:
+                self._combine(each.stage, each.ends)
+
+    def _gridbar(self) -> None:
+        self.everyone.gridbar(self._stg)
+        self._stg = []
+
+    def _bar(self) -> None:
+        self.everyone.bar(self._sts)
+        self._sts = []
+
+    def _scene(self, turn: Turn) -> Scene:
+        key = turn.streams.tobytes()
+        warps = self._some.get(key)
+        if warps is None:
+            warps = self._some[key] = self.everyone.part(np.isin(self.everyone.numbers, turn.streams))
+        return Scene(warps, turn.on)
+
+    def _elements(self, each: StageTurns) -> None:
+        stage = each.stage
+        for turn in each.turns.of_blocks(self.begin, self.end):
+            scene = self._scene(turn)
+            value = self.values.of(stage.node, Table(scene, turn.elements))
+            self._store(stage, scene, turn.elements, value)
+            self.values.end_turn()
+
+    def _store(self, stage: Stage, scene: Scene, elements: Ints, value: Result) -> None:
+        """Store elements of a stage's result where its scheme says."""
+        warps, on = scene.warps, scene.on
+        if stage.scheme == SHARED:
+            self._sts.append(warps.sts(self.homes.shared[stage.node][elements], on, waits=[value]))
+        if stage.written:
+            self._stg.append(warps.stg(self.homes.arrays[stage.node], elements, on, [value]))
+
+    def _reduce(self, each: StageTurns) -> None:
+        operand = self.homes.graph.operands[each.stage.node][0]
+        done = -1
+        for step, turns in groupby(each.turns.of_blocks(self.begin, self.end), lambda turn: turn.number[0]):
+            self._idle(each, done + 1, step)
+            done = step
+            total: Result | None = None
+            first: Turn | None = None
+            for turn in turns:
+                scene = self._scene(turn)
+                value = self.values.of(operand, Table(scene, turn.elements))
+                added = scene.warps.fma(1, [value, total])
+                total = added if total is None else _after(total, added)
+                self.values.end_turn()
+                first = first or turn
+            assert first is not None
+            assert total is not None
+            self._joined(each, first, total, each.crossing.get(step, 1))
+        self._idle(each, done + 1, max(each.crossing, default=-1) + 1)
+
+    def _idle(self, each: StageTurns, begin: int, end: int) -> None:
+        """Passes in which only other blocks have results: the code is one, so these meet all the same."""
+        for step in range(begin, end):
+            if step in each.crossing:
+                self._bar()
+
+    def _joined(self, each: StageTurns, first: Turn, total: Result, sharing: int) -> None:
+        """Put the sums of the lanes and warps of a pass together, and store the results.
+
+        first: the first turn of the pass, in which all of its lanes take part.
+        total: the sums of the lanes.
+        sharing: how many warps of a block have the same result at most.
+        """
+        graph, stage = self.homes.graph, each.stage
+        scene = self._scene(first)
+        spans = spans_of(first, positions(graph, stage.node, first.elements)[0], self.warps)
+        total = self._shuffled(scene.warps.part(spans.alike), total, self.grid.lanes)
+        if sharing > 1:
+            total = self._crossed(scene, spans, total, sharing)
+        owning = _any(spans.lowest)
+        owners = scene.warps.part(owning)
+        self._store_results(stage, Scene(owners, spans.lowest[owning]), spans.results[owning], total)
+
+    def _shuffled(self, warps: Warps, total: Result, sharing: int) -> Result:
+        """The sums after so many lanes of these warps have exchanged theirs."""
+        if len(warps):
+            for _ in range((sharing - 1).bit_length()):
+                total = _after(total, warps.fma(1, [warps.shfl([total])]))
+        return total
+
+    def _crossed(self, scene: Scene, spans: Spans, total: Result, sharing: int) -> Result:
+        """The sums after the warps of each block have exchanged theirs; the lowest one of each result has them."""
+        scratch = sum(self.homes.kernel.buffers)
+        spanning = _any(spans.spanning)
+        some = scene.warps.part(spanning)
+        if len(some):
+            place = scratch + VALUE_BYTES * (some.numbers % self.warps)
+            self._sts.append(some.sts(place[:, None], spans.spanning[spanning], waits=[total]))
+        self._bar()
+        lowest = spans.spanning & spans.lowest
+        reading = _any(lowest)
+        some = scene.warps.part(reading)
+        if not len(some):
+            return total
+        loaded = some.lds(scratch + VALUE_BYTES * (np.arange(self.grid.lanes) % self.warps))
+        return self._shuffled(some, _after(total, loaded), sharing)
+
+    def _store_results(self, stage: Stage, scene: Scene, results: Ints, total: Result) -> None:
+        if not stage.partials:
+            self._store(stage, scene, results, total)
+            return
+        piece = self.homes.pieces[stage.node].of(results, scene.warps.numbers // self.warps + self.begin)
+        array = self.homes.partials[stage.node]
+        self._stg.append(scene.warps.stg(array, results * stage.partials + piece, scene.on, [total]))
+
+    def _combine(self, stage: Stage, turns: Turns) -> None:
+        """The owners of an output combine its partials and write it."""
+        self.values.begin(stage.node, False)
+        for turn in turns.of_blocks(self.begin, self.end):
+            scene = self._scene(turn)
+            value = self.values.combined(stage.node, stage.partials, Table(scene, turn.elements))
+            self._stg.append(scene.warps.stg(self.homes.arrays[stage.node], turn.elements, scene.on, [value]))
+
+
+def _any(table: Mask) -> Mask:
+    """The rows of a table with some lane on."""
+    rows: Mask = np.logical_or.reduce(table, axis=1)
+    return rows
+
+
+def _after(first: Result, then: Result) -> Result:
+    """The later one of two results of each warp."""
+    both = later(first, then)
+    assert both is not None
+    return both
+
+
+#: Warps that are written together: their tables stay in a cache.
+_WARPS = 4096
+
+
+def fused_run(graph: Graph, kernels: Sequence[PlannedKernel], device: Device) -> Run:
+    """The kernels of a device for planned kernels of a graph, in the same order.
+
+    Arrays: all nodes of the graph by number, then partials as they come. Compute-intensive nodes are no kernels here.
+    """
+    memories, partials = arrays_of(graph, kernels)
+    memories = addressable(memories, device.element_bytes)
+    places = {memory.name: place for place, memory in enumerate(memories)}
+    return Run(memories, tuple(fused_kernel(graph, each, partials, places, device) for each in kernels))
+
+
+def fused_kernel(
+    graph: Graph, kernel: PlannedKernel, partials: Mapping[int, str], places: Mapping[str, int], device: Device
+) -> Kernel:
+    """The kernel of the device for one planned kernel.
+
+    graph, kernel: the planned kernel and its graph.
+    partials: names of the arrays of partials, as from `lstmsim.machines.parallel.fused.values.arrays_of`.
+    places: places of the run's arrays by name.
+    device: the device that it is written for.
+    """
+    warps = up(kernel.threads, device.warp)
+    homes = homes_of(graph, kernel, partials)
+    stages = [stage_turns(homes, stage, device.warp, warps) for stage in kernel.stages]
+    shape = KernelShape(kernel.name, warps, kernel.registers, kernel.shared_bytes, kernel.grid_barriers > 0)
+
+    def pieces() -> Iterator[Kernel]:
+        step = max(1, _WARPS // warps)
+        for begin in range(0, kernel.blocks, step):
+            end = min(begin + step, kernel.blocks)
+            grid = Grid(device.warp, places, device.banks, device.element_bytes)
+            Text(homes, grid, begin, end, warps).write(stages)
+            yield grid.kernel(shape, np.full(end - begin, -1, np.int32))
+
+    return joined(pieces())

@@ -1,1 +1,0 @@
-"""Kernels on hashed blocks (HBP), and the conversion to them."""

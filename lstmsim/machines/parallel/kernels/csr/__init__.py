@@ -1,1 +1,0 @@
-"""Kernels that go along the rows of CSR: SpMM, SpMV, SDDMM."""

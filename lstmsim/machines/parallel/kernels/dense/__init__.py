@@ -1,1 +1,0 @@
-"""Dense kernels: GEMV, GEMM, cells, recurrent runs."""

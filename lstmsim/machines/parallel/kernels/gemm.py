@@ -1,0 +1,426 @@
+"""Dense matrix times matrix by tiles in shared memory, in slices of the inner dimension where tiles are few.
+
+The streams of a dense product by tiles.
+
+Tiles of a dense product: sizes, default choices, slices of its inner dimension.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.records import record
+from lstmsim.machines.parallel.device import Device
+from lstmsim.machines.parallel.kernel import KernelShape, Made, Memory, Run, residency
+from lstmsim.machines.parallel.kernels.gemv import Sections, span_of_rows
+from lstmsim.machines.parallel.kernels.options import bad_number, refuse
+from lstmsim.machines.parallel.kernels.phases import Phase, Sum, phase_kernel
+from lstmsim.machines.parallel.kernels.rows import addressable, default_vector
+from lstmsim.machines.parallel.writing.streams import Result, Warps
+from lstmsim.model.sparse.products import number_type
+
+
+@record
+class Tile:
+    """A tile of a product, and what of it a thread has.
+
+    bm, bn, bk: rows, columns and inner elements of the tile of a block.
+    tm, tn: rows and columns of a thread.
+
+    >>> Tile(64, 64, 8, 8, 4).warps(32)
+    4
+    """
+
+    bm: int
+    bn: int
+    bk: int
+    tm: int
+    tn: int
+
+    def warps(self, lanes: int) -> int:
+        """Warps of a block.
+
+        lanes: of a warp.
+
+        InputError if the threads do not fill warps or do not cut the tile evenly.
+        """
+        threads, rest = divmod(self.bm * self.bn, self.tm * self.tn)
+        if rest or self.bm % self.tm or self.bn % self.tn:
+            place = f"tile {self.bm} x {self.bn}"
+            raise InputError(Mistake(place, f"must be cut evenly by threads of {self.tm} x {self.tn}"))
+        if threads % lanes:
+            raise InputError(Mistake("tile", f"must be for whole warps of {lanes} threads, got {threads} threads"))
+        return threads // lanes
+
+    @property
+    def shared(self) -> int:
+        """Bytes of shared memory of a block."""
+        return 4 * self.bk * (self.bm + self.bn)
+
+
+@record
+class GemmOptions:
+    """Options of a dense product. What is None follows from the sizes.
+
+    bm, bn, bk: rows, columns and inner elements of the tile of a block; `bk` a multiple of 4.
+    tm, tn: rows and columns of a thread; multiples of 4.
+    split: slices of the inner dimension; 0: as many as the rule gives.
+
+    The tile is given whole or not at all. InputError if a value does not fit.
+    """
+
+    bm: int | None = None
+    bn: int | None = None
+    bk: int | None = None
+    tm: int | None = None
+    tn: int | None = None
+    split: int = 0
+
+    def __post_init__(self) -> None:
+        sizes = {name: getattr(self, name) for name in ("bm", "bn", "bk", "tm", "tn")}
+        given = {name: value for name, value in sizes.items() if value is not None}
+        mistakes = [bad_number(name, value) for name, value in given.items()] + [bad_number("split", self.split, 0)]
+        refuse(mistakes)
+        refuse(
+            Mistake(name, f"must be a multiple of 4, got {given[name]}")
+            for name in ("bk", "tm", "tn")
+            if name in given and given[name] % 4
+        )
+        if given:
+            refuse(Mistake(name, "is missing; a tile has bm, bn, bk, tm and tn") for name in sizes if name not in given)
+
+
+def tile_of(options: GemmOptions) -> Tile | None:
+    """The tile that is given, or None."""
+    if options.bm is None or options.bn is None or options.bk is None or options.tm is None or options.tn is None:
+        return None
+    return Tile(options.bm, options.bn, options.bk, options.tm, options.tn)
+
+
+def default_tiles(columns: int) -> tuple[Tile, ...]:
+    """The tiles of which the fastest is taken where none is given.
+
+    columns: of the product.
+    """
+    if columns <= 16:
+        return (Tile(64, 16, 8, 4, 4),)
+    if columns <= 32:
+        return (Tile(64, 32, 8, 4, 4),)
+    return Tile(64, 64, 8, 8, 4), Tile(128, 64, 8, 8, 8), Tile(128, 128, 8, 8, 8)
+
+
+def slices_of(inner: int, split: int, tile: Tile, tiles: int, sms: int) -> list[tuple[int, int]]:
+    """The slices of the inner dimension, each from and to.
+
+    inner: its size.
+    split: slices that are asked for, 0 for the rule.
+    tile: of a block.
+    tiles: of the whole product.
+    sms: multiprocessors of the device.
+
+    >>> slices_of(200, 0, Tile(64, 16, 8, 4, 4), 1, 80), slices_of(40, 0, Tile(64, 16, 8, 4, 4), 1, 80)
+    ([(0, 72), (72, 144), (144, 200)], [(0, 40)])
+    """
+    count = split or max(1, min(inner // 64, 2 * sms // tiles))
+    # ceil(inner / count), rounded up to whole inner elements of the tile
+    length = -(-inner // (count * tile.bk)) * tile.bk
+    return [(start, min(inner, start + length)) for start in range(0, inner, length)]
+
+
+def tile_for(rows: int, columns: int, sms: int) -> Tile:
+    """The tile of a product: of the default tiles the largest that still gives each SM a block, else the smallest.
+
+    rows, columns: of the product.
+    sms: of the device.
+    """
+    tiles = default_tiles(columns)
+    for tile in reversed(tiles):
+        if -(-rows // tile.bm) * -(-columns // tile.bn) >= sms:
+            return tile
+    return tiles[0]
+
+
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class _Load:
+    """A load of a tile that some warps issued.
+
+    warps: all warps that have lanes in its chunk.
+    chunk: shape (n, lanes); the vectors of the tile that the lanes have.
+    on: shape (n, lanes); whether a lane has one.
+    issued: shape (n,); which warps issued it.
+    result: the load.
+    """
+
+    warps: Warps
+    chunk: Ints
+    on: Mask
+    issued: Mask
+    result: Result
+
+
+@dataclass(frozen=True, eq=False)
+class _Place:
+    """Where some warps stand.
+
+    row, column: shape (n,); of their tiles.
+    warp: shape (n,); their places in their blocks.
+    """
+
+    row: Ints
+    column: Ints
+    warp: Ints
+
+
+@dataclass(frozen=True)
+class Gemm:
+    """The phase of a product by tiles.
+
+    tile: of a block.
+    sizes: M, K and N.
+    names: arrays A, B and C.
+    lanes: of a warp.
+    slices: of K, each from and to; with several of them the result goes to the array `partial`, slice after slice.
+    sections: rows of A, and which of their columns are not all zero.
+    """
+
+    tile: Tile
+    sizes: tuple[int, int, int]
+    names: tuple[str, str, str]
+    lanes: int
+    slices: tuple[tuple[int, int], ...]
+    sections: Sections
+
+    @property
+    def shape(self) -> KernelShape:
+        """What it asks of a multiprocessor."""
+        return KernelShape("gemm", self.tile.warps(self.lanes), 128, self.tile.shared)
+
+    @property
+    def _grid(self) -> tuple[int, int]:
+        """Tiles below and beside each other."""
+        return -(-self.sizes[0] // self.tile.bm), -(-self.sizes[2] // self.tile.bn)
+
+    @property
+    def streams(self) -> int:
+        """The warps of all tiles of all slices."""
+        down, across = self._grid
+        return down * across * len(self.slices) * self.shape.warps
+
+    @cached_property
+    def vectors(self) -> tuple[int, int]:
+        """Elements of vector accesses to A and to B, C."""
+        return default_vector(self.sizes[1]), default_vector(self.sizes[2])
+
+    def write(self, warps: Warps, stream: Ints) -> list[Result]:
+        """Write the part of some warps; arguments as of `Phase.write`."""
+        down, across = self._grid
+        block, warp = np.divmod(stream, self.shape.warps)
+        number, tile = np.divmod(block, down * across)
+        spans = [span_of_rows(self.sections, m * self.tile.bm, (m + 1) * self.tile.bm) for m in range(down)]
+        # warps with the same columns of A write the same text
+        kinds = np.column_stack([number, np.array(spans)[tile % down]])
+        stores: list[Result] = []
+        for kind in np.unique(kinds, axis=0):
+            own = np.asarray((kinds == kind).all(axis=1))
+            place = _Place(tile[own] % down, tile[own] // down, warp[own])
+            stores += self._tiles(warps.part(own), place, int(kind[0]), (int(kind[1]), int(kind[2])))
+        return stores
+
+    def _tiles(self, warps: Warps, place: _Place, number: int, span: tuple[int, int]) -> list[Result]:
+        """The streams of tiles of a slice whose rows have the same columns."""
+        low, high = self.slices[number]
+        starts = range(low, high, self.tile.bk)
+        steps = [k0 for k0 in starts if k0 + self.tile.bk > span[0] and k0 < span[1]]
+        a, last = warps.alu(4), None
+        if steps:
+            self._store(warps, self._load(warps, place, steps[0], a))
+        for step, k0 in enumerate(steps):
+            loads = self._load(warps, place, steps[step + 1], a) if step + 1 < len(steps) else None
+            for _ in range(k0, min(high, k0 + self.tile.bk)):
+                last = self._multiplied(warps, place.warp)
+            if loads is not None:
+                warps.bar()
+                self._store(warps, loads)
+        return self._results(warps, place, number, last)
+
+    def _load(self, warps: Warps, place: _Place, k0: int, a: Result) -> tuple[list[_Load], list[_Load]]:
+        """The loads of A's and of B's tile from `k0` on."""
+        rows, inner, columns = self.sizes
+        bm, bn, bk = self.tile.bm, self.tile.bn, self.tile.bk
+        va, vb = self.vectors
+        m, n, w = place.row, place.column, self.shape.warps
+        both: tuple[list[_Load], list[_Load]] = ([], [])
+        for side, count, name, v in ((0, bm * bk // va, self.names[0], va), (1, bk * bn // vb, self.names[1], vb)):
+            for turn in range(-(-count // (self.lanes * w))):
+                chunk = (turn * w + place.warp)[:, None] * self.lanes + np.arange(self.lanes)
+                on = chunk < count
+                if side == 0:
+                    row, k = m[:, None] * bm + chunk // (bk // va), k0 + chunk % (bk // va) * va
+                    index, inside = row * inner + k, on & (row < rows) & (k < inner)
+                else:
+                    k, column = k0 + chunk // (bn // vb), n[:, None] * bn + chunk % (bn // vb) * vb
+                    index, inside = k * columns + column, on & (k < inner) & (column < columns)
+                issued = np.asarray(inside.any(axis=1))
+                result = warps.ldg_if(name, index, inside, [a], v)
+                if result is not None:
+                    both[side].append(_Load(warps.part(issued), chunk[issued], on[issued], issued, result))
+        return both
+
+    def _store(self, warps: Warps, loads: tuple[list[_Load], list[_Load]]) -> None:
+        """What was loaded goes to shared memory, A's vectors element by element."""
+        bm, bn, bk = self.tile.bm, self.tile.bn, self.tile.bk
+        va, vb = self.vectors
+        stores = []
+        for each in loads[0]:
+            row, k = each.chunk // (bk // va), each.chunk % (bk // va) * va
+            for q in range(va):
+                stores.append(each.warps.sts(4 * ((k + q) * bm + row), each.on, waits=[each.result]))
+        for each in loads[1]:
+            k, column = each.chunk // (bn // vb), each.chunk % (bn // vb) * vb
+            stores.append(each.warps.sts(4 * (bk * bm + k * bn + column), each.on, vb, [each.result]))
+        warps.bar(stores)
+
+    def _threads(self, warp: Ints) -> tuple[Ints, Ints]:
+        """Row and column of the threads in the tile's grid of threads, shape (n, lanes)."""
+        down, across = np.divmod(warp[:, None] * self.lanes + np.arange(self.lanes), self.tile.bn // self.tile.tn)
+        return down, across
+
+    def _multiplied(self, warps: Warps, warp: Ints) -> Result:
+        """One inner element: its column of A's tile, its row of B's tile, and the products."""
+        tile = self.tile
+        down, across = self._threads(warp)
+        a = [warps.lds(4 * (q * 4 * tile.bm // tile.tm + 4 * down), vector=4) for q in range(tile.tm // 4)]
+        b = [warps.lds(4 * (q * 4 * tile.bn // tile.tn + 4 * across), vector=4) for q in range(tile.tn // 4)]
+        return warps.fma(tile.tm * tile.tn, a + b)
+
+    def _results(self, warps: Warps, place: _Place, number: int, last: Result | None) -> list[Result]:
+        """The results of the threads, row by row; returns the stores."""
+        rows, _, columns = self.sizes
+        tile, vb = self.tile, self.vectors[1]
+        down, across = self._threads(place.warp)
+        partial = len(self.slices) > 1
+        name, first = ("partial", number * rows * columns) if partial else (self.names[2], 0)
+        stores = []
+        for i in range(tile.tm):
+            row = place.row[:, None] * tile.bm + i // 4 * (4 * tile.bm // tile.tm) + 4 * down + i % 4
+            for q in range(0, tile.tn, vb):
+                inside = q // 4 * (4 * tile.bn // tile.tn) + 4 * across + q % 4
+                column = place.column[:, None] * tile.bn + inside
+                on = (row < rows) & (column < columns)
+                stores.append(warps.stg_if(name, first + row * columns + column, on, [last], vb))
+        return [store for store in stores if store is not None]
+
+
+def gemm(
+    sizes: tuple[int, int, int],
+    tile: Tile,
+    split: int,
+    device: Device,
+    data: tuple[NDArray[Any], NDArray[Any]] | None = None,
+) -> Made:
+    """The kernels of C = A B.
+
+    sizes: M, K and N of A (M x K) and B (K x N), each at least 1.
+    tile: of a block.
+    split: slices of K, 0 for the rule.
+    device: the device that they are written for.
+    data: A and B, if C is asked.
+
+    InputError if sizes, tile or data do not fit.
+    """
+    rows, inner, columns = sizes
+    refuse(bad_number(name, size) for name, size in zip("MKN", sizes, strict=True))
+    slices = slices_of(inner, split, tile, _tiles(rows, columns, tile), device.sms)
+    memory = [Memory("A", rows * inner), Memory("B", inner * columns), Memory("C", rows * columns)]
+    if len(slices) > 1:
+        memory.append(Memory("partial", gemm_partials(sizes, tile, split, device)))
+    declared = addressable(tuple(memory), device.element_bytes)
+    arrays = {each.name: place for place, each in enumerate(declared)}
+    phases = gemm_phases(device, ("A", "B", "C"), sizes, tile, split, ((rows, 0, inner),))
+    kernels = tuple(phase_kernel(phase, device, arrays) for phase in phases)
+    result = None
+    if data is not None:
+        if data[0].shape != (rows, inner) or data[1].shape != (inner, columns):
+            raise InputError(Mistake("data", f"must be {rows} x {inner} and {inner} x {columns} numbers"))
+        result = _product(*data, slices)
+    return Made(Run(declared, kernels), result, {"macs": rows * inner * columns})
+
+
+def fastest_tile(sizes: tuple[int, int, int], split: int, device: Device, cycles: Callable[[Run], int]) -> Tile:
+    """The default tile of a product: of the candidates for its columns the one that is fastest, the first of equals.
+
+    sizes, split, device: as of `gemm`.
+    cycles: what a run takes; not asked if there is one candidate only.
+    """
+    candidates = default_tiles(sizes[2])
+    if len(candidates) == 1:
+        return candidates[0]
+    return min(candidates, key=lambda tile: cycles(gemm(sizes, tile, split, device).run))
+
+
+def gemm_partials(sizes: tuple[int, int, int], tile: Tile, split: int, device: Device) -> int:
+    """Elements of the array of partial results, 0 if the product is in one slice.
+
+    sizes, tile, split, device: as of `gemm`.
+    """
+    rows, inner, columns = sizes
+    slices = slices_of(inner, split, tile, _tiles(rows, columns, tile), device.sms)
+    return len(slices) * rows * columns if len(slices) > 1 else 0
+
+
+def _tiles(rows: int, columns: int, tile: Tile) -> int:
+    return -(-rows // tile.bm) * -(-columns // tile.bn)
+
+
+def gemm_phases(
+    device: Device,
+    names: tuple[str, str, str],
+    sizes: tuple[int, int, int],
+    tile: Tile,
+    split: int,
+    sections: Sections,
+) -> list[Phase]:
+    """The phases alone, over arrays of any names; with several slices one that adds them up comes behind.
+
+    device: the device that they are written for.
+    names: of A, B and C; with several slices there is also an array called `partial`.
+    sizes, tile, split: as of `gemm`.
+    sections: rows of A, and which of their columns are not all zero.
+    """
+    rows, inner, columns = sizes
+    slices = slices_of(inner, split, tile, _tiles(rows, columns, tile), device.sms)
+    product = Gemm(tile, sizes, names, device.warp, tuple(slices), sections)
+    residency(product.shape, device)
+    if len(slices) == 1:
+        return [product]
+    shape = KernelShape("reduce", 4, 16)
+    return [product, Sum(shape, device.warp, rows * columns, "partial", len(slices), names[2])]
+
+
+def _product(a: NDArray[Any], b: NDArray[Any], slices: list[tuple[int, int]]) -> NDArray[Any]:
+    """The product in the order of the kernel: by slices, each in the order of K; each operation rounded on its own."""
+    dtype = number_type(a, b)
+    a, b = a.astype(dtype, copy=False), b.astype(dtype, copy=False)
+    parts = []
+    # lanes do not stop at an infinity
+    with np.errstate(over="ignore", invalid="ignore"):
+        for low, high in slices:
+            part = np.zeros((a.shape[0], b.shape[1]), dtype)
+            for k in range(low, high):
+                part = part + a[:, k, None] * b[k]
+            parts.append(part)
+        total = parts[0] if len(parts) == 1 else np.zeros(parts[0].shape, dtype)
+        for part in parts if len(parts) > 1 else ():
+            total = total + part
+    return total

@@ -1,0 +1,284 @@
+"""Recurrent layers: in every step a product and what follows it, in kernels of their own or in a persistent one.
+
+The kernels of recurrent cells: what follows the product of a step, one element of the state a lane.
+
+The arithmetic is counted as docs/sparse_kernels.md does it for the LSTM: a bias is one `fma` for each sum, a function
+one `sfu`, a multiplication alone or with the addition that follows it one `fma`; what may be issued together is one
+instruction with a count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.records import record
+from lstmsim.machines.parallel.device import GATES, Device
+from lstmsim.machines.parallel.kernel import Kernel, KernelShape, Made, Memory, Run, residency
+from lstmsim.machines.parallel.kernels.gemm import Tile, gemm_partials, gemm_phases
+from lstmsim.machines.parallel.kernels.gemv import Gemv, Sections
+from lstmsim.machines.parallel.kernels.options import bad_choice, bad_number, refuse
+from lstmsim.machines.parallel.kernels.phases import (
+    Elements,
+    Phase,
+    blocks_of,
+    persistent_kernel,
+    persistent_shape,
+    phase_kernel,
+)
+from lstmsim.machines.parallel.kernels.rows import addressable
+from lstmsim.machines.parallel.writing.streams import Result, Warps
+
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+SHAPE = KernelShape("cell", 4, 32)
+
+
+@dataclass(frozen=True)
+class CellPhase(Elements):
+    """A phase with one element (unit, sequence) of a state a lane: unit * batch + sequence.
+
+    batch: sequences.
+    """
+
+    batch: int
+
+    def sums(
+        self, warps: Warps, at: tuple[Ints, Mask], a: Result, gates: tuple[str, str], which: range
+    ) -> list[Result]:
+        """Load the sums of some gates, then their biases.
+
+        at: elements of the lanes, and which of these there are.
+        a: what the loads wait for.
+        gates: arrays of sums and biases, gate after gate.
+        which: the gates.
+        """
+        element, on = at
+        hidden = self.elements // self.batch
+        sums = [warps.ldg(gates[0], gate * self.elements + element, on, [a]) for gate in which]
+        unit = element // self.batch
+        return sums + [warps.ldg(gates[1], gate * hidden + unit, on, [a]) for gate in which]
+
+
+@dataclass(frozen=True)
+class Lstm(CellPhase):
+    """c' = f c + i g, h = o tanh(c'), where i, f, o are sigmoids and g a tanh of sums with biases."""
+
+    def text(self, warps: Warps, element: Ints, on: Mask) -> list[Result]:
+        """What the warps do; arguments as of `Elements.text`."""
+        a = warps.alu(4)
+        loads = self.sums(warps, (element, on), a, ("gates", "bias"), range(4))
+        c = warps.ldg("c", element, on, [a])
+        gates = warps.sfu(4, [warps.fma(4, loads)])
+        new = warps.fma(2, [gates, c])
+        stores = [warps.stg("c", element, on, [new])]
+        h = warps.fma(1, [warps.sfu(1, [new])])
+        return [*stores, warps.stg("h", element, on, [h])]
+
+
+@dataclass(frozen=True)
+class Gru(CellPhase):
+    """n = tanh(nx + r nh), h' = n + z (h - n), where r, z are sigmoids of sums; all four sums have biases."""
+
+    def text(self, warps: Warps, element: Ints, on: Mask) -> list[Result]:
+        """What the warps do; arguments as of `Elements.text`."""
+        a = warps.alu(4)
+        loads = self.sums(warps, (element, on), a, ("gates", "bias"), range(4))
+        h = warps.ldg("h", element, on, [a])
+        sums = warps.fma(4, loads)
+        inner = warps.fma(1, [warps.sfu(2, [sums])])
+        new = warps.fma(2, [warps.sfu(1, [inner]), h])
+        return [warps.stg("h", element, on, [new])]
+
+
+@dataclass(frozen=True)
+class GruReset(CellPhase):
+    """r h, where r is a sigmoid of its sum: what the second product of a GRU reads that resets before the product."""
+
+    def text(self, warps: Warps, element: Ints, on: Mask) -> list[Result]:
+        """What the warps do; arguments as of `Elements.text`."""
+        a = warps.alu(4)
+        loads = self.sums(warps, (element, on), a, ("gates", "bias"), range(1))
+        h = warps.ldg("h", element, on, [a])
+        r = warps.sfu(1, [warps.fma(1, loads)])
+        return [warps.stg("rh", element, on, [warps.fma(1, [r, h])])]
+
+
+@dataclass(frozen=True)
+class GruNew(CellPhase):
+    """h' = n + z (h - n), where z is a sigmoid of the first product's sum and n a tanh of the second's."""
+
+    def text(self, warps: Warps, element: Ints, on: Mask) -> list[Result]:
+        """What the warps do; arguments as of `Elements.text`."""
+        a = warps.alu(4)
+        z = self.sums(warps, (element, on), a, ("gates", "bias"), range(1, 2))
+        n = self.sums(warps, (element, on), a, ("new", "bias_new"), range(1))
+        h = warps.ldg("h", element, on, [a])
+        both = warps.sfu(2, [warps.fma(2, z + n)])
+        return [warps.stg("h", element, on, [warps.fma(2, [both, h])])]
+
+
+@dataclass(frozen=True)
+class Rnn(CellPhase):
+    """h' = tanh of the sum with its bias."""
+
+    def text(self, warps: Warps, element: Ints, on: Mask) -> list[Result]:
+        """What the warps do; arguments as of `Elements.text`."""
+        a = warps.alu(4)
+        total = warps.fma(1, self.sums(warps, (element, on), a, ("gates", "bias"), range(1)))
+        return [warps.stg("h", element, on, [self.function(warps, total)])]
+
+    def function(self, warps: Warps, total: Result) -> Result:
+        """The cell's function of a sum."""
+        return warps.sfu(1, [total])
+
+
+@dataclass(frozen=True)
+class RnnRelu(Rnn):
+    """h' = the sum with its bias, or 0 if that is negative: a selection, no function."""
+
+    def function(self, warps: Warps, total: Result) -> Result:
+        """The cell's function of a sum."""
+        return warps.alu(1, [total])
+
+
+#: Cells that there are kernels for.
+CELLS = tuple(GATES)
+
+
+@record
+class RecurrentSizes:
+    """What a recurrent layer runs on.
+
+    hidden: units.
+    input: elements of x.
+    batch: sequences side by side.
+    steps: time steps.
+    cell: one of `CELLS`.
+
+    InputError if a value does not fit.
+    """
+
+    hidden: int
+    input: int
+    batch: int
+    steps: int
+    cell: str = "lstm"
+
+    def __post_init__(self) -> None:
+        numbers = {"H": self.hidden, "X": self.input, "N": self.batch, "steps": self.steps}
+        refuse([*(bad_number(name, value) for name, value in numbers.items()), bad_choice("cell", self.cell, CELLS)])
+
+
+@dataclass(frozen=True)
+class _Product:
+    """A product of a step.
+
+    names: arrays of weights, inputs and sums.
+    sections: rows of the weights, and which of their columns are not all zero.
+    bias: array of the biases, one for each row.
+    """
+
+    names: tuple[str, str, str]
+    sections: Sections
+    bias: str
+
+    @property
+    def rows(self) -> int:
+        """Rows of the weights."""
+        return sum(count for count, _, _ in self.sections)
+
+
+def recurrent_layer(
+    sizes: RecurrentSizes, tile: Tile | None, split: int, device: Device, persistent: bool = False
+) -> Made:
+    """The kernels of all steps of a layer, over arrays that are declared once. Timing only: no numbers are computed.
+
+    sizes: of the layer.
+    tile: of the product; not used (and may be None) for one sequence, which runs as matrix times vector.
+    split: slices of the product, 0 for the rule.
+    device: the device that they are written for.
+    persistent: whether all steps are one kernel with grid barriers.
+
+    InputError if sizes or tile do not fit, or not all blocks of a persistent kernel are there at once.
+    """
+    if sizes.batch > 1 and tile is None:
+        raise InputError(Mistake("tile", "is missing; a product for several sequences has one"))
+    steps = _steps(sizes, device.warp)
+    columns = sizes.input + sizes.hidden
+    memory = _memory(sizes, steps)
+    phases: list[Phase] = []
+    partial = 0
+    for each in steps:
+        if isinstance(each, CellPhase):
+            phases.append(each)
+        elif sizes.batch == 1 or tile is None:
+            phases.append(Gemv(device.warp, each.names, each.sections, columns))
+        else:
+            shape = (each.rows, columns, sizes.batch)
+            phases += gemm_phases(device, each.names, shape, tile, split, each.sections)
+            partial = max(partial, gemm_partials(shape, tile, split, device))
+    if partial:
+        memory.append(Memory("partial", partial))
+    declared = addressable(tuple(memory), device.element_bytes)
+    arrays = {each.name: place for place, each in enumerate(declared)}
+    kernels: tuple[Kernel, ...]
+    if persistent:
+        _check_room(sizes, phases, device)
+        kernels = (persistent_kernel(sizes.cell, phases * sizes.steps, device, arrays),)
+    else:
+        kernels = tuple(phase_kernel(each, device, arrays) for each in phases) * sizes.steps
+    products = [each for each in steps if isinstance(each, _Product)]
+    useful = sum(count * (high - low) for each in products for count, low, high in each.sections)
+    return Made(Run(declared, kernels), None, {"macs": useful * sizes.batch * sizes.steps})
+
+
+def _check_room(sizes: RecurrentSizes, phases: Sequence[Phase], device: Device) -> None:
+    """`InputError` if blocks would wait at a grid barrier for others that have no room until these end."""
+    shape = persistent_shape(sizes.cell, phases)
+    blocks, resident = blocks_of(shape, phases), residency(shape, device)
+    if blocks > resident * device.sms:
+        layer = f"a layer {sizes.cell} of {sizes.hidden:,} units with batch {sizes.batch}"
+        room = f"the chip has room for {resident * device.sms:,} at once ({resident} on each of {device.sms} SMs)"
+        text = (
+            f"persistent runs {layer} as {blocks:,} thread blocks that wait for each other at grid barriers, and {room}"
+        )
+        raise InputError(Mistake("chip.recurrent", f"{text}: 'kernels' runs it"))
+
+
+def _steps(sizes: RecurrentSizes, lanes: int) -> list[_Product | CellPhase]:
+    """The products and cell phases of a step, in order."""
+    x, h = sizes.input, sizes.hidden
+    both = x + h
+    phase = (SHAPE, lanes, h * sizes.batch, sizes.batch)
+    first = ("W", "xh", "gates")
+    if sizes.cell == "lstm":
+        return [_Product(first, ((4 * h, 0, both),), "bias"), Lstm(*phase)]
+    if sizes.cell == "gru":
+        # the sum of n over x and that over h stay apart: each has rows of its own, with zeros under the other's columns
+        return [_Product(first, ((2 * h, 0, both), (h, 0, x), (h, x, both)), "bias"), Gru(*phase)]
+    if sizes.cell == "gru-lbr0":
+        gates = _Product(first, ((2 * h, 0, both),), "bias")
+        new = _Product(("Wn", "xrh", "new"), ((h, 0, both),), "bias_new")
+        return [gates, GruReset(*phase), new, GruNew(*phase)]
+    return [_Product(first, ((h, 0, both),), "bias"), (Rnn if sizes.cell == "rnn" else RnnRelu)(*phase)]
+
+
+def _memory(sizes: RecurrentSizes, steps: list[_Product | CellPhase]) -> list[Memory]:
+    """The arrays of a layer."""
+    columns, state = sizes.input + sizes.hidden, sizes.hidden * sizes.batch
+    memory = []
+    for each in steps:
+        if isinstance(each, CellPhase):
+            continue
+        weights, inputs, sums = each.names
+        memory += [Memory(weights, each.rows * columns), Memory(inputs, columns * sizes.batch)]
+        memory += [Memory(sums, each.rows * sizes.batch), Memory(each.bias, each.rows)]
+    memory += [Memory("c", state)] if sizes.cell == "lstm" else []
+    memory += [Memory("rh", state)] if sizes.cell == "gru-lbr0" else []
+    return [*memory, Memory("h", state)]

@@ -1,0 +1,410 @@
+"""SDDMM: D = (A B) o C with a sparse C, A and B dense (docs/sparse_kernels.md, section 6).
+
+SDDMM as its warps execute it, instruction by instruction (docs/sparse_kernels.md, section 6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.records import record
+from lstmsim.machines.parallel.device import Device
+from lstmsim.machines.parallel.kernel import Kernel, KernelShape, Memory, Run
+from lstmsim.machines.parallel.kernels.options import bad_choice, bad_number, refuse
+from lstmsim.machines.parallel.kernels.rows import (
+    DISPATCHES,
+    ORDERS,
+    Dealt,
+    RowsMade,
+    addressable,
+    allocated,
+    bad_lanes,
+    bad_vector,
+    dealt,
+    default_vector,
+    ordered,
+    tree,
+)
+from lstmsim.machines.parallel.writing.segments import joined
+from lstmsim.machines.parallel.writing.streams import Grid, Result, Warps, later
+from lstmsim.model.sparse.csr import Csr
+from lstmsim.model.sparse.products import number_type
+from lstmsim.model.sparse.statistics import lockstep_waste
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class SddmmPlan:
+    """Everything about an SDDMM that its text asks.
+
+    warp: lanes of a warp.
+    warps: of a block.
+    lanes: of a row.
+    v: elements of a vector.
+    inner: K.
+    values: whether D has products times the values of C.
+    perm: whether rows are sorted.
+    dealt: the grid.
+    matrix: C.
+    which: shape (streams, rows of a warp); the row of each subwarp, -1 for none.
+    begin: shape (streams, rows of a warp); where its tile begins among C's entries.
+    count: shape (streams, rows of a warp); entries of the tile.
+    """
+
+    warp: int
+    warps: int
+    lanes: int
+    v: int
+    inner: int
+    values: bool
+    perm: bool
+    dealt: Dealt
+    matrix: Csr
+    which: Ints
+    begin: Ints
+    count: Ints
+
+    @cached_property
+    def longest(self) -> Ints:
+        """Entries of the longest tile of each warp, shape (streams,)."""
+        longest: Ints = self.count.max(axis=1, initial=0)
+        return longest
+
+
+@dataclass(frozen=True, eq=False)
+class _Tiles:
+    """Warps with entries, side by side.
+
+    warps: what writes them.
+    row, begin, count: shape (n, lanes of a warp); what the lane's row is and has, as in `SddmmPlan`.
+    longest: shape (n,).
+    ready: where rows are known.
+    """
+
+    warps: Warps
+    row: Ints
+    begin: Ints
+    count: Ints
+    longest: Ints
+    ready: Result
+
+    def part(self, mask: Mask) -> _Tiles:
+        """Those of a mask."""
+        if mask.all():
+            return self
+        columns = ("row", "begin", "count", "longest")
+        return replace(self, warps=self.warps.part(mask), **{name: getattr(self, name)[mask] for name in columns})
+
+
+class SddmmText:
+    """Writes the streams of an SDDMM, and computes what their lanes compute.
+
+    plan: what is written.
+    operands: A and B transposed; None if nothing is computed.
+    slots: lanes of the multiply-adds of the inner loop.
+    result: D, in the order of C's entries; None if nothing is computed.
+    """
+
+    def __init__(self, plan: SddmmPlan, operands: tuple[Values, Values] | None) -> None:
+        self.plan = plan
+        self.slots = 0
+        self.result: Values | None = None
+        self._lane = np.arange(plan.warp) % plan.lanes
+        self._operands = None
+        if operands is not None:
+            kind = number_type(*operands, *[plan.matrix.values] * plan.values)
+            self._operands = tuple(each.astype(kind, copy=False) for each in operands)
+            self.result = np.zeros(plan.matrix.entries, kind)
+
+    def write(self, grid: Grid, first: int, end: int) -> None:
+        """Write some streams.
+
+        grid: what they are written into; its first stream is `first`.
+        first, end: from which stream on, and up to which.
+        """
+        plan = self.plan
+        has = plan.which[first:end] >= 0
+        stream = np.flatnonzero(np.logical_or.reduce(has, axis=1)) + first
+        if not len(stream):
+            return
+        warps = grid.warps(stream - first)
+        known = warps.alu(4)
+        which = np.repeat(plan.which[stream], plan.lanes, axis=1)
+        if plan.perm:
+            rows = plan.which.shape[1]
+            place = plan.dealt.bundle[stream // plan.warps] * plan.warps * rows + stream % plan.warps * rows
+            listed = np.repeat(place[:, None] + np.arange(rows), plan.lanes, axis=1)
+            known = warps.ldg("perm", listed, which >= 0, [known])
+        pointers: list[Result | None] = [warps.ldg("row_ptr", which + at, which >= 0, [known]) for at in (0, 1)]
+        busy = plan.longest[stream] > 0
+        if not busy.all():
+            warps.part(~busy).alu(1, pointers)
+        if busy.any():
+            begin, count = (np.repeat(each[stream[busy]], plan.lanes, axis=1) for each in (plan.begin, plan.count))
+            some = warps.part(busy)
+            ready = some.alu(3, pointers)
+            self._tiles(_Tiles(some, which[busy], begin, count, plan.longest[stream[busy]], ready))
+
+    def _tiles(self, tiles: _Tiles) -> None:
+        plan, top = self.plan, int(tiles.longest.max())
+        element, columns = [], []
+        for q in range(-(-top // plan.lanes)):
+            place = q * plan.lanes + self._lane
+            on = place < tiles.count
+            columns.append(tiles.warps.ldg_if("cols", tiles.begin + place, on, [tiles.ready]))
+        for d in range(top):
+            part = tiles.part(tiles.longest > d)
+            element.append(part.warps.alu(1, [part.warps.shfl([columns[d // plan.lanes]])]))
+        sums = None
+        if self._operands is not None:
+            sums = np.zeros((top, *tiles.row.shape), self._operands[0].dtype)
+        done: list[Result | None] = [None] * top
+        for strip in range(-(-plan.inner // (plan.lanes * plan.v))):
+            done = self._strip(tiles, strip, element, sums)
+        self._finish(tiles, done, sums)
+
+    def _strip(self, tiles: _Tiles, strip: int, element: list[Result], sums: Values | None) -> list[Result | None]:
+        """Some elements of rows of A with all entries of the tiles; the last multiply-add of each entry."""
+        plan = self.plan
+        k = (strip * plan.lanes + self._lane) * plan.v
+        inside = k < plan.inner
+        row = tiles.warps.ldg("A", tiles.row * plan.inner + k, (tiles.row >= 0) & inside, [tiles.ready], plan.v)
+        done: list[Result | None] = []
+        for start in range(0, len(element), 4):
+            group = tiles.part(tiles.longest > start)
+            steps = np.minimum(4, group.longest - start)
+            loads: list[Result | None] = []
+            for d in range(start, start + int(steps.max())):
+                part = group.part(steps > d - start)
+                on = (part.count > d) & inside
+                column = self._column(part, d)
+                loads.append(part.warps.ldg_if("Bt", column * plan.inner + k, on, [element[d]], plan.v))
+                if sums is not None:
+                    self._add(sums[d], tiles, d, k)
+            last = group.warps.fma(steps, [row, *loads])
+            alone = steps == 1
+            for _step in range(plan.v - 1):
+                # sums of several entries take turns; that of a single one waits for itself
+                last = group.warps.fma(steps, [Result(group.warps.numbers[alone], last.places[alone])])
+            self.slots += int(steps.sum()) * plan.v * plan.warp
+            done += [last] * int(steps.max())
+        return done
+
+    def _column(self, tiles: _Tiles, d: int) -> Ints:
+        """The column of each lane's entry, 0 where a row has none."""
+        at = np.where(tiles.count > d, tiles.begin + d, -1)
+        column: Ints = np.append(self.plan.matrix.cols, 0)[at]
+        return column
+
+    def _add(self, sums: Values, tiles: _Tiles, d: int, k: Ints) -> None:
+        """Add the products of an entry to the sums of lanes, one after the other."""
+        assert self._operands is not None
+        left, right = self._operands
+        where = np.nonzero((tiles.count > d) & (k < self.plan.inner))
+        row, column, at = tiles.row[where], self._column(tiles, d)[where], k[where[1]]
+        for element in range(self.plan.v):
+            sums[where] += left[row, at + element] * right[column, at + element]
+
+    def _finish(self, tiles: _Tiles, done: list[Result | None], sums: Values | None) -> None:
+        """The lanes of a row add up what they have, and store it."""
+        plan = self.plan
+        last = done
+        for _step in range(plan.lanes.bit_length() - 1):
+            parts = [tiles.warps.part(tiles.longest > d) for d in range(len(done))]
+            moved = [part.shfl([each]) for part, each in zip(parts, last, strict=True)]
+            last = [part.fma(1, [each]) for part, each in zip(parts, moved, strict=True)]
+        final: Result | None = None
+        for each in last:
+            final = later(final, each)
+        picked = tiles.warps.alu(tiles.longest, [final])
+        for q in range(-(-len(done) // plan.lanes)):
+            place = q * plan.lanes + self._lane
+            on = place < tiles.count
+            part = tiles.part(np.logical_or.reduce(on, axis=1))
+            at, lit = part.begin + place, place < part.count
+            value = picked
+            if plan.values:
+                value = part.warps.fma(1, [part.warps.ldg("values", at, lit, [part.ready]), picked])
+            part.warps.stg("D", at, lit, [value])
+        if sums is not None:
+            self._store(tiles, sums)
+
+    def _store(self, tiles: _Tiles, sums: Values) -> None:
+        assert self.result is not None
+        for d in range(len(sums)):
+            rows = tree(sums[d].reshape(-1, self.plan.lanes))
+            count, begin = (each[:, :: self.plan.lanes].reshape(-1) for each in (tiles.count, tiles.begin))
+            at = begin[count > d] + d
+            products = rows[count > d]
+            if self.plan.values:
+                products = products * self.plan.matrix.values.astype(products.dtype, copy=False)[at]
+            self.result[at] = products
+
+
+Ints = NDArray[np.int64]
+Values = NDArray[Any]
+_MODES = ("values", "indicator")
+#: Sums of lanes that a piece of a kernel has in hand.
+_AT_ONCE = 1 << 21
+
+
+@record
+class SddmmOptions:
+    """Parameters of SDDMM. None stands for what follows from the sizes.
+
+    tile: entries of a row of C that a block works on.
+    v: elements of rows of A and B that a lane loads at once: 1, 2 or 4.
+    lanes: of a row, a power of two; by default as many of a warp as have a vector of A.
+    warps: of a block.
+    order, dispatch: as in `SpmmOptions`.
+    mode: D has the products times the values of C (values), or the products themselves (indicator).
+    registers: of a thread.
+
+    `InputError` names every option that is wrong.
+    """
+
+    tile: int = 32
+    v: int | None = None
+    lanes: int | None = None
+    warps: int = 1
+    order: str = "plain"
+    dispatch: str = "demand"
+    mode: str = "values"
+    registers: int = 64
+
+    def __post_init__(self) -> None:
+        refuse(
+            [
+                bad_number("tile", self.tile),
+                None if self.v is None else bad_vector(self.v),
+                None if self.lanes is None else bad_number("lanes", self.lanes),
+                bad_number("warps", self.warps),
+                bad_choice("order", self.order, ORDERS),
+                bad_choice("dispatch", self.dispatch, DISPATCHES),
+                bad_choice("mode", self.mode, _MODES),
+                bad_number("registers", self.registers, 0),
+            ]
+        )
+
+
+def sddmm(matrix: Csr, left: Values | int, right: Values | None, options: SddmmOptions, device: Device) -> RowsMade:
+    """D = (A B) o C on a device: products of rows of A and columns of B where C has entries.
+
+    matrix: C. Its entries are those of D, exact zeros included.
+    left: A, shape (rows of C, K), or only K: then nothing is computed.
+    right: B transposed, shape (columns of C, K); None if only K is given.
+    options: parameters of the kernel.
+    device: whose lanes it is written for.
+
+    The result is D's values in the order of C's entries. With K = 0 they are zeros; a C without rows or columns makes
+    an empty grid.
+
+    `InputError` if sizes do not fit.
+
+    >>> from lstmsim.model.sparse.csr import csr_of_dense
+    >>> from lstmsim.machines.parallel.device import ParallelCore, ParallelDevice
+    >>> device = ParallelDevice("v100", 1530, (ParallelCore(),) * 80).view
+    >>> ones = np.ones((2, 4), np.int64)
+    >>> sddmm(csr_of_dense([[0, 2], [3, 0]]), ones, ones, SddmmOptions(), device).result.tolist()
+    [8, 12]
+    """
+    inner = left if isinstance(left, int) else _inner(matrix, left, right)
+    plan = _plan(matrix, inner, options, device)
+    arrays = addressable(_arrays(matrix, inner, options))
+    places = {memory.name: place for place, memory in enumerate(arrays)}
+    operands = None if isinstance(left, int) or right is None else (left, right)
+    text = SddmmText(plan, operands)
+    kernel = _kernel(plan, text, options, lambda: Grid(device.warp, places, device.banks))
+    blocks = len(plan.dealt.sm)
+    longest = plan.longest.reshape(blocks, options.warps)
+    return RowsMade(
+        run=Run(arrays, (kernel,)),
+        result=text.result,
+        metrics={
+            "lane_slots": text.slots,
+            "lane_active": matrix.entries * inner,
+            "macs": matrix.entries * inner,
+            "blocks_in_grid": blocks,
+            "idle_blocks": int(np.count_nonzero(longest.max(axis=1, initial=0) == 0)),
+            "lanes": plan.lanes,
+        },
+        order=plan.dealt.order.tolist() if plan.perm else None,
+        placing=None if options.dispatch == "demand" else plan.dealt.sm.tolist(),
+        lockstep_waste=lockstep_waste(matrix.lengths[plan.dealt.order], plan.which.shape[1] * options.warps),
+    )
+
+
+def _kernel(plan: SddmmPlan, text: SddmmText, options: SddmmOptions, grid: Callable[[], Grid]) -> Kernel:
+    """The kernel, written some blocks at a time, each time into an empty grid."""
+    shape = KernelShape("sddmm", options.warps, options.registers)
+    step = max(1, _AT_ONCE // (plan.warp * options.tile * options.warps))
+
+    def pieces() -> Iterator[Kernel]:
+        for start in range(0, max(1, len(plan.dealt.sm)), step):
+            sm = plan.dealt.sm[start : start + step]
+            into = grid()
+            text.write(into, start * options.warps, (start + len(sm)) * options.warps)
+            yield into.kernel(shape, sm)
+
+    return joined(pieces())
+
+
+def _inner(matrix: Csr, left: Values, right: Values | None) -> int:
+    if left.ndim != 2 or len(left) != matrix.rows:
+        raise InputError(Mistake("A", f"must have {matrix.rows} rows and 2 dimensions, got shape {left.shape}"))
+    wanted = (matrix.columns, left.shape[1])
+    if right is None or right.shape != wanted:
+        got = "nothing" if right is None else right.shape
+        raise InputError(Mistake("Bt", f"must have the shape {wanted}, got {got}"))
+    return int(left.shape[1])
+
+
+def _plan(matrix: Csr, inner: int, options: SddmmOptions, device: Device) -> SddmmPlan:
+    v = options.v or default_vector(inner)
+    wrong = Mistake("v", f"must divide the {inner} columns of A, got {v}") if inner % v else None
+    refuse([wrong, bad_lanes(options.lanes, device.warp)])
+    lanes = options.lanes or min(device.warp, 1 << max(0, (inner // v).bit_length() - 1))
+    order = ordered(matrix.lengths, options.order)
+    of_warp = device.warp // lanes
+    begins = np.arange(0, matrix.columns, options.tile)
+    loads = np.clip(matrix.lengths - begins[:, None], 0, options.tile)
+    grid = dealt(order, loads, of_warp * options.warps, options.dispatch, device.sms)
+    which = grid.rows(options.warps, of_warp)
+    begin = np.repeat(grid.tile * options.tile, options.warps)[:, None]
+    length = np.append(matrix.lengths, 0)[which]
+    return SddmmPlan(
+        warp=device.warp,
+        warps=options.warps,
+        lanes=lanes,
+        v=v,
+        inner=inner,
+        values=options.mode == "values",
+        perm=options.order == "sorted",
+        dealt=grid,
+        matrix=matrix,
+        which=which,
+        begin=np.append(matrix.row_ptr[:-1], 0)[which] + begin,
+        count=np.clip(length - begin, 0, options.tile),
+    )
+
+
+def _arrays(matrix: Csr, inner: int, options: SddmmOptions) -> tuple[Memory, ...]:
+    entries = allocated(matrix.entries)
+    sizes = {
+        "perm": matrix.rows if options.order == "sorted" else None,
+        "row_ptr": matrix.rows + 1,
+        "cols": entries,
+        "values": entries if options.mode == "values" else None,
+        "A": matrix.rows * inner,
+        "Bt": matrix.columns * inner,
+        "D": entries,
+    }
+    return tuple(Memory(name, size) for name, size in sizes.items() if size is not None)

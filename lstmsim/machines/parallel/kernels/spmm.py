@@ -1,0 +1,526 @@
+"""SpMM: C = A B with a sparse A, and its other sides (docs/sparse_kernels.md, section 3).
+
+SpMM as its warps execute it, instruction by instruction (docs/sparse_kernels.md, section 3).
+
+The strips of SpMM as warps execute them: entries go to shared memory, and then four at a time to multiply-adds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.machines.parallel.device import Device
+from lstmsim.machines.parallel.kernel import Kernel, KernelShape, Run
+from lstmsim.machines.parallel.kernels.rows import RowsMade, add_in_order, addressable, default_vector
+from lstmsim.machines.parallel.kernels.spmm_plan import SpmmOptions, SpmmPlan, spmm_plan
+from lstmsim.machines.parallel.writing.segments import Piece, at_place, glued, joined, places_before, written
+from lstmsim.machines.parallel.writing.streams import Grid, Result, Warps, later
+from lstmsim.model.sparse.csr import Csr, transposed
+from lstmsim.model.sparse.products import number_type
+from lstmsim.model.sparse.ranges import firsts
+from lstmsim.model.sparse.statistics import lockstep_waste
+
+Held = NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Strips:
+    """Strips of rows that warps write side by side, one segment each.
+
+    plan: of the kernel.
+    warps: what writes them.
+    stream: shape (n,); the warp of each.
+    number: shape (n,); which strip of its rows it is.
+    masked: shape (n, subwarps); how many elements before its first entry each row loads.
+    start, end: shape (n, subwarps); as in `Stored`; a subwarp without a row has an end of 0.
+    length: shape (n, subwarps); entries of each row.
+    """
+
+    plan: SpmmPlan
+    warps: Warps
+    stream: Ints
+    number: Ints
+    masked: Ints
+    start: Ints
+    end: Ints
+    length: Ints
+
+    def part(self, mask: Mask) -> Strips:
+        """The strips of a mask."""
+        if mask.all():
+            return self
+        columns = ("stream", "number", "masked", "start", "end", "length")
+        return replace(self, warps=self.warps.part(mask), **{name: getattr(self, name)[mask] for name in columns})
+
+    @property
+    def begin(self) -> Ints:
+        """The element of a row with which each strip begins, shape (n, 1)."""
+        return self.number[:, None] * self.plan.options.k_tile
+
+
+@dataclass(frozen=True, eq=False)
+class _Load:
+    """Vectors of `cols` and `values` on their way to shared memory.
+
+    warps: that load them.
+    on: shape (n, lanes).
+    results: of the two loads.
+    address: shape (n, lanes); where the values go.
+    """
+
+    warps: Warps
+    on: Mask
+    results: list[Result]
+    address: Ints
+
+
+def staged(strips: Strips, ready: Ints, shifted: bool) -> tuple[Held, list[Result], int]:
+    """Bring the entries of strips to shared memory.
+
+    ready: shape (n,); where in its stream each warp knows where its rows begin.
+    shifted: whether these are first strips, which may begin before their rows.
+
+    Gives which stored entry is then at each place of shared memory, shape (n, subwarps, k_tile), -1 for none and for
+    what belongs to no row; the stores; and how many elements were read behind the ends of rows.
+    """
+    plan, kt, va = strips.plan, strips.plan.options.k_tile, strips.plan.stored.vector
+    known = at_place(strips.warps, ready)
+    held = np.full((len(strips.stream), plan.subwarps * kt), -1, np.int32)
+    start, end, base = plan.spread(strips.start), plan.spread(strips.end), plan.base(strips.stream)
+    below = np.minimum(strips.begin + kt, end)
+    loads, tail = [], 0
+    for q in range(-(-kt // (plan.lanes * va))):
+        place = (q * plan.lanes + plan.lane) * va
+        p = strips.begin + place
+        on = p < below
+        _hold(held, on, plan.subwarp * kt + place, start + p, va)
+        mask = np.logical_or.reduce(on, axis=1)
+        if plan.options.share:
+            mask &= q % plan.options.warps == plan.warp_of(strips.stream)
+        if not mask.any():
+            continue
+        on, index = on[mask], (start + p)[mask]
+        tail += int(np.maximum(p + va - end, 0)[mask][on].sum())
+        warps = strips.warps.part(mask)
+        results = [warps.ldg(name, index, on, [known], va) for name in ("cols", "values")]
+        loads.append(_Load(warps, on, results, base[mask] + 4 * (plan.subwarp * kt + place)))
+    stores: list[Result] = []
+    for load in loads:
+        waits = [load.warps.alu(2, load.results)] if shifted else load.results
+        for address in (load.address, load.address + 4 * plan.subwarps * kt):
+            stores.append(load.warps.sts(address, load.on, va, waits))
+    return _useful(strips, held), stores, tail if plan.options.align == "reverse" else 0
+
+
+def _hold(held: Held, on: Mask, place: Ints, index: Ints, vector: int) -> None:
+    """Note which stored entries the lanes put into shared memory.
+
+    place: shape (lanes,); where the vectors of lanes go.
+    index: shape (n, lanes); the first entry of each vector.
+    """
+    row, lane = np.nonzero(on)
+    to, entry = place[lane], index[row, lane]
+    for element in range(vector):
+        held[row, to + element] = entry + element
+
+
+def _useful(strips: Strips, held: Held) -> Held:
+    """Without what is before the begin of a row, behind its end, or fill."""
+    plan, kt = strips.plan, strips.plan.options.k_tile
+    table = held.reshape(len(held), plan.subwarps, kt)
+    p = strips.begin[:, :, None] + np.arange(kt)
+    begin = strips.masked[:, :, None]
+    table[(p < begin) | (p >= begin + strips.length[:, :, None])] = -1
+    return table
+
+
+def multiplied(strips: Strips, held: Held, stores: list[Result]) -> list[Result]:
+    """The inner loop of strips: four entries of each row at a time.
+
+    held: shape (n, subwarps, k_tile); which stored entry is where in shared memory.
+    stores: what brought them there, if the warp did that alone.
+
+    Gives the loads from shared memory.
+    """
+    plan, kt = strips.plan, strips.plan.options.k_tile
+    count = np.minimum(strips.end.max(axis=1) - strips.number * kt, kt)
+    last, loads, base = _before(strips), [], plan.base(strips.stream)
+    present = plan.spread(plan.which[strips.stream] >= 0)
+    for n in range(0, int(count.max()), 4):
+        mask = count > n
+        some = strips.part(mask)
+        at, on = base[mask] + 4 * (plan.subwarp * kt + n), present[mask]
+        values = some.warps.lds(at, on, 4, stores)
+        cols = some.warps.lds(at + 4 * plan.subwarps * kt, on, 4, stores)
+        steps = np.minimum(4, count[mask] - n)
+        address = some.warps.alu(steps, [cols])
+        last = _steps(some, n, steps, held[mask][:, :, n : n + 4], [address, values], last)
+        some.warps.alu(1)
+        loads += [values, cols]
+    return loads
+
+
+def _single(plan: SpmmPlan) -> bool:
+    """Whether a lane has one sum only, so that each multiply-add waits for the one before."""
+    return plan.v * plan.repeats == 1
+
+
+def _before(strips: Strips) -> Result | None:
+    """The last multiply-add of the strip before, if the first one of these strips waits for it."""
+    if not _single(strips.plan) or not strips.number.any():
+        return None
+    # an `alu`, and with shared rows a `bar`, stand behind it
+    return places_before(strips.warps.part(strips.number > 0), 3 if strips.plan.options.share else 2)
+
+
+def _steps(strips: Strips, n: int, steps: Ints, four: Held, known: list[Result], last: Result | None) -> Result | None:
+    """Up to four entries of each row: the loads of B, then the multiply-adds.
+
+    n: place of the first entry in its strip.
+    steps: shape (n,); how many entries.
+    four: shape (n, subwarps, 4); these.
+    known: where the addresses of B are known, and the values.
+    last: the multiply-add before, if one waits for it.
+    """
+    plan, (address, values) = strips.plan, known
+    brought = []
+    for d in range(int(steps.max())):
+        mask = steps > d
+        part = strips.part(mask)
+        inside = part.begin + n + d < part.end
+        entry = four[mask][:, :, d]
+        # a masked entry is executed with row 0 of B
+        row = np.where(entry >= 0, plan.stored.cols[np.maximum(entry, 0)], 0)
+        brought.append((part, [_operand(part, row, inside, q, address) for q in range(plan.repeats)]))
+    for part, needed in brought:
+        done = part.warps.fma(plan.v * plan.repeats, [*needed, values, last])
+        last = later(last, done) if _single(plan) else None
+    return last
+
+
+def _operand(strips: Strips, row: Ints, inside: Mask, q: int, address: Result) -> Result | None:
+    """Vectors of B for an entry of each row.
+
+    row: shape (n, subwarps); the row of B.
+    inside: shape (n, subwarps); whether the row of A goes so far.
+    q: which vector of the lanes.
+    """
+    plan = strips.plan
+    across = plan.column[strips.stream][:, None] + (q * plan.lanes + plan.lane) * plan.v
+    on = plan.spread(inside) & (across < plan.columns)
+    if plan.options.fetch == "needed":
+        return strips.warps.ldg_if("B", plan.spread(row * plan.columns) + across, on, [address], plan.v)
+    mask = np.logical_or.reduce(on, axis=1)
+    if not mask.any():
+        return None
+    first = plan.first_of_tile(strips.stream)[:, None]
+    place = plan.staged + 4 * (plan.spread(row * plan.tile) + across - first)
+    return strips.warps.part(mask).lds(place[mask], on[mask], plan.v, [address])
+
+
+Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+
+class SpmmText:
+    """Writes the segments of an SpMM, and counts on the way.
+
+    plan: what is written.
+    take: gets strips, and which stored entry is at each place of their shared memory, as of `staged`.
+    tail, slots, active: counts of section 8.
+    """
+
+    def __init__(self, plan: SpmmPlan, take: Callable[[Strips, Held], None]) -> None:
+        self.plan = plan
+        self.take = take
+        self.tail = self.slots = self.active = 0
+        rows, self._present = plan.stored, plan.which >= 0
+        self._some = np.logical_or.reduce(self._present, axis=1)
+        # place -1 finds the row that is none
+        self._masked, self._start, self._end, self._length = (
+            np.append(column, 0)[plan.which] for column in (rows.masked, rows.start, rows.end, rows.length)
+        )
+        self._strips = -(-self._end.max(axis=1, initial=0) // plan.options.k_tile)
+        #: where in their streams the instructions stand that all strips of a warp need
+        self._ready = np.full(len(plan.which), -1, np.int64)
+        self._named = np.full(len(plan.which), -1, np.int64)
+        #: vectors of columns that a subwarp of each warp has
+        self._vectors = np.clip(plan.columns - plan.column, 0, plan.width) // plan.v
+
+    @property
+    def counts(self) -> Ints:
+        """Segments of each warp: a prologue, its strips, and an epilogue."""
+        only = int(self.plan.options.fetch == "all")
+        return np.where(self._some, self._strips + 2, only)
+
+    def write(self, piece: Piece) -> None:
+        """Write some segments."""
+        some, strips = self._some[piece.stream], self._strips[piece.stream]
+        first = piece.place == 0
+        last = some & (piece.place == strips + 1)
+        middle = some & ~first & ~last
+        # the first strip of a row has an instruction more if it may begin before the row
+        shifted = self.plan.options.align == "reverse" and self.plan.v > 1
+        opening = middle & (piece.place == 1) & shifted
+        texts: tuple[tuple[Mask, Callable[[Warps, Ints, Ints], None]], ...] = (
+            (first, self._prologue),
+            (opening, partial(self._strip, shifted=True)),
+            (middle & ~opening, partial(self._strip, shifted=False)),
+            (last, self._epilogue),
+        )
+        for mask, write in texts:
+            if mask.any():
+                chosen, warps = piece.where(mask)
+                write(warps, piece.stream[chosen], piece.place[chosen] - 1)
+
+    def _prologue(self, every: Warps, streams: Ints, _: Ints) -> None:
+        plan, fetches = self.plan, self.plan.options.fetch == "all"
+        stores = self._fetch(every, streams) if fetches else []
+        has = self._some[streams]
+        warps, idle, stream = every.part(has), every.part(~has), streams[has]
+        if fetches and len(idle):
+            idle.bar(stores)
+        if not len(warps):
+            return
+        known = warps.alu(4)
+        if fetches:
+            warps.bar(stores)
+        on, which = plan.spread(self._present[stream]), plan.spread(plan.which[stream])
+        if plan.options.order == "sorted":
+            known = warps.ldg("perm", plan.spread(self._listed(stream)), on, [known])
+        begin = warps.ldg("row_ptr", which, on, [known])
+        end = warps.ldg("row_ptr", which + 1, on, [known])
+        if plan.options.format == "dcsr":
+            self._named[stream] = warps.ldg("rows", which, on, [known]).places
+        self._ready[stream] = warps.alu(3, [begin, end]).places
+
+    def _listed(self, stream: Ints) -> Ints:
+        """The places in the order of rows of the subwarps of warps."""
+        plan = self.plan
+        first = plan.dealt.bundle[stream // plan.options.warps] * plan.bundle
+        if not plan.options.share:
+            first = first + plan.warp_of(stream) * plan.subwarps
+        return first[:, None] + np.arange(plan.subwarps)
+
+    def _fetch(self, warps: Warps, stream: Ints) -> list[Result]:
+        """All of B in the tile goes to shared memory, brought by all warps of the block together."""
+        plan, turns, lanes = self.plan, self.plan.options.warps, self.plan.device.warp
+        begin, first = warps.alu(4), plan.first_of_tile(stream)
+        across = np.minimum(plan.tile, plan.columns - first) // plan.v
+        vectors, warp = plan.inner * across, plan.warp_of(stream)
+        stores: list[Result] = []
+        for group in range(0, int(-(-vectors.max(initial=0) // (lanes * turns))), 4):
+            loads = []
+            for chunk in (warp + turn * turns for turn in range(group, group + 4)):
+                mask = chunk * lanes < vectors
+                if mask.any():
+                    number = chunk[mask, None] * lanes + np.arange(lanes)
+                    on, (k, c) = number < vectors[mask, None], np.divmod(number, across[mask, None])
+                    part, index = warps.part(mask), k * plan.columns + first[mask, None] + c * plan.v
+                    load = part.ldg("B", index, on, [begin], plan.v)
+                    loads.append((part, plan.staged + 4 * (k * plan.tile + c * plan.v), on, load))
+            stores += [part.sts(address, on, plan.v, [load]) for part, address, on, load in loads]
+        return stores
+
+    def _strip(self, warps: Warps, stream: Ints, number: Ints, *, shifted: bool) -> None:
+        plan, share = self.plan, self.plan.options.share
+        masked, start, end, length = (column[stream] for column in (self._masked, self._start, self._end, self._length))
+        strips = Strips(plan, warps, stream, number, masked, start, end, length)
+        held, stores, tail = staged(strips, self._ready[stream], shifted)
+        if share:
+            warps.bar(stores)
+        loads = multiplied(strips, held, [] if share else stores)
+        goes_on = number < self._strips[stream] - 1
+        if share and goes_on.any():
+            warps.part(goes_on).bar(loads)
+        self.tail += tail
+        steps = np.minimum(strips.end.max(axis=1) - number * plan.options.k_tile, plan.options.k_tile)
+        self.slots += int(steps.sum()) * plan.device.warp * plan.repeats
+        self.active += int(((held >= 0).sum(axis=(1, 2)) * self._vectors[stream]).sum())
+        self.take(strips, held)
+
+    def _epilogue(self, warps: Warps, stream: Ints, _: Ints) -> None:
+        """C goes to memory."""
+        plan, long = self.plan, self._strips[stream] > 0
+        some, none = warps.part(long), warps.part(~long)
+        # an `alu` stands behind the last multiply-add
+        last = later(places_before(some, 2), at_place(none, self._ready[stream[~long]]))
+        named = at_place(warps, self._named[stream]) if plan.options.format == "dcsr" else None
+        for q in range(plan.repeats):
+            index, on = self.results(stream, q)
+            warps.stg_if("C", index, on, [last, named], plan.v)
+
+    def results(self, stream: Ints, q: int) -> tuple[Ints, Mask]:
+        """Which vectors of C the lanes of warps store, and which lanes store one, each of shape (n, lanes).
+
+        stream: shape (n,); warps.
+        q: which of the lanes' vectors.
+        """
+        plan = self.plan
+        row = np.append(plan.stored.row, 0)[plan.which[stream]]
+        across = plan.column[stream][:, None] + (q * plan.lanes + plan.lane) * plan.v
+        on = plan.spread(self._present[stream]) & (across < plan.columns)
+        return plan.spread(row * plan.columns) + across, on
+
+
+Values = NDArray[Any]
+#: Addresses that a piece of a kernel has in hand for each line of its text.
+_AT_ONCE = 1 << 19
+_BLOCKS = 1 << 14
+
+
+def spmm(matrix: Csr, dense: Values | int, options: SpmmOptions, device: Device) -> RowsMade:
+    """C = A B on a device.
+
+    matrix: A.
+    dense: B, shape (columns of A, N), or only N: then nothing is computed.
+    options: parameters of the kernel.
+    device: whose lanes it is written for.
+
+    A matrix without rows or a B without columns makes an empty grid, one without columns rows of zeros.
+
+    `InputError` if sizes do not fit.
+
+    >>> from lstmsim.model.sparse.csr import csr_of_dense
+    >>> from lstmsim.machines.parallel.device import ParallelCore, ParallelDevice
+    >>> device = ParallelDevice("v100", 1530, (ParallelCore(),) * 80).view
+    >>> made = spmm(csr_of_dense([[0, 2], [3, 0]]), np.array([[1], [10]]), SpmmOptions(), device)
+    >>> made.result.tolist(), made.metrics["macs"], made.metrics["lane_slots"]
+    ([[20], [3]], 2, 32)
+    """
+    columns = dense if isinstance(dense, int) else _columns(matrix, dense)
+    plan = spmm_plan(matrix, columns, options, device)
+    arrays = addressable(plan.arrays)
+    numbers = None if isinstance(dense, int) else _Numbers(plan, dense)
+    text = SpmmText(plan, numbers.take if numbers else lambda strips, held: None)
+    places = {memory.name: place for place, memory in enumerate(arrays)}
+    size = max(1, _AT_ONCE // max(device.warp, plan.subwarps * options.k_tile))
+
+    def grid() -> Grid:
+        return Grid(device.warp, places, device.banks)
+
+    kernel = written(text.write, text.counts, grid, plan.shape, plan.dealt.sm, size)
+    if plan.first is not None:
+        kernel = glued(kernel, plan.shape, np.full(len(plan.first) - 1, -1, np.int32), plan.first)
+    kernels = (_zeros(plan, places), kernel) if len(plan.empty_rows) else (kernel,)
+    return RowsMade(
+        run=Run(arrays, kernels),
+        result=numbers.result(text) if numbers else None,
+        metrics=_metrics(matrix, plan, text),
+        order=plan.dealt.order.tolist() if options.order == "sorted" else None,
+        placing=None if options.dispatch == "demand" else plan.dealt.sm.tolist(),
+        lockstep_waste=lockstep_waste(plan.stored.length[plan.dealt.order], plan.bundle),
+    )
+
+
+def spmm_transposed(matrix: Csr, dense: Values | int, options: SpmmOptions, device: Device) -> RowsMade:
+    """A^T B: the CSC of A is the CSR of A^T, so no array is copied.
+
+    matrix: A.
+    dense: B, shape (rows of A, N), or only N.
+    options, device: as of `spmm`.
+    """
+    return spmm(transposed(matrix), dense, options, device)
+
+
+def spmm_sparse_right(dense: Values | int, matrix: Csr, options: SpmmOptions, device: Device) -> RowsMade:
+    """A B with a sparse B, as C^T = B^T A^T: A lies in memory by columns, and so does C.
+
+    dense: A, shape (M, rows of B), or only M.
+    matrix: B.
+    options, device: as of `spmm`.
+    """
+    made = spmm(transposed(matrix), dense if isinstance(dense, int) else dense.T, options, device)
+    return replace(made, result=None if made.result is None else made.result.T)
+
+
+def _columns(matrix: Csr, dense: Values) -> int:
+    if dense.ndim != 2 or len(dense) != matrix.columns:
+        raise InputError(
+            Mistake("dense operand", f"must have {matrix.columns} rows and 2 dimensions, got shape {dense.shape}")
+        )
+    return int(dense.shape[1])
+
+
+def _metrics(matrix: Csr, plan: SpmmPlan, text: SpmmText) -> dict[str, int]:
+    tiles = -(-plan.columns // plan.tile)
+    return {
+        "masked": int(plan.stored.masked.sum()) * tiles,
+        "tail": text.tail,
+        "lane_slots": text.slots,
+        "lane_active": text.active,
+        "macs": matrix.entries * plan.columns,
+        "storage": len(plan.stored.cols),
+        "blocks_in_grid": len(plan.dealt.sm) if plan.first is None else len(plan.first) - 1,
+        "lanes": plan.lanes,
+    }
+
+
+def _zeros(plan: SpmmPlan, places: dict[str, int]) -> Kernel:
+    """The kernel that writes the rows which DCSR does not have."""
+    shape = KernelShape("zero", 1, 16)
+    vector = default_vector(plan.columns)
+    lane = np.arange(plan.device.warp) * vector
+
+    def piece(rows: NDArray[np.int64]) -> Kernel:
+        grid = Grid(plan.device.warp, places, plan.device.banks)
+        warps = grid.warps(np.arange(len(rows)))
+        begin = warps.alu(4)
+        for column in range(0, plan.columns, plan.device.warp * vector):
+            across = column + lane
+            warps.stg("C", rows[:, None] * plan.columns + across, across < plan.columns, [begin], vector)
+        return grid.kernel(shape, np.full(len(rows), -1, np.int32))
+
+    empty = plan.empty_rows
+    return joined(piece(empty[start : start + _BLOCKS]) for start in range(0, len(empty), _BLOCKS))
+
+
+class _Numbers:
+    """The sums of all lanes of an SpMM, made of the entries that they find in shared memory."""
+
+    def __init__(self, plan: SpmmPlan, dense: Values) -> None:
+        self.plan = plan
+        kind = number_type(plan.stored.values, dense)
+        self.values = plan.stored.values.astype(kind, copy=False)
+        #: warps that stand side by side in a row of B
+        self.parts = -(-plan.columns // plan.tile) * (plan.tile // plan.width)
+        padded = np.zeros((plan.inner, self.parts * plan.width), kind)
+        padded[:, : plan.columns] = dense
+        self.operand = padded.reshape(-1, plan.width)
+        self.sums = np.zeros((*plan.which.shape, plan.width), kind)
+
+    def take(self, strips: Strips, held: Held) -> None:
+        """Add the products of strips."""
+        plan, on = self.plan, held.transpose(1, 0, 2) >= 0
+        entry = held.transpose(1, 0, 2)[on]
+        counts = on.sum(axis=2)
+        part = plan.column[strips.stream] // plan.width
+        row = plan.stored.cols[entry] * self.parts + np.repeat(np.tile(part, len(counts)), counts.reshape(-1))
+        begins = np.flatnonzero(np.diff(strips.stream, prepend=-1))
+        terms = np.add.reduceat(counts, begins, axis=1)
+        which = (strips.stream[begins][None, :], np.arange(plan.subwarps)[:, None])
+        sums = self.sums[which].reshape(-1, plan.width)
+        values = self.values[entry][:, None]
+        add_in_order(sums, firsts(terms.reshape(-1)), lambda numbers: values[numbers] * self.operand[row[numbers]])
+        self.sums[which] = sums.reshape(*terms.shape, plan.width)
+
+    def result(self, text: SpmmText) -> Values:
+        """C, of what lanes store."""
+        plan = self.plan
+        made = np.zeros(plan.rows * plan.columns, self.sums.dtype)
+        for start in range(0, len(plan.which), _BLOCKS):
+            stream = np.arange(start, min(start + _BLOCKS, len(plan.which)))
+            own = self.sums[stream].reshape(len(stream), plan.subwarps, plan.repeats, plan.lanes, plan.v)
+            for q in range(plan.repeats):
+                index, on = text.results(stream, q)
+                vectors = own[:, :, q].reshape(len(stream), -1, plan.v)
+                for element in range(plan.v):
+                    made[index[on] + element] = vectors[:, :, element][on]
+        return made.reshape(plan.rows, plan.columns)

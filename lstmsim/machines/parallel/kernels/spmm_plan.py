@@ -1,0 +1,284 @@
+"""SpMM before it is written: its options, its tiles, and which warp has which rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.base.errors import Mistake
+from lstmsim.base.records import record
+from lstmsim.machines.parallel.device import Device
+from lstmsim.machines.parallel.kernel import KernelShape, Memory, in_pieces
+from lstmsim.machines.parallel.kernels.options import bad_choice, bad_flag, bad_number, refuse
+from lstmsim.machines.parallel.kernels.rows import (
+    ALIGNMENTS,
+    DISPATCHES,
+    ORDERS,
+    Dealt,
+    Stored,
+    allocated,
+    bad_vector,
+    dealt,
+    default_vector,
+    gathered,
+    ordered,
+    stored,
+)
+from lstmsim.model.sparse.csr import Csr, Dcsr, dcsr_of
+
+__all__ = ["SpmmOptions", "SpmmPlan", "spmm_plan"]
+
+Ints = NDArray[np.int64]
+_FETCHES, _FORMATS = ("needed", "all"), ("csr", "dcsr")
+
+
+@record
+class SpmmOptions:
+    """Parameters of SpMM. None stands for what follows from the sizes.
+
+    tile: columns of C that a block works on; by default 64, 32, 16 or 8, the largest that C has.
+    v: elements that a lane loads, computes and stores at once: 1, 2 or 4.
+    warps: of a block.
+    k_tile: entries of a row that are brought to shared memory at once, a multiple of 4.
+    order: rows as they are (plain) or longest first (sorted).
+    dispatch: blocks on demand, or given to multiprocessors beforehand in runs (static), in turn by falling load
+        (round), or to and fro by falling load (snake); hybrid: the heavier half to and fro, the rest on demand.
+    blocks: thread blocks to which tiles are dealt to and fro by falling load, each working on several one after the
+        other; by default each tile of a bundle of rows is a thread block.
+    align: how vectors meet rows that begin anywhere: from the aligned element before (reverse), by scalar loads (none),
+        or in a copy with filled rows (pad).
+    share: whether the warps of a block share its rows and divide its columns.
+    fetch: the needed elements of B as they come (needed), or first all of the tile (all).
+    format: csr or dcsr.
+    registers: of a thread.
+
+    `InputError` names every option that is wrong.
+    """
+
+    tile: int | None = None
+    v: int | None = None
+    warps: int = 1
+    k_tile: int = 32
+    order: str = "plain"
+    dispatch: str = "demand"
+    align: str = "reverse"
+    share: bool = False
+    fetch: str = "needed"
+    format: str = "csr"
+    registers: int = 40
+    blocks: int | None = None
+
+    def __post_init__(self) -> None:
+        refuse(
+            [
+                None if self.tile is None else bad_number("tile", self.tile),
+                None if self.v is None else bad_vector(self.v),
+                bad_number("warps", self.warps),
+                bad_number("k_tile", self.k_tile) or _crooked("k_tile", self.k_tile, 4),
+                bad_choice("order", self.order, ORDERS),
+                bad_choice("dispatch", self.dispatch, DISPATCHES),
+                bad_choice("align", self.align, ALIGNMENTS),
+                bad_flag("share", self.share),
+                bad_choice("fetch", self.fetch, _FETCHES),
+                bad_choice("format", self.format, _FORMATS),
+                bad_number("registers", self.registers, 0),
+                None if self.blocks is None else bad_number("blocks", self.blocks) or self._ungathered(),
+            ]
+        )
+
+    def _ungathered(self) -> Mistake | None:
+        """What speaks against several tiles in a thread block."""
+        if self.warps == 1 and self.dispatch == "demand":
+            return None
+        return Mistake("blocks", "needs warps 1 and dispatch demand: each thread block has a list of tiles of its own")
+
+
+@dataclass(frozen=True, eq=False)
+class SpmmPlan:
+    """Everything about an SpMM that its text asks.
+
+    options: as they were given.
+    device: whose kernel it is.
+    rows, inner, columns: sizes M, K and N.
+    v, tile: vector and tile that are used.
+    width: columns of a warp.
+    lanes: of a subwarp.
+    repeats: vectors of a lane.
+    stored: the rows of A in memory.
+    empty_rows: rows that the kernel `zero` writes.
+    dealt: the grid.
+    which: shape (streams, subwarps); the stored row of each subwarp, -1 for none.
+    column: shape (streams,); the first column of each warp.
+    first: shape (thread blocks + 1,); where the tiles of each thread block begin, if it has several; else None.
+    """
+
+    options: SpmmOptions
+    device: Device
+    rows: int
+    inner: int
+    columns: int
+    v: int
+    tile: int
+    width: int
+    lanes: int
+    repeats: int
+    stored: Stored
+    empty_rows: Ints
+    dealt: Dealt
+    which: Ints
+    column: Ints
+    first: Ints | None = None
+
+    @property
+    def subwarps(self) -> int:
+        """Rows of a warp."""
+        return self.device.warp // self.lanes
+
+    @cached_property
+    def subwarp(self) -> Ints:
+        """The subwarp of each lane of a warp, shape (lanes of a warp,)."""
+        return np.arange(self.device.warp) // self.lanes
+
+    @cached_property
+    def lane(self) -> Ints:
+        """The place of each lane of a warp in its subwarp, shape (lanes of a warp,)."""
+        return np.arange(self.device.warp) % self.lanes
+
+    def spread(self, table: NDArray[Any]) -> NDArray[Any]:
+        """A column for each lane, of a table with a column for each subwarp."""
+        return np.repeat(table, self.lanes, axis=1)
+
+    def base(self, stream: Ints) -> Ints:
+        """Where in shared memory the values of each warp begin, in bytes, shape (n, 1).
+
+        stream: shape (n,); warps.
+        """
+        own = 8 * self.subwarps * self.options.k_tile
+        return np.zeros((len(stream), 1), np.int64) if self.options.share else own * self.warp_of(stream)[:, None]
+
+    def warp_of(self, stream: Ints) -> Ints:
+        """The number of each warp in its block."""
+        return stream % self.options.warps
+
+    def first_of_tile(self, stream: Ints) -> Ints:
+        """The first column of each warp's tile."""
+        return self.dealt.tile[stream // self.options.warps] * self.tile
+
+    @property
+    def bundle(self) -> int:
+        """Rows of a block."""
+        return self.subwarps * (1 if self.options.share else self.options.warps)
+
+    @property
+    def staged(self) -> int:
+        """Bytes of shared memory in which values and columns of rows are staged."""
+        return _staged(self.options, self.subwarps)
+
+    @property
+    def shape(self) -> KernelShape:
+        """What the kernel asks of a multiprocessor."""
+        fetched = 4 * self.inner * self.tile if self.options.fetch == "all" else 0
+        return KernelShape("spmm", self.options.warps, self.options.registers, self.staged + fetched, ordered=("B",))
+
+    @property
+    def arrays(self) -> tuple[Memory, ...]:
+        """The arrays in the order of their declaration."""
+        listed, entries = len(self.stored.row), allocated(len(self.stored.cols))
+        sizes = {
+            "perm": listed if self.options.order == "sorted" else None,
+            "rows": listed if self.options.format == "dcsr" else None,
+            "row_ptr": listed + 1,
+            "cols": entries,
+            "values": entries,
+            "B": self.inner * self.columns,
+            "C": self.rows * self.columns,
+        }
+        return tuple(Memory(name, size) for name, size in sizes.items() if size is not None)
+
+
+def _crooked(name: str, value: int, factor: int) -> Mistake | None:
+    return Mistake(name, f"must be a multiple of {factor}, got {value}") if value % factor else None
+
+
+def _staged(options: SpmmOptions, subwarps: int) -> int:
+    return 8 * subwarps * options.k_tile * (1 if options.share else options.warps)
+
+
+def spmm_plan(matrix: Csr, columns: int, options: SpmmOptions, device: Device) -> SpmmPlan:
+    """How C = A B is cut into tiles and dealt to warps.
+
+    matrix: A.
+    columns: of B.
+
+    `InputError` if sizes do not divide or shared memory does not suffice.
+    """
+    v = options.v or default_vector(columns)
+    tile = options.tile or next(size for size in (64, 32, 16, 8, 0) if columns >= size or size == 8)
+    width = tile // options.warps if options.share else tile
+    refuse(_indivisible(columns, v, tile, options))
+    lanes = min(1 << (width // v).bit_length() - 1, device.warp)
+    if width % (lanes * v):
+        refuse([Mistake("tile", f"must be whole vectors of {lanes} lanes x v {v} for each warp, got {tile}")])
+    subwarps = device.warp // lanes
+    refuse([_too_much_shared(matrix, tile, subwarps, options, device)])
+    kept: Csr | Dcsr = dcsr_of(matrix) if options.format == "dcsr" else matrix
+    rows = stored(kept, v, options.align)
+    order = ordered(rows.length, options.order)
+    tiles = -(-columns // tile)
+    bundle = subwarps * (1 if options.share else options.warps)
+    loads = np.broadcast_to(rows.length, (tiles, len(rows.length)))
+    grid, first = _grid(order, loads, bundle, options, device.sms)
+    column = np.repeat(grid.tile * tile, options.warps)
+    if options.share:
+        column = column + np.tile(np.arange(options.warps) * width, len(grid.tile))
+    return SpmmPlan(
+        options=options,
+        device=device,
+        rows=matrix.rows,
+        inner=matrix.columns,
+        columns=columns,
+        v=v,
+        tile=tile,
+        width=width,
+        lanes=lanes,
+        repeats=width // (lanes * v),
+        stored=rows,
+        empty_rows=kept.empty_rows if isinstance(kept, Dcsr) else np.zeros(0, np.int64),
+        dealt=grid,
+        which=grid.rows(options.warps, subwarps, options.share),
+        column=column,
+        first=first,
+    )
+
+
+def _grid(order: Ints, loads: Ints, bundle: int, options: SpmmOptions, sms: int) -> tuple[Dealt, Ints | None]:
+    """The tiles, and where those of each thread block begin if it has several; arguments as of `dealt`."""
+    if options.blocks is None:
+        return dealt(order, loads, bundle, options.dispatch, sms), None
+    blocks = min(options.blocks, max(1, len(loads) * -(-len(order) // bundle)))
+    return gathered(dealt(order, loads, bundle, "snake", blocks), blocks)
+
+
+def _indivisible(columns: int, v: int, tile: int, options: SpmmOptions) -> list[Mistake]:
+    wrong = []
+    if columns % v:
+        wrong.append(Mistake("v", f"must divide the {columns} columns of B, got {v}"))
+    if options.share and tile % (options.warps * v):
+        wrong.append(Mistake("tile", f"must be a multiple of warps {options.warps} x v {v} to be shared, got {tile}"))
+    elif tile % v:
+        wrong.append(Mistake("tile", f"must be a multiple of v {v}, got {tile}"))
+    return wrong
+
+
+def _too_much_shared(matrix: Csr, tile: int, subwarps: int, options: SpmmOptions, device: Device) -> Mistake | None:
+    staged, fetched = _staged(options, subwarps), 4 * matrix.columns * tile if options.fetch == "all" else 0
+    if in_pieces(staged + fetched) <= device.shared_bytes:
+        return None
+    asked = f"{staged} bytes of rows" + (f" and {fetched} bytes of B" if fetched else "")
+    place = "fetch" if fetched else "k_tile"
+    given = options.fetch if fetched else options.k_tile
+    return Mistake(place, f"must fit {device.shared_bytes} bytes of shared memory, got {given}: {asked} for each block")

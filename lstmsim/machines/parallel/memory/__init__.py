@@ -1,1 +1,0 @@
-"""What accesses cost: sectors, lines, banks; what L1 and L2 hold."""

@@ -1,0 +1,507 @@
+"""Sparse products on the device: how one becomes a program, what its run came to, and what stands beside it.
+
+The ways in which the device does a sparse product: each makes kernels of a product and its parameters.
+
+Which parameters of a sparse product a search for the fastest setting varies, and their values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields, replace
+from math import prod
+from typing import Any
+
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.records import record
+from lstmsim.machines.kernels import ArrayLoads, KernelSpan, Settings, SparseFigures, SparseTask, SparseWork, Variant
+from lstmsim.machines.parallel.device import Device, ParallelDevice
+from lstmsim.machines.parallel.kernel import Made
+from lstmsim.machines.parallel.kernels.gemm import GemmOptions, Tile, default_tiles, gemm, tile_of
+from lstmsim.machines.parallel.kernels.gemv import gemv
+from lstmsim.machines.parallel.kernels.hbp import HbpOptions, block_sizes, hbp_spmv
+from lstmsim.machines.parallel.kernels.hbp_conversion import ConvertOptions, hbp_conversion
+from lstmsim.machines.parallel.kernels.options import options_of
+from lstmsim.machines.parallel.kernels.sddmm import SddmmOptions, sddmm
+from lstmsim.machines.parallel.kernels.spmm import spmm
+from lstmsim.machines.parallel.kernels.spmm_plan import SpmmOptions
+from lstmsim.machines.parallel.kernels.spmv import SpmvOptions, spmv
+from lstmsim.machines.parallel.lowering.outcome import Traffic, outcome_of, traffic_of
+from lstmsim.machines.parallel.lowering.program import Lowered, program_of_kernels
+from lstmsim.machines.parallel.traffic import priced
+from lstmsim.machines.parallel.words import HALVES, NOT_MODELLED
+from lstmsim.program.totals import Totals
+
+
+@record
+class NoOptions:
+    """The parameters of a kernel that has none."""
+
+
+@record
+class Method:
+    """One way to do a product.
+
+    about: a sentence on it.
+    options: the class of its parameters.
+    make: gives kernels for a product, its parameters and a device.
+    fixed: parameters that are part of the method.
+    """
+
+    about: str
+    options: type
+    make: Callable[[SparseTask, Any, Device], Made]
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The parameters that a user may give, with their defaults; None: it follows from the matrix."""
+        own = fields(self.options)
+        known: dict[str, Any] = {each.name: None if each.default is MISSING else each.default for each in own}
+        return {name: each for name, each in known.items() if name not in self.fixed}
+
+    def by_rule(self, given: Mapping[str, Any]) -> tuple[str, ...]:
+        """The parameters that a rule chooses by the matrix and the device, because they are not given."""
+        own = [each.name for each in fields(self.options) if each.default is MISSING]
+        return tuple(name for name in own if given.get(name) is None)
+
+    def ruled(self, task: SparseTask, device: Device) -> dict[str, Any]:
+        """What a rule chooses, by name; `InputError` as from `of`."""
+        options = self.of(task, device)
+        return {name: getattr(options, name) for name in self.by_rule(task.options)}
+
+    def of(self, task: SparseTask, device: Device) -> Any:
+        """The parameters of a product; `InputError` for one that does not fit."""
+        given = {name: each for name, each in task.options.items() if each is not None} | dict(self.fixed)
+        ruled = self.by_rule(given)
+        # what is given is checked before a rule reads it
+        checked: Any = options_of(self.options, given | dict.fromkeys(ruled, device.warp))
+        return replace(checked, **sizes_by_rule(task, checked, device, ruled)) if ruled else checked
+
+
+def sizes_by_rule(task: SparseTask, options: Any, device: Device, ruled: Sequence[str]) -> dict[str, int]:
+    """Those of the rows `m` and columns `n` of HBP's blocks that are in `ruled`.
+
+    options: of HBP or of its conversion, which is chosen for a product with the defaults.
+    """
+    warps, places = (getattr(options, name, getattr(HbpOptions, name)) for name in ("warps", "blocks_per_sm"))
+    given = {name: None if name in ruled else getattr(options, name) for name in ("m", "n")}
+    shape = task.matrix.rows, task.matrix.columns
+    sizes = dict(zip(("m", "n"), block_sizes(shape, device.warp, device.sms * places * warps, **given), strict=True))
+    return {name: sizes[name] for name in ruled}
+
+
+def _spmm(task: SparseTask, options: SpmmOptions, device: Device) -> Made:
+    return spmm(task.matrix, task.operands[0], options, device)
+
+
+def _spmv(task: SparseTask, options: SpmvOptions, device: Device) -> Made:
+    return spmv(task.matrix, task.operands[0], options, device)
+
+
+def _sddmm(task: SparseTask, options: SddmmOptions, device: Device) -> Made:
+    return sddmm(task.matrix, task.operands[0], task.operands[1], options, device)
+
+
+def _hbp(task: SparseTask, options: HbpOptions, device: Device) -> Made:
+    return hbp_spmv(task.matrix, task.operands[0], options, device)
+
+
+def _convert(task: SparseTask, options: ConvertOptions, device: Device) -> Made:
+    return hbp_conversion(task.matrix, options, device)
+
+
+def _gemv(task: SparseTask, options: NoOptions, device: Device) -> Made:
+    _check_dense(task.matrix.rows, task.matrix.columns)
+    return gemv(task.matrix.rows, task.matrix.columns, device, (task.matrix.dense(), task.operands[0]))
+
+
+def _gemm(task: SparseTask, options: GemmOptions, device: Device) -> Made:
+    matrix, dense = task.matrix, task.operands[0]
+    sizes = matrix.rows, matrix.columns, dense.shape[1]
+    _check_dense(*sizes)
+    return gemm(sizes, _tile(options, sizes[2]), options.split, device, (matrix.dense(), dense))
+
+
+def _all_products(task: SparseTask, options: GemmOptions, device: Device) -> Made:
+    left, right = task.operands
+    sizes = len(left), left.shape[1], len(right)
+    _check_dense(*sizes)
+    return gemm(sizes, _tile(options, sizes[2]), options.split, device)
+
+
+def _check_dense(*sizes: int) -> None:
+    if not min(sizes):
+        raise InputError(Mistake("matrix", "has no rows or no columns, so that there is no dense product of it"))
+    if prod(sizes) > _MOST_PRODUCTS or sizes[0] * sizes[1] > _MOST_PLACES:
+        shown = " x ".join(map(str, sizes))
+        text = f"a dense product of {shown} is too large to simulate, with more than {_MOST_PRODUCTS} products"
+        raise InputError(Mistake("matrix", f"{text} or {_MOST_PLACES} numbers in the matrix"))
+
+
+def _tile(options: GemmOptions, columns: int) -> Tile:
+    """The tile that is given, else the first one of the rule; whoever wants the fastest asks `Products.choices`."""
+    return tile_of(options) or default_tiles(columns)[0]
+
+
+#: Some 10^7 instructions of warps, and 1 GB of numbers.
+_MOST_PRODUCTS, _MOST_PLACES = 1 << 30, 1 << 27
+_LANES = (1, 2, 4, 8, 16, 32)
+#: Of each kernel its methods; the first one is the default.
+METHODS: Mapping[str, Mapping[str, Method]] = {
+    "spmm": {
+        "csr": Method("rows of CSR in lockstep, tiles of C, vector loads", SpmmOptions, _spmm, {"format": "csr"}),
+        "dcsr": Method("the same without empty rows", SpmmOptions, _spmm, {"format": "dcsr"}),
+        "dense": Method("dense GEMM in tiles, zeros included", GemmOptions, _gemm),
+    },
+    "spmv": {
+        "csr": Method("CSR, lanes of a row by its mean length", SpmvOptions, _spmv),
+        **{
+            f"csr-{lanes}": Method(f"CSR, {lanes} lane{'s' * (lanes > 1)} a row", SpmvOptions, _spmv, {"lanes": lanes})
+            for lanes in _LANES
+        },
+        "hbp": Method("blocks of rows that a hash places by length, fixed part and pool", HbpOptions, _hbp),
+        "2d": Method("the blocks of HBP without a hash", HbpOptions, _hbp, {"hash": "identity"}),
+        "dense": Method("dense GEMV, zeros included", NoOptions, _gemv),
+    },
+    "sddmm": {
+        "csr": Method("runs of entries of a row, several elements a lane, sums by shuffles", SddmmOptions, _sddmm),
+        "gradient": Method(
+            "the same, with 1 for each value of C: [dY X^T] o I(W), what training of a sparse layer needs",
+            SddmmOptions,
+            _sddmm,
+            {"mode": "indicator"},
+        ),
+        "dense": Method("dense GEMM of all products, wanted or not", GemmOptions, _all_products),
+    },
+}
+#: The conversion of CSR to HBP, which comes once before many products.
+CONVERT = Method("conversion of CSR to HBP", ConvertOptions, _convert)
+
+
+_ORDER = ("plain", "sorted")
+_DISPATCH = ("demand", "static", "round", "snake")
+#: Of each kind of kernel what is combined, and what is changed alone. Sizes that depend on the product are added.
+_TOGETHER: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
+    "spmm": {"tile": (8, 16, 32, 64), "order": _ORDER, "dispatch": (*_DISPATCH, "hybrid")},
+    "spmv": {"lanes": (), "order": _ORDER, "v": (1, 2, 4)},
+    "hbp": {"m": (), "n": (), "fixed_percent": (100, 50, 0), "merge": ("kernel", "atomic")},
+    "sddmm": {"tile": (8, 16, 32, 64), "order": _ORDER, "dispatch": _DISPATCH},
+    "dense": {},
+}
+_ALONE: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
+    "spmm": {
+        "v": (1, 2, 4),
+        "warps": (1, 2, 4, 8),
+        "k_tile": (8, 16, 32, 64),
+        "align": ("reverse", "none", "pad"),
+        "fetch": ("needed", "all"),
+        "share": (False, True),
+        "blocks": (),
+    },
+    "spmv": {"warps": (1, 2, 4, 8), "dispatch": _DISPATCH, "align": ("reverse", "none")},
+    "hbp": {
+        "batch": (1, 2, 4, 10, 20),
+        "warps": (1, 2, 4, 8, 16),
+        "blocks_per_sm": (1, 2, 4, 8),
+        "hash": ("linear", "linear-warp", "shift", "sampled", "sort"),
+    },
+    "sddmm": {"v": (1, 2, 4), "lanes": (), "warps": (1, 2, 4, 8)},
+    "dense": {},
+}
+#: Fewest and most columns of a block of HBP, most rows in warps; most thread blocks of a multiprocessor.
+_COLUMNS, _WARPS, _SLOTS = (64, 4096), 16, 32
+
+
+def settings_of(family: str, left: Sequence[str], task: SparseTask, device: Device) -> Settings:
+    """What is searched for a kind of kernel.
+
+    family: the kind, a key of `_TOGETHER`.
+    left: parameters that are not set.
+    task: the product, which says how large blocks can be.
+    device: where it runs.
+    """
+    sizes = {
+        # more rows than the matrix has place them otherwise; more columns change nothing
+        "m": _doubled(device.warp, _WARPS * device.warp),
+        "n": _doubled(_COLUMNS[0], min(_COLUMNS[1], task.matrix.columns)),
+        "lanes": _doubled(1, device.warp),
+        "blocks": (None, *_doubled(device.sms, _SLOTS * device.sms)),
+    }
+    together, alone = (
+        {name: values or sizes[name] for name, values in some[family].items() if name in left}
+        for some in (_TOGETHER, _ALONE)
+    )
+    return Settings(together, alone)
+
+
+def _doubled(low: int, enough: int) -> tuple[int, ...]:
+    """Sizes from the smallest on, each twice the one before, up to the first that is enough.
+
+    >>> _doubled(64, 500), _doubled(32, 20)
+    ((64, 128, 256, 512), (32,))
+    """
+    sizes = [low]
+    while sizes[-1] < enough:
+        sizes.append(2 * sizes[-1])
+    return tuple(sizes)
+
+
+#: A method that no user can ask for: it makes no product.
+_CONVERT = "convert"
+_ALL_PRODUCTS = "all M x N products; neither picks those at C's entries nor multiplies by C"
+_MEANINGS = {
+    "load_requests": "instructions that load from memory",
+    "requests": "instructions that load, store or add atomically",
+    "l1_sectors": "loaded sectors that L1 answers",
+    "l2_sectors": "sectors through the ports of the SMs to L2, stores included",
+    "dram_sectors": "sectors that L2 has not",
+    "masked": "elements in front of rows that are loaded for alignment and count as 0",
+    "tail": "elements that vectors load behind the ends of rows",
+    "lane_slots": "lanes of all steps of the inner loops, idle ones included",
+    "lane_active": "of these, lanes with a useful element",
+    "efficiency": "lane_active over lane_slots",
+    "storage": "entries that are stored, filled ones included",
+    "blocks_in_grid": "thread blocks",
+    "idle_blocks": "thread blocks that find nothing to do",
+    "lanes": "lanes of a row",
+    "share": "blocks of the matrix in the fixed part of a warp",
+    "pool": "blocks of the matrix that thread blocks compete for",
+    "batches": "batches of the pool",
+    "probes": "entries of hash tables that were looked at, the taken ones included",
+    "finds": "the same for a table that keeps its free entries linked",
+    "search_steps": "columns that binary searches looked at",
+}
+_LEFT_OUT = (
+    *NOT_MODELLED,
+    "both operands sparse, a master node that compiles the result, several devices",
+    "moving operands to the device, and (but for the row of its own) converting or sorting the matrix",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class _Own:
+    """What a lowered product keeps for its figures."""
+
+    made: Made
+    options: Mapping[str, Any]
+    by_rule: tuple[str, ...]
+    lowered: Lowered
+    traffic: Traffic
+
+
+class Products:
+    """The kernels of the device, as `lstmsim.machines.kernels.SparseKernels` says."""
+
+    methods: Mapping[str, Mapping[str, str]] = {
+        kernel: {name: each.about for name, each in some.items()} for kernel, some in METHODS.items()
+    }
+    left_out: Sequence[str] = _LEFT_OUT
+    meanings: Mapping[str, str] = _MEANINGS
+
+    def parameters(self, kernel: str, method: str) -> Mapping[str, Any]:
+        """The parameters of a method with their defaults; None: the default depends on the matrix."""
+        return METHODS[kernel][method].parameters
+
+    def lower(self, chip: ParallelDevice, task: SparseTask) -> SparseWork:
+        """Make a program of a product; `InputError` if parameters do not fit."""
+        device, method = chip.view, _method(task)
+        if device.element_bytes != 4 and _family(task) != "dense":
+            text = "a sparse kernel reads numbers and places of 4 bytes; 2 is for jobs and for the method dense"
+            raise InputError(Mistake(f"chip {chip.name}: element_bytes", text))
+        options = method.of(task, device)
+        made = method.make(task, options, device)
+        kernels = priced(made.run, device)
+        lowered = program_of_kernels(device, kernels, f"{task.kernel} {task.method}")
+        shown = {each.name: getattr(options, each.name) for each in fields(options)}
+        own = _Own(made, shown, method.by_rule(task.options), lowered, traffic_of(made.run, kernels))
+        remarks = () if device.element_bytes == 4 else (HALVES, "the result is computed in the type of its operands")
+        return SparseWork(lowered.flat, lowered.names, made.result, own, (*_remarks(shown, device.warp), *remarks))
+
+    def figures(self, chip: ParallelDevice, task: SparseTask, work: SparseWork, totals: Totals) -> SparseFigures:
+        """What the run of a program came to."""
+        device, own = chip.view, work.own
+        outcome = outcome_of(device, own.lowered, totals)
+        spans = zip(outcome.kernels, own.lowered.kernels, strict=True)
+        return SparseFigures(
+            makespan=outcome.makespan,
+            kernels=tuple(KernelSpan(each.name, tasks.blocks, each.arrive, each.end) for each, tasks in spans),
+            busy=tuple(outcome.accounts["issue"].tolist()),
+            accounts={name: int(cycles.sum()) for name, cycles in outcome.accounts.items()},
+            account_cycles=device.sms * device.schedulers * outcome.makespan,
+            loads=tuple(
+                ArrayLoads(name, each.requests, {"L1": each.l1, "L2": each.l2, "DRAM": each.dram})
+                for name, each in own.traffic.loads_by_array.items()
+            ),
+            counts=_counts(own.traffic, own.made.metrics),
+            macs=own.made.metrics.get("macs", 0),
+            peak=device.sms * device.schedulers * device.lanes,
+            options=own.options,
+            by_rule=own.by_rule,
+            blocks=tuple(map(tuple, outcome.blocks[:, [2, 3, 5]].tolist())),
+        )
+
+    def choices(self, chip: ParallelDevice, task: SparseTask) -> Sequence[Variant]:
+        """The tiles of which a dense product is to have the fastest; none if one is given or there is only one."""
+        if task.kernel == "spmv" or task.method != "dense" or "bm" in task.options:
+            return ()
+        rows = tuple(_tiled(task, tile) for tile in default_tiles(_dense_columns(task)))
+        return rows if len(rows) > 1 else ()
+
+    def settings(self, chip: ParallelDevice, task: SparseTask) -> Settings:
+        """What a search for the fastest setting of a task simulates; what the task sets is not among it."""
+        left = [name for name in _method(task).parameters if task.options.get(name) is None]
+        return settings_of(_family(task), left, task, chip.view)
+
+    def baselines(self, chip: ParallelDevice, task: SparseTask) -> Sequence[Variant]:
+        """What a fair table must contain beside a task, without the task itself."""
+        rows = {"spmm": _beside_spmm, "spmv": _beside_spmv, "sddmm": _beside_sddmm}[task.kernel](task, chip.view)
+        own = _whole(task.kernel, task.method, task.options)
+        return tuple(each for each in rows if _whole(task.kernel, each.method, each.options) != own)
+
+    def ablations(self, chip: ParallelDevice, task: SparseTask) -> Sequence[Variant]:
+        """The task with each mechanism off in turn; the first row is what the others are measured by."""
+        on, changes = _MECHANISMS[_family(task)]
+        known = _method(task).parameters
+        base = {name: each for name, each in on.items() if name in known} | dict(task.options)
+        # what a rule chooses stays as it is when another parameter changes
+        base |= _method(task).ruled(replace(task, options=base), chip.view)
+        first = ", ".join(f"{name} {each}" for name, each in base.items()) or "as it is"
+        rows = [Variant(first, task.method, base)]
+        for change in changes:
+            if set(change) <= set(known) and any(base.get(name, known[name]) != each for name, each in change.items()):
+                name = ", ".join(f"{name} {_word(each)}" for name, each in change.items())
+                rows.append(Variant(name, task.method, base | dict(change)))
+        return tuple(rows)
+
+
+#: The only object of the class.
+PRODUCTS = Products()
+
+
+def _word(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _whole(kernel: str, method: str, options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """A method with all its parameters."""
+    known = {} if method == _CONVERT else METHODS[kernel][method].parameters
+    return method, {**known, **options}
+
+
+def _method(task: SparseTask) -> Method:
+    return CONVERT if task.method == _CONVERT else METHODS[task.kernel][task.method]
+
+
+def _family(task: SparseTask) -> str:
+    """The kind of kernel that a method is."""
+    if task.method == "dense":
+        return "dense"
+    return "hbp" if task.method in ("hbp", "2d") else task.kernel
+
+
+def _counts(traffic: Traffic, metrics: Mapping[str, int]) -> dict[str, float]:
+    counts: dict[str, float] = {**traffic.counts}
+    counts |= {name: each for name, each in metrics.items() if name != "macs"}
+    if counts.get("lane_slots"):
+        counts["efficiency"] = counts["lane_active"] / counts["lane_slots"]
+    return counts
+
+
+def _beside_spmm(task: SparseTask, device: Device) -> Iterator[Variant]:
+    given = dict(task.options) if task.method != "dense" else {}
+    # lists of tiles are a dispatch of their own
+    given.pop("blocks", None)
+    method = "csr" if task.method == "dense" else task.method
+    for order, dispatch in (("plain", "demand"), ("sorted", "demand"), ("sorted", "snake"), ("plain", "static")):
+        words = {"plain": "unsorted", "sorted": "sorted"}[order]
+        placing = {"demand": "on demand", "snake": "dealt to and fro", "static": "dealt in runs"}[dispatch]
+        yield Variant(f"{method}, {words}, {placing}", method, given | {"order": order, "dispatch": dispatch})
+    yield Variant("dense GEMM", "dense", {})
+
+
+def _dense_columns(task: SparseTask) -> int:
+    """Columns of a dense product that does the same."""
+    return task.matrix.columns if task.kernel == "sddmm" else int(task.operands[0].shape[1])
+
+
+def _tiled(task: SparseTask, tile: Tile) -> Variant:
+    """The task with this tile."""
+    sizes = {each.name: getattr(tile, each.name) for each in fields(tile)}
+    return Variant(f"tile {tile.bm} x {tile.bn}", task.method, {**task.options, **sizes})
+
+
+def _beside_spmv(task: SparseTask, device: Device) -> Iterator[Variant]:
+    for lanes in (1, 4, 8, 32):
+        yield Variant(f"CSR, {lanes} lane{'s' * (lanes > 1)} a row", f"csr-{lanes}", {})
+    own = dict(task.options) if _family(task) == "hbp" else {}
+    blocks = {name: each for name, each in own.items() if name != "hash"}
+    yield Variant("2-D blocks, no hash", "2d", blocks)
+    yield Variant("HBP", "hbp", own)
+    yield Variant("dense GEMV", "dense", {})
+    if _family(task) == "hbp":
+        kept = {name: each for name, each in own.items() if name in CONVERT.parameters}
+        # blocks of the product's own sizes, which a rule may have chosen for its warps
+        kept |= _method(task).ruled(task, device)
+        fixed = {"hash": "identity"} if task.method == "2d" else {}
+        yield Variant("(once, before all: conversion to HBP)", _CONVERT, kept | fixed)
+
+
+def _beside_sddmm(task: SparseTask, device: Device) -> Iterator[Variant]:
+    given = dict(task.options) if task.method != "dense" else {}
+    method = "csr" if task.method == "dense" else task.method
+    for order, dispatch in (("plain", "demand"), ("sorted", "demand"), ("plain", "static")):
+        words = f"{method}, {'unsorted' if order == 'plain' else 'sorted'}, {dispatch}"
+        yield Variant(words, method, given | {"order": order, "dispatch": dispatch})
+    yield Variant("dense GEMM", "dense", {}, _ALL_PRODUCTS)
+
+
+#: Of each kind of kernel the mechanisms that are on at first, and what turns each off or does it in another way.
+_MECHANISMS: Mapping[str, tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]] = {
+    "spmm": (
+        {"order": "sorted", "dispatch": "demand", "align": "reverse"},
+        (
+            *({"order": "plain"}, {"order": "plain", "dispatch": "static"}),
+            *({"dispatch": each} for each in ("static", "round", "snake", "hybrid")),
+            *({"align": "none"}, {"align": "pad"}, {"v": 1}, {"v": 2}, {"k_tile": 8}),
+            *({"warps": 4}, {"warps": 4, "share": True}, {"fetch": "all"}, {"format": "dcsr"}),
+        ),
+    ),
+    "spmv": (
+        {},
+        (
+            *({"lanes": each} for each in (1, 2, 4, 8, 16, 32)),
+            *({"order": "sorted"}, {"dispatch": "static"}, {"order": "sorted", "dispatch": "snake"}),
+            *({"v": 2}, {"v": 4}, {"v": 4, "align": "none"}, {"warps": 1}),
+        ),
+    ),
+    "hbp": (
+        {"hash": "linear", "merge": "kernel", "fixed_percent": 100},
+        (
+            *({"hash": each} for each in ("identity", "linear-warp", "shift", "sampled", "sort")),
+            *({"merge": "atomic"}, {"fixed_percent": 50}, {"fixed_percent": 50, "batch": 2}, {"fixed_percent": 0}),
+            *({"blocks_per_sm": 1}, {"blocks_per_sm": 8}, {"warps": 8}),
+        ),
+    ),
+    "sddmm": (
+        {"order": "sorted", "dispatch": "demand"},
+        (
+            *({"order": "plain"}, {"order": "plain", "dispatch": "static"}, {"dispatch": "round"}),
+            *({"dispatch": "snake"}, {"v": 1}, {"lanes": 1}, {"lanes": 4}, {"tile": 8}),
+        ),
+    ),
+    "dense": ({}, ({"split": 1},)),
+}
+
+
+def _remarks(options: Mapping[str, Any], warp: int) -> tuple[str, ...]:
+    """A sentence where a hash has nothing to do, because a block is one group of rows.
+
+    options: parameters of the kernel.
+    warp: lanes of a warp.
+    """
+    if "hash" not in options or options.get("m") != warp:
+        return ()
+    return (
+        f"blocks have m {warp} rows, which is one warp: the order in a block changes nothing, so all hashes are equal",
+    )

@@ -1,0 +1,452 @@
+"""What the kernels of a run cost in memory: what the caches hold from kernel to kernel.
+
+The rules look at no clock, only at numbers: the order of an access is its place in its stream, then the block, then
+the warp. So nothing need be sorted: a table keeps for each sector the lowest number that touched it; an access is the
+first one at a sector if that number is its own.
+
+Where the arrays of a run lie in device memory.
+
+Blocks that count as being on a multiprocessor together, and their accesses in batches of bounded size.
+
+One kernel's accesses against L1 and L2: what each costs, when it is known what was touched before the kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.base.errors import InputError
+from lstmsim.machines.parallel.kernel import CLASS, Kernel, Memory, Numbers, Priced, Room, Run, residency, shared_room
+from lstmsim.machines.parallel.writing.addresses import SECTOR_BYTES
+from lstmsim.model.sparse.ranges import regrouped, spans
+
+#: Arrays begin at multiples of so many bytes.
+_ALIGNED = 256
+#: Most elements of an array: lanes keep their numbers in 32 bits.
+_ELEMENTS = (1 << 31) - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """Sectors of 32 bytes of all arrays of a run, numbered from address 0 on.
+
+    begin: shape (arrays,); the sector with which each array begins.
+    sectors: shape (arrays,); how many sectors each array has.
+    total: sectors up to the end of the last array.
+    """
+
+    begin: NDArray[np.int64]
+    sectors: NDArray[np.int64]
+    total: int
+
+
+def addresses(arrays: tuple[Memory, ...]) -> list[int]:
+    """The byte address of each array: one behind the other, each from the next multiple of 256 on.
+
+    >>> addresses((Memory("row_ptr", 65), Memory("cols", 4), Memory("x", 1)))
+    [0, 512, 768]
+    >>> addresses((Memory("W", 65, bytes=2), Memory("x", 1, bytes=2)))
+    [0, 256]
+    """
+    result, end = [], 0
+    for array in arrays:
+        result.append(-(-end // _ALIGNED) * _ALIGNED)
+        end = result[-1] + array.bytes * array.elements
+    return result
+
+
+def laid(arrays: tuple[Memory, ...]) -> Layout:
+    """The sectors of these arrays.
+
+    Raises `InputError` for an array with more elements than addresses of lanes can tell apart.
+    """
+    for array in arrays:
+        if array.elements > _ELEMENTS:
+            sentence = f"array '{array.name}' has {array.elements} elements, at most {_ELEMENTS} can be simulated"
+            raise InputError(sentence)
+    begin = np.array(addresses(arrays), np.int64) // SECTOR_BYTES
+    sectors = np.array([-(-array.bytes * array.elements // SECTOR_BYTES) for array in arrays], np.int64)
+    return Layout(begin, sectors, int((begin + sectors).max(initial=0)))
+
+
+def sectors_of(kernel: Kernel, layout: Layout, rows: slice) -> NDArray[np.int64]:
+    """The run's numbers of the sectors that some rows of a kernel touch.
+
+    Raises `ValueError` if one lies behind the end of its array: the kernel was written wrongly.
+    """
+    bounds = kernel.first_sector[rows.start : rows.stop + 1]
+    array = np.repeat(kernel.array[rows], np.diff(bounds))
+    sector = kernel.sector[bounds[0] : bounds[-1]]
+    outside = np.flatnonzero(sector >= layout.sectors[array])
+    if len(outside):
+        raise ValueError(f"kernel '{kernel.shape.name}' touches what lies behind the end of array {array[outside[0]]}")
+    return layout.begin[array] + sector
+
+
+Ints = NDArray[np.int64]
+#: Rows and touches of a batch together, unless a single cohort has more.
+_BATCH = 1 << 20
+
+
+@dataclass(frozen=True, eq=False)
+class Cohorts:
+    """Blocks of a kernel by cohort, wave after wave.
+
+    blocks: shape (blocks,); the blocks, cohort after cohort, in grid order within one.
+    cohort: shape (blocks,); the number of the cohort of each of `blocks`, from 0 on without gaps.
+    wave: shape (blocks,); the wave of each of `blocks`.
+    """
+
+    blocks: Ints
+    cohort: Ints
+    wave: Ints
+
+
+@dataclass(frozen=True, eq=False)
+class Accesses:
+    """Global accesses of some whole cohorts, cohort after cohort.
+
+    rows: shape (a,); rows of the kernel.
+    cohort, wave: shape (a,); of their blocks.
+    order: shape (a,); a number that grows with the place in the stream, then the block, then the warp.
+    counts: shape (a,); sectors that each touches.
+    each: shape (touches,); the access of each touch, as a place in `rows`.
+    sector: shape (touches,); the run's number of each sector.
+    """
+
+    rows: Ints
+    cohort: Ints
+    wave: Ints
+    order: Ints
+    counts: NDArray[np.int32]
+    each: Ints
+    sector: Ints
+
+
+def cohorts_of(sm: NDArray[np.int32], sms: int, resident: int) -> Cohorts:
+    """The cohorts of a grid.
+
+    sm: shape (blocks,); the multiprocessor of each block, -1 for any: then block i counts for i mod `sms`.
+    sms: multiprocessors of the device.
+    resident: blocks that are on one at once.
+
+    >>> each = cohorts_of(np.array([-1, -1, 0, -1, 0]), 2, 2)
+    >>> each.blocks.tolist(), each.cohort.tolist(), each.wave.tolist()
+    ([0, 2, 1, 3, 4], [0, 0, 1, 1, 2], [0, 0, 0, 0, 1])
+    """
+    block = np.arange(len(sm), dtype=np.int64)
+    counted = np.where(sm < 0, block % sms, sm)
+    by_sm = np.argsort(counted, kind="stable")
+    ordered = counted[by_sm]
+    rank = np.empty_like(block)
+    rank[by_sm] = block - np.searchsorted(ordered, ordered)
+    wave = rank // resident
+    blocks = np.lexsort((block, counted, wave))
+    key = wave[blocks] * sms + counted[blocks]
+    new = np.ones(len(key), np.int64)
+    new[1:] = key[1:] != key[:-1]
+    return Cohorts(blocks, np.cumsum(new) - 1, wave[blocks])
+
+
+def accesses(kernel: Kernel, layout: Layout, cohorts: Cohorts) -> Iterator[Accesses]:
+    """The global accesses of a kernel, in batches of whole cohorts."""
+    if not len(cohorts.blocks):
+        return
+    first, warps = kernel.instructions.first, kernel.shape.warps
+    begin, end = first[:-1:warps][cohorts.blocks], first[warps::warps][cohorts.blocks]
+    weight = (end - begin) + kernel.first_sector[end] - kernel.first_sector[begin]
+    starts = np.flatnonzero(np.diff(cohorts.cohort, prepend=-1))
+    ends = np.cumsum(np.add.reduceat(weight, starts))
+    starts = np.append(starts, len(cohorts.blocks))
+    place = 0
+    while place < len(ends):
+        before = int(ends[place - 1]) if place else 0
+        until = max(place + 1, int(np.searchsorted(ends, before + _BATCH, side="right")))
+        yield _batch(kernel, layout, cohorts, slice(int(starts[place]), int(starts[until])))
+        place = until
+
+
+def _batch(kernel: Kernel, layout: Layout, cohorts: Cohorts, part: slice) -> Accesses:
+    first, warps = kernel.instructions.first, kernel.shape.warps
+    streams = (cohorts.blocks[part, None] * warps + np.arange(warps)).reshape(-1)
+    lengths = first[streams + 1] - first[streams]
+    rows = spans(first[streams], lengths)
+    kept = np.flatnonzero(kernel.array[rows] >= 0)
+    rows = rows[kept]
+    place = np.repeat(np.arange(len(streams)), lengths)[kept]
+    stream = streams[place]
+    block = place // warps
+    counts = (kernel.first_sector[rows + 1] - kernel.first_sector[rows]).astype(np.int32)
+    each = np.repeat(np.arange(len(rows)), counts)
+    sector = kernel.sector[spans(kernel.first_sector[rows], counts)] + layout.begin[kernel.array[rows]][each]
+    return Accesses(
+        rows,
+        cohorts.cohort[part][block],
+        cohorts.wave[part][block],
+        (rows - first[stream]) * (len(first) - 1) + stream,
+        counts,
+        each,
+        sector,
+    )
+
+
+Mask = NDArray[np.bool_]
+
+_LDG, _STG, _ATOM = (CLASS[name] for name in ("ldg", "stg", "atom"))
+_NEVER = np.iinfo(np.int64).max
+
+
+class Caches(Room, Protocol):
+    """What the traffic of a device depends on: besides the room for blocks, its caches and partitions."""
+
+    @property
+    def sms(self) -> int: ...
+    @property
+    def partitions(self) -> int: ...
+    @property
+    def l1_bytes(self) -> int: ...
+    @property
+    def l2_bytes(self) -> int: ...
+    @property
+    def l2_state(self) -> str: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """A kernel on a device, with all that holds for the whole of it.
+
+    kernel, device, arrays, layout: whose caches, and where the arrays lie.
+    large: shape (arrays,); bytes that the kernel touches of each array if these are more than L2 holds, else 0.
+    free: shape (layout.total,); sectors whose first touch in this kernel does not miss.
+    cohorts: its blocks by cohort.
+    room: bytes of L1 that a cohort may hold of an array that is not ordered.
+    cacheable: shape (arrays,); arrays that the kernel does not write.
+    ordered: shape (arrays,); arrays that need only a window of L1.
+    """
+
+    kernel: Kernel
+    device: Caches
+    layout: Layout
+    large: Ints
+    free: Mask
+    cohorts: Cohorts
+    room: int
+    cacheable: Mask
+    ordered: Mask
+
+
+def scene_of(
+    kernel: Kernel, device: Caches, arrays: tuple[Memory, ...], layout: Layout, bytes_touched: Ints, free: Mask
+) -> Scene:
+    """The scene of a kernel.
+
+    arrays: of the run; `layout`: where they lie.
+    bytes_touched: shape (arrays,); of each array by this kernel.
+    free: as in `Scene`.
+    """
+    resident = residency(kernel.shape, device)
+    written = np.unique(kernel.array[np.isin(kernel.instructions.kind, (_STG, _ATOM))])
+    cacheable = np.ones(len(arrays), bool)
+    cacheable[written] = False
+    return Scene(
+        kernel,
+        device,
+        layout,
+        np.where(bytes_touched > device.l2_bytes, bytes_touched, 0),
+        free,
+        cohorts_of(kernel.sm, device.sms, resident),
+        device.l1_bytes - resident * shared_room(kernel.shape),
+        cacheable,
+        np.array([array.name in kernel.shape.ordered for array in arrays], bool),
+    )
+
+
+def numbers_of(scene: Scene) -> Numbers:
+    """What the accesses of a kernel cost.
+
+    Two passes over the accesses: the first finds what L1 answers and who touches each sector first, the second what
+    is missing.
+    """
+    kernel = scene.kernel
+    streams = len(kernel.instructions.first) - 1
+    span = (int(np.diff(kernel.instructions.first).max(initial=0)) + 1) * max(streams, 1)
+    newest = np.full(scene.layout.total, _NEVER)
+    earliest = np.full(scene.layout.total, _NEVER)
+    hits: list[Mask] = []
+    for batch in accesses(kernel, scene.layout, scene.cohorts):
+        hit = _hits(scene, batch, newest, span)
+        hits.append(hit)
+        reach = np.flatnonzero(~hit)
+        np.minimum.at(earliest, batch.sector[reach], (batch.wave * span + batch.order)[batch.each[reach]])
+    costs = _Costs(kernel)
+    for batch, hit in zip(accesses(kernel, scene.layout, scene.cohorts), hits, strict=True):
+        costs.add(batch, hit, _missing(scene, batch, hit, earliest, span), scene.device.partitions)
+    return costs.numbers()
+
+
+def _hits(scene: Scene, batch: Accesses, newest: Ints, span: int) -> Mask:
+    """Shape (touches,); what L1 answers: later loads of a cohort of what it holds.
+
+    newest: shape (sectors,); the lowest number that has touched each. Numbers of later cohorts are lower than those of
+        earlier ones, so that nothing need be cleared between two.
+    """
+    hit = np.zeros(len(batch.sector), bool)
+    array = scene.kernel.array[batch.rows]
+    loads = (scene.kernel.instructions.kind[batch.rows] == _LDG) & scene.cacheable[array]
+    if scene.room <= 0 or not loads.any():
+        return hit
+    touches = np.flatnonzero(loads[batch.each])
+    access = batch.each[touches]
+    sector, cohort = batch.sector[touches], batch.cohort[access]
+    number = (batch.order - batch.cohort * span)[access]
+    first = np.empty(len(touches), bool)
+    bounds = np.flatnonzero(np.diff(cohort, prepend=-1, append=-1))
+    for start, stop in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        part = sector[start:stop]
+        np.minimum.at(newest, part, number[start:stop])
+        first[start:stop] = newest[part] == number[start:stop]
+    # Which arrays each cohort holds: it counts their distinct sectors, which are their first touches.
+    arrays = len(scene.cacheable)
+    one = (cohort - cohort[:1]) * arrays + array[access]
+    distinct = np.bincount(one[first], minlength=int(one.max(initial=0)) + 1)
+    held = distinct * SECTOR_BYTES <= scene.room
+    held |= np.resize(scene.ordered, len(held))
+    hit[touches] = ~first & held[one]
+    return hit
+
+
+def _missing(scene: Scene, batch: Accesses, hit: Mask, earliest: Ints, span: int) -> Mask:
+    """Shape (touches,); what L2 has not, of what comes to it."""
+    number = (batch.wave * span + batch.order)[batch.each]
+    missing: Mask = (earliest[batch.sector] == number) & ~scene.free[batch.sector]
+    array = scene.kernel.array[batch.rows]
+    large = np.flatnonzero((scene.large[array] > 0)[batch.each])
+    if len(large):
+        own = array[batch.each[large]]
+        size, line = scene.large[own], (batch.sector[large] - scene.layout.begin[own]) // 4
+        missing[large] |= line * scene.device.l2_bytes % size >= scene.device.l2_bytes
+    missing &= ~hit
+    missing &= (scene.kernel.instructions.kind[batch.rows] != _ATOM)[batch.each]
+    return missing
+
+
+class _Costs:
+    """Collects the costs of the accesses of a kernel, batch after batch."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        n = len(kernel.lsu)
+        self.sectors = np.zeros(n, np.int32)
+        self.in_l1 = np.zeros(n, bool)
+        self.in_l2 = np.zeros(n, bool)
+        self.rows: list[Ints] = []
+        self.counts: list[NDArray[np.int32]] = []
+        self.partition: list[NDArray[np.int32]] = []
+        self.missing: list[NDArray[np.int32]] = []
+
+    def add(self, batch: Accesses, hit: Mask, missing: Mask, partitions: int) -> None:
+        """Take up a batch.
+
+        hit, missing: shape (touches,); what L1 answers, what comes from DRAM.
+        """
+        n = len(batch.rows)
+        atom = (self.kernel.instructions.kind[batch.rows] == _ATOM)[batch.each]
+        again = np.zeros(len(batch.each), bool)  # An atom names a sector once for each of its lanes.
+        again[1:] = (batch.sector[1:] == batch.sector[:-1]) & (batch.each[1:] == batch.each[:-1])
+        through = np.bincount(batch.each[~hit & ~again], minlength=n)
+        from_l2 = np.bincount(batch.each[~hit & ~missing & ~atom], minlength=n)
+        self.sectors[batch.rows] = through
+        self.in_l1[batch.rows[batch.each[hit]]] = True
+        self.in_l2[batch.rows] = from_l2 > 0
+        served = np.flatnonzero(missing | atom)
+        key = batch.each[served] * partitions + batch.sector[served] // 4 % partitions
+        key.sort(kind="stable")
+        new = np.flatnonzero(np.diff(key, prepend=-1))
+        self.rows.append(batch.rows)
+        self.counts.append(np.bincount(key[new] // partitions, minlength=n).astype(np.int32))
+        self.partition.append((key[new] % partitions).astype(np.int32))
+        self.missing.append(np.diff(new, append=len(key)).astype(np.int32))
+
+    def numbers(self) -> Numbers:
+        """The costs of all batches."""
+        n = len(self.kernel.lsu)
+        first, (partition, missing) = regrouped(self.rows, self.counts, [self.partition, self.missing], n)
+        return Numbers(self.kernel.lsu, self.sectors, first, partition, missing, self.in_l1, self.in_l2)
+
+
+#: Rows that are looked at together.
+_ROWS = 1 << 18
+
+
+@dataclass(frozen=True, eq=False)
+class _Use:
+    """What a kernel touches.
+
+    sectors: ascending numbers of the run's sectors.
+    bytes: shape (arrays,); of each array.
+    """
+
+    sectors: NDArray[np.int64]
+    bytes: NDArray[np.int64]
+
+
+def fits(run: Run, device: Caches) -> bool:
+    """Whether all that the kernels of a run touch is at most what L2 holds."""
+    layout = laid(run.arrays)
+    return _fits(_uses(run, layout), layout, device)
+
+
+def priced(run: Run, device: Caches) -> tuple[Priced, ...]:
+    """The kernels of a run with what their accesses cost.
+
+    run: the kernels and the arrays that they share.
+    device: caches, partitions, and room for blocks.
+
+    A kernel object that runs again when all its sectors are in the same state gives the same `Priced` object.
+    Raises `InputError` if a block does not fit a multiprocessor.
+    """
+    layout = laid(run.arrays)
+    uses = _uses(run, layout)
+    fit = _fits(uses, layout, device)
+    free = np.full(layout.total, fit and device.l2_state == "warm")
+    made: dict[tuple[int, bool], Priced] = {}
+    result = []
+    for kernel in run.kernels:
+        use = uses[id(kernel)]
+        # Either it finds all its sectors touched, as any kernel that ran before, or it runs for the first time.
+        key = (id(kernel), fit and ((id(kernel), True) in made or bool(free[use.sectors].all())))
+        if key not in made:
+            scene = scene_of(kernel, device, run.arrays, layout, use.bytes, free)
+            made[key] = Priced(kernel.shape, kernel.sm, kernel.instructions, numbers_of(scene))
+        result.append(made[key])
+        if fit and not key[1]:
+            free[use.sectors] = True
+    return tuple(result)
+
+
+def _fits(uses: dict[int, _Use], layout: Layout, device: Caches) -> bool:
+    touched = np.zeros(layout.total, bool)
+    for use in uses.values():
+        touched[use.sectors] = True
+    return SECTOR_BYTES * int(np.count_nonzero(touched)) <= device.l2_bytes
+
+
+def _uses(run: Run, layout: Layout) -> dict[int, _Use]:
+    """What each kernel touches, by its identity."""
+    return {id(kernel): _use(kernel, layout) for kernel in {id(each): each for each in run.kernels}.values()}
+
+
+def _use(kernel: Kernel, layout: Layout) -> _Use:
+    touched = np.zeros(layout.total, bool)
+    for start in range(0, len(kernel.lsu), _ROWS):
+        touched[sectors_of(kernel, layout, slice(start, min(start + _ROWS, len(kernel.lsu))))] = True
+    sectors = np.flatnonzero(touched)
+    # Arrays begin one behind the other; one without elements begins where the next one does.
+    ends = layout.begin + layout.sectors
+    counts = np.searchsorted(sectors, ends) - np.searchsorted(sectors, layout.begin)
+    return _Use(sectors, 32 * counts)
