@@ -32,11 +32,7 @@ _Place = tuple[int, int, tuple[str, ...]]
 
 
 def is_canonical(names: Iterable[str]) -> bool:
-    """Say whether any tensor's name has the form of this layout.
-
-    >>> is_canonical(["layers.0.forward.bias.i"]), is_canonical(["lstm.weight_ih_l0"])
-    (True, False)
-    """
+    """Say whether any tensor's name has the form of this layout."""
     return any(_NAME.match(name) for name in names)
 
 
@@ -54,15 +50,7 @@ def _state_shapes(layer: Layer) -> dict[tuple[str, ...], tuple[int, ...]]:
 
 
 def canonical_shapes(model: Model) -> dict[str, tuple[int, ...]]:
-    """Give the name and shape of every tensor that a model's file can hold.
-
-    A bias or an initial state that the file leaves out is 0.
-
-    >>> from lstmsim.model.cells import cell
-    >>> from lstmsim.model.model import Layer
-    >>> canonical_shapes(Model("m", (Layer(cell("rnn"), 3, 2),)))["layers.0.forward.matrix.a.x"]
-    (3, 2)
-    """
+    """Give the name and shape of every tensor that a model's file can hold."""
     return {name: shape for name, (_, shape) in _places(model).items()}
 
 
@@ -123,18 +111,7 @@ def canonical_network(tensors: Mapping[str, Stored], model: Model) -> Network:
 
 
 def canonical_states(tensors: Mapping[str, Stored], model: Model) -> States:
-    """Read the initial states in a file that holds nothing else.
-
-    tensors: name to tensor.
-    model: the shapes.
-
-    `InputError` with every tensor that is wrong or unknown.
-
-    >>> from lstmsim.model.cells import cell
-    >>> canonical_states({}, Model("m", (Layer(cell("rnn"), 3, 2),)))
-    Traceback (most recent call last):
-    lstmsim.InputError: holds no initial state: expected names like layers.0.forward.initial.h
-    """
+    """Read the initial states in a file that holds nothing else."""
     places = {name: place for name, place in _places(model).items() if place[0][2][0] == "initial"}
     if not tensors:
         raise InputError(f"holds no initial state: expected names like {next(iter(places))}")

@@ -169,11 +169,7 @@ class OperatorTable:
 
 
 def percent(share: float) -> str:
-    """Format a share (0 to 1) as text.
-
-    >>> percent(0.2345), percent(0.00001)
-    ('23.4 %', '< 0.1 %')
-    """
+    """Format a share (0 to 1) as text."""
     return "< 0.1 %" if 0 < share < 0.001 else f"{100 * share:.1f} %"
 
 
@@ -210,24 +206,13 @@ class ImportedModel:
 
 
 def model_stem(name: str) -> str:
-    """Make a model's name from a file's name, as model files allow it.
-
-    >>> model_stem("some/speech.onnx")
-    'speech'
-    """
+    """Make a model's name from a file's name, as model files allow it."""
     text = "".join(letter if letter.isprintable() else "-" for letter in PurePath(name).stem).strip()
     return text[:_LONGEST_NAME].strip() or "network"
 
 
 def model_names(stem: str, parts: Sequence[str]) -> list[str]:
-    """Name the models of a file; all names differ.
-
-    stem: name of the file; it is the name of an only model.
-    parts: for each model the part of the file that it comes from; the stem and the part are its name.
-
-    >>> model_names("a", ["enc.lstm"]), model_names("a", ["enc.lstm", "dec.lstm", ""])
-    (['a'], ['a-enc.lstm', 'a-dec.lstm', 'a-3'])
-    """
+    """Name the models of a file; all names differ."""
     if len(parts) == 1:
         return [stem]
     names: list[str] = []

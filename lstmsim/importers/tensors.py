@@ -37,14 +37,7 @@ class Stored:
 
 
 def decoded(kind: str, content: bytes | memoryview) -> Floats:
-    """Decode little-endian numbers, one after another; half precision becomes float32, exactly.
-
-    kind: a key of `FLOAT_BYTES`.
-    content: the bytes.
-
-    >>> decoded("BF16", bytes([0x80, 0x3F])), decoded("F64", bytes(8)).dtype
-    (array([1.], dtype=float32), dtype('float64'))
-    """
+    """Decode little-endian numbers, one after another; half precision becomes float32, exactly."""
     if kind == "BF16":
         wide: NDArray[np.uint32] = np.left_shift(np.frombuffer(content, "<u2").astype(np.uint32), np.uint32(16))
         return wide.view(np.float32)
@@ -52,11 +45,7 @@ def decoded(kind: str, content: bytes | memoryview) -> Floats:
 
 
 def single_or_double(array: Floats) -> Floats:
-    """Copy an array as float64 if it has numbers of more than 4 bytes, else as float32.
-
-    >>> single_or_double(np.zeros(2, np.float16)).dtype
-    dtype('float32')
-    """
+    """Copy an array as float64 if it has numbers of more than 4 bytes, else as float32."""
     return array.astype(np.float64 if array.dtype.itemsize > 4 else np.float32)
 
 
@@ -134,21 +123,7 @@ class Stacked:
 
 
 def unstacked(cell: Cell, order: Sequence[str], parts: Stacked) -> PassWeights:
-    """Take stacked gates apart into the weights of a pass.
-
-    If a gate is one sum, its two biases are added in float64 and then rounded. If a gate has two sums, as the
-    candidate of the GRU with the reset gate after the product, each sum keeps its own bias.
-
-    cell: the cell of the layer.
-    order: names of the cell's gates, in the order of the stack.
-    parts: the stacked matrices and biases.
-
-    >>> from lstmsim.model.cells import cell
-    >>> two = np.ones((3, 1), np.float32)
-    >>> weights = unstacked(cell("gru"), "rzn", Stacked(two, two, two[:, 0], two[:, 0]))
-    >>> {name: float(bias[0]) for name, bias in weights.biases.items()}
-    {'r': 2.0, 'z': 2.0, 'nx': 1.0, 'nh': 1.0}
-    """
+    """Take stacked gates apart into the weights of a pass."""
     matrices = dict(parts.more)
     biases: dict[str, Floats] = {}
     hidden = len(parts.x) // len(order)

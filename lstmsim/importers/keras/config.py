@@ -43,13 +43,7 @@ class Beginning:
 
 
 def beginning_of(placed: Placed, cell: str, units: int, directions: int) -> Beginning | str:
-    """Read the initial states off the calls of a layer, or say why they cannot be read.
-
-    placed: the layer.
-    cell: name of its cell.
-    units: units of each state.
-    directions: 1 or 2.
-    """
+    """Read the initial states off the calls of a layer, or say why they cannot be read."""
     given = [call for call in placed.calls if call.states]
     if not given:
         return Beginning()
@@ -163,17 +157,7 @@ class KerasLayer:
 
 
 def parsed_config(text: bytes, place: str) -> dict[str, Any]:
-    """Parse a model's configuration.
-
-    text: JSON.
-    place: where the text stands, for messages.
-
-    `InputError` if it is no JSON or describes no Keras model.
-
-    >>> parsed_config(b"[]", "config.json")
-    Traceback (most recent call last):
-    lstmsim.InputError: its config.json describes no Keras model
-    """
+    """Parse a model's configuration."""
     try:
         config = json.loads(text.decode("utf-8"))
     except (ValueError, RecursionError):
@@ -184,14 +168,7 @@ def parsed_config(text: bytes, place: str) -> dict[str, Any]:
 
 
 def keras_layers(config: Mapping[str, Any]) -> list[KerasLayer]:
-    """List the recurrent layers of a model's configuration, in order.
-
-    `InputError` if there is none, or with every recurrent layer that no cell here computes.
-
-    >>> lstm = {"class_name": "LSTM", "config": {"name": "a", "units": 3}}
-    >>> keras_layers({"class_name": "Sequential", "config": {"layers": [lstm]}})[0].hidden
-    3
-    """
+    """List the recurrent layers of a model's configuration, in order."""
     layers: list[KerasLayer] = []
     mistakes: list[Mistake] = []
     kinds: Counter[str] = Counter()
@@ -211,12 +188,7 @@ def keras_layers(config: Mapping[str, Any]) -> list[KerasLayer]:
 
 
 def keras_kinds(config: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """List the class and path of every layer of a model's configuration, in order.
-
-    >>> dense = {"class_name": "Dense", "config": {"name": "a", "units": 3}}
-    >>> keras_kinds({"class_name": "Sequential", "config": {"layers": [dense]}})[0][0]
-    'Dense'
-    """
+    """List the class and path of every layer of a model's configuration, in order."""
     return [(str(placed.entry["class_name"]), placed.path) for placed in placed_layers(config)]
 
 

@@ -44,13 +44,7 @@ _KINDS = {2: "F16", 4: "F32", 8: "F64"}
 
 @contextmanager
 def open_hdf5(content: bytes, place: str) -> Iterator[Any]:
-    """Open an HDF5 file in memory.
-
-    content: the whole file.
-    place: where the file is from, for errors.
-
-    `InputError` at `place` for everything that is wrong with the file, also later in the block.
-    """
+    """Open an HDF5 file in memory."""
     try:
         import h5py
     except ImportError:
@@ -68,10 +62,7 @@ def open_hdf5(content: bytes, place: str) -> Iterator[Any]:
 
 
 def _sound_heaps(content: bytes) -> bool:
-    """Whether the heaps of texts can be walked through: HDF5 never ends at an entry that states no size.
-
-    Source: HDF5 file format specification, III.E, global heap.
-    """
+    """Whether the heaps of texts can be walked through: HDF5 never ends at an entry that states no size."""
     place, count = content.find(b"GCOL\x01\0\0\0"), 0
     while place >= 0:
         at, end = place + 16, place + int.from_bytes(content[place + 8 : place + 16], "little")
@@ -114,13 +105,7 @@ def is_there(file: Any, path: str) -> bool:
 
 
 def stored_at(file: Any, path: str, size: int) -> Stored:
-    """Give one dataset of a file, not read yet.
-
-    path: names of groups and of the dataset, joined by `/`; each must be a hard link inside the file.
-    size: bytes of the file; a dataset cannot hold more.
-
-    `InputError` if there is no such dataset or it holds no floating-point numbers.
-    """
+    """Give one dataset of a file, not read yet."""
     import h5py
 
     each: Any = file
@@ -160,11 +145,7 @@ def child_groups(file: Any, path: str = "") -> list[str]:
 
 
 def datasets_below(file: Any, path: str = "") -> dict[str, tuple[str, ...]]:
-    """List every group at and below `path` that holds datasets: its path to the names of its datasets, sorted.
-
-    Links to elsewhere are left out. `InputError` beyond 40 levels or 100,000 objects: groups that hold each other
-    would have no end.
-    """
+    """List every group at and below `path` that holds datasets: its path to the names of its datasets, sorted."""
     import h5py
 
     datasets: dict[str, tuple[str, ...]] = {}
@@ -187,12 +168,7 @@ def datasets_below(file: Any, path: str = "") -> dict[str, tuple[str, ...]]:
 
 
 def text_attribute(file: Any, name: str, limit: int) -> bytes | None:
-    """Read one text attribute at the file's top; None if there is none.
-
-    limit: most bytes of the text.
-
-    `InputError` if the attribute is no single text or is longer.
-    """
+    """Read one text attribute at the file's top; None if there is none."""
     if name not in file.attrs:
         return None
     identity = file.attrs.get_id(name)
@@ -238,15 +214,7 @@ class _Group:
 
 
 def from_hdf5(content: bytes, name: str, weights: bool, cell: str | None) -> list[ImportedModel]:
-    """Import the recurrent layers in an HDF5 file of Keras.
-
-    content: the whole file.
-    name: its name.
-    weights: False reads shapes only.
-    cell: `rnn` or `rnn-relu`, the cell of a SimpleRNN if the file holds weights only.
-
-    `InputError` if there is no recurrent layer or one cannot be simulated.
-    """
+    """Import the recurrent layers in an HDF5 file of Keras."""
     with open_hdf5(content, "") as file:
         text = text_attribute(file, "model_config", MAX_CONFIG)
         top = "model_weights" if is_there(file, "model_weights") else ""
@@ -269,11 +237,7 @@ def from_hdf5(content: bytes, name: str, weights: bool, cell: str | None) -> lis
 
 
 def left_out(groups: Sequence[_Group], used: Collection[str]) -> list[str]:
-    """Note the recurrent cells of a file that its configuration does not describe: cells in a user's own layers.
-
-    groups: the recurrent cells of the file.
-    used: names of the variables that described layers have.
-    """
+    """Note the recurrent cells of a file that its configuration does not describe: cells in a user's own layers."""
     more = [show(each.path) for each in groups if not set(each.names) & set(used)]
     if not more:
         return []
@@ -282,10 +246,7 @@ def left_out(groups: Sequence[_Group], used: Collection[str]) -> list[str]:
 
 
 def recurrent_groups(groups: Mapping[str, Sequence[str]]) -> list[_Group]:
-    """List the groups that hold the variables of a recurrent cell, told by the names of the variables.
-
-    groups: path of each group to the names of its datasets.
-    """
+    """List the groups that hold the variables of a recurrent cell, told by the names of the variables."""
     recurrent = []
     for path, names in groups.items():
         plain = {name.removesuffix(":0"): name for name in names}
@@ -393,10 +354,7 @@ def _told(
 
 
 def _name(stem: str) -> str:
-    """A layer's name from the path of its variables: the last part that is no name of a cell.
-
-    A cell of a layer of several cells has its own name.
-    """
+    """A layer's name from the path of its variables: the last part that is no name of a cell."""
     every = stem.split("/")
     parts = [part for part in every if not part.endswith(("_cell", "cell")) and part != "layers"]
     return every[-1] if "cells" in every[:-1] else parts[-1] if parts else stem
@@ -410,20 +368,7 @@ _FOLDERS = ("layers", "_layer_checkpoint_dependencies")
 
 
 def import_keras(path: str | os.PathLike[str], *, weights: bool = True, cell: str | None = None) -> list[ImportedModel]:
-    """Import the recurrent layers in a `.keras` or `.h5` file.
-
-    Layers that feed each other directly with whole sequences become one model.
-
-    path: the file.
-    weights: False reads shapes only.
-    cell: `rnn` or `rnn-relu`, the cell of a SimpleRNN if the file holds weights only.
-
-    `InputError` if there is no recurrent layer or one cannot be simulated.
-
-    >>> import_keras("no-such-file.keras")
-    Traceback (most recent call last):
-    lstmsim.InputError: no-such-file.keras: no such file or folder
-    """
+    """Import the recurrent layers in a `.keras` or `.h5` file."""
     name = os.fspath(path)
     with bounded_file(name, "a Keras file") as (file, size):
         start = file.read(8)

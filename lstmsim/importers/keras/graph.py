@@ -64,11 +64,7 @@ def is_layer(entry: Any) -> bool:
 
 
 def layer_name(entry: Mapping[str, Any]) -> str:
-    """Give a layer's own name.
-
-    >>> layer_name({"class_name": "LSTM", "config": {"name": "encoder"}})
-    'encoder'
-    """
+    """Give a layer's own name."""
     return str(entry["config"].get("name", entry.get("name", entry["class_name"])))[:200]
 
 
@@ -181,14 +177,7 @@ class Upstream:
     outside: bool = False
 
     def sentence(self, name: str, lower: str = "") -> str:
-        """Say why a layer forms no stack with what it reads; empty if nothing recurrent is behind its frames.
-
-        name: the layer.
-        lower: why the layer and its only origin, which it reads directly, form no stack; `{}` stands for the origin.
-
-        >>> Upstream(("'a'",), ("Dense 'fc'",)).sentence("b")
-        "'b' reads 'a' through Dense 'fc': a model of its own, not a stack"
-        """
+        """Say why a layer forms no stack with what it reads; empty if nothing recurrent is behind its frames."""
         if not self.origins:
             return ""
         words = listed(_some(self.origins), "and")
@@ -215,18 +204,7 @@ def upstream_of(
     shared: Collection[str],
     around: Upstream,
 ) -> Upstream:
-    """Search what is behind the frames of a layer.
-
-    name: the layer.
-    reads: layer -> the layers whose outputs are its frames.
-    origins: layer at which the search stops -> the layer in words.
-    changing: layer that changes the frames -> the layer in words.
-    shared: layers that several others read.
-    around: what is behind the frames of the model around the layer, for frames that come from outside.
-
-    >>> upstream_of("b", {"b": ["fc"], "fc": ["a"]}, {"a": "'a'", "b": "'b'"}, {"fc": "Dense 'fc'"}, (), Upstream())
-    Upstream(origins=("'a'",), passed=("Dense 'fc'",), shared=False, outside=False)
-    """
+    """Search what is behind the frames of a layer."""
     ends: dict[str, None] = {}
     seen, waiting = {name: None}, [name]
     entered = False
@@ -400,11 +378,7 @@ def _paths(entries: list[dict[str, Any]], stem: str) -> dict[str, str]:
 
 
 def _snake(name: str) -> str:
-    """A class's name as Keras writes it in paths.
-
-    >>> _snake("SimpleRNN"), _snake("LSTM"), _snake("TimeDistributed")
-    ('simple_rnn', 'lstm', 'time_distributed')
-    """
+    """A class's name as Keras writes it in paths."""
     name = re.sub(r"\W+", "", name[:200])
     return re.sub(r"([a-z])([A-Z])", r"\1_\2", re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", name)).lower()
 

@@ -56,14 +56,7 @@ _IDLE = kinds_named(
 
 
 def unread_note(sizes: Mapping[str, int], used: Collection[str]) -> str | None:
-    """Say what is left out of a file of tensors; None if nothing is left out.
-
-    sizes: how many numbers each tensor has.
-    used: the tensors of recurrent layers.
-
-    >>> unread_note({"rnn.weight_hh_l0": 30, "head.weight": 10}, {"rnn.weight_hh_l0"})
-    "1 of 2 tensors belongs to no recurrent layer and is left out: 'head.weight', 25.0 % of the numbers in the file"
-    """
+    """Say what is left out of a file of tensors; None if nothing is left out."""
     rest = sorted((name for name in sizes if name not in used), key=lambda name: -sizes[name])
     total = sum(sizes.values())
     if not rest or not total:
@@ -80,20 +73,7 @@ def unread_note(sizes: Mapping[str, int], used: Collection[str]) -> str | None:
 def keras_table(
     kinds: Sequence[tuple[str, str]], layers: Mapping[str, Layer], calls: Mapping[str, int] | None = None
 ) -> OperatorTable:
-    """List what became of every layer of a Keras model.
-
-    The multiply-accumulates of layers that are not simulated are not counted, because the file does not say how often
-    such a layer runs.
-
-    kinds: class and name of each layer, in order.
-    layers: the simulated layers, by name.
-    calls: how often one run of the model calls a simulated layer; the first call is simulated, others are left out.
-
-    >>> from lstmsim.model.cells import cell
-    >>> table = keras_table([("LSTM", "a"), ("Dense", "b")], {"a": Layer(cell("lstm"), 8, 4)})
-    >>> table.unknown[0].reason
-    'a Keras file does not say how often Dense runs'
-    """
+    """List what became of every layer of a Keras model."""
     members: dict[tuple[str, str], list[str]] = {}
     for kind, name in kinds:
         outcome = SIMULATED if name in layers else FOLDED if kind in _MOVING else LEFT_OUT
@@ -141,13 +121,7 @@ class Part:
 
 
 def parts_of(layers: Sequence[KerasLayer], variables: Variables) -> list[Part]:
-    """Read the numbers of layers.
-
-    layers: the layers as Keras describes them.
-    variables: gives the variables of a layer in one direction.
-
-    One `InputError` for everything that is missing or does not fit.
-    """
+    """Read the numbers of layers."""
     parts: list[Part] = []
     mistakes: list[Mistake] = []
     for layer in layers:
@@ -187,20 +161,9 @@ def _pass(layer: KerasLayer, arrays: list[Floats]) -> PassWeights:
 
 
 def keras_models(
-    parts: list[Part],
-    file: str,
-    weights: bool,
-    notes: Sequence[str] = (),
-    kinds: Sequence[tuple[str, str]] = (),
+    parts: list[Part], file: str, weights: bool, notes: Sequence[str] = (), kinds: Sequence[tuple[str, str]] = ()
 ) -> list[ImportedModel]:
-    """Join layers that feed each other directly with whole sequences into one model; every other layer is a model.
-
-    parts: the layers with their numbers.
-    file: name of the file, for names and sources.
-    weights: False leaves the numbers out.
-    notes: notes for every model.
-    kinds: class and path of every layer of the file; empty if the file has no configuration.
-    """
+    """Join layers that feed each other directly with whole sequences into one model; every other layer is a model."""
     stacks: list[list[Part]] = []
     by_path: dict[str, list[Part]] = {}
     for part in parts:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from lstmsim.importers.onnx.graph import Scope, attributes, integer, integers, node_input, resolve
+from lstmsim.importers.onnx.graph import Scope, attributes, integer, integers, node_input, resolve, slice_bounds
 from lstmsim.importers.onnx.shapes import Shapes
 
 #: A factor, and the symbols that it is multiplied by. A symbol is a size that the file leaves open, as a number.
@@ -47,11 +47,7 @@ def fixed(number: int) -> Size:
 
 
 def times(sizes: Iterable[Size]) -> Size:
-    """Multiply sizes.
-
-    >>> times([(2, ()), (3, (7,)), (1, (5,))])
-    (6, (5, 7))
-    """
+    """Multiply sizes."""
     factor, symbols = 1, list[int]()
     for number, more in sizes:
         factor *= number
@@ -60,11 +56,7 @@ def times(sizes: Iterable[Size]) -> Size:
 
 
 def quotient(whole: Size, part: Size) -> Size | None:
-    """Divide the size `whole` by `part`; None if that leaves a rest.
-
-    >>> quotient((6, (5, 7)), (3, (7,)))
-    (2, (5,))
-    """
+    """Divide the size `whole` by `part`; None if that leaves a rest."""
     left, taken = Counter(whole[1]), Counter(part[1])
     if not part[0] or whole[0] % part[0] or taken - left:
         return None
@@ -72,15 +64,7 @@ def quotient(whole: Size, part: Size) -> Size | None:
 
 
 def regrouped(axis: Axis, sizes: Mapping[Part, Size], wanted: Sequence[Size | None]) -> View | None:
-    """Group the parts of a value into axes of the wanted sizes; None if that would cut a part in two.
-
-    axis: the parts, in order.
-    sizes: the size of each part.
-    wanted: the sizes of the new axes. One of them may be unknown (None): it takes what the others leave.
-
-    >>> regrouped((), {}, [(1, ()), None])
-    ((), ())
-    """
+    """Group the parts of a value into axes of the wanted sizes; None if that would cut a part in two."""
     open_axes = [at for at, size in enumerate(wanted) if size is None]
     split = open_axes[0] if open_axes else len(wanted)
     front = _taken(axis, sizes, wanted[:split])
@@ -232,19 +216,17 @@ def _dropout(known: Known, scope: Scope, node: Any, view: View, place: int) -> V
 
 
 def _slice(known: Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
-    starts, ends = _listed(known, scope, node, "starts", 1), _listed(known, scope, node, "ends", 2)
-    named = "axes" in attributes(scope, node) or bool(node_input(node, 3))
-    axes = _whole(_listed(known, scope, node, "axes", 3)) if named else list(range(len(starts or ())))
-    steps = _whole(_listed(known, scope, node, "steps", 4)) if node_input(node, 4) else [1] * len(starts or ())
-    if starts is None or ends is None or axes is None or steps is None:
+    names = ("starts", "ends", "axes", "steps")
+    starts, ends, axes, steps = (_listed(known, scope, node, name, at) for at, name in enumerate(names, 1))
+    unknown = any(node_input(node, at) and _whole(each) is None for at, each in ((3, axes), (4, steps)))
+    if starts is None or ends is None or unknown:
         return None
-    if not len(starts) == len(ends) == len(axes) == len(steps):
-        return None
-    part: View | None = view
-    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-        if part is None or not -len(view) <= axis < len(view) or start is None or end is None or start[1]:
+    bounds = slice_bounds(starts, ends, _whole(axes), _whole(steps), len(view))
+    part = None if bounds is None else view
+    for at, (start, end, step) in (bounds or {}).items():
+        if part is None or start is None or end is None or start[1]:
             return None
-        part = _cut(known, part, axis % len(view), start[0], end, step)
+        part = _cut(known, part, at, start[0], end, step)
     return part
 
 

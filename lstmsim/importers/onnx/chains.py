@@ -55,13 +55,7 @@ class _Halves:
 def find_unrolled(
     scopes: Sequence[Scope], shapes: Shapes, constants: Constants
 ) -> tuple[list[UnrolledStack], list[str]]:
-    """Put the unrolled layers of a network together.
-
-    scopes: the network.
-    shapes, constants: the shapes and constants of its values.
-
-    The result is the stacks, and a sentence for each unrolled layer that cannot be simulated.
-    """
+    """Put the unrolled layers of a network together."""
     stacks: list[UnrolledStack] = []
     refused: list[str] = []
     for scope in scopes:
@@ -238,10 +232,7 @@ class _Reader:
         return wide, list(dict.fromkeys(notes)), computed
 
     def _folded(self, own: _Halves, usual: _Halves, h: Floats | None) -> dict[str, Floats]:
-        """The h before the first step, if the exporter has put numbers in place of its product with the matrix.
-
-        If h is not known, any h with this product will do: nothing else reads it.
-        """
+        """The h before the first step, if the exporter has put numbers in place of its product with the matrix."""
         assert usual.h is not None
         matrix = self._numbers.matrix(usual.h).astype(np.float64)
         product = own.biases[-1].astype(np.float64) - usual.biases[-1]

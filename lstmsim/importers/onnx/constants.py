@@ -78,16 +78,10 @@ def _concat(shapes: Shapes, scope: Scope, node: Any, parts: list[Floats], place:
 
 
 def _slice(shapes: Shapes, scope: Scope, node: Any, parts: list[Floats], place: int) -> Floats:
-    starts = _known(shapes.given(scope, node, "starts", 1))
-    ends = _known(shapes.given(scope, node, "ends", 2))
-    named = "axes" in attributes(scope, node) or node_input(node, 3)
-    axes = _known(shapes.given(scope, node, "axes", 3)) if named else list(range(len(starts)))
-    steps = _known(shapes.given(scope, node, "steps", 4)) if node_input(node, 4) else [1] * len(starts)
-    places = [slice(None)] * parts[0].ndim
-    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-        # A slice with step -1 that includes the first element has an end far below zero.
-        places[axis] = slice(start, None if step < 0 and end < -parts[0].shape[axis] else end, step)
-    return parts[0][tuple(places)]
+    bounds = shapes.slice(scope, node, parts[0].ndim)
+    if bounds is None or any(None in each for each in bounds.values()):
+        raise ValueError
+    return parts[0][tuple(slice(*bounds.get(axis, (None,))) for axis in range(parts[0].ndim))]
 
 
 def _identity(shapes: Shapes, scope: Scope, node: Any, parts: list[Floats], place: int) -> Floats:
@@ -191,16 +185,7 @@ ELEMENTWISE: dict[str, tuple[int, Callable[..., Floats]]] = {
 
 
 def computed(kind: str, parts: Sequence[Floats]) -> Floats:
-    """Compute one operation on constants.
-
-    kind: a key of `ELEMENTWISE`.
-    parts: the constants that it reads.
-
-    `ValueError` if the parts do not fit each other, or the result has far more numbers than the parts.
-
-    >>> computed("Mul", [np.ones((2, 2), np.float32), np.float32([2, 3])]).tolist()
-    [[2.0, 3.0], [2.0, 3.0]]
-    """
+    """Compute one operation on constants."""
     count, operation = ELEMENTWISE[kind]
     if len(parts) != count or len({part.dtype for part in parts}) != 1:
         raise ValueError
@@ -232,14 +217,7 @@ def is_half(scope: Scope, name: str) -> bool:
 
 
 def width_notes(named: Mapping[str, tuple[Scope, str]], at: str) -> list[str]:
-    """Note weights of 16 bits, and weights that are stored as scaled whole numbers.
-
-    named: a weight in words to the scope and the name of its value.
-    at: the node of the weights, in words.
-
-    >>> width_notes({}, "LSTM 'a'")
-    []
-    """
+    """Note weights of 16 bits, and weights that are stored as scaled whole numbers."""
     halves, whole = set[str](), dict[str, int]()
     for name, where in named.items():
         for value in _origins(*where):
@@ -334,10 +312,7 @@ class Constants:
         self._files = files
 
     def of(self, scope: Scope, name: str) -> Floats | str:
-        """Read the constant that `name` means in `scope`, or say what gives the value instead.
-
-        `InputError` if the constant is damaged or its data file is missing.
-        """
+        """Read the constant that `name` means in `scope`, or say what gives the value instead."""
         try:
             return self._value(resolve(scope, name), 0)
         except _NoConstant as reason:

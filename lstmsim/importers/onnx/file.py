@@ -55,21 +55,7 @@ class ImportedNetwork:
 
 
 def read_onnx(path: str | os.PathLike[str], *, weights: bool = False, heads: bool = False) -> ImportedNetwork:
-    """Import the recurrent models in an ONNX file.
-
-    Nodes that feed each other directly become one model; every other node is a model. Models of equal shape in
-    branches of one `If` are given once, because only one of them runs.
-
-    path: the file.
-    weights: whether weights are read. Models in branches then are given once only if their weights are equal too.
-    heads: whether plain products behind the last layer of a stack become `dense` layers of it.
-
-    `InputError` if there is no recurrent model or one cannot be simulated.
-
-    >>> read_onnx("no-such-file.onnx")
-    Traceback (most recent call last):
-    lstmsim.InputError: no-such-file.onnx: no such file or folder
-    """
+    """Import the recurrent models in an ONNX file."""
     name = os.fspath(path)
     network = parsed_network(name)
     try:
@@ -81,10 +67,7 @@ def read_onnx(path: str | os.PathLike[str], *, weights: bool = False, heads: boo
 
 
 def parsed_network(name: str) -> Any:
-    """Parse a file as protobuf, whatever its name; `InputError` if it holds no network.
-
-    name: the file.
-    """
+    """Parse a file as protobuf, whatever its name; `InputError` if it holds no network."""
     with bounded_file(name, "an ONNX network") as (file, _):
         content = file.read(MAX_BYTES)
     try:
@@ -162,11 +145,7 @@ def _constants(network: Any, shapes: Shapes, files: DataFiles) -> tuple[Shapes, 
 def _unrolled(
     scopes: list[Scope], layers: dict[Key, Layer], read: tuple[Shapes, Constants], needed: bool
 ) -> tuple[list[UnrolledStack], list[str]]:
-    """The layers that are written out step by step, and sentences on layers that cannot be simulated.
-
-    Nodes that are steps of such a layer are taken out of `layers`. Equal weights prove that steps belong together, so
-    the weights are read even if only shapes are wanted. Weights that cannot be read are a mistake only if `needed`.
-    """
+    """The layers that are written out step by step, and sentences on layers that cannot be simulated."""
     try:
         stacks, used, refused = find_node_chains(layers, *read)
         written, sentences = find_unrolled(scopes, *read)
@@ -265,10 +244,7 @@ def _layers(scopes: list[Scope], shapes: Shapes) -> dict[Key, Layer]:
 def _merged(
     stacks: list[Stack], layers: dict[Key, Layer], begins: dict[Key, Begin], numbers: _Numbers | None
 ) -> list[tuple[Stack, list[str]]]:
-    """The stacks, without a stack that equals an earlier one in another branch of the same `If`.
-
-    A stack that is left out is named beside the earlier stack.
-    """
+    """The stacks, without a stack that equals an earlier one in another branch of the same `If`."""
     kept: list[tuple[Stack, list[str]]] = []
     by_shape: dict[tuple[tuple[Layer, Begin, str], ...], list[int]] = {}
     for stack in stacks:

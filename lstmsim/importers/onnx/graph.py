@@ -11,7 +11,7 @@ Weights and external data are never decoded.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
@@ -99,6 +99,11 @@ class Value:
         return self.scope.tensors.get(self.name) if self.index < 0 else None
 
 
+def version_of(network: Any) -> int:
+    """The version of ONNX's own operators that a network states."""
+    return next((int(each.version) for each in network.opset_import if each.domain in DEFAULT_DOMAINS), 1)
+
+
 def resolve(scope: Scope, name: str) -> Value | None:
     """Look a name up in a scope, in the scopes around it and through a function's parameters; None if it is unknown."""
     while name:
@@ -151,11 +156,7 @@ def label(scope: Scope, index: int) -> str:
 
 
 def open_scopes(model: Any) -> list[Scope]:
-    """Open every scope of a model, the main graph first.
-
-    The nodes of all calls of functions are counted before any scope is made. `InputError` if there are too many, or
-    bodies are nested too deep.
-    """
+    """Open every scope of a model, the main graph first."""
     functions = {(str(each.domain), str(each.name)): each for each in model.functions}
     _check_calls(model.graph, functions)
     scopes: list[Scope] = []
@@ -290,11 +291,7 @@ def product(sizes: Iterable[int | None]) -> int | None:
 
 
 def broadcast(shapes: list[Shape | None]) -> Shape | None:
-    """Give the shape of a result that is computed element by element from tensors; None if a shape is not known.
-
-    >>> broadcast([(5, 1, 3), (4, 3)]), broadcast([(2,), None])
-    ((5, 4, 3), None)
-    """
+    """Give the shape of a result that is computed element by element from tensors; None if a shape is not known."""
     known = [shape for shape in shapes if shape is not None]
     if len(known) < len(shapes) or not known:
         return None
@@ -304,6 +301,30 @@ def broadcast(shapes: list[Shape | None]) -> Shape | None:
         wide = {size for size in sizes if size != 1}
         joined.append(wide.pop() if len(wide) == 1 else None if wide else 1)
     return tuple(joined)
+
+
+#: Start, end and step of a slice along one axis.
+Bounds = tuple[Any, Any, Any]
+
+
+def slice_bounds(
+    starts: Sequence[Any],
+    ends: Sequence[Any],
+    axes: Sequence[int | None] | None,
+    steps: Sequence[Any] | None,
+    rank: int,
+) -> dict[int, Bounds] | None:
+    """Start, end and step of a `Slice` by axis, as Python's slices have them; None if its lists do not fit."""
+    axes = range(len(starts)) if axes is None else axes
+    steps = (1,) * len(starts) if steps is None else steps
+    if not len(starts) == len(ends) == len(axes) == len(steps):
+        return None
+    bounds = {
+        axis % rank: (start, end, step)
+        for axis, start, end, step in zip(axes, starts, ends, steps, strict=True)
+        if axis is not None and -rank <= axis < rank
+    }
+    return bounds if len(bounds) == len(axes) else None
 
 
 def integer(given: dict[str, Any], name: str, default: int) -> int:
@@ -349,9 +370,5 @@ def text(given: dict[str, Any], name: str, default: str) -> str:
 
 
 def kinds_named(names: str) -> frozenset[str]:
-    """Make a set of operator types from their names in one text.
-
-    >>> sorted(kinds_named("Relu Conv"))
-    ['Conv', 'Relu']
-    """
+    """Make a set of operator types from their names in one text."""
     return frozenset(names.split())

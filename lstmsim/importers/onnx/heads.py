@@ -83,15 +83,7 @@ class Chain:
 
 
 def find_heads(network: Any, scopes: list[Scope], layers: Mapping[Key, Layer], ends: Iterable[Key]) -> dict[Key, Chain]:
-    """Find the heads behind stacks.
-
-    Open sizes get numbers that tell them apart. If the network runs only with the length of the exporter's example,
-    this length is taken.
-
-    network, scopes: the network, and the same as `open_scopes` gave it.
-    layers: its recurrent nodes.
-    ends: the last node of each stack.
-    """
+    """Find the heads behind stacks."""
     ends = list(ends)
     if sum(len(scope.nodes) for scope in scopes) > MAX_COUNTED:
         return {key: Chain((), f"the network has more than {MAX_COUNTED:,} nodes") for key in ends}

@@ -86,10 +86,7 @@ class Layouts:
         return times(self._sizes[part] for part in axis)
 
     def sequence(self, scope: Scope, index: int, batch_first: bool) -> View:
-        """Give the axes of a recurrent node's output as a layer above reads them: time, batch, units of all directions.
-
-        batch_first: whether the layer above has the batch before the time.
-        """
+        """Give the axes of a recurrent node's output as a layer above reads them."""
         time, direction, batch, units = self._axes(scope, index)
         return (batch, time, direction + units) if batch_first else (time, batch, direction + units)
 
@@ -208,13 +205,7 @@ class Layouts:
         return (batch_axis, time_axis, direction, units) if batch_first else (time_axis, direction, batch_axis, units)
 
     def one_side(self, view: View, at: int, side: int, *, keep: bool) -> View | None:
-        """Pick one direction of an output.
-
-        view: the axes of the output.
-        at: its axis of directions.
-        side: the direction, 0 or 1.
-        keep: whether the axis `at` stays with size 1.
-        """
+        """Pick one direction of an output."""
         if not 0 <= at < len(view) or len(view[at]) != 1 or view[at][0].role != "direction":
             return None
         whole = replace(view[at][0], role="units")
@@ -230,11 +221,8 @@ def _picked_numbers(shapes: Shapes, scope: Scope, node: Any, first: Numbers) -> 
         if places is None or any(at is None or not -len(first) <= at < len(first) for at in places):
             return None
         return tuple(first[at] for at in places if at is not None)
-    bounds = [shapes.given(scope, node, name, at) for at, name in enumerate(("starts", "ends", "axes", "steps"), 1)]
-    starts, ends, axes, steps = (each[0] if each is not None and len(each) == 1 else None for each in bounds)
-    if starts is None or ends is None or (axes or 0) not in (0, -1) or (node_input(node, 4) and steps is None):
-        return None
-    return first[starts : ends : steps or 1] if steps != 0 else None
+    start, end, step = (shapes.slice(scope, node, 1) or {}).get(0, (None, None, None))
+    return None if start is None or end is None or not step else first[start:end:step]
 
 
 _PLACE = 4
@@ -246,12 +234,7 @@ _SHOWN = 6
 def length_notes(
     keys: Iterable[tuple[Scope, int]], layouts: Layouts, *, refuse: bool
 ) -> dict[tuple[Scope, int], tuple[str, ...]]:
-    """Note for each recurrent node what to know about its lengths.
-
-    keys: the nodes.
-    layouts: the axes of the network.
-    refuse: whether lengths other than all of a node's frames are an `InputError`; else they are noted.
-    """
+    """Note for each recurrent node what to know about its lengths."""
     notes = dict[tuple[Scope, int], tuple[str, ...]]()
     mistakes = []
     for scope, index in keys:

@@ -31,11 +31,7 @@ from lstmsim.model.model import Layer
 #: ONNX's default activations of each operator: f, then g, then h.
 USUAL = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": ("Tanh",)}
 #: For each node of a built-in cell that is an activation: its place in `USUAL`.
-_ROLES = {
-    "LSTM": {"it": 0, "ft": 0, "ot": 0, "gt": 1, "ct": 2},
-    "GRU": {"rt": 0, "zt": 0, "nt": 1},
-    "RNN": {"hf": 0},
-}
+_ROLES = {"LSTM": {"it": 0, "ft": 0, "ot": 0, "gt": 1, "ct": 2}, "GRU": {"rt": 0, "zt": 0, "nt": 1}, "RNN": {"hf": 0}}
 #: How many of alpha and beta these activations need: ONNX has no default, or onnxruntime does not keep it.
 _NEEDS = {"Affine": 2, "ScaledTanh": 2}
 _DEFAULTS: Mapping[str, tuple[float, ...]] = {"HardSigmoid": (0.2, 0.5), "LeakyRelu": (0.01,), "Elu": (1.0,)}
@@ -76,16 +72,7 @@ class _Activation:
 
 
 def cell_of(kind: str, peepholes: bool, given: Mapping[str, Any], directions: int) -> Cell | list[str]:
-    """Choose or make the cell of a node, or give sentences that say why it has none.
-
-    kind: `LSTM`, `GRU` or `RNN`.
-    peepholes: whether the node has peephole weights.
-    given: its attributes.
-    directions: 1 or 2.
-
-    >>> cell_of("GRU", False, {}, 1).name
-    'gru-lbr0'
-    """
+    """Choose or make the cell of a node, or give sentences that say why it has none."""
     base = _base(kind, peepholes, given)
     activations, clip, coupled = _activations(kind, given, directions), _clip(given), _coupled(kind, given)
     refused = [each for each in (activations, clip) if isinstance(each, str)]
@@ -107,11 +94,7 @@ def cell_of(kind: str, peepholes: bool, given: Mapping[str, Any], directions: in
 
 
 def cell_notes(own: Cell) -> tuple[str, ...]:
-    """Note how a cell reads the text of ONNX's operators, if the text leaves a choice.
-
-    >>> cell_notes(cell("lstm"))
-    ()
-    """
+    """Note how a cell reads the text of ONNX's operators, if the text leaves a choice."""
     if "c" in own.states and any(node.name.endswith("_c") for node in own.nodes):
         return (
             f"cell {own.name} clips what goes into its gates' activations, as onnxruntime does; it does not clip c",
@@ -262,11 +245,7 @@ class _Sizes:
 
 
 def read_layer(shapes: Shapes, scope: Scope, index: int) -> Layer | list[str]:
-    """Read the layer that a recurrent node describes, or give the sentences that say why it describes none.
-
-    shapes: the shapes of the network.
-    scope, index: the node.
-    """
+    """Read the layer that a recurrent node describes, or give the sentences that say why it describes none."""
     node = scope.nodes[index]
     given = attributes(scope, node)
     kind = str(node.op_type)

@@ -36,14 +36,7 @@ def operator_table(
     heads: bool,
     written_out: Mapping[Key, str] = MappingProxyType({}),
 ) -> OperatorTable:
-    """Count what became of every node of a network.
-
-    network, scopes: the network, and the same as `open_scopes` gave it.
-    layers: the nodes that are recurrent layers of the models.
-    chains: products behind the last layers that can be dense layers.
-    heads: whether these products are dense layers.
-    written_out: the outcome of nodes that together are layers.
-    """
+    """Count what became of every node of a network."""
     offered = [head for chain in chains.values() for head in chain.heads]
     became = outcomes(scopes, set(layers), {key for head in offered if heads for key in head.nodes}) | dict(written_out)
     if len(became) > MAX_COUNTED:

@@ -26,12 +26,7 @@ _STATES_IN, _STATES_OUT = (5, 6), (1, 2)
 
 
 def outcomes(scopes: list[Scope], layers: set[Key], heads: set[Key]) -> dict[Key, str]:
-    """Tell the outcome of every node; nodes that only hold others (`If`, `Loop`, calls of functions) have none.
-
-    scopes: the network.
-    layers: nodes that are recurrent layers of a model.
-    heads: nodes that are dense layers of a model.
-    """
+    """Tell the outcome of every node; nodes that only hold others (`If`, `Loop`, calls of functions) have none."""
     became = dict.fromkeys(prepared(scopes), FOLDED)
     became |= dict.fromkeys(_around(scopes, layers, heads), FOLDED)
     became |= dict.fromkeys(heads, DENSE) | dict.fromkeys(layers, SIMULATED)

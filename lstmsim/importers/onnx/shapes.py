@@ -1,25 +1,23 @@
 """Shapes of values in an ONNX network, followed through the operations that exporters put around weights.
 
 A shape is a tuple of sizes, with None for a size that the file leaves open; None instead of a tuple says that nothing
-is known. If a shape cannot be followed further, the shape that the graph itself states is taken. Values are read only
-for short lists of whole numbers inside the file (axes, bounds of slices, target shapes), never for weights or external
-data.
-
-Shapes through the operators that compute: what the layers around a recurrent network make of given input sizes.
-
-Source: the operator pages of ONNX (shapes of outputs). A value has no shape if its operator has no rule here, or if
-the rule fails.
+is known. Operations that rearrange are followed here, because lists of numbers may be known in part and operators may
+have the form of any version. Operators that compute are inferred by the package onnx, node by node, from shapes and
+short lists alone: no weight and no external data is ever read for a shape.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from math import ceil
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
+
+import numpy as np
 
 from lstmsim.importers.onnx.graph import (
     DEFAULT_DOMAINS,
     MAX_ELEMENTS,
+    Bounds,
     Scope,
     Shape,
     Value,
@@ -34,6 +32,7 @@ from lstmsim.importers.onnx.graph import (
     node_input,
     product,
     resolve,
+    slice_bounds,
     text,
 )
 
@@ -130,10 +129,7 @@ class Shapes:
         return checked(tuple(joined))
 
     def numbers(self, scope: Scope, name: str) -> Shape | None:
-        """Give the whole numbers in a short list or scalar.
-
-        A number that is not in the file is None; the result is None if not even their count is known.
-        """
+        """Give the whole numbers in a short list or scalar."""
         value = resolve(scope, name)
         if value is None:
             return None
@@ -176,15 +172,22 @@ class Shapes:
         return None
 
     def given(self, scope: Scope, node: Any, name: str, place: int) -> Shape | None:
-        """Give a list of numbers of a node; None if it is left out or not known.
-
-        name: its name as an attribute, in old versions of the operator.
-        place: its place among the inputs, in newer versions.
-        """
+        """Give a list of numbers of a node; None if it is left out or not known."""
         own = attributes(scope, node)
         if name in own:
             return integers(own, name)
         return self.numbers(scope, node_input(node, place))
+
+    def slice(self, scope: Scope, node: Any, rank: int) -> dict[int, Bounds] | None:
+        """Give start, end and step of a `Slice` by axis; None if its lists are not known or fit no value of a rank."""
+        lists = []
+        for place, name in enumerate(("starts", "ends", "axes", "steps"), 1):
+            numbers = self.given(scope, node, name, place)
+            if numbers is None and (place < 3 or node_input(node, place)):
+                return None
+            lists.append(numbers)
+        starts, ends, axes, steps = lists
+        return slice_bounds(starts or (), ends or (), axes, steps, rank)
 
 
 def _transpose(shapes: Shapes, scope: Scope, node: Any, first: Shape, place: int) -> Shape | None:
@@ -213,19 +216,11 @@ def _squeeze(shapes: Shapes, scope: Scope, node: Any, first: Shape, place: int) 
 
 
 def _slice(shapes: Shapes, scope: Scope, node: Any, first: Shape, place: int) -> Shape | None:
-    starts, ends = shapes.given(scope, node, "starts", 1), shapes.given(scope, node, "ends", 2)
-    axes, steps = shapes.given(scope, node, "axes", 3), shapes.given(scope, node, "steps", 4)
-    count = len(starts) if starts is not None else len(axes or ())
-    if axes is None and node_input(node, 3):
-        return (None,) * len(first)
-    axes = axes or tuple(range(count))
-    steps = steps or ((None,) if node_input(node, 4) else (1,)) * count
-    if starts is None or ends is None or not len(starts) == len(ends) == len(axes) == len(steps):
+    bounds = shapes.slice(scope, node, len(first))
+    if bounds is None:
         return (None,) * len(first)
     sizes = list(first)
-    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-        if axis is None or not -len(first) <= axis < len(first):
-            return (None,) * len(first)
+    for axis, (start, end, step) in bounds.items():
         size = sizes[axis]
         known = size is not None and start is not None and end is not None and step
         sizes[axis] = len(range(*slice(start, end, step).indices(size))) if known and size is not None else None
@@ -301,15 +296,21 @@ def _total(sizes: list[int | None]) -> int | None:
     return sum(known) if len(known) == len(sizes) else None
 
 
-_SAME_computed = kinds_named(
+_SAME_COMPUTED = kinds_named(
     "Abs BatchNormalization Ceil Celu Clip CumSum DynamicQuantizeLinear Elu Erf Exp Floor Gelu GroupNormalization "
     "HardSigmoid HardSwish InstanceNormalization LRN LayerNormalization LeakyRelu Log LogSoftmax LpNormalization "
     "MeanVarianceNormalization Mish Neg Not PRelu RMSNormalization Reciprocal Relu Round Selu Shrink Sigmoid Sign Sin "
     "Cos Softmax Softplus Softsign Sqrt Swish Tan Tanh ThresholdedRelu Trilu CastLike"
 )
-_TOGETHER_computed = kinds_named(
+_TOGETHER_COMPUTED = kinds_named(
     "Add And BitShift Div Equal Greater GreaterOrEqual Less LessOrEqual Max Mean Min Mod Mul Or Pow Sub Sum Where Xor"
 )
+_INFERRED = kinds_named(
+    "MatMul MatMulInteger QLinearMatMul Gemm Conv ConvInteger QLinearConv ConvTranspose MaxPool AveragePool LpPool "
+    "GlobalAveragePool GlobalMaxPool GlobalLpPool ArgMax ArgMin Flatten Pad Tile"
+)
+#: Inputs that hold numbers on which a shape depends.
+_NUMBERED = {"Pad": (1, 3), "Tile": (1,), "Reduce": (1,)}
 _NUMBERS: dict[str, Callable[[int, int], int]] = {
     "Add": lambda one, two: one + two,
     "Sub": lambda one, two: one - two,
@@ -317,11 +318,12 @@ _NUMBERS: dict[str, Callable[[int, int], int]] = {
     # The division of whole numbers rounds towards 0.
     "Div": lambda one, two: abs(one) // abs(two) * (1 if (one < 0) == (two < 0) else -1),
 }
-_WRONG = (ValueError, IndexError, TypeError, ZeroDivisionError, OverflowError)
+#: Types of elements by the names of ONNX's schemas: of these an input has the first that its operator allows.
+_ELEMENTS = {"tensor(float)": 1, "tensor(int64)": 7, "tensor(uint8)": 2, "tensor(int32)": 6, "tensor(bool)": 9}
 
 
 class ComputedShapes(Shapes):
-    """Shapes of one run whose input sizes are all known.
+    """Shapes of one run whose input sizes are all known; version: the network's version of ONNX's own operators.
 
     A shape that follows from the inputs counts more than the shape that the file states, because the file may state
     it for other sizes.
@@ -331,9 +333,13 @@ class ComputedShapes(Shapes):
     >>> x = helper.make_tensor_value_info("x", TensorProto.FLOAT, (5, 3))
     >>> w = helper.make_tensor("w", TensorProto.FLOAT, [3, 2], [0.0] * 6)
     >>> graph = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["y"])], "g", [x], [], [w])
-    >>> ComputedShapes().of(open_scopes(helper.make_model(graph))[0], "y")
+    >>> ComputedShapes(18).of(open_scopes(helper.make_model(graph))[0], "y")
     (5, 2)
     """
+
+    def __init__(self, version: int) -> None:
+        super().__init__()
+        self._version = version
 
     def _shape(self, value: Value) -> Shape | None:
         if value.tensor is None and value.node is not None:
@@ -346,18 +352,43 @@ class ComputedShapes(Shapes):
         scope, node, kind = value.scope, value.node, str(value.node.op_type)
         if shape is not None or value.index in scope.children or node.domain not in (*DEFAULT_DOMAINS, "com.microsoft"):
             return shape
-        try:
-            if kind in _TOGETHER_computed:
-                return broadcast([self.of(scope, str(name)) for name in node.input])
-            first = self.of(scope, node_input(node, 0))
-            if first is None:
-                return None
-            if kind in _SAME_computed:
-                return first if value.place == 0 else None
-            rule = _reduced if kind.startswith("Reduce") else _RULES_computed.get(kind)
-            return checked(rule(self, scope, node, first, value.place)) if rule else None
-        except _WRONG:
+        if kind in _TOGETHER_COMPUTED:
+            return broadcast([self.of(scope, str(name)) for name in node.input])
+        first = self.of(scope, node_input(node, 0))
+        if first is None:
             return None
+        if kind in _SAME_COMPUTED:
+            return first if value.place == 0 else None
+        if kind in ("LSTM", "GRU", "RNN", "DynamicQuantizeLSTM"):
+            return self._recurrent(scope, node, first, value.place)
+        known = kind in _INFERRED or kind.startswith("Reduce")
+        return self._inferred(scope, node, value.place) if known and node.domain in DEFAULT_DOMAINS else None
+
+    def _recurrent(self, scope: Scope, node: Any, first: Shape, place: int) -> Shape | None:
+        given, second = attributes(scope, node), self.of(scope, node_input(node, 2))
+        stated = second[-1] if second and node.op_type != "DynamicQuantizeLSTM" else 0
+        hidden = integer(given, "hidden_size", 0) or stated
+        directions = 2 if text(given, "direction", "forward") == "bidirectional" else 1
+        if not hidden or len(first) != 3:
+            return None
+        if integer(given, "layout", 0):
+            return (first[0], *(first[1:2] if place == 0 else ()), directions, hidden)
+        return (*(first[:1] if place == 0 else ()), directions, first[1], hidden)
+
+    def _inferred(self, scope: Scope, node: Any, place: int) -> Shape | None:
+        """The shape by the rules of the package onnx."""
+        kind = str(node.op_type)
+        numbered = _NUMBERED.get("Reduce" if kind.startswith("Reduce") else kind, ())
+        shapes: list[Shape | None] = []
+        numbers: dict[int, Sequence[int]] = {}
+        for at, name in enumerate(node.input):
+            shapes.append(self.of(scope, str(name)) if name else None)
+            held = self.numbers(scope, str(name)) if name and at in numbered else None
+            known = [each for each in held or () if each is not None]
+            if held is not None and len(known) == len(held):
+                numbers[at] = known
+        made = node_shapes(kind, self._version, attributes(scope, node), shapes, numbers, len(node.output))
+        return checked(made[place])
 
     def _find_numbers(self, value: Value) -> Shape | None:
         node = value.node
@@ -370,163 +401,75 @@ class ComputedShapes(Shapes):
             rule = _NUMBERS[str(node.op_type)]
             try:
                 return tuple(None if a is None or b is None else rule(a, b) for a, b in pairs)
-            except _WRONG:
+            except ZeroDivisionError:
                 return None
         if node is not None and node.op_type == "Slice":
-            return self._picked(value.scope, node)
+            whole, bounds = self.numbers(value.scope, node_input(node, 0)), self.slice(value.scope, node, 1)
+            start, end, step = (bounds or {}).get(0, (None, None, None))
+            return None if whole is None or start is None or end is None or not step else whole[start:end:step]
         return super()._find_numbers(value)
 
-    def _picked(self, scope: Scope, node: Any) -> Shape | None:
-        """The part of a list of numbers that a `Slice` takes."""
-        whole = self.numbers(scope, node_input(node, 0))
-        bounds = [self.given(scope, node, name, place) for name, place in (("starts", 1), ("ends", 2), ("steps", 4))]
-        start, end, step = (each[0] if each is not None and len(each) == 1 else None for each in bounds)
-        if whole is None or start is None or end is None or (node_input(node, 4) and not step):
-            return None
-        return whole[start : end : step or 1]
 
+def node_shapes(
+    kind: str,
+    version: int,
+    given: Mapping[str, Any],
+    shapes: Sequence[Shape | None],
+    numbers: Mapping[int, Sequence[int]],
+    outputs: int,
+) -> list[Shape | None]:
+    """The shapes of a node's outputs from those of its inputs and from lists of numbers among these."""
+    from onnx import helper, numpy_helper
 
-def _matmul(shapes: Shapes, scope: Scope, node: Any, first: Shape, place: int) -> Shape | None:
-    second = shapes.of(scope, node_input(node, 3 if node.op_type == "QLinearMatMul" else 1))
-    if second is None or not first or not second:
-        return None
-    outer = broadcast([first[:-2], second[:-2]]) or ()
-    return (*outer, *first[-2:-1], *(second[-1:] if len(second) > 1 else ()))
-
-
-def _gemm(shapes: Shapes, scope: Scope, node: Any, first: Shape, place: int) -> Shape | None:
-    given, second = attributes(scope, node), shapes.of(scope, node_input(node, 1))
-    if second is None:
-        return None
-    return first[1 if integer(given, "transA", 0) else 0], second[0 if integer(given, "transB", 0) else 1]
-
-
-def _windows(given: dict[str, Any], sizes: Shape, kernel: Shape) -> Shape:
-    """How often a window fits along each axis: the rule of convolutions and poolings."""
-    count = len(sizes)
-    strides = integers(given, "strides") or (1,) * count
-    dilations = integers(given, "dilations") or (1,) * count
-    pads = integers(given, "pads") or (0,) * (2 * count)
-    padding = text(given, "auto_pad", "notset")
-    rounding = ceil if integer(given, "ceil_mode", 0) else int
-    counts: list[int | None] = []
-    for axis, (size, width) in enumerate(zip(sizes, kernel, strict=True)):
-        stride, dilation, before, after = strides[axis], dilations[axis], pads[axis], pads[axis + count]
-        if size is None or width is None or not stride or not dilation or before is None or after is None:
-            counts.append(None)
-        elif padding.startswith("same"):
-            counts.append(-(-size // stride))
-        else:
-            space = size + (0 if padding == "valid" else before + after) - dilation * (width - 1) - 1
-            counts.append(rounding(space / stride) + 1 if space >= 0 else None)
-    return tuple(counts)
-
-
-def _conv(shapes: Shapes, scope: Scope, node: Any, first: Shape, place: int) -> Shape | None:
-    filters = shapes.of(scope, node_input(node, 3 if node.op_type == "QLinearConv" else 1))
-    if filters is None or len(filters) != len(first):
-        return None
-    return (first[0], filters[0], *_windows(attributes(scope, node), first[2:], filters[2:]))
-
-
-def _conv_transpose(shapes: Shapes, scope: Scope, node: Any, first: Shape, place: int) -> Shape | None:
-    given, filters = attributes(scope, node), shapes.of(scope, node_input(node, 1))
-    if filters is None or len(filters) != len(first) or filters[1] is None:
-        return None
-    axes = len(first) - 2
-    channels = filters[1] * integer(given, "group", 1)
-    fixed = integers(given, "output_shape")
-    if fixed is not None or text(given, "auto_pad", "notset").startswith("same"):
-        return (first[0], channels, *(fixed or (None,) * axes))
-    strides, dilations = (integers(given, name) or (1,) * axes for name in ("strides", "dilations"))
-    pads, more = integers(given, "pads") or (0,) * (2 * axes), integers(given, "output_padding") or (0,) * axes
-    wide = [
-        None
-        if size is None or kernel is None
-        else (strides[at] or 1) * (size - 1)
-        + (more[at] or 0)
-        + (kernel - 1) * (dilations[at] or 1)
-        + 1
-        - (pads[at] or 0)
-        - (pads[at + axes] or 0)
-        for at, (size, kernel) in enumerate(zip(first[2:], filters[2:], strict=True))
+    schema, allowed = _schema(kind, version)
+    if schema is None or not allowed:
+        return [None] * outputs
+    types, held = {}, {}
+    for at, shape in enumerate(shapes):
+        if shape is not None:
+            types[f"i{at}"] = helper.make_tensor_type_proto(allowed[min(at, len(allowed) - 1)], shape)
+        if at in numbers:
+            types[f"i{at}"] = helper.make_tensor_type_proto(7, (len(numbers[at]),))
+            held[f"i{at}"] = numpy_helper.from_array(np.array(numbers[at], np.int64))
+    names = [f"i{at}" if f"i{at}" in types else "" for at in range(len(shapes))]
+    inferred = inferred_types(schema, names, given, types, held, outputs)
+    return [
+        tuple(int(dim.dim_value) if dim.HasField("dim_value") else None for dim in each.shape.dim)
+        if each is not None and each.HasField("shape")
+        else None
+        for each in inferred
     ]
-    return (first[0], channels, *wide)
 
 
-def _pool(shapes: Shapes, scope: Scope, node: Any, first: Shape, place: int) -> Shape | None:
-    given = attributes(scope, node)
-    kernel = integers(given, "kernel_shape")
-    return None if kernel is None else (*first[:2], *_windows(given, first[2:], kernel))
+def inferred_types(
+    schema: Any, names: Sequence[str], given: Mapping[str, Any], types: Any, numbers: Any, outputs: int
+) -> list[Any]:
+    """The tensor types of a node's outputs by onnx's own rules; None for an output that they do not give."""
+    from onnx import helper, shape_inference
+
+    node = helper.make_node(schema.name, names, [f"o{place}" for place in range(outputs)])
+    for name, each in given.items():
+        node.attribute.add().CopyFrom(each)
+        # An attribute that a function hands on has the name that it has in the call.
+        node.attribute[-1].name = name
+    try:
+        made = shape_inference.infer_node_outputs(schema, node, types, numbers)
+    except Exception:
+        # onnx raises classes of its native part here, for arguments that do not fit.
+        made = {}
+    found = [made.get(f"o{place}") for place in range(outputs)]
+    return [each.tensor_type if each is not None and each.HasField("tensor_type") else None for each in found]
 
 
-def _global_pool(shapes: Shapes, scope: Scope, node: Any, first: Shape, place: int) -> Shape | None:
-    return first[:2] + (1,) * (len(first) - 2)
+@cache
+def _schema(kind: str, version: int) -> tuple[Any, tuple[int, ...]]:
+    """The schema of an operator, and a type of elements that each of its inputs can have; None and () if unknown."""
+    from onnx import defs
 
-
-def _reduced(shapes: Shapes, scope: Scope, node: Any, first: Shape, place: int) -> Shape | None:
-    given = attributes(scope, node)
-    axes = shapes.given(scope, node, "axes", 1)
-    if axes is None and node_input(node, 1):
-        return None
-    if axes is None and integer(given, "noop_with_empty_axes", 0):
-        return first
-    return _without(first, axes if axes is not None else tuple(range(len(first))), integer(given, "keepdims", 1))
-
-
-def _arg(shapes: Shapes, scope: Scope, node: Any, first: Shape, place: int) -> Shape | None:
-    given = attributes(scope, node)
-    return _without(first, (integer(given, "axis", 0),), integer(given, "keepdims", 1))
-
-
-def _without(first: Shape, axes: Shape, keep: int) -> Shape:
-    gone = {axis % len(first) for axis in axes if axis is not None}
-    return tuple(1 if axis in gone else size for axis, size in enumerate(first) if keep or axis not in gone)
-
-
-def _flatten(shapes: Shapes, scope: Scope, node: Any, first: Shape, place: int) -> Shape | None:
-    axis = integer(attributes(scope, node), "axis", 1)
-    axis += len(first) if axis < 0 else 0
-    return product(first[:axis]), product(first[axis:])
-
-
-def _pad(shapes: Shapes, scope: Scope, node: Any, first: Shape, place: int) -> Shape | None:
-    pads = shapes.given(scope, node, "pads", 1)
-    if pads is None or len(pads) != 2 * len(first) or node_input(node, 3):
-        return (None,) * len(first)
-    both = zip(first, pads[: len(first)], pads[len(first) :], strict=True)
-    return tuple(None if None in sizes else sum(size for size in sizes if size is not None) for sizes in both)
-
-
-def _tile(shapes: Shapes, scope: Scope, node: Any, first: Shape, place: int) -> Shape | None:
-    times = shapes.numbers(scope, node_input(node, 1))
-    if times is None or len(times) != len(first):
-        return None
-    return tuple(product(pair) for pair in zip(first, times, strict=True))
-
-
-def _recurrent(shapes: Shapes, scope: Scope, node: Any, first: Shape, place: int) -> Shape | None:
-    given, second = attributes(scope, node), shapes.of(scope, node_input(node, 2))
-    hidden = integer(given, "hidden_size", 0) or (second[-1] if second and node.op_type != "DynamicQuantizeLSTM" else 0)
-    directions = 2 if text(given, "direction", "forward") == "bidirectional" else 1
-    if not hidden or len(first) != 3:
-        return None
-    if integer(given, "layout", 0):
-        return (first[0], *(first[1:2] if place == 0 else ()), directions, hidden)
-    return (*(first[:1] if place == 0 else ()), directions, first[1], hidden)
-
-
-_Rule = Callable[[Shapes, Scope, Any, Shape, int], Shape | None]
-_RULES_computed: dict[str, _Rule] = {
-    **dict.fromkeys(("MatMul", "MatMulInteger", "QLinearMatMul"), _matmul),
-    "Gemm": _gemm,
-    **dict.fromkeys(("Conv", "ConvInteger", "QLinearConv"), _conv),
-    "ConvTranspose": _conv_transpose,
-    **dict.fromkeys(("MaxPool", "AveragePool", "LpPool"), _pool),
-    **dict.fromkeys(("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"), _global_pool),
-    **dict.fromkeys(("ArgMax", "ArgMin"), _arg),
-    "Flatten": _flatten,
-    "Pad": _pad,
-    "Tile": _tile,
-    **dict.fromkeys(("LSTM", "GRU", "RNN", "DynamicQuantizeLSTM"), _recurrent),
-}
+    try:
+        schema = defs.get_schema(kind, version, "")
+    except Exception:
+        return None, ()
+    return schema, tuple(
+        next((number for name, number in _ELEMENTS.items() if name in each.types), 1) for each in schema.inputs
+    )

@@ -23,6 +23,7 @@ from lstmsim.importers.onnx.graph import (
     label,
     node_input,
     product,
+    version_of,
 )
 from lstmsim.importers.onnx.shapes import ComputedShapes, Shapes
 
@@ -64,11 +65,7 @@ def _open_dims(network: Any) -> list[tuple[str, Any]]:
 
 
 def sizes_of_input(info: Any, sizes: Mapping[str, int]) -> tuple[int, ...] | None:
-    """The shape of an input in a run; None if it is no tensor of numbers, or a size has no number.
-
-    info: what the network states of the input.
-    sizes: name of each open size to its number.
-    """
+    """The shape of an input in a run; None if it is no tensor of numbers, or a size has no number."""
     kind = info.type.tensor_type
     if not info.type.HasField("tensor_type") or not kind.HasField("shape") or kind.elem_type == _TEXT:
         return None
@@ -92,12 +89,7 @@ def _size_name(info: Any, axis: int) -> str:
 
 @contextmanager
 def sized(network: Any, scopes: list[Scope], sizes: Mapping[str, int]) -> Iterator[ComputedShapes]:
-    """Give the shapes of all values of a run, for use inside the block.
-
-    network: the parsed file.
-    scopes: the same as `open_scopes` gave it; the shapes that its main graph states are replaced while the block runs.
-    sizes: name of each open size to its number in the run.
-    """
+    """Give the shapes of all values of a run, for use inside the block."""
     main = scopes[0]
     before = main.declared
     infos = (*network.graph.value_info, *network.graph.output, *network.graph.input)
@@ -110,7 +102,7 @@ def sized(network: Any, scopes: list[Scope], sizes: Mapping[str, int]) -> Iterat
         if info.type.tensor_type.HasField("shape")
     }
     try:
-        yield _computed(scopes)
+        yield _computed(scopes, version_of(network))
     finally:
         main.declared = before
 
@@ -130,9 +122,9 @@ def in_order(scopes: list[Scope]) -> Iterator[tuple[Scope, int]]:
         waiting.append((scope, index + 1, False))
 
 
-def _computed(scopes: list[Scope]) -> ComputedShapes:
+def _computed(scopes: list[Scope], version: int) -> ComputedShapes:
     """The shapes of all values; each is worked out in the order of the nodes, so that no search goes far."""
-    shapes = ComputedShapes()
+    shapes = ComputedShapes(version)
     for scope, index in in_order(scopes):
         for name in scope.nodes[index].output:
             if name:
@@ -154,11 +146,7 @@ _OPEN = kinds_named("DFT STFT Attention LinearAttention DeformConv Scan Loop")
 
 
 def products(shapes: Shapes, scope: Scope, index: int) -> int | str:
-    """Count the multiply-accumulates of a node, or say why they cannot be told.
-
-    shapes: the shapes of the run.
-    scope, index: the node; an operator without products counts 0.
-    """
+    """Count the multiply-accumulates of a node, or say why they cannot be told."""
     node = scope.nodes[index]
     kind, domain = str(node.op_type), str(node.domain)
     rule = _RULES.get(kind) if domain in (*DEFAULT_DOMAINS, "com.microsoft") else None

@@ -77,14 +77,7 @@ class _Origin:
 
 
 def find_stacks(layers: Mapping[Key, Layer], layouts: Layouts) -> list[Stack]:
-    """Join all recurrent nodes into stacks, in the order of their lowest nodes.
-
-    Two nodes are joined only if nothing between them changes a number, a step or an order. A node above several nodes
-    that exclude each other, or below several nodes in branches of one `If`, is part of each stack.
-
-    layers: the recurrent nodes as layers.
-    layouts: the axes of the network.
-    """
+    """Join all recurrent nodes into stacks, in the order of their lowest nodes."""
     notes: dict[Key, list[str]] = defaultdict(list)
     below = {key: link for key in layers if (link := _link(key, layouts, notes[key])) is not None}
     above = _above(below, notes)
@@ -110,11 +103,7 @@ def _above(below: dict[Key, Key], notes: dict[Key, list[str]]) -> dict[Key, list
 
 
 def _exclusive(keys: list[Key]) -> bool:
-    """Whether at most one of the nodes runs: every two nodes are in different branches of one `If`.
-
-    Nodes are grouped by the first `If` around them: the time is linear in their number, as a comparison of all pairs
-    would not be.
-    """
+    """Whether at most one of the nodes runs: every two nodes are in different branches of one `If`."""
     if len(keys) < 2:
         return True
     groups = [(keys, 0)]

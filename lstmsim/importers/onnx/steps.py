@@ -81,18 +81,7 @@ class _Part:
 
 
 def find_steps(scope: Scope, shapes: Shapes, number: Callable[[Value], float | None]) -> Iterator[Step]:
-    """Match the steps in a graph, in the order of its nodes.
-
-    scope: the graph.
-    shapes: the shapes of the network.
-    number: gives the one number that fills a stored value, or None.
-
-    >>> from lstmsim.importers.onnx.graph import open_scopes
-    >>> from onnx import helper
-    >>> graph = helper.make_graph([helper.make_node("Tanh", ["x"], ["y"])], "g", [], [])
-    >>> list(find_steps(open_scopes(helper.make_model(graph))[0], Shapes(), lambda value: None))
-    []
-    """
+    """Match the steps in a graph, in the order of its nodes."""
     finder = _Finder(shapes, number)
     for node in scope.nodes:
         if node.op_type in ("Mul", "Add", "Tanh", "Relu") and node.output:
@@ -402,20 +391,7 @@ class Frame:
 
 
 def frame_of(value: Value, kept: bool = False, *, shapes: Shapes) -> Frame | None:
-    """Tell which frame of which tensor a value is; None if it is no frame or the file does not say which.
-
-    kept: whether the value still has an axis of time, of size 1.
-    shapes: the shapes of the network.
-
-    >>> from lstmsim.importers.onnx.graph import open_scopes, resolve
-    >>> from onnx import TensorProto, helper
-    >>> node = helper.make_node("Gather", ["x", "one"], ["y"], axis=0)
-    >>> frames = helper.make_tensor_value_info("x", TensorProto.FLOAT, [5, 1, 4])
-    >>> one = helper.make_tensor("one", TensorProto.INT64, [], [1])
-    >>> (scope,) = open_scopes(helper.make_model(helper.make_graph([node], "g", [frames], [], initializer=[one])))
-    >>> frame_of(resolve(scope, "y"), shapes=Shapes()).index
-    1
-    """
+    """Tell which frame of which tensor a value is; None if it is no frame or the file does not say which."""
     axes: tuple[int | None, ...] | None = None
     if kept:
         # The axis that is kept must be the axis of time of a recurrent node: the first.
@@ -433,10 +409,7 @@ def frame_of(value: Value, kept: bool = False, *, shapes: Shapes) -> Frame | Non
 
 
 def run_of_frames(frames: Sequence[Frame | None]) -> bool:
-    """Say whether frames go through one tensor from the last to the first, rather than from the first to the last.
-
-    `Refused` if the frames go through it in no such order, or belong to several tensors.
-    """
+    """Say whether frames go through one tensor from the last to the first, rather than from the first to the last."""
     known = [each for each in frames if each is not None]
     if len(known) < len(frames):
         at = next(at for at, each in enumerate(frames) if each is None)
@@ -504,14 +477,8 @@ def _picked(value: Value, shapes: Shapes, kept: bool) -> Frame | None:
 
 def _sliced(value: Value, shapes: Shapes) -> tuple[int | None, int | None]:
     """Axis and index of a slice of one element."""
-    node = value.node
-    starts, ends, axes = (
-        shapes.given(value.scope, node, name, place) for place, name in ((1, "starts"), (2, "ends"), (3, "axes"))
-    )
-    steps = shapes.given(value.scope, node, "steps", 4) if node_input(node, 4) else (1,)
-    if steps != (1,) or not (starts and ends and axes) or not len(starts) == len(ends) == len(axes) == 1:
+    bounds = shapes.slice(value.scope, value.node, 3) or {}
+    axis, (start, end, step) = next(iter(bounds.items()), (None, (None, None, None)))
+    if len(bounds) != 1 or step != 1 or start is None or end is None:
         return None, None
-    start, end = starts[0], ends[0]
-    if start is None or end is None or not (end == start + 1 or (start == -1 and end >= 2**31 - 1)):
-        return None, None
-    return axes[0], start
+    return (axis, start) if end == start + 1 or (start == -1 and end >= 2**31 - 1) else (None, None)

@@ -148,16 +148,7 @@ def _whole(text: str, what: str) -> int:
 
 
 def data_files_of(scopes: list[Scope], model: str) -> tuple[str, ...]:
-    """List every existing file that a network names for its data: no output may replace one.
-
-    A file that may not be opened is in the list too.
-
-    scopes: the network.
-    model: path of the ONNX file.
-
-    >>> data_files_of([], "speech.onnx")
-    ()
-    """
+    """List every existing file that a network names for its data: no output may replace one."""
     folder = os.path.dirname(model)
     locations = dict.fromkeys(
         str(each.value)
@@ -226,16 +217,7 @@ _Tensors = Mapping[str, Any]
 
 
 def dequantise(network: Any, files: DataFiles | None) -> dict[str, str]:
-    """Turn the nodes `DynamicQuantizeLSTM` of a network into LSTM nodes, in place.
-
-    The result maps the name of each new W to the old name of its node. A node whose weights are no tensors of the
-    graphs around it is left unchanged.
-
-    network: the parsed file.
-    files: the data files beside it; None if only shapes are wanted, so that the new tensors stay empty.
-
-    `InputError` for weights that are wrong.
-    """
+    """Turn the nodes `DynamicQuantizeLSTM` of a network into LSTM nodes, in place."""
     names: dict[str, str] = {}
     left = _COPIES * network.ByteSize() + _SPARE
     for node, tensors in _nodes(network.graph):
@@ -262,11 +244,7 @@ def dequantise(network: Any, files: DataFiles | None) -> dict[str, str]:
 
 
 def rounding_notes(names: Sequence[str]) -> list[str]:
-    """Note what a model with nodes of 8-bit weights leaves out; names: the old names of these nodes.
-
-    >>> rounding_notes([])
-    []
-    """
+    """Note what a model with nodes of 8-bit weights leaves out; names: the old names of these nodes."""
     if not names:
         return []
     have = f"{listed(names, 'and')} {'has' if len(names) == 1 else 'have'} 8-bit weights, read as the numbers they mean"
@@ -320,13 +298,7 @@ def _fill(tensor: Any, parts: list[Any], files: DataFiles | None) -> int:
 
 
 def whole_numbers(tensor: Any, files: DataFiles) -> NDArray[Any]:
-    """Read the stored numbers of a tensor of 8, 16 or 32 bits.
-
-    tensor: the TensorProto.
-    files: the data files beside the network.
-
-    `ValueError` for other kinds of numbers; `InputError` if there are not as many as the shape states.
-    """
+    """Read the stored numbers of a tensor of 8, 16 or 32 bits."""
     if not hasattr(tensor, "data_type") or tensor.data_type not in _TYPES or tensor.data_type == _FLOAT:
         raise ValueError
     if min(tensor.dims, default=1) < 0:
@@ -359,12 +331,7 @@ def stored_tensor(scope: Scope, name: str) -> Any:
 
 
 def stored_whole(scope: Scope, node: Any, files: DataFiles) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Read the whole numbers and the zero points of a node `DequantizeLinear`.
-
-    files: the data files beside the network.
-
-    `ValueError` if the node reads anything but stored whole numbers; `InputError` if the numbers are damaged.
-    """
+    """Read the whole numbers and the zero points of a node `DequantizeLinear`."""
     tensors = [stored_tensor(scope, node_input(node, place)) for place in (0, 2) if node_input(node, place)]
     if any(each is None for each in tensors) or len({each.data_type for each in tensors}) != 1:
         raise ValueError
@@ -373,23 +340,7 @@ def stored_whole(scope: Scope, node: Any, files: DataFiles) -> tuple[NDArray[Any
 
 
 def meant(scope: Scope, node: Any, numbers: NDArray[Any], scale: Floats, zero: NDArray[Any]) -> Floats:
-    """Compute the real numbers that whole numbers mean, in float32; a stored scale of 16 bits gives numbers of 16 bits.
-
-    scope, node: the node `DequantizeLinear`.
-    numbers: the whole numbers.
-    scale: one number, or one for each place along the node's axis.
-    zero: the zero points, one number or as many as scales.
-
-    `ValueError` if scale and zero points do not fit the numbers.
-
-    >>> from onnx import helper
-    >>> from lstmsim.importers.onnx.graph import open_scopes
-    >>> node = helper.make_node("DequantizeLinear", ["x", "s", "z"], ["y"], axis=0)
-    >>> scope = open_scopes(helper.make_model(helper.make_graph([node], "g", [], [])))[0]
-    >>> x, s, z = np.array([[1, 2], [3, 4]], np.int8), np.array([1, 10], np.float32), np.array([0, 1], np.int8)
-    >>> meant(scope, node, x, s, z).tolist()
-    [[1.0, 2.0], [20.0, 30.0]]
-    """
+    """Compute the real numbers in float32; a stored scale of 16 bits gives numbers of 16 bits."""
     given = attributes(scope, node)
     kind = getattr(stored_tensor(scope, node_input(node, 1)), "data_type", _FLOAT)
     if integer(given, "block_size", 0) or kind not in (_FLOAT, _HALF) or (zero.ndim and zero.shape != scale.shape):

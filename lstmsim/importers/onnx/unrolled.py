@@ -85,12 +85,7 @@ class Placed:
     below: dict[Value, Value] = field(default_factory=dict)
 
     def add(self, chain: Sequence[Value], layer: UnrolledLayer, lower: Value | None) -> None:
-        """Add a layer.
-
-        chain: the new h of each of its steps.
-        layer: the layer.
-        lower: new h of the first step of the layer that it reads; None if it reads frames.
-        """
+        """Add a layer."""
         key = chain[0]
         self.layers[key] = layer
         self.places |= {value: (key, at) for at, value in enumerate(chain)}
@@ -133,11 +128,7 @@ def _turned(own: UnrolledLayer, backward: bool) -> UnrolledLayer:
 
 
 def written_out(stacks: Sequence[UnrolledStack]) -> dict[tuple[Scope, int], str]:
-    """Tell the outcome of every node that unrolled layers are made of.
-
-    >>> written_out([])
-    {}
-    """
+    """Tell the outcome of every node that unrolled layers are made of."""
     layers = [layer for stack in stacks for layer in stack.layers]
     folded = {key: FOLDED for layer in layers for key in layer.picking}
     return folded | {key: SIMULATED for layer in layers for key in layer.nodes}
@@ -149,13 +140,7 @@ def unrolled_part(stack: UnrolledStack) -> str:
 
 
 def unrolled_model(stack: UnrolledStack, name: str, origin: str, weights: bool) -> ImportedModel:
-    """Make the model of a stack of unrolled layers.
-
-    stack: the layers.
-    name: the model's name.
-    origin: the file, in words.
-    weights: whether the model gets its weights and the states that the file fixes.
-    """
+    """Make the model of a stack of unrolled layers."""
     nodes = tuple(f"{each.steps} steps of {each.name}" for each in stack.layers)
     notes = [_written_out(each) for each in stack.layers]
     notes += [note for each in stack.layers for note in each.notes]
@@ -186,13 +171,7 @@ _WEIGHTS = (1, 2, 3, 7)
 def find_node_chains(
     layers: Mapping[Key, Layer], shapes: Shapes, constants: Constants
 ) -> tuple[list[UnrolledStack], set[Key], list[str]]:
-    """Put nodes of one step together to layers.
-
-    layers: the recurrent nodes of the network.
-    shapes, constants: the shapes and constants of the network.
-
-    The result is the layers as stacks, the nodes that are part of a chain, and a sentence for each refused chain.
-    """
+    """Put nodes of one step together to layers."""
     single = {key: layer for key, layer in layers.items() if _is_one_step(key, shapes)}
     before = {key: former for key in single if (former := _before(key, single, constants)) is not None}
     after = Counter(before.values())

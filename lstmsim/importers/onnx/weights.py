@@ -132,14 +132,7 @@ NodeWeights = tuple[PassWeights, ...] | str
 
 
 def node_weights(constants: Constants, scope: Scope, index: int, layer: Layer) -> NodeWeights:
-    """Read the weights of a recurrent node, or say why they are no constants.
-
-    constants: the constants of the network.
-    scope, index: the node.
-    layer: the same as a layer.
-
-    `InputError` if weights are damaged, not finite, or in a data file that is missing.
-    """
+    """Read the weights of a recurrent node, or say why they are no constants."""
     node, arrays = scope.nodes[index], dict[str, Floats]()
     for name, place in _PLACES.items():
         if node_input(node, place):
@@ -161,10 +154,7 @@ def node_weights(constants: Constants, scope: Scope, index: int, layer: Layer) -
 
 
 def head_weights(constants: Constants, head: Head) -> NodeWeights:
-    """Read the weights of a product behind a stack, or say why they are no constants.
-
-    `InputError` if weights are damaged or not finite.
-    """
+    """Read the weights of a product behind a stack, or say why they are no constants."""
     scope, index = head.product
     names = {"matrix": (scope, node_input(scope.nodes[index], 1))} | ({"bias": head.bias} if head.bias else {})
     units, width = head.layer.hidden, head.layer.input
@@ -206,15 +196,7 @@ def _stacked(arrays: dict[str, Floats], layer: Layer, side: int, order: str) -> 
 def constant_states(
     constants: Constants, scope: Scope, index: int, layer: Layer, begin: Begin
 ) -> Mapping[int, Mapping[str, Floats]]:
-    """Read the first states that the file holds: direction to name to [units]; a state that is all 0 is left out.
-
-    constants: the constants of the network.
-    scope, index: the node.
-    layer: the same as a layer.
-    begin: which of its states are constants.
-
-    `InputError` if a state differs within a batch or cannot be read.
-    """
+    """Read the first states that the file holds: direction to name to [units]; a state that is all 0 is left out."""
     node = scope.nodes[index]
     states: dict[int, dict[str, Floats]] = {}
     for name in begin.constants:
@@ -260,11 +242,7 @@ def _rows(array: Floats, name: str, place: str, layer: Layer) -> Floats:
 
 
 def fingerprint(passes: NodeWeights, states: Mapping[int, Mapping[str, Floats]]) -> str:
-    """Make a text that is equal for equal weights and equal first states; empty without weights.
-
-    >>> fingerprint("W comes from input 'w'", {})
-    ''
-    """
+    """Make a text that is equal for equal weights and equal first states; empty without weights."""
     if isinstance(passes, str):
         return ""
     digest = hashlib.sha256()

@@ -41,18 +41,7 @@ def _none(value: Any) -> Any:
 def import_pytorch(
     path: str | os.PathLike[str], *, weights: bool = True, cell: str | None = None
 ) -> list[ImportedModel]:
-    """Import the recurrent layers in a PyTorch file. Nothing is executed.
-
-    path: a state dictionary, a checkpoint, a whole module or a module of TorchScript.
-    weights: False reads shapes only.
-    cell: `rnn` or `rnn-relu`, the cell of an RNN if the file does not say.
-
-    `InputError` if there is no recurrent layer or one cannot be simulated.
-
-    >>> import_pytorch("no-such-file.pt")
-    Traceback (most recent call last):
-    lstmsim.InputError: no-such-file.pt: no such file or folder
-    """
+    """Import the recurrent layers in a PyTorch file. Nothing is executed."""
     name = os.fspath(path)
     with bounded_file(name, "a PyTorch file") as (file, size):
         start = file.read(4)

@@ -54,13 +54,7 @@ class State:
 
 
 def states_in(value: Any, source: Source) -> list[State]:
-    """List every dictionary and module in a file's value that has tensors of recurrent layers.
-
-    value: what the file's pickle describes.
-    source: gives the text of a class of TorchScript.
-
-    `InputError` if there is none, or a recurrent layer is quantised.
-    """
+    """List every dictionary and module in a file's value that has tensors of recurrent layers."""
     states = []
     for path, each in _containers(value):
         if isinstance(each, Thing):

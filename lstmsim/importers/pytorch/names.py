@@ -59,11 +59,7 @@ class Fact:
 
 
 def function_of(word: object) -> str:
-    """Give the cell that a module's `mode` or `nonlinearity` means; empty if it means none.
-
-    >>> function_of("RNN_RELU"), function_of("LSTM")
-    ('rnn-relu', '')
-    """
+    """Give the cell that a module's `mode` or `nonlinearity` means; empty if it means none."""
     return _FUNCTIONS.get(word, "") if isinstance(word, str) else ""
 
 
@@ -94,22 +90,12 @@ class Group:
 
 
 def is_recurrent_name(name: str) -> bool:
-    """Say whether a tensor of this name belongs to a recurrent layer.
-
-    >>> [is_recurrent_name(name) for name in ("enc.weight_ih_l0_reverse", "weight_hh", "fc.weight")]
-    [True, True, False]
-    """
+    """Say whether a tensor of this name belongs to a recurrent layer."""
     return _NAME.fullmatch(name) is not None
 
 
 def groups(names: Iterable[str]) -> list[Group]:
-    """List the recurrent modules among the names of tensors, in the order of their prefixes.
-
-    `InputError` if two tensors are the same part, or there are more than `MAX_MODULES` modules.
-
-    >>> [group.prefix for group in groups(["a.weight_ih", "b.gru.weight_ih_l0", "b.gru.weight_hh_l0", "fc.bias"])]
-    ['a.', 'b.gru.']
-    """
+    """List the recurrent modules among the names of tensors, in the order of their prefixes."""
     modules: dict[str, dict[_Key, str]] = {}
     for name in sorted(names):
         match = _NAME.fullmatch(name)
@@ -126,14 +112,7 @@ def groups(names: Iterable[str]) -> list[Group]:
 
 
 def layers_of(tensors: Mapping[str, Stored], group: Group, function: str = "rnn") -> tuple[Layer, ...]:
-    """Tell the layers of a module from the shapes of its tensors.
-
-    tensors: name to tensor.
-    group: the module.
-    function: the cell of a layer of one gate, because its shapes do not tell.
-
-    `InputError` with every layer whose shapes do not fit each other.
-    """
+    """Tell the layers of a module from the shapes of its tensors."""
     count = 1 + max(number for _, number, _ in group.names)
     if count > MAX_LAYERS:
         raise InputError(Mistake(show(group.prefix), f"states {count} layers, at most {MAX_LAYERS} are read"))
@@ -189,14 +168,7 @@ def _expected(layer: Layer, with_bias: bool) -> dict[str, tuple[int, ...]]:
 
 
 def network_of(tensors: Mapping[str, Stored], group: Group, model: Model) -> Network:
-    """Build a network from the tensors of a module.
-
-    tensors: name to tensor.
-    group: the module.
-    model: the shapes.
-
-    One `InputError` for all tensors that are missing or do not fit the model.
-    """
+    """Build a network from the tensors of a module."""
     foreign = sorted({layer.cell.name for layer in model.layers} - set(_ORDERS))
     if foreign:
         text = f"has no names for cell {listed(foreign)}: those need lstmsim's own (layers.0.forward.matrix...)"
@@ -249,11 +221,7 @@ _Make = Callable[[list[Stored]], Floats]
 
 
 def in_parts(name: str) -> bool:
-    """Say whether a tensor of this name is a part of a recurrent weight.
-
-    >>> [in_parts(name) for name in ("a.weight_hh_l0_g", "parametrizations.weight_hh_l0.original0", "weight_hh_l0")]
-    [True, True, False]
-    """
+    """Say whether a tensor of this name is a part of a recurrent weight."""
     return _parted(name) is not None
 
 
@@ -269,15 +237,7 @@ def _parted(name: str) -> tuple[str, str] | None:
 
 
 def whole_weights(tensors: Mapping[str, Stored]) -> dict[str, Stored]:
-    """Replace parts of weights by the weights that they make; all other tensors stay.
-
-    `InputError` if it is not known how parts make a weight.
-
-    >>> g, v = np.array([[10.0]]), np.array([[3.0, 4.0]])
-    >>> parts = {"weight_hh_g": Stored("F64", (1, 1), lambda: g), "weight_hh_v": Stored("F64", (1, 2), lambda: v)}
-    >>> whole_weights(parts)["weight_hh"].read().tolist()
-    [[6.0, 8.0]]
-    """
+    """Replace parts of weights by the weights that they make; all other tensors stay."""
     parts: dict[str, dict[str, str]] = {}
     for name in tensors:
         parted = _parted(name)
@@ -392,16 +352,7 @@ def import_groups(
     cell: str | None = None,
     facts: Mapping[str, Fact] | None = None,
 ) -> list[ImportedModel]:
-    """Make a model of every recurrent module among a file's tensors.
-
-    tensors: name to tensor.
-    file: name of the file; it gives the models their names and sources.
-    weights: False leaves the numbers out.
-    cell: `rnn` or `rnn-relu`, the cell of an RNN if nothing says which RNN it is.
-    facts: name of each module to what is known of it.
-
-    `InputError` if there is no recurrent module or one is wrong.
-    """
+    """Make a model of every recurrent module among a file's tensors."""
     whole = whole_weights(tensors)
     modules = groups(whole)
     if not modules:

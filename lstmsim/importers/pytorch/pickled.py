@@ -1,13 +1,12 @@
-"""Plain data out of a pickle, by an interpreter of its own that cannot call anything.
+"""Plain data and tensors out of a pickle, by an interpreter that cannot call anything.
 
-The standard library's `pickletools` only decodes the opcodes; this module carries out a short list of them. A global
-is a word in a table, never an imported object. A global that is not in the table is refused by name. If objects are
-expected beside the data, it is kept as a `Thing` instead: a name and its arguments, nothing more. The stream format is
-documented in CPython's `Lib/pickletools.py`.
+`pickletools` decodes the opcodes; a short list of them is carried out here. A global is a word in a table, never an
+imported object. A global that is not in the table is refused by name; where objects are expected beside the data, it
+becomes a `Thing`: a name and its arguments, nothing more. A restricted `pickle.Unpickler` is no substitute: 11 bytes
+(LONG_BINPUT) make it take gigabytes, and the hash of a key of nested tuples ends the process or never ends.
+Tensors are views of storages that lie outside the pickle.
 
-PyTorch's tensors as its pickles describe them: views of storages that lie outside the pickle.
-
-Sources: torch/_utils.py, torch/_tensor.py and torch/serialization.py of PyTorch.
+Sources: CPython's `Lib/pickletools.py`; torch/_utils.py, torch/_tensor.py and torch/serialization.py of PyTorch.
 """
 
 from __future__ import annotations
@@ -30,21 +29,22 @@ from lstmsim.model.numerics.weights import Floats
 MAX_STEPS = 500_000
 #: Bits of a whole number: the longest in these files is the mark of PyTorch's old format with 80.
 MAX_BITS = 128
-_EMPTY: Mapping[str, Callable[[], Any]] = {
+_MARK = object()
+_PLAIN: Mapping[str, Callable[[], Any]] = {
     "EMPTY_DICT": dict,
     "EMPTY_LIST": list,
     "EMPTY_TUPLE": tuple,
     "EMPTY_SET": list,
+    "NONE": lambda: None,
+    "NEWTRUE": lambda: True,
+    "NEWFALSE": lambda: False,
+    "MARK": lambda: _MARK,
 }
-_CONSTANTS = {"NONE": None, "NEWTRUE": True, "NEWFALSE": False}
 _NUMBERS = ("INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT")
 _TEXTS = ("STRING", "BINSTRING", "SHORT_BINSTRING", "UNICODE", "SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8")
 _BYTES = ("SHORT_BINBYTES", "BINBYTES", "BINBYTES8", "BYTEARRAY8")
-_PUT = ("PUT", "BINPUT", "LONG_BINPUT")
-_GET = ("GET", "BINGET", "LONG_BINGET")
 _TUPLES = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
-_CALLS = ("INST", "OBJ", "EXT1", "EXT2", "EXT4")
-_MARK = object()
+_CALLS = ("INST", "OBJ", "EXT1", "EXT2", "EXT4", "NEWOBJ", "NEWOBJ_EX")
 #: A network's file needs nothing from these modules, and none of these functions. A name alone does no harm here,
 #: because nothing is called; but a user who opens such a file with another program should know about it.
 # fmt: off
@@ -53,8 +53,6 @@ _HOSTILE_MODULES = (
     "pickle", "_pickle", "marshal", "code", "codeop", "webbrowser", "multiprocessing", "platform", "commands",
     "urllib", "http", "ftplib", "smtplib", "signal", "threading", "_thread",
 )
-# fmt: on
-# fmt: off
 _HOSTILE = (
     "eval", "exec", "execfile", "compile", "open", "__import__", "input", "breakpoint", "exit", "quit",
     "globals", "apply",
@@ -80,8 +78,7 @@ class Thing:
     kind: name of its class.
     arguments: what it was made of.
     states: the states that it was given.
-    items: the keys and values that were put into it.
-    elements: the elements that were put into it.
+    items, elements: the keys with values and the elements that were put into it.
     """
 
     kind: Global
@@ -95,52 +92,66 @@ class Thing:
 Calls = Mapping[tuple[str, str], Callable[..., Any] | None]
 
 
-@dataclass
-class Loader:
-    """The state of one pickle's interpretation.
+def load_data(stream: IO[bytes], calls: Calls, persistent: Callable[[Any], Any], *, objects: bool = False) -> Any:
+    """Read the value that the pickle at the stream's position describes; `InputError` for anything but plain data.
 
+    stream: must be in memory, so that a stated length is never more than what is there.
     calls: the table of globals.
     persistent: resolves the persistent ids with which a stream points out of itself.
-    objects: whether an object of a class that is not in the table becomes a `Thing`.
-    stack, memo: the pickle machine's own.
-    copied: elements of all lists that calls were given, so far.
-    """
+    objects: keep each object of an unknown class as a `Thing`, instead of refusing the file. Nothing is called.
 
-    calls: Calls
-    persistent: Callable[[Any], Any]
-    objects: bool = False
-    stack: list[Any] = field(default_factory=list)
-    memo: dict[int, Any] = field(default_factory=dict)
-    copied: int = 0
+    >>> import io
+    >>> load_data(io.BytesIO(b"cos\\nsystem\\n(S'ls'\\ntR."), {}, list)  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    lstmsim.InputError: its pickle names os.system, which no file of plain weights needs; nothing was executed...
+    """
+    loader = _Loader(calls, persistent, objects)
+    try:
+        # a text with a backslash where none belongs makes the standard library warn its own programmers
+        with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
+            for count, (opcode, argument, _) in enumerate(pickletools.genops(stream)):
+                if count >= MAX_STEPS:
+                    raise InputError(f"is no network that is read here: its pickle has more than {MAX_STEPS} opcodes")
+                if opcode.name == "STOP":
+                    (value,) = loader.stack
+                    return value
+                loader.step(opcode.name, argument)
+    except (ValueError, IndexError, KeyError, TypeError, OverflowError, AttributeError):
+        pass
+    raise InputError("is damaged or cut off: its pickle cannot be read")
+
+
+class _Loader:
+    """The state of one pickle's interpretation: stack and memo are the pickle machine's own."""
+
+    def __init__(self, calls: Calls, persistent: Callable[[Any], Any], objects: bool) -> None:
+        self._calls, self._persistent, self._objects = calls, persistent, objects
+        self.stack: list[Any] = []
+        self._memo: dict[int, Any] = {}
+        self._copied = 0
 
     def step(self, name: str, argument: Any) -> None:
         """Carry out one opcode; name and argument as `pickletools.genops` gives them."""
-        if name in _NUMBERS or name in _TEXTS:
+        stack = self.stack
+        if name in _NUMBERS or name in _TEXTS or (name in _BYTES and self._objects):
             if isinstance(argument, int) and argument.bit_length() > MAX_BITS:
                 raise InputError(f"is no network: its pickle holds a number of {argument.bit_length()} bits")
-            self.stack.append(argument)
-        elif name in _CONSTANTS:
-            self.stack.append(_CONSTANTS[name])
-        elif name in _EMPTY:
-            self.stack.append(_EMPTY[name]())
-        elif name == "MARK":
-            self.stack.append(_MARK)
-        elif name in _PUT:
-            self.memo[int(argument)] = self.stack[-1]
+            stack.append(argument)
+        elif name in _PLAIN:
+            stack.append(_PLAIN[name]())
+        elif name.endswith("PUT"):
+            self._memo[int(argument)] = stack[-1]
         elif name == "MEMOIZE":
-            self.memo[len(self.memo)] = self.stack[-1]
-        elif name in _GET:
-            self.stack.append(self.memo[int(argument)])
+            self._memo[len(self._memo)] = stack[-1]
+        elif name.endswith("GET"):
+            stack.append(self._memo[int(argument)])
         elif name in _TUPLES:
-            self.stack.append(self._last(_TUPLES[name]))
+            stack.append(self._last(_TUPLES[name]))
         elif name in ("TUPLE", "LIST", "DICT", "FROZENSET"):
             items = self._marked()
-            made = _filled({}, items) if name == "DICT" else items if name == "TUPLE" else list(items)
-            self.stack.append(made)
-        elif name in _BYTES and self.objects:
-            self.stack.append(argument)
+            stack.append(_filled({}, items) if name == "DICT" else items if name == "TUPLE" else list(items))
         elif name == "POP":
-            self.stack.pop()
+            stack.pop()
         elif name == "POP_MARK":
             self._marked()
         elif name not in ("PROTO", "FRAME"):
@@ -148,57 +159,54 @@ class Loader:
 
     def _build(self, name: str, argument: Any) -> None:
         """The opcodes that fill containers, name globals or call them."""
+        stack = self.stack
         if name in ("APPEND", "APPENDS", "ADDITEMS"):
             items = self._last(1) if name == "APPEND" else self._marked()
-            target = self.stack[-1]
+            target = stack[-1]
             _as(list, target.elements if isinstance(target, Thing) else target).extend(items)
         elif name in ("SETITEM", "SETITEMS"):
             items = self._last(2) if name == "SETITEM" else self._marked()
-            target = self.stack[-1]
+            target = stack[-1]
             _filled(_as(dict, target.items if isinstance(target, Thing) else target), items)
-        elif name == "GLOBAL":
-            self.stack.append(self._known(*str(argument).split(" ", 1)))
-        elif name == "STACK_GLOBAL":
-            module, word = self._last(2)
-            self.stack.append(self._known(_as(str, module), _as(str, word)))
-        elif name == "REDUCE":
-            target, arguments = self._last(2)
-            self.stack.append(self._called(_as(Global, target), _as(tuple, arguments)))
-        elif name in ("NEWOBJ", "NEWOBJ_EX") and self.objects:
+        elif name in ("GLOBAL", "STACK_GLOBAL"):
+            module, word = str(argument).split(" ", 1) if name == "GLOBAL" else self._last(2)
+            stack.append(self._known(_as(str, module), _as(str, word)))
+        elif name == "REDUCE" or (name in ("NEWOBJ", "NEWOBJ_EX") and self._objects):
             target, arguments = self._last(3)[:2] if name == "NEWOBJ_EX" else self._last(2)
-            self.stack.append(self._called(_as(Global, target), _as(tuple, arguments)))
+            stack.append(self._called(_as(Global, target), _as(tuple, arguments)))
         elif name == "BINPERSID":
-            self.stack.append(self.persistent(self.stack.pop()))
+            stack.append(self._persistent(stack.pop()))
         elif name == "BUILD":
-            self._state(self.stack.pop(), self.stack[-1])
-        elif name in (*_CALLS, "NEWOBJ", "NEWOBJ_EX"):
+            state, target = stack.pop(), stack[-1]
+            if isinstance(target, Thing):
+                target.states.append(state)
+            # PyTorch gives its ordered dictionaries an attribute _metadata with versions of modules: not needed here.
+            elif type(target) is not dict or not isinstance(state, dict):
+                raise InputError("asks to set the state of an object (BUILD); nothing was executed")
+        elif name in _CALLS:
             named = f" of {show(str(argument).replace(' ', '.'))}" if name == "INST" else ""
             raise InputError(f"asks to make an object{named} ({name}); nothing was executed")
         else:
             raise InputError(f"is no network: its pickle has the opcode {name}; nothing was executed")
 
-    def _state(self, state: Any, target: Any) -> None:
-        if isinstance(target, Thing):
-            target.states.append(state)
-        # PyTorch gives its ordered dictionaries an attribute _metadata with versions of modules; it is not needed here.
-        elif type(target) is not dict or not isinstance(state, dict):
-            raise InputError("asks to set the state of an object (BUILD); nothing was executed")
-
     def _known(self, module: str, name: str) -> Global:
         hostile = module.split(".")[0] in _HOSTILE_MODULES or name == "_load_from_bytes"
         hostile = hostile or (module in ("builtins", "__builtin__") and name in _HOSTILE)
-        if (module, name) not in self.calls and (hostile or not self.objects):
+        if (module, name) not in self._calls and (hostile or not self._objects):
             what = f"its pickle names {Global(module, name)}, which no file of plain weights needs"
             raise InputError(f"{what}; nothing was executed; save only the module's state_dict(), best as safetensors")
         return Global(module, name)
 
     def _called(self, target: Global, arguments: tuple[Any, ...]) -> Any:
-        if (target.module, target.name) not in self.calls:
-            return Thing(_class_of(target, arguments), arguments)
-        made = self.calls[target.module, target.name]
+        if (target.module, target.name) not in self._calls:
+            # The helpers of the old protocols make an object of the class that is their first argument.
+            helper = target.name in ("_reconstructor", "__newobj__") and target.module in ("copyreg", "copy_reg")
+            known = helper and arguments and isinstance(arguments[0], Global)
+            return Thing(arguments[0] if known else target, arguments)
+        made = self._calls[target.module, target.name]
         # A long list that is named again and again would be copied each time.
-        self.copied += sum(len(each) for each in arguments if isinstance(each, list | tuple | dict))
-        if self.copied > MAX_STEPS:
+        self._copied += sum(len(each) for each in arguments if isinstance(each, list | tuple | dict))
+        if self._copied > MAX_STEPS:
             raise InputError("is no network that is read here: its pickle copies the same lists over and over")
         if made is None:
             raise InputError(f"its pickle calls {target}, which is no function; nothing was executed")
@@ -220,12 +228,6 @@ class Loader:
         return tuple(reversed(items))
 
 
-def _class_of(target: Global, arguments: tuple[Any, ...]) -> Global:
-    """The class that a call makes an object of: the called global, or the argument of the old protocols' helper."""
-    helper = target.name in ("_reconstructor", "__newobj__") and target.module in ("copyreg", "copy_reg")
-    return arguments[0] if helper and arguments and isinstance(arguments[0], Global) else target
-
-
 def _as(kind: type, value: Any) -> Any:
     if not isinstance(value, kind):
         raise TypeError
@@ -242,58 +244,15 @@ def _filled(target: dict[Any, Any], items: tuple[Any, ...]) -> dict[Any, Any]:
     return target
 
 
-def load_data(stream: IO[bytes], calls: Calls, persistent: Callable[[Any], Any], *, objects: bool = False) -> Any:
-    """Read the value that the pickle at the stream's position describes.
-
-    stream: must be in memory, so that a stated length is never more than what is there.
-    calls: the table of globals.
-    persistent: resolves persistent ids.
-    objects: keep each object of an unknown class as a `Thing`, instead of refusing the file. Nothing is called.
-
-    `InputError` for anything but plain data.
-
-    >>> import io
-    >>> load_data(io.BytesIO(b"\\x80\\x02}X\\x01\\x00\\x00\\x00aK\\x07s."), {}, list)
-    {'a': 7}
-    >>> load_data(io.BytesIO(b"cos\\nsystem\\n(S'ls'\\ntR."), {}, list)  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    lstmsim.InputError: its pickle names os.system, which no file of plain weights needs; nothing was executed...
-    """
-    loader = Loader(calls, persistent, objects)
-    try:
-        # a text with a backslash where none belongs makes the standard library warn its own programmers
-        with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
-            return _carried_out(loader, stream)
-    except (ValueError, IndexError, KeyError, TypeError, OverflowError, AttributeError):
-        pass
-    raise InputError("is damaged or cut off: its pickle cannot be read")
-
-
-def _carried_out(loader: Loader, stream: IO[bytes]) -> Any:
-    """Carry out all opcodes up to the one that ends the pickle; returns its value."""
-    for count, (opcode, argument, _) in enumerate(pickletools.genops(stream)):
-        if count >= MAX_STEPS:
-            raise InputError(f"is no network that is read here: its pickle has more than {MAX_STEPS} opcodes")
-        if opcode.name == "STOP":
-            (value,) = loader.stack
-            return value
-        loader.step(opcode.name, argument)
-    raise ValueError("the pickle has no end")
-
-
 MAX_RANK = 8
 #: Kinds of number that are read for no weight, and their bytes.
+_ONE, _EIGHT = ("Char", "Byte", "Bool", "QInt8", "QUInt8"), ("Long", "ComplexFloat")
 _OTHER_BYTES = {
-    "Long": 8,
-    "Int": 4,
+    **dict.fromkeys(_ONE, 1),
+    **dict.fromkeys(_EIGHT, 8),
     "Short": 2,
-    "Char": 1,
-    "Byte": 1,
-    "Bool": 1,
-    "QInt8": 1,
-    "QUInt8": 1,
+    "Int": 4,
     "QInt32": 4,
-    "ComplexFloat": 8,
     "ComplexDouble": 16,
 }
 _STORAGES = {
@@ -309,12 +268,7 @@ BYTES: Mapping[str, int] = {**FLOAT_BYTES, **_OTHER_BYTES}
 
 @dataclass(frozen=True)
 class Storage:
-    """A run of numbers outside the pickle.
-
-    kind: the kind of number, a key of `BYTES`.
-    key: where the run is in the file.
-    count: how many numbers it has.
-    """
+    """A run of `count` numbers outside the pickle, of a kind in `BYTES`; the key tells where it is in the file."""
 
     kind: str
     key: str
@@ -323,13 +277,7 @@ class Storage:
 
 @dataclass(frozen=True)
 class Tensor:
-    """A view of a storage.
-
-    storage: where the numbers are.
-    offset: elements before the first number.
-    shape: elements in each dimension.
-    strides: elements between neighbours in each dimension.
-    """
+    """A view of a storage; offset and strides count elements."""
 
     storage: Storage
     offset: int
@@ -401,12 +349,7 @@ class StorageTable(dict[str, Storage]):
     """The storages that a pickle's persistent ids mean: key to storage."""
 
     def find(self, value: Any) -> Any:
-        """Give the storage of a persistent id, and keep it.
-
-        value: ('storage', class, key, device, count); old files have a view as sixth element.
-
-        `InputError` if the kind of number is not known, or two ids contradict each other.
-        """
+        """Give the storage of a persistent id, and keep it."""
         if isinstance(value, tuple) and len(value) == 4 and value[0] == "module":
             # Old files put the source code of a module's class beside the class; only its name is kept.
             return value[1]
@@ -432,12 +375,7 @@ Fetch = Callable[[Storage], bytes]
 
 
 def stored_tensor(tensor: Tensor, fetch: Fetch) -> Stored:
-    """Make a `Stored` of a tensor.
-
-    fetch: gives the bytes of a storage.
-
-    `InputError`, when the numbers are read, if the tensor lies beyond its storage.
-    """
+    """Make a `Stored` of a tensor."""
     storage, width = tensor.storage, BYTES[tensor.storage.kind]
 
     def read() -> Floats:

@@ -86,34 +86,19 @@ class Value:
         return self.elem in FLOATS
 
     def numbers(self) -> list[int]:
-        """Its stored numbers as a flat list of whole ones; `UnreadableError` if it is computed, or too long for a list.
-
-        >>> constant(np.array([[1, 2]])).numbers()
-        [1, 2]
-        """
+        """Stored numbers as a flat list of whole ones; `UnreadableError` if it is computed, or too long for a list."""
         if self.size > 64:
             raise UnreadableError("needs a longer list of numbers than any shape has")
         return [int(each) for each in self.array.reshape(-1)]
 
 
 def constant(array: Array, elem: int = INT64, label: str = "constant") -> Value:
-    """A value whose numbers are given.
-
-    array: the numbers.
-    elem: their type, as ONNX numbers them.
-    label: the name of what is stored.
-    """
+    """A value whose numbers are given."""
     return Value(array.shape, elem, -1, lambda: array, label)
 
 
 def width_told(value: Value) -> str:
-    """The sentence on a value whose numbers do not have 4 bytes in its network; empty: they have, or are stored.
-
-    value: the value.
-
-    >>> width_told(Value((4,), elem=2, number=0))
-    'whole numbers of 16 bits and less count as 4 bytes each, as all numbers of a graph'
-    """
+    """The sentence on a value whose numbers do not have 4 bytes in its network; empty: they have, or are stored."""
     return next((told for types, told in _OTHER_WIDTHS if value.elem in types and not value.stored), "")
 
 
@@ -160,10 +145,7 @@ class Arguments:
         return bytes(self.attributes[name].s).decode("utf-8", "replace") if name in self.attributes else default
 
     def list(self, name: str, place: int = -1) -> list[int] | None:
-        """Whole numbers: an attribute in old versions, an input in newer ones; None if both are left out.
-
-        place: of the input; `UnreadableError` if it is known at run time alone.
-        """
+        """Whole numbers: an attribute in old versions, an input in newer ones; None if both are left out."""
         if name in self.attributes:
             return [int(each) for each in self.attributes[name].ints]
         value = self.optional(place) if place >= 0 else None
@@ -203,11 +185,7 @@ class Drawn:
 
 
 def named(drawn: Sequence[Drawn], outputs: Iterable[int]) -> dict[int, str]:
-    """The numbers of the nodes that lead to outputs, ascending, each with a name that no other one has.
-
-    drawn: the nodes, each after its operands.
-    outputs: numbers of nodes.
-    """
+    """The numbers of the nodes that lead to outputs, ascending, each with a name that no other one has."""
     needed: set[int] = set()
     waiting = list(outputs)
     while waiting:
@@ -220,10 +198,7 @@ def named(drawn: Sequence[Drawn], outputs: Iterable[int]) -> dict[int, str]:
 
 
 def finished(drawn: Sequence[Drawn], names: Mapping[int, str]) -> list[Node]:
-    """The nodes that have names, in order.
-
-    drawn, names: as of `named`, and what that gives.
-    """
+    """The nodes that have names, in order."""
     nodes = []
     for number, name in names.items():
         each = drawn[number]
@@ -278,11 +253,7 @@ class Drawing:
     # What comes from outside.
 
     def input(self, name: str, shape: Shape, elem: int) -> Value:
-        """Something that is given at run time.
-
-        name: of the input.
-        shape, elem: as of `Value`.
-        """
+        """Something that is given at run time."""
         return self._add(INPUT, (), shape, (), elem, name)
 
     def drawn(self, value: Value) -> Value:
@@ -297,22 +268,14 @@ class Drawing:
         return self._inputs[id(value)]
 
     def call(self, op: str, operands: Sequence[Value], shape: Shape, elem: int) -> Value:
-        """A call of a library, or a matrix product.
-
-        op: its name; operands: what it reads; shape, elem: of the result.
-        """
+        """A call of a library, or a matrix product."""
         read = tuple(self.drawn(each).number for each in operands)
         return self._add(op, read, shape, (), elem)
 
     # Operations on elements.
 
     def element(self, op: str, *operands: Operand, elem: int | None = None) -> Value:
-        """An operation on elements, whose operands are repeated to the shape of the result as numpy does it.
-
-        op: a key of `OPERATIONS`.
-        operands: values, or numbers.
-        elem: type of the result; None: that of the first value.
-        """
+        """An operation on elements, whose operands are repeated to the shape of the result as numpy does it."""
         values = [each for each in operands if isinstance(each, Value)]
         elem = values[0].elem if elem is None else elem
         shape = self._joined([each.shape for each in values])
@@ -348,10 +311,7 @@ class Drawing:
     # Operations that move elements.
 
     def stretched(self, value: Value, shape: Shape) -> Value:
-        """The value repeated to a shape.
-
-        shape: to which numpy broadcasts its own.
-        """
+        """The value repeated to a shape."""
         if self._joined([value.shape, shape]) != shape:
             raise InputError(f"the shape {value.shape} cannot be repeated to {shape}")
         if value.size == prod(shape):
@@ -433,12 +393,7 @@ class Drawing:
     # Operations that reduce axes.
 
     def reduce(self, op: str, value: Value, axes: Sequence[int], *, keep: bool) -> Value:
-        """A reduce.
-
-        op: a key of `REDUCES`.
-        axes: that vanish, from 0.
-        keep: whether they stay with size 1.
-        """
+        """A reduce."""
         gone = tuple(sorted(set(axes)))
         kept = tuple(1 if axis in gone else size for axis, size in enumerate(value.shape) if keep or axis not in gone)
         if value.stored:

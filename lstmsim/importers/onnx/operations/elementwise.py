@@ -41,11 +41,7 @@ def _divide(draw: Drawing, given: Arguments) -> Value:
 
 
 def truncated(draw: Drawing, value: Value) -> Value:
-    """A number without its fraction, towards 0.
-
-    draw: the graph in the making.
-    value: the number.
-    """
+    """A number without its fraction, towards 0."""
     return draw.element("select", draw.element("greater", 0.0, value), _ceil(draw, value), _floor(draw, value))
 
 
@@ -64,11 +60,7 @@ def _relu(draw: Drawing, value: Value) -> Value:
 
 
 def sign_apart(draw: Drawing, value: Value, slope: Value | float) -> Value:
-    """A number as it is above 0, multiplied by a slope below.
-
-    draw: the graph in the making.
-    value, slope: the number, and the slope.
-    """
+    """A number as it is above 0, multiplied by a slope below."""
     low = draw.element("multiply", draw.element("minimum", value, 0.0), slope)
     return draw.element("add", _relu(draw, value), low)
 

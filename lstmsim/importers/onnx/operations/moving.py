@@ -16,6 +16,7 @@ import numpy as np
 from lstmsim.base.bounds import MAX_ELEMENTS
 from lstmsim.base.errors import InputError
 from lstmsim.base.wording import show
+from lstmsim.importers.onnx.graph import slice_bounds
 from lstmsim.importers.onnx.operations.drawing import (
     BOOL,
     FLOAT,
@@ -40,11 +41,7 @@ def _same(draw: Drawing, given: Arguments) -> list[Value]:
 
 
 def retyped(value: Value, elem: int) -> Value:
-    """The same numbers, called by another type.
-
-    value: the numbers.
-    elem: the type, as of `Value`.
-    """
+    """The same numbers, called by another type."""
     if value.elem == elem:
         return value
     return Value(value.shape, elem, value.number, value.load, value.label)
@@ -134,24 +131,17 @@ def _slice(draw: Drawing, given: Arguments) -> list[Value]:
     axes, steps = given.list("axes", 3), given.list("steps", 4)
     if starts is None or ends is None:
         raise InputError("has no starts or ends")
-    axes = axes if axes is not None else list(range(len(starts)))
-    steps = steps if steps is not None else [1] * len(starts)
-    first, shape = [0] * len(value.shape), list(value.shape)
-    places = [slice(None)] * len(value.shape)
-    if not len(starts) == len(ends) == len(axes) == len(steps) or 0 in steps:
+    bounds = slice_bounds(starts, ends, axes, steps, len(value.shape))
+    if bounds is None or any(step == 0 for _, _, step in bounds.values()):
         raise InputError("has starts, ends, axes and steps that do not fit each other")
-    for start, end, axis, step in zip(starts, ends, axes, steps, strict=True):
-        axis = given.axis(axis, len(shape))
-        size = value.shape[axis]
-        # an end far below zero is the one before the first element
-        places[axis] = slice(start, None if step < 0 and end < -size else end, step)
-        taken = range(*places[axis].indices(size))
-        first[axis], shape[axis] = (taken[0] if taken else 0), len(taken)
-    if any(step != 1 for step in steps):
+    parts = tuple(slice(*bounds.get(axis, (None,))) for axis in range(len(value.shape)))
+    taken = [range(size)[part] for part, size in zip(parts, value.shape, strict=True)]
+    shape = tuple(map(len, taken))
+    if any(step != 1 for _, _, step in bounds.values()):
         if not value.stored:
             raise UnreadableError("takes every n-th element, or goes backwards")
-        return [Value(tuple(shape), value.elem, -1, lambda: value.array[tuple(places)], value.label)]
-    return [draw.sliced(value, tuple(first), tuple(shape))]
+        return [Value(shape, value.elem, -1, lambda: value.array[parts], value.label)]
+    return [draw.sliced(value, tuple(each[0] if each else 0 for each in taken), shape)]
 
 
 def _split(draw: Drawing, given: Arguments) -> list[Value]:
@@ -291,11 +281,7 @@ _STRING, _UNDEFINED = 8, 0
 
 
 def stored_value(tensor: Any, files: DataFiles) -> Value | None:
-    """What a tensor of the file stands for; None for texts and sparse tensors.
-
-    tensor: the tensor; its numbers are read when they are needed.
-    files: the data files beside the network.
-    """
+    """What a tensor of the file stands for; None for texts and sparse tensors."""
     kind = getattr(tensor, "data_type", _UNDEFINED)
     if kind in (_STRING, _UNDEFINED):
         return None

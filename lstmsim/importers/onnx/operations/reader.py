@@ -22,7 +22,7 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
 from lstmsim.base.wording import listed, nearest, show
 from lstmsim.importers.onnx.file import parsed_network
-from lstmsim.importers.onnx.graph import DEFAULT_DOMAINS, Scope, attributes, label, open_scopes, resolve
+from lstmsim.importers.onnx.graph import DEFAULT_DOMAINS, Scope, attributes, label, open_scopes, resolve, version_of
 from lstmsim.importers.onnx.operations.drawing import (
     FLOAT,
     Arguments,
@@ -35,6 +35,7 @@ from lstmsim.importers.onnx.operations.drawing import (
 from lstmsim.importers.onnx.operations.elementwise import ELEMENTWISE
 from lstmsim.importers.onnx.operations.moving import FOLDING, MOVING, constant_node, stored_value
 from lstmsim.importers.onnx.operations.normalising import NORMALISING, PRODUCTS
+from lstmsim.importers.onnx.shapes import inferred_types
 from lstmsim.importers.onnx.sizes import empty_sizes, size_names, sizes_of_input
 from lstmsim.importers.onnx.stored import DataFiles, dequantise
 from lstmsim.model.fusion.graph import Graph
@@ -49,16 +50,10 @@ _MOST_NUMBERS = 4096
 
 
 def stated_shapes(given: Arguments) -> list[Stated | None]:
-    """The shapes and types of a node's results, as the rules of ONNX give them; None for one that does not follow.
-
-    given: its arguments.
-    """
-    import onnx
-    from onnx import helper, numpy_helper
+    """The shapes and types of a node's results, as the rules of ONNX give them; None for one that does not follow."""
+    from onnx import defs, helper, numpy_helper
 
     names = [f"i{place}" if value is not None else "" for place, value in enumerate(given.inputs)]
-    copy = helper.make_node(given.kind, names, [f"o{place}" for place in range(given.outputs)])
-    copy.attribute.extend(each for each in given.attributes.values())
     types, numbers = {}, {}
     for name, value in zip(names, given.inputs, strict=True):
         if value is not None:
@@ -67,31 +62,23 @@ def stated_shapes(given: Arguments) -> list[Stated | None]:
                 kind = helper.tensor_dtype_to_np_dtype(value.elem)
                 numbers[name] = numpy_helper.from_array(np.asarray(value.array, kind), name)
     try:
-        schema = onnx.defs.get_schema(given.kind, given.version, "")
-        inferred = onnx.shape_inference.infer_node_outputs(schema, copy, types, numbers)
+        schema = defs.get_schema(given.kind, given.version, "")
     except Exception:
-        # onnx raises classes of its native part here, for unknown operators and for arguments that do not fit
+        # The class of the error for an unknown operator is of onnx's native part.
         return [None] * given.outputs
-    return [_stated(inferred.get(f"o{place}")) for place in range(given.outputs)]
+    made = inferred_types(schema, names, given.attributes, types, numbers, given.outputs)
+    return [_stated(each) for each in made]
 
 
 def _stated(kind: Any) -> Stated | None:
-    if kind is None or not kind.HasField("tensor_type") or not kind.tensor_type.HasField("shape"):
+    if kind is None or not kind.HasField("shape"):
         return None
-    sizes = [int(dim.dim_value) if dim.HasField("dim_value") else 0 for dim in kind.tensor_type.shape.dim]
-    return (tuple(sizes), int(kind.tensor_type.elem_type)) if min(sizes, default=1) > 0 else None
+    sizes = [int(dim.dim_value) if dim.HasField("dim_value") else 0 for dim in kind.shape.dim]
+    return (tuple(sizes), int(kind.elem_type)) if min(sizes, default=1) > 0 else None
 
 
 def call_of(draw: Drawing, given: Arguments, shapes: Sequence[Stated | None]) -> list[Value | None]:
-    """A call of a library with all its results; None for those whose shapes are not known.
-
-    draw: the graph in the making.
-    given: the node's arguments.
-    shapes: of its results.
-
-    The last states of a recurrent node are slices of its states. Any other second result is a call that reads the
-    first one, so that the work counts once.
-    """
+    """A call of a library with all its results; None for those whose shapes are not known."""
     # of inputs that are whole numbers, only those that a library reads at run time are operands: not axes, not shapes
     read = [each for each in given.inputs if each is not None and not (each.stored and not each.real)]
     op = _library_name(given.kind)
@@ -113,11 +100,7 @@ def call_of(draw: Drawing, given: Arguments, shapes: Sequence[Stated | None]) ->
 
 
 def _library_name(kind: str) -> str:
-    """The name of a library's operation, which is not taken for one of the graph's own.
-
-    >>> _library_name("MaxPool"), _library_name("Slice")
-    ('max_pool', 'onnx_slice')
-    """
+    """The name of a library's operation, which is not taken for one of the graph's own."""
     op = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", kind).lower()[:200]
     return f"onnx_{op}" if class_of(op) != COMPUTE or mistaken_name(op) else op
 
@@ -163,8 +146,7 @@ class Walk:
     """
 
     def __init__(self, network: Any, main: Scope, draw: Drawing, files: DataFiles) -> None:
-        versions = [int(each.version) for each in network.opset_import if each.domain in DEFAULT_DOMAINS]
-        self._version = versions[0] if versions else 1
+        self._version = version_of(network)
         self._network, self._main, self._draw, self._files = network, main, draw, files
         self._values: dict[Key, Value] = {}
         self._unknown: dict[Key, str] = {}
@@ -177,10 +159,7 @@ class Walk:
         return [*told[:_MOST_TOLD], *([f"and {more} more like these"] if more > 0 else [])]
 
     def start(self, sizes: Mapping[str, int]) -> None:
-        """Draw the inputs of the network, and walk through its main graph.
-
-        sizes: number of each size that the inputs leave open.
-        """
+        """Draw the inputs of the network, and walk through its main graph."""
         for info in self._network.graph.input:
             name = str(info.name)
             shape = sizes_of_input(info, sizes)
@@ -197,11 +176,7 @@ class Walk:
         self._scope(self._main)
 
     def known(self, scope: Scope, name: str) -> Value | None:
-        """What a name stands for; None if that is unknown.
-
-        scope: where the name is read.
-        name: of a value.
-        """
+        """What a name stands for; None if that is unknown."""
         where = resolve(scope, name)
         if where is None:
             return None
