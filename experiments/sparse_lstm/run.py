@@ -37,8 +37,7 @@ from experiments.sparse_lstm.study import (
 )
 from lstmsim.model.sparse.csr import Csr
 from lstmsim.model.sparse.grouping import Grouping
-from lstmsim.studies.sparse.run import SparseReport
-from lstmsim.studies.sparse.search import Search, regret
+from lstmsim.studies.sparse.result import Search, SparseReport, regret
 
 #: What the paper reports for the real device.
 PUBLISHED = 0.71

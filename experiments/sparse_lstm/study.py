@@ -17,7 +17,7 @@ import lstmsim
 from lstmsim.files.matrices import weight_matrix
 from lstmsim.model.sparse.csr import Csr, csr_of_coo
 from lstmsim.model.sparse.pruning import pruned
-from lstmsim.studies.sparse.run import SparseReport
+from lstmsim.studies.sparse.result import SparseReport
 
 #: The LSTM of the paper: inputs, units, batch. A sixteenth of its 4 x 2048 rows runs on a sixteenth of a V100.
 INPUTS, UNITS, BATCH, ROWS = 8192, 2048, 128, 512

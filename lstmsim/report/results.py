@@ -1,20 +1,32 @@
-"""The forms that every result has: plain data, text, a table, HTML.
+"""The forms that every result has: plain data, a document (text, Markdown, HTML), records for tables.
 
-A class of results does not hold its forms: with one argument it names a module of its own room, and that module has the
-forms as `FORMS`. The module is imported when a form is asked for.
+A class of results does not hold its forms: with one argument it names the `report` module of its package, and that
+module has the forms as `FORMS`. It is imported when a form is asked for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields, is_dataclass
 from importlib import import_module
-from typing import Any, ClassVar
+from math import isfinite
+from operator import attrgetter
+from os import PathLike, fspath
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from lstmsim.base.errors import InputError
 from lstmsim.base.records import record
 
-__all__ = ["Forms", "Result", "Table", "flat"]
+if TYPE_CHECKING:
+    from lstmsim.report.document import Document
 
+__all__ = ["Forms", "Keys", "Result", "Table", "flat", "picked", "plain"]
+
+#: How objects of a class become plain data: the names of `picked`, or a function that gives what stands for one.
+Keys = Mapping[type, str | Callable[[Any], Any]]
+
+_NO_KEYS: Keys = MappingProxyType({})
 #: Columns stand below each other whatever style sheet the notebook, or the page that is made of it, has.
 _PRE = "font-family: ui-monospace, Menlo, Consolas, 'DejaVu Sans Mono', monospace; white-space: pre; overflow-x: auto"
 
@@ -24,13 +36,13 @@ class Forms:
     """How results of one class are shown.
 
     data: gives what `--json` prints, plain data that `json.dumps` takes.
-    text: gives what the terminal prints.
+    document: gives what people read; a text, where a class has no document yet.
     records: gives the rows of the result's table, each a mapping from column to value; None: the result is no table.
-    html: gives an HTML fragment with everything escaped; None: the text stands in place of it.
+    html: gives an HTML fragment with everything escaped; None: that of the document.
     """
 
     data: Callable[[Any], Mapping[str, Any]]
-    text: Callable[[Any], str]
+    document: Callable[[Any], Document | str]
     records: Callable[[Any], Iterable[Mapping[str, Any]]] | None = None
     html: Callable[[Any], str] | None = None
 
@@ -40,7 +52,7 @@ class Result:
 
     A subclass names its forms like this: `class Report(Result, forms="lstmsim.analysis.report_text")`.
 
-    forms: the module of the same room that has `FORMS`.
+    forms: the module of the same package that has `FORMS`.
     """
 
     forms_module: ClassVar[str] = ""
@@ -61,16 +73,31 @@ class Result:
 
     def to_text(self) -> str:
         """Give the result as the terminal shows it, without a final newline."""
-        return self._forms().text(self)
+        from lstmsim.report.renderings import text
+
+        shown = self._forms().document(self)
+        return shown if isinstance(shown, str) else text(shown)
+
+    def to_markdown(self) -> str:
+        """Give the result as Markdown, without a final newline."""
+        from lstmsim.report.renderings import markdown
+
+        shown = self._forms().document(self)
+        return f"```\n{shown}\n```" if isinstance(shown, str) else markdown(shown)
 
     def _repr_html_(self) -> str:
         """How a notebook shows the result."""
         forms = self._forms()
         if forms.html is not None:
             return forms.html(self)
-        from html import escape
+        shown = forms.document(self)
+        if isinstance(shown, str):
+            from html import escape
 
-        return f'<pre style="{_PRE}">{escape(forms.text(self))}</pre>'
+            return f'<pre style="{_PRE}">{escape(shown)}</pre>'
+        from lstmsim.report.renderings import html
+
+        return html(shown)
 
 
 class Table(Result):
@@ -109,3 +136,49 @@ def flat(record: Mapping[str, Any]) -> dict[str, Any]:
         else:
             columns[name] = value
     return columns
+
+
+def plain(value: Any, keys: Keys = _NO_KEYS) -> Any:
+    """Give a frozen result as plain data that `json.dumps` takes.
+
+    Of a dataclass all fields are taken, unless `keys` says otherwise; numbers that are not finite become None.
+
+    value: the result, or a part of one.
+    keys: of classes whose data are not simply their fields.
+
+    >>> from fractions import Fraction
+    >>> plain({"share": Fraction(1, 2), "cycles": (3, 4)}, {Fraction: "over=numerator denominator"})
+    {'share': {'over': 1, 'denominator': 2}, 'cycles': [3, 4]}
+    """
+    how = keys.get(type(value))
+    if isinstance(how, str):
+        return picked(value, how, keys)
+    if how is not None:
+        return plain(how(value), keys)
+    if value is None or isinstance(value, str | int):
+        return value
+    if isinstance(value, float):
+        return float(value) if isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {str(name): plain(each, keys) for name, each in value.items()}
+    if is_dataclass(value):
+        return {each.name: plain(getattr(value, each.name), keys) for each in fields(value) if each.name[0] != "_"}
+    if isinstance(value, PathLike):
+        return fspath(value)
+    if hasattr(value, "tolist"):
+        return plain(value.tolist(), keys)
+    return [plain(each, keys) for each in value]
+
+
+def picked(value: object, names: str, keys: Keys = _NO_KEYS) -> dict[str, Any]:
+    """Give some attributes of an object as plain data.
+
+    value: the object.
+    names: keys in order with spaces between, each with the path of its attribute where that has another name.
+    keys: as of `plain`.
+
+    >>> picked(1 + 2j, "real imaginary=imag")
+    {'real': 1.0, 'imaginary': 2.0}
+    """
+    pairs = (each.partition("=") for each in names.split())
+    return {key: plain(attrgetter(path or key)(value), keys) for key, _, path in pairs}

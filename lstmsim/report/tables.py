@@ -1,10 +1,38 @@
-"""Tables for the terminal."""
+"""Lines of text for the terminal: tables, paragraphs, names with a text. `WIDTH` is how long a line may be."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Sequence
 
-__all__ = ["table"]
+__all__ = ["WIDTH", "folded", "table", "wrapped"]
+
+#: Columns of the terminal that texts take at most.
+WIDTH = 100
+
+
+def folded(text: str, hang: int = 0) -> list[str]:
+    """Lines of at most 100 columns. A percent sign stays with its number, and a name with its hyphens.
+
+    text: a newline in it ends a line.
+    hang: by so many characters further lines are indented.
+    """
+    return [line for each in text.splitlines() for line in _wrapped(each, hang)]
+
+
+def _wrapped(text: str, indent: int) -> list[str]:
+    kept = text.replace(" %", "\xa0%")
+    lines = textwrap.wrap(kept, WIDTH, subsequent_indent=" " * indent, break_on_hyphens=False)
+    return [each.replace("\xa0", " ") for each in lines]
+
+
+def wrapped(name: str, text: str, width: int = 13) -> list[str]:
+    """A name, and the text that begins `width` characters behind its begin, in lines.
+
+    >>> wrapped("chip", "v100")
+    ['chip         v100']
+    """
+    return _wrapped(f"{name:<{width}}{text}", width)
 
 
 def table(rows: Sequence[Sequence[str]], left: Iterable[int] = ()) -> list[str]:

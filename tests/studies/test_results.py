@@ -8,6 +8,7 @@ import pkgutil
 import re
 import sys
 from collections.abc import Callable
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,11 @@ class Tags(HTMLParser):
         self.text += data
 
 
+def words(text: str) -> set[str]:
+    """Words and numbers of a text."""
+    return set(re.findall(r"[\w.,]*\w", text))
+
+
 def classes() -> set[str]:
     """The classes of results, after all rooms have been imported."""
     for each in pkgutil.walk_packages(lstmsim.__path__, "lstmsim."):
@@ -108,10 +114,13 @@ def test_forms_of(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert text
     assert not text.endswith("\n")
     page = Tags(result._repr_html_())
-    if name != "Report":
-        assert page.tags == {"pre"}
+    if page.tags == {"pre"}:
         assert re.match(r'<pre style="font-family: [^"<>]*\bmonospace; white-space: pre;', result._repr_html_())
         assert page.text == text
+    elif name != "Report":
+        # every word of the text is in the page, and in Markdown, but for bars
+        assert words(text) <= words(unescape(re.sub("<[^>]*>", " ", result._repr_html_())))
+        assert words(text) <= words(re.sub(r"\\([\W_])", r"\1", result.to_markdown()))
     if rows is None:
         assert not hasattr(result, "to_pandas")
         return

@@ -12,8 +12,7 @@ from lstmsim.base.errors import InputError
 from lstmsim.files.matrices import weight_matrix
 from lstmsim.model.sparse.drawn import drawn_matrix
 from lstmsim.model.sparse.pruning import pruned
-from lstmsim.studies.sparse.run import SparseReport
-from lstmsim.studies.sparse.search import Search
+from lstmsim.studies.sparse.result import Search, SparseReport
 
 pytestmark = pytest.mark.needs_core
 

@@ -115,4 +115,4 @@ def rtl_records(report: RtlReport) -> Iterable[Mapping[str, Any]]:
         yield row
 
 
-FORMS = Forms(data=rtl_json, text=rtl_text, records=rtl_records)
+FORMS = Forms(data=rtl_json, document=rtl_text, records=rtl_records)

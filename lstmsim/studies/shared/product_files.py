@@ -8,7 +8,7 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.studies.gemm.run import GemmReport
 from lstmsim.studies.shared.loading import Path
 from lstmsim.studies.simulate.run import expect
-from lstmsim.studies.sparse.run import SparseReport
+from lstmsim.studies.sparse.result import SparseReport
 
 __all__ = ["save_result"]
 

@@ -1,124 +1,39 @@
-"""Sparse products on a chip: simulated, computed, and compared with other ways to do the same."""
+"""Sparse products on a chip: simulated, searched for the fastest setting, computed, compared with other ways."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from lstmsim import engines
 from lstmsim.base.bounds import MAX_SIZE
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import listed, must_be, nearest, show
-from lstmsim.machines.kernels import SparseFigures, SparseKernels, SparseTask
+from lstmsim.machines.kernels import Settings, SparseFigures, SparseKernels, SparseTask, SparseWork, Variant
 from lstmsim.machines.registry import target_of
 from lstmsim.model.sparse.csr import Csr
-from lstmsim.model.sparse.products import Values, drawn_operands
-from lstmsim.model.sparse.statistics import Statistics, lockstep_waste, statistics, takes_sparse_path
-from lstmsim.report.results import Table
-from lstmsim.studies.program.flat_runs import timeline_of
+from lstmsim.model.sparse.products import Values, drawn_operands, largest_error
+from lstmsim.model.sparse.statistics import takes_sparse_path
+from lstmsim.studies.program.flat_runs import totals_of_flat
 from lstmsim.studies.shared.arguments import refuse, wrong_number, wrong_whole
 from lstmsim.studies.shared.loading import Path
 from lstmsim.studies.shared.product_options import chip_of, options_from
 from lstmsim.studies.simulate.run import check_engine
-from lstmsim.studies.sparse.matrix import matrix_of
-from lstmsim.studies.sparse.runs import Asked, Ran, SparseRow, error_of, rows_of, simulated
-from lstmsim.studies.sparse.search import Search, search
-from lstmsim.studies.sparse.sides import LEFT, as_asked, check_side, walked
+from lstmsim.studies.sparse.request import KERNELS, LEFT, as_asked, check_side, matrix_of, walked
+from lstmsim.studies.sparse.result import Search, SparseReport, SparseRow, Tried
 
 if TYPE_CHECKING:
-    from lstmsim.analysis.timeline import Timeline
     from lstmsim.model.scenario import Chip
-    from lstmsim.program.flat import FlatProgram
-    from lstmsim.program.flat_names import FlatNames
     from lstmsim.report.pictures.figures import Picture
 
-__all__ = ["KERNELS", "SparseReport", "SparseRow", "plot_blocks", "run_sparse"]
+__all__ = ["plot_blocks", "run_sparse"]
 
-#: The products, with what each one is.
-KERNELS = {
-    "spmv": "y = A x, A sparse",
-    "spmm": "C = A B, A sparse",
-    "sddmm": "D = (A B) o C, C sparse",
-}
 #: Most multiply-accumulates of a product beside which others are simulated without being asked for.
 _MOST_BESIDE = 4_000_000
-
-
-@dataclass(frozen=True, eq=False)
-class SparseReport(Table, forms="lstmsim.studies.sparse.text"):
-    """A sparse product that was simulated.
-
-    source: where the matrix is from.
-    matrix: the matrix as it was given.
-    kernel, method: what was computed, and how.
-    columns: of the dense operand; of `sddmm` the length of the inner products.
-    seed: of the dense operands.
-    side: which operand is sparse, and which way round, a key of `lstmsim.studies.sparse.sides.SIDES`.
-    chip, engine: the chip, and the engine that ran.
-    figures: what the run came to.
-    result: what the lanes computed; None for a method that computes nothing of its own.
-    error: largest difference from the product in 64-bit floating point, relative to the sum of the products' sizes.
-    beside: other ways to do the same.
-    ablations: the same with each mechanism off in turn.
-    left_out: sentences on what is not modelled.
-    meanings: what each name among the counts means.
-    flat, names: the program that ran.
-    remarks: further sentences.
-    search: the settings that were searched, of which this run has the fastest; None: no search was asked for.
-    """
-
-    source: str
-    matrix: Csr
-    kernel: str
-    method: str
-    columns: int
-    seed: int
-    side: str
-    chip: Chip
-    engine: str
-    figures: SparseFigures
-    result: Values | None
-    error: float | None
-    beside: tuple[SparseRow, ...]
-    ablations: tuple[SparseRow, ...]
-    left_out: tuple[str, ...]
-    meanings: Mapping[str, str]
-    flat: FlatProgram
-    names: FlatNames
-    remarks: tuple[str, ...] = ()
-    search: Search | None = None
-
-    @cached_property
-    def walked(self) -> Csr:
-        """The matrix whose rows the kernel walks: the given one, or it transposed."""
-        return walked(self.matrix, self.side)
-
-    @cached_property
-    def statistics(self) -> Statistics:
-        """Size, sparsity and row lengths of the matrix as it was given."""
-        return statistics(self.matrix)
-
-    @cached_property
-    def waste(self) -> tuple[float, float]:
-        """Lockstep waste of bundles of 4 rows that are walked, in their order and sorted by length."""
-        lengths = self.walked.lengths
-        order = (-lengths).argsort(kind="stable")
-        return lockstep_waste(lengths, 4), lockstep_waste(lengths[order], 4)
-
-    @property
-    def no_result(self) -> str:
-        """Why there is no result, if there is none."""
-        return f"{self.method} is a baseline: it is timed, and computes nothing here"
-
-    @cached_property
-    def timeline(self) -> Timeline:
-        """What happened cycle by cycle, for trace files; the product runs once more for it.
-
-        `InputError` if there are too many operations.
-        """
-        return timeline_of(self.flat, self.names, self.chip, self.engine)
+#: Is called with settings of a search: done, and known so far.
+_Progress = Callable[[int, int], None]
 
 
 def run_sparse(
@@ -177,8 +92,8 @@ def run_sparse(
     operands = drawn_operands(kernel, walked(read, side), 1 if kernel == "spmv" else columns, seed)
     given = options_from(options, kernels.parameters(kernel, chosen))
     task = SparseTask(kernel, chosen, walked(read, side), operands, given)
-    asked = Asked(kernels, ready, task, engine)
-    report = _report(asked, search(asked, progress) if best else None, about, seed, baselines, ablate)
+    asked = _Asked(kernels, ready, task, engine)
+    report = _report(asked, _searched(asked, progress) if best else None, about, seed, baselines, ablate)
     return report if side == LEFT else replace(report, side=side, matrix=read, result=as_asked(report.result, side))
 
 
@@ -188,8 +103,24 @@ def _wrong(sizes: Mapping[str, int], seeds: Mapping[str, int | None]) -> list[Mi
     return wrong + [each for name, value in seeds.items() for each in wrong_whole(name, value or 0, 0, MAX_SIZE)]
 
 
+def _method(chip: Chip, kernel: str, method: str | None, threshold: float | None) -> tuple[SparseKernels, str]:
+    """The kernels of a chip, and the method; `InputError` if there is no such thing."""
+    if threshold is not None and method is not None:
+        raise InputError(Mistake("threshold", f"chooses the method; {show(method)} is chosen already"))
+    if kernel not in KERNELS:
+        raise InputError(Mistake("kernel", must_be(kernel, KERNELS)))
+    kernels = target_of(chip.kind).sparse_kernels()
+    if kernels is None:
+        raise InputError(Mistake(f"chip {chip.name}", "its machine runs no kernels for sparse matrices"))
+    methods = kernels.methods[kernel]
+    if method is not None and method not in methods:
+        text = f"{kernel} has {listed(methods)}, got {show(method)}{nearest(str(method), methods)}"
+        raise InputError(Mistake("method", text))
+    return kernels, next(iter(methods)) if method is None else method
+
+
 def _report(
-    asked: Asked, found: tuple[Ran, Search] | None, about: str, seed: int, baselines: bool | None, ablate: bool
+    asked: _Asked, found: tuple[_Ran, Search] | None, about: str, seed: int, baselines: bool | None, ablate: bool
 ) -> SparseReport:
     """The report of a product.
 
@@ -199,7 +130,7 @@ def _report(
     if found is not None:
         asked = replace(asked, task=replace(asked.task, options={**asked.task.options, **found[1].chosen}))
     kernels, chip, task = asked.kernels, asked.chip, asked.task
-    ran = simulated(asked, task) if found is None else found[0]
+    ran = _simulated(asked, task) if found is None else found[0]
     remarks = (*ran.said, *ran.work.remarks, *_few_blocks(ran.figures))
     if baselines is None:
         baselines = task.matrix.entries * asked.columns <= _MOST_BESIDE
@@ -217,9 +148,9 @@ def _report(
         engine=engines.running(asked.engine),
         figures=ran.figures,
         result=ran.work.result,
-        error=error_of(task, ran.figures, ran.work.result),
-        beside=rows_of(asked, kernels.baselines(chip, task) if baselines else ()),
-        ablations=rows_of(asked, kernels.ablations(chip, task) if ablate else ()),
+        error=_error_of(task, ran.figures, ran.work.result),
+        beside=_rows_of(asked, kernels.baselines(chip, task) if baselines else ()),
+        ablations=_rows_of(asked, kernels.ablations(chip, task) if ablate else ()),
         left_out=tuple(kernels.left_out),
         meanings=kernels.meanings,
         flat=ran.work.flat,
@@ -242,20 +173,169 @@ def _few_blocks(figures: SparseFigures) -> tuple[str, ...]:
     )
 
 
-def _method(chip: Chip, kernel: str, method: str | None, threshold: float | None) -> tuple[SparseKernels, str]:
-    """The kernels of a chip, and the method; `InputError` if there is no such thing."""
-    if threshold is not None and method is not None:
-        raise InputError(Mistake("threshold", f"chooses the method; {show(method)} is chosen already"))
-    if kernel not in KERNELS:
-        raise InputError(Mistake("kernel", must_be(kernel, KERNELS)))
-    kernels = target_of(chip.kind).sparse_kernels()
-    if kernels is None:
-        raise InputError(Mistake(f"chip {chip.name}", "its machine runs no kernels for sparse matrices"))
-    methods = kernels.methods[kernel]
-    if method is not None and method not in methods:
-        text = f"{kernel} has {listed(methods)}, got {show(method)}{nearest(str(method), methods)}"
-        raise InputError(Mistake("method", text))
-    return kernels, next(iter(methods)) if method is None else method
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """A product and where it runs.
+
+    kernels: of the machine.
+    chip: where.
+    task: the product.
+    engine: a key of `lstmsim.engines.ENGINES`.
+    """
+
+    kernels: SparseKernels
+    chip: Chip
+    task: SparseTask
+    engine: str
+
+    @property
+    def columns(self) -> int:
+        """Of the dense operand; of `sddmm` the length of the inner products."""
+        first = self.task.operands[0]
+        return first.shape[1] if first.ndim == 2 else 1
+
+
+@dataclass(frozen=True, eq=False)
+class _Ran:
+    """A product that was simulated.
+
+    work: the program and its result.
+    figures: what it came to.
+    taken: which of several ways was the fastest; empty if there was one only.
+    candidates: cycles of each of these ways without launches, by name.
+    """
+
+    work: SparseWork
+    figures: SparseFigures
+    taken: str = ""
+    candidates: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def said(self) -> tuple[str, ...]:
+        """Which way was taken, in a sentence."""
+        if not self.taken:
+            return ()
+        spans = ", ".join(f"{name} {cycles:,}" for name, cycles in self.candidates)
+        return (f"{self.taken} was taken, the fastest of {len(self.candidates)}: cycles without launches {spans}",)
+
+
+def _simulated(asked: _Asked, task: SparseTask) -> _Ran:
+    """Simulate a product; where its machine leaves a choice, each way, and the fastest is it, the first of equals.
+
+    asked: where it runs.
+    task: the product.
+    """
+    choices = asked.kernels.choices(asked.chip, task)
+    if not choices:
+        return _once(asked, task)
+    best, candidates = None, []
+    for each in choices:
+        ran = replace(_once(asked, replace(task, method=each.method, options=each.options)), taken=each.name)
+        candidates.append((each.name, ran.figures.span))
+        if best is None or ran.figures.span < best.figures.span:
+            best = ran
+    assert best is not None
+    return replace(best, candidates=tuple(candidates))
+
+
+def _once(asked: _Asked, task: SparseTask) -> _Ran:
+    work = asked.kernels.lower(asked.chip, task)
+    return _Ran(
+        work, asked.kernels.figures(asked.chip, task, work, totals_of_flat(work.flat, work.names, asked.engine))
+    )
+
+
+def _rows_of(asked: _Asked, variants: Sequence[Variant]) -> tuple[SparseRow, ...]:
+    """Simulate other ways to do a product; one that is refused is a row with the reason."""
+    rows = []
+    for each in variants:
+        other = replace(asked.task, method=each.method, options=each.options)
+        try:
+            ran = _simulated(asked, other)
+            fastest = f", {ran.taken} (the fastest of {len(ran.candidates)})" if ran.taken else ""
+            rows.append(SparseRow(f"{each.name}{fastest}", ran.figures, note=each.note, method=each.method))
+        except InputError as error:
+            rows.append(SparseRow(each.name, None, str(error).replace("\n", "; ")))
+    return tuple(rows)
+
+
+def _error_of(task: SparseTask, figures: SparseFigures, result: Values | None) -> float | None:
+    """How far a result is from a plain product; None if there is none."""
+    if result is None:
+        return None
+    matrix = task.matrix
+    if figures.options.get("mode") == "indicator":
+        # positions count alone
+        matrix = replace(matrix, values=matrix.values * 0 + 1)
+    return largest_error(task.kernel, matrix, task.operands, result)
+
+
+def _searched(asked: _Asked, progress: _Progress | None = None) -> tuple[_Ran, Search]:
+    """Simulate the settings that a machine has for a product, and take the fastest.
+
+    asked: the product; what it sets stays. progress: is called with settings done and, as far as known, in all.
+
+    `InputError` if nothing is left to choose, or if the product itself is refused.
+    """
+    settings = asked.kernels.settings(asked.chip, asked.task)
+    if not settings.together and not settings.alone:
+        text = f"{asked.task.method} has no parameter left whose values could be searched"
+        raise InputError(Mistake("best", text))
+    run = _Search(asked, settings, progress)
+    every = [dict(zip(settings.together, each, strict=True)) for each in product(*settings.together.values())]
+    run.all_of(every)
+    while True:
+        before = run.best
+        run.all_of(list(_single_changes(settings, before.options)))
+        if run.best is before:
+            return run.ran, Search(settings, tuple(run.tried.values()), run.best, run.ran_first.figures.by_rule)
+
+
+def _single_changes(settings: Settings, options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Every setting that differs from one in a single parameter.
+
+    options: of that one.
+    """
+    for name, values in (*settings.together.items(), *settings.alone.items()):
+        for value in values:
+            if value != options[name]:
+                yield {**options, name: value}
+
+
+class _Search:
+    """Settings on their way through the simulator; only the fastest program is kept."""
+
+    def __init__(self, asked: _Asked, settings: Settings, progress: _Progress | None) -> None:
+        self.asked, self.progress = asked, progress
+        self.ran = self.ran_first = _simulated(asked, asked.task)
+        names = asked.kernels.parameters(asked.task.kernel, asked.task.method)
+        self.start = {name: self.ran.figures.options[name] for name in names}
+        self.best = Tried(self.start, self.ran.figures.span)
+        self.tried = {tuple(self.start.values()): self.best}
+
+    def all_of(self, changes: list[dict[str, Any]]) -> None:
+        """Simulate settings that have not been simulated yet.
+
+        changes: what each has instead of what the first one has.
+        """
+        known = len(self.tried)
+        for number, each in enumerate(changes):
+            if self.progress is not None:
+                self.progress(known + number, known + len(changes))
+            self._one(self.start | each)
+
+    def _one(self, options: dict[str, Any]) -> None:
+        key = tuple(options.values())
+        if key in self.tried:
+            return
+        try:
+            ran = _simulated(self.asked, replace(self.asked.task, options=options))
+        except InputError:
+            self.tried[key] = Tried(options, None)
+            return
+        self.tried[key] = Tried(options, ran.figures.span)
+        if ran.figures.span < self.ran.figures.span:
+            self.ran, self.best = ran, self.tried[key]
 
 
 def plot_blocks(report: SparseReport, path: Path | None = None) -> Picture:
