@@ -9,8 +9,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from lstmsim.program.cycles import CAUSES
 from lstmsim.program.program import Body, Buffer, Content, Core, Dependence, Operation, Phase, Program, Task, Unit
+from lstmsim.program.stall_reasons import CAUSES
 from tests.strategies import SELDOM, SMALL, dependences
 
 #: A unit of a member: (member, unit).

@@ -13,7 +13,6 @@ from lstmsim.model.cell import Cell
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job, Scenario
-from lstmsim.program.cycles import CAUSES
 from lstmsim.program.program import (
     Body,
     Buffer,
@@ -27,6 +26,7 @@ from lstmsim.program.program import (
     Unit,
     Wide,
 )
+from lstmsim.program.stall_reasons import CAUSES
 
 SMALL = st.integers(0, 3)
 SELDOM = st.sampled_from([False, False, True])

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lstmsim.analysis.cycle_names import pe_names
+from lstmsim.analysis.stall_words import pe_names
 from lstmsim.base.records import record
 from lstmsim.model.figures import CoreFigures, MainUnit, Words
 from lstmsim.model.planned import PlannedProducts
-from lstmsim.program.cycles import CYCLE_NAMES, MACHINE_NAMES
+from lstmsim.program.stall_reasons import CYCLE_NAMES, MACHINE_NAMES
 from lstmsim.report.results import Table
 
 __all__ = ["ACCOUNTS", "LOSSES", "CoreReport", "JobReport", "LatencyMs", "LayerReport", "Report", "TurnedAway"]

@@ -1,4 +1,9 @@
-"""A report in the forms that people and scripts read: JSON, a table for the terminal, HTML for notebooks."""
+"""A report in the forms that people and scripts read: JSON, a table for the terminal, HTML for notebooks.
+
+Where the cycles of each core went, as a table: of a few cores each, of many cores the extremes and the sum.
+
+How products of jobs are spread over threads, in the forms of a report.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +12,121 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from lstmsim.analysis.cores_text import cores_text
-from lstmsim.analysis.cycle_names import NAMED
-from lstmsim.analysis.planned_text import planned_json, planned_text
 from lstmsim.analysis.report import CoreReport, JobReport, Report, TurnedAway
+from lstmsim.analysis.stall_words import NAMED
 from lstmsim.base.units import cycles_to_ms
 from lstmsim.model.figures import Words
+from lstmsim.model.planned import PlannedProduct, PlannedProducts
+from lstmsim.program.stall_reasons import CYCLES, names_of
 from lstmsim.report.figures_text import four_digits, percent, short_name
 from lstmsim.report.results import Forms
 from lstmsim.report.tables import table
 
-__all__ = ["FORMS", "SCHEMA", "meaning", "reason", "remedy", "report_html", "report_json", "report_text"]
+#: Most cores with rows of their own.
+_MOST_CORES = 16
+
+#: Most names for which a table has room even if nothing bears them.
+_MOST_NAMES = 9
+
+
+def shown_accounts(report: Report) -> tuple[str, ...]:
+    """The names of cycles for a table: of a machine with many names only the stalls that occur.
+
+    >>> from lstmsim.analysis.report import LatencyMs
+    >>> shown_accounts(Report("chip", "fast", 260.0, 0, (), (), 0.0, 0.0, LatencyMs(0.0, 0.0, 0.0, 0.0, 0.0)))
+    ()
+    """
+    names = report.accounts
+    if len(names) <= _MOST_NAMES and not any(each.before_work and each.name in names for each in CYCLES):
+        return names
+    always = names_of("work", "rest")
+    return tuple(each for each in names if each in always or any(core.cycles.get(each) for core in report.cores))
+
+
+def cores_text(report: Report) -> str:
+    """The table of the cores, with a row of cycles and a row of shares for each.
+
+    Of more than 16 cores it has the busiest, the least busy and the sum of all.
+
+    >>> from lstmsim.analysis.report import LatencyMs
+    >>> print(cores_text(Report("chip", "fast", 260.0, 0, (), (), 0.0, 0.0, LatencyMs(0.0, 0.0, 0.0, 0.0, 0.0))))
+    CORES: where the cycles went
+    core  useful
+    """
+    names = shown_accounts(report)
+    rows = [["core", *report.columns, "useful", *names]]
+    many = len(report.cores) > _MOST_CORES
+    for label, cores in _summed(report.cores) if many else [(str(core.index), [core]) for core in report.cores]:
+        rows += _rows(report, label, cores, names)
+    notes = [f"{len(report.cores):,} cores; --json FILE has each of them"] if many else []
+    return "\n".join(["CORES: where the cycles went", *table(rows), *notes])
+
+
+def _summed(cores: Sequence[CoreReport]) -> list[tuple[str, Sequence[CoreReport]]]:
+    """The core with the most busy cycles, the one with the fewest, and all of them."""
+    by_work = sorted(cores, key=lambda core: -core.cycles.get("busy", 0))
+    most, least = by_work[0], by_work[-1]
+    return [(f"busiest, {most.index}", [most]), (f"least busy, {least.index}", [least]), ("sum of all", cores)]
+
+
+def _rows(report: Report, label: str, cores: Sequence[CoreReport], names: Sequence[str]) -> list[list[str]]:
+    """Two rows: cycles of these cores by name, and their shares."""
+    sizes = [_size(cores, name) for name in report.columns]
+    useful = cores[0].utilization if len(cores) == 1 else report.utilization
+    counts = [sum(core.cycles.get(name, 0) for core in cores) for name in names]
+    whole = report.makespan_cycles * sum(core.figures.ways for core in cores)
+    shares = (percent(count, whole, "-") for count in counts)
+    shape = [label, *sizes, f"{100 * useful:.1f} %"]
+    return [[*shape, *(f"{count:,}" for count in counts)], ["" for _ in shape] + [*shares]]
+
+
+def _size(cores: Sequence[CoreReport], name: str) -> str:
+    """A size that all these cores have, or a dash."""
+    sizes = {core.columns.get(name) for core in cores}
+    size = sizes.pop()
+    return "-" if sizes or size is None else str(size)
+
+
+#: Names of the columns, and the numbers of those that hold words.
+HEAD = ("model", "layers", "product", "m x n x k", "threads", "cut", "rank", "rejected before", "relief")
+LEFT = (0, 1, 2, 3, 5, 6, 7, 8)
+#: Most rows in the text; the others are counted.
+_MOST = 12
+_PLANNED_NAME, _WIDTH_planned_text = 28, 100
+
+
+def planned_json(planned: PlannedProducts) -> dict[str, Any]:
+    """Products that were planned as plain data."""
+    return {
+        "note": planned.note,
+        "products": [
+            {**asdict(each), "layers": list(each.layers), "rejected": [list(why) for why in each.rejected]}
+            for each in planned.rows
+        ],
+    }
+
+
+def planned_text(planned: PlannedProducts) -> str:
+    """Products that were planned as a table for the terminal, with a note."""
+    lines = ["PLANS: how the products of a time step are cut (p_m x p_n x p_k parts of rows, columns and K)"]
+    lines += table([HEAD, *map(planned_cells, planned.rows[:_MOST])], left=LEFT)
+    if len(planned.rows) > _MOST:
+        lines.append(f"... and {len(planned.rows) - _MOST:,} more; --json FILE has every one")
+    return "\n".join([*lines, *textwrap.wrap(planned.note, _WIDTH_planned_text, break_on_hyphens=False)])
+
+
+def planned_cells(each: PlannedProduct) -> list[str]:
+    """A row of the table: texts under `HEAD`."""
+    first, last = each.layers[0], each.layers[-1]
+    run = first != last and last - first + 1 == len(each.layers)
+    layers = f"{first}..{last}" if run else ",".join(map(str, each.layers))
+    # equal reasons once: what counts is why none of them was taken
+    reasons = dict.fromkeys(reason for why in each.rejected for reason in why)
+    rejected = f"{len(each.rejected)}: {', '.join(reasons)}" if each.rejected else "none"
+    sizes = f"{each.m:,} x {each.n:,} x {each.k:,}"
+    names = [short_name(each.model, _PLANNED_NAME), layers, each.label, sizes, str(each.threads), each.cut]
+    return [*names, f"{each.rank} of {each.candidates}", rejected, each.relief or "-"]
+
 
 SCHEMA = "lstmsim/report/1"
 

@@ -1,24 +1,58 @@
-"""Builds the timeline of a trace: rows of named spans for main units, threads and the units beside them."""
+"""Builds the timeline of a trace: rows of named spans for main units, threads and the units beside them.
+
+Whose a task is: on some machines a job is one task and many further ones, which do its work.
+
+What jobs have their colours from: each has its own, or requests of an entry, or of a model, have one together.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.analysis.owners import owners
 from lstmsim.analysis.timeline import MAIN, STATES, Row, Timeline
 from lstmsim.base.errors import ProgramError
+from lstmsim.model.scenario import Job
 from lstmsim.program.accounts import named_cycles
 from lstmsim.program.issued import issued_operations, issued_steps
 from lstmsim.program.program import Program, Unit
 from lstmsim.program.trace import Trace
 from lstmsim.program.unit_names import MEMORY, is_unit, name_faults
 from lstmsim.program.waits import Intervals, core_spans
+from lstmsim.report.looks import JOB_STYLES
 
-__all__ = ["build_timeline"]
+
+def owners(program: Program, jobs: int) -> NDArray[np.int64]:
+    """For each task of a program the number of its job, shape (tasks,); -1 for none.
+
+    The first tasks are those of the jobs, in their order. A further task does the work of a job if it comes behind a
+    gate at which the job's task or another task of the job arrives; else it is that of the job of its name.
+
+    program: a lowered scenario.
+    jobs: how many jobs the scenario has.
+
+    >>> from lstmsim.program.program import *
+    >>> jobs = Task("a", (), (), (), starts=0), Task("b", (), (), (), starts=1)
+    >>> parts = Task("c", (), (), (), behind=1, ends=2), Task("d", (), (), (), behind=2)
+    >>> owners(Program((), (*jobs, *parts)), 2).tolist()
+    [0, 1, 1, 1]
+    """
+    result = np.arange(len(program.tasks), dtype=np.int64)
+    if len(result) <= jobs:
+        return result
+    names = {task.name: number for number, task in reversed([*enumerate(program.tasks[:jobs])])}
+    gates = {task.starts: number for number, task in enumerate(program.tasks[:jobs]) if task.starts is not None}
+    for number, task in enumerate(program.tasks[jobs:], jobs):
+        owner = gates.get(task.behind) if task.behind is not None else None
+        owner = names.get(task.name, -1) if owner is None else owner
+        gates |= {gate: owner for gate in (task.starts, task.ends) if gate is not None}
+        result[number] = owner
+    return result
+
 
 #: Columns of a table that has one row for each span.
 _COLUMNS = ("row", "start", "end", "state", "job", "layer", "step")
@@ -201,3 +235,40 @@ def build_timeline(
         step=step.astype(np.int32),
         groups=tuple(groups),
     )
+
+
+def job_groups(jobs: Sequence[Job]) -> tuple[str, ...]:
+    """Name for each job what it has its colour from; empty: each job has its own.
+
+    As soon as there are more jobs than colours, that is their tenant, then their entry, then their model: the first of
+    which there are no more than colours, else that of which there are fewest.
+
+    >>> from lstmsim.model.cells import cell
+    >>> from lstmsim.model.model import Layer, Model
+    >>> model = Model("m", (Layer(cell("gru"), 8, 4),))
+    >>> job_groups([Job("a", model, 1), Job("b", model, 1)])
+    ()
+    >>> job_groups([Job(f"{name} #{number}", model, 1, tenant=name) for name in "ab" for number in range(9)])[8:10]
+    ('a', 'b')
+    """
+    if len(jobs) <= len(JOB_STYLES):
+        return ()
+    tenants = [job.tenant or job.name for job in jobs]
+    ways = (tenants, [name.partition("/")[0] for name in tenants], [job.model.name for job in jobs])
+    counts = [len(set(names)) for names in ways]
+    chosen = next((at for at, count in enumerate(counts) if count <= len(JOB_STYLES)), counts.index(min(counts)))
+    return () if counts[chosen] == len(jobs) else tuple(ways[chosen])
+
+
+def named_groups(names: Sequence[str]) -> tuple[str, ...]:
+    """`job_groups` where only names are known, as of kept programs: requests of an entry have its name and a number.
+
+    >>> named_groups([f"{name} #{number}" for name in "ab" for number in range(9)])[8:10]
+    ('a', 'b')
+    >>> named_groups(["a #1", "a #2"])
+    ()
+    """
+    if len(names) <= len(JOB_STYLES):
+        return ()
+    entries = tuple(re.sub(r" #\d+$", "", name) for name in names)
+    return () if len(set(entries)) == len(names) else entries

@@ -1,18 +1,31 @@
-"""The timeline: a trace as rows of named spans. Exporters and pictures read nothing else."""
+"""The timeline: a trace as rows of named spans. Exporters and pictures read nothing else.
+
+A timeline in words and as plain data: a record for each span.
+
+A window of a timeline: the cycles that a user wants to look at, cut out before a trace is written.
+
+Cycle numbers and the makespan stay those of the run, so that a window can be compared with the report and with other
+windows. A file says which window it holds. When it is read, the window must be complete.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
-from lstmsim.program.cycles import SPAN_NAMES
-from lstmsim.program.unit_names import MEMORY, is_unit
-from lstmsim.report.results import Table
-
-__all__ = ["MAIN", "MEMORY", "STATES", "Row", "Timeline", "is_unit"]
+from lstmsim.base.units import cycles_to_ms
+from lstmsim.program.stall_reasons import SPAN_NAMES
+from lstmsim.program.unit_names import MEMORY
+from lstmsim.report.figures_text import four_digits
+from lstmsim.report.results import Forms, Table
+from lstmsim.report.tables import table
 
 #: What a span can be. `busy` is work. `ready` is a thread whose work waits for its turn on the unit.
 STATES = SPAN_NAMES
@@ -65,7 +78,7 @@ class Row:
 
 
 @dataclass(frozen=True, eq=False)
-class Timeline(Table, forms="lstmsim.analysis.timeline_text"):
+class Timeline(Table, forms="lstmsim.analysis.timeline"):
     """The spans of a run, as columns of equal length, sorted by (row, start). Spans of one row never overlap.
 
     Rows of main units name every cycle that is shown (`shown`), `idle` included. Rows of threads are `busy` while
@@ -141,3 +154,114 @@ class Timeline(Table, forms="lstmsim.analysis.timeline_text"):
 
     def __len__(self) -> int:
         return len(self.start)
+
+
+def timeline_records(timeline: Timeline) -> Iterator[dict[str, Any]]:
+    """Yield each span with the names of its row, state and job. A value is None where there is none.
+
+    `start` and `end` are cycles, `start <= cycle < end`.
+    """
+    columns = (timeline.row, timeline.start, timeline.end, timeline.state, timeline.job, timeline.layer, timeline.step)
+    for row, start, end, state, job, layer, step in zip(*(each.tolist() for each in columns), strict=True):
+        yield {
+            "row": timeline.rows[row].name,
+            "start": start,
+            "end": end,
+            "state": STATES[state],
+            "job": None if job < 0 else timeline.jobs[job],
+            "layer": None if layer < 0 else layer,
+            "step": None if step < 0 else step,
+        }
+
+
+def timeline_json(timeline: Timeline) -> dict[str, Any]:
+    """The timeline as plain data of schema `lstmsim/timeline/1`: the names once, and every span."""
+    return {
+        "schema": "lstmsim/timeline/1",
+        "chip": timeline.chip,
+        "frequency_mhz": timeline.frequency_mhz,
+        "makespan_cycles": timeline.makespan_cycles,
+        "window": None if timeline.window is None else list(timeline.window),
+        "rows": [row.name for row in timeline.rows],
+        "jobs": list(timeline.jobs),
+        "spans": list(timeline_records(timeline)),
+    }
+
+
+def timeline_text(timeline: Timeline) -> str:
+    """What a timeline shows, and for each row how many spans and how many busy cycles it has."""
+    busy = STATES.index("busy")
+    shown = [["row", "spans", "busy cycles"]]
+    for number, row in enumerate(timeline.rows):
+        own = timeline.row == number
+        at_work = own & (timeline.state == busy)
+        cycles = int((timeline.end - timeline.start)[at_work].sum())
+        shown.append([row.name, f"{int(own.sum()):,}", f"{cycles:,}"])
+    length = (
+        f"{timeline.makespan_cycles:,} cycles = "
+        f"{four_digits(cycles_to_ms(timeline.makespan_cycles, timeline.frequency_mhz))} ms"
+    )
+    length = f"{timeline.shown_text} cycles" if timeline.window else length
+    title = f"{timeline.chip}: {length}, {len(timeline):,} spans of {len(timeline.jobs):,} jobs"
+    return "\n".join([title, *table(shown, left=(0,))])
+
+
+FORMS = Forms(timeline_json, timeline_text, timeline_records)
+
+
+def parse_window(text: str) -> tuple[int, int | None]:
+    """Read a window `A:B` as its first cycle and the cycle after its last. `A:` goes on to the end, `:B` begins at 0.
+
+    `InputError` for any other text. `window` checks whether the cycles exist.
+
+    >>> parse_window("1000:2000"), parse_window("1_000:"), parse_window(":50")
+    ((1000, 2000), (1000, None), (0, 50))
+    >>> parse_window("1000-2000")
+    Traceback (most recent call last):
+    lstmsim.InputError: window: expected START:END in cycles, like 1000:2000, got '1000-2000'
+    """
+    digits = r"\d(?:_?\d){0,17}"
+    parts = re.fullmatch(rf"\s*({digits})?\s*:\s*({digits})?\s*", text, re.ASCII)
+    if parts is None or parts[1] is parts[2] is None:
+        raise InputError(Mistake("window", f"expected START:END in cycles, like 1000:2000, got {text!r:.40}"))
+    return int(parts[1] or 0), None if parts[2] is None else int(parts[2])
+
+
+def window(timeline: Timeline, start: int, end: int | None = None) -> Timeline:
+    """Cut the cycles `start <= cycle < end` out of a timeline.
+
+    Spans that reach outside are cut. Cycles keep their numbers, and the makespan stays that of the run.
+
+    start: first cycle.
+    end: cycle behind the last; None, or a larger number than the makespan, means up to the last cycle.
+    `InputError` if the timeline shows nothing in the window.
+
+    >>> from lstmsim.analysis.timeline import Row
+    >>> none = np.zeros(2, dtype=np.int64)
+    >>> table = dict(row=none, state=none, job=none, layer=none, step=none)
+    >>> times = dict(start=np.array([0, 40]), end=np.array([40, 90]))
+    >>> timeline = Timeline("chip", 260.0, 90, (Row(0, "array"),), ("a",), **times, **table)
+    >>> part = window(timeline, 30, 50)
+    >>> part.start.tolist(), part.end.tolist(), part.makespan_cycles
+    ([30, 40], [40, 50], 90)
+    """
+    first, last = timeline.shown
+    stop = last if end is None else min(end, last)
+    if not first <= start < last:
+        raise InputError(
+            Mistake("window", f"must start at a cycle of the timeline, {first} to {last - 1}, got {start}")
+        )
+    if stop <= start:
+        raise InputError(Mistake("window", f"must end after its start {start}, got {end}"))
+    inside = (timeline.end > start) & (timeline.start < stop)
+    return replace(
+        timeline,
+        row=timeline.row[inside],
+        start=np.maximum(timeline.start[inside], start),
+        end=np.minimum(timeline.end[inside], stop),
+        state=timeline.state[inside],
+        job=timeline.job[inside],
+        layer=timeline.layer[inside],
+        step=timeline.step[inside],
+        window=None if (start, stop) == (0, timeline.makespan_cycles) else (start, stop),
+    )

@@ -77,7 +77,7 @@ def check_product_outputs(
     elif window is not None:
         raise InputError(Mistake("--trace-window", "only with --trace"))
     if window is not None:
-        from lstmsim.analysis.files.window import parse_window
+        from lstmsim.analysis.timeline import parse_window
 
         parse_window(window)
     new = view if view is not None and not _is_file(view) else None
@@ -120,8 +120,8 @@ def write_product_outputs(
 def _write_trace(report: SparseReport | GemmReport | FusionReport, path: str, window: str | None) -> None:
     """Write what happened, or a window of it."""
     from lstmsim.analysis import files as traces
-    from lstmsim.analysis.files.window import parse_window
-    from lstmsim.analysis.files.window import window as cut
+    from lstmsim.analysis.timeline import parse_window
+    from lstmsim.analysis.timeline import window as cut
 
     with status(f"writing {path}"):
         timeline = report.timeline

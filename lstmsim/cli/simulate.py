@@ -16,8 +16,8 @@ from lstmsim.cli.outputs import check_outputs, check_suffix, inputs_of, progress
 
 if TYPE_CHECKING:
     from lstmsim.analysis.explanations.explanation import Explanation
-    from lstmsim.analysis.replay.check import Checked
-    from lstmsim.analysis.replay.outputs import Outputs
+    from lstmsim.analysis.outputs import Outputs
+    from lstmsim.analysis.replay import Checked
     from lstmsim.analysis.timeline import Timeline
     from lstmsim.studies.serve.refused import Refused
     from lstmsim.studies.serve.result import Serving
@@ -158,8 +158,7 @@ def _checked(result: Run, random_weights: int | None) -> tuple[Checked, ...]:
 
 def _check_outputs(result: Run) -> None:
     """Refuse outputs that no file could hold, before anything is executed."""
-    from lstmsim.analysis.replay.outputs import check_size
-    from lstmsim.analysis.replay.outputs_file import check_names
+    from lstmsim.analysis.outputs import check_names, check_size
 
     check_size(result.scenario)
     check_names(result.scenario)
@@ -261,7 +260,7 @@ def _show(
         parts.append(explain_text(reasons))
     parts.append(report_text(result.report, jobs))
     if checks is not None:
-        from lstmsim.analysis.replay.check_text import checks_text
+        from lstmsim.analysis.replay import checks_text
 
         parts.append(checks_text(checks, result.scenario.precision, len(result.scenario.jobs) - len(checks)))
     if served is not None:
@@ -292,7 +291,7 @@ def _check(
         check_suffix("--trace", trace_path, traces.SUFFIXES)
         view = traces.view_beside(trace_path)
     if timeline_path is not None:
-        from lstmsim.studies.simulate.picture import SUFFIXES
+        from lstmsim.report.pictures.figures import SUFFIXES
 
         check_suffix("--timeline", timeline_path, SUFFIXES)
     outputs = {"--json": json_path, "--trace": trace_path, "--timeline": timeline_path, "--trace's view": view}
@@ -312,7 +311,7 @@ def _window(text: str | None, alone: bool) -> Window | None:
     if alone:
         told = "only with --trace, --timeline or --report: nothing else shows single cycles"
         raise InputError(Mistake("--trace-window", told))
-    from lstmsim.analysis.files.window import parse_window
+    from lstmsim.analysis.timeline import parse_window
 
     return parse_window(text)
 
@@ -321,7 +320,7 @@ def _cut(timeline: Timeline, wanted: Window | None) -> Timeline:
     """Give the part of a timeline that was asked for."""
     if wanted is None:
         return timeline
-    from lstmsim.analysis.files.window import window
+    from lstmsim.analysis.timeline import window
 
     return window(timeline, *wanted)
 
@@ -350,7 +349,7 @@ def _write(
     if json_path is not None:
         content = result.to_dict()
         if checks is not None:
-            from lstmsim.analysis.replay.check_text import checks_json
+            from lstmsim.analysis.replay import checks_json
 
             content["numerics"] = checks_json(checks)
         if served is not None:

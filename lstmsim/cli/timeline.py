@@ -37,8 +37,8 @@ def command(trace: str, start: int | None, end: int | None, cores: tuple[int, ..
     \b
     lstmsim timeline trace.json --from 1000 --to 2000 --cores 0 --out detail.svg
     """
+    from lstmsim.report.pictures.figures import SUFFIXES
     from lstmsim.studies.simulate.drawing import timeline
-    from lstmsim.studies.simulate.picture import SUFFIXES
 
     target = out if out is not None else _picture_name(trace)
     check_suffix("--out", target, SUFFIXES)

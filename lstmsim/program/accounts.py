@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.base.errors import ProgramError
-from lstmsim.program.cycles import CYCLE_NAMES
 from lstmsim.program.issued import issued_operations
 from lstmsim.program.program import Program
+from lstmsim.program.stall_reasons import CYCLE_NAMES
 from lstmsim.program.totals import Totals
 from lstmsim.program.trace import Trace
 from lstmsim.program.waits import CoreSpans, Intervals, core_spans

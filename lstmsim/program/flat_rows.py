@@ -83,7 +83,7 @@ def check_rows(flat: FlatProgram) -> None:
 
     It also refuses numbers beyond their limits, phases without an iteration, flags that are neither 0 nor 1, unknown
     policies, places without a core, two contents with one key, words of packed bodies that name what is not there, and
-    names of cycles that are not those of `lstmsim.program.cycles`.
+    names of cycles that are not those of `lstmsim.program.stall_reasons`.
 
     >>> from lstmsim.program.flat import flat_program
     >>> check_rows(flat_program({**CYCLE_TABLES, "held": [[3]]}))

@@ -47,7 +47,7 @@ FLAT_TABLES: Mapping[str, FlatTable] = {
             "head",
             "the program; there is one row",
             {
-                "names": "how many names a core's cycles can have (`lstmsim.program.cycles.CYCLE_NAMES`)",
+                "names": "how many names a core's cycles can have (`lstmsim.program.stall_reasons.CYCLE_NAMES`)",
                 "busy": "number of the name of a cycle in which the accounted unit issues",
                 "switching": "... in which it changes threads",
                 "drain": "... in which no operation for it is left, but results are not there yet",

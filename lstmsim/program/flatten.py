@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from lstmsim.base.errors import ProgramError
 from lstmsim.program.body import Body
-from lstmsim.program.cycles import CAUSES, CYCLE_NAMES
 from lstmsim.program.flat import FLAT_TABLES, WIDTHS, FlatProgram, joined
 from lstmsim.program.policy import POLICIES
 from lstmsim.program.program import Buffer, Content, Phase, Program, Task
 from lstmsim.program.rows import CAUSE_NUMBERS
+from lstmsim.program.stall_reasons import CAUSES, CYCLE_NAMES
 from lstmsim.program.tabled import TabledProgram
 
 __all__ = ["CYCLE_TABLES", "Writer", "flat_of"]

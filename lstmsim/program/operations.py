@@ -16,7 +16,7 @@ class Dependence(NamedTuple):
 
     operation: place of the other operation in its body.
     delay: cycles, at least 1.
-    cause: the name of a wait for it, one of `lstmsim.program.cycles.CAUSES`.
+    cause: the name of a wait for it, one of `lstmsim.program.stall_reasons.CAUSES`.
     lag: in the same body, how many iterations earlier the other operation is; the first `lag` iterations do not wait.
         With lag 0 the other operation comes earlier in the body.
     phase: number of the earlier phase that has the other operation; None for the same body.

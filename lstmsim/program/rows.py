@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.program.cycles import CAUSES
 from lstmsim.program.flat import WIDTHS
 from lstmsim.program.operations import Dependence, Operation
+from lstmsim.program.stall_reasons import CAUSES
 
 __all__ = ["CAUSE_NUMBERS", "Name", "Rows", "operations_of", "rows_of", "some"]
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.base.records import record
-from lstmsim.program.cycles import CAUSES
+from lstmsim.program.stall_reasons import CAUSES
 
 __all__ = ["HALTS", "ISSUES", "PAUSES", "SEATS", "SWITCHES", "TABLES", "TASKS", "TraceTable"]
 

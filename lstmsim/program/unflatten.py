@@ -6,7 +6,6 @@ from typing import Any
 
 from lstmsim.base.errors import ProgramError
 from lstmsim.program.body import Body
-from lstmsim.program.cycles import CAUSES
 from lstmsim.program.flat import FlatProgram
 from lstmsim.program.flat_names import FlatNames, default_names
 from lstmsim.program.flat_rows import LINKS, check_rows
@@ -14,6 +13,7 @@ from lstmsim.program.packed import unpacked
 from lstmsim.program.policy import POLICIES
 from lstmsim.program.program import Buffer, Content, Core, Phase, Program, Task, Unit, Wide
 from lstmsim.program.rows import Rows, operations_of, some
+from lstmsim.program.stall_reasons import CAUSES
 from lstmsim.program.tabled import TabledProgram
 
 __all__ = ["MOST_PARTS", "program_of", "tabled"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from lstmsim.base.errors import ProgramError
-from lstmsim.program.cycles import CAUSES
 from lstmsim.program.gate_rules import gate_faults, need_faults
 from lstmsim.program.policy import POLICIES
 from lstmsim.program.program import MAX_SPREAD, Buffer, Core, Dependence, Operation, Phase, Program, Task
 from lstmsim.program.quiet_rules import quiet_faults
+from lstmsim.program.stall_reasons import CAUSES
 
 __all__ = ["describe_wait", "validate"]
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.program.cycles import CAUSES
 from lstmsim.program.program import Program
+from lstmsim.program.stall_reasons import CAUSES
 from lstmsim.program.trace import Trace
 
 __all__ = ["CoreSpans", "Intervals", "Stays", "core_spans", "stays_on"]

@@ -68,4 +68,4 @@ def test_shares_and_tops_are_worked_out_in_one_place() -> None:
         if "<0.1 %" in strings or "frequency_mhz / 1e6" in source or "makespan / 1e6" in source:
             texts[home] = True
     # a change that may be a loss has another rule; bytes a second are no operations
-    assert set(texts) == {"report/figures_text.py", "analysis/explanations/slowest_text.py", "studies/fit/fit.py"}
+    assert set(texts) == {"report/figures_text.py", "analysis/explanations/text.py", "studies/fit/fit.py"}

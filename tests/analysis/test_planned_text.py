@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lstmsim.analysis.planned_text import HEAD, planned_cells, planned_json, planned_text
+from lstmsim.analysis.report_text import HEAD, planned_cells, planned_json, planned_text
 from lstmsim.model.planned import PlannedProduct, PlannedProducts
 
 WHY = (("kb < kc/4", "p_k > 16"), ("kb < kc/4",))

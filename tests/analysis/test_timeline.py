@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lstmsim import run
-from lstmsim.analysis.binning import busy_windows, covered_cycles, window_edges
-from lstmsim.analysis.drawn import ROW_LIMIT, Spans, spans_of
+from lstmsim.analysis.drawn import ROW_LIMIT, Spans, busy_windows, covered_cycles, spans_of, window_edges
 from lstmsim.analysis.timeline import STATES, Row, Timeline
 from lstmsim.model.scenario import Scenario
 from tests.strategies import scenarios

@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given, settings
 
 from lstmsim import engines
-from lstmsim.analysis.binning import busy_windows
+from lstmsim.analysis.drawn import busy_windows
 from lstmsim.analysis.files import load_trace, save_trace
 from lstmsim.analysis.measure import pe_cycles
-from lstmsim.analysis.owners import owners
-from lstmsim.analysis.spans import build_timeline
+from lstmsim.analysis.spans import build_timeline, owners
 from lstmsim.analysis.timeline import MAIN, STATES, Timeline
 from lstmsim.base.errors import DeadlockError
 from lstmsim.model.figures import CoreFigures

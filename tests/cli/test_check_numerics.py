@@ -132,7 +132,7 @@ def test_a_schedule_that_is_wrong_is_not_the_users_fault(tmp_path: Path, monkeyp
     def wrong(*_: object, **__: object) -> None:
         raise ReplayError("job a: the tile of layer 0 reads element 3 too early")
 
-    monkeypatch.setattr("lstmsim.analysis.replay.check.check_numerics", wrong)
+    monkeypatch.setattr("lstmsim.analysis.replay.check_numerics", wrong)
     result = call("simulate", scenario(tmp_path), "--check-numerics", "--random-weights", "0")
     assert result.exit_code == 1
     assert result.stderr == "Error: job a: the tile of layer 0 reads element 3 too early\n"

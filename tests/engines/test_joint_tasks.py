@@ -10,7 +10,6 @@ from lstmsim import engines
 from lstmsim.base.errors import DeadlockError
 from lstmsim.engines.reference import run as reference
 from lstmsim.program.accounts import totals_of
-from lstmsim.program.cycles import CYCLE_NAMES
 from lstmsim.program.program import (
     Body,
     Buffer,
@@ -24,6 +23,7 @@ from lstmsim.program.program import (
     Unit,
     Wide,
 )
+from lstmsim.program.stall_reasons import CYCLE_NAMES
 from lstmsim.program.trace import Trace
 from lstmsim.program.trace_tables import HALTS
 

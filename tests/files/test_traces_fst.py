@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from lstmsim.analysis.files import fst, save_trace
-from lstmsim.analysis.files.window import window
-from lstmsim.analysis.timeline import STATES, Timeline
+from lstmsim.analysis.files import save_trace
+from lstmsim.analysis.files import waves as fst
+from lstmsim.analysis.timeline import STATES, Timeline, window
 from lstmsim.base.errors import InputError, LstmsimError
 from tests.timelines import BUSY, busy_machine, small, timelines
 

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from lstmsim.analysis.files import kanata, save_trace
-from lstmsim.analysis.files.window import window
-from lstmsim.analysis.timeline import STATES, Timeline
+from lstmsim.analysis.timeline import STATES, Timeline, window
 from lstmsim.base.errors import InputError
 from tests.timelines import BUSY, busy_machine, small
 

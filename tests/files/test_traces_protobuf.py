@@ -16,11 +16,10 @@ import pytest
 from hypothesis import given, settings
 
 from lstmsim.analysis.files import save_trace
-from lstmsim.analysis.files.colours import colour_of
 from lstmsim.analysis.files.columns import facts
-from lstmsim.analysis.files.tracks import busy_counters, group_name, slice_names, track_names, wait_names
-from lstmsim.analysis.files.window import window
-from lstmsim.analysis.timeline import STATES, Row, Timeline
+from lstmsim.analysis.files.perfetto import busy_counters, group_name, slice_names, track_names, wait_names
+from lstmsim.analysis.files.protobuf import colour_of
+from lstmsim.analysis.timeline import STATES, Row, Timeline, window
 from lstmsim.base.errors import InputError
 from tests.timelines import BUSY, busy_machine, small, timeline_from, timelines
 

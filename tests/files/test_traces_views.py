@@ -16,9 +16,8 @@ from hypothesis import given, settings
 from vcd.reader import TokenKind, tokenize
 
 from lstmsim.analysis.files import SUFFIXES, save_trace
-from lstmsim.analysis.files.tracks import slice_names, track_names
-from lstmsim.analysis.files.window import window
-from lstmsim.analysis.timeline import Timeline
+from lstmsim.analysis.files.perfetto import slice_names, track_names
+from lstmsim.analysis.timeline import Timeline, window
 from lstmsim.base.errors import InputError, LstmsimError
 from tests.timelines import BUSY, busy_machine, small, timelines
 

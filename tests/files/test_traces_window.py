@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from lstmsim.analysis.files import LIMIT_BYTES, READABLE, SUFFIXES, load_trace, save_trace
 from lstmsim.analysis.files.sizes import BYTES_PER_SPAN, estimated_bytes
-from lstmsim.analysis.files.window import parse_window, window
-from lstmsim.analysis.timeline import Row, Timeline
+from lstmsim.analysis.timeline import Row, Timeline, parse_window, window
 from lstmsim.base.errors import InputError
 from tests.timelines import BUSY, assert_equal, busy_machine, small, timeline_from, timelines
 
@@ -86,8 +85,8 @@ def test_a_window_says_in_every_format_that_it_is_one(tmp_path, name, said):
 
 
 def test_packed_formats_say_what_the_texts_say():
-    from lstmsim.analysis.files.tracks import group_name
-    from lstmsim.analysis.files.vcd import comment
+    from lstmsim.analysis.files.perfetto import group_name
+    from lstmsim.analysis.files.waves import comment
 
     part = window(small(), 30, 100)
     assert group_name(part).endswith(", cycles 30 to 100 of 140"), "of .json and .pftrace"

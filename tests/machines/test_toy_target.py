@@ -18,7 +18,6 @@ from lstmsim import engines, machines
 from lstmsim.analysis.explanations.text import explain_text, glossary
 from lstmsim.analysis.files import READABLE, load_trace
 from lstmsim.analysis.report_text import report_html, report_json, report_text
-from lstmsim.analysis.timeline import is_unit
 from lstmsim.base.errors import InputError, ProgramError, ReplayError
 from lstmsim.machines import registry
 from lstmsim.model.cells import cell
@@ -27,6 +26,7 @@ from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job, Scenario
 from lstmsim.program.program import Unit
 from lstmsim.program.trace_tables import ISSUES
+from lstmsim.program.unit_names import is_unit
 from lstmsim.studies.fit.needs import hardware_of
 from lstmsim.studies.simulate.picture import plot
 from lstmsim.studies.simulate.run import check_numerics, explain, run

@@ -8,17 +8,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import lstmsim
-from lstmsim.analysis.cycle_names import NAMED, PE_NAMES
 from lstmsim.analysis.explanations.critical_path import HELD_BY
-from lstmsim.analysis.explanations.glossary import GLOSSARY
-from lstmsim.analysis.explanations.latency_shares import SHARES, SPENT
+from lstmsim.analysis.explanations.slowest import SHARES, SPENT
+from lstmsim.analysis.explanations.text import GLOSSARY
+from lstmsim.analysis.stall_words import NAMED, PE_NAMES
 from lstmsim.files.scenario.scenario_file import load_chip
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, Memory
-from lstmsim.program.cycles import CAUSES, CYCLE_NAMES, CYCLES, SPAN_NAMES
+from lstmsim.program.stall_reasons import CAUSES, CYCLE_NAMES, CYCLES, SPAN_NAMES
 
 PACKAGE = Path(lstmsim.__file__).parent
 #: Where names of cycles may stand in a row: their records, and what they look like.
-HOMES = {"program/cycles.py", "analysis/cycle_names.py"}
+HOMES = {"program/stall_reasons.py", "analysis/stall_words.py"}
 #: A machine says in its folder what it calls some of them; machines with an array share some of these words.
 MACHINE_WORDS = re.compile(r"machines/([a-z_]+/|array_)words\.py")
 #: Other facts that have such words among theirs: the kinds of segments of a critical path, and the names that

@@ -25,29 +25,29 @@ words = ", ".join(
     for key in ("meaning", "remedy", "glossary", "legend", "held_by", "next_wait", "share", "spent")
 )
 load_with(
-    "lstmsim.program.cycles",
+    "lstmsim.program.stall_reasons",
     '    CycleName("drain", "rest", 6),\\n',
     '    CycleName("refresh", "wait", 15, cause=10, everywhere=False),\\n',
 )
 load_with(
-    "lstmsim.analysis.cycle_names",
+    "lstmsim.analysis.stall_words",
     '        "drain": Named(\\n',
     f'        "refresh": Named(Style("#CCCCCC", "++", "#444444"), ("#222222", "#AAAAAA"), {words}),\\n',
 )
 
 from lstmsim import engines
-from lstmsim.analysis.explanations.glossary import GLOSSARY
-from lstmsim.analysis.explanations.latency_shares import SHARES, SPENT, latency_shares
+from lstmsim.analysis.explanations.text import GLOSSARY
+from lstmsim.analysis.explanations.slowest import SHARES, SPENT, latency_shares
 from lstmsim.analysis.explanations.text import _held_by, _next_wait
-from lstmsim.analysis.files.colours import PALE, colour_of, state_word
-from lstmsim.analysis.files.tracks import wait_names
-from lstmsim.studies.simulate.page.looks import look_rules, patterns
+from lstmsim.analysis.files.protobuf import PALE, colour_of, state_word
+from lstmsim.analysis.files.perfetto import wait_names
+from lstmsim.studies.simulate.page.style import look_rules, patterns
 from lstmsim.program.accounts import totals_of
 from lstmsim.analysis.report import ACCOUNTS
 from lstmsim.analysis.spans import build_timeline
 from lstmsim.analysis.timeline import STATES
 from lstmsim.studies.simulate.picture import plot
-from lstmsim.program.cycles import CYCLE_NAMES
+from lstmsim.program.stall_reasons import CYCLE_NAMES
 from lstmsim.program.program import Body, Core, Dependence, Operation, Phase, Program, Task, Unit
 
 body = Body((Operation(0), Operation(0, needs=(Dependence(0, 5, "refresh"),))))

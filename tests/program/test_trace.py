@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lstmsim.program.cycles import CAUSES
+from lstmsim.program.stall_reasons import CAUSES
 from lstmsim.program.trace import Trace, TraceBuilder
 from lstmsim.program.trace_tables import HALTS, ISSUES, PAUSES, SEATS, SWITCHES, TABLES, TASKS
 

@@ -18,7 +18,7 @@ import pytest
 import lstmsim
 from lstmsim.analysis.report_text import report_json
 from lstmsim.report.results import Result, Table
-from lstmsim.studies.simulate.about import about
+from lstmsim.studies.simulate.run import about
 from tests.core_needed import names_with_core
 
 NAME = 'a<b>&"c'

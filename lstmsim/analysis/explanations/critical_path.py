@@ -21,10 +21,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.analysis.explanations.gates import Opener
-from lstmsim.analysis.explanations.trace_index import TraceIndex
-from lstmsim.program.cycles import CAUSES
+from lstmsim.analysis.explanations.trace_index import Opener, TraceIndex
 from lstmsim.program.program import Dependence, Program
+from lstmsim.program.stall_reasons import CAUSES
 from lstmsim.program.trace import Trace
 
 __all__ = ["HELD_BY", "KINDS", "CriticalPath", "critical_path"]

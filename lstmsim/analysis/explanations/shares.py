@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.analysis.cycle_names import NAMED
 from lstmsim.analysis.explanations.critical_path import HELD_BY, KINDS, CriticalPath
 from lstmsim.analysis.explanations.trace_index import TraceIndex
+from lstmsim.analysis.stall_words import NAMED
 from lstmsim.model.figures import Words
-from lstmsim.program.cycles import CAUSES
 from lstmsim.program.issued import issued_steps
 from lstmsim.program.program import Unit
+from lstmsim.program.stall_reasons import CAUSES
 
 __all__ = ["LEGS", "Leg", "LegWords", "PathTable", "Share", "Step", "leg_words"]
 

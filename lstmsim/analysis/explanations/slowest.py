@@ -1,30 +1,256 @@
-"""What held the slowest requests up: where their time went, beside where that of all requests went."""
+"""What held the slowest requests up: where their time went, beside where that of all requests went.
+
+Where the time of each request goes, from its arrival to its finish: every cycle has exactly one name of `SHARES`.
+
+Before its admission a request waits in the queue. While it is paused, others have its thread. At all other times the
+request has a thread, and its next operation on the core's main unit does one of four things: it issues; it could issue,
+but the main unit issues for others; it lacks something (`lstmsim.program.waits`); or no operation is left. A cycle in
+which the operation lacks something bears the name of what is lacking, also while the main unit issues for others. A
+hazard may be long because a unit behind the main unit was at work for others.
+
+A request that is split over several cores has a thread on each core. A cycle then bears the first name, in the order
+of `SHARES`, that any of these threads has. Threads of a memory do not count: waits for it are `reload` and `weights`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.analysis.explanations.latency_shares import SHARES, WORK, latency_shares, share_words
+from lstmsim.analysis.spans import owners
+from lstmsim.analysis.stall_words import NAMED
 from lstmsim.model.arriving import arriving
 from lstmsim.model.figures import Words
 from lstmsim.model.scenario import Job
+from lstmsim.program.accounts import named_cycles
 from lstmsim.program.program import Program
+from lstmsim.program.stall_reasons import CYCLE_NAMES, CYCLES
 from lstmsim.program.trace import Trace
+from lstmsim.program.waits import CoreSpans, Intervals, Stays, core_spans, stays_on
 
-__all__ = [
-    "MAX_LISTED",
-    "LatencyShare",
-    "SlowRequest",
-    "Slowest",
-    "TailLatency",
-    "slowest",
-    "slowest_of",
-    "tail_latency",
-]
+Places = tuple[tuple[int, ...], ...]
+
+#: The name of cycles in which the request's own work issues. Outputs show the name of the main unit in its place.
+WORK = "work"
+
+#: Names that are no cycle names of a machine -> what goes on in such a cycle of a request, and the end of the sentence
+#: "they spent 71 % of their time ...". `queue, weights`: a thread is free, but not the room for the request's weights;
+#: or all cores that the request may use do nothing but load. `queue, kept`: the free thread is kept for an earlier
+#: request that needs several threads at once.
+_OTHERS = {
+    "queue": ("no thread is free", "in the queue, with no thread free"),
+    "queue, weights": (
+        "weights are loaded before it can begin",
+        "in the queue, held up by weights that were loaded (reload)",
+    ),
+    "queue, kept": (
+        "a free thread is kept for another request",
+        "in the queue, beside threads kept for other requests",
+    ),
+    "paused": ("another request has its thread", "paused, while others had the thread"),
+    WORK: ("the unit issues its work", "at work in the unit"),
+    "other threads": ("it could issue, the unit serves others", "behind other threads' work"),
+}
+_WORDS = _OTHERS | {name: (NAMED[name].share, NAMED[name].spent) for name in CYCLE_NAMES if NAMED[name].share}
+
+#: Name -> what goes on in such a cycle. `drain` also comes before a pause.
+SHARES: Mapping[str, str] = {name: share for name, (share, _) in _WORDS.items()}
+
+#: The same names -> where time goes, as the end of the sentence "they spent 71 % of their time ...".
+SPENT: Mapping[str, str] = {name: spent for name, (_, spent) in _WORDS.items()}
+
+_NAMES = tuple(SHARES)
+
+
+def share_words(name: str, own: Mapping[str, Words]) -> tuple[str, str]:
+    """What goes on in a cycle of a request, and the end of the sentence "they spent 71 % of their time ...".
+
+    name: a key of `SHARES`.
+    own: words of a machine.
+
+    >>> share_words("queue", {})
+    ('no thread is free', 'in the queue, with no thread free')
+    """
+    mine = own.get(name, Words())
+    return mine.share or SHARES[name], mine.spent or SPENT[name]
+
+
+def latency_shares(program: Program, trace: Trace, jobs: int | None = None) -> Numbers:
+    """Count the cycles of each task by name, or of each job where further tasks do the work of jobs.
+
+    jobs: how many of the tasks are those of jobs; None: all. Where there are further ones, only the rows of the jobs
+        say something. Their cycles in which none of their work has a thread are `start`.
+
+    Returns an array of shape [tasks, len(SHARES)]. Each row adds up exactly to the latency of its task in cycles.
+    Tasks that were turned away have zeros.
+
+    >>> from lstmsim.engines import run
+    >>> from lstmsim.program.program import *
+    >>> body = Body((Operation(0, count=3), Operation(0, needs=(Dependence(0, 5),), result_cycles=4)))
+    >>> tasks = tuple(Task(name, ((0, (Phase(body, 1),)),), (), (0,), release=2) for name in "ab")
+    >>> program = Program((Core(0, (Unit("array", "coarse"),)),), tasks)
+    >>> trace = run(program)
+    >>> shares = latency_shares(program, trace)
+    >>> [{name: count for name, count in zip(SHARES, row) if count} for row in shares.tolist()]
+    [{'work': 4, 'hazard': 4, 'drain': 3}, {'queue': 11, 'work': 4, 'hazard': 4, 'drain': 3}]
+    """
+    shares = np.zeros((len(program.tasks), len(_NAMES)), dtype=np.int64)
+    spans = {number: core_spans(program, trace, number) for number, core in enumerate(program.cores) if not core.shared}
+    _queue(program, trace, spans, shares)
+    pauses = trace.pause("resumed") - trace.pause("paused")
+    np.add.at(shares[:, _NAMES.index("paused")], trace.pause("task"), pauses)
+    whose = owners(program, len(program.tasks) if jobs is None else jobs)
+    _threads(program, trace, spans, shares, whose)
+    if jobs is not None and jobs < len(program.tasks):
+        served = trace.task("core") >= 0
+        latencies = np.where(served, trace.task("finish") - trace.task("arrived"), 0)
+        shares[:jobs, _NAMES.index("start")] += (latencies - shares.sum(axis=1))[:jobs]
+    return shares
+
+
+@dataclass(frozen=True, eq=False)
+class _Condition:
+    """In which cycles a condition holds: from `edges[i]` on as `holds[i]` says, and never before the first edge."""
+
+    edges: Numbers
+    holds: NDArray[np.bool_]
+
+    def at(self, cycles: Numbers) -> NDArray[np.bool_]:
+        """Whether the condition holds in these cycles."""
+        place = np.searchsorted(self.edges, cycles, side="right")
+        return np.concatenate([[False], self.holds])[place]
+
+    def before(self, cycles: Numbers) -> Numbers:
+        """In how many cycles before each of `cycles` the condition holds."""
+        place = np.searchsorted(self.edges, cycles, side="right") - 1
+        whole = np.concatenate([[0], np.cumsum(np.diff(self.edges) * self.holds[:-1])])
+        within = (cycles - self.edges[place]) * self.holds[place]
+        counts: Numbers = np.where(place >= 0, whole[place] + within, 0)
+        return counts
+
+    def within(self, start: Numbers, end: Numbers) -> Numbers:
+        """In how many cycles of each interval `start <= cycle < end` the condition holds."""
+        return self.before(end) - self.before(start)
+
+
+def _queue(program: Program, trace: Trace, spans: Mapping[int, CoreSpans], shares: Numbers) -> None:
+    """Count the cycles before admission, in place in `shares`."""
+    alike: dict[tuple[Places, bool], list[int]] = {}
+    served = trace.task("core") >= 0
+    for number in np.flatnonzero(served & (trace.task("admitted") > trace.task("arrived"))).tolist():
+        task = program.tasks[number]
+        alike.setdefault((task.places, task.content is not None), []).append(number)
+    stays = {number: stays_on(trace, number) for number in range(len(program.cores))} if alike else {}
+    loading = {}
+    if any(content for _, content in alike):
+        loading = {number: _loading(program, trace, number, each) for number, each in spans.items()}
+    for (places, content), tasks in alike.items():
+        rows = np.array(tasks, dtype=np.int64)
+        arrived, admitted = trace.task("arrived")[rows], trace.task("admitted")[rows]
+        free = _free(program, stays, places)
+        beside = free.within(arrived, admitted)
+        if content:
+            cores = {place[0] for place in places}
+            edges = np.unique(np.concatenate([free.edges, *(loading[core].edges for core in cores)]))
+            alone = ~free.at(edges) & np.logical_and.reduce([loading[core].at(edges) for core in cores])
+            beside += _Condition(edges, alone).within(arrived, admitted)
+        shares[rows, _NAMES.index("queue, weights" if content else "queue, kept")] = beside
+        shares[rows, _NAMES.index("queue")] = admitted - arrived - beside
+
+
+def _free(program: Program, stays: Mapping[int, Stays], places: Places) -> _Condition:
+    """Whether the threads of any of these places are free, after the admissions of the cycle."""
+    own = {core: stays[core] for place in places for core in place}
+    edges = np.unique(np.concatenate([[0], *(array for each in own.values() for array in (each.start, each.end))]))
+    free = {
+        core: program.cores[core].contexts
+        - np.searchsorted(np.sort(each.start), edges, side="right")
+        + np.searchsorted(np.sort(each.end), edges, side="right")
+        for core, each in own.items()
+    }
+    any_place = np.zeros(len(edges), dtype=bool)
+    for place in places:
+        any_place |= np.logical_and.reduce([free[core] >= place.count(core) for core in set(place)])
+    return _Condition(edges, any_place)
+
+
+def _loading(program: Program, trace: Trace, core: int, spans: CoreSpans) -> _Condition:
+    """Whether a core can do nothing because the weights of a model are being loaded."""
+    named = named_cycles(program, trace, core, spans)
+    loads = [named.names.index(each.name) for each in CYCLES if each.before_work]
+    holds = np.append(np.isin(named.name, loads), [False])
+    return _Condition(named.edges, holds)
+
+
+def _threads(program: Program, trace: Trace, spans: Mapping[int, CoreSpans], shares: Numbers, whose: Numbers) -> None:
+    """Count the cycles with a thread, in place in `shares`; those of a task as those of the one that `whose` names."""
+    several = np.zeros(len(program.tasks), dtype=bool)
+    arrays = np.array([not core.shared for core in program.cores])
+    several[trace.seat("task")[arrays[trace.seat("core")]]] = True
+    several[whose[whose != np.arange(len(whose))]] = True
+    several = several[whose]
+    of_several: list[tuple[int, Intervals]] = []
+    for each in _each_way(program, spans):
+        ready, switch = _between(each.waits["ready"], each.switch)
+        named = {**each.waits, WORK: each.busy, "other threads": ready, "switch": switch}
+        for name, intervals in named.items():
+            if name == "ready":
+                continue
+            place, alone = _NAMES.index(name), ~several[intervals.task]
+            np.add.at(shares[:, place], intervals.task[alone], (intervals.end - intervals.start)[alone])
+            beside = intervals.where(~alone)
+            of_several.append((place, replace(beside, task=whose[beside.task])))
+    if several.any():
+        _several(trace, of_several, shares)
+
+
+def _each_way(program: Program, spans: Mapping[int, CoreSpans]) -> Iterator[CoreSpans]:
+    """The intervals of each way of each main unit."""
+    for number, each in spans.items():
+        core = program.cores[number]
+        if core.accounted is not None:
+            ways = core.units[core.accounted].ways
+            yield from (each.of_way(way, ways) for way in range(ways))
+
+
+def _between(ready: Intervals, switch: Intervals) -> tuple[Intervals, Intervals]:
+    """Cut the intervals of threads that could issue where the unit begins or ends a switch.
+
+    Returns the pieces outside of switches and the pieces within.
+    """
+    edges = np.stack([np.sort(switch.start), np.sort(switch.end)], axis=1).reshape(-1)
+    # switches do not overlap; where one ends and the next begins at once there are two equal edges
+    first = np.searchsorted(edges, ready.start, side="right")
+    last = np.searchsorted(edges, ready.end, side="left")
+    pieces = last - first + 1
+    row = np.repeat(np.arange(len(pieces)), pieces)
+    number = np.arange(len(row)) - np.repeat(np.cumsum(pieces) - pieces, pieces)
+    padded = np.concatenate([edges, [0]])
+    start = np.where(number == 0, ready.start[row], padded[first[row] + number - 1])
+    end = np.where(number == pieces[row] - 1, ready.end[row], padded[first[row] + number])
+    inside = (first[row] + number) % 2 == 1
+    cut = Intervals(start, end, ready.context[row], ready.task[row], ready.issue[row])
+    return cut.where(~inside), cut.where(inside)
+
+
+def _several(trace: Trace, named: list[tuple[int, Intervals]], shares: Numbers) -> None:
+    """Count the cycles of tasks with several threads. All tasks share one axis of cycles, each has a stretch of it."""
+    span = trace.makespan_cycles + 1
+    tables = [(place, each.task * span + each.start, each.task * span + each.end) for place, each in named]
+    edges = np.unique(np.concatenate([array for _, start, end in tables for array in (start, end)]))
+    name = np.full(len(edges), -1, dtype=np.int64)
+    for place, start, end in sorted(tables, key=lambda each: -each[0]):
+        change = np.zeros(len(edges) + 1, dtype=np.int64)
+        np.add.at(change, np.searchsorted(edges, start), 1)
+        np.add.at(change, np.searchsorted(edges, end), -1)
+        name[np.cumsum(change)[:-1] > 0] = place
+    lengths = np.diff(edges, append=edges[-1:])
+    known = name >= 0
+    np.add.at(shares, (edges[known] // span, name[known]), lengths[known])
+
 
 Numbers = NDArray[np.int64]
 
@@ -38,7 +264,7 @@ _ONE_OF = 100
 class LatencyShare:
     """Cycles of a request that bear one name.
 
-    name: a key of `lstmsim.analysis.explanations.latency_shares.SHARES`, but the name of the main unit for `WORK`.
+    name: a key of `lstmsim.analysis.explanations.slowest.SHARES`, but the name of the main unit for `WORK`.
     slowest: cycles, the mean over the slowest requests.
     all: cycles, the mean over all requests that were served.
     """

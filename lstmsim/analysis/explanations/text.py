@@ -1,27 +1,244 @@
-"""An explanation in the forms that people and scripts read: text for the terminal, JSON."""
+"""An explanation in the forms that people and scripts read: text for the terminal, JSON.
+
+One sentence for each word that the tables use.
+
+What changes would have made of a run, as text: what helps most, then tables of single changes and of pairs.
+
+The slowest requests in the forms that people and scripts read: text for the terminal, JSON.
+"""
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Mapping
 from dataclasses import asdict
 from types import MappingProxyType
 from typing import Any
 
-from lstmsim.analysis.cycle_names import NAMED
-from lstmsim.analysis.explanations.answer import advice, answer, reasons
+from lstmsim.analysis.explanations.answer import advice, answer, reasons, slowest_answer, who
 from lstmsim.analysis.explanations.explanation import Explanation, Window
-from lstmsim.analysis.explanations.glossary import words_in
 from lstmsim.analysis.explanations.shares import Leg, Share, Step, leg_words
-from lstmsim.analysis.explanations.slowest_answer import slowest_answer
-from lstmsim.analysis.explanations.slowest_text import heading, latencies_what_if, slowest_json, slowest_tables
-from lstmsim.analysis.explanations.what_if_text import filled, what_if_lines
+from lstmsim.analysis.explanations.slowest import Slowest
+from lstmsim.analysis.explanations.what_if import Alternative, WhatIf
+from lstmsim.analysis.stall_words import NAMED, PE_NAMES
+from lstmsim.base.wording import counted
 from lstmsim.model.figures import Words
+from lstmsim.program.stall_reasons import CYCLE_NAMES
 from lstmsim.report.figures_text import percent, short_name
 from lstmsim.report.results import Forms
 from lstmsim.report.tables import table
 
-__all__ = ["FORMS", "SCHEMA", "explain_json", "explain_text", "glossary"]
+#: Word -> sentence, for words that mean the same on every machine; a machine adds its own
+#: (`lstmsim.model.figures.Words`). A word in capitals must occur in capitals, any other word may have small or
+#: capital letters.
+GLOSSARY: Mapping[str, str] = {
+    "critical path": "the chain of operations and waits, each of which began when the one before it was over, that "
+    "ends with the last result: only what shortens it shortens the run",
+    "makespan": "the cycle at which the last job has finished",
+    "utilization": "useful multiply-accumulates / (peak x makespan): the share of what the multipliers could have done",
+    "TOPS": "10^12 operations a second, where a multiply-accumulate counts as two",
+    "latency": "of a job: from its arrival to its last result; of a pipeline: from its input to its output",
+    **{name: NAMED[name].glossary for name in (*PE_NAMES, *CYCLE_NAMES)},
+    "queue": "jobs that have come and have no thread yet",
+    "paused": "a job has given up its thread to a more urgent one and waits to go on",
+    "thread": "a context of a core: holds what one job needs while it runs; threads take turns on the core's main unit",
+    "turn": "the time in which a unit works for one thread while the others that could go on wait",
+    "step": "one time step of a recurrent network: one x in, one h out",
+    "h": "the output of a recurrent layer, which its next step reads",
+    "arrival": "the cycle at which a job may start",
+    "frame": "the x of one time step",
+    "batch": "inferences of one job that run together",
+    "p95": "95 % of the jobs were faster (p50, p99 likewise; interpolated between ranks)",
+}
+
+
+def words_in(text: str, own: Mapping[str, Words] = MappingProxyType({})) -> dict[str, str]:
+    """The words of the glossary that occur in a text (also with a plural s), in the order of the glossary.
+
+    own: words of a machine, whose sentences replace the usual ones or are added.
+
+    >>> list(words_in("The makespan has 3 steps; H 4. A tops."))
+    ['makespan', 'step']
+    >>> words_in("a makespan of the ALU", {"alu": Words(glossary="computes", behind="critical path")})["alu"]
+    'computes'
+    """
+    words = {}
+    for word, sentence in _with(own).items():
+        flags = 0 if word.isupper() or len(word) == 1 else re.IGNORECASE
+        # decode_mvu holds mvu, tail_width holds tail
+        if re.search(rf"(?<![a-zA-Z0-9])(?:{re.escape(word)})s?(?![a-zA-Z0-9])", text, flags):
+            words[word] = sentence
+    return words
+
+
+def _with(own: Mapping[str, Words]) -> dict[str, str]:
+    """The glossary of a machine: each word that it adds stands behind the word that it names, or at the end."""
+    others = {name for name, named in NAMED.items() if named.everyday and name not in own}
+    entries = {word: sentence for word, sentence in GLOSSARY.items() if word not in others}
+    for word, mine in own.items():
+        if mine.glossary and (word in entries or mine.behind not in entries):
+            entries[word] = mine.glossary
+        elif mine.glossary:
+            pairs = list(entries.items())
+            at = list(entries).index(mine.behind) + 1
+            entries = dict([*pairs[:at], (word, mine.glossary), *pairs[at:]])
+    return entries
+
+
+#: Pairs in the text: so many that save most cycles, and so many that use the multipliers best.
+_MOST_PAIRS = 3
+
+
+def what_if_lines(tried: WhatIf, utilization: float, advice: list[str]) -> list[str]:
+    """The section as lines; no lines if nothing was tried.
+
+    utilization: of the run without a change. advice: sentences that stand first.
+    """
+    known = [each for each in tried.alternatives if each.cycles is not None]
+    refused = [each for each in tried.alternatives if each.cycles is None]
+    lines = []
+    if known:
+        rows = [["change", "", "cycles", "saved", "", "utilization"]]
+        rows.append(["as it is", "", f"{tried.base_cycles:,}", "", "", percent(utilization, 1)])
+        rows += [_row(each, tried.base_cycles) for each in known]
+        lines += table(rows, (0, 1))
+    for each in known:
+        if each.work != 1 and each.cycles is not None:
+            per = each.cycles / each.work
+            lines.append(filled(f"{each.name}: {each.work:.3g} times the work, {per:,.0f} cycles for what the run did"))
+    lines += [filled(f"not possible: {each.name} ({each.detail}): {each.refused}") for each in refused]
+    if tried.left_out:
+        lines.append(filled(f"not tried, because the run is long: {', '.join(tried.left_out)}"))
+    if not lines:
+        return []
+    count = counted(len(known), "change") + " alone"
+    if tried.pairs:
+        count += f" and {counted(len(tried.pairs), 'pair')} of them"
+    return [
+        f"WHAT WOULD SHORTEN IT: {count}, each simulated",
+        *(filled(each, "") for each in advice),
+        *lines,
+        *_pairs(tried, utilization),
+    ]
+
+
+def _row(each: Alternative, base: int) -> list[str]:
+    saved = f"{each.saved_cycles:,}" if each.saved_cycles else "no effect"
+    saved_share = 100 * each.saved_cycles / base if base else 0.0
+    share = f"{saved_share:.{1 if abs(saved_share) >= 0.05 else 2}f} %" if each.saved_cycles else ""
+    return [each.name, each.detail, f"{each.cycles:,}", saved, share, percent(each.utilization, 1)]
+
+
+def _pairs(tried: WhatIf, utilization: float) -> list[str]:
+    """The pairs that do most, of those that do more than each of their changes alone, and how many were simulated."""
+    alone = {each.name: each for each in tried.alternatives}
+
+    def best(pair: Alternative, of: str, otherwise: float) -> float:
+        return max(getattr(alone[name], of) if name in alone else otherwise for name in pair.pair or ())
+
+    saving = [each for each in tried.pairs if each.saved_cycles > max(0, best(each, "saved_cycles", 0))]
+    filling = [
+        each for each in tried.pairs if each.utilization > max(utilization, best(each, "utilization", utilization))
+    ]
+    filling.sort(key=lambda each: -each.utilization)
+    chosen = [*saving[:_MOST_PAIRS], *filling[:_MOST_PAIRS]]
+    shown = [each for each in tried.pairs if each in chosen]
+    lines = [""] if tried.pairs else []
+    if shown:
+        rows = [["pair that does more than each change alone", "cycles", "saved", "", "utilization"]]
+        for each in shown:
+            name, _, *cells = _row(each, tried.base_cycles)
+            rows.append([name, *cells])
+        lines += table(rows, (0,))
+    elif tried.pairs:
+        lines.append("no pair that was simulated does more than each of its changes alone")
+    if tried.pairs_left_out is None:
+        lines.append("pairs of changes were not tried, because the run is long")
+    elif tried.pairs_left_out:
+        count = len(tried.pairs)
+        told = (
+            f"{count:,} of {count + tried.pairs_left_out:,} pairs of which a change helps alone were simulated, the "
+            "most promising first"
+        )
+        lines.append(filled(told))
+    return lines
+
+
+def filled(text: str, indent: str = "  ") -> str:
+    """A sentence in lines of at most 100 columns; a percent sign stays with its number.
+
+    text: the sentence. indent: what lines but the first begin with.
+    """
+    return textwrap.fill(text.replace(" %", "\xa0%"), _WIDTH, subsequent_indent=indent).replace("\xa0", " ")
+
+
+_LISTED = 5
+_LISTED_NAME = 20
+
+
+def slowest_tables(slow: Slowest) -> list[str]:
+    """Two tables as lines: the time of the slowest requests beside the time of all, and some slow requests in full."""
+    rows = [["cycles of a request, on average", "slowest", "", "all", "", ""]]
+    whole, mean = slow.latency.slowest, slow.latency.mean
+    for each in slow.shares:
+        shares = [f"{each.slowest:,.0f}", percent(each.slowest, whole), f"{each.all:,.0f}", percent(each.all, mean)]
+        rows.append([each.name, *shares, slow.described(each.name)[0]])
+    rows.append(["latency", f"{whole:,.0f}", "", f"{mean:,.0f}", "", "the sum"])
+    lines = table(rows, left=(0, 5))
+    rows = [["job", "arrival", "latency", "most of it"]]
+    for one in slow.listed[:_LISTED]:
+        name = max(one.cycles, key=lambda each: one.cycles[each], default=slow.unit)
+        most = f"{name} {percent(one.cycles.get(name, 0), one.latency_cycles)}"
+        rows.append([short_name(one.job, _LISTED_NAME), f"{one.arrival:,}", f"{one.latency_cycles:,}", most])
+    return [*lines, "", *table(rows, left=(0, 3))]
+
+
+def latencies_what_if(slow: Slowest, what_if: WhatIf) -> list[str]:
+    """A table as lines: the latency of all requests and of the slowest with each change; no lines if none was tried."""
+    known = [each for each in what_if.alternatives if each.latency is not None]
+    if not known:
+        return []
+    rows = [["change", "", "mean latency", "of the slowest", "less"]]
+    rows.append(["as it is", "", f"{slow.latency.mean:,.0f}", f"{slow.latency.slowest:,.0f}", ""])
+    for each in sorted(known, key=lambda one: one.latency.slowest if one.latency else 0.0):
+        assert each.latency is not None
+        less = 100 * (slow.latency.slowest - each.latency.slowest) / slow.latency.slowest
+        shown = f"{less:.1f} %" if abs(less) >= 0.05 else "no effect" if not less else "<0.1 %"
+        rows.append([each.name, each.detail, f"{each.latency.mean:,.0f}", f"{each.latency.slowest:,.0f}", shown])
+    title = "WHAT WOULD HELP THE SLOWEST: the same requests, one change at a time, each simulated; cycles"
+    return [title, *table(rows, left=(0, 1))]
+
+
+def slowest_json(slow: Slowest, what_if: WhatIf) -> dict[str, Any]:
+    """The slowest requests as plain data. Times are in cycles, shares go from 0 to 1."""
+    whole, mean = slow.latency.slowest, slow.latency.mean
+    return {
+        "requests": slow.requests,
+        "slowest": slow.count,
+        "from_cycles": slow.from_cycles,
+        "turned_away": slow.turned_away,
+        "mean_latency_cycles": {"slowest": whole, "all": mean},
+        "answer": slowest_answer(slow, what_if),
+        "shares": [
+            {
+                "name": each.name,
+                "meaning": slow.described(each.name)[0],
+                "slowest": {"cycles": each.slowest, "share": each.slowest / whole if whole else 0.0},
+                "all": {"cycles": each.all, "share": each.all / mean if mean else 0.0},
+            }
+            for each in slow.shares
+        ],
+        "listed": [asdict(each) for each in slow.listed],
+        "arriving": slow.way,
+        "split": slow.split,
+    }
+
+
+def heading(slow: Slowest) -> str:
+    """The title of the section on the slowest requests."""
+    return f"WHAT HELD THE SLOWEST UP: {who(slow)}"
+
 
 SCHEMA = "lstmsim/explanation/1"
 

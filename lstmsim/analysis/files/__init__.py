@@ -17,8 +17,8 @@ _FORMATS: dict[str, tuple[str, str, str | None]] = {
     ".json.gz": ("perfetto", "write_perfetto", "read_perfetto"),
     ".csv": ("csv", "write_csv", "read_csv"),
     ".csv.gz": ("csv", "write_csv", "read_csv"),
-    ".vcd": ("vcd", "write_vcd", None),
-    ".fst": ("fst", "write_fst", None),
+    ".vcd": ("waves", "write_vcd", None),
+    ".fst": ("waves", "write_fst", None),
     ".pftrace": ("protobuf", "write_pftrace", None),
     ".kanata": ("kanata", "write_kanata", None),
 }

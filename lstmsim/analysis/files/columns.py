@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.analysis.timeline import MAIN, STATES, Row, Timeline, is_unit
+from lstmsim.analysis.timeline import MAIN, STATES, Row, Timeline
 from lstmsim.base.errors import InputError, Mistake
+from lstmsim.program.unit_names import is_unit
 
 __all__ = ["SCHEMA", "Spans", "as_json", "facts", "timeline_of"]
 

@@ -18,10 +18,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.analysis.timeline import MAIN, STATES, Timeline, is_unit
+from lstmsim.analysis.timeline import MAIN, STATES, Timeline
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.files import whole_file
-from lstmsim.program.cycles import names_of
+from lstmsim.program.stall_reasons import names_of
+from lstmsim.program.unit_names import is_unit
 
 __all__ = ["MAX_OPERATIONS", "write_kanata"]
 

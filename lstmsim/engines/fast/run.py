@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from lstmsim.engines.fast.binding import Machine, Outcome, Table
 from lstmsim.engines.fast.stuck import deadlock
-from lstmsim.program.cycles import CYCLE_NAMES
 from lstmsim.program.flat import FlatProgram
 from lstmsim.program.flatten import flat_of
 from lstmsim.program.program import Program
+from lstmsim.program.stall_reasons import CYCLE_NAMES
 from lstmsim.program.totals import Totals
 from lstmsim.program.trace import Trace
 from lstmsim.program.trace_tables import PAUSES, TABLES, TASKS

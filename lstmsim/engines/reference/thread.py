@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 from lstmsim.base.errors import ProgramError
 from lstmsim.engines.reference.gates import Gate
-from lstmsim.program.cycles import CAUSES
 from lstmsim.program.limits import LATEST
 from lstmsim.program.program import Buffer, Dependence, Operation, Phase, Task
+from lstmsim.program.stall_reasons import CAUSES
 
 #: Later than any cycle.
 NEVER = 1 << 60

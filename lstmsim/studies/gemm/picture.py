@@ -13,8 +13,9 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 
-from lstmsim.analysis.binning import covered_cycles, window_edges
-from lstmsim.analysis.timeline import MAIN, MEMORY, STATES, Timeline
+from lstmsim.analysis.drawn import covered_cycles, window_edges
+from lstmsim.analysis.timeline import MAIN, STATES, Timeline
+from lstmsim.program.unit_names import MEMORY
 from lstmsim.report.looks import Style
 from lstmsim.report.pictures.figures import Picture, check_name, save, settings
 from lstmsim.report.pictures.styles import short

@@ -8,8 +8,7 @@ from functools import cached_property
 from itertools import accumulate
 
 from lstmsim import engines
-from lstmsim.analysis.groups import named_groups
-from lstmsim.analysis.spans import build_timeline
+from lstmsim.analysis.spans import build_timeline, named_groups
 from lstmsim.analysis.timeline import Timeline
 from lstmsim.base.errors import InputError, Mistake, ProgramError
 from lstmsim.program.accounts import totals_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lstmsim.program.cycles import CYCLE_NAMES, MACHINE_NAMES, names_of
+from lstmsim.program.stall_reasons import CYCLE_NAMES, MACHINE_NAMES, names_of
 from lstmsim.report.figures_text import short_name
 from lstmsim.report.results import Forms
 from lstmsim.report.tables import table

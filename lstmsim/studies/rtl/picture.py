@@ -10,7 +10,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PolyCollection
 from matplotlib.patches import Patch
 
-from lstmsim.analysis.groups import named_groups
+from lstmsim.analysis.spans import named_groups
 from lstmsim.base.records import record
 from lstmsim.report.looks import Style
 from lstmsim.report.pictures.figures import Picture, check_name, save, settings

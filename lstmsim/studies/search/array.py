@@ -25,7 +25,7 @@ from lstmsim.machines.arrays import ArraySearch
 from lstmsim.machines.registry import target_of
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Chip, Job, distinct_jobs
-from lstmsim.program.cycles import CYCLE_NAMES
+from lstmsim.program.stall_reasons import CYCLE_NAMES
 from lstmsim.studies.search.result import Point, Refused
 
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from lstmsim import engines, machines
 from lstmsim.model.scenario import Chip, Job, cores_at_once
-from lstmsim.program.cycles import CYCLE_NAMES, CYCLES
 from lstmsim.program.flat_tables import FLAT_TABLES
 from lstmsim.program.program import Program, Task
+from lstmsim.program.stall_reasons import CYCLE_NAMES, CYCLES
 
 #: Names of cycles in which a thread lets another one have the array.
 _GIVEN_UP = tuple(CYCLE_NAMES.index(each.name) for each in CYCLES if each.kind == "wait" and not each.before_work)

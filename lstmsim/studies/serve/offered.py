@@ -31,7 +31,7 @@ from lstmsim import engines, machines
 from lstmsim.base.errors import InputError
 from lstmsim.model.offer import Offer, estimated_offer
 from lstmsim.model.scenario import Chip, Job, Scenario, cores_at_once
-from lstmsim.program.cycles import CYCLE_NAMES
+from lstmsim.program.stall_reasons import CYCLE_NAMES
 from lstmsim.studies.serve.alone import bare, kind_of, memory_cycles
 from lstmsim.studies.serve.bounds import Demand, Kind, beat, bounds, relaxation_at
 from lstmsim.studies.serve.preempted import Ranked, drawn_places, preemption_of

@@ -9,7 +9,7 @@ from lstmsim.report.figures_text import four_digits
 from lstmsim.report.results import Forms
 from lstmsim.studies.serve.report import serving_json, serving_text
 from lstmsim.studies.serve.run import Served
-from lstmsim.studies.simulate.about import about
+from lstmsim.studies.simulate.run import about
 
 __all__ = ["FORMS", "served_json", "served_text"]
 

@@ -1,4 +1,7 @@
-"""One simulation as functions: run it, measure it, trace it, execute it, explain it."""
+"""One simulation as functions: run it, measure it, trace it, execute it, explain it.
+
+What a result says of its input, so that it can be made again: version, scenario, models, seeds.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,10 @@ from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
-from lstmsim import engines, machines
-from lstmsim.analysis.groups import job_groups
-from lstmsim.analysis.layers import layer_reports
-from lstmsim.analysis.measure import measure
+from lstmsim import __version__, engines, machines
+from lstmsim.analysis.measure import layer_reports, measure
 from lstmsim.analysis.report import Report
-from lstmsim.analysis.spans import build_timeline
+from lstmsim.analysis.spans import build_timeline, job_groups
 from lstmsim.analysis.timeline import Timeline
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.machines.registry import target_of
@@ -25,29 +26,34 @@ from lstmsim.program.totals import Totals
 from lstmsim.program.trace import Trace
 from lstmsim.studies.shared.arguments import refuse, wrong_numbers, wrong_whole
 from lstmsim.studies.shared.loading import Source, load_scenario
-from lstmsim.studies.simulate.about import about
 
 if TYPE_CHECKING:
     from lstmsim.analysis.explanations.explanation import Explanation, Window
-    from lstmsim.analysis.replay.check import Checked
-    from lstmsim.analysis.replay.outputs import Outputs
+    from lstmsim.analysis.outputs import Outputs
+    from lstmsim.analysis.replay import Checked
     from lstmsim.studies.serve.result import Serving
 
-__all__ = [
-    "Run",
-    "check_engine",
-    "check_numerics",
-    "expect",
-    "explain",
-    "load_scenario",
-    "outputs",
-    "refuse_long_trace",
-    "run",
-    "run_of",
-    "serving",
-    "simulate",
-    "trace",
-]
+
+def about(scenario: Scenario, *, jobs: bool = True) -> dict[str, Any]:
+    """Describe the input of a result as plain data.
+
+    scenario: what was simulated or served.
+    jobs: whether its jobs are the user's, so that the description is a scenario file that gives the same again; else
+        they are templates of requests, and only chip, models and precision are described.
+
+    >>> from lstmsim.files.scenario.scenario_file import load_scenario
+    >>> one = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 5}]})
+    >>> list(about(one)), about(one, jobs=False)["scenario"]["models"][0]["layers"][0]["hidden"]
+    (['version', 'seeds', 'scenario'], 512)
+    """
+    from lstmsim.files.scenario.resolved import resolved_data
+
+    data = resolved_data(scenario)
+    if not jobs:
+        models = {entry["model"]["name"]: entry["model"] for entry in data["jobs"]}
+        data = {key: value for key, value in data.items() if key != "jobs"} | {"models": list(models.values())}
+    return {"version": __version__, "seeds": dict(scenario.seeds), "scenario": data}
+
 
 #: Most operations whose trace is kept: a row has about 100 bytes.
 MAX_TRACE_OPERATIONS = 10_000_000
@@ -229,7 +235,7 @@ def check_numerics(
     """
     result = run_of(result, "check_numerics")
     refuse(wrong_whole("random_weights", random_weights, 0))
-    from lstmsim.analysis.replay.check import check_numerics as check
+    from lstmsim.analysis.replay import check_numerics as check
     from lstmsim.files.scenario.numbers import job_data
 
     data = job_data(result.scenario, random_weights)
@@ -260,7 +266,7 @@ def outputs(
     """
     result = run_of(result, "outputs")
     refuse(wrong_whole("random_weights", random_weights, 0))
-    from lstmsim.analysis.replay import outputs as making
+    from lstmsim.analysis import outputs as making
     from lstmsim.files.scenario.numbers import job_data
 
     making.check_size(result.scenario)

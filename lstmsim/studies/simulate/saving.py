@@ -12,7 +12,7 @@ from lstmsim.studies.shared.loading import Path, Source
 from lstmsim.studies.simulate.run import Run, expect, run_of
 
 if TYPE_CHECKING:
-    from lstmsim.analysis.replay.outputs import Outputs
+    from lstmsim.analysis.outputs import Outputs
     from lstmsim.studies.serve.refused import Refused
     from lstmsim.studies.serve.result import Serving
 
@@ -23,8 +23,8 @@ def save_outputs(outputs: Outputs, path: Path) -> None:
     """Write outputs as `.safetensors`, whole or not at all: a tensor in F64 for each job, and how the numbers came
     about."""
     from lstmsim import __version__
-    from lstmsim.analysis.replay import outputs_file
-    from lstmsim.analysis.replay.outputs import Outputs
+    from lstmsim.analysis import outputs as outputs_file
+    from lstmsim.analysis.outputs import Outputs
 
     expect(outputs, (Outputs,), "save_outputs", "Outputs, as lstmsim.outputs(run) gives them")
     outputs_file.save_outputs(outputs, path, __version__)

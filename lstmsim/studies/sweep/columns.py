@@ -19,7 +19,7 @@ from lstmsim.base.units import cycles_to_ms, tops
 from lstmsim.machines.hardware import Stored
 from lstmsim.machines.registry import KINDS, target_of
 from lstmsim.model.scenario import Scenario
-from lstmsim.program.cycles import CYCLE_NAMES
+from lstmsim.program.stall_reasons import CYCLE_NAMES
 from lstmsim.program.totals import Totals
 from lstmsim.studies.fit.device import Device
 from lstmsim.studies.fit.fit import Fit, Resource, fit

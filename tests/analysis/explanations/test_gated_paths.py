@@ -6,9 +6,8 @@ from hypothesis import given, settings
 
 from lstmsim import engines
 from lstmsim.analysis.explanations.critical_path import HELD_BY, KINDS, critical_path
-from lstmsim.analysis.explanations.gates import Opener
-from lstmsim.analysis.explanations.latency_shares import SHARES, latency_shares
-from lstmsim.analysis.explanations.trace_index import TraceIndex
+from lstmsim.analysis.explanations.slowest import SHARES, latency_shares
+from lstmsim.analysis.explanations.trace_index import Opener, TraceIndex
 from lstmsim.base.errors import DeadlockError
 from lstmsim.program.program import Body, Core, Dependence, Operation, Phase, Program, Task, Unit
 from tests.gated_programs import gated_programs

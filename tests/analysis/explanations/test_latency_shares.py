@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import assume, given, settings
 
 from lstmsim import engines, machines
-from lstmsim.analysis.explanations.latency_shares import SHARES, latency_shares
+from lstmsim.analysis.explanations.slowest import SHARES, latency_shares
 from lstmsim.base.errors import DeadlockError
 from lstmsim.model.scenario import Scenario
 from lstmsim.program.program import Program

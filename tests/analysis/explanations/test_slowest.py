@@ -9,11 +9,9 @@ from math import ceil
 import pytest
 
 from lstmsim import engines, explain, machines, run
-from lstmsim.analysis.explanations.answer import answer
+from lstmsim.analysis.explanations.answer import answer, slowest_answer
 from lstmsim.analysis.explanations.explanation import Explanation
-from lstmsim.analysis.explanations.latency_shares import SHARES, WORK, latency_shares
-from lstmsim.analysis.explanations.slowest import slowest
-from lstmsim.analysis.explanations.slowest_answer import slowest_answer
+from lstmsim.analysis.explanations.slowest import SHARES, WORK, latency_shares, slowest
 from lstmsim.analysis.explanations.text import explain_json, explain_text
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, Memory
 from lstmsim.model.cells import cell

@@ -10,8 +10,7 @@ import pytest
 
 from lstmsim import Run, run
 from lstmsim.analysis.explanations.explanation import MAX_STEPS, Explanation, explain
-from lstmsim.analysis.explanations.glossary import GLOSSARY, words_in
-from lstmsim.analysis.explanations.text import explain_json, explain_text, glossary
+from lstmsim.analysis.explanations.text import GLOSSARY, explain_json, explain_text, glossary, words_in
 from lstmsim.analysis.report_text import report_text
 from lstmsim.machines.column.npu import WORDS as COLUMN
 from lstmsim.machines.row.npu import WORDS as ROW

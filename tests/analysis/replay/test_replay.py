@@ -13,8 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lstmsim import engines, machines
-from lstmsim.analysis.replay import JobNumbers, replay
-from lstmsim.analysis.replay.check import FLOAT_TOLERANCE, JobData, check_numerics
+from lstmsim.analysis.replay import FLOAT_TOLERANCE, JobData, JobNumbers, check_numerics, replay
 from lstmsim.base.errors import ReplayError
 from lstmsim.engines import ENGINES
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu

@@ -17,8 +17,8 @@ from lstmsim.machines.column.passes import ARRAY, EXCHANGE
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job, Scenario
-from lstmsim.program.cycles import CAUSES
 from lstmsim.program.program import Program
+from lstmsim.program.stall_reasons import CAUSES
 from lstmsim.program.trace import Trace
 from lstmsim.program.trace_tables import PAUSES, SEATS, TASKS
 from tests.replays import assert_golden, changed, column, crowds, fixed, legal, moved, run, waited, without

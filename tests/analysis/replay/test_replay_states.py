@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lstmsim import engines, machines
-from lstmsim.analysis.replay.check import execute
+from lstmsim.analysis.replay import execute
 from lstmsim.base.errors import InputError, ReplayError
 from lstmsim.files.scenario.job_initial import state_shapes
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu

@@ -12,7 +12,7 @@ import lstmsim
 from lstmsim.base.errors import InputError
 from lstmsim.files.scenario.resolved import resolved_data
 from lstmsim.machines.registry import target_of
-from lstmsim.program.cycles import CYCLE_NAMES
+from lstmsim.program.stall_reasons import CYCLE_NAMES
 
 #: Two groups of two cores, each with a memory; small caches, so that lines come from the memories again and again.
 CHIP: dict[str, Any] = {

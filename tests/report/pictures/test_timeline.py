@@ -14,18 +14,14 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 import lstmsim
-from lstmsim.analysis.binning import covered_cycles, window_edges
-from lstmsim.analysis.cycle_names import NAMED
-from lstmsim.analysis.drawn import ROW_LIMIT
-from lstmsim.analysis.files.window import window
-from lstmsim.analysis.timeline import STATES, Row
+from lstmsim.analysis.drawn import ROW_LIMIT, covered_cycles, window_edges
+from lstmsim.analysis.stall_words import NAMED
+from lstmsim.analysis.timeline import STATES, Row, window
 from lstmsim.base.errors import InputError
 from lstmsim.report.looks import JOB_STYLES
 from lstmsim.report.pictures.styles import grey, job_style
 from lstmsim.studies.simulate import picture
-from lstmsim.studies.simulate.picture import plot
-from lstmsim.studies.simulate.picture_rows import stacked_fractions
-from lstmsim.studies.simulate.picture_view import view_of
+from lstmsim.studies.simulate.picture import plot, stacked_fractions, view_of
 from tests.timelines import BUSY, busy_machine, small, timeline_from, timelines
 
 #: The looks of everything but work.

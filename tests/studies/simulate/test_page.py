@@ -13,18 +13,17 @@ import pytest
 
 import lstmsim
 import lstmsim as api
-from lstmsim.analysis.cycle_names import NAMED
 from lstmsim.analysis.report import LOSSES
 from lstmsim.analysis.report_text import remedy
+from lstmsim.analysis.stall_words import NAMED
 from lstmsim.analysis.timeline import STATES
 from lstmsim.base.errors import InputError
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job, Scenario
-from lstmsim.program.cycles import CYCLE_NAMES
+from lstmsim.program.stall_reasons import CYCLE_NAMES
 from lstmsim.report.html.markup import Markup, element, escaped, link_to
-from lstmsim.studies.simulate.page.page import report_page
-from lstmsim.studies.simulate.page.wording import answer
+from lstmsim.studies.simulate.page.page import answer, report_page
 from tests.studies.simulate.reading import Reader
 from tests.studies.simulate.runs import SCENARIOS, run
 

@@ -9,19 +9,17 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from lstmsim.analysis.cycle_names import NAMED
 from lstmsim.analysis.drawn import ROW_LIMIT, spans_of
-from lstmsim.analysis.files.window import window
-from lstmsim.analysis.timeline import Row
+from lstmsim.analysis.stall_words import NAMED
+from lstmsim.analysis.timeline import Row, window
 from lstmsim.report.html.svg import Scale, round_ticks, steps
 from lstmsim.report.pictures.styles import grey
-from lstmsim.studies.simulate.page import looks
+from lstmsim.studies.simulate.page import style as looks
 from lstmsim.studies.simulate.page import timeline as section
-from lstmsim.studies.simulate.page.accounts import accounts_section
-from lstmsim.studies.simulate.page.latency import latency_section
+from lstmsim.studies.simulate.page.accounts import accounts_section, latency_section
 from lstmsim.studies.simulate.page.style import style_text
 from lstmsim.studies.simulate.page.timeline import SPAN_LIMIT, timeline_sections
-from lstmsim.studies.simulate.picture_view import view_of
+from lstmsim.studies.simulate.picture import view_of
 from tests.studies.simulate.reading import Reader
 from tests.studies.simulate.runs import SCENARIOS, run
 from tests.timelines import BUSY, busy_machine, timeline_from

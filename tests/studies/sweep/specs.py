@@ -10,7 +10,7 @@ from typing import Any
 from lstmsim.analysis.report import Report
 from lstmsim.machines.registry import target_of
 from lstmsim.model.scenario import Scenario
-from lstmsim.program.cycles import CYCLE_NAMES
+from lstmsim.program.stall_reasons import CYCLE_NAMES
 from lstmsim.studies.sweep.store import checksum
 
 CORE = {"npe": 256, "ep": 8, "vp": 32, "threads": 2, "tail_width": 16}

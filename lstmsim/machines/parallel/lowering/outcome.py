@@ -18,7 +18,7 @@ from lstmsim.machines.parallel.kernel import CLASS, CLASSES, Ints, Kernel, Price
 from lstmsim.machines.parallel.lowering.program import KernelTasks, Lowered
 from lstmsim.machines.parallel.words import STALLS
 from lstmsim.model.sparse.ranges import firsts
-from lstmsim.program.cycles import CYCLE_NAMES
+from lstmsim.program.stall_reasons import CYCLE_NAMES
 from lstmsim.program.totals import Totals
 from lstmsim.program.trace_tables import TASKS
 

@@ -10,13 +10,13 @@ from types import MappingProxyType
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.analysis.binning import busy_windows, covered_cycles, window_edges
-from lstmsim.analysis.cycle_names import NAMED
-from lstmsim.analysis.drawn import Spans, spans_of
-from lstmsim.analysis.timeline import MAIN, STATES, Row, Timeline, is_unit
+from lstmsim.analysis.drawn import Spans, busy_windows, covered_cycles, spans_of, window_edges
+from lstmsim.analysis.stall_words import NAMED
+from lstmsim.analysis.timeline import MAIN, STATES, Row, Timeline
 from lstmsim.base.units import cycles_to_us
 from lstmsim.base.wording import ranged
 from lstmsim.model.figures import Words
+from lstmsim.program.unit_names import is_unit
 from lstmsim.report.html.markup import Markup, Section, element, joined, percent, region, short
 from lstmsim.report.html.svg import (
     Scale,
@@ -30,7 +30,7 @@ from lstmsim.report.html.svg import (
     swatch,
     words,
 )
-from lstmsim.studies.simulate.page.looks import LOOKS, job_class, job_ink, state_class
+from lstmsim.studies.simulate.page.style import LOOKS, job_class, job_ink, state_class
 
 __all__ = ["SPAN_LIMIT", "timeline_sections"]
 

@@ -22,7 +22,7 @@ from lstmsim.model.cells import CELLS, cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job
 from lstmsim.program.accounts import totals_of
-from lstmsim.program.cycles import CYCLE_NAMES
+from lstmsim.program.stall_reasons import CYCLE_NAMES
 from tests.machines.multicore.drawn import many_cores
 from tests.machines.multicore.jobs.test_against_oracle import check, chip_of
 from tests.machines.multicore.test_stages import Run, plainly

@@ -1,26 +1,80 @@
-"""The check of a trace: it is replayed in fixed and in floating point, and compared with the golden model."""
+"""The replay of a trace on real numbers: it executes every tile and row block of the trace, in order, and no other.
+
+The check of a trace: it is replayed in fixed and in floating point, and compared with the golden model.
+
+The results of a replay, for people and for scripts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from math import isfinite
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.analysis.replay import replay
 from lstmsim.base.errors import InputError, Mistake, ReplayError
+from lstmsim.machines.registry import target_of
 from lstmsim.model.numerics.accuracy import Accuracy, accuracy
 from lstmsim.model.numerics.fixed import FixedArithmetic
 from lstmsim.model.numerics.golden import NetworkRun, float_arithmetic, run_network
-from lstmsim.model.numerics.jobs import JobData, JobNumbers, fixed_numbers, float_numbers, run_jobs
+from lstmsim.model.numerics.jobs import (
+    JobData,
+    JobNumbers,
+    beginning_lines,
+    calibration_lines,
+    fixed_numbers,
+    float_numbers,
+    run_jobs,
+)
 from lstmsim.model.numerics.weights import Floats, Network, Stimulus
+from lstmsim.model.precision import Precision
 from lstmsim.model.scenario import Scenario
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
+from lstmsim.report.tables import table
 
-__all__ = ["FLOAT_TOLERANCE", "Checked", "Executed", "JobData", "check_numerics", "execute"]
+
+def replay(
+    scenario: Scenario,
+    program: Program,
+    trace: Trace,
+    numbers: Mapping[int, JobNumbers],
+    progress: Callable[[int, int], None] | None = None,
+) -> Mapping[int, NetworkRun]:
+    """Compute the outputs of jobs by executing a trace.
+
+    Returns index of a job -> its values. Jobs that were turned away are left out.
+
+    scenario, program, trace: the run.
+    numbers: index of a job -> its numbers.
+    progress: called with the rows that are done, and how many rows there are.
+    `ReplayError` if the trace uses a value before it is there, twice or never, or more than the machine has.
+    `InputError` for chips without a structural model.
+
+    >>> from lstmsim.studies.simulate.run import run
+    >>> from lstmsim.model.numerics.golden import float_arithmetic, run_network
+    >>> from lstmsim.model.numerics.weights import random_network, random_stimulus
+    >>> core = {"npe": 64, "ep": 4, "vp": 16}
+    >>> layer = {"cell": "lstm", "hidden": 6, "input": 5}
+    >>> result = run({"chip": {"kind": "column-npu", "frequency_mhz": 260, "cores": [core]},
+    ...               "jobs": [{"model": {"layers": [layer]}, "steps": 3}]})
+    >>> model = result.scenario.jobs[0].model
+    >>> numbers = JobNumbers(float_arithmetic(random_network(model, seed=1)), random_stimulus(model, 3, seed=1))
+    >>> done = replay(result.scenario, result.program, result.trace, {0: numbers})
+    >>> golden = run_network(numbers.arithmetic, numbers.stimulus)
+    >>> bool(abs(done[0].output() - golden.output()).max() < 1e-12)
+    True
+    """
+    model = target_of(scenario.chip.kind).structural_model()
+    if model is None:
+        kind = scenario.chip.kind
+        raise InputError(f"a chip of kind {kind!r} has no structural model, its numbers cannot be checked")
+    return model(scenario, program, trace, numbers, progress)
+
 
 #: Largest difference of two float64 runs that differ in the order of additions only, as a part of the largest value.
 #: Rounding adds up to about (columns + steps) * 1e-16; a wrong or missing addend is far above it. A recurrence may
@@ -228,3 +282,60 @@ def _moved(values: Floats) -> Floats:
     signs = np.where(np.arange(values.size) % 2, 1.0, -1.0).reshape(values.shape)
     changed: Floats = values.astype(np.float64) * (1 + signs * 2.0**-52)
     return changed
+
+
+_LIMIT = 40
+#: At 10 dB the noise is a third of the signal.
+_WEAK_DB = 10
+
+
+def checks_text(checks: Sequence[Checked], precision: Precision, turned_away: int = 0) -> str:
+    """A table of the jobs that were executed, without a final newline.
+
+    precision: widths of the fixed-point run.
+    turned_away: how many jobs were turned away and have no row.
+    """
+    rows = [["job", "weights", "inputs", "outputs", "fixed point", "float64", "SQNR", "saturated", "overflowed"]]
+    for each in checks[:_LIMIT]:
+        names = [each.job, each.data.weights, each.data.inputs, f"{each.values:,}"]
+        sqnr = f"{each.accuracy.sqnr_db:.1f} dB" if isfinite(each.accuracy.sqnr_db) else "-"
+        error = f"{each.float_error:.0e}" if each.float_error else "0"
+        rows.append([*names, "equal", error, sqnr, f"{each.saturated:,}", f"{each.overflowed:,}"])
+    widths = f"{precision.weight_bits}-bit weights, {precision.vector_bits}-bit vectors, {precision.tail_bits}-bit tail"
+    lines = ["NUMBERS: every tile and row block of the trace, executed and compared with the golden model"]
+    lines += table(rows, left=(0, 1, 2))
+    weak = [each.job for each in checks if each.accuracy.sqnr_db < _WEAK_DB]
+    if weak:
+        lines.append(f"below {_WEAK_DB} dB the widths are too small for the answer: {', '.join(weak[:5])}")
+    if len(checks) > _LIMIT:
+        lines.append(f"... and {len(checks) - _LIMIT} more jobs, all equal")
+    lines += beginning_lines([(each.job, each.data.begins) for each in checks])
+    if turned_away:
+        lines.append(f"{turned_away:,} job{'s' * (turned_away > 1)} turned away, with nothing to compute")
+    lines += calibration_lines([each.data for each in checks])
+    lines += [
+        f"fixed point ({widths}) is equal bit for bit; float64",
+        "differs by that part of the largest output, from the order of additions; SQNR compares fixed point",
+        "with float64, `lstmsim accuracy` shows more",
+    ]
+    return "\n".join(lines)
+
+
+def checks_json(checks: Sequence[Checked]) -> list[dict[str, Any]]:
+    """The jobs that were executed, as plain data. A signal-to-noise ratio without noise is null."""
+    return [
+        {
+            "job": each.job,
+            "weights": each.data.weights,
+            "inputs": each.data.inputs,
+            "begins_with": each.data.begins or "0",
+            "calibrated_on": each.data.calibrated_on or None,
+            "outputs": each.values,
+            "fixed_point_equal": True,
+            "float_error": each.float_error,
+            "saturated": each.saturated,
+            "overflowed": each.overflowed,
+            "sqnr_db": each.accuracy.sqnr_db if isfinite(each.accuracy.sqnr_db) else None,
+        }
+        for each in checks
+    ]

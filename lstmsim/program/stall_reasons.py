@@ -1,7 +1,7 @@
 """The names of cycles: one record for each, and the orders that files and engines keep.
 
 Each cycle of a core's accounted unit (the PE array) has exactly one name. A span of a thread may bear one more name
-(`ready`). The looks and words of the names are in `lstmsim.analysis.cycle_names`.
+(`ready`). The looks and words of the names are in `lstmsim.analysis.stall_words`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The look and the words of each name of cycles: the one table that reports, pages and pictures read.
 
-The names and their orders stand in `lstmsim.program.cycles`. A test holds that this table misses none of them.
+The names and their orders stand in `lstmsim.program.stall_reasons`. A test holds that this table misses none of them.
 """
 
 from __future__ import annotations

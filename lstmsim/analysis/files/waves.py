@@ -1,0 +1,301 @@
+"""Value change dumps for wave viewers (GTKWave, Surfer), with a GTKWave save file beside them.
+
+Each row is a scope with three variables: `state` and `job` (strings) and `busy` (one bit). A time step is one cycle,
+called 1 ns. The dump does not hold layers and steps.
+
+Fast signal traces for GTKWave and Surfer: the contents of a value change dump in a tenth of the bytes.
+
+GTKWave's own library writes them, through `pylibfst` (extra `fst`), which has wheels for Linux only. On other systems
+`vcd2fst`, which comes with GTKWave, turns a `.vcd` into the same file.
+
+GTKWave save files: the rows of a trace in groups, with the whole run in the window.
+
+Each core has a group, and so have the memories. A save file belongs to a wave file that holds the variables `busy`,
+`state` and `job` of each row (`vcd.py`, `fst.py`).
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+from vcd.gtkw import GTKWSave
+from vcd.writer import VCDWriter
+
+from lstmsim.analysis.timeline import STATES, Row, Timeline
+from lstmsim.base.errors import InputError, LstmsimError, Mistake
+from lstmsim.base.files import readable_file, whole_file
+from lstmsim.program.unit_names import MEMORY
+
+#: GTKWave's window and the columns left of the waves, in pixels. The zoom fills the rest of the window with the waves.
+_WINDOW = (1600, 900)
+_TREE_PIXELS, _NAMES_PIXELS = 220, 220
+#: Pixels of frames, of the margin of the names, and of the scroll bar.
+_BESIDE_PIXELS = 120
+#: At zoom 0 GTKWave draws one cycle on so many pixels, at zoom -1 two cycles, and so on.
+_FRAME_PIXELS = 200
+
+
+def scope(row: Row) -> str:
+    """The scope in a wave file that holds the variables of a row. A memory belongs to no core.
+
+    >>> scope(Row(0, "thread", 1)), scope(Row(2, "tail")), scope(Row(9, "memory", 1))
+    ('lstmsim.core0.thread1', 'lstmsim.core2.tail', 'lstmsim.memory_0')
+    """
+    unit = row.title.replace(" ", "" if row.kind == "thread" else "_")
+    return f"lstmsim.{unit}" if row.kind == MEMORY else f"lstmsim.core{row.core}.{unit}"
+
+
+def groups(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """The rows of each core, and those of memories, by the name of the group.
+
+    >>> list(groups([Row(0, "thread", 1), Row(0, "tail"), Row(1, "memory")]))
+    ['core 0', 'memory']
+    """
+    result: dict[str, list[Row]] = {}
+    for row in rows:
+        result.setdefault(MEMORY if row.kind == MEMORY else f"core {row.core}", []).append(row)
+    return result
+
+
+def zoom(cycles: int) -> float:
+    """GTKWave's zoom at which `cycles` cycles fill the width of the waves.
+
+    Source: calczoom and service_zoom_fit of GTKWave 3.3 (src/analyzer.c, src/zoombuttons.c).
+
+    >>> zoom(1040 * 2), zoom(1)
+    (-8.643856189774725, 0.0)
+    """
+    pixels = _WINDOW[0] - _TREE_PIXELS - _NAMES_PIXELS - _BESIDE_PIXELS
+    return min(0.0, -math.log2(max(cycles, 1) * _FRAME_PIXELS / pixels))
+
+
+def save_file(timeline: Timeline, dump: str) -> str:
+    """The text of a save file.
+
+    dump: name of the wave file, which is in the same folder.
+    """
+    start, end = timeline.shown
+    text = io.StringIO()
+    save = GTKWSave(text)
+    save.comment(", ".join(filter(None, ("lstmsim: 1 ns = 1 cycle", timeline.shown_text))))
+    if dump.isprintable() and '"' not in dump:
+        save.dumpfile(dump, abspath=False)
+    save.timestart(start)
+    save.size(*_WINDOW)
+    save.zoom_markers(zoom(end - start))
+    text.write(f"[sst_width] {_TREE_PIXELS}\n")
+    save.signals_width(_NAMES_PIXELS)
+    save.treeopen("lstmsim.")
+    for name, rows in groups(timeline.rows).items():
+        with save.group(name):
+            for row in rows:
+                save.trace(f"{scope(row)}.busy", alias=f"{row.title} busy", datafmt="bin")
+                save.trace(f"{scope(row)}.state", alias=f"{row.title} state", datafmt="ascii")
+                save.trace(f"{scope(row)}.job", alias=f"{row.title} job", datafmt="ascii")
+    return text.getvalue()
+
+
+#: The state and the job of a row where it has no span.
+NONE = "-"
+_BUSY = STATES.index("busy")
+
+
+def _plain(text: str) -> str:
+    """A text that every VCD reader takes as one word: ASCII, no white space, no `$`.
+
+    >>> _plain("lstm 512 é")
+    'lstm_512_?'
+    """
+    word = "".join("_" if char.isspace() or char in "$\\" else char for char in text)
+    return "".join(char if "!" <= char <= "~" else "?" for char in word) or NONE
+
+
+def comment(timeline: Timeline) -> str:
+    """One line about a timeline: the meaning of time, the chip, the size of the run, and which part of it this is.
+
+    >>> none = np.zeros(0, dtype=np.int64)
+    >>> table = dict(row=none, start=none, end=none, state=none, job=none, layer=none, step=none)
+    >>> comment(Timeline("a chip", 260.0, 140, (), (), **table))
+    '1 ns = 1 cycle; chip a_chip, 260 MHz, 140 cycles'
+    """
+    size = timeline.shown_text or f"{timeline.makespan_cycles:,} cycles"
+    return f"1 ns = 1 cycle; chip {_plain(timeline.chip)}, {timeline.frequency_mhz:g} MHz, {size}"
+
+
+def write_vcd(timeline: Timeline, path: str, view: str | None = None) -> None:
+    """Write a value change dump.
+
+    path: file to write.
+    view: GTKWave save file to write beside it, with one group of rows for each core; None for none.
+    """
+    with nullcontext() if view is None else whole_file(view) as save, whole_file(path) as file:
+        if save is not None:
+            save.write(save_file(timeline, os.path.basename(path)))
+        with VCDWriter(file, timescale="1 ns", date="", version="lstmsim", comment=comment(timeline)) as writer:
+            _emit(timeline, writer)
+
+
+def _emit(timeline: Timeline, writer: VCDWriter) -> None:
+    variables = [
+        (
+            writer.register_var(scope(row), "state", "string", init=NONE),
+            writer.register_var(scope(row), "job", "string", init=NONE),
+            writer.register_var(scope(row), "busy", "wire", size=1, init=0),
+        )
+        for row in timeline.rows
+    ]
+    for cycle, number, state, job, busy in changes(timeline):
+        writer.change(variables[number][0], cycle, state)
+        writer.change(variables[number][1], cycle, job)
+        writer.change(variables[number][2], cycle, busy)
+    writer.close(timeline.shown[1])
+
+
+def changes(timeline: Timeline) -> Iterator[tuple[int, int, str, str, int]]:
+    """Yield (cycle, row, state, job, busy) for each change, in the order of time. The values hold from that cycle on.
+
+    In a gap of a row, state and job are `NONE`. A value may be the same as before.
+
+    >>> from lstmsim.analysis.timeline import Row
+    >>> none = np.zeros(1, dtype=np.int64)
+    >>> table = dict(row=none, start=none + 2, end=none + 5, state=none, job=none, layer=none, step=none)
+    >>> list(changes(Timeline("chip", 260.0, 9, (Row(0, "tail"),), ("a b",), **table)))
+    [(2, 0, 'busy', 'a_b', 1), (5, 0, '-', '-', 0)]
+    """
+    jobs = [*(_plain(name) for name in timeline.jobs), NONE]
+    row, start, end = timeline.row, timeline.start, timeline.end
+    touches = np.zeros(len(timeline), dtype=bool)
+    touches[:-1] = (row[1:] == row[:-1]) & (start[1:] == end[:-1])
+    gaps = np.flatnonzero(~touches)
+    when = np.concatenate([start, end[gaps]])
+    what = np.concatenate([np.arange(len(timeline)), np.full(len(gaps), -1)])
+    where = np.concatenate([row, row[gaps]])
+    order = np.lexsort((where, when))
+    states, owners = timeline.state.tolist(), timeline.job.tolist()
+    for cycle, number, span in zip(when[order].tolist(), where[order].tolist(), what[order].tolist(), strict=True):
+        if span >= 0:
+            yield cycle, number, STATES[states[span]], jobs[owners[span]], int(states[span] == _BUSY)
+        else:
+            yield cycle, number, NONE, NONE, 0
+
+
+def _library(path: str) -> Any:
+    try:
+        import pylibfst
+    except ImportError:
+        sentence = (
+            "writing FST needs the extra: pip install 'lstmsim[fst]' (Linux); or write .vcd and convert it by vcd2fst"
+        )
+        raise InputError(Mistake(path, sentence)) from None
+    return pylibfst
+
+
+def write_fst(timeline: Timeline, path: str, view: str | None = None) -> None:
+    """Write the variables of `write_vcd`. Equal timelines give equal bytes.
+
+    path: file to write.
+    view: GTKWave save file to write beside it; None for none.
+    `InputError` without the package `pylibfst`.
+    """
+    library = _library(path)
+    # GTKWave's library opens files itself, by name: it writes into a folder of its own, and the whole file is moved.
+    with tempfile.TemporaryDirectory(prefix="lstmsim-") as folder:
+        made = os.path.join(folder, "trace.fst")
+        _write(library, timeline, made)
+        _require_whole(library, made, path, timeline.shown[1])
+        with nullcontext() if view is None else whole_file(view) as save, whole_file(path, "wb") as file:
+            if save is not None:
+                save.write(save_file(timeline, os.path.basename(path)))
+            with readable_file(made, kept=False) as source:
+                shutil.copyfileobj(source, file, 2**20)
+
+
+def _write(library: Any, timeline: Timeline, made: str) -> None:
+    writer = library.lib.fstWriterCreate(os.fsencode(made), 1)
+    if writer == library.ffi.NULL:
+        raise LstmsimError("the folder for temporary files cannot be written")
+    try:
+        library.lib.fstWriterSetTimescaleFromString(writer, b"1ns")
+        library.lib.fstWriterSetVersion(writer, b"lstmsim")
+        # Without a date the library takes the clock's.
+        library.lib.fstWriterSetDate(writer, b"-")
+        library.lib.fstWriterSetComment(writer, comment(timeline).encode())
+        variables = _variables(library.lib, writer, timeline)
+        _emit_fst(library.lib, writer, timeline, variables)
+    finally:
+        library.lib.fstWriterClose(writer)
+
+
+def _variables(lib: Any, writer: Any, timeline: Timeline) -> list[tuple[int, int, int]]:
+    """Handles of the variables state, job and busy of each row, in scopes within scopes."""
+    handles = {}
+    lib.fstWriterSetScope(writer, lib.FST_ST_VCD_MODULE, b"lstmsim", b"")
+    for rows in groups(timeline.rows).values():
+        # a row of a core lies in the core's scope
+        above = scope(rows[0]).split(".")[1:-1]
+        for name in above:
+            lib.fstWriterSetScope(writer, lib.FST_ST_VCD_MODULE, name.encode(), b"")
+        for row in rows:
+            handles[row] = _row(lib, writer, row)
+        for _ in above:
+            lib.fstWriterSetUpscope(writer)
+    lib.fstWriterSetUpscope(writer)
+    return [handles[row] for row in timeline.rows]
+
+
+def _row(lib: Any, writer: Any, row: Row) -> tuple[int, int, int]:
+    lib.fstWriterSetScope(writer, lib.FST_ST_VCD_MODULE, scope(row).split(".")[-1].encode(), b"")
+    text, wire, none = lib.FST_VT_GEN_STRING, lib.FST_VT_VCD_WIRE, lib.FST_VD_IMPLICIT
+    state = lib.fstWriterCreateVar(writer, text, none, 0, b"state", 0)
+    job = lib.fstWriterCreateVar(writer, text, none, 0, b"job", 0)
+    busy = lib.fstWriterCreateVar(writer, wire, none, 1, b"busy", 0)
+    lib.fstWriterSetUpscope(writer)
+    return state, job, busy
+
+
+def _emit_fst(lib: Any, writer: Any, timeline: Timeline, variables: list[tuple[int, int, int]]) -> None:
+    """Write all values at cycle 0, then each value that differs from the one before. All words are ASCII."""
+    text, bit = lib.fstWriterEmitVariableLengthValueChange, lib.fstWriterEmitValueChange
+    before = [(NONE, NONE, 0)] * len(variables)
+    lib.fstWriterEmitTimeChange(writer, 0)
+    for handles in variables:
+        for handle in handles[:2]:
+            text(writer, handle, NONE.encode(), len(NONE))
+        bit(writer, handles[2], b"0")
+    now = 0
+    for cycle, row, state, job, busy in changes(timeline):
+        if cycle > now:
+            lib.fstWriterEmitTimeChange(writer, cycle)
+            now = cycle
+        old, handles = before[row], variables[row]
+        before[row] = (state, job, busy)
+        if state != old[0]:
+            text(writer, handles[0], state.encode(), len(state))
+        if job != old[1]:
+            text(writer, handles[1], job.encode(), len(job))
+        if busy != old[2]:
+            bit(writer, handles[2], b"1" if busy else b"0")
+    last = timeline.shown[1]
+    if last > now:
+        lib.fstWriterEmitTimeChange(writer, last)
+
+
+def _require_whole(library: Any, made: str, path: str, last: int) -> None:
+    """`LstmsimError` if the library cannot read its file up to the last cycle: it does not say when a disk is full."""
+    reader = library.lib.fstReaderOpen(os.fsencode(made))
+    if reader == library.ffi.NULL:
+        raise LstmsimError(f"{path}: the folder for temporary files is full; nothing was written")
+    try:
+        end = library.lib.fstReaderGetEndTime(reader)
+    finally:
+        library.lib.fstReaderClose(reader)
+    if end != last:
+        raise LstmsimError(f"{path}: the file ends at cycle {end} of {last}; nothing was written")
