@@ -95,6 +95,7 @@ def test_the_gates() -> None:
 def test_no_interval_beyond_the_largest_value_and_none_from_batches_that_are_alike() -> None:
     wild = Spread([1.0] * 9 + [0.9], 1000)
     assert tail_interval(99, 5.0, wild, 10_000, 8.0, 0.95, lambda percent: percent).half_width is None
+    assert tail_interval(1, 5.0, Spread([0.0] * 9 + [0.1], 1000), 10_000, 8.0, 0.95, lambda at: at).half_width is None
     rising = Spread([float(each) for each in range(BATCHES)], 1000)
     assert mean_interval(4.5, 0.0, rising, 10_000, 1.0, 0.95).half_width is None
 
@@ -126,6 +127,16 @@ def test_a_percentile_in_a_gap_of_the_latencies_has_no_width_of_zero() -> None:
     atom = Series()
     atom.add(np.array([1000] * 4000))
     assert atom.distribution(0, relaxation=1.0, percentiles=[50.0]).percentiles[50.0].half_width == 0
+
+
+def test_a_percentile_is_no_finer_than_one_independent_request_where_all_batches_are_alike() -> None:
+    """A pattern that repeats leaves the same share in every batch; one unit more or less still moves the percentile."""
+    alike = tail_interval(50, 50.0, Spread([0.5] * 10, 100), 1000, 4.0, 0.95, percentile=lambda percent: percent)
+    assert alike.half_width == pytest.approx(100 * 4 / 1000)
+    series = Series()
+    series.add(np.tile(np.arange(100), 40))
+    p90 = series.distribution(0, relaxation=4.0, percentiles=[90.0]).percentiles[90.0]
+    assert p90.half_width is not None and 0 < p90.half_width < 1
 
 
 @pytest.mark.parametrize("percent", [90, 95, 99, 99.9, 5, 1])
