@@ -44,8 +44,6 @@ from lstmsim.traffic.streams import (
     floors_of_sums,
 )
 
-__all__ = ["arrival_arrays", "arrivals", "deadline_arrays", "deadlines"]
-
 Ints = NDArray[np.int64]
 
 
@@ -66,11 +64,7 @@ def arrivals(description: OpenArrivals, count: int, frequency_mhz: float, seed_k
 def arrival_arrays(
     description: OpenArrivals, count: int, frequency_mhz: float, seed_key: StreamKey = (0,), chunk: int = CHUNK
 ) -> Iterator[Ints]:
-    """Give the same cycles as `arrivals` in arrays of shape [`chunk`]; the last one may be shorter.
-
-    >>> [each.tolist() for each in arrival_arrays(Fixed(100), 3, 250, chunk=2)]
-    [[0, 100], [200]]
-    """
+    """Give the same cycles as `arrivals` in arrays of shape [`chunk`]; the last one may be shorter."""
     positive("chip", frequency_mhz=frequency_mhz)
     if isinstance(description, Timestamps) and count > len(description.cycles):
         raise InputError(Mistake("timestamps", f"holds {len(description.cycles)} arrivals, expected {count} or more"))
@@ -92,11 +86,7 @@ def deadlines(stream: Stream, count: int, frequency_mhz: float) -> Iterator[int]
 
 
 def deadline_arrays(stream: Stream, count: int, frequency_mhz: float, chunk: int = CHUNK) -> Iterator[Ints]:
-    """Give the same cycles as `deadlines` in arrays of shape [`chunk`]; the last one may be shorter.
-
-    >>> [each.tolist() for each in deadline_arrays(Stream(10), 3, 250, chunk=2)]
-    [[2500000, 5000000], [7500000]]
-    """
+    """Give the same cycles as `deadlines` in arrays of shape [`chunk`]; the last one may be shorter."""
     chunk = max(1, min(chunk, count))
     return _bounded(_frames(stream, exact(frequency_mhz) * 1000, chunk, first=1), count)
 

@@ -34,11 +34,7 @@ def exact(number: float) -> Fraction:
 
 
 def positive(place: str, **numbers: float) -> None:
-    """Raise `InputError` with a sentence for each number that is not above 0 and finite.
-
-    place: what the numbers belong to, the first part of the place in each sentence.
-    numbers: the numbers by their names.
-    """
+    """Raise `InputError` with a sentence for each of these numbers of `place` that is not above 0 and finite."""
     wrong = [(key, number) for key, number in numbers.items() if not 0 < number < float("inf")]
     if wrong:
         text = "must be a finite number above 0, got"
@@ -200,13 +196,10 @@ MAX_CLIENTS = 1_000_000
 class ClosedLoop:
     """A number of clients ask, wait for the answer, think, and ask again: each has at most one request on its way.
 
-    clients: how many there are, 1 to `MAX_CLIENTS`.
-    think_ms: for how long a client thinks between an answer and its next request; the mean, if times are exponential.
+    clients: number of clients, 1 to `MAX_CLIENTS`.
+    think_ms: time for which a client thinks between an answer and its next request; the mean of exponential times.
     think: `exponential` (all times independent) or `fixed`. Fixed clients that begin together stay together until the
         queue has drawn them apart.
-
-    >>> ClosedLoop(clients=4, think_ms=0.5).think
-    'exponential'
     """
 
     clients: int
@@ -223,15 +216,11 @@ class ClosedLoop:
 
 
 class Clients:
-    """The clients of a closed loop while they run: they tell the next arrival of a client whose request has finished.
+    """The clients of a closed loop while they run: they give the next arrival of a client whose request has finished.
 
     A client's think times depend on the key and the client's number only, not on the order in which clients finish. The
     sum of a client's think times is rounded down to whole cycles, so roundings do not add up. The code that runs the
     requests calls `next_arrival` at each finish.
-
-    description: the closed loop.
-    frequency_mhz: the clock.
-    seed_key: the key of the streams of random numbers.
 
     >>> clients = Clients(ClosedLoop(2, think_ms=1, think="fixed"), frequency_mhz=0.1)
     >>> clients.first_arrivals(), clients.next_arrival(client=1, finish_cycle=250)
@@ -246,17 +235,15 @@ class Clients:
         self._arrived = [-1] * description.clients
 
     def first_arrivals(self) -> list[tuple[int, int]]:
-        """Give the pair (cycle, client) of every client's first request, in order; all begin to think at cycle 0.
+        """Give (cycle, client) of every client's first request, in order; all begin to think at cycle 0.
 
-        This method must be called once, before `next_arrival`.
+        Called once, before `next_arrival`.
         """
         return sorted((self.next_arrival(client, 0), client) for client in range(self.description.clients))
 
     def next_arrival(self, client: int, finish_cycle: int) -> int:
-        """Give the cycle at which a client's next request arrives.
+        """Give the cycle at which the next request of a client (from 0) arrives once its last one has finished.
 
-        client: the client's number, from 0.
-        finish_cycle: when the client's last request finished.
         `InputError` for a client that does not exist, and for a finish before the client's last arrival.
         """
         if not 0 <= client < self.description.clients:

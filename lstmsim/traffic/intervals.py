@@ -45,11 +45,11 @@ from lstmsim.base.errors import InputError, Mistake
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate and its confidence interval, value ± half_width.
+    """An estimate and its 95 % confidence interval, value ± half_width.
 
     value: the estimate.
-    half_width: None where there are too few requests to tell.
-    batches: from how many batches the interval was made.
+    half_width: None where there are too few requests for an interval.
+    batches: number of batches from which the interval was made.
     correlation: that of neighbouring batches. It is clearly above 0 (twice 1 / sqrt(batches), say) if batches are too
         short to be independent of each other.
     """
@@ -60,30 +60,18 @@ class Interval:
     correlation: float = 0.0
 
     def holds(self, value: float) -> bool:
-        """Say whether the interval holds this value; False where there is no interval.
-
-        >>> Interval(10.0, 0.5, 20).holds(9.6), Interval(10.0).holds(10.0)
-        (True, False)
-        """
+        """Say whether the interval holds this value; False where there is no interval."""
         return self.half_width is not None and abs(value - self.value) <= self.half_width
 
     def scaled(self, factor: float) -> Interval:
-        """Give the interval in another unit.
-
-        >>> Interval(10.0, 0.5, 20).scaled(2).half_width
-        1.0
-        """
+        """Give the interval in another unit."""
         half = None if self.half_width is None else self.half_width * factor
         return Interval(self.value * factor, half, self.batches, self.correlation)
 
 
 @dataclass(frozen=True)
 class Warmup:
-    """The warm-up of a run.
-
-    rule: how it was chosen, in words.
-    requests: how many at the beginning are left out.
-    """
+    """The warm-up of a run: the rule by which it was chosen, and how many requests at the beginning are left out."""
 
     rule: str
     requests: int
@@ -91,9 +79,7 @@ class Warmup:
 
 @cache
 def student_t(confidence: float, degrees: int) -> float:
-    """Give the t with P(|T| <= t) = `confidence` for Student's distribution.
-
-    degrees: the degrees of freedom, at least 1.
+    """Give the t with P(|T| <= t) = `confidence` for Student's distribution with so many degrees of freedom.
 
     >>> round(student_t(0.95, 19), 4), round(student_t(0.95, 1), 3)
     (2.093, 12.706)
@@ -130,8 +116,8 @@ def _beta_fraction(a: float, b: float, x: float) -> float:
         even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
         odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
         change = 1.0
-        for each in (even, odd):
-            lower, upper = 1 / (1 + each * lower), 1 + each / upper
+        for term in (even, odd):
+            lower, upper = 1 / (1 + term * lower), 1 + term / upper
             change = lower * upper
             value *= change
         if abs(change - 1) < 1e-15:
@@ -139,15 +125,11 @@ def _beta_fraction(a: float, b: float, x: float) -> float:
     return value
 
 
-def batch_interval(value: float, batches: Sequence[float], confidence: float = 0.95) -> Interval:
-    """Give an estimate with the t interval that equal batches of the same run give for it.
+def batch_interval(value: float, batches: Sequence[float]) -> Interval:
+    """Give an estimate with the t interval that equal batches of the same run give for it, if there are 2 or more.
 
     The method of batch means; 10 to 30 batches are enough (Schmeiser: Batch size effects in the analysis of
     simulation output; Operations Research 30, 1982).
-
-    value: the estimate.
-    batches: the estimates from each batch; of fewer than 2 there is no interval.
-    confidence: between 0 and 1.
 
     >>> batch_interval(2.0, [1.0, 2.0, 3.0]).half_width
     2.484...
@@ -156,22 +138,15 @@ def batch_interval(value: float, batches: Sequence[float], confidence: float = 0
     if number < 2:
         return Interval(value)
     mean = fsum(batches) / number
-    off = [each - mean for each in batches]
-    squares = fsum(each * each for each in off)
+    off = [batch - mean for batch in batches]
+    squares = fsum(one * one for one in off)
     products = fsum(one * two for one, two in pairwise(off))
-    half = student_t(confidence, number - 1) * sqrt(squares / (number - 1) / number)
+    half = student_t(CONFIDENCE, number - 1) * sqrt(squares / (number - 1) / number)
     return Interval(value, half, number, products / squares if squares else 0.0)
 
 
 def warmup_of(requests: int, given: int | None = None) -> Warmup:
-    """Give the warm-up of a run.
-
-    requests: how many the run has.
-    given: how many are to be left out; None: the first tenth.
-
-    >>> warmup_of(210)
-    Warmup(rule='the first tenth of 210', requests=21)
-    """
+    """Give the warm-up of a run of so many requests: `given` of them; None: the first tenth."""
     if given is not None:
         return Warmup("given", given)
     return Warmup(f"the first tenth of {requests:,}", requests // 10)
@@ -181,14 +156,13 @@ def jain(shares: Sequence[float]) -> float:
     """Give Jain's index: 1 if all shares are equal, 1 / n if one has everything, 1 where nobody has anything.
 
     Source: Jain, Chiu, Hawe: A quantitative measure of fairness; DEC-TR-301, 1984.
-
-    >>> jain([1, 1, 1, 1]), jain([1, 0, 0, 0])
-    (1.0, 0.25)
     """
-    squares = fsum(each * each for each in shares)
+    squares = fsum(share * share for share in shares)
     return fsum(shares) ** 2 / (len(shares) * squares) if squares else 1.0
 
 
+#: That of every interval.
+CONFIDENCE = 0.95
 #: Fewest batches for confidence intervals, and most.
 BATCHES, MOST_BATCHES = 10, 30
 #: A mean has an interval from so many units of relaxation on.
@@ -208,25 +182,14 @@ _SHARED = 2.0
 
 
 class Spread(NamedTuple):
-    """The means of equal batches of a series.
-
-    means: one for each batch.
-    size: how many numbers each batch holds.
-    """
+    """The means of equal batches of a series, and how many numbers each batch holds."""
 
     means: Sequence[float]
     size: int
 
 
 def batch_number(requests: int, relaxation: float) -> int:
-    """Say in how many batches a series is best put: 10 to 30, of twenty units of relaxation where there is room.
-
-    requests: the length of the series.
-    relaxation: about how many requests pass until the queue has forgotten its past.
-
-    >>> batch_number(1_000, 4.0), batch_number(1_000, 1.0), batch_number(100_000, 4.0)
-    (12, 30, 30)
-    """
+    """Say in how many batches a series is best put: 10 to 30, of twenty units of relaxation where there is room."""
     return int(min(MOST_BATCHES, max(BATCHES, requests // (20 * relaxation))))
 
 
@@ -239,37 +202,27 @@ def forgetting(spreads: Sequence[Spread], variance: float, relaxation: float | N
     spreads: the series in batches of several sizes.
     variance: that of the series' single numbers.
     relaxation: from the offered load, in requests; None: unknown.
-
-    >>> forgetting([Spread([1.0, 2.0, 1.0, 2.0], 9)], variance=1.5, relaxation=None)
-    4.0
     """
     seen = 1.0
     for means, size in spreads:
         if len(means) > 1 and variance > 0:
             average = fsum(means) / len(means)
-            seen = max(seen, size * fsum((each - average) ** 2 for each in means) / (len(means) - 1) / variance / 2)
+            seen = max(seen, size * fsum((mean - average) ** 2 for mean in means) / (len(means) - 1) / variance / 2)
     return UNKNOWN * seen if relaxation is None else max(1.0, relaxation, seen / OVERRULED)
 
 
-def mean_interval(
-    value: float, least: float, spread: Spread, requests: int, units: float, confidence: float
-) -> Interval:
-    """Give the interval of a mean; an `Interval` without half width if the requests are too few.
+def mean_interval(value: float, least: float, spread: Spread, requests: int, units: float) -> Interval:
+    """Give the interval of a mean; without half width if the requests are too few.
 
-    value: the mean.
     least: the smallest number of the series.
-    spread: the series in batches.
-    requests: the length of the series.
     units: the relaxation of the queue, in requests.
-    confidence: between 0 and 1.
 
-    >>> mean_interval(2.0, 0.0, Spread([1.9, 2.1] * 5, 100), requests=1000, units=2.0, confidence=0.95)
+    >>> mean_interval(2.0, 0.0, Spread([1.9, 2.1] * 5, 100), requests=1000, units=2.0)
     Interval(value=2.0, half_width=0.078..., batches=10, correlation=-0.9...)
-    >>> mean_interval(2.0, 0.0, Spread([1.9, 2.1] * 5, 100), requests=1000, units=20.0, confidence=0.95).half_width
     """
     if requests < MEAN_UNITS * units or len(spread.means) < BATCHES:
         return Interval(value)
-    plain = batch_interval(value, spread.means, confidence)
+    plain = batch_interval(value, spread.means)
     half, excess = widened(plain, spread.size, units), value - least
     if half and excess > 0:
         half = excess * (exp(half / excess) - 1)
@@ -282,25 +235,23 @@ def tail_interval(
     spread: Spread,
     requests: int,
     units: float,
-    confidence: float,
     percentile: Callable[[float], float],
 ) -> Interval:
-    """Give the interval of a percentile; an `Interval` without half width if too few requests lie beyond it.
+    """Give the interval of a percentile; without half width if too few requests lie beyond it.
 
-    percent: which percentile, between 0 and 100.
+    percent: the percentile's rank, between 0 and 100.
     value: the percentile.
     spread: of each batch, the share of its numbers that are no larger than `value`.
-    requests, units, confidence: as in `mean_interval`.
     percentile: gives any other percentile of the whole series.
 
-    >>> tail_interval(50, 9.0, Spread([0.49, 0.51] * 5, 100), 1000, 2.0, 0.95, percentile=lambda percent: percent / 5)
+    >>> tail_interval(50, 9.0, Spread([0.49, 0.51] * 5, 100), 1000, 2.0, percentile=lambda percent: percent / 5)
     Interval(value=9.0, half_width=1.15..., batches=10, correlation=-0.9...)
     """
     share = percent / 100
     beyond = requests * min(share, 1 - share) / units
     if requests < MEAN_UNITS * units or beyond < TAIL_UNITS * (1 - 1e-9) or len(spread.means) < BATCHES:
         return Interval(value)
-    plain = batch_interval(share, spread.means, confidence)
+    plain = batch_interval(share, spread.means)
     # Where all batches are alike, the share is still no finer than one independent request (a unit) would change it.
     off = max(widened(plain, spread.size, units), units / requests)
     if share + off >= 1 or share - off <= 0:
@@ -310,25 +261,12 @@ def tail_interval(
 
 
 def widened(plain: Interval, size: float, units: float) -> float:
-    """Give the half width, widened as much as batches of this size vary too little.
-
-    plain: the interval of independent batches.
-    size: how many requests a batch holds.
-    units: the relaxation of the queue, in requests.
-
-    >>> widened(Interval(1.0, 0.5), 8, 2.0)
-    0.707...
-    """
+    """Give the half width of independent batches, widened as much as batches of this size vary too little."""
     return (plain.half_width or 0.0) / sqrt(1 - min(0.75, _SHARED * units / size))
 
 
 def unless_alike(plain: Interval, half: float, value: float | None = None) -> Interval:
-    """Give the interval around `value` (None: around `plain.value`), without half width where neighbouring batches are
-    alike.
-
-    >>> [unless_alike(Interval(1.0, 0.5, 10, each), 0.5).half_width for each in (0.9, 0.1)]
-    [None, 0.5]
-    """
+    """Give the interval around `value` (None: around `plain.value`), or none where neighbouring batches are alike."""
     alike = plain.correlation > ALIKE / sqrt(plain.batches) or half == inf
     middle = plain.value if value is None else value
     return Interval(middle, None if alike else half, plain.batches, plain.correlation)
@@ -338,9 +276,6 @@ def growing(means: Sequence[float]) -> bool:
     """Say whether the means of ten or more batches lie on a rising line, the last ones well above the first.
 
     At this level one stable queue in 100,000 would be said to grow, if its batches forget each other.
-
-    >>> growing(range(1, 11)), growing([1, 2] * 5)
-    (True, False)
     """
     number = len(means)
     if number < BATCHES:
@@ -352,13 +287,7 @@ def growing(means: Sequence[float]) -> bool:
 
 
 def spreads_of(values: NDArray[np.int64], sizes: Sequence[int] = (10, 20, 40, 80, 160)) -> list[Spread]:
-    """Cut a series into batches, once for each number of batches in `sizes` that leaves five or more values in each.
-
-    values: shape [requests].
-
-    >>> [(len(means), size) for means, size in spreads_of(np.arange(100))]
-    [(10, 10), (20, 5)]
-    """
+    """Cut a series into batches, once for each number of batches in `sizes` that leaves five or more values in each."""
     spreads = []
     for number in sizes:
         size = len(values) // number
@@ -369,16 +298,12 @@ def spreads_of(values: NDArray[np.int64], sizes: Sequence[int] = (10, 20, 40, 80
 
 
 def wilson(share: float, number: float, confidence: float = 0.95, widths: float = 1.0) -> tuple[float, float]:
-    """Give the lower and the upper end of the interval of a probability.
-
-    share: the share of trials in which the event was seen.
-    number: how many independent trials there were.
-    widths: how many times as wide the interval is made.
+    """Give the ends of the interval of a probability from a share of independent trials, `widths` times as wide.
 
     Source: Wilson, Probable inference, the law of succession, and statistical inference; Journal of the American
     Statistical Association 22, 1927.
 
-    >>> [round(each, 4) for each in wilson(0.01, 1000)]
+    >>> [round(end, 4) for end in wilson(0.01, 1000)]
     [0.0054, 0.0183]
     """
     if number <= 0:

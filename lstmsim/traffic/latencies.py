@@ -15,7 +15,7 @@ their order: a percentile of them is that of a random sample, and its interval i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -39,6 +39,8 @@ Ints = NDArray[np.int64]
 
 #: Latencies that are kept one by one: 8 MB.
 KEPT = 2**20
+#: A tenant has room for at least so many, however many tenants there are: 64 KB each.
+LEAST_KEPT = 4096
 PERCENTILES = (50.0, 95.0, 99.0, 99.9)
 
 _PARTS = 1024
@@ -49,11 +51,10 @@ _POWERS = np.array([2 * _PARTS << shift for shift in range(52)], dtype=np.int64)
 class Distribution:
     """Mean and percentiles of times in cycles, with confidence intervals.
 
-    requests: how many count (without warm-up).
+    requests: number of times (without warm-up).
     percentiles: by percent.
-    max: the largest time.
     exact: whether every single number was kept; otherwise percentiles are off by at most 1 / 2048 of themselves.
-    units: how many relaxations of the queue the requests hold, as the intervals take it.
+    units: relaxations of the queue that the requests hold, as the intervals take it.
     """
 
     requests: int
@@ -137,9 +138,7 @@ class Histogram:
 
 
 class Series:
-    """Numbers in the order in which they come, and their distribution without the first few.
-
-    kept: how many are kept one by one.
+    """Numbers in the order in which they come, the first `kept` one by one, and their distribution.
 
     >>> series = Series()
     >>> series.add(np.arange(1000))
@@ -205,11 +204,6 @@ class Series:
         """Say whether the numbers grow all the time, where a stable queue would have settled long ago.
 
         The answer is False where there are too few numbers; `warmup` and `relaxation` are as in `distribution`.
-
-        >>> series = Series()
-        >>> series.add(np.arange(1000))
-        >>> series.grows(100, relaxation=1.0), series.grows(100, relaxation=100.0)
-        (True, False)
         """
         if self._batches is None:
             values = self.values[warmup:]
@@ -219,48 +213,21 @@ class Series:
         return self.count >= MEAN_UNITS * relaxation and growing(means)
 
     def distribution(
-        self,
-        warmup: int,
-        confidence: float = 0.95,
-        *,
-        relaxation: float | None = None,
-        percentiles: Sequence[float] = PERCENTILES,
+        self, warmup: int, *, relaxation: float | None = None, percentiles: Sequence[float] = PERCENTILES
     ) -> Distribution:
         """Give mean and percentiles of all but the first `warmup` numbers (after `summarize` these are gone already).
 
         relaxation: about how many of these numbers pass until what they measure has forgotten its past, at least 1;
             None: unknown, and it is estimated with caution (`lstmsim.traffic.intervals`).
-        percentiles: which percentiles, between 0 and 100.
         """
         if self._batches is None:
-            return _of_values(self.values[warmup:], confidence, relaxation, percentiles)
-        return _of_histograms(self._batches, self._batch_size, self._max, confidence, relaxation, percentiles)
+            return _of_values(self.values[warmup:], relaxation, percentiles)
+        return _of_histograms(self._batches, self._batch_size, self._max, relaxation, percentiles)
 
 
 def sum_of(values: Ints) -> int:
-    """Give the exact sum of whole numbers from 0 below 2^62, however many.
-
-    >>> sum_of(np.full(4, 2**61)) == 2**63
-    True
-    """
+    """Give the exact sum of whole numbers from 0 below 2^62, however many."""
     return (int((values >> 31).sum()) << 31) + int((values & (2**31 - 1)).sum())
-
-
-def _of_values(values: Ints, confidence: float, relaxation: float | None, wanted: Sequence[float]) -> Distribution:
-    ordered, number = np.sort(values), len(values)
-    units = forgetting(spreads_of(values), float(np.var(values, dtype=np.float64)), relaxation)
-    rows = _rows(values, batch_number(number, units))
-    size = rows.shape[1]
-    means = Spread([sum_of(row) / size for row in rows] if size else [], size)
-    mean = mean_interval(sum_of(values) / number, float(ordered[0]), means, number, units, confidence)
-    percentiles = {}
-    for percent in wanted:
-        value = _percentile(ordered, percent)
-        shares = Spread((rows <= value).mean(axis=1).tolist() if size else [], size)
-        percentiles[percent] = tail_interval(
-            percent, value, shares, number, units, confidence, lambda each: _percentile(ordered, each)
-        )
-    return Distribution(number, mean, percentiles, int(ordered[-1]), True, number / units)
 
 
 def _rows(values: Ints, number: int) -> Ints:
@@ -268,26 +235,51 @@ def _rows(values: Ints, number: int) -> Ints:
     return values[: size * number].reshape(number, size)
 
 
+def _of_values(values: Ints, relaxation: float | None, wanted: Sequence[float]) -> Distribution:
+    ordered, number = np.sort(values), len(values)
+    units = forgetting(spreads_of(values), float(np.var(values, dtype=np.float64)), relaxation)
+    rows = _rows(values, batch_number(number, units))
+    size = rows.shape[1]
+    means = Spread([sum_of(row) / size for row in rows] if size else [], size)
+    mean = mean_interval(sum_of(values) / number, float(ordered[0]), means, number, units)
+
+    def shares(value: float) -> Spread:
+        return Spread((rows <= value).mean(axis=1).tolist() if size else [], size)
+
+    percentiles = _intervals(wanted, lambda percent: _percentile(ordered, percent), shares, number, units)
+    return Distribution(number, mean, percentiles, int(ordered[-1]), True, number / units)
+
+
 def _of_histograms(
-    batches: list[Histogram],
-    size: int,
-    most: int,
-    confidence: float,
-    relaxation: float | None,
-    wanted: Sequence[float],
+    batches: list[Histogram], size: int, most: int, relaxation: float | None, wanted: Sequence[float]
 ) -> Distribution:
-    whole, full = Histogram(), [each for each in batches if each.requests == size]
-    for each in batches:
-        whole.join(each)
-    number, means = whole.requests, Spread([each.total / size for each in full], size)
+    whole, full = Histogram(), [batch for batch in batches if batch.requests == size]
+    for batch in batches:
+        whole.join(batch)
+    number, means = whole.requests, Spread([batch.total / size for batch in full], size)
     units = forgetting([means], whole.variance, relaxation)
-    mean = mean_interval(whole.total / number, whole.least, means, number, units, confidence)
-    percentiles = {}
-    for percent in wanted:
-        value = whole.percentile(percent)
-        shares = Spread([each.share_to(value) for each in full], size)
-        percentiles[percent] = tail_interval(percent, value, shares, number, units, confidence, whole.percentile)
+    mean = mean_interval(whole.total / number, whole.least, means, number, units)
+
+    def shares(value: float) -> Spread:
+        return Spread([batch.share_to(value) for batch in full], size)
+
+    percentiles = _intervals(wanted, whole.percentile, shares, number, units)
     return Distribution(number, mean, percentiles, most, False, number / units)
+
+
+def _intervals(
+    wanted: Sequence[float],
+    percentile: Callable[[float], float],
+    shares: Callable[[float], Spread],
+    number: int,
+    units: float,
+) -> dict[float, Interval]:
+    """Intervals of the percentiles; `shares`: of each batch, the share of its numbers up to a value."""
+    values = {percent: percentile(percent) for percent in wanted}
+    return {
+        percent: tail_interval(percent, value, shares(value), number, units, percentile)
+        for percent, value in values.items()
+    }
 
 
 def _percentile(ordered: Ints, percent: float) -> float:
@@ -304,23 +296,12 @@ def _middle(bucket: int) -> float:
     return float((bucket - shift * _PARTS << shift) + ((1 << shift) - 1) / 2)
 
 
-#: A tenant has room for at least so many, however many tenants there are: 64 KB each.
-LEAST_KEPT = 4096
-
-
 class Sample:
-    """Pairs of numbers (latency and wait) in the order in which they come; a sample of them once there are more than
-    `room`.
+    """Pairs of latency and wait in the order in which they come: a sample of at most `room` of them.
 
-    room: how many pairs are kept at most.
-    count: how many pairs have come.
+    count: number of pairs that have come.
     one_of: one of so many is kept.
     max: the largest latency that has come.
-
-    >>> sample = Sample(room=1000)
-    >>> sample.add(np.arange(3000), np.zeros(3000, dtype=np.int64))
-    >>> sample.one_of, 650 < len(sample.latency) < 850, sample.max
-    (4, True, 2999)
     """
 
     def __init__(self, room: int) -> None:
@@ -378,20 +359,14 @@ class Sample:
             self.one_of *= 2
 
     def distributions(
-        self,
-        warmup: int | None,
-        confidence: float,
-        relaxation: float | None,
-        percentiles: Sequence[float] = PERCENTILES,
+        self, warmup: int | None, relaxation: float | None, percentiles: Sequence[float] = PERCENTILES
     ) -> tuple[Distribution, Distribution] | None:
         """Give the distributions of latencies and waits; None if there are no requests.
 
         The largest latency is that of all requests, also where only a sample is kept.
 
-        warmup: how many of the first requests are left out; None: a tenth.
-        confidence: of the intervals, between 0 and 1.
+        warmup: number of the first requests that are left out; None: a tenth.
         relaxation: about how many requests of this tenant pass until the queue has forgotten its past; None: unknown.
-        percentiles: which percentiles.
         """
         cut = self._kept // 10 if warmup is None else min(-(-warmup // self.one_of), self._kept - 1)
         if not self._kept:
@@ -401,7 +376,7 @@ class Sample:
             series = Series(self._kept)
             series.add(values)
             own = None if relaxation is None else max(1.0, relaxation / self.one_of)
-            made.append(series.distribution(cut, confidence, relaxation=own, percentiles=percentiles))
+            made.append(series.distribution(cut, relaxation=own, percentiles=percentiles))
         if self.one_of == 1:
             return made[0], made[1]
         return replace(made[0], max=self.max, exact=False), replace(made[1], exact=False)

@@ -22,19 +22,6 @@ from lstmsim.base.records import record
 from lstmsim.traffic.arrivals import exact, positive
 from lstmsim.traffic.streams import CHUNK, UNIT, StreamKey, below_arrays, exponential_arrays, floors
 
-__all__ = [
-    "Geometric",
-    "InOrder",
-    "Lengths",
-    "Uniform",
-    "Weighted",
-    "drawn_lengths",
-    "extent",
-    "length_arrays",
-    "possible",
-    "shares",
-]
-
 Ints = NDArray[np.int64]
 
 #: Weights are shares of this many parts; a share below half a part is never drawn.
@@ -139,22 +126,14 @@ Lengths = InOrder | Weighted | Uniform | Geometric
 
 
 def drawn_lengths(description: Lengths, key: StreamKey = (0,)) -> Iterator[int]:
-    """Give the numbers of one entry, endlessly; random numbers are those of the stream `key`.
-
-    >>> next(drawn_lengths(Uniform(7, 7))), next(drawn_lengths(Geometric(1, 5)))
-    (7, 1)
-    """
+    """Give the numbers of one entry, endlessly; random numbers are those of the stream `key`."""
     if isinstance(description, InOrder):
         return cycle(description.values)
     return (number for block in length_arrays(description, key) for number in block.tolist())
 
 
 def length_arrays(description: Lengths, key: StreamKey = (0,), chunk: int = CHUNK) -> Iterator[Ints]:
-    """Give the same numbers as `drawn_lengths` in arrays of shape [chunk].
-
-    >>> next(length_arrays(InOrder((10, 20)), chunk=3)).tolist()
-    [10, 20, 10]
-    """
+    """Give the same numbers as `drawn_lengths` in arrays of shape [chunk]."""
     match description:
         case InOrder(values):
             known = np.array(values, dtype=np.int64)
@@ -173,11 +152,7 @@ def length_arrays(description: Lengths, key: StreamKey = (0,), chunk: int = CHUN
 
 
 def possible(description: Lengths) -> Sequence[int]:
-    """List the numbers that may come, each once, ascending.
-
-    >>> list(possible(Weighted((40, 10, 40), (1, 2, 3)))), possible(Geometric(3, 5))
-    ([10, 40], range(1, 6))
-    """
+    """List the numbers that may come, each once, ascending."""
     match description:
         case Uniform(low, high):
             return range(low, high + 1)
@@ -211,11 +186,7 @@ def shares(description: Lengths) -> dict[int, float]:
 
 
 def extent(description: Lengths) -> tuple[int, int]:
-    """Give the least and the largest number that may come.
-
-    >>> extent(Uniform(3, 9))
-    (3, 9)
-    """
+    """Give the least and the largest number that may come."""
     numbers = possible(description)
     return numbers[0], numbers[-1]
 

@@ -9,32 +9,27 @@ from typing import NamedTuple
 
 from lstmsim.traffic.intervals import MEAN_UNITS
 
-__all__ = ["VERDICTS", "Load", "Preemption", "Round", "Traffic", "relaxation_of", "verdict_of"]
-
 #: What may be said of a run, and what it means.
 VERDICTS = {
     "settled": "the queue has a steady state, and the run is long enough to show its mean latency",
     "too few": "the queue may have a steady state, but the run has too few requests to tell its mean latency",
     "cannot tell": "whether the machine keeps up with what comes is not known",
     "unstable": "more comes than the machine can do: latencies grow as long as requests come",
-    "no steady state": "requests do not come as a process that goes on, so that there is nothing to settle to",
+    "no steady state": "requests do not come as a process that goes on, so that the queue has no steady state",
 }
 
 
 @dataclass(frozen=True)
 class Preemption:
-    """The load of jobs that stop others, measured beside a queue of the jobs of lowest rank that never ends.
+    """The load of jobs that stop others, measured against a queue of the jobs of lowest rank that never ends.
 
-    load: with what stopping and going on costs; None: it could not be measured.
+    load: with the costs of stopping and going on; None: it could not be measured.
     half_width: of its 95 % interval.
     exact: whether the queue has this load; False: it has this load at most, because it stops fewer jobs as it grows.
-    requests: how many were measured.
-    cores: the cores that it is about.
+    requests: number of requests measured.
+    cores: the cores that it concerns.
     shared: whether threads share these cores, so that what they lose to each other is in the load, too.
-    missing: what is missing where there is no load, in words.
-
-    >>> Preemption(1.04, 0.01, requests=20_000).least, Preemption(0.8, 0.05, exact=False).most
-    (1.03, 0.8500000000000001)
+    missing: reason for a missing load, in words.
     """
 
     load: float | None
@@ -58,7 +53,7 @@ class Preemption:
 
 @dataclass(frozen=True)
 class Load:
-    """What a mix of requests asks of a machine.
+    """The load that a mix of requests offers to a machine.
 
     offered: the load, the largest of the parts; with preemption as much as is known of it.
     parts: for each resource of the machine, by its name, the work asked for per second / the most that it can do.
@@ -67,18 +62,15 @@ class Load:
     estimated: whether the rate is that of this run's arrivals, because they do not come as a process with a known rate.
     relaxation: about how many requests pass until the queue has forgotten its past (at least 1); None: unknown;
         infinite: it never does, as long as all of these requests come.
-    lasting: the load of those requests alone that go on coming and cannot be turned away; at 1 or above no queue is
+    lasting: the load of those requests alone that go on coming and cannot be rejected; at 1 or above no queue is
         stable. None: that of all requests.
     saturated_fcfs: the part `saturated` of a machine whose order of dispatch may do more than that of arrival, in
         which it is measured; it is then left out of the parts. None: there is no such case.
     cores: for parts that only concern some cores, the numbers of these cores.
-    measured: how many requests the part `saturated` was measured on.
-    not_counted: requests that come beside and are in no part, in words.
+    measured: number of requests on which the part `saturated` was measured.
+    not_counted: requests that come but are in no part, in words.
     preemption: the load with what preemption adds; None: no job stops another.
-    unsure: what is missing to know whether the load is below 1, in words; empty: it is known.
-
-    >>> Load(0.5, {"PE arrays": 0.5, "threads": 0.2}, rate_per_second=100.0, bound_per_second=200.0).stable
-    True
+    unsure: missing knowledge whether the load is below 1, in words; empty: it is known.
     """
 
     offered: float
@@ -97,12 +89,12 @@ class Load:
 
     @property
     def stable(self) -> bool:
-        """Whether less is asked for than the machine can do, or the rest is turned away or ends."""
+        """Whether less is asked for than the machine can do, or the rest is rejected or ends."""
         return not self.unsure and (self.offered if self.lasting is None else self.lasting) < 1
 
     @property
     def bounded(self) -> bool:
-        """Whether more is asked for than the machine can do, but the excess ends or is turned away."""
+        """Whether more is asked for than the machine can do, but the excess ends or is rejected."""
         return self.offered >= 1 and self.stable
 
     @property
@@ -114,14 +106,14 @@ class Load:
 
 @dataclass(frozen=True)
 class Traffic:
-    """What comes to a machine.
+    """Requests that come to a machine.
 
-    load: None where no rate can be said.
-    clients: how many ask in a closed loop.
+    load: None where no rate is known.
+    clients: number of clients of closed loops.
     steady: whether anything comes as a process that goes on.
     forgets: whether only clients come, who forget with each request how they lay to each other.
-    apart: where some tenants share nothing with others, what comes to the part of the machine that each tenant uses, by
-        its name; tenants of one part have the same object.
+    apart: where some tenants share nothing with others, the traffic to the part of the machine that each tenant uses,
+        by its name; tenants of one part have the same object.
     """
 
     load: Load | None = None
@@ -132,9 +124,9 @@ class Traffic:
 
 
 class Round(NamedTuple):
-    """What a closed loop did.
+    """A round of a closed loop.
 
-    requests: how many of all requests are served until each client has been served once.
+    requests: number of all requests that are served until each client has been served once.
     variability: squared coefficient of variation of the service times.
     """
 
@@ -148,16 +140,13 @@ def relaxation_of(traffic: Traffic, requests: int, utilization: float, closed: R
     In a closed loop every client's past is forgotten once it has been served, and no later than in a queue of as much
     work to which requests come by themselves (exponential times to think: Poisson arrivals of clients without number).
 
-    traffic: what comes to the machine.
-    requests: how many came in this run.
+    requests: number of requests in this run.
     utilization: the share of time in which threads are taken. It stands for the load where that is not known (with gaps
         and work that vary as in M/M/1).
-    closed: what the clients did; None: unknown.
+    closed: None: unknown.
 
     >>> relaxation_of(Traffic(), 1000, utilization=0.5)
     8.0
-    >>> relaxation_of(Traffic(clients=5, forgets=True), 1000, utilization=0.9, closed=Round(5.0))
-    5.0
     """
     load = traffic.load
     if not traffic.steady or (load is not None and not load.stable):
@@ -172,15 +161,14 @@ def relaxation_of(traffic: Traffic, requests: int, utilization: float, closed: R
     return 2 / (1 - utilization) ** 2 if utilization < 1 else inf
 
 
-def verdict_of(traffic: Traffic, *, grows: bool, told: bool, cut: bool = False) -> str:
+def verdict_of(traffic: Traffic, *, grows: bool, known: bool, cut: bool = False) -> str:
     """Give the verdict on a run, a key of `VERDICTS`.
 
-    traffic: what comes to the machine.
     grows: whether the run's queue grows.
-    told: whether the run's mean latency has an interval.
+    known: whether the run's mean latency has an interval.
     cut: whether the run ended because more requests came than it had room for, which is no sign of what would follow.
 
-    >>> verdict_of(Traffic(Load(1.5, {}, 150.0, 100.0)), grows=False, told=False)
+    >>> verdict_of(Traffic(Load(1.5, {}, 150.0, 100.0)), grows=False, known=False)
     'unstable'
     """
     load = traffic.load
@@ -190,4 +178,4 @@ def verdict_of(traffic: Traffic, *, grows: bool, told: bool, cut: bool = False) 
         return "unstable"
     if cut or (load is not None and load.unsure):
         return "cannot tell"
-    return "settled" if told else "too few"
+    return "settled" if known else "too few"

@@ -60,12 +60,6 @@ class Population:
     waiting_area, running_area: the first two summed over all cycles.
     most_waiting, most_inside: the most requests that waited, and that waited or ran, at one time.
     first_cycle: the cycle of the first change, -1 before it.
-
-    >>> population = Population()
-    >>> starts = np.array([0, 0, 1, -1])
-    >>> population.apply(np.array([0, 2, 2, 5]), np.array([1, 1, -1, 0]), starts, 2 * starts)
-    >>> population.waiting_area, population.running_area, population.most_waiting
-    (5, 3, 1)
     """
 
     def __init__(self) -> None:
@@ -77,13 +71,12 @@ class Population:
         self._sums = [[0] * WINDOWS for _ in range(4)]
 
     def apply(self, times: Ints, waiting: Ints, running: Ints, taken: Ints) -> None:
-        """Take changes in any order, none of them before changes of earlier calls.
+        """Take changes in any order, none of them before changes of earlier calls; shape [changes] each.
 
-        times: cycles of the changes, shape [changes].
-        waiting, running: changes of the numbers of requests that wait and run, shape [changes] each. A request changes
-            `running` by +1 when it starts and by -1 when it finishes; a pause changes `running` by -1 and `waiting` by
-            +1.
-        taken: changes of the number of servers taken, shape [changes].
+        times: cycles of the changes.
+        waiting, running: changes of the numbers of requests that wait and run. A request changes `running` by +1 when
+            it starts and by -1 when it finishes; a pause changes `running` by -1 and `waiting` by +1.
+        taken: changes of the number of servers taken.
         """
         if not len(times):
             return
@@ -163,12 +156,6 @@ class Past:
 
     next: the first number that has not come.
     most_ahead: the most requests that were remembered at once because an earlier one had not come.
-
-    >>> past = Past()
-    >>> past.change(np.array([[5, 8], [0, 0], [1, -1], [1, -1]]))
-    >>> past.settle(np.array([[1], [5]]))
-    >>> past.next, past.most_ahead
-    (0, 1)
     """
 
     def __init__(self) -> None:

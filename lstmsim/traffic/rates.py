@@ -26,8 +26,6 @@ from lstmsim.traffic.intervals import (
 )
 from lstmsim.traffic.latencies import Distribution
 
-__all__ = ["Rates", "Span", "Tally", "level_interval", "rates_of", "relaxation_in", "share_interval", "unless_sure"]
-
 Ints = NDArray[np.int64]
 
 #: Most equal times that are kept; when they are full, two become one.
@@ -40,7 +38,7 @@ SERVED, IN_TIME, ASKED, ATTAINED = range(4)
 
 @dataclass(frozen=True)
 class Rates:
-    """What a run, or a tenant of it, does per unit of time, with 95 % intervals.
+    """Rates of a run, or of a tenant of it, with 95 % intervals.
 
     throughput, goodput: requests that are served, and served in time, per second.
     attainment: of the requests with a deadline, the share that is served in time; None: none has one.
@@ -53,22 +51,14 @@ class Rates:
     utilization: Interval | None = None
 
     def named(self) -> dict[str, Interval]:
-        """Give those that there are by their keys in JSON.
-
-        >>> list(Rates(Interval(2.0), Interval(1.0)).named())
-        ['throughput_per_second', 'goodput_per_second']
-        """
+        """Give the known ones by their keys in JSON."""
         known = {"throughput_per_second": self.throughput, "goodput_per_second": self.goodput}
         more = {"attainment": self.attainment, "utilization": self.utilization}
         return known | {name: each for name, each in more.items() if each is not None}
 
 
 class Span(NamedTuple):
-    """The part of a run that rates are of.
-
-    start, end: its first cycle and its last.
-    frequency_mhz: the clock.
-    """
+    """The part of a run that rates are of: its first cycle, its last, and the clock."""
 
     start: int
     end: int
@@ -81,15 +71,9 @@ class Span(NamedTuple):
 
 
 class Tally:
-    """Counts what happens in equal times.
+    """Counts finishes in equal times, the first of which begins at cycle `origin`; `last` is the last finish.
 
-    origin: the cycle at which the first of them begins.
-    last: the last cycle in which a request left.
-
-    >>> tally = Tally(origin=0)
-    >>> tally.add(np.array([3, 70]), np.array([[1, 1], [1, 0], [1, 1], [1, 0]], dtype=bool))
-    >>> tally.width, tally.counts[:2, :71].sum(axis=1).tolist()
-    (1, [2, 1])
+    The rows of `counts`: requests served, served in time, with a deadline, and with a deadline that was kept.
     """
 
     def __init__(self, origin: int) -> None:
@@ -97,11 +81,7 @@ class Tally:
         self.counts: Ints = np.zeros((4, TIMES), dtype=np.int64)
 
     def add(self, finishes: Ints, marks: NDArray[np.bool_]) -> None:
-        """Count requests.
-
-        finishes: when they left, from the origin on.
-        marks: whether each was served, served in time, has a deadline, and kept it.
-        """
+        """Count requests by when they left; the rows of `marks` say whether each belongs to a row of `counts`."""
         while int(finishes.max()) - self.origin >= self.width * TIMES:
             self._widen()
         self.last = max(self.last, int(finishes.max()))
@@ -134,8 +114,7 @@ class Tally:
 def relaxation_in(latency: Distribution | None, one_of: int = 1) -> float:
     """Give about how many requests pass until the queue has forgotten its past, as the intervals of latencies take it.
 
-    latency: of these requests; None: of none.
-    one_of: of so many requests one is in `latency`.
+    latency: of these requests, or of one of `one_of`; None: of none.
     """
     return inf if latency is None or not latency.units else one_of * latency.requests / latency.units
 
@@ -143,16 +122,9 @@ def relaxation_in(latency: Distribution | None, one_of: int = 1) -> float:
 def rates_of(tally: Tally, span: Span, values: tuple[float, float, float | None], relaxation: float) -> Rates:
     """Give throughput, goodput and attainment with their intervals.
 
-    tally: of the requests.
-    span: what throughput and goodput are of.
+    span: the part of the run that throughput and goodput are of.
     values: throughput and goodput per second, attainment.
     relaxation: of the queue, in requests.
-
-    >>> tally = Tally(origin=0)
-    >>> tally.add(np.arange(0, 64_000, 10), np.ones((4, 6400), dtype=bool))
-    >>> rates = rates_of(tally, Span(0, 64_000, 0.1), (1e4, 1e4, 1.0), relaxation=2.0)
-    >>> rates.throughput.holds(1e4), rates.attainment.half_width
-    (True, 0.002...)
     """
     inside, per = tally.whole(span.start, span.end), span.frequency_mhz * 1e6 / tally.width
     throughput, goodput = (
@@ -181,15 +153,10 @@ def _unless_over(level: Interval, tally: Tally, span: Span) -> Interval:
 def level_interval(value: float, counts: ArrayLike, per: float, requests: int, units: float) -> Interval:
     """Give the 95 % interval of a level, such as a rate; without half width if the requests are too few.
 
-    value: the level.
     counts: of each equal time.
-    per: what a count of one is as a level.
-    requests: how many requests fall into these times.
+    per: level that a count of one stands for.
+    requests: number of requests that fall into these times.
     units: the relaxation of the queue, in requests.
-
-    >>> level_interval(2.0, [1.9, 2.1] * 32, 1.0, requests=6400, units=2.0).half_width
-    0.0...
-    >>> level_interval(2.0, [1.9, 2.1] * 32, 1.0, requests=100, units=2.0).half_width
     """
     sums, each = _batches([counts], requests, units)
     if sums is None:
@@ -206,9 +173,6 @@ def share_interval(part: ArrayLike, whole: ArrayLike, units: float) -> Interval:
 
     Near 0 and 1, where fewer than `EXCURSIONS` independent excursions are to be expected, it is Wilson's, with the
     larger side for both: of two relaxations one request tells as much as all.
-
-    >>> share_interval([10] * 64, [10] * 64, units=1.0).half_width
-    0.01...
     """
     requests = int(np.sum(whole))
     value = int(np.sum(part)) / requests if requests else 0.0
@@ -228,14 +192,6 @@ def unless_sure(taken: Interval, requests: int, units: float) -> Interval:
     """Give the interval of the share of time in which threads are taken, as wide as Wilson's where they hardly idle.
 
     So near to 1 fewer than `EXCURSIONS` independent idle times are to be expected: batches without one are all alike.
-
-    taken: the share with its t interval.
-    requests, units: as in `level_interval`.
-
-    >>> unless_sure(Interval(1.0, 0.0, 10), 1000, 5.0).half_width
-    0.036...
-    >>> unless_sure(Interval(0.5, 0.01, 10), 1000, 5.0).half_width
-    0.01
     """
     if taken.half_width is None or taken.value < 0.5 or not _skew(taken.value, requests, units):
         return taken

@@ -34,14 +34,14 @@ def load(offered: float, **more: object) -> Load:
     ],
 )
 def test_verdicts(known: Load | None, steady: bool, grows: bool, told: bool, verdict: str) -> None:
-    assert verdict_of(Traffic(known, steady=steady), grows=grows, told=told) == verdict
+    assert verdict_of(Traffic(known, steady=steady), grows=grows, known=told) == verdict
 
 
 def test_a_run_that_was_cut_off_is_no_evidence() -> None:
     """Whatever its latencies look like: only the load may say that the queue grows."""
     for known in (None, load(0.5)):
-        assert verdict_of(Traffic(known), grows=True, told=True, cut=True) == "cannot tell"
-    assert verdict_of(Traffic(load(1.0)), grows=False, told=False, cut=True) == "unstable"
+        assert verdict_of(Traffic(known), grows=True, known=True, cut=True) == "cannot tell"
+    assert verdict_of(Traffic(load(1.0)), grows=False, known=False, cut=True) == "unstable"
     collector = Collector(250)
     collector.add_many(range(5000), range(0, 50_000, 10), range(0, 50_000, 10), range(9, 50_009, 10))
     result = collector.result(load=load(0.5), cut=True)

@@ -115,7 +115,7 @@ def simulated(
 def test_simulated_servers_wait_as_long(load: float, servers: int) -> None:
     service = 1000
     collector = simulated(load, repeat(service), service, servers, 60_000, (3, "mdc"))
-    result = collector.result(confidence=0.99)
+    result = collector.result()
     assert result.wait.mean.holds(mdc_wait(load, service, servers))
     assert result.little.difference == result.little_waiting.difference == 0
     assert result.utilization == pytest.approx(load, rel=0.02)
@@ -125,7 +125,7 @@ def test_simulated_servers_wait_as_long(load: float, servers: int) -> None:
 @pytest.mark.parametrize("load", [0.4, 0.7])
 def test_simulated_exponential_service_waits_as_long(load: float) -> None:
     services = (each * 5000 // UNIT for each in exponentials((3, "service")))
-    result = simulated(load, services, 5000, 1, 80_000, (3, "mm1")).result(confidence=0.99)
+    result = simulated(load, services, 5000, 1, 80_000, (3, "mm1")).result()
     assert result.wait.mean.holds(mm1_wait(load, 5000))
 
 

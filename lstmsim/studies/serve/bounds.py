@@ -10,8 +10,6 @@ from typing import NamedTuple
 
 from lstmsim.model.offer import Offer
 
-__all__ = ["Demand", "Kind", "beat", "bounds", "relaxation_at"]
-
 #: Sets of cores of which all unions are looked at; of more, each by itself and all together.
 MOST_SETS = 8
 

@@ -14,8 +14,6 @@ from lstmsim.studies.serve.offered import traffic_of
 from lstmsim.studies.shared.loading import Path
 from lstmsim.traffic.load import Load
 
-__all__ = ["Capacity", "capacity_of", "load_of"]
-
 #: The part of a load that is measured; the others hold for certain.
 _MEASURED = "saturated"
 #: Requests of a run, for whose load the measured part is as exact as it becomes.

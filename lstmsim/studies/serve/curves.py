@@ -10,8 +10,6 @@ from lstmsim.report.results import Table
 from lstmsim.studies.serve.result import Serving
 from lstmsim.traffic.intervals import Interval
 
-__all__ = ["CDF", "Estimate", "LoadLatency", "Machine", "Measured", "Point", "measured"]
-
 #: Percentiles at which the distribution of latencies is known.
 CDF = (1.0, 2.0, 5.0, 10.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0, 70.0, 75.0, 80.0, 90.0, 95.0, 98.0, 99.0, 99.5, 99.9)
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.studies.serve.result import ClosedWindow, Entry, Little, Serving, Tenant
+from lstmsim.studies.serve.result import ClosedWindow, Entry, Little, Serving
 from lstmsim.studies.serve.tenants import NEVER, Accounts, Coarse, Known, Rows, Sharing
 from lstmsim.traffic.arrivals import MAX_CYCLE, positive
 from lstmsim.traffic.intervals import Warmup, warmup_of
@@ -29,8 +29,7 @@ from lstmsim.traffic.rates import Rates, Span, level_interval, relaxation_in, un
 def check_times(number: Ints, arrival: Ints, start: Ints, finish: Ints, before: tuple[int, int]) -> None:
     """Raise `InputError` for the first request whose times cannot be true.
 
-    number: places of the requests in the order of arrivals, shape [requests].
-    arrival, start, finish: cycles, shape [requests] each, in the order of finishes.
+    number: indices of the requests in the order of arrivals; all columns are in the order of finishes.
     before: the least number that has not come yet, and the last finish so far.
     """
     following, last_finish = before
@@ -57,12 +56,11 @@ _CHUNK = 4096
 class Collector:
     """Gathers finished requests; `result` gives their figures.
 
-    frequency_mhz: the clock.
-    servers: how many requests can run at once, for the utilization.
-    warmup: how many of the first to finish are left out of the latencies; None: a tenth of all (of the first `kept`, if
-        there are more than can be kept).
-    kept: how many latencies are kept one by one.
-    entries: the tenants in the order in which they are listed; tenants that are not known beforehand come behind these.
+    servers: number of requests that can run at once, for the utilization.
+    warmup: number of the first finishes that are left out of the latencies; None: a tenth of all (of the first `kept`,
+        if there are more than can be kept).
+    kept: number of latencies that are kept one by one.
+    entries: the tenants in the order in which they are listed; tenants that are not known beforehand follow these.
     window: of a closed loop, the part of the run that counts.
     coarse: the coarse-grained cores that have several threads, by number.
     `InputError` for a clock or servers not above 0, and for a warm-up that does not fit into `kept`.
@@ -121,11 +119,9 @@ class Collector:
     ) -> None:
         """Take one more request, which finished no earlier than those before; its errors may be raised at a later call.
 
-        number: its place by arrival, from 0.
-        arrival, start, finish: cycles.
-        tenant: the name of its tenant.
+        number: its index by arrival, from 0.
         due: the last cycle at which it is in time; None: any time.
-        servers: on how many it ran at once.
+        servers: number of servers on which it ran at once.
         pauses: pairs (from, to) of cycles in which it had no server.
         alone: cycles of the same job alone on the chip, 0 if unknown.
         core: where it ran, -1 if unknown.
@@ -143,17 +139,7 @@ class Collector:
     def turn_away(
         self, number: int, arrival: int, at: int, *, tenant: str = "", due: int | None = None, alone: int = 0
     ) -> None:
-        """Take a request that came and at cycle `at` left without service; it has its place in the order of finishes.
-
-        number, arrival, tenant, due, alone: as in `add`.
-
-        >>> collector = Collector(250)
-        >>> collector.turn_away(1, arrival=5, at=7)
-        >>> collector.add(0, arrival=0, start=0, finish=10)
-        >>> result = collector.result()
-        >>> result.requests, result.turned_away, result.little.difference
-        (1, 1, 0)
-        """
+        """Take a request that left at cycle `at` without service; it has its place in the order of finishes."""
         self.add(number, arrival, at, at, tenant=tenant, due=due, servers=0, alone=alone)
 
     def add_many(
@@ -171,18 +157,12 @@ class Collector:
         stalls: ArrayLike | None = None,
         paused: ArrayLike | None = None,
     ) -> None:
-        """Take many requests at once, as sequences of one length.
+        """Take many requests at once, as sequences of one length; other arguments are as those of `add`.
 
-        numbers, arrivals, starts, finishes, due, alone, cores, stalls: as the arguments of `add`.
-        tenants: the names of their tenants, or their places among the `entries`; one name may stand for all.
-        servers: on how many servers each ran, 0 if it was turned away at its start and finish; 1 unless given.
-        paused: for how many cycles each had no server between its start and its finish (`pause` says when).
+        tenants: the names of their tenants, or their indices among the `entries`; one name may stand for all.
+        servers: number of servers on which each ran, 0 if it was rejected at its start and finish; 1 unless given.
+        paused: cycles that each had no server between its start and its finish (`pause` says when).
         `InputError` if the lengths differ or times cannot be true.
-
-        >>> collector = Collector(250)
-        >>> collector.add_many([0, 1], [0, 5], [0, 10], [10, 20])
-        >>> collector.result().wait.max
-        5
         """
         self._flush()
         number = np.asarray(numbers, dtype=np.int64)
@@ -204,10 +184,10 @@ class Collector:
             self._take(list(np.array(rows, dtype=np.int64).T), names)
 
     def pause(self, pauses: Ints) -> None:
-        """Move requests from running to waiting while they are paused.
+        """Move requests from running to waiting while they are paused, before `add_many` takes these requests.
 
         pauses: rows of the cycles from which they had no server, to which they had none, and how many servers each
-            gives up; shape [3, pauses]. They are told before `add_many` is told of the requests.
+            gives up; shape [3, pauses].
         """
         paused, resumed, servers = pauses
         one, length = np.ones(len(paused), dtype=np.int64), int((resumed - paused).sum())
@@ -284,7 +264,7 @@ class Collector:
         return Span(*ends, self.frequency_mhz)
 
     def _rates(self, latency: Distribution | None, taken: float) -> Rates:
-        """What all tenants together did per unit of time; `latency`: None where it is not known how long that takes."""
+        """Rates of all tenants together; `latency`: None where it is not known how long the queue remembers."""
         windows = self._past.population.windows[:-1]
         parts = [each.taken / self.servers for each in windows]
         relaxation = relaxation_in(latency)
@@ -315,20 +295,8 @@ class Collector:
         self._flush()
         return self._latency
 
-    def _tenants(self, known: Known, confidence: float, whole: tuple[Distribution, Distribution]) -> dict[str, Tenant]:
-        """What each tenant got; `whole`: latencies and waits of all requests."""
-        return self._accounts.tenants(
-            self._span,
-            whole,
-            warmup=self._given,
-            confidence=confidence,
-            known=known,
-            percentiles=tuple(whole[0].percentiles),
-        )
-
     def result(
         self,
-        confidence: float = 0.95,
         *,
         load: Load | None = None,
         traffic: Traffic | None = None,
@@ -337,23 +305,22 @@ class Collector:
     ) -> Serving:
         """Give the figures of all requests; nothing can be added after that.
 
-        confidence: of the intervals, between 0 and 1.
-        traffic: what is known of how requests come, for intervals and verdict; `load` stands for one with a load only.
-        percentiles: which percentiles of latencies and waits.
+        traffic: arrivals, for intervals and verdict; `load` stands for one with a load only.
         cut: whether the run ended because more requests came than it had room for; then there are no intervals.
         `InputError` if there are no requests, or a number below the highest is missing.
         """
         swept, warmup = self._finish()
         span, came = swept.span_cycles, self._requests + self._away
         taken = self._taken / (self.servers * span) if span else 0.0
-        known = traffic or Traffic(load)
-        relaxation = inf if cut else self._relaxation(known, taken)
+        coming = traffic or Traffic(load)
+        relaxation = inf if cut else self._relaxation(coming, taken)
         latency, wait = (
-            each.distribution(warmup.requests, confidence, relaxation=relaxation, percentiles=percentiles)
-            for each in (self._latency, self._wait)
+            series.distribution(warmup.requests, relaxation=relaxation, percentiles=percentiles)
+            for series in (self._latency, self._wait)
         )
         grows = relaxation is not None and self._latency.grows(warmup.requests, relaxation)
-        verdict = verdict_of(known, grows=grows, told=latency.mean.half_width is not None, cut=cut)
+        verdict = verdict_of(coming, grows=grows, known=latency.mean.half_width is not None, cut=cut)
+        known = Known(coming, relaxation, taken, verdict)
         return Serving(
             frequency_mhz=self.frequency_mhz,
             servers=self.servers,
@@ -370,13 +337,13 @@ class Collector:
             most_waiting=swept.most_waiting,
             most_inside=swept.most_inside,
             windows=swept.windows,
-            tenants=self._tenants(Known(known, relaxation, taken, verdict), confidence, (latency, wait)),
+            tenants=self._accounts.tenants(self._span, (latency, wait), self._given, known, percentiles),
             models=self._accounts.models(),
             window=self._window,
             remarks=self._sharing.remarks(self._accounts.names),
             memory_requests=self._past.most_ahead,
             turned_away=self._away,
-            load=known.load,
+            load=coming.load,
             verdict=verdict,
             rates=self._rates(None if relaxation is None else latency, taken),
             relaxation=relaxation,

@@ -16,8 +16,6 @@ from lstmsim.report.pictures.figures import Picture, check_name, save, settings
 from lstmsim.report.pictures.styles import job_style, short
 from lstmsim.studies.serve.curves import CDF, Estimate, LoadLatency, Machine, Point
 
-__all__ = ["plot"]
-
 #: Colours of `job_style` in an order in which lines on white are told apart.
 _ORDER = (0, 2, 5, 6, 1, 4, 7, 3)
 _MARKERS = "osD^vP*X"

@@ -33,8 +33,6 @@ from lstmsim.traffic.intervals import batch_interval
 from lstmsim.traffic.load import Preemption
 from lstmsim.traffic.streams import below
 
-__all__ = ["Ranked", "drawn_places", "preemption_of"]
-
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 

@@ -9,8 +9,6 @@ from lstmsim.base.errors import InputError
 from lstmsim.studies.serve.result import Serving
 from lstmsim.studies.simulate.run import Run, serving
 
-__all__ = ["Refused", "serving_or_refusal"]
-
 _WIDTH = 100
 
 

@@ -12,8 +12,6 @@ from lstmsim.report.tables import table
 from lstmsim.studies.serve.curves import CDF, Estimate, LoadLatency, Point
 from lstmsim.studies.serve.report_saturation import limits_text
 
-__all__ = ["FORMS", "LOAD_LATENCY_SCHEMA", "load_latency_json", "load_latency_rows", "load_latency_text"]
-
 LOAD_LATENCY_SCHEMA = "lstmsim/load-latency/1"
 
 #: The table has to fit into the width of a terminal; files have all percentiles.

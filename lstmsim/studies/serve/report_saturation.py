@@ -12,8 +12,6 @@ from lstmsim.report.results import Forms
 from lstmsim.report.tables import table
 from lstmsim.studies.serve.saturation import Judged, Saturation
 
-__all__ = ["FORMS", "limits_text", "saturation_json", "saturation_text"]
-
 _WIDTH = 100
 
 

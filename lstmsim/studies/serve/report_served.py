@@ -11,8 +11,6 @@ from lstmsim.studies.serve.report import serving_json, serving_text
 from lstmsim.studies.serve.run import Served
 from lstmsim.studies.simulate.run import about
 
-__all__ = ["FORMS", "served_json", "served_text"]
-
 
 def served_json(served: Served) -> dict[str, Any]:
     """Give the serving as plain data of schema `lstmsim/serving/1`, with figures of the whole run."""

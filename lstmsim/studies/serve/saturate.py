@@ -32,8 +32,6 @@ from lstmsim.studies.shared.loading import Path, Source, drawn_anew
 from lstmsim.traffic.intervals import MEAN_UNITS, TAIL_UNITS
 from lstmsim.traffic.latencies import Distribution
 
-__all__ = ["MOST_REQUESTS", "saturate"]
-
 #: Most requests of one run: up to half a minute each, and a minute or two for a whole search.
 MOST_REQUESTS = 1_000_000
 #: A run begins with so many at least, and has this many times as many whenever that does not tell.

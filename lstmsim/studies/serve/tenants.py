@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
 from lstmsim.studies.serve.result import ClosedWindow, Entry, Tenant
-from lstmsim.traffic.latencies import LEAST_KEPT, PERCENTILES, Distribution, Sample, sum_of
+from lstmsim.traffic.latencies import LEAST_KEPT, Distribution, Sample, sum_of
 from lstmsim.traffic.load import Traffic, relaxation_of, verdict_of
 from lstmsim.traffic.rates import Rates, Span, Tally, rates_of, relaxation_in
 
@@ -35,9 +35,8 @@ _LEAST, _EACH = 4096, 32
 class Rows(NamedTuple):
     """Requests as columns, shape [requests] each, in the order of their finishes.
 
-    arrival, start, finish: cycles.
     due: the last cycle at which the request is in time.
-    servers: on how many it ran, 0 if it was turned away.
+    servers: number of servers on which it ran, 0 if it was rejected.
     alone: cycles of that job alone on the chip, 0: unknown.
     core: where it ran, -1: unknown.
     stalls: 0 if it never lets another thread have the array.
@@ -60,12 +59,10 @@ class Rows(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What the whole run says about the intervals of its tenants.
+    """Knowledge of the whole run, for the intervals of its tenants.
 
-    traffic: what comes to the machine.
     relaxation: about how many requests of all tenants pass until the queue has forgotten its past; None: unknown.
     utilization: the share of time in which threads are taken.
-    verdict: on the run.
     """
 
     traffic: Traffic
@@ -133,8 +130,8 @@ def _turnaround(accounts: Iterable[_Account]) -> float | None:
 class Accounts:
     """Gathers the requests of each tenant; `tenants` and `models` give their figures.
 
-    entries: the tenants that are known beforehand, in their order; other tenants come behind them as they appear.
-    kept: how many latencies are kept of all tenants together, shared equally; each has room for `LEAST_KEPT` at least.
+    entries: the tenants that are known beforehand, in their order; other tenants follow as they appear.
+    kept: number of latencies kept of all tenants together, shared equally; each has room for `LEAST_KEPT` at least.
     window: of a closed loop, the part of the run that counts.
     """
 
@@ -157,9 +154,9 @@ class Accounts:
         return [each.entry.name for each in self._accounts]
 
     def places(self, names: Sequence[str] | Ints) -> Ints:
-        """Give the tenants' places in their order; an unknown tenant gets a new place, and a place is its own.
+        """Give the tenants' indices in their order; an unknown tenant gets a new index, and an index is its own.
 
-        `InputError` for an unknown tenant beside a single known one.
+        `InputError` for an unknown tenant next to a single known one.
         """
         if isinstance(names, np.ndarray):
             return names
@@ -181,11 +178,7 @@ class Accounts:
         self._accounts.append(_Account(entry, self._room))
 
     def take(self, places: Ints, rows: Rows) -> None:
-        """Count these requests.
-
-        places: places of their tenants, shape [requests].
-        rows: the requests.
-        """
+        """Count these requests; `places`: the indices of their tenants, shape [requests]."""
         if self._origin is None:
             self._origin = int(rows.arrival.min())
         self._pending.append((places, rows))
@@ -211,20 +204,15 @@ class Accounts:
         self,
         span: Span,
         whole: tuple[Distribution, Distribution],
-        *,
-        warmup: int | None = None,
-        confidence: float = 0.95,
+        warmup: int | None,
         known: Known,
-        percentiles: Sequence[float] = PERCENTILES,
+        percentiles: Sequence[float],
     ) -> dict[str, Tenant]:
-        """Give what each tenant got, by name, in order.
+        """Give the figures of each tenant, by name, in order.
 
         span: the part of the run that counts for rates.
         whole: latencies and waits of all requests, which are those of a single tenant.
-        warmup: how many requests of all are left out; None: a tenth.
-        confidence: of the intervals, between 0 and 1.
-        known: of the whole run.
-        percentiles: which percentiles of latencies and waits.
+        warmup: number of requests of all that are left out; None: a tenth.
         """
         self._count()
         all_served = sum(each.counts["requests"] for each in self._accounts)
@@ -241,12 +229,11 @@ class Accounts:
                 relaxation = relaxation_of(traffic, came, known.utilization)
                 share = each.counts["requests"] / max(1, came)
             own_relaxation = None if relaxation is None else max(1.0, relaxation * share)
-            own = each.sample.distributions(left_out, confidence, own_relaxation, percentiles)
+            own = each.sample.distributions(left_out, own_relaxation, percentiles)
             distributions = whole if self._single else own
             verdict = known.verdict
             if traffic is not None:
-                told = own is not None and own[0].mean.half_width is not None
-                verdict = verdict_of(traffic, grows=False, told=told)
+                verdict = verdict_of(traffic, grows=False, known=own is not None and own[0].mean.half_width is not None)
             tenant = replace(_tenant(each, distributions, span.seconds), verdict=verdict)
             if each.tally is not None:
                 values = tenant.throughput_per_second, tenant.goodput_per_second, tenant.attainment
@@ -340,7 +327,6 @@ _SAID = 4
 class Coarse:
     """A coarse-grained core that has several threads.
 
-    threads: how many.
     remedy: what would let them share the core's main unit, a sentence without a full stop; empty if nothing would.
     """
 
@@ -356,12 +342,6 @@ class Sharing:
     ended in its time.
 
     coarse: the coarse-grained cores that have several threads, by number.
-
-    >>> sharing = Sharing({0: Coarse(2)})
-    >>> columns = [np.array(each) for each in ([0, 0], [0, 0], [900, 1000], [9000, 9000], [1, 1], [900, 100])]
-    >>> sharing.take(np.array([0, 1]), Rows(*columns, np.array([0, 0]), np.array([0, 1]), np.array([0, 0])))
-    >>> sharing.remarks(["long", "short"])[0]
-    'long never stalls: on core 0, whose 2 threads are coarse-grained, it keeps the others out while it runs. ...'
     """
 
     def __init__(self, coarse: Mapping[int, Coarse]) -> None:
@@ -375,11 +355,7 @@ class Sharing:
         self._sums: dict[tuple[int, int], Ints] = {}
 
     def take(self, places: Ints, rows: Rows) -> None:
-        """Count these requests.
-
-        places: places of their tenants, shape [requests].
-        rows: the requests.
-        """
+        """Count these requests; `places`: the indices of their tenants, shape [requests]."""
         for core in self.coarse:
             own = np.flatnonzero((rows.core == core) & (rows.servers > 0) & (rows.alone > 0))
             if len(own):
@@ -406,9 +382,7 @@ class Sharing:
 
         That is said where a tenant takes longer from its start to its finish than equal shares of the unit could
         explain (more than 2 and more than the core's threads times as long as alone), and at least half of that while
-        jobs of others that never stall had the unit. Only the worst cases are named.
-
-        names: of the tenants, by place.
+        jobs of others that never stall had the unit. Only the worst cases are named, by the `names` of the tenants.
         """
         worst: dict[int, tuple[float, int, int]] = {}
         for (place, core), (number, ratios, longer, held) in self._sums.items():
