@@ -27,13 +27,7 @@ class CellWork:
 
 @lru_cache(maxsize=256)
 def cell_work(cell: Cell) -> CellWork:
-    """What follows the products in a time step of a cell; the cell has no `refusal`.
-
-    >>> from lstmsim.model.cells import cell
-    >>> work = cell_work(cell("lstm"))
-    >>> work.states, work.activations, work.others
-    (('c',), 5, 5)
-    """
+    """What follows the products in a time step of a cell; the cell has no `refusal`."""
     activations = sum(OPERATIONS[node.operation][1] == "activation" for node in cell.nodes)
     return CellWork(
         states=tuple(name for name in cell.states if name != "h"),
@@ -43,13 +37,7 @@ def cell_work(cell: Cell) -> CellWork:
 
 
 def refusal(model: Model) -> str | None:
-    """Why a multi-core CPU does not run a model, in a sentence; None if it does.
-
-    >>> from lstmsim.model.cells import cell
-    >>> from lstmsim.model.model import Layer
-    >>> refusal(Model("m", (Layer(cell("gru-lbr0"), 8, 8),)))
-    "cell 'gru-lbr0' multiplies in 2 stages, and the cores have one barrier between products and cell"
-    """
+    """Why a multi-core CPU does not run a model, in a sentence; None if it does."""
     for layer in model.layers:
         reason = _refusal(layer.cell)
         if reason is not None:

@@ -115,11 +115,7 @@ class CpuCore:
         return self.macs_per_cycle
 
     def mistakes(self) -> list[tuple[str, str]]:
-        """What is wrong with the numbers, as (key, sentence) pairs.
-
-        >>> CpuCore(nr=0).mistakes()
-        [('nr', 'must be at least 1, got 0')]
-        """
+        """What is wrong with the numbers, as (key, sentence) pairs."""
         return mistakes_of(self)
 
     def refusal(self, model: Model) -> str | None:
@@ -252,15 +248,7 @@ class MulticoreCpu:
 
 
 def machine_of(chip: Mapping[str, Any], core: CpuCore, cores: int) -> Machine:
-    """The flat view of a chip that need not be built.
-
-    chip: its numbers by key; those that are left out have their defaults.
-    core: one of its cores, which are all alike.
-    cores: how many there are.
-
-    >>> machine_of({"line": 128}, CpuCore(nr=8), 2).l1_bytes
-    65536
-    """
+    """The flat view of a chip that need not be built."""
     keys = keys_of(MulticoreCpu)
     own = {name: chip.get(name, keys[name].default) for name in keys if name in _OF_MACHINE}
     return Machine(**own | {name: getattr(core, name) for name in keys_of(CpuCore)}, cores=cores)
@@ -278,11 +266,7 @@ def faults_of_cores(cores: Sequence[CpuCore]) -> Iterator[tuple[str, str]]:
 
 
 def joint_mistakes(chip: Mapping[str, Any], cores: Sequence[CpuCore]) -> Iterator[tuple[str, str]]:
-    """What is wrong with numbers of a chip that are right one by one, as (key, sentence) pairs.
-
-    chip: its numbers by key.
-    cores: its cores.
-    """
+    """What is wrong with numbers of a chip that are right one by one, as (key, sentence) pairs."""
     for key in ("fill", "buffer_fill"):
         part, whole = chip[key]
         if part > whole:

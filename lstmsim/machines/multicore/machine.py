@@ -12,14 +12,7 @@ from lstmsim.base.records import hashed_once, record
 
 
 def up(number: int, by: int) -> int:
-    """How many parts of a size hold a number.
-
-    number: at least 0.
-    by: the size, at least 1.
-
-    >>> up(7, 4), up(8, 4)
-    (2, 2)
-    """
+    """How many parts of a size hold a number."""
     return -(-number // by)
 
 
@@ -148,15 +141,7 @@ class Blocks(NamedTuple):
 
 @lru_cache(maxsize=256)
 def blocks_of(machine: Machine) -> Blocks:
-    """The blocks that fill the caches of a machine as far as it says, in whole micro-tiles, each of one at least.
-
-    machine: its caches, its micro-tile, and how much of a cache a block may fill.
-
-    >>> from dataclasses import replace
-    >>> from lstmsim.machines.multicore.toy import TOY
-    >>> blocks_of(TOY), blocks_of(replace(TOY, l1_sets=1, l1_ways=1)).kc
-    (Blocks(mc=32, nc=256, kc=16), 8)
-    """
+    """The blocks that fill the caches of a machine as far as it says, in whole micro-tiles, each of one at least."""
     part, whole = machine.fill
     size = machine.element_bytes
     fitting = machine.l1_bytes * part // whole // ((machine.mr + machine.nr) * size)

@@ -83,11 +83,7 @@ class Threads:
         return plan(chip.view, task.product, task.threads, settings_of(task.settings), task.caches, packed=packed)
 
     def division(self, chip: _Chip, task: GemmTask, cut: Cut, relief: str = "plan") -> Division:
-        """What a cut becomes with the planner's sub-blocks and buffer, or with a relief.
-
-        task: of it the product counts, and whether B was packed before.
-        relief: one of `lstmsim.machines.gemm.RELIEFS`; `InputError` for another word.
-        """
+        """What a cut becomes with the planner's sub-blocks and buffer, or with a relief."""
         check_word("relief", relief, RELIEFS)
         return division_of(chip.view, task.product, cut, relief, packed=task.packed == "once")
 
@@ -100,9 +96,6 @@ class Threads:
         self, chip: _Chip, task: GemmTask, kind: str, parts: Sequence[int], sizes: Sequence[int] | None = None
     ) -> Cut:
         """The cut into so many parts of rows, columns and K, whether the planner proposes it or not.
-
-        kind: a key of `lstmsim.machines.gemm.KINDS`.
-        parts, sizes: of rows, columns and K: how many parts, and the size of each; None: as the planner cuts.
 
         `InputError` if the blocks do not hold the product, or are larger than it.
         """
@@ -120,12 +113,7 @@ class Threads:
         return cut
 
     def lower(self, chip: _Chip, task: GemmTask, division: Division) -> GemmWork:
-        """The executor in time: the traffic of a division, and its program.
-
-        task: of it the caches count, cold or warm.
-        division: any, whether a planner gives it or not; `InputError` if it leaves out a part of its product, has more
-            threads than there are cores, or touches too many lines to trace them.
-        """
+        """The executor in time: the traffic of a division, and its program."""
         check_word("caches", task.caches, CACHES)
         return lowered(chip.view, division, task.caches)
 

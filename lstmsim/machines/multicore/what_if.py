@@ -38,12 +38,7 @@ _OF_CORES: dict[str, Callable[[CpuCore], dict[str, Any]]] = {
 
 
 def changes(chip: MulticoreCpu, jobs: Sequence[Job]) -> list[Change]:
-    """List the changes to try, the most telling first; those without effect are left out.
-
-    >>> chip = MulticoreCpu("c", 2250, (CpuCore(),) * 4)
-    >>> [(each.name, each.detail) for each in changes(chip, ())][:2]
-    [('cores doubled', '4 -> 8'), ('barriers twice as fast', 'barrier_cycles 250 -> 125')]
-    """
+    """List the changes to try, the most telling first; those without effect are left out."""
     tried = _of_threads(chip, jobs)
     if 2 * len(chip.cores) <= MAX_CPU_CORES:
         told = f"{len(chip.cores)} -> {2 * len(chip.cores)}"

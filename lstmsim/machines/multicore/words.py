@@ -44,16 +44,7 @@ _EACH = "every call packs B anew (packed each); a job holds its weights packed (
 
 
 def packing_told(machine: Machine, task: GemmTask) -> str:
-    """What of a product's A and B is packed when, and what that takes, in a sentence.
-
-    >>> from lstmsim.machines.gemm import Product
-    >>> from lstmsim.machines.gemm import GemmTask
-    >>> from lstmsim.machines.multicore.toy import TOY
-    >>> packing_told(TOY, GemmTask(Product(2, 8, 8), 1, packed="each")).split("; ")[-2:]
-    ['A is packed by every call', '4 elements are packed in a cycle']
-    >>> packing_told(TOY, GemmTask(Product(1, 8, 8), 1, packed="each"))
-    'nothing is packed: the kernel for one row (gemv) reads A and B where they lie'
-    """
+    """What of a product's A and B is packed when, and what that takes, in a sentence."""
     before = task.packed == "once"
     if machine.packs_nothing(task.product.m):
         lies = "B in the panels in which a job holds its weights (packed once)" if before else "A and B where they lie"

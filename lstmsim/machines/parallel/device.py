@@ -40,17 +40,7 @@ FUSION = ("cell", "on", "off")
 
 
 def cells_refusal(model: Model, fusion: str) -> str | None:
-    """Why a model's cells cannot be run with a `fusion` of the chip, in a sentence; None if they can.
-
-    model: the network.
-    fusion: one of `FUSION`.
-
-    >>> from lstmsim.model.cells import cell
-    >>> from lstmsim.model.model import Layer
-    >>> model = Model("m", (Layer(cell("slstm"), 8, 8),))
-    >>> cells_refusal(model, "on") is None, cells_refusal(model, "cell").split(": ", 1)[1]
-    (True, "it runs with the chip's `fusion: on` or `off`")
-    """
+    """Why a model's cells cannot be run with a `fusion` of the chip, in a sentence; None if they can."""
     for layer in model.layers if fusion == "cell" else ():
         if layer.cell.name not in GATES:
             known = f"it has kernels for {', '.join(GATES)} layers only, and layer {layer.cell.name!r} is none of them"
@@ -59,13 +49,7 @@ def cells_refusal(model: Model, fusion: str) -> str | None:
 
 
 def refusal(model: Model) -> str | None:
-    """Why no SM can run a model, in a sentence; None if one can.
-
-    >>> from lstmsim.model.cells import cell
-    >>> from lstmsim.model.model import Layer
-    >>> refusal(Model("m", (Layer(cell("lstm"), 8, 8),))) is None
-    True
-    """
+    """Why no SM can run a model, in a sentence; None if one can."""
     if model.layer_order == "step":
         return "it runs layer after layer only"
     return None
@@ -194,13 +178,7 @@ class ParallelCore:
         return self.schedulers * self.lanes
 
     def mistakes(self) -> list[tuple[str, str]]:
-        """What is wrong with the numbers, alone and taken together, as (key, sentence) pairs.
-
-        >>> ParallelCore(lanes=8).mistakes()
-        []
-        >>> ParallelCore(lanes=4).mistakes()[0]
-        ('latency.alu', 'must be at least 8, the cycles of an issue (warp / lanes), got 4')
-        """
+        """What is wrong with the numbers, alone and taken together, as (key, sentence) pairs."""
         alone = mistakes_of(self)
         if alone:
             return alone
@@ -368,13 +346,7 @@ class ParallelDevice:
 
 
 def joint_mistakes(recurrent: str, fusion: str) -> list[tuple[str, str]]:
-    """What is wrong with keys of a chip taken together, as (key, sentence) pairs.
-
-    recurrent, fusion: as in `ParallelDevice`.
-
-    >>> joint_mistakes("kernels", "on"), joint_mistakes("persistent", "on")[0][0]
-    ([], 'fusion')
-    """
+    """What is wrong with keys of a chip taken together, as (key, sentence) pairs."""
     if recurrent == "persistent" and fusion != "cell":
         text = (
             f"must be cell where recurrent kernels are persistent, got {fusion!r}: a persistent kernel has every step"

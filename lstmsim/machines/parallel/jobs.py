@@ -66,21 +66,12 @@ class FusedStep:
 
 @lru_cache(maxsize=16)
 def planned_step(device: Device, layer: Layer, batch: int, split_rule: str) -> FusionPlan:
-    """The plan of one time step.
-
-    device: where it runs.
-    layer, batch: as of `lstmsim.model.fusion.cells.step_graph`.
-    split_rule: one of `lstmsim.model.fusion.device.SPLIT_RULES`.
-    """
+    """The plan of one time step."""
     return planned(step_graph(layer, batch).graph, fusion_device(device, {"split_rule": split_rule}))
 
 
 def fused_step(device: Device, layer: Layer, batch: int, fusion: str, split_rule: str) -> FusedStep:
     """The kernels of one time step in an order that its graph allows, lowest first operation first.
-
-    device: the device that they are written for.
-    layer, batch, split_rule: as of `planned_step`.
-    fusion: a name of `MODE_OF`.
 
     `InputError` if an array is too large or a block does not fit.
     """
@@ -198,10 +189,7 @@ def _layer_run(device: Device, sizes: RecurrentSizes, persistent: bool) -> _Laye
 
 
 def _shared_out(kernels: Sequence[Priced], products: Sequence[bool], macs: int) -> tuple[Ints | None, ...]:
-    """Share the useful multiply-accumulates of some kernels out to the streams of products, by their multiply-adds.
-
-    products: of each kernel whether it is a product.
-    """
+    """Share the useful multiply-accumulates of some kernels out to the streams of products, by their multiply-adds."""
     counts = []
     for kernel, product in zip(kernels, products, strict=True):
         whole = kernel.instructions
@@ -218,11 +206,7 @@ _MOST = 8
 
 
 def fused_text(chip: ParallelDevice, jobs: Sequence[Job]) -> tuple[str, ...]:
-    """Sentences on what follows the products of a step, like layers once; none where the cells' own kernels run.
-
-    chip: where the jobs run.
-    jobs: of them `model` and `batch` count.
-    """
+    """Sentences on what follows the products of a step, like layers once; none where the cells' own kernels run."""
     idle = _rule_without_use(chip)
     if chip.fusion == "cell":
         return idle

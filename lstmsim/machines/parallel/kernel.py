@@ -192,9 +192,6 @@ def shared_room(shape: KernelShape) -> int:
 def residency(shape: KernelShape, device: Room) -> int:
     """How many blocks of a kernel are on a multiprocessor at once, at least 1.
 
-    shape: what a block asks for.
-    device: what a multiprocessor has.
-
     Raises `InputError` if not even one block fits: it names what is short.
     """
     limits = {"max_blocks": device.max_blocks, "max_warps": device.max_warps // shape.warps}
@@ -215,18 +212,10 @@ def residency(shape: KernelShape, device: Room) -> int:
 
 
 def in_pieces(size: int) -> int:
-    """A number of registers or bytes as multiprocessors give room: in whole pieces of 256.
-
-    >>> in_pieces(0), in_pieces(257)
-    (0, 512)
-    """
+    """A number of registers or bytes as multiprocessors give room: in whole pieces of 256."""
     return -(-size // _PIECE) * _PIECE
 
 
 def whole_pieces(size: int) -> int:
-    """How much of a number of registers or bytes blocks can have: its whole pieces of 256.
-
-    >>> whole_pieces(1000)
-    768
-    """
+    """How much of a number of registers or bytes blocks can have: its whole pieces of 256."""
     return size // _PIECE * _PIECE

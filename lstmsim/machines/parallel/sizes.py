@@ -32,14 +32,7 @@ _PACKED, _PACKED_PERSISTENT = 48, 16
 def per_step(
     cores: Sequence[ParallelCore], model: Model, batch: int = 1, *, fused: bool = False, persistent: bool = False
 ) -> PerStep:
-    """Bounds on the operations of one step of a job on all SMs.
-
-    cores: the distinct SMs.
-    model: the network.
-    batch: how many sequences the job has.
-    fused: whether the chip runs fused kernels, or one for each operation; cells that nothing else runs count so always.
-    persistent: whether all steps of a layer are one kernel.
-    """
+    """Bounds on the operations of one step of a job on all SMs."""
     warp = max(core.warp for core in cores)
     most = sum(
         layer.directions * (_fused if fused or layer.cell.name not in GATES else _layer)(layer, batch, warp)

@@ -80,10 +80,7 @@ class Method:
 
 
 def sizes_by_rule(task: SparseTask, options: Any, device: Device, ruled: Sequence[str]) -> dict[str, int]:
-    """Those of the rows `m` and columns `n` of HBP's blocks that are in `ruled`.
-
-    options: of HBP or of its conversion, which is chosen for a product with the defaults.
-    """
+    """Those of the rows `m` and columns `n` of HBP's blocks that are in `ruled`."""
     warps, places = (getattr(options, name, getattr(HbpOptions, name)) for name in ("warps", "blocks_per_sm"))
     given = {name: None if name in ruled else getattr(options, name) for name in ("m", "n")}
     shape = task.matrix.rows, task.matrix.columns
@@ -214,13 +211,7 @@ _COLUMNS, _WARPS, _SLOTS = (64, 4096), 16, 32
 
 
 def settings_of(family: str, left: Sequence[str], task: SparseTask, device: Device) -> Settings:
-    """What is searched for a kind of kernel.
-
-    family: the kind, a key of `_TOGETHER`.
-    left: parameters that are not set.
-    task: the product, which says how large blocks can be.
-    device: where it runs.
-    """
+    """What is searched for a kind of kernel."""
     sizes = {
         # more rows than the matrix has place them otherwise; more columns change nothing
         "m": _doubled(device.warp, _WARPS * device.warp),
@@ -236,11 +227,7 @@ def settings_of(family: str, left: Sequence[str], task: SparseTask, device: Devi
 
 
 def _doubled(low: int, enough: int) -> tuple[int, ...]:
-    """Sizes from the smallest on, each twice the one before, up to the first that is enough.
-
-    >>> _doubled(64, 500), _doubled(32, 20)
-    ((64, 128, 256, 512), (32,))
-    """
+    """Sizes from the smallest on, each twice the one before, up to the first that is enough."""
     sizes = [low]
     while sizes[-1] < enough:
         sizes.append(2 * sizes[-1])
@@ -495,11 +482,7 @@ _MECHANISMS: Mapping[str, tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]]
 
 
 def _remarks(options: Mapping[str, Any], warp: int) -> tuple[str, ...]:
-    """A sentence where a hash has nothing to do, because a block is one group of rows.
-
-    options: parameters of the kernel.
-    warp: lanes of a warp.
-    """
+    """A sentence where a hash has nothing to do, because a block is one group of rows."""
     if "hash" not in options or options.get("m") != warp:
         return ()
     return (

@@ -129,16 +129,7 @@ class Accesses:
 
 
 def cohorts_of(sm: NDArray[np.int32], sms: int, resident: int) -> Cohorts:
-    """The cohorts of a grid.
-
-    sm: shape (blocks,); the multiprocessor of each block, -1 for any: then block i counts for i mod `sms`.
-    sms: multiprocessors of the device.
-    resident: blocks that are on one at once.
-
-    >>> each = cohorts_of(np.array([-1, -1, 0, -1, 0]), 2, 2)
-    >>> each.blocks.tolist(), each.cohort.tolist(), each.wave.tolist()
-    ([0, 2, 1, 3, 4], [0, 0, 1, 1, 2], [0, 0, 0, 0, 1])
-    """
+    """The cohorts of a grid."""
     block = np.arange(len(sm), dtype=np.int64)
     counted = np.where(sm < 0, block % sms, sm)
     by_sm = np.argsort(counted, kind="stable")
@@ -243,12 +234,7 @@ class Scene:
 def scene_of(
     kernel: Kernel, device: Caches, arrays: tuple[Memory, ...], layout: Layout, bytes_touched: Ints, free: Mask
 ) -> Scene:
-    """The scene of a kernel.
-
-    arrays: of the run; `layout`: where they lie.
-    bytes_touched: shape (arrays,); of each array by this kernel.
-    free: as in `Scene`.
-    """
+    """The scene of a kernel."""
     resident = residency(kernel.shape, device)
     written = np.unique(kernel.array[np.isin(kernel.instructions.kind, (_STG, _ATOM))])
     cacheable = np.ones(len(arrays), bool)
@@ -290,11 +276,7 @@ def numbers_of(scene: Scene) -> Numbers:
 
 
 def _hits(scene: Scene, batch: Accesses, newest: Ints, span: int) -> Mask:
-    """Shape (touches,); what L1 answers: later loads of a cohort of what it holds.
-
-    newest: shape (sectors,); the lowest number that has touched each. Numbers of later cohorts are lower than those of
-        earlier ones, so that nothing need be cleared between two.
-    """
+    """Shape (touches,); what L1 answers: later loads of a cohort of what it holds."""
     hit = np.zeros(len(batch.sector), bool)
     array = scene.kernel.array[batch.rows]
     loads = (scene.kernel.instructions.kind[batch.rows] == _LDG) & scene.cacheable[array]
@@ -350,10 +332,7 @@ class _Costs:
         self.missing: list[NDArray[np.int32]] = []
 
     def add(self, batch: Accesses, hit: Mask, missing: Mask, partitions: int) -> None:
-        """Take up a batch.
-
-        hit, missing: shape (touches,); what L1 answers, what comes from DRAM.
-        """
+        """Take up a batch."""
         n = len(batch.rows)
         atom = (self.kernel.instructions.kind[batch.rows] == _ATOM)[batch.each]
         again = np.zeros(len(batch.each), bool)  # An atom names a sector once for each of its lanes.

@@ -38,12 +38,7 @@ def _memory_halved(core: ParallelCore) -> dict[str, int]:
 
 
 def changes(chip: ParallelDevice, jobs: Sequence[Job]) -> list[Change]:
-    """List the changes to try, the most telling first; those without effect are left out.
-
-    >>> chip = ParallelDevice("c", 1530, (ParallelCore(),) * 2)
-    >>> [(each.name, each.detail) for each in changes(chip, ())][1:3]
-    [('persistent kernels', 'recurrent kernels -> persistent'), ('launches twice as fast', 'launch 5000 -> 2500')]
-    """
+    """List the changes to try, the most telling first; those without effect are left out."""
     tried = []
     for name, of_chip in _OF_CHIP.items():
         new = of_chip(chip)

@@ -137,12 +137,7 @@ def _batches(machine: Machine, division: Division, places: Places, steps: Sequen
 
 
 def program_of(machine: Machine, stage: Stage, name: str) -> Program:
-    """The Program of a product. It ends with the barrier of its threads.
-
-    machine: the machine.
-    stage: the steps of each thread; thread t runs on core t.
-    name: of the task, for people.
-    """
+    """The Program of a product. It ends with the barrier of its threads."""
     first, *others = place_of(machine, 0, len(stage.steps))
     phases = phases_of(machine, [Block((stage,))])
     task = Task(name, ((0, phases),), (), (first,), partners=(tuple(others),))
@@ -206,10 +201,7 @@ def step_times(program: Program, trace: Trace, number: int = 0) -> StepTimes:
 
 
 def _of_phase(phase: Phase, threads: int, starts: Numbers, arrived: int, interval: int) -> StepTimes:
-    """The steps of a phase, in its order; `free` is when their frames are there.
-
-    starts: of each operation in each iteration, shape (iterations, operations).
-    """
+    """The steps of a phase, in its order; `free` is when their frames are there."""
     body = phase.body
     operations = body.rows.operations.reshape(-1, _OPERATIONS.width)
     member, unit, cycles, result, frame = (

@@ -99,12 +99,7 @@ def cores_of(machine: Machine, kinds: Sequence[int] | None = None) -> tuple[Core
 
 
 def phases_of(machine: Machine, blocks: Sequence[Block], first: int = 0) -> tuple[Phase, ...]:
-    """The phases of a run, one for each block.
-
-    machine: the machine.
-    blocks: one behind the other, with a barrier between them. All have equally many threads.
-    first: core of thread 0.
-    """
+    """The phases of a run, one for each block."""
     writer = _StageWriter(machine, first)
     phases: list[Phase] = []
     before: _Before | None = None
@@ -161,10 +156,7 @@ class _StageWriter:
         return ends
 
     def body(self, stages: Sequence[Stage], before: Sequence[_Before]) -> Body:
-        """The body of some stages.
-
-        before: what the first of them waits for.
-        """
+        """The body of some stages."""
         rows = BodyWriter()
         for stage, last in zip(stages, self.layout(stages), strict=True):
             self._write(rows, stage, before)
@@ -188,10 +180,7 @@ class _StageWriter:
                 yield domain, busy, busy + machine.memory_latency + far
 
     def _write(self, rows: BodyWriter, stage: Stage, before: Sequence[_Before]) -> None:
-        """Write a stage with its barrier.
-
-        before: what it waits for.
-        """
+        """Write a stage with its barrier."""
         ends: dict[tuple[int, int], _Ends] = {}
         last: dict[int, _Ends] = {}
         for thread, number, step in _in_order(stage):

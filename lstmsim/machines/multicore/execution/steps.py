@@ -21,13 +21,7 @@ MOST_STEPS = 500_000
 
 
 def check_division(division: Division) -> None:
-    """`InputError` with every mistake if a division leaves out a part of its product, or has sizes below 1.
-
-    >>> from lstmsim.machines.gemm import Cut, Product
-    >>> check_division(Division(Product(7, 8, 9), Cut("MN", 2, 1, 1, 3, 8, 9)))
-    Traceback (most recent call last):
-    lstmsim.InputError: mb: 2 parts of 3 rows do not hold all 7 rows; at least 4 rows a part are needed
-    """
+    """`InputError` with every mistake if a division leaves out a part of its product, or has sizes below 1."""
     mistakes = list(_mistakes(division))
     if mistakes:
         raise InputError(mistakes)
@@ -54,16 +48,7 @@ def _mistakes(division: Division) -> Iterator[Mistake]:
 
 
 def estimated_accesses(machine: Machine, division: Division) -> int:
-    """About how many accesses of lines one pass of a product has, from its sizes alone.
-
-    machine: its lines, blocks and micro-tiles.
-    division: how the product is cut. Blocks at edges count whole.
-
-    >>> from lstmsim.machines.gemm import Cut, Product
-    >>> from lstmsim.machines.multicore.toy import TOY
-    >>> estimated_accesses(TOY, Division(Product(2, 4, 16), Cut("MN", 1, 1, 1, 2, 4, 16)))
-    32
-    """
+    """About how many accesses of lines one pass of a product has, from its sizes alone."""
     cut, blocks, size = division.cut, blocks_of(machine), machine.element_bytes
     rows, columns, depth = cut.mb, cut.nb, min(cut.kb, division.product.k)
     sub = division.sub_blocks
@@ -92,15 +77,7 @@ def estimated_accesses(machine: Machine, division: Division) -> int:
 
 
 def estimated_steps(machine: Machine, division: Division) -> int:
-    """About how many steps a product has, from its sizes alone.
-
-    machine, division: as for `estimated_accesses`.
-
-    >>> from lstmsim.machines.gemm import Cut, Product
-    >>> from lstmsim.machines.multicore.toy import TOY
-    >>> estimated_steps(TOY, Division(Product(4, 8, 64), Cut("MK", 1, 1, 2, 4, 8, 32)))
-    4
-    """
+    """About how many steps a product has, from its sizes alone."""
     cut, blocks, sub = division.cut, blocks_of(machine), division.sub_blocks
     high, broad = (cut.mb, cut.nb) if sub is None else (min(cut.mb, sub.sm), min(cut.nb, sub.sn))
     pieces = up(cut.mb, high) * up(cut.nb, broad)
@@ -180,11 +157,6 @@ def sub_blocks_in_turn(division: Division, thread: int) -> list[tuple[Span, Span
     """Rows and columns of each sub-block of a thread's block of C, in the order in which the thread comes to them.
 
     The threads of a K-group begin at different ones. Without sub-blocks there is one: the whole block.
-
-    >>> from lstmsim.machines.gemm import Cut, Product, SubBlocks
-    >>> division = Division(Product(4, 16, 32), Cut("MK", 1, 1, 2, 4, 16, 16), SubBlocks(4, 8, 1, 2))
-    >>> sub_blocks_in_turn(division, 1)
-    [((0, 4), (8, 16)), ((0, 4), (0, 8))]
     """
     rows, columns, _ = division.cut.owned(thread, division.product)
     sub = division.sub_blocks

@@ -19,17 +19,7 @@ from lstmsim.machines.multicore.machine import Machine, up
 
 
 def core_cycles(machine: Machine, compute: ArrayLike, counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Cycles from the start of each step until its core is through with it, at least 1; shape (steps,).
-
-    machine: its rates, and whether transfers overlap.
-    compute: cycles of arithmetic of each step.
-    counts: what the caches counted, a row for each step, as `Caches.drive` gives it.
-
-    >>> from lstmsim.machines.multicore.toy import TOY
-    >>> counts = dict.fromkeys(COLUMNS, 0) | {"l1_l2": 13, "l2_llc": 13, "memory_read": 7}
-    >>> core_cycles(TOY, [60], np.array([[*counts.values(), 7]])).tolist()
-    [60]
-    """
+    """Cycles from the start of each step until its core is through with it, at least 1; shape (steps,)."""
     read, write, remote = (counts[:, COLUMNS.index(name)] for name in ("memory_read", "memory_write", "remote"))
     memory = (read + write) * machine.core_memory_cycles_per_line + remote * machine.remote_cycles_per_line
     return _cycles(machine, compute, counts, memory)
@@ -39,13 +29,6 @@ def memory_cycles(machine: Machine, compute: ArrayLike, counts: NDArray[np.int64
     """How many cycles of each step its core has only because of lines from and to memory; shape (steps,).
 
     Arguments as of `core_cycles`.
-
-    >>> from dataclasses import replace
-    >>> from lstmsim.machines.multicore.toy import TOY
-    >>> machine = replace(TOY, core_memory_cycles_per_line=9)
-    >>> counts = dict.fromkeys(COLUMNS, 0) | {"l1_l2": 13, "l2_llc": 13, "memory_read": 7}
-    >>> memory_cycles(machine, [60], np.array([[*counts.values(), 7]])).tolist()
-    [3]
     """
     without = np.zeros(len(counts), dtype=np.int64)
     return core_cycles(machine, compute, counts) - _cycles(machine, compute, counts, without)
@@ -63,11 +46,7 @@ def _cycles(
 
 
 def compute_cycles(machine: Machine, step: Step) -> int:
-    """Cycles of a step's arithmetic, with packing (section 6.1 of docs/multicore.md); at least 0.
-
-    machine: its rates.
-    step: a block of multiplications, or the adding of a buffer.
-    """
+    """Cycles of a step's arithmetic, with packing (section 6.1 of docs/multicore.md); at least 0."""
     rows = step.rows[1] - step.rows[0]
     columns = step.columns[1] - step.columns[0]
     if step.update:
@@ -92,11 +71,7 @@ def _tile_cycles(machine: Machine, rows: int, length: int) -> int:
 
 
 def compute_of(machine: Machine, steps: Sequence[Step]) -> NDArray[np.int64]:
-    """Cycles of arithmetic of each step; shape (steps,).
-
-    machine: its rates.
-    steps: of any threads.
-    """
+    """Cycles of arithmetic of each step; shape (steps,)."""
     # tens of thousands of steps have a few sizes
     known: dict[tuple[int, int, int, bool, bool], int] = {}
     cycles = np.empty(len(steps), np.int64)
@@ -112,13 +87,7 @@ def compute_of(machine: Machine, steps: Sequence[Step]) -> NDArray[np.int64]:
 def timed_steps(
     machine: Machine, steps: Sequence[Step], rows: NDArray[np.int64], place: tuple[int, ...] = ()
 ) -> list[TimedStep]:
-    """Steps of a product as the clock sees them, in the same order.
-
-    machine: the machine.
-    steps: of any threads.
-    rows: what the caches counted for each; shape (steps, len(COLUMNS) + memories).
-    place: layer and direction, of a recurrent job; for people.
-    """
+    """Steps of a product as the clock sees them, in the same order."""
     compute = compute_of(machine, steps)
     cycles, paid = (each(machine, compute, rows).tolist() for each in (core_cycles, memory_cycles))
     lines = map(tuple, rows[:, len(COLUMNS) :].tolist())
@@ -135,10 +104,7 @@ def _work(step: Step) -> int:
 
 
 def counts_of(rows: NDArray[np.int64]) -> Counts:
-    """The traffic of some steps together.
-
-    rows: what the caches counted for each; shape (steps, len(COLUMNS) + memories).
-    """
+    """The traffic of some steps together."""
     whole = rows.sum(axis=0).tolist()
     named = dict(zip(COLUMNS, whole, strict=False))
     return Counts(**named, memory=tuple(whole[len(COLUMNS) :]))

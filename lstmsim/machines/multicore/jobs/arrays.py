@@ -100,12 +100,7 @@ class JobSpace(NamedTuple):
 
 @lru_cache(maxsize=256)
 def plans_of(machine: Machine, layer: Layer, batch: int, threads: int) -> tuple[GemmPlan, ...]:
-    """The plans of the products of a layer's time step, with the parameters of section 2 of docs/multicore.md.
-
-    machine: where it runs.
-    layer: the layer.
-    batch, threads: how many sequences; on how many cores.
-    """
+    """The plans of the products of a layer's time step, with the parameters of section 2 of docs/multicore.md."""
     products = (Product(batch, each.rows, each.columns) for each in step_products(layer))
     return tuple(plan(machine, each, threads, DOCUMENTED, packed=True) for each in products)
 
@@ -116,11 +111,7 @@ def divisions_of(machine: Machine, layer: Layer, batch: int, threads: int) -> tu
 
 
 def laid_out(machine: Machine, shape: Shape, first: int) -> JobSpace:
-    """Lay the arrays of a job one behind the other.
-
-    machine, shape: whose they are.
-    first: core of thread 0.
-    """
+    """Lay the arrays of a job one behind the other."""
     space, batch = Space(machine), shape.batch
     width = shape.layers[0].input
     frames = space.add("frames", shape.steps * batch * width * machine.element_bytes)
@@ -164,11 +155,7 @@ def _pass(
 
 
 def units_of(hidden: int, threads: int) -> Iterator[tuple[int, int]]:
-    """The units of each thread that has some, as (first, end); threads without units are the last ones.
-
-    >>> list(units_of(10, 4)), list(units_of(4, 3))
-    ([(0, 3), (3, 6), (6, 9), (9, 10)], [(0, 2), (2, 4)])
-    """
+    """The units of each thread that has some, as (first, end); threads without units are the last ones."""
     each = up(hidden, threads)
     return ((first, min(first + each, hidden)) for first in range(0, hidden, each))
 
@@ -181,13 +168,7 @@ def tail_cycles(machine: Machine, one: Pass, units: int, batch: int) -> int:
 
 
 def tail_runs(machine: Machine, one: Pass, units: tuple[int, int], step: int, batch: int) -> Runs:
-    """What a tail touches: for each sequence its units of every gate, then of every further state, and of h.
-
-    machine, one: of the pass.
-    units: of the thread, as (first, end).
-    step: time step.
-    batch: how many sequences.
-    """
+    """What a tail touches: for each sequence its units of every gate, then of every further state, and of h."""
     size = machine.element_bytes
     gates = [
         Matrix(places.c.address + gate * one.hidden * size, places.c.stride)

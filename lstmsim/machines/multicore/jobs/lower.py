@@ -29,12 +29,7 @@ from lstmsim.program.program import Core, Phase, Program
 
 
 def places_for(machine: Machine, threads: int) -> tuple[int, ...]:
-    """The first cores of the places of jobs with so many threads. Cores behind the last whole place have none.
-
-    >>> from lstmsim.machines.multicore.toy import TOY
-    >>> places_for(TOY, 1), places_for(TOY, 2)
-    ((0, 1), (0,))
-    """
+    """The first cores of the places of jobs with so many threads. Cores behind the last whole place have none."""
     return tuple(range(0, machine.cores - threads + 1, threads))
 
 
@@ -63,13 +58,7 @@ def job_phases(machine: Machine, shape: Shape, first: int) -> tuple[Phase, ...]:
 
 
 def operations_per_step(machine: Machine, model: Model, batch: int, threads: int) -> PerStep:
-    """Bounds on the operations of one step of a job.
-
-    machine: where it runs.
-    model: the network.
-    batch: how many sequences it has.
-    threads: on how many cores it runs.
-    """
+    """Bounds on the operations of one step of a job."""
     each = 0
     for layer in model.layers:
         steps = threads
@@ -95,16 +84,7 @@ def shape_of(machine: Machine, job: Job) -> Shape:
 
 
 def kinds_of_cores(machine: Machine, threads: Sequence[int]) -> tuple[int, ...]:
-    """A number for each core; jobs that begin on cores of one number have the same traffic.
-
-    machine: whose cores they are.
-    threads: how many threads jobs have.
-
-    >>> from dataclasses import replace
-    >>> from lstmsim.machines.multicore.toy import TOY
-    >>> kinds_of_cores(replace(TOY, cores=6, cores_per_llc=2, cores_per_domain=4), [2])
-    (0, 1, 0, 1, 2, 1)
-    """
+    """A number for each core; jobs that begin on cores of one number have the same traffic."""
     numbers: dict[tuple[int, ...], int] = {}
     own = [{first: twin(machine, first, each) for first in places_for(machine, each)} for each in sorted(set(threads))]
     return tuple(
@@ -113,16 +93,7 @@ def kinds_of_cores(machine: Machine, threads: Sequence[int]) -> tuple[int, ...]:
 
 
 def lower(chip: MulticoreCpu, jobs: Sequence[Job], templates: bool = False) -> Program:
-    """Lower jobs to a Program; arguments and errors are those of `lstmsim.machines.lower`.
-
-    >>> from lstmsim.engines import run
-    >>> from lstmsim.model.cells import cell
-    >>> from lstmsim.model.model import Layer
-    >>> job = Job("a", Model("m", (Layer(cell("lstm"), 64, 64),)), steps=2, threads=2)
-    >>> program = lower(MulticoreCpu("c", 2250, (CpuCore(),) * 4), [job])
-    >>> program.tasks[0].places
-    ((0, 1, 4, 4), (2, 3, 4, 4))
-    """
+    """Lower jobs to a Program; arguments and errors are those of `lstmsim.machines.lower`."""
     machine = chip.view
     kinds = kinds_of_cores(machine, [job.members(machine.cores) for job in jobs])
 
@@ -173,11 +144,7 @@ _NOTE = (
 
 
 def planned_products(machine: Machine, jobs: Sequence[Job]) -> PlannedProducts:
-    """The products of jobs, equal ones once.
-
-    machine: where the jobs run.
-    jobs: of it `model`, `batch` and `threads` count.
-    """
+    """The products of jobs, equal ones once."""
     different = {(id(job.model), job.batch, job.members(machine.cores)): job for job in jobs}
     rows = [
         _row(job, number, product, plan)

@@ -62,17 +62,7 @@ class TracedJob:
 
 
 def alike(machine: Machine, first: int, threads: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """What of a place its traffic depends on: which threads share a last-level cache, and the memory of each.
-
-    machine: whose place it is.
-    first, threads: its first core; how many.
-
-    >>> from dataclasses import replace
-    >>> from lstmsim.machines.multicore.toy import TOY
-    >>> wide = replace(TOY, cores=8, cores_per_llc=2, cores_per_domain=4)
-    >>> [alike(wide, first, 2) for first in (0, 2, 4)]
-    [((0, 0), (0, 0)), ((0, 0), (0, 0)), ((0, 0), (1, 1))]
-    """
+    """What of a place its traffic depends on: which threads share a last-level cache, and the memory of each."""
     cores = range(first, first + threads)
     groups = tuple(machine.group(core) - machine.group(first) for core in cores)
     return groups, tuple(machine.domain(core) for core in cores)

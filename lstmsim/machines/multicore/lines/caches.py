@@ -128,8 +128,6 @@ class Caches(Protocol):
     def drive(self, cores: Sequence[int], runs: Sequence[Runs]) -> NDArray[np.int64]:
         """Let steps touch their lines; what was counted, shape (steps, len(COLUMNS) + memories).
 
-        cores: of each step its core.
-        runs: of each step what it touches. Steps come one after the other.
         `ValueError` for a core that is not there, or a run outside the space.
         """
 
@@ -137,8 +135,6 @@ class Caches(Protocol):
 def open_caches(machine: Machine, arrays: Sequence[Array]) -> Caches:
     """Empty caches for the lines of some arrays: those in C++, or the plain ones with the same numbers, and a warning.
 
-    machine: whose caches they are.
-    arrays: the whole space, one behind the other.
     `ValueError` if the arrays do not lie so.
     """
     reason = OWN_LIBRARY.absence()

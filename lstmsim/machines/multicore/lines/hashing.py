@@ -27,12 +27,6 @@ def polynomial_for(kind: str, sets: int) -> int:
 
     It is the least from 2**degree times the golden ratio on. So about half of its bits are set, and high bits of a
     line's number reach all bits of its set. With few bits set, runs of lines a power of two apart would share sets.
-
-    kind: one of `HASHES`.
-    sets: of the cache; an odd number of them is not hashed.
-
-    >>> bin(polynomial_for("xor", 64)), bin(polynomial_for("xor", 3 * 64)), polynomial_for("bits", 64)
-    ('0b1100111', '0b1100111', 1)
     """
     degree = (sets & -sets).bit_length() - 1
     if kind == "bits" or not degree:
@@ -55,9 +49,6 @@ def order_of_blocks(polynomial: int, blocks: int) -> NDArray[np.int64]:
     """Of each block of lines what the lowest bits of its sets are XORed with; shape (blocks,).
 
     It is the rest of x**degree times the block's number, so each bit of it is an XOR of bits of that number.
-
-    >>> order_of_blocks(0b1011, 6).tolist()
-    [0, 3, 6, 5, 7, 4]
     """
     order = np.zeros(blocks, dtype=np.int64)
     image, bit = polynomial ^ (1 << polynomial.bit_length() - 1), 1
@@ -68,14 +59,7 @@ def order_of_blocks(polynomial: int, blocks: int) -> NDArray[np.int64]:
 
 
 def sets_of(kind: str, sets: int, lines: int) -> Callable[[NDArray[np.int64]], NDArray[np.int64]]:
-    """What gives the sets of lines.
-
-    kind: one of `HASHES`. sets: of the cache.
-    lines: how many lines there are.
-
-    >>> sets_of("xor", 8, 64)(np.arange(0, 64, 8)).tolist(), sets_of("bits", 8, 64)(np.array([7, 8, 9])).tolist()
-    ([0, 5, 7, 2, 3, 6, 4, 1], [7, 0, 1])
-    """
+    """What gives the sets of lines."""
     order = order_of_blocks(polynomial_for(kind, sets), lines // sets + 1)
 
     def found(numbers: NDArray[np.int64]) -> NDArray[np.int64]:

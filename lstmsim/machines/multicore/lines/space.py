@@ -161,12 +161,7 @@ class Space:
         self._end = 0
 
     def add(self, name: str, size: int, *, domain: int | None = None, own: bool = False, shared: bool = False) -> Array:
-        """Lay an array behind the others; it takes at least one page.
-
-        name: for people.
-        size: bytes.
-        domain, own, shared: see `Array`.
-        """
+        """Lay an array behind the others; it takes at least one page."""
         array = Array(name, self._end, size, domain, own, shared)
         self._arrays.append(array)
         self._end += max(up(size, self._page), 1) * self._page
@@ -179,12 +174,7 @@ class Space:
 
 
 def own_places(space: Space, machine: Machine, division: Division, first: int = 0) -> tuple[Own, ...]:
-    """Lay the own arrays of each thread of a product into a space: packed A, packed B, and the buffer.
-
-    space: is added to.
-    machine, division: the product's.
-    first: core of thread 0; thread t runs on core `first + t`.
-    """
+    """Lay the own arrays of each thread of a product into a space: packed A, packed B, and the buffer."""
     cut, blocks, size = division.cut, blocks_of(machine), machine.element_bytes
     depth = min(blocks.kc, cut.kb)
     rows = min(blocks.mc, up(cut.mb, machine.mr) * machine.mr)
@@ -232,15 +222,7 @@ def operands(space: Space, machine: Machine, division: Division, *, job: bool = 
 
 
 def pages_of(machine: Machine, arrays: Sequence[Array]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Of each page its memory, and the bits `OWN` and `SHARED`; `ValueError` if arrays are not one behind the other.
-
-    machine: whose pages they are.
-    arrays: the whole space, in order.
-
-    >>> from lstmsim.machines.multicore.toy import TOY
-    >>> pages_of(TOY, [Array("A", 0, 5000), Array("C", 8192, 4, shared=True)])[1].tolist()
-    [0, 0, 2]
-    """
+    """Of each page its memory, and the bits `OWN` and `SHARED`; `ValueError` if arrays are not one behind the other."""
     if machine.page % machine.line:
         raise ValueError(f"a page of {machine.page} bytes is no whole number of lines of {machine.line}")
     homes: list[NDArray[np.int64]] = []

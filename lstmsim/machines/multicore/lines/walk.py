@@ -68,10 +68,7 @@ class RunPattern:
 
 @lru_cache(maxsize=128)
 def multiplied(machine: Machine, sizes: Sizes) -> RunPattern:
-    """The pattern of a block of multiplications: packing B, packing A, then panel by panel the micro-kernels.
-
-    machine: its micro-tile and the size of an element.
-    """
+    """The pattern of a block of multiplications: packing B, packing A, then panel by panel the micro-kernels."""
     parts = _in_place(machine, sizes) if sizes.gemv else _packing(machine, sizes)
     return RunPattern(
         np.concatenate([each.base for each in parts]),
@@ -83,11 +80,7 @@ def multiplied(machine: Machine, sizes: Sizes) -> RunPattern:
 
 @lru_cache(maxsize=128)
 def updated(rows: int, size: int, stride: int, stride_c: int) -> RunPattern:
-    """The pattern of adding a buffer into C: of each row the buffer, then C.
-
-    rows, size: how many; bytes of one.
-    stride, stride_c: bytes from row to row of the buffer, and of C.
-    """
+    """The pattern of adding a buffer into C: of each row the buffer, then C."""
     number = np.arange(rows, dtype=np.int64)
     return RunPattern(
         np.tile(np.array([_BUFFER, _C], dtype=np.int64), rows),
@@ -227,10 +220,7 @@ def runs_of(machine: Machine, division: Division, places: Places, step: Step) ->
 
 
 def _placed(pattern: RunPattern, bases: list[int]) -> Runs:
-    """The runs of a pattern.
-
-    bases: by the numbers that the pattern has for them.
-    """
+    """The runs of a pattern."""
     return Runs(np.array(bases, dtype=np.int64)[pattern.base] + pattern.offset, pattern.size, pattern.write)
 
 
@@ -245,10 +235,7 @@ def _in_buffer(machine: Machine, division: Division, places: Places, step: Step)
 
 
 def joined(parts: list[Runs]) -> Runs:
-    """Runs one behind the other.
-
-    parts: at least one.
-    """
+    """Runs one behind the other."""
     return Runs(
         np.concatenate([each.address for each in parts]),
         np.concatenate([each.size for each in parts]),
@@ -259,16 +246,7 @@ def joined(parts: list[Runs]) -> Runs:
 def rows_of_runs(
     matrix: Matrix, rows: tuple[int, int], columns: tuple[int, int], element_bytes: int, *, write: bool = False
 ) -> Runs:
-    """A run for each row of a part of a matrix.
-
-    matrix: where it is.
-    rows, columns: the part, each as (first, end).
-    element_bytes: of an element.
-    write: whether it is written.
-
-    >>> rows_of_runs(Matrix(4096, 16), (1, 3), (2, 4), 4).address.tolist()
-    [4120, 4136]
-    """
+    """A run for each row of a part of a matrix."""
     address = matrix.address + np.arange(*rows, dtype=np.int64) * matrix.stride + columns[0] * element_bytes
     return Runs(
         address,

@@ -29,27 +29,13 @@ def mn_cuts(product: Product, threads: int) -> tuple[Cut, ...]:
 
 
 def blis_cut(product: Product, threads: int) -> Cut:
-    """The cut of BLIS's rule: p_m and p_n as near as they can be to the ratio of rows and columns.
-
-    threads: p_m times p_n.
-
-    >>> blis_cut(Product(4, 8, 64), 2)
-    Cut(kind='MN', p_m=1, p_n=2, p_k=1, mb=4, nb=4, kb=64)
-    """
+    """The cut of BLIS's rule: p_m and p_n as near as they can be to the ratio of rows and columns."""
     p_m = min(_divisors(threads), key=lambda each: abs(each * product.n - threads // each * product.m))
     return _mn_cut(product, p_m, threads // p_m)
 
 
 def k_cuts(machine: Machine, product: Product, threads: int) -> tuple[Cut, ...]:
-    """Every cut of K, and of either rows (`MK`, these are first) or columns (`NK`), with ever more parts of K.
-
-    machine: says of what the parts of K are multiples.
-    threads: how many; some may have nothing to do.
-
-    >>> from lstmsim.machines.multicore.toy import TOY
-    >>> [(cut.kind, cut.p_k, cut.kb) for cut in k_cuts(TOY, Product(8, 8, 60), 4)]
-    [('MK', 2, 32), ('MK', 4, 16), ('NK', 2, 32)]
-    """
+    """Every cut of K, and of either rows (`MK`, these are first) or columns (`NK`), with ever more parts of K."""
     parts = [each for each in _divisors(threads) if each > 1]
     rows = [_k_cut(machine, product, "MK", threads // each, 1, each) for each in parts]
     columns = [_k_cut(machine, product, "NK", 1, threads // each, each) for each in parts if each < threads]
@@ -57,30 +43,14 @@ def k_cuts(machine: Machine, product: Product, threads: int) -> tuple[Cut, ...]:
 
 
 def cut_of_parts(machine: Machine, product: Product, kind: str, parts: Sequence[int]) -> Cut:
-    """The cut into so many parts, of sizes as in every other cut.
-
-    machine: says of what the parts of K are multiples.
-    kind: a key of `lstmsim.machines.gemm.KINDS`.
-    parts: of rows, of columns, of K.
-
-    >>> from lstmsim.machines.multicore.toy import TOY
-    >>> cut_of_parts(TOY, Product(8, 8, 60), "MNK", (2, 1, 2))
-    Cut(kind='MNK', p_m=2, p_n=1, p_k=2, mb=4, nb=8, kb=32)
-    """
+    """The cut into so many parts, of sizes as in every other cut."""
     p_m, p_n, p_k = parts
     cut = _k_cut(machine, product, kind, p_m, p_n, p_k)
     return cut if p_k > 1 else replace(cut, kb=product.k)
 
 
 def is_idle(machine: Machine, product: Product, cut: Cut) -> bool:
-    """Whether a thread has nothing to do, or would have nothing if parts of K were whole multiples.
-
-    machine: says of what the parts of K are multiples.
-
-    >>> from lstmsim.machines.multicore.toy import TOY
-    >>> [is_idle(TOY, Product(4, 4, 20), cut) for cut in k_cuts(TOY, Product(4, 4, 20), 4)]
-    [False, True, False]
-    """
+    """Whether a thread has nothing to do, or would have nothing if parts of K were whole multiples."""
     parts_k = 1 if cut.p_k == 1 else up(product.k, _part_of_k(machine, product, cut.p_k))
     return parts_k < cut.p_k or up(product.m, cut.mb) < cut.p_m or up(product.n, cut.nb) < cut.p_n
 
@@ -108,13 +78,7 @@ FITS = ("k_fit", "mn_fit", "count")
 
 
 def normalised(rows: Sequence[Mapping[str, float]]) -> list[Mapping[str, float]]:
-    """The conditions of several candidates from 0 to 1, where 1 is the best of them.
-
-    rows: of each candidate, its conditions by name.
-
-    >>> normalised([{"k_fit": 0.5, "traffic": 10.0}, {"k_fit": 0.25, "traffic": 5.0}])
-    [{'k_fit': 1.0, 'traffic': 0.5}, {'k_fit': 0.5, 'traffic': 1.0}]
-    """
+    """The conditions of several candidates from 0 to 1, where 1 is the best of them."""
     if not rows:
         return []
     best = {name: (max if name in FITS else min)(row[name] for row in rows) for name in rows[0]}
@@ -125,14 +89,7 @@ def normalised(rows: Sequence[Mapping[str, float]]) -> list[Mapping[str, float]]
 
 
 def fitness_of(values: Collection[float], weights: Collection[float]) -> float:
-    """The weighted mean, rounded so that candidates that are alike tie.
-
-    values: normalised conditions.
-    weights: as many.
-
-    >>> fitness_of([1.0, 0.5], [1, 2])
-    0.666666667
-    """
+    """The weighted mean, rounded so that candidates that are alike tie."""
     total = 0.0
     whole = 0.0
     # not `sum`, which rounds in another way from Python 3.12 on
@@ -162,16 +119,7 @@ class SecondStage:
 
 
 def second_stage(machine: Machine, cut: Cut) -> SecondStage:
-    """Sub-blocks and buffer for a cut.
-
-    machine: its blocks, its micro-tile, its lines.
-    cut: whole blocks decide; those at the edges of a product have fewer sub-blocks.
-
-    >>> from lstmsim.machines.multicore.toy import TOY
-    >>> stage = second_stage(TOY, Cut("MK", 1, 1, 2, 4, 8, 32))
-    >>> stage.sub_blocks, stage.buffer
-    (SubBlocks(sm=2, sn=16, s_m=2, s_n=1), True)
-    """
+    """Sub-blocks and buffer for a cut."""
     if cut.p_k == 1:
         return SecondStage(None, (), False)
     ranked = _ranked(machine, cut)

@@ -102,18 +102,7 @@ class _Cache(NamedTuple):
 
 @lru_cache(maxsize=1 << 16)
 def moved_lines(machine: Machine, division: Division, caches: str) -> Moved:
-    """About how many lines a product moves with its sub-blocks and its buffer.
-
-    machine, division: what runs where.
-    caches: one of `lstmsim.machines.gemm.CACHES`.
-
-    >>> from dataclasses import replace
-    >>> from lstmsim.machines.gemm import Cut, Product
-    >>> from lstmsim.machines.multicore.toy import TOY
-    >>> wide = Division(Product(2, 512, 64), Cut("MN", 1, 1, 1, 2, 512, 64))
-    >>> [moved_lines(replace(TOY, llc_sets=sets), wide, "warm").memory for sets in (64, 256)]
-    [2120.0, 0.0]
-    """
+    """About how many lines a product moves with its sub-blocks and its buffer."""
     places, line = operands(Space(machine), machine, division), machine.line
     threads = range(min(machine.cores_per_llc, division.cut.threads))
     group = [_touched(machine, division, places, each) for each in threads]

@@ -35,17 +35,7 @@ from lstmsim.machines.multicore.planning.estimate import estimated_cycles
 def conditions_of(
     machine: Machine, product: Product, cut: Cut, caches: str, packed: bool = False
 ) -> Mapping[str, float]:
-    """The conditions of a cut by name, as they are.
-
-    machine: its blocks and its micro-tile, and for the estimate all of it.
-    caches: what lies in them, for the estimate; one of `lstmsim.machines.gemm.CACHES`.
-    packed: whether B was packed before, for the estimate.
-
-    >>> from lstmsim.machines.multicore.toy import TOY
-    >>> each = conditions_of(TOY, Product(4, 8, 64), Cut("MK", 1, 1, 2, 4, 8, 32), "warm")
-    >>> each["mn_fit"], each["contention"], each["traffic"], each["cycles"]
-    (0.125, 2.0, 896.0, 442.0)
-    """
+    """The conditions of a cut by name, as they are."""
     m, n, k = product.m, product.n, product.k
     traffic = m * k * up(n, cut.nb) + k * n * up(m, cut.mb) + 2 * m * n * cut.p_k
     kc = blocks_of(machine).kc
@@ -131,15 +121,7 @@ DOCUMENTED = Settings(cycles=0.0, mn="blis")
 def settings_of(given: Mapping[str, Any]) -> Settings:
     """The parameters that a user gives, the others with their defaults.
 
-    given: values by name.
     InputError with every name that there is not (and the nearest that there is) and every value that cannot be.
-
-    >>> settings_of({"traffic": 4}).traffic
-    4.0
-    >>> settings_of({"trafic": 4, "balance": -1})
-    Traceback (most recent call last):
-    lstmsim.InputError: balance: must be at least 0.0, got -1
-    trafic: unknown key; did you mean 'traffic'?
     """
     data = {str(name): value for name, value in given.items()}
     notes: Notes = []

@@ -46,11 +46,7 @@ class StageTurns:
 
 
 def stage_turns(homes: Homes, stage: Stage, lanes: int, warps: int) -> StageTurns:
-    """The turns of a stage.
-
-    homes: its kernel.
-    lanes, warps: of a warp, and of a block.
-    """
+    """The turns of a stage."""
     graph = homes.graph
     if graph.nodes[stage.node].kind != REDUCE:
         return StageTurns(stage, turns_of(stage.work, lanes, warps))
@@ -155,12 +151,7 @@ class Text:
                 self._bar()
 
     def _joined(self, each: StageTurns, first: Turn, total: Result, sharing: int) -> None:
-        """Put the sums of the lanes and warps of a pass together, and store the results.
-
-        first: the first turn of the pass, in which all of its lanes take part.
-        total: the sums of the lanes.
-        sharing: how many warps of a block have the same result at most.
-        """
+        """Put the sums of the lanes and warps of a pass together, and store the results."""
         graph, stage = self.homes.graph, each.stage
         scene = self._scene(first)
         spans = spans_of(first, positions(graph, stage.node, first.elements)[0], self.warps)
@@ -243,13 +234,7 @@ def fused_run(graph: Graph, kernels: Sequence[PlannedKernel], device: Device) ->
 def fused_kernel(
     graph: Graph, kernel: PlannedKernel, partials: Mapping[int, str], places: Mapping[str, int], device: Device
 ) -> Kernel:
-    """The kernel of the device for one planned kernel.
-
-    graph, kernel: the planned kernel and its graph.
-    partials: names of the arrays of partials, as from `lstmsim.machines.parallel.fused.values.arrays_of`.
-    places: places of the run's arrays by name.
-    device: the device that it is written for.
-    """
+    """The kernel of the device for one planned kernel."""
     warps = up(kernel.threads, device.warp)
     homes = homes_of(graph, kernel, partials)
     stages = [stage_turns(homes, stage, device.warp, warps) for stage in kernel.stages]

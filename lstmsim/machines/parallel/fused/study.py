@@ -48,19 +48,7 @@ _THREADS = ("block_threads", "element_threads")
 def fusion_device(device: Device, settings: Mapping[str, Any]) -> FusionDevice:
     """What plans ask of a device.
 
-    device: the device. A load from DRAM and a grid barrier take what they take there when nothing else is on the way;
-        a block has at most the threads and the shared memory of an SM.
-    settings: by the names of `SETTINGS`, in place of their defaults; None stands for the default.
-
     `InputError` for a name that is no setting, or a value out of range.
-
-    >>> from lstmsim.machines.parallel.device import ParallelCore, ParallelDevice
-    >>> device = ParallelDevice("v100", 1530, (ParallelCore(),) * 80).view
-    >>> fusion_device(device, {}) == FusionDevice()
-    True
-    >>> fusion_device(device, {"split_rule": "costs"})
-    Traceback (most recent call last):
-    lstmsim.InputError: split_rule: must be paper or costed, got 'costs'; did you mean 'costed'?
     """
     unknown = [name for name in settings if name not in SETTINGS]
     refuse(

@@ -79,19 +79,7 @@ class Turns:
 
 
 def turns_of(owners: Owners, lanes: int, warps: int, results: Ints | None = None) -> Turns:
-    """The turns of a stage.
-
-    owners: who evaluates each element.
-    lanes, warps: of a warp, and of a block.
-    results: shape (n,); of a reduce: the result that each element is for. Each is a pass of its own.
-
-    >>> owners = Owners(np.zeros(6, np.int32), np.array([0, 1, 0, 1, 0, 1], np.int32))
-    >>> [each.elements[0, :2].tolist() for each in turns_of(owners, 32, 1).of_blocks(0, 1)]
-    [[0, 1], [2, 3], [4, 5]]
-    >>> turns = turns_of(owners, 32, 1, np.array([0, 0, 0, 0, 1, 1]))
-    >>> [each.number for each in turns.of_blocks(0, 1)]
-    [(0, 0), (0, 1), (1, 0)]
-    """
+    """The turns of a stage."""
     row = lanes * warps
     lane = owners.block.astype(np.int64) * row + owners.thread
     if results is None:
@@ -117,10 +105,7 @@ def _order(lane: Ints) -> Ints:
 
 
 def _ranks(new: NDArray[np.bool_]) -> tuple[Ints, Ints]:
-    """The rank of each row in its run of rows, and where the runs begin.
-
-    new: whether a run begins at a row.
-    """
+    """The rank of each row in its run of rows, and where the runs begin."""
     starts = np.flatnonzero(new)
     return np.arange(len(new)) - np.repeat(starts, np.diff(np.append(starts, len(new)))), starts
 
@@ -151,19 +136,7 @@ class Spans:
 
 
 def spans_of(turn: Turn, results: Ints, warps: int) -> Spans:
-    """The spans of the first turn of a pass.
-
-    turn: all blocks of the pass that are written together.
-    results: shape (n, lanes); the result of each lane.
-    warps: of a block.
-
-    >>> turn = Turn((0, 0), np.array([0, 1]), np.ones((2, 2), bool), np.zeros((2, 2), np.int64))
-    >>> spans = spans_of(turn, np.array([[7, 7], [7, 8]]), 2)
-    >>> spans.alike.tolist(), spans.heads.tolist()
-    ([True, False], [[True, False], [True, True]])
-    >>> spans.spanning.tolist(), spans.lowest.tolist()
-    ([[True, False], [True, False]], [[True, False], [False, True]])
-    """
+    """The spans of the first turn of a pass."""
     row, lane = np.nonzero(turn.on)
     result = results[row, lane]
     block = turn.streams[row] // warps
@@ -183,11 +156,7 @@ def spans_of(turn: Turn, results: Ints, warps: int) -> Spans:
 
 
 def spanning_passes(turns: Turns, results: Ints) -> dict[int, int]:
-    """The passes of a reduce in which, in some block, several warps have the same result, and at most how many have.
-
-    turns: of the whole kernel.
-    results: shape (n,); the result of each of `turns.elements`.
-    """
+    """The passes of a reduce in which, in some block, several warps have the same result, and at most how many have."""
     begin = np.flatnonzero(turns.turn == 0)
     step = turns.step[begin]
     # small numbers are sorted fast

@@ -41,23 +41,14 @@ class Pieces:
 
     @classmethod
     def made(cls, graph: Graph, stage: Stage, blocks: int) -> Pieces:
-        """The partials of a stage.
-
-        graph: the graph.
-        stage: its results are split.
-        blocks: of its kernel.
-        """
+        """The partials of a stage."""
         results = positions(graph, stage.node, np.arange(len(stage.work.block)))[0]
         keys = np.unique(results * blocks + stage.work.block)
         result = keys // blocks
         return cls(keys, np.arange(len(keys)) - np.searchsorted(result, result), blocks)
 
     def of(self, results: Ints, blocks: Ints) -> Ints:
-        """The partials of some results in some blocks.
-
-        results: shape (n, lanes); what a block has no part of gives any partial.
-        blocks: shape (n,).
-        """
+        """The partials of some results in some blocks."""
         at = np.searchsorted(self.keys, results * self.blocks + blocks[:, None])
         return self.piece[np.minimum(at, len(self.keys) - 1)]
 
@@ -84,11 +75,7 @@ class Homes:
 
 
 def arrays_of(graph: Graph, kernels: Sequence[PlannedKernel]) -> tuple[tuple[Memory, ...], dict[int, str]]:
-    """The arrays of a run of kernels: all nodes by number, then partials as they come; and names of the latter.
-
-    graph: the graph.
-    kernels: in the order in which they run.
-    """
+    """The arrays of a run of kernels: all nodes by number, then partials as they come; and names of the latter."""
     memories = [Memory(node.name, node.size) for node in graph.nodes]
     names: dict[int, str] = {}
     for kernel in kernels:
@@ -101,11 +88,7 @@ def arrays_of(graph: Graph, kernels: Sequence[PlannedKernel]) -> tuple[tuple[Mem
 
 
 def homes_of(graph: Graph, kernel: PlannedKernel, partials: Mapping[int, str]) -> Homes:
-    """Where the values of a kernel lie.
-
-    graph, kernel: the kernel and its graph.
-    partials: as from `arrays_of`.
-    """
+    """Where the values of a kernel lie."""
     inside = kernel.inlined.union(kernel.stage_of)
     split = [stage for stage in kernel.stages if stage.partials]
     begins = np.cumsum([0, *kernel.buffers])
@@ -188,11 +171,7 @@ class Memo:
         self._known: dict[int, list[tuple[NDArray[np.uint64], Places]]] = {}
 
     def places(self, node: int, table: Table) -> Places:
-        """Shape (n,); the place of the instruction that gave a node's elements, `NOTHING` or `MISSING`.
-
-        node: its number.
-        table: the elements of each warp.
-        """
+        """Shape (n,); the place of the instruction that gave a node's elements, `NOTHING` or `MISSING`."""
         result = np.full(len(table.elements), MISSING, np.int32)
         for keys, places in self._known.get(node, ()):
             at = np.searchsorted(keys, table.keys)
@@ -202,12 +181,7 @@ class Memo:
         return result
 
     def add(self, node: int, table: Table, places: Places) -> None:
-        """Remember where the elements of a node are, which nobody has known of before.
-
-        node: its number.
-        table: the elements of each warp.
-        places: shape (n,); of the instructions.
-        """
+        """Remember where the elements of a node are, which nobody has known of before."""
         parts = self._known.setdefault(node, [])
         if len(parts) == _PARTS:
             keys = np.concatenate([each for each, _ in parts])
@@ -239,11 +213,7 @@ class Values:
         self._stage = -1
 
     def begin(self, stage: int, keeps: bool) -> None:
-        """Begin a stage.
-
-        stage: number of its node.
-        keeps: whether its values stay for later stages; else they are forgotten after each turn.
-        """
+        """Begin a stage."""
         self._stage, self._keeps = stage, keeps
 
     def end_turn(self) -> None:
@@ -251,11 +221,7 @@ class Values:
         self._turn.clear()
 
     def of(self, node: int, table: Table) -> Result:
-        """The instruction that gives the elements of a node, of each warp; those that are needed are written.
-
-        node: its number.
-        table: the elements of each warp.
-        """
+        """The instruction that gives the elements of a node, of each warp; those that are needed are written."""
         # a deep expression is walked through with a stack of its own
         stack = [self._value(node, table)]
         answer: Places | None = None
@@ -307,12 +273,7 @@ class Values:
         return (yield from self._evaluated(node, table))
 
     def combined(self, node: int, pieces: int, table: Table) -> Result:
-        """The sum of the partials of a split reduce.
-
-        node: its number.
-        pieces: how many partials a result has.
-        table: the results of each warp.
-        """
+        """The sum of the partials of a split reduce."""
         warps, on = table.scene.warps, table.scene.on
         total: Result | None = None
         for piece in range(pieces):

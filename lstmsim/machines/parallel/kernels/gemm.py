@@ -47,8 +47,6 @@ class Tile:
     def warps(self, lanes: int) -> int:
         """Warps of a block.
 
-        lanes: of a warp.
-
         InputError if the threads do not fill warps or do not cut the tile evenly.
         """
         threads, rest = divmod(self.bm * self.bn, self.tm * self.tn)
@@ -117,17 +115,7 @@ def default_tiles(columns: int) -> tuple[Tile, ...]:
 
 
 def slices_of(inner: int, split: int, tile: Tile, tiles: int, sms: int) -> list[tuple[int, int]]:
-    """The slices of the inner dimension, each from and to.
-
-    inner: its size.
-    split: slices that are asked for, 0 for the rule.
-    tile: of a block.
-    tiles: of the whole product.
-    sms: multiprocessors of the device.
-
-    >>> slices_of(200, 0, Tile(64, 16, 8, 4, 4), 1, 80), slices_of(40, 0, Tile(64, 16, 8, 4, 4), 1, 80)
-    ([(0, 72), (72, 144), (144, 200)], [(0, 40)])
-    """
+    """The slices of the inner dimension, each from and to."""
     count = split or max(1, min(inner // 64, 2 * sms // tiles))
     # ceil(inner / count), rounded up to whole inner elements of the tile
     length = -(-inner // (count * tile.bk)) * tile.bk
@@ -135,11 +123,7 @@ def slices_of(inner: int, split: int, tile: Tile, tiles: int, sms: int) -> list[
 
 
 def tile_for(rows: int, columns: int, sms: int) -> Tile:
-    """The tile of a product: of the default tiles the largest that still gives each SM a block, else the smallest.
-
-    rows, columns: of the product.
-    sms: of the device.
-    """
+    """The tile of a product: of the default tiles the largest that still gives each SM a block, else the smallest."""
     tiles = default_tiles(columns)
     for tile in reversed(tiles):
         if -(-rows // tile.bm) * -(-columns // tile.bn) >= sms:
@@ -358,11 +342,7 @@ def gemm(
 
 
 def fastest_tile(sizes: tuple[int, int, int], split: int, device: Device, cycles: Callable[[Run], int]) -> Tile:
-    """The default tile of a product: of the candidates for its columns the one that is fastest, the first of equals.
-
-    sizes, split, device: as of `gemm`.
-    cycles: what a run takes; not asked if there is one candidate only.
-    """
+    """The default tile of a product: of the candidates for its columns the one that is fastest, the first of equals."""
     candidates = default_tiles(sizes[2])
     if len(candidates) == 1:
         return candidates[0]
@@ -370,10 +350,7 @@ def fastest_tile(sizes: tuple[int, int, int], split: int, device: Device, cycles
 
 
 def gemm_partials(sizes: tuple[int, int, int], tile: Tile, split: int, device: Device) -> int:
-    """Elements of the array of partial results, 0 if the product is in one slice.
-
-    sizes, tile, split, device: as of `gemm`.
-    """
+    """Elements of the array of partial results, 0 if the product is in one slice."""
     rows, inner, columns = sizes
     slices = slices_of(inner, split, tile, _tiles(rows, columns, tile), device.sms)
     return len(slices) * rows * columns if len(slices) > 1 else 0
@@ -391,13 +368,7 @@ def gemm_phases(
     split: int,
     sections: Sections,
 ) -> list[Phase]:
-    """The phases alone, over arrays of any names; with several slices one that adds them up comes behind.
-
-    device: the device that they are written for.
-    names: of A, B and C; with several slices there is also an array called `partial`.
-    sizes, tile, split: as of `gemm`.
-    sections: rows of A, and which of their columns are not all zero.
-    """
+    """The phases alone, over arrays of any names; with several slices one that adds them up comes behind."""
     rows, inner, columns = sizes
     slices = slices_of(inner, split, tile, _tiles(rows, columns, tile), device.sms)
     product = Gemm(tile, sizes, names, device.warp, tuple(slices), sections)

@@ -25,25 +25,14 @@ Sections = tuple[tuple[int, int, int], ...]
 
 
 def columns_of_rows(sections: Sections) -> tuple[Ints, Ints]:
-    """From and to which column each row is not all zero, shape (rows,) each.
-
-    >>> low, high = columns_of_rows(((2, 0, 8), (1, 4, 8)))
-    >>> low.tolist(), high.tolist()
-    ([0, 0, 4], [8, 8, 8])
-    """
+    """From and to which column each row is not all zero, shape (rows,) each."""
     counts = [count for count, _, _ in sections]
     low, high = (np.repeat(np.array([each[place] for each in sections], dtype=np.int64), counts) for place in (1, 2))
     return low, high
 
 
 def span_of_rows(sections: Sections, first: int, stop: int) -> tuple[int, int]:
-    """From and to which column some rows are not all zero.
-
-    first, stop: the rows from `first` to before `stop`.
-
-    >>> span_of_rows(((2, 0, 8), (2, 4, 8)), 2, 9), span_of_rows(((2, 0, 8), (2, 4, 8)), 1, 3)
-    ((4, 8), (0, 8))
-    """
+    """From and to which column some rows are not all zero."""
     at, lows, highs = 0, [], []
     for count, low, high in sections:
         if at < stop and at + count > first:
@@ -123,10 +112,7 @@ class Gemv:
 
 
 def tree_sum(warps: Warps, last: Result | None) -> Result | None:
-    """Add up the sums of all lanes of the warps, half and half.
-
-    last: what the lanes have; what is returned is the last sum.
-    """
+    """Add up the sums of all lanes of the warps, half and half."""
     half = warps.grid.lanes // 2
     while half:
         last = warps.fma(1, [warps.shfl([last])])

@@ -60,20 +60,7 @@ class Division:
 
 
 def division(partition: Partition, places: int, warps: int, percent: int, batch: int) -> Division:
-    """The division of a matrix.
-
-    partition: its blocks.
-    places: thread blocks that the device is to hold at once.
-    warps: of a thread block.
-    percent: of the rows of blocks that are dealt in fixed parts, rounded down to equal parts.
-    batch: blocks of the matrix in a batch.
-
-    >>> made = division(Partition(8, 4, 2, 2, 2), places=2, warps=1, percent=50, batch=3)
-    >>> made.share, made.columns.tolist(), made.pool.tolist(), made.batches
-    (2, [0, 1], [4, 5, 6, 7], 2)
-    >>> made.stream.tolist(), made.block.tolist()
-    ([0, 0, 1, 1, 2, 2, 2, 3], [0, 2, 1, 3, 4, 5, 6, 7])
-    """
+    """The division of a matrix."""
     rows, columns = partition.row_blocks, partition.column_blocks
     share = rows * percent // (100 * -(-places // columns) * warps)
     # all fixed parts: thread block, warp, the rows of blocks of the warp
@@ -167,11 +154,6 @@ def _lanes(walk: Walk, group: Ints, lanes: int) -> _Lanes:
 
 def walked(warps: Warps, walk: Walk, some: slice, partial: NDArray[Any]) -> tuple[int, int]:
     """Write some groups, each as a fragment of its stream, and compute their rows.
-
-    warps: the fragments.
-    walk: what is walked.
-    some: which of its groups, in the order of walking.
-    partial: shape (columns of blocks, rows); gets the sums.
 
     Returns the lanes of all multiply-accumulates and how many of them have an element.
     """
@@ -362,10 +344,7 @@ def hbp_spmv(matrix: Csr, x: NDArray[Any], options: HbpOptions, device: Device) 
 
 
 def _merged(partial: NDArray[Any]) -> NDArray[Any]:
-    """The sum of the parts, first to last, each sum rounded on its own.
-
-    partial: shape (columns of blocks, rows).
-    """
+    """The sum of the parts, first to last, each sum rounded on its own."""
     total = np.zeros(partial.shape[1], partial.dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         for part in partial:
@@ -402,11 +381,7 @@ def _kernel(
 
 
 def _beginnings(grid: Grid, walk: Walk, streams: Ints, fragments: Ints) -> None:
-    """What streams do before their first group: load the vector, or take a ticket.
-
-    streams: shape (n,); ascending numbers of streams.
-    fragments: shape (n,); numbers of their first fragments in the grid.
-    """
+    """What streams do before their first group: load the vector, or take a ticket."""
     fixed = streams < len(walk.part.columns) * walk.warps
     if fixed.any():
         column = walk.part.columns[streams[fixed] // walk.warps]
@@ -423,11 +398,7 @@ def _beginnings(grid: Grid, walk: Walk, streams: Ints, fragments: Ints) -> None:
 
 
 def _fragment_loads(warps: Warps, walk: Walk, column: Ints, warp: Ints) -> None:
-    """Bring the columns of the warps' blocks to shared memory, chunk i by warp i mod warps.
-
-    column: shape (n,); column of blocks of each warp.
-    warp: shape (n,); its place in its thread block.
-    """
+    """Bring the columns of the warps' blocks to shared memory, chunk i by warp i mod warps."""
     lanes, n = warps.grid.lanes, walk.hbp.partition.n
     z, low = warps.alu(4), column * n
     width = np.minimum(n, walk.hbp.partition.columns - low)
@@ -457,14 +428,6 @@ def block_sizes(
     """Rows and columns of a block: the largest of the rule with which there are enough blocks, else the smallest.
 
     The rule starts from 512 x 4096, halves the columns down to 64 and then the rows down to a warp's lanes.
-
-    shape: rows and columns of the matrix.
-    warp: lanes of a warp, a power of two.
-    wanted: how many blocks are enough, one for each warp of the grid.
-    m, n: rows and columns that are given; None: by the rule.
-
-    >>> block_sizes((512, 256), 32, 64), block_sizes((4096, 16384), 32, 640), block_sizes((512, 256), 32, 64, n=128)
-    ((32, 64), (512, 128), (32, 128))
     """
     rows = max(warp, _ROWS) if m is None else m
     columns = _COLUMNS if n is None else n

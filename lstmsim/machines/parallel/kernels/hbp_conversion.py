@@ -203,10 +203,7 @@ def _looked(warps: Warps, z: Result | None, index: Ints, active: Mask) -> Result
 
 
 def _probed(warps: Warps, z: Result | None, most: Ints) -> None:
-    """The probes of some slices: as many as their worst row needs.
-
-    most: shape (n,); that number.
-    """
+    """The probes of some slices: as many as their worst row needs."""
     z = warps.alu(4, [z])
     some = warps
     for probe in range(int(most.max(initial=0))):

@@ -36,16 +36,7 @@ def refuse(mistakes: Iterable[Mistake | None]) -> None:
 
 
 def bad_number(name: str, value: object, least: int = 1, most: int | None = None) -> Mistake | None:
-    """What is wrong with an option that is a whole number, or None.
-
-    name: of the option.
-    value: what it is.
-    least, most: what it may be.
-
-    >>> print(bad_number("warps", 0)), bad_number("warps", 4)
-    warps: must be a whole number of at least 1, got 0
-    (None, None)
-    """
+    """What is wrong with an option that is a whole number, or None."""
     if isinstance(value, int) and not isinstance(value, bool) and value >= least and (most is None or value <= most):
         return None
     bound = f"of at least {least}" if most is None else f"from {least} to {most}"
@@ -53,15 +44,7 @@ def bad_number(name: str, value: object, least: int = 1, most: int | None = None
 
 
 def bad_choice(name: str, value: object, known: Iterable[str]) -> Mistake | None:
-    """What is wrong with an option that is one of some words, or None.
-
-    name: of the option.
-    value: what it is.
-    known: the words.
-
-    >>> print(bad_choice("merge", "atomics", ("kernel", "atomic")))
-    merge: must be kernel or atomic, got 'atomics'; did you mean 'atomic'?
-    """
+    """What is wrong with an option that is one of some words, or None."""
     words = list(known)
     if isinstance(value, str) and value in words:
         return None
@@ -69,13 +52,5 @@ def bad_choice(name: str, value: object, known: Iterable[str]) -> Mistake | None
 
 
 def bad_flag(name: str, value: object) -> Mistake | None:
-    """What is wrong with an option that is true or false, or None.
-
-    name: of the option.
-    value: what it is.
-
-    >>> print(bad_flag("share", 1)), bad_flag("share", True)
-    share: must be true or false, got 1
-    (None, None)
-    """
+    """What is wrong with an option that is true or false, or None."""
     return None if isinstance(value, bool) else Mistake(name, f"must be true or false, got {show(value)}")

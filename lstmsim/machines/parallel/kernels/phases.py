@@ -38,20 +38,12 @@ class Phase(Protocol):
         ...
 
     def write(self, warps: Warps, stream: Ints) -> list[Result]:
-        """Write the part of some warps; returns their stores.
-
-        stream: shape (n,); the numbers of their streams in the kernel, ascending.
-        """
+        """Write the part of some warps; returns their stores."""
         ...
 
 
 def phase_kernel(phase: Phase, device: Device, arrays: Mapping[str, int]) -> Kernel:
-    """The kernel of one phase.
-
-    phase: what its warps do.
-    device: the device that it is written for.
-    arrays: places of the run's arrays by name.
-    """
+    """The kernel of one phase."""
     return _kernel(phase.shape, [phase], device, arrays)
 
 
@@ -60,11 +52,6 @@ def persistent_kernel(name: str, phases: Sequence[Phase], device: Device, arrays
 
     Its blocks have the warps of the first phase. A phase with more streams than the first has needs more blocks; all
     have to fit on the device at once.
-
-    name: of the kernel.
-    phases: in order.
-    device: the device that it is written for.
-    arrays: places of the run's arrays by name.
     """
     return _kernel(persistent_shape(name, phases), phases, device, arrays)
 
@@ -128,11 +115,7 @@ class Elements(ABC):
 
     @abstractmethod
     def text(self, warps: Warps, element: Ints, on: Mask) -> list[Result]:
-        """What the warps do; returns their stores.
-
-        element: shape (n, lanes); the element of each lane.
-        on: shape (n, lanes); whether there is one.
-        """
+        """What the warps do; returns their stores."""
 
 
 @dataclass(frozen=True)
@@ -171,25 +154,12 @@ class Sum(Elements):
 
 
 def zeroing_kernel(device: Device, arrays: Mapping[str, int], array: str, elements: int, warps: int) -> Kernel:
-    """The kernel that sets an array to 0.
-
-    device: the device that it is written for.
-    arrays: places of the run's arrays by name.
-    array, elements: its name and size.
-    warps: of a block.
-    """
+    """The kernel that sets an array to 0."""
     return phase_kernel(Zero(KernelShape("zero", warps, 16), device.warp, elements, array), device, arrays)
 
 
 def summing_kernel(
     shape: KernelShape, device: Device, arrays: Mapping[str, int], parts: tuple[str, int], result: tuple[str, int]
 ) -> Kernel:
-    """The kernel that adds up parts.
-
-    shape: what it asks of a multiprocessor.
-    device: the device that it is written for.
-    arrays: places of the run's arrays by name.
-    parts: array of the parts and how many they are.
-    result: array of the result and its elements, which are those of each part.
-    """
+    """The kernel that adds up parts."""
     return phase_kernel(Sum(shape, device.warp, result[1], *parts, result[0]), device, arrays)

@@ -51,13 +51,7 @@ class CellPhase(Elements):
     def sums(
         self, warps: Warps, at: tuple[Ints, Mask], a: Result, gates: tuple[str, str], which: range
     ) -> list[Result]:
-        """Load the sums of some gates, then their biases.
-
-        at: elements of the lanes, and which of these there are.
-        a: what the loads wait for.
-        gates: arrays of sums and biases, gate after gate.
-        which: the gates.
-        """
+        """Load the sums of some gates, then their biases."""
         element, on = at
         hidden = self.elements // self.batch
         sums = [warps.ldg(gates[0], gate * self.elements + element, on, [a]) for gate in which]

@@ -26,57 +26,30 @@ ALIGNMENTS = ("reverse", "none", "pad")
 
 
 def default_vector(size: int) -> int:
-    """The widest vector of 4, 2 or 1 elements that divides a size.
-
-    >>> default_vector(12), default_vector(6), default_vector(3)
-    (4, 2, 1)
-    """
+    """The widest vector of 4, 2 or 1 elements that divides a size."""
     return 4 if size % 4 == 0 else 2 if size % 2 == 0 else 1
 
 
 def allocated(entries: int) -> int:
-    """How many entries an array has room for: at least 1, a multiple of 4.
-
-    >>> allocated(0), allocated(5)
-    (4, 8)
-    """
+    """How many entries an array has room for: at least 1, a multiple of 4."""
     return -(-max(1, entries) // 4) * 4
 
 
 def bad_vector(value: object) -> Mistake | None:
-    """What is wrong with the option `v`, or None.
-
-    >>> print(bad_vector(3)), bad_vector(4)
-    v: must be 1, 2 or 4, got 3
-    (None, None)
-    """
+    """What is wrong with the option `v`, or None."""
     right = isinstance(value, int) and not isinstance(value, bool) and value in (1, 2, 4)
     return None if right else Mistake("v", f"must be 1, 2 or 4, got {show(value)}")
 
 
 def bad_lanes(value: int | None, warp: int) -> Mistake | None:
-    """What is wrong with the option `lanes`, or None.
-
-    warp: lanes of a warp.
-
-    >>> print(bad_lanes(3, 32)), bad_lanes(None, 32)
-    lanes: must be a power of two up to the 32 lanes of a warp, got 3
-    (None, None)
-    """
+    """What is wrong with the option `lanes`, or None."""
     if value is None or (0 < value <= warp and value & (value - 1) == 0):
         return None
     return Mistake("lanes", f"must be a power of two up to the {warp} lanes of a warp, got {value}")
 
 
 def addressable(arrays: tuple[Memory, ...], element_bytes: int = 4) -> tuple[Memory, ...]:
-    """These arrays; `InputError` if one has more elements than an address of a lane can tell apart.
-
-    element_bytes: bytes that an element of each has.
-
-    >>> addressable((Memory("C", 1 << 31),))
-    Traceback (most recent call last):
-    lstmsim.InputError: C: must have at most 2147483647 elements, got 2147483648
-    """
+    """These arrays; `InputError` if one has more elements than an address of a lane can tell apart."""
     most = np.iinfo(np.int32).max
     refuse(
         Mistake(each.name, f"must have at most {most} elements, got {each.elements}")
@@ -125,11 +98,7 @@ class Stored:
 
 
 def stored(matrix: Csr | Dcsr, vector: int, align: str) -> Stored:
-    """The matrix as a kernel finds it in memory.
-
-    vector: elements that a lane works on at once.
-    align: one of `ALIGNMENTS`.
-    """
+    """The matrix as a kernel finds it in memory."""
     offset = matrix.row_ptr[:-1]
     length = np.diff(matrix.row_ptr)
     row = matrix.row_numbers if isinstance(matrix, Dcsr) else np.arange(matrix.rows, dtype=np.int64)
@@ -163,12 +132,7 @@ class Dealt:
     sm: NDArray[np.int32]
 
     def rows(self, warps: int, rows: int, share: bool = False) -> Ints:
-        """The places of the stored rows of each subwarp, -1 for none, shape (blocks * warps, rows).
-
-        warps: of a block.
-        rows: of a warp.
-        share: whether all warps of a block have the same rows.
-        """
+        """The places of the stored rows of each subwarp, -1 for none, shape (blocks * warps, rows)."""
         of_block = rows if share else rows * warps
         place = np.repeat(self.bundle * of_block, warps)
         if not share:
@@ -180,26 +144,12 @@ class Dealt:
 
 
 def ordered(length: Ints, order: str) -> Ints:
-    """Places of rows as they are, or by length, longest first.
-
-    length: shape (n,).
-    order: one of `ORDERS`.
-
-    >>> ordered(np.array([1, 3, 3]), "sorted").tolist()
-    [1, 2, 0]
-    """
+    """Places of rows as they are, or by length, longest first."""
     return np.argsort(-length, kind="stable") if order == "sorted" else np.arange(len(length), dtype=np.int64)
 
 
 def dealt(order: Ints, loads: Ints, bundle: int, dispatch: str, sms: int) -> Dealt:
-    """The grid of tiles and bundles of rows.
-
-    order: shape (n,); places of stored rows in their order.
-    loads: shape (tiles, n); entries of each stored row (not in that order) that belong to a tile.
-    bundle: rows of a block.
-    dispatch: one of `DISPATCHES`.
-    sms: multiprocessors.
-    """
+    """The grid of tiles and bundles of rows."""
     tiles, bundles = len(loads), -(-len(order) // bundle)
     blocks = tiles * bundles
     natural = np.arange(blocks, dtype=np.int64)
@@ -220,15 +170,8 @@ def dealt(order: Ints, loads: Ints, bundle: int, dispatch: str, sms: int) -> Dea
 def gathered(grid: Dealt, blocks: int) -> tuple[Dealt, Ints]:
     """The blocks of a grid in the hands of fewer thread blocks, each of which works on several one after the other.
 
-    grid: dealt to and fro to as many places as there are to be thread blocks.
-    blocks: how many that is.
-
     Returns the grid with the blocks of each thread block side by side, and where those of each begin, shape
     (blocks + 1,).
-
-    >>> grid, first = gathered(dealt(np.arange(5), np.array([[5, 4, 3, 2, 1]]), 1, "snake", 2), 2)
-    >>> grid.bundle.tolist(), first.tolist()
-    ([0, 3, 4, 1, 2], [0, 3, 5])
     """
     side_by_side = np.argsort(grid.sm, kind="stable")
     first = np.searchsorted(grid.sm[side_by_side], np.arange(blocks + 1))
@@ -244,17 +187,7 @@ _AT_ONCE = 1 << 14
 
 
 def add_in_order(sums: Values, first: Ints, term: Callable[[Ints], Values]) -> None:
-    """Add to each sum its terms, one after the other.
-
-    sums: shape (n,) or (n, width); changed in place.
-    first: shape (n + 1,); sum i gets the terms from `first[i]` to `first[i + 1]`.
-    term: gives the terms of some numbers, shape (numbers,) or (numbers, width), of the type of the sums.
-
-    >>> sums, terms = np.zeros(2, np.float32), np.array([1e8, 1, -1e8, 2], np.float32)
-    >>> add_in_order(sums, np.array([0, 3, 4]), lambda numbers: terms[numbers])
-    >>> sums
-    array([0., 2.], dtype=float32)
-    """
+    """Add to each sum its terms, one after the other."""
     lengths = np.diff(first)
     order = np.argsort(-lengths, kind="stable")
     begins, falling = first[:-1][order], -lengths[order]
@@ -281,12 +214,7 @@ def add_in_order(sums: Values, first: Ints, term: Callable[[Ints], Values]) -> N
 def tree(lanes: Values) -> Values:
     """The sum that lanes side by side make by halves: lane l gets that of lane l + h, for h = half, quarter, .. 1.
 
-    lanes: shape (.., L), L a power of two; kept as it is.
-
     Gives shape (..,).
-
-    >>> tree(np.array([[1, 2, 3, 4]])).tolist()
-    [10]
     """
     half = lanes.shape[-1] // 2
     while half:

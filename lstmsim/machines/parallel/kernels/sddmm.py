@@ -125,11 +125,7 @@ class SddmmText:
             self.result = np.zeros(plan.matrix.entries, kind)
 
     def write(self, grid: Grid, first: int, end: int) -> None:
-        """Write some streams.
-
-        grid: what they are written into; its first stream is `first`.
-        first, end: from which stream on, and up to which.
-        """
+        """Write some streams."""
         plan = self.plan
         has = plan.which[first:end] >= 0
         stream = np.flatnonzero(np.logical_or.reduce(has, axis=1)) + first

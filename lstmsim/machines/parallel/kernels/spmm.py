@@ -84,9 +84,6 @@ class _Load:
 def staged(strips: Strips, ready: Ints, shifted: bool) -> tuple[Held, list[Result], int]:
     """Bring the entries of strips to shared memory.
 
-    ready: shape (n,); where in its stream each warp knows where its rows begin.
-    shifted: whether these are first strips, which may begin before their rows.
-
     Gives which stored entry is then at each place of shared memory, shape (n, subwarps, k_tile), -1 for none and for
     what belongs to no row; the stores; and how many elements were read behind the ends of rows.
     """
@@ -120,11 +117,7 @@ def staged(strips: Strips, ready: Ints, shifted: bool) -> tuple[Held, list[Resul
 
 
 def _hold(held: Held, on: Mask, place: Ints, index: Ints, vector: int) -> None:
-    """Note which stored entries the lanes put into shared memory.
-
-    place: shape (lanes,); where the vectors of lanes go.
-    index: shape (n, lanes); the first entry of each vector.
-    """
+    """Note which stored entries the lanes put into shared memory."""
     row, lane = np.nonzero(on)
     to, entry = place[lane], index[row, lane]
     for element in range(vector):
@@ -143,9 +136,6 @@ def _useful(strips: Strips, held: Held) -> Held:
 
 def multiplied(strips: Strips, held: Held, stores: list[Result]) -> list[Result]:
     """The inner loop of strips: four entries of each row at a time.
-
-    held: shape (n, subwarps, k_tile); which stored entry is where in shared memory.
-    stores: what brought them there, if the warp did that alone.
 
     Gives the loads from shared memory.
     """
@@ -181,14 +171,7 @@ def _before(strips: Strips) -> Result | None:
 
 
 def _steps(strips: Strips, n: int, steps: Ints, four: Held, known: list[Result], last: Result | None) -> Result | None:
-    """Up to four entries of each row: the loads of B, then the multiply-adds.
-
-    n: place of the first entry in its strip.
-    steps: shape (n,); how many entries.
-    four: shape (n, subwarps, 4); these.
-    known: where the addresses of B are known, and the values.
-    last: the multiply-add before, if one waits for it.
-    """
+    """Up to four entries of each row: the loads of B, then the multiply-adds."""
     plan, (address, values) = strips.plan, known
     brought = []
     for d in range(int(steps.max())):
@@ -206,12 +189,7 @@ def _steps(strips: Strips, n: int, steps: Ints, four: Held, known: list[Result],
 
 
 def _operand(strips: Strips, row: Ints, inside: Mask, q: int, address: Result) -> Result | None:
-    """Vectors of B for an entry of each row.
-
-    row: shape (n, subwarps); the row of B.
-    inside: shape (n, subwarps); whether the row of A goes so far.
-    q: which vector of the lanes.
-    """
+    """Vectors of B for an entry of each row."""
     plan = strips.plan
     across = plan.column[strips.stream][:, None] + (q * plan.lanes + plan.lane) * plan.v
     on = plan.spread(inside) & (across < plan.columns)
@@ -358,11 +336,7 @@ class SpmmText:
             warps.stg_if("C", index, on, [last, named], plan.v)
 
     def results(self, stream: Ints, q: int) -> tuple[Ints, Mask]:
-        """Which vectors of C the lanes of warps store, and which lanes store one, each of shape (n, lanes).
-
-        stream: shape (n,); warps.
-        q: which of the lanes' vectors.
-        """
+        """Which vectors of C the lanes of warps store, and which lanes store one, each of shape (n, lanes)."""
         plan = self.plan
         row = np.append(plan.stored.row, 0)[plan.which[stream]]
         across = plan.column[stream][:, None] + (q * plan.lanes + plan.lane) * plan.v
@@ -421,22 +395,12 @@ def spmm(matrix: Csr, dense: Values | int, options: SpmmOptions, device: Device)
 
 
 def spmm_transposed(matrix: Csr, dense: Values | int, options: SpmmOptions, device: Device) -> RowsMade:
-    """A^T B: the CSC of A is the CSR of A^T, so no array is copied.
-
-    matrix: A.
-    dense: B, shape (rows of A, N), or only N.
-    options, device: as of `spmm`.
-    """
+    """A^T B: the CSC of A is the CSR of A^T, so no array is copied."""
     return spmm(transposed(matrix), dense, options, device)
 
 
 def spmm_sparse_right(dense: Values | int, matrix: Csr, options: SpmmOptions, device: Device) -> RowsMade:
-    """A B with a sparse B, as C^T = B^T A^T: A lies in memory by columns, and so does C.
-
-    dense: A, shape (M, rows of B), or only M.
-    matrix: B.
-    options, device: as of `spmm`.
-    """
+    """A B with a sparse B, as C^T = B^T A^T: A lies in memory by columns, and so does C."""
     made = spmm(transposed(matrix), dense if isinstance(dense, int) else dense.T, options, device)
     return replace(made, result=None if made.result is None else made.result.T)
 

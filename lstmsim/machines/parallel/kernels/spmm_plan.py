@@ -153,10 +153,7 @@ class SpmmPlan:
         return np.repeat(table, self.lanes, axis=1)
 
     def base(self, stream: Ints) -> Ints:
-        """Where in shared memory the values of each warp begin, in bytes, shape (n, 1).
-
-        stream: shape (n,); warps.
-        """
+        """Where in shared memory the values of each warp begin, in bytes, shape (n, 1)."""
         own = 8 * self.subwarps * self.options.k_tile
         return np.zeros((len(stream), 1), np.int64) if self.options.share else own * self.warp_of(stream)[:, None]
 
@@ -210,9 +207,6 @@ def _staged(options: SpmmOptions, subwarps: int) -> int:
 
 def spmm_plan(matrix: Csr, columns: int, options: SpmmOptions, device: Device) -> SpmmPlan:
     """How C = A B is cut into tiles and dealt to warps.
-
-    matrix: A.
-    columns: of B.
 
     `InputError` if sizes do not divide or shared memory does not suffice.
     """

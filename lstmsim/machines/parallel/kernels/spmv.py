@@ -168,10 +168,7 @@ class SpmvText:
         warps.stg("y", index, on, [last])
 
     def results(self, stream: Ints) -> tuple[Ints, Mask]:
-        """Which elements of y the lanes of warps store, and which lanes store one, each of shape (n, lanes).
-
-        stream: shape (n,); warps.
-        """
+        """Which elements of y the lanes of warps store, and which lanes store one, each of shape (n, lanes)."""
         plan, which = self.plan, self.plan.which[stream]
         row = np.append(plan.stored.row, 0)[which]
         return plan.spread(row), (plan.spread(which) >= 0) & (np.arange(plan.warp) % plan.lanes == 0)

@@ -49,11 +49,7 @@ class Meetings:
     rows: tuple[tuple[Ints, Ints], tuple[Ints, Ints]]
 
     def mates(self, followers: Ints, *, grid: bool) -> Ints:
-        """The rows that meet at a barrier, one of each warp.
-
-        followers: rows that follow a barrier of the block.
-        grid: whether it is a `gridbar`.
-        """
+        """The rows that meet at a barrier, one of each warp."""
         rows, begins = self.rows[grid]
         barrier = followers - 1
         first = self.stream[barrier] // self.warps * self.warps
@@ -65,7 +61,6 @@ class Meetings:
 def meetings(rows: Picked, stream: Ints) -> Meetings:
     """Find the barriers of picked blocks.
 
-    stream: shape (n,); stream of each row.
     `InputError` if the streams of a block have unequal numbers of barriers.
     """
     bar, grid = rows.kind == CLASS["bar"], rows.kind == CLASS["gridbar"]
@@ -181,10 +176,7 @@ class Results:
 
 
 def results(writing: Writing, rows: Picked, served: Served, place: Ints) -> Results:
-    """The results of picked instructions.
-
-    place: shape (n,); of each instruction's first operation in its body.
-    """
+    """The results of picked instructions."""
     device, latency, kind = writing.device, writing.device.latencies, rows.kind
     arithmetic = kind < _SHFL
     counts = arithmetic + served.from_lsu.astype(np.int64) + served.from_port + rows.misses
@@ -227,10 +219,6 @@ def results(writing: Writing, rows: Picked, served: Served, place: Ints) -> Resu
 
 def kept(table: Results, targets: Ints, waits: Ints, many: int) -> tuple[Ints, Ints]:
     """Which entries of a table instructions need.
-
-    targets: rows that are waited for, one instruction after the other.
-    waits: how many of these each instruction has.
-    many: of instructions with more entries, those that a later entry implies are left out.
 
     Gives the entries of all instructions, one after the other, and how many each has.
     """

@@ -47,11 +47,7 @@ class KernelSpan:
 
     @property
     def span(self) -> int:
-        """Cycles from the arrival of its blocks to its end.
-
-        >>> KernelSpan("cell", 100, 515, 32).span
-        415
-        """
+        """Cycles from the arrival of its blocks to its end."""
         return self.end - self.arrive
 
 

@@ -47,11 +47,7 @@ class Picked:
 
 
 def picked(kernel: Priced, blocks: Ints, work: Ints | None = None) -> Picked:
-    """Take blocks out of a kernel.
-
-    blocks: their numbers in the grid.
-    work: shape (streams,); useful multiply-accumulates of all its streams; None: 0.
-    """
+    """Take blocks out of a kernel."""
     warps, whole, numbers = kernel.shape.warps, kernel.instructions, kernel.numbers
     streams = spans(blocks * warps, np.full(len(blocks), warps))
     lengths = whole.first[streams + 1] - whole.first[streams]

@@ -130,7 +130,6 @@ def unit_names(device: Device) -> tuple[tuple[str, bool, str], ...]:
 def check_kernel(kernel: Priced, device: Device, resident: int) -> None:
     """Raise an error if a kernel cannot run.
 
-    resident: how many of its blocks an SM holds at once.
     `InputError` if a block is pinned to an SM that is not there. `DeadlockError` if the blocks of a persistent kernel
     are not all there at once.
     """
@@ -296,10 +295,7 @@ class _Writer:
         self._add("bodies", np.array([[0, 0, -1, 0]]))
 
     def _kernel(self, job: int, number: int, kernel: Priced, behind: int) -> None:
-        """Write the tasks of a kernel.
-
-        behind: the gate that it comes behind; the one after it is its own.
-        """
+        """Write the tasks of a kernel."""
         resident = residency(kernel.shape, self.device)
         blocks = len(kernel.sm)
         gates = grid_barriers(kernel)

@@ -147,11 +147,7 @@ class Roles:
         return self._add(_Role(0, name, lambda _: cycles, lambda _: result, counted=True))
 
     def prototypes(self, role: Ints, number: Ints, member: Ints, work: Ints | None = None) -> NDArray[np.int32]:
-        """The rows of `operations` of some operations.
-
-        role, number, member: of each; scalars stand for all.
-        work: useful multiply-accumulates of each; None: 0.
-        """
+        """The rows of `operations` of some operations."""
         codes = (role * self.most + number) * self.members + member
         if work is not None:
             codes = codes + self.works.of(work) * np.int64(len(self._roles) * self.most * self.members)
@@ -190,11 +186,7 @@ def _plus(later: int) -> Callable[[int], int]:
 
 
 def need_rows(codes: Sequence[int], most: int) -> Ints:
-    """The rows of `needs` in use.
-
-    codes: of each row `(2 * cause + gate) * most + delay`.
-    most: more than any delay.
-    """
+    """The rows of `needs` in use."""
     columns = tuple(FLAT_TABLES["needs"].columns)
     rows = np.zeros((len(codes), len(columns)), dtype=np.int64)
     for row, code in zip(rows, codes, strict=True):

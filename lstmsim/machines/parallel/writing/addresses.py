@@ -37,18 +37,7 @@ class Touched:
 
 
 def touched(elements: Table, element_bytes: int = 4) -> Touched:
-    """The distinct sectors and lines of loads and stores.
-
-    elements: shape (n, lanes); number of the first element that each lane takes, `OFF` for none. A vector of 2 or 4
-        elements is aligned and so lies in the sector of its first element.
-    element_bytes: bytes of an element.
-
-    >>> each = touched(np.array([[0, 1, 8, 40], [9, OFF, 8, OFF]], np.int32))
-    >>> each.lines.tolist(), each.counts.tolist(), each.sectors.tolist()
-    ([2, 1], [3, 1], [0, 1, 5, 1])
-    >>> touched(np.array([[0, 1, 8, 40]], np.int32), 2).sectors.tolist()
-    [0, 2]
-    """
+    """The distinct sectors and lines of loads and stores."""
     sectors = _ascending(elements, element_bytes)
     new = np.empty(sectors.shape, bool)
     new[:, 0] = sectors[:, 0] != _LAST
@@ -60,14 +49,7 @@ def touched(elements: Table, element_bytes: int = 4) -> Touched:
 
 
 def atomic_touches(elements: Table, element_bytes: int = 4) -> Touched:
-    """The sectors of atomics: one for each lane that is on, also when lanes share one.
-
-    elements, element_bytes: as of `touched`.
-
-    >>> each = atomic_touches(np.array([[9, 0, OFF, 8]], np.int32))
-    >>> each.lines.tolist(), each.counts.tolist(), each.sectors.tolist()
-    ([1], [3], [0, 1, 1])
-    """
+    """The sectors of atomics: one for each lane that is on, also when lanes share one."""
     sectors = _ascending(elements, element_bytes)
     on = sectors != _LAST
     counts = np.count_nonzero(on, axis=1).astype(np.int32)
@@ -76,11 +58,7 @@ def atomic_touches(elements: Table, element_bytes: int = 4) -> Touched:
 
 
 def lines_per_row(counts: NDArray[np.int32], sectors: NDArray[np.int32]) -> NDArray[np.int32]:
-    """How many distinct lines the ascending sectors of each row lie in.
-
-    counts: shape (n,); sectors of each row.
-    sectors: shape (sum of counts,); their numbers.
-    """
+    """How many distinct lines the ascending sectors of each row lie in."""
     lines = sectors >> 2
     new = np.ones(len(lines), bool)
     np.not_equal(lines[1:], lines[:-1], out=new[1:])
@@ -108,13 +86,6 @@ def wavefronts(addresses: Table, vector: int, banks: int) -> NDArray[np.int32]:
 
     The lanes are taken in `vector` groups of consecutive lanes; a group needs as many wavefronts as its worst bank has
     distinct words. An access needs at least one.
-
-    addresses: shape (n, lanes); byte address of each lane, a multiple of 4 `vector`; `OFF` for none.
-    vector: words that each lane takes: 1, 2 or 4.
-    banks: banks of 4 bytes.
-
-    >>> wavefronts(np.array([[0, 128, 4, 4], [0, 0, 0, OFF]], np.int32), 1, 32).tolist()
-    [2, 1]
     """
     words = addresses >> 2
     # A shift by whole words turns the banks round, no more: equal patterns are counted once.

@@ -30,33 +30,12 @@ _ANCHOR = 1 << 30
 
 
 def anchored(fragments: Ints, places: Ints) -> Result:
-    """A result of an earlier fragment of the same stream.
-
-    fragments: shape (n,); ascending numbers of the fragments that wait for it.
-    places: shape (n,); its place in the whole stream.
-    """
+    """A result of an earlier fragment of the same stream."""
     return Result(fragments, (places + _ANCHOR).astype(np.int32))
 
 
 def glued(kernel: Kernel, shape: KernelShape, sm: NDArray[np.int32], first: Ints) -> Kernel:
-    """The kernel whose streams are fragments, one behind the other.
-
-    kernel: the fragments, in order, as blocks of one warp.
-    shape: what the whole kernel asks of a multiprocessor.
-    sm: shape (blocks,); the multiprocessor of each block, -1 for any.
-    first: shape (streams + 1,); stream s has the fragments from `first[s]` to `first[s + 1]`.
-
-    >>> from lstmsim.machines.parallel.writing.streams import Grid
-    >>> grid = Grid(32, {})
-    >>> one, more = grid.warps([0]), grid.warps([1, 2])
-    >>> _, z = one.alu(), one.alu()
-    >>> more.shfl([more.alu(waits=[anchored(more.numbers, np.array([1, 1]))])]).places.tolist()
-    [1, 1]
-    >>> parts = grid.kernel(KernelShape("parts", 1), np.full(3, -1))
-    >>> whole = glued(parts, KernelShape("whole", 1), np.array([-1], np.int32), np.array([0, 3]))
-    >>> whole.instructions.first.tolist(), whole.instructions.wait.tolist()
-    ([0, 6], [1, 2, 1, 4])
-    """
+    """The kernel whose streams are fragments, one behind the other."""
     text = kernel.instructions
     if len(first) != len(sm) * shape.warps + 1 or first[-1] != len(text.first) - 1:
         raise ValueError("fragments and streams do not fit together")
@@ -73,10 +52,7 @@ Number = TypeVar("Number", bound=np.generic)
 
 
 def joined(pieces: Iterable[Kernel]) -> Kernel:
-    """One kernel with the blocks of the pieces, one piece behind the other.
-
-    pieces: kernels of the same shape. Given one by one (by a generator), each is dropped as soon as it is read.
-    """
+    """One kernel with the blocks of the pieces, one piece behind the other."""
     shapes: list[KernelShape] = []
     firsts: tuple[list[NDArray[np.int64]], ...] = ([], [], [])
     narrow: tuple[list[NDArray[np.int32]], ...] = ([], [], [], [], [])
@@ -136,29 +112,18 @@ class Piece:
     place: Ints
 
     def where(self, mask: NDArray[np.bool_]) -> tuple[Ints, Warps]:
-        """The segments of a mask: their places in this piece, and what writes them.
-
-        mask: shape (n,).
-        """
+        """The segments of a mask: their places in this piece, and what writes them."""
         chosen = np.flatnonzero(mask)
         return chosen, self.grid.warps(chosen)
 
 
 def at_place(warps: Warps, places: NDArray[np.integer]) -> Result:
-    """The instructions that stand at these places of their streams.
-
-    warps: segments of the streams.
-    places: shape (n,).
-    """
+    """The instructions that stand at these places of their streams."""
     return Result(warps.numbers, (places + _OF_STREAM).astype(np.int32))
 
 
 def places_before(warps: Warps, distance: int) -> Result:
-    """The instructions that stand so many places before the beginning of each segment.
-
-    warps: the segments.
-    distance: at least 1; 1 is the last instruction of the segment before.
-    """
+    """The instructions that stand so many places before the beginning of each segment."""
     return Result(warps.numbers, np.full(len(warps), _BEFORE + distance, np.int32))
 
 
@@ -170,15 +135,7 @@ def written(
     sm: NDArray[np.int32],
     size: int,
 ) -> Kernel:
-    """The kernel whose streams consist of segments.
-
-    text: writes the segments of a piece. Pieces come in the order of streams and, in a stream, of its segments.
-    counts: shape (streams,); how many segments each stream has.
-    grid: makes an empty grid.
-    shape: what the kernel asks of a multiprocessor.
-    sm: shape (blocks,); the multiprocessor of each block, -1 for any.
-    size: how many segments a piece has at most.
-    """
+    """The kernel whose streams consist of segments."""
     begins = firsts(counts)
     total = int(begins[-1])
     if not total:

@@ -41,14 +41,7 @@ class Result:
 
 
 def later(first: Result | None, then: Result | None) -> Result | None:
-    """For each warp what `then` has of it, or else what `first` has: the last instruction of its kind.
-
-    first, then: results, or None for no warp at all.
-
-    >>> both, one = np.array([0, 1]), np.array([1])
-    >>> later(Result(both, np.array([4, 4])), Result(one, np.array([5]))).places.tolist()
-    [4, 5]
-    """
+    """For each warp what `then` has of it, or else what `first` has: the last instruction of its kind."""
     if first is None or then is None:
         return then if first is None else first
     if first.numbers is then.numbers:
@@ -167,11 +160,7 @@ class Batch:
 
 
 def packed(slabs: Iterable[Slab], banks: int, element_bytes: int = 4) -> list[Batch]:
-    """The slabs in columns: one batch for each kind of access and number of waits.
-
-    banks: of shared memory.
-    element_bytes: bytes of an element of device memory.
-    """
+    """The slabs in columns: one batch for each kind of access and number of waits."""
     groups: dict[tuple[str, int, int], list[Slab]] = {}
     for slab in slabs:
         access = slab.access
@@ -236,11 +225,7 @@ def _accesses(
 
 
 def laid_out(batches: list[Batch], shape: KernelShape, sm: NDArray[np.int32]) -> Kernel:
-    """The kernel whose instructions stand in the batches.
-
-    shape: what it asks of a multiprocessor.
-    sm: shape (blocks,); the multiprocessor of each block, -1 for any.
-    """
+    """The kernel whose instructions stand in the batches."""
     streams = len(sm) * shape.warps
     lengths = np.zeros(streams, np.int64)
     for batch in batches:
