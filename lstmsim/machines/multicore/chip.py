@@ -1,10 +1,6 @@
-"""The multi-core CPU: description of the chip, with what cores share.
-
-The multi-core CPU: description of a core with its private caches and its micro-kernel.
+"""The multi-core CPU: descriptions of the chip and of a core with its private caches; what its files may say.
 
 Sources, as in `docs/multicore.md`, section 8: [K] the machine files of kerncraft; [B] the kernels of BLIS.
-
-The multi-core CPU in files: equal cores, and what its jobs may ask for.
 """
 
 from __future__ import annotations

@@ -1,13 +1,7 @@
-"""Which networks the parallel device runs: all cells by fused kernels, some by kernels of their own.
-
-The parallel device: description of a streaming multiprocessor (SM), which is a core of the chip.
+"""The parallel device: descriptions of the chip and of its streaming multiprocessors (SMs); what its files may say.
 
 Sources, as in `docs/parallel_device.md`, section 9: [G] the configuration SM7_QV100 of Accel-Sim / GPGPU-Sim; [P] table
 3 of PMC10448217 (V100).
-
-The parallel device: description of the chip, and the flat view of it that kernels are written for.
-
-The parallel device in files: equal SMs, and what its jobs may ask for.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
-"""Dense recurrent jobs on the parallel device: the kernels of all layers and directions, one after the other.
+"""Dense recurrent jobs: the kernels of all layers and directions, by kernels of the cells or by fused kernels.
 
-Recurrent layers by fused kernels: of every time step the products, and the kernels of what follows them.
-
-Products are written as for the hand-written cells (docs/sparse_kernels.md): one sequence as matrix times vector, more
-of them by tiles. All steps are the same kernels over the same arrays: what a step reads was written by nobody, as with
-`xh` there, because only the timing is asked for.
-
-How the steps of jobs were cut into fused kernels, for reports.
+Products of fused steps are written as for the hand-written cells (docs/sparse_kernels.md): one sequence as matrix times
+vector, more of them by tiles. All steps are the same kernels over the same arrays, because only the timing is asked
+for.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
 """Kernels as the device sees them: streams of instructions, what these touch in memory, and what that costs.
 
-A run comes from a writer of kernels (`lstmsim.machines.parallel.writing.streams`) as `Run`: instructions with the
-sectors that they touch. `lstmsim.machines.parallel.traffic` settles what L1 and L2 hold and makes `Priced`
-kernels: numbers alone. `lstmsim.machines.parallel.lowering.program` makes a program of these.
-
-What a writer of kernels returns: the kernels, what their lanes computed, and what they counted on the way.
-
-How many blocks of a kernel a multiprocessor holds at once.
+A run comes from a writer of kernels (`writing/streams.py`) as `Run`: instructions with the sectors that they touch.
+`traffic.py` settles what L1 and L2 hold and makes `Priced` kernels: numbers alone. `lowering/program.py` makes a
+program of these.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""Sparse products on the device: how one becomes a program, what its run came to, and what stands beside it.
-
-The ways in which the device does a sparse product: each makes kernels of a product and its parameters.
-
-Which parameters of a sparse product a search for the fastest setting varies, and their values.
-"""
+"""Sparse products on the device: methods and their parameters, programs, figures, baselines, ablations."""
 
 from __future__ import annotations
 

@@ -1,14 +1,8 @@
-"""What the kernels of a run cost in memory: what the caches hold from kernel to kernel.
+"""What the kernels of a run cost in memory: where arrays lie, and what L1 and L2 hold from kernel to kernel.
 
 The rules look at no clock, only at numbers: the order of an access is its place in its stream, then the block, then
 the warp. So nothing need be sorted: a table keeps for each sector the lowest number that touched it; an access is the
 first one at a sector if that number is its own.
-
-Where the arrays of a run lie in device memory.
-
-Blocks that count as being on a multiprocessor together, and their accesses in batches of bounded size.
-
-One kernel's accesses against L1 and L2: what each costs, when it is known what was touched before the kernel.
 """
 
 from __future__ import annotations

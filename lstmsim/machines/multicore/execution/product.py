@@ -1,11 +1,4 @@
-"""What the steps of a product do to the caches, and what that makes of them for the clock.
-
-A product alone as a Program: one task on the first cores of a machine.
-
-When steps began and ended, and what threads waited for, read off a trace (docs/multicore.md, section 6, rule 6).
-
-A product alone: how it becomes a program, and what its run came to.
-"""
+"""A product alone: its traffic, its program, and what a run of it came to (docs/multicore.md, section 6)."""
 
 from __future__ import annotations
 

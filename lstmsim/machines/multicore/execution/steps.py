@@ -1,7 +1,4 @@
-"""The steps of each thread, in its order, and the order in which pieces of C are visited.
-
-What an executor refuses: divisions that are none, and products that are too long to trace.
-"""
+"""The steps of each thread in its order, the order in which pieces of C are visited, and what is too long to trace."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""How long a step takes its core (section 6.2 of docs/multicore.md).
-
-How long the arithmetic of a step takes a core.
-
-From what a step does and what the caches counted for it to what the clock needs to know.
-"""
+"""How long a step takes its core (section 6 of docs/multicore.md)."""
 
 from __future__ import annotations
 

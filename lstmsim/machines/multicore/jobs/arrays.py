@@ -1,7 +1,4 @@
-"""Where the arrays of a recurrent job are, and how its products are spread over threads (section 6).
-
-The tail of a time step: what each thread makes of the gates for its units.
-"""
+"""Where the arrays of a recurrent job are, its products over threads, and the tails of its time steps (section 6)."""
 
 from __future__ import annotations
 

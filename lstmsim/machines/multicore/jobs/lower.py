@@ -1,11 +1,4 @@
-"""Jobs on a multi-core CPU as a Program: which places they may take, and what they do there.
-
-A recurrent job as phases of a Program (docs/multicore.md, section 7).
-
-Bounds on the operations of a time step of a job. Its products are planned for them, and no line is traced.
-
-How the products of jobs are spread over threads, for reports.
-"""
+"""Jobs on a multi-core CPU as a Program: their cores and phases, bounds on their size, their plans for reports."""
 
 from __future__ import annotations
 

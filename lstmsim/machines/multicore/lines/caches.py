@@ -1,7 +1,4 @@
-"""The caches of all cores, driven line by line (section 5 of docs/multicore.md).
-
-The caches in C++ as Python sees them; `core/interface.cpp` is the other side.
-"""
+"""The caches of all cores, driven line by line (section 5 of docs/multicore.md); C++ is behind `core/interface.cpp`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The address space: arrays one behind the other on pages, and where the operands of a product are in them.
-
-What passes between the walk of a step, the caches, and time.
-"""
+"""The address space: arrays on pages, where the operands of a product are in them, and what passes to the clock."""
 
 from __future__ import annotations
 

@@ -1,9 +1,7 @@
 """The runs of bytes that a step touches, in order (section 5 of docs/multicore.md).
 
-What steps of equal sizes touch in common: the same runs of bytes, at other addresses.
-
-Section 5 of docs/multicore.md says which runs these are. An address is a base, which each step has for itself, and what
-lies between: so a step that is like one before it costs an addition for each run.
+Steps of equal sizes touch the same runs at other addresses. An address is a base, which each step has for itself, and
+an offset: so a step that is like one before it costs an addition for each run.
 """
 
 from __future__ import annotations

@@ -1,9 +1,4 @@
-"""Cuts of a product into one block for each thread (section 2.2 of docs/multicore.md).
-
-How threads that add into the same block of C keep out of each other's way (section 3 of docs/multicore.md).
-
-Conditions of several candidates made comparable and added up (sections 2.5 and 2.6 of docs/multicore.md).
-"""
+"""Cuts of a product into blocks for threads, and how threads that share a block keep apart (sections 2 and 3)."""
 
 from __future__ import annotations
 

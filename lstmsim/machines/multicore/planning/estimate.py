@@ -1,7 +1,5 @@
 """An estimate of the cycles of a cut, without simulating its caches (docs/multicore.md, section 9, "Planner").
 
-About how many lines a thread moves between its caches and from memory (docs/multicore.md, section 9, "Planner").
-
 What fits is found set by set: lines of a set that has more of them than ways push each other out, in L2 and in the
 last-level cache, however much room other sets have.
 """

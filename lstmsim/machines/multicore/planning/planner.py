@@ -1,9 +1,4 @@
-"""The planner: candidates, their rank, and the first of them that is accepted (section 2 of docs/multicore.md).
-
-What speaks for and against a cut (section 2.4 of docs/multicore.md).
-
-Parameters of the planner: weights of its conditions, limits of acceptance, which cuts are candidates.
-"""
+"""The planner: candidates, conditions, their rank, and the first that is accepted (section 2 of docs/multicore.md)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The stages of a fused kernel as its warps execute them; docs/fusion.md, section 10.
-
-From planned kernels to kernels of the device.
-"""
+"""From planned kernels to kernels of the device, stage by stage; docs/fusion.md, section 10."""
 
 from __future__ import annotations
 

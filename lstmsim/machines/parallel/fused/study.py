@@ -1,7 +1,4 @@
-"""Fused kernels on the device: how they become a program, and what its run came to.
-
-What plans ask of the device, and the settings of the pass that a user may give.
-"""
+"""Fused kernels on the device: settings of the pass, how kernels become a program, what its run came to."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Which lane evaluates which element of a stage in which turn; docs/fusion.md, section 10.
-
-Which lanes and warps share a result of a reduce in a pass; docs/fusion.md, section 10.2.
-"""
+"""Which lane evaluates which element of a stage in which turn, and who shares a result; docs/fusion.md, section 10."""
 
 from __future__ import annotations
 

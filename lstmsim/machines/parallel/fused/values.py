@@ -1,9 +1,4 @@
-"""The values that warps need, operands first; docs/fusion.md, section 10.1.
-
-Where the values of a fused kernel lie: addresses in shared memory, arrays, partials; docs/fusion.md, section 10.
-
-What warps have evaluated: the place of an instruction by the node and the elements that its lanes had.
-"""
+"""Where the values of a fused kernel lie, and how warps get them, operands first; docs/fusion.md, section 10.1."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""Dense matrix times matrix by tiles in shared memory, in slices of the inner dimension where tiles are few.
-
-The streams of a dense product by tiles.
-
-Tiles of a dense product: sizes, default choices, slices of its inner dimension.
-"""
+"""Dense matrix times matrix by tiles in shared memory, in slices of the inner dimension where tiles are few."""
 
 from __future__ import annotations
 

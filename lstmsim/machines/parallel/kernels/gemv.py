@@ -1,7 +1,4 @@
-"""Dense matrix times vector: a warp for each row, whose lanes' sums are added up by a tree.
-
-Matrices whose rows come in sections with columns that are all zero: what a product need not read.
-"""
+"""Dense matrix times vector: a warp for each row, whose lanes' sums are added up by a tree."""
 
 from __future__ import annotations
 

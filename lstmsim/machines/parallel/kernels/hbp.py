@@ -1,11 +1,4 @@
-"""Sparse matrix times vector in HBP: fixed parts, batches that thread blocks compete for, and how parts are merged.
-
-The groups of rows of the HBP kernel: their instructions, and what their lanes compute.
-
-Which warp of the HBP kernel works on which blocks of the matrix: fixed parts first, the rest in batches.
-
-Rows and columns of the blocks of HBP where nobody gives them.
-"""
+"""Sparse matrix times vector in HBP: fixed parts, batches that thread blocks compete for, and how parts are merged."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Kernels of phases: what each warp does, by the number of its stream. A persistent kernel has several of them.
-
-Small kernels with one element a lane: set to zero, and add up partial results.
-"""
+"""Kernels of phases: what each warp does, by the number of its stream. A persistent kernel has several of them."""
 
 from __future__ import annotations
 

@@ -1,10 +1,8 @@
-"""Recurrent layers: in every step a product and what follows it, in kernels of their own or in a persistent one.
+"""Recurrent layers: in every step a product and the cell's kernel, in kernels of their own or in a persistent one.
 
-The kernels of recurrent cells: what follows the product of a step, one element of the state a lane.
-
-The arithmetic is counted as docs/sparse_kernels.md does it for the LSTM: a bias is one `fma` for each sum, a function
-one `sfu`, a multiplication alone or with the addition that follows it one `fma`; what may be issued together is one
-instruction with a count.
+The arithmetic of cells is counted as docs/sparse_kernels.md does it for the LSTM: a bias is one `fma` for each sum, a
+function one `sfu`, a multiplication alone or with the addition that follows it one `fma`; what may be issued together
+is one instruction with a count.
 """
 
 from __future__ import annotations

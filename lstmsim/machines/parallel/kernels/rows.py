@@ -1,7 +1,4 @@
-"""How rows of a sparse matrix are stored, put in order, bundled, and dealt to blocks and multiprocessors.
-
-Sums as lanes make them: term by term, each addition rounded on its own.
-"""
+"""Rows of a sparse matrix: how they are stored, put in order, bundled, dealt to blocks and SMs, and summed up."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""SDDMM: D = (A B) o C with a sparse C, A and B dense (docs/sparse_kernels.md, section 6).
-
-SDDMM as its warps execute it, instruction by instruction (docs/sparse_kernels.md, section 6).
-"""
+"""SDDMM: D = (A B) o C with a sparse C, instruction by instruction (docs/sparse_kernels.md, section 6)."""
 
 from __future__ import annotations
 

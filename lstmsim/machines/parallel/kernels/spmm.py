@@ -1,8 +1,6 @@
-"""SpMM: C = A B with a sparse A, and its other sides (docs/sparse_kernels.md, section 3).
+"""SpMM: C = A B with a sparse A, instruction by instruction (docs/sparse_kernels.md, section 3).
 
-SpMM as its warps execute it, instruction by instruction (docs/sparse_kernels.md, section 3).
-
-The strips of SpMM as warps execute them: entries go to shared memory, and then four at a time to multiply-adds.
+Entries of rows go to shared memory in strips, and then four at a time to multiply-adds.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""SpMV: y = A x with a sparse A in CSR (docs/sparse_kernels.md, section 4).
-
-SpMV as its warps execute it, instruction by instruction (docs/sparse_kernels.md, section 4).
-"""
+"""SpMV: y = A x with a sparse A in CSR, instruction by instruction (docs/sparse_kernels.md, section 4)."""
 
 from __future__ import annotations
 

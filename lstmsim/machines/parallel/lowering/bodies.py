@@ -3,10 +3,6 @@
 Body of a block: the dispatcher's operation, then the instructions between two barriers warp after warp. So whatever an
 operation waits for stands before it. An instruction is an operation on its scheduler, then, as it needs them, on the
 load/store unit, the port and partitions, each of which waits for the one before.
-
-Which instructions of a block meet at barriers, and in what order its body has them.
-
-How long units serve instructions, where the results of each come from, and when they are there.
 """
 
 from __future__ import annotations

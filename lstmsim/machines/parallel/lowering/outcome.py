@@ -1,7 +1,4 @@
-"""What came of a run of kernels: read off the totals of the run and the kernels' own numbers, without a trace.
-
-Counts of a run that need no clock: requests, and the sectors that they bring from L2, L1 and DRAM.
-"""
+"""What came of a run of kernels: its traffic, and what the totals of its run say, without a trace."""
 
 from __future__ import annotations
 

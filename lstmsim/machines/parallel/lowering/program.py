@@ -2,12 +2,6 @@
 
 Cores of the program: the SMs, in order; one that stands for all memory partitions and the sync unit; the dispatcher;
 the host. `docs/parallel_device.md`, section 7, says why.
-
-The machine of a program of kernels: cores and units, and how large numbers of operations can get.
-
-Cores: the SMs, in order; one that stands for all memory partitions and the sync unit; the dispatcher; the host.
-
-The rules that kernels must keep before they are lowered.
 """
 
 from __future__ import annotations

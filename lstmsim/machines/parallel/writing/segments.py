@@ -1,15 +1,9 @@
-"""Streams written in segments, so that a loop that one warp takes a million times costs no loop here.
+"""Streams written in segments and kernels written in pieces, so that no loop of a warp is a loop here.
 
 A stream is a prologue, the rounds of a loop, and an epilogue. Each of these is written as if it were a stream of its
-own, all rounds of all warps at once; then the segments of a stream are put one behind the other. What an instruction
-waits for lies in its own segment, at a known place of the stream, or a known number of places before its segment.
-
-Streams that are written in fragments: parts of a warp's work that do not wait for each other, side by side.
-
-A warp that works on one thing after the other (groups of rows, slices of a block) would need a loop in Python over
-these things. Written as streams of their own, all of them advance together, and are then put one behind the other.
-
-Kernels written piece by piece, so that only a piece at a time is in hand while it is written.
+own, all rounds of all warps at once; then the segments of a stream are put one behind the other. An instruction waits
+for one of its own segment, for one at a known place of the stream, or for one a known number of places before its
+segment. Only one piece of a kernel is in hand at a time.
 """
 
 from __future__ import annotations

@@ -1,14 +1,9 @@
 """The writer of kernels: one text for all warps that do the same at the same place of their streams.
 
-A kernel is written as a person writes it down: a line of the text is a call, and what it returns is what later lines
-wait for. All warps that reach a line are written at once; loops in Python go over lines and steps, never over warps.
-
-Where instructions stand in their streams, and how those that need them look that up.
-
-Instructions as they are written, many streams at once, and how they are laid out stream after stream.
-
-A `Slab` is one instruction of the text for all warps that issue it. Slabs are packed in batches, so that a step with a
-single warp costs little, and the batches are scattered into the columns of a `Kernel` at the end.
+A kernel is written as a person writes it down: a line of the text is a call, and its result is what later lines wait
+for. All warps that reach a line are written at once, as a `_Slab`; loops in Python go over lines and steps, never over
+warps. Slabs are packed in batches, so that a step with a single warp costs little, and the batches are scattered into
+the columns of a `Kernel` at the end.
 """
 
 from __future__ import annotations
