@@ -1,18 +1,14 @@
-"""lstmsim's own layout of weight files, for any cell: tensors called by layer, direction and the cell's own names.
+"""Weights in files: lstmsim's own layout is written and read; a file of another framework goes to its reader.
 
-`layers.{n}.{forward|backward}.matrix.{sum}.{vector}` [units, width], `.bias.{sum}` and `.parameter.{name}` [units].
-If the network itself fixes the states before the first step, they are `.initial.{state}` [units].
-
-Weights of networks in files: lstmsim's own layout is written and read, other frameworks' files are imported.
-
-Weights in files: lstmsim's own files are written and read, files of other frameworks are imported.
+The layout serves any cell: `layers.{n}.{forward|backward}.matrix.{sum}.{vector}` [units, width], `.bias.{sum}` and
+`.parameter.{name}` [units]. States before the first step that the network itself fixes are `.initial.{state}` [units].
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from lstmsim.base.bounded import placed
@@ -22,7 +18,7 @@ from lstmsim.importers.imported import ImportedModel
 from lstmsim.importers.pytorch.names import Group, groups, import_groups, layers_of, network_of, whole_weights
 from lstmsim.importers.safetensors import read_safetensors, write_safetensors
 from lstmsim.importers.tensors import Stored, floats, shape_text
-from lstmsim.model.model import Layer, Model
+from lstmsim.model.model import Model
 from lstmsim.model.numerics.weights import Floats, Network, PassWeights, States, expected_shapes
 
 _DIRECTIONS = ("forward", "backward")
@@ -31,22 +27,15 @@ _NAME = re.compile(r"layers\.\d+\.(forward|backward)\.(matrix|bias|parameter|ini
 _Place = tuple[int, int, tuple[str, ...]]
 
 
-def is_canonical(names: Iterable[str]) -> bool:
-    """Say whether any tensor's name has the form of this layout."""
-    return any(_NAME.match(name) for name in names)
-
-
 def _places(model: Model) -> dict[str, tuple[_Place, tuple[int, ...]]]:
-    return {
-        f"layers.{number}.{_DIRECTIONS[direction]}.{'.'.join(key)}": ((number, direction, key), shape)
-        for number, layer in enumerate(model.layers)
-        for direction in range(layer.directions)
-        for key, shape in {**expected_shapes(layer), **_state_shapes(layer)}.items()
-    }
-
-
-def _state_shapes(layer: Layer) -> dict[tuple[str, ...], tuple[int, ...]]:
-    return {("initial", name): (layer.width(name),) for name in layer.cell.states}
+    places = {}
+    for number, layer in enumerate(model.layers):
+        states = {("initial", name): (layer.width(name),) for name in layer.cell.states}
+        for direction in range(layer.directions):
+            for key, shape in (*expected_shapes(layer).items(), *states.items()):
+                name = f"layers.{number}.{_DIRECTIONS[direction]}.{'.'.join(key)}"
+                places[name] = ((number, direction, key), shape)
+    return places
 
 
 def canonical_shapes(model: Model) -> dict[str, tuple[int, ...]]:
@@ -54,7 +43,7 @@ def canonical_shapes(model: Model) -> dict[str, tuple[int, ...]]:
     return {name: shape for name, (_, shape) in _places(model).items()}
 
 
-def canonical_tensors(network: Network) -> dict[str, Floats]:
+def _canonical_tensors(network: Network) -> dict[str, Floats]:
     """Give a network's numbers under the names of this layout."""
     tensors = {}
     for name, ((layer, direction, (part, *key)), _) in _places(network.model).items():
@@ -91,17 +80,7 @@ def canonical_network(tensors: Mapping[str, Stored], model: Model) -> Network:
         # A search for near misses among thousands of names takes long; a few show the pattern.
         hint = nearest(name, places) if count < 5 else ""
         mistakes.append(Mistake(show(name), f"belongs to nothing in model {show(model.name)}{hint}"))
-    arrays: dict[str, Floats] = {}
-    try:
-        arrays = floats(tensors, {name: shape for name, (_, shape) in places.items()})
-    except InputError as error:
-        mistakes = [*error.mistakes, *mistakes]
-    if mistakes:
-        raise InputError(mistakes)
-    parts: dict[tuple[int, int], dict[tuple[str, ...], Floats]] = {}
-    for name, ((number, direction, key), _) in places.items():
-        if name in arrays:
-            parts.setdefault((number, direction), {})[key] = arrays[name]
+    parts = _arrays(tensors, places, mistakes)
     sides = [[(number, side) for side in range(layer.directions)] for number, layer in enumerate(model.layers)]
     initial = {
         side: {key[1]: each for key, each in arrays.items() if key[0] == "initial"} for side, arrays in parts.items()
@@ -110,7 +89,7 @@ def canonical_network(tensors: Mapping[str, Stored], model: Model) -> Network:
     return Network(model, tuple(tuple(_pass(parts[side]) for side in both) for both in sides), given)
 
 
-def canonical_states(tensors: Mapping[str, Stored], model: Model) -> States:
+def _canonical_states(tensors: Mapping[str, Stored], model: Model) -> States:
     """Read the initial states in a file that holds nothing else."""
     places = {name: place for name, place in _places(model).items() if place[0][2][0] == "initial"}
     if not tensors:
@@ -123,18 +102,25 @@ def canonical_states(tensors: Mapping[str, Stored], model: Model) -> States:
     ]
     if len(unknown) > 5:
         mistakes.append(Mistake("", f"{len(unknown) - 5} more tensors are no initial states of this model"))
-    arrays: dict[str, Floats] = {}
+    parts = _arrays(tensors, places, mistakes)
+    return {side: {key[1]: array for key, array in arrays.items()} for side, arrays in parts.items()}
+
+
+def _arrays(
+    tensors: Mapping[str, Stored], places: Mapping[str, tuple[_Place, tuple[int, ...]]], mistakes: list[Mistake]
+) -> dict[tuple[int, int], dict[tuple[str, ...], Floats]]:
+    """Arrays by layer and direction, then by key; one `InputError` for `mistakes` and all wrong tensors."""
     try:
         arrays = floats(tensors, {name: shape for name, (_, shape) in places.items()})
     except InputError as error:
-        mistakes = [*error.mistakes, *mistakes]
+        raise InputError([*error.mistakes, *mistakes]) from None
     if mistakes:
         raise InputError(mistakes)
-    states: dict[tuple[int, int], dict[str, Floats]] = {}
-    for name, array in arrays.items():
-        layer, direction, key = places[name][0]
-        states.setdefault((layer, direction), {})[key[1]] = array
-    return states
+    parts: dict[tuple[int, int], dict[tuple[str, ...], Floats]] = {}
+    for name, ((number, direction, key), _) in places.items():
+        if name in arrays:
+            parts.setdefault((number, direction), {})[key] = arrays[name]
+    return parts
 
 
 def _pass(arrays: Mapping[tuple[str, ...], Floats]) -> PassWeights:
@@ -169,7 +155,7 @@ def write_weights(network: Network, path: str | os.PathLike[str], metadata: Mapp
     ...     read_weights(path, model).passes[0][0].matrices["nx", "x"].shape
     (4, 3)
     """
-    write_safetensors(path, canonical_tensors(network), metadata)
+    write_safetensors(path, _canonical_tensors(network), metadata)
 
 
 def read_weights(path: str | os.PathLike[str], model: Model) -> Network:
@@ -180,7 +166,7 @@ def read_weights(path: str | os.PathLike[str], model: Model) -> Network:
     name = os.fspath(path)
     tensors = read_safetensors(name).tensors
     try:
-        if is_canonical(tensors):
+        if any(_NAME.match(each) for each in tensors):
             return canonical_network(tensors, model)
         tensors = whole_weights(tensors)
         modules = groups(tensors)
@@ -203,7 +189,7 @@ def read_states(path: str | os.PathLike[str], model: Model) -> States:
     name = os.fspath(path)
     tensors = read_safetensors(name).tensors
     try:
-        return canonical_states(tensors, model)
+        return _canonical_states(tensors, model)
     except InputError as error:
         raise placed(error, name) from None
 

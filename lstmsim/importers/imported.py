@@ -1,8 +1,6 @@
-"""What became of every operator of an imported network, with its share of the multiply-accumulates.
+"""The result of an import from any format: models, and what became of every operator of the file.
 
 Products of matrices and filters are counted. An operator without such a product counts 0, however long it takes.
-
-The result of an import from any format, and what the readers of all formats share.
 """
 
 from __future__ import annotations

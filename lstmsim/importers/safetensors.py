@@ -39,11 +39,7 @@ _BITS = {kind: 8 * size for kind, size in FLOAT_BYTES.items()} | {
 
 @dataclass(frozen=True, eq=False)
 class Safetensors:
-    """What a file holds.
-
-    tensors: name to tensor, in the order of the names.
-    metadata: texts on the file (source, licence).
-    """
+    """What a file holds: name to tensor, in the order of the names, and texts on the file (source, licence)."""
 
     tensors: Mapping[str, Stored]
     metadata: Mapping[str, str]

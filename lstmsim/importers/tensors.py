@@ -1,7 +1,4 @@
-"""Tensors in a file that are not decoded yet, and the floating-point arrays made of them once their sizes are right.
-
-Stacked gate matrices, as every framework stores them, taken apart into a cell's own sums.
-"""
+"""Tensors in a file that are not decoded yet, floating-point arrays made of them, and stacked gates taken apart."""
 
 from __future__ import annotations
 
@@ -24,12 +21,7 @@ _DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2"}
 
 @dataclass(frozen=True, eq=False)
 class Stored:
-    """A tensor in a file that is not decoded yet.
-
-    kind: a key of `FLOAT_BYTES`, or any other word.
-    shape: elements in each dimension.
-    read: decodes the numbers, and may be slow.
-    """
+    """A tensor in a file; kind: a key of `FLOAT_BYTES` or any other word; read: decodes the numbers, perhaps slowly."""
 
     kind: str
     shape: tuple[int, ...]
@@ -107,11 +99,7 @@ def _wrong_number(array: Floats) -> str:
 class Stacked:
     """Weights of one layer in one direction, with the gates of each matrix below each other.
 
-    x: [gates x hidden, input].
-    h: [gates x hidden, width of h].
-    x_bias, h_bias: [gates x hidden], or None.
-    more: (sum, vector) to matrices of the cell that belong to no gate.
-    parameters: name to [units], of the cell as a whole.
+    x, h, x_bias, h_bias have [gates x hidden] rows; `more`: matrices of no gate by (sum, vector).
     """
 
     x: Floats

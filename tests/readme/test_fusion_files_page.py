@@ -9,9 +9,8 @@ from lstmsim.base.bounds import MAX_ELEMENTS, MAX_GRAPH_NODES, MAX_RANK
 from lstmsim.base.keys import keys_of
 from lstmsim.files.graphs import read_graph
 from lstmsim.files.graphs.schema import GraphEntry, NodeEntry
-from lstmsim.importers.onnx.operations.elementwise import ELEMENTWISE
+from lstmsim.importers.onnx.operations.computing import ELEMENTWISE, NORMALISING, PRODUCTS
 from lstmsim.importers.onnx.operations.moving import FOLDING, MOVING
-from lstmsim.importers.onnx.operations.normalising import NORMALISING, PRODUCTS
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "fusion_files.md").read_text()
 

@@ -1,8 +1,6 @@
-"""The recurrent layers that a Keras model's configuration describes; it is parsed as JSON and never run.
+"""The recurrent layers that a Keras model's configuration describes, and the states with which they begin.
 
-Sources: Keras's serialisation format and its layers LSTM, GRU, SimpleRNN, Bidirectional (keras.io).
-
-The states that a Keras layer begins with: 0, numbers in its configuration, or states of another layer.
+The configuration is parsed as JSON and never run. Sources: Keras's serialisation format and its layers (keras.io).
 """
 
 from __future__ import annotations
@@ -27,13 +25,11 @@ _STATES = {"lstm": ("h", "c")}
 
 
 @dataclass(frozen=True)
-class Beginning:
-    """The states of a layer before its first step.
+class _Beginning:
+    """The states of a layer before its first step: those that the configuration fixes, as (direction, state, values).
 
-    fixed: (direction, state, values of the units) of each state that the configuration fixes.
-    states_from: where states come from at run time, in words; empty if none does.
-    notes: what else to know.
-    origin: the layer whose last states are these states, all of them and in the same order; empty if there is none.
+    `states_from` says in words where others come from at run time; `origin` is the layer whose last states, all and in
+    the same order, are these states; both may be empty.
     """
 
     fixed: tuple[tuple[int, str, tuple[float, ...]], ...] = ()
@@ -42,13 +38,12 @@ class Beginning:
     origin: str = ""
 
 
-def beginning_of(placed: Placed, cell: str, units: int, directions: int) -> Beginning | str:
-    """Read the initial states off the calls of a layer, or say why they cannot be read."""
+def _beginning_of(placed: Placed, cell: str, units: int, directions: int) -> _Beginning | str:
     given = [call for call in placed.calls if call.states]
     if not given:
-        return Beginning()
+        return _Beginning()
     if len(placed.calls) > 1:
-        return Beginning(
+        return _Beginning(
             states_from=f"what each of the {len(placed.calls)} calls of layer {placed.names[-1]!r} gives it"
         )
     names = [(side, name) for side in range(directions) for name in _STATES.get(cell, ("h",))]
@@ -67,7 +62,7 @@ def beginning_of(placed: Placed, cell: str, units: int, directions: int) -> Begi
         else:
             words.append(_words(state, placed))
     notes = (_input_note(inputs, placed),) if inputs else ()
-    return Beginning(tuple(fixed), " and ".join(dict.fromkeys(words)), notes, _origin(states, placed))
+    return _Beginning(tuple(fixed), " and ".join(dict.fromkeys(words)), notes, _origin(states, placed))
 
 
 def _origin(states: Sequence[Output | Constant | None], placed: Placed) -> str:
@@ -124,20 +119,10 @@ _OTHERS = ("RNN", "ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D", "StackedRNNCells", "
 class KerasLayer:
     """A recurrent layer as a Keras model describes it.
 
-    name: its own name.
-    path: where its weights are in a Keras 3 file.
-    cell: name of the cell.
-    hidden: number of units.
-    use_bias: whether it has biases.
-    sequences: whether it hands on every step.
-    merge: how a bidirectional layer joins its directions; empty for a layer of one direction.
-    below: path of the recurrent layer whose output it reads; empty if there is none.
-    names: the models around it, outermost first, and its own name.
-    reverse: whether it reads its frames backward.
-    beginning: its states before the first step.
-    notes: what else to know.
-    calls: how often one run of the whole model calls it.
-    upstream: what is behind its frames.
+    `path` is where a Keras 3 file has its weights, `below` the path of the recurrent layer that it reads (or empty).
+    `names` are the models around it, outermost first, and its name. `sequences` tells whether it hands on every step,
+    `merge` how it joins its two directions (empty for one), `calls` how often one run of the whole model calls it,
+    `upstream` what stands before its frames.
     """
 
     name: str
@@ -150,7 +135,7 @@ class KerasLayer:
     below: str = ""
     names: tuple[str, ...] = ()
     reverse: bool = False
-    beginning: Beginning = field(default_factory=Beginning)
+    beginning: _Beginning = field(default_factory=_Beginning)
     notes: tuple[str, ...] = ()
     calls: int = 1
     upstream: Upstream = field(default_factory=Upstream)
@@ -215,7 +200,7 @@ def _layer(placed: Placed) -> KerasLayer | str:
         wrong = wrong or f"has units {show(units)}, must be between 1 and {MAX_SIZE}"
     if wrong:
         return wrong
-    beginning = beginning_of(placed, cell, units, 2 if merge else 1)
+    beginning = _beginning_of(placed, cell, units, 2 if merge else 1)
     if isinstance(beginning, str):
         return beginning
     bias, sequences = bool(own.get("use_bias", True)), bool(own.get("return_sequences"))
@@ -270,7 +255,6 @@ def _settings(entry: Mapping[str, Any]) -> list[Any]:
 
 
 def _cell(kind: str, config: Mapping[str, Any]) -> tuple[str, str]:
-    """The cell of a layer, and what is wrong if no cell fits."""
     cells = _CELLS[kind]
     keys = _KEYS[: len(next(iter(cells)))]
     own = [config.get(key, _DEFAULTS[key]) for key in keys]
@@ -290,7 +274,6 @@ def _are(names: list[str]) -> str:
 
 
 def _notes(placed: Placed, config: Mapping[str, Any], merge: str, reverse: bool, sequences: bool) -> list[str]:
-    """What differs from Keras or is left out, in sentences."""
     own = f"layer {placed.names[-1]!r}"
     notes = []
     if merge not in ("", "concat"):

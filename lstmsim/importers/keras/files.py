@@ -1,16 +1,11 @@
-"""Keras 3 model files (`.keras`): a zip of config.json and an HDF5 file of weights, both read in memory.
+"""Keras's files: `.keras` (a zip of config.json and an HDF5 file) and `.h5`, whole models or weights alone.
 
-Keras's HDF5 files (`.h5`): whole models of Keras 2 and 3, and files of weights alone, whose shapes tell the cells.
-
-A whole model has its configuration as the attribute `model_config` and its weights in `model_weights/LAYER/...`,
+A whole `.h5` has its configuration as the attribute `model_config` and its weights in `model_weights/LAYER/...`,
 called `kernel`, `recurrent_kernel` and `bias` (Keras 2: with `:0`). Weights alone lie in the same way at the top
-(Keras 2), or as `layers/CLASS/cell/vars/0` to `2` (Keras 3, `.weights.h5`). Source:
-keras/src/legacy/saving/legacy_h5_format.py and keras/src/saving/saving_lib.py.
-
-HDF5 files, checked before anything in them is read: no link is followed and no other file is opened.
-
-Links to elsewhere, virtual datasets and external storage are refused. So is a dataset that states more numbers than the
-file has bytes, and an attribute that holds references. Needs the package h5py (extra `keras`).
+(Keras 2), or as `layers/CLASS/cell/vars/0` to `2` (Keras 3, `.weights.h5`); their shapes tell the cells.
+HDF5 files are checked before anything in them is read, in memory: links to elsewhere, virtual datasets, external
+storage, references and datasets of more numbers than the file has bytes are refused. Needs h5py (extra `keras`).
+Source: keras/src/legacy/saving/legacy_h5_format.py and keras/src/saving/saving_lib.py.
 """
 
 from __future__ import annotations
@@ -43,8 +38,7 @@ _KINDS = {2: "F16", 4: "F32", 8: "F64"}
 
 
 @contextmanager
-def open_hdf5(content: bytes, place: str) -> Iterator[Any]:
-    """Open an HDF5 file in memory."""
+def _open_hdf5(content: bytes, place: str) -> Iterator[Any]:
     try:
         import h5py
     except ImportError:
@@ -63,6 +57,7 @@ def open_hdf5(content: bytes, place: str) -> Iterator[Any]:
 
 def _sound_heaps(content: bytes) -> bool:
     """Whether the heaps of texts can be walked through: HDF5 never ends at an entry that states no size."""
+    # Source: HDF5 file format specification, III.E, global heap.
     place, count = content.find(b"GCOL\x01\0\0\0"), 0
     while place >= 0:
         at, end = place + 16, place + int.from_bytes(content[place + 8 : place + 16], "little")
@@ -94,25 +89,20 @@ def _step(group: Any, name: str, path: str) -> Any:
     return group[name]
 
 
-def is_there(file: Any, path: str) -> bool:
-    """Say whether the file has anything at a path of hard links."""
+def _at(file: Any, path: str) -> Any:
+    """What the file has at a path of hard links; None if there is nothing."""
     each = file
     for part in path.split("/"):
-        each = _step(each, part, path)
-        if each is None:
-            return False
-    return True
+        each = None if each is None else _step(each, part, path)
+    return each
 
 
-def stored_at(file: Any, path: str, size: int) -> Stored:
-    """Give one dataset of a file, not read yet."""
+def _stored_at(file: Any, path: str, size: int) -> Stored:
     import h5py
 
-    each: Any = file
-    for part in path.split("/"):
-        each = _step(each, part, path)
-        if each is None:
-            raise InputError(Mistake(path, "is missing"))
+    each = _at(file, path)
+    if each is None:
+        raise InputError(Mistake(path, "is missing"))
     if not isinstance(each, h5py.Dataset):
         raise InputError(Mistake(path, "is a group, expected a dataset"))
     return _stored_hdf5(each, path, size)
@@ -135,16 +125,7 @@ def _stored_hdf5(each: Any, path: str, size: int) -> Stored:
     return Stored(_KINDS[each.dtype.itemsize], shape, read)
 
 
-def child_groups(file: Any, path: str = "") -> list[str]:
-    """List the names of the groups in the group at `path`, sorted; links to elsewhere are left out."""
-    import h5py
-
-    group = file[path] if path else file
-    hard = [name for name in group if isinstance(group.get(name, getlink=True), h5py.HardLink)]
-    return sorted(name for name in hard if group.get(name, getclass=True) is h5py.Group)
-
-
-def datasets_below(file: Any, path: str = "") -> dict[str, tuple[str, ...]]:
+def _datasets_below(file: Any, path: str = "") -> dict[str, tuple[str, ...]]:
     """List every group at and below `path` that holds datasets: its path to the names of its datasets, sorted."""
     import h5py
 
@@ -167,25 +148,20 @@ def datasets_below(file: Any, path: str = "") -> dict[str, tuple[str, ...]]:
     return datasets
 
 
-def text_attribute(file: Any, name: str, limit: int) -> bytes | None:
-    """Read one text attribute at the file's top; None if there is none."""
+def _text_attribute(file: Any, name: str, limit: int) -> bytes | None:
+    import h5py
+
     if name not in file.attrs:
         return None
     identity = file.attrs.get_id(name)
     kind = identity.dtype
-    if identity.shape != () or kind.kind not in "OS" or (kind.kind == "O" and not _is_text(kind)):
+    if identity.shape != () or kind.kind not in "OS" or (kind.kind == "O" and h5py.check_string_dtype(kind) is None):
         raise InputError(Mistake(name, "is no text"))
     value = file.attrs[name] if kind.kind == "O" or kind.itemsize <= limit else b"x" * (limit + 1)
     content = value.encode("utf-8", "replace") if isinstance(value, str) else bytes(value)
     if len(content) > limit:
         raise InputError(Mistake(name, f"is a text of more than {limit} bytes"))
     return content
-
-
-def _is_text(kind: Any) -> bool:
-    import h5py
-
-    return h5py.check_string_dtype(kind) is not None
 
 
 MAX_LAYERS = 1000
@@ -213,12 +189,11 @@ class _Group:
         return self.path.split("/")
 
 
-def from_hdf5(content: bytes, name: str, weights: bool, cell: str | None) -> list[ImportedModel]:
-    """Import the recurrent layers in an HDF5 file of Keras."""
-    with open_hdf5(content, "") as file:
-        text = text_attribute(file, "model_config", MAX_CONFIG)
-        top = "model_weights" if is_there(file, "model_weights") else ""
-        groups = recurrent_groups(datasets_below(file, top))
+def _from_hdf5(content: bytes, name: str, weights: bool, cell: str | None) -> list[ImportedModel]:
+    with _open_hdf5(content, "") as file:
+        text = _text_attribute(file, "model_config", MAX_CONFIG)
+        top = "model_weights" if _at(file, "model_weights") is not None else ""
+        groups = _recurrent_groups(_datasets_below(file, top))
         size = len(content)
         if text is not None:
             config = parsed_config(text, "model_config")
@@ -226,7 +201,7 @@ def from_hdf5(content: bytes, name: str, weights: bool, cell: str | None) -> lis
             parts = parts_of(layers, lambda layer, side: _layer_variables(file, groups, layer, side, size))
             used = {each for part in parts for each in part.variables}
             return keras_models(parts, name, weights, left_out(groups, used), keras_kinds(config))
-        version = text_attribute(file, "keras_version", 100)
+        version = _text_attribute(file, "keras_version", 100)
         alone = _alone(file, groups, size, cell, version)
         names = {layer.path: sides for layer, sides in alone}
         parts = parts_of(
@@ -245,7 +220,7 @@ def left_out(groups: Sequence[_Group], used: Collection[str]) -> list[str]:
     return [f"the file has variables of cells that its configuration does not describe, they are left out: {some}"]
 
 
-def recurrent_groups(groups: Mapping[str, Sequence[str]]) -> list[_Group]:
+def _recurrent_groups(groups: Mapping[str, Sequence[str]]) -> list[_Group]:
     """List the groups that hold the variables of a recurrent cell, told by the names of the variables."""
     recurrent = []
     for path, names in groups.items():
@@ -276,7 +251,7 @@ def _layer_variables(file: Any, groups: Sequence[_Group], layer: KerasLayer, sid
 
 
 def _stored(file: Any, group: _Group, size: int) -> dict[str, Stored]:
-    return {name: stored_at(file, name, size) for name in group.names}
+    return {name: _stored_at(file, name, size) for name in group.names}
 
 
 def _alone(
@@ -377,17 +352,17 @@ def import_keras(path: str | os.PathLike[str], *, weights: bool = True, cell: st
             if start == b"\x89HDF\r\n\x1a\n":
                 if size > MAX_WEIGHTS:
                     raise InputError(f"has {size} bytes, at most {MAX_WEIGHTS} are read")
-                return from_hdf5(file.read(), name, weights, cell)
+                return _from_hdf5(file.read(), name, weights, cell)
             if start[:4] != b"PK\x03\x04":
                 raise InputError("is no Keras file: neither a zip file (.keras) nor HDF5 (.h5)")
             with open_zip(file) as archive:
                 config = parsed_config(read_member(archive, "config.json", MAX_CONFIG), "config.json")
                 content = read_member(archive, _WEIGHTS, MAX_WEIGHTS)
             layers = keras_layers(config)
-            with open_hdf5(content, _WEIGHTS) as inner:
+            with _open_hdf5(content, _WEIGHTS) as inner:
                 parts = parts_of(layers, lambda layer, side: _variables(inner, layer, side, len(content)))
                 used = {each for part in parts for each in part.variables}
-                notes = left_out(recurrent_groups(datasets_below(inner)), used)
+                notes = left_out(_recurrent_groups(_datasets_below(inner)), used)
             return keras_models(parts, name, weights, notes, keras_kinds(config))
         except InputError as error:
             raise placed(error, name) from None
@@ -396,8 +371,8 @@ def import_keras(path: str | os.PathLike[str], *, weights: bool = True, cell: st
 def _variables(file: Any, layer: KerasLayer, side: str, size: int) -> dict[str, Stored]:
     """The variables 0, 1 and 2 of a layer's cell."""
     path = layer.path
-    if not is_there(file, path) and is_there(file, _FOLDERS[1]):
+    if _at(file, path) is None and _at(file, _FOLDERS[1]) is not None:
         path = path.replace(_FOLDERS[0], _FOLDERS[1])
     stem = f"{path}/{side}_layer" if side else path
     names = [f"{stem}/cell/vars/{number}" for number in range(3 if layer.use_bias else 2)]
-    return {each: stored_at(file, each, size) for each in names}
+    return {each: _stored_at(file, each, size) for each in names}

@@ -1,12 +1,8 @@
-"""The calls of the layers in a Keras model, by its configuration: what each reads, and the states it begins with.
+"""How the layers of a Keras model are connected, by its configuration: calls, states, and which layer reads which.
 
 Two notations: Keras 3 calls have `args` and `kwargs` with `keras_history` [layer, call, output]; Keras 2 lists
 [layer, call, output, kwargs]. Output 0 of a recurrent layer is its sequence or last h; its later outputs are states.
 Sources: keras/src/models/functional.py and keras/src/saving of Keras 3, keras/engine/functional.py of Keras 2.
-
-Which recurrent layers a layer of a Keras model reads, and through which other layers: for notes on single layers.
-
-How the layers of a Keras model are connected, by its configuration: which layer reads which, and through what.
 """
 
 from __future__ import annotations
@@ -24,12 +20,7 @@ from lstmsim.base.wording import listed, show
 
 @dataclass(frozen=True)
 class Output:
-    """An output of another layer.
-
-    layer: name of the layer.
-    call: which of the layer's calls, from 0.
-    index: which of the call's outputs, from 0.
-    """
+    """Output `index` of call `call` of a layer."""
 
     layer: str
     call: int
@@ -45,12 +36,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a layer.
-
-    reads: the tensors that the call reads.
-    states: the states that it begins with; None: a state that cannot be read.
-    masked: whether the call is given a mask of steps.
-    """
+    """One call of a layer: what it reads, the states that it begins with (None: unreadable), whether it gets a mask."""
 
     reads: tuple[Output, ...]
     states: tuple[Output | Constant | None, ...] = ()
@@ -63,20 +49,19 @@ def is_layer(entry: Any) -> bool:
     return known and isinstance(entry.get("config"), dict)
 
 
-def layer_name(entry: Mapping[str, Any]) -> str:
-    """Give a layer's own name."""
+def _layer_name(entry: Mapping[str, Any]) -> str:
     return str(entry["config"].get("name", entry.get("name", entry["class_name"])))[:200]
 
 
-def calls_of(model: Mapping[str, Any], entries: list[dict[str, Any]]) -> dict[str, list[Call]]:
+def _calls_of(model: Mapping[str, Any], entries: list[dict[str, Any]]) -> dict[str, list[Call]]:
     """List the calls of every layer in a model by the layer's name; entries: the layers' entries in order."""
     if model.get("class_name") == "Sequential" or not isinstance(model.get("config"), dict):
         pairs = pairwise(entries)
-        return {layer_name(entry): [Call((Output(layer_name(before), 0, 0),))] for before, entry in pairs}
+        return {_layer_name(entry): [Call((Output(_layer_name(before), 0, 0),))] for before, entry in pairs}
     calls = {}
     for entry in entries:
         nodes = entry.get("inbound_nodes")
-        calls[layer_name(entry)] = [_call(node) for node in nodes] if isinstance(nodes, list) else []
+        calls[_layer_name(entry)] = [_call(node) for node in nodes] if isinstance(nodes, list) else []
     return calls
 
 
@@ -163,12 +148,10 @@ _MOST = 300
 
 @dataclass(frozen=True)
 class Upstream:
-    """The recurrent layers and models behind the frames that a layer reads.
+    """The recurrent layers and models that feed the frames of a layer (`origins`, in words: `'lstm'`, `model 'inner'`).
 
-    origins: the nearest recurrent layers and models, in words: `'lstm'`, `model 'inner'`.
-    passed: layers in between that change the frames, in words: `Dense 'fc'`.
-    shared: whether other layers read the same output.
-    outside: whether the origins are outside the model that the layer is in.
+    `passed` are layers in between that change the frames, `shared` tells whether other layers read the same output,
+    `outside` whether the origins are outside the model that the layer is in.
     """
 
     origins: tuple[str, ...] = ()
@@ -196,7 +179,7 @@ def _some(words: Sequence[str]) -> list[str]:
     return [*words[:_SHOWN], *([f"{len(words) - _SHOWN} more"] if len(words) > _SHOWN else [])]
 
 
-def upstream_of(
+def _upstream_of(
     name: str,
     reads: Mapping[str, Sequence[str]],
     origins: Mapping[str, str],
@@ -248,17 +231,11 @@ _PASSING = (
 
 @dataclass(frozen=True)
 class Placed:
-    """A layer's entry and its place in the model.
+    """A layer's entry and its position in the model.
 
-    entry: class and configuration.
-    path: where its weights are in a Keras 3 file.
-    names: the models around it, outermost first, and its own name.
-    below: path of the layer whose output it reads, if it is the only reader; else empty.
-    calls: its calls in its model.
-    masks: the layers of its model that mask steps.
-    kinds: the classes of its model's layers by name.
-    again: the models around it that are called more than once, with the number of calls.
-    upstream: what is behind its frames.
+    `path` is where a Keras 3 file has its weights; `names` are the models around it, outermost first, and its name;
+    `below` is the path of the layer that it reads, if it is the only reader; `masks` are the layers of its model that
+    mask steps; `kinds` the classes of its model's layers; `again` the models around it with the number of their calls.
     """
 
     entry: Mapping[str, Any]
@@ -294,13 +271,13 @@ def _placed(model: Mapping[str, Any], around: _Around) -> Iterator[Placed]:
         raise InputError(f"its configuration nests models more than {MAX_DEPTH} deep")
     entries = [_with_dict(each) for each in _entries(model)]
     paths = _paths(entries, around.path)
-    calls = calls_of(model, entries)
+    calls = _calls_of(model, entries)
     below = _below(entries, calls)
-    masks = tuple(layer_name(entry) for entry in entries if _masks(entry))
-    kinds = {layer_name(entry): str(entry["class_name"]) for entry in entries}
+    masks = tuple(_layer_name(entry) for entry in entries if _masks(entry))
+    kinds = {_layer_name(entry): str(entry["class_name"]) for entry in entries}
     behind = _behind(entries, calls, around.upstream)
     for entry in entries:
-        name = layer_name(entry)
+        name = _layer_name(entry)
         own, times = paths[name], calls.get(name, ())
         if _is_model(entry):
             again = (*around.again, *([(name, len(times))] if len(times) > 1 else []))
@@ -341,12 +318,12 @@ def _behind(
     shared = {name for name, count in readers.items() if count > 1}
     origins, changing = {}, {}
     for entry in entries:
-        name, inner = layer_name(entry), _is_model(entry)
+        name, inner = _layer_name(entry), _is_model(entry)
         if _is_recurrent(entry):
             origins[name] = f"model {show(name)}" if inner else show(name)
         elif not _passes(entry):
             changing[name] = f"{show(entry['class_name'])[1:-1]} {show(name)}"
-    return lambda name: upstream_of(name, frames, origins, changing, shared, around)
+    return lambda name: _upstream_of(name, frames, origins, changing, shared, around)
 
 
 def _entries(model: Mapping[str, Any]) -> list[Any]:
@@ -372,7 +349,7 @@ def _paths(entries: list[dict[str, Any]], stem: str) -> dict[str, str]:
     paths: dict[str, str] = {}
     for entry in entries:
         slug = _snake(entry["class_name"])
-        paths.setdefault(layer_name(entry), f"{stem}layers/{slug}{f'_{counts[slug]}' if counts[slug] else ''}")
+        paths.setdefault(_layer_name(entry), f"{stem}layers/{slug}{f'_{counts[slug]}' if counts[slug] else ''}")
         counts[slug] += 1
     return paths
 
@@ -394,7 +371,7 @@ def _passes(entry: Mapping[str, Any]) -> bool:
 
 def _below(entries: list[dict[str, Any]], calls: Mapping[str, list[Call]]) -> dict[str, str]:
     """Layer -> the layer whose output it reads, through layers that hand it on; only if no other layer reads it."""
-    by_name = {layer_name(entry): entry for entry in entries}
+    by_name = {_layer_name(entry): entry for entry in entries}
     readers = Counter((each.layer, each.index) for own in calls.values() for call in own for each in call.reads)
     sources = {}
     for name in by_name:

@@ -1,11 +1,7 @@
-"""Keras layers with their weights, from any kind of file, put together into models.
+"""Models of Keras layers with their weights, from any kind of file or from memory, and the table of all layers.
 
 Keras stores `kernel` [input, gates x hidden], `recurrent_kernel` [hidden, gates x hidden] and `bias`; gates i f c o and
-z r h (keras.io: LSTM, GRU).
-
-What an import leaves out of files without a graph of operators: tensors of no recurrent layer, Keras layers.
-
-Keras models in memory: their recurrent layers as models, without a file and without importing Keras here.
+z r h (keras.io: LSTM, GRU). Keras itself is never imported here.
 """
 
 from __future__ import annotations
@@ -70,10 +66,9 @@ def unread_note(sizes: Mapping[str, int], used: Collection[str]) -> str | None:
     return f"{counts} {do} left out: {listed(names, 'and')}, {share} of the numbers in the file"
 
 
-def keras_table(
+def _keras_table(
     kinds: Sequence[tuple[str, str]], layers: Mapping[str, Layer], calls: Mapping[str, int] | None = None
 ) -> OperatorTable:
-    """List what became of every layer of a Keras model."""
     members: dict[tuple[str, str], list[str]] = {}
     for kind, name in kinds:
         outcome = SIMULATED if name in layers else FOLDED if kind in _MOVING else LEFT_OUT
@@ -106,12 +101,8 @@ Variables = Callable[[KerasLayer, str], dict[str, Stored]]
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A Keras layer with its numbers.
-
-    described: the layer as Keras describes it.
-    layer: the same as a layer here.
-    passes: its weights in each direction.
-    variables: names of its variables in the file.
+    """A Keras layer as described and as a layer here, with the weights of its directions and the names of its
+    variables.
     """
 
     described: KerasLayer
@@ -185,7 +176,7 @@ def keras_models(
     if not kinds:
         return models
     calls = {part.described.path: part.described.calls for part in parts}
-    table = keras_table(kinds, {part.described.path: part.layer for part in parts}, calls)
+    table = _keras_table(kinds, {part.described.path: part.layer for part in parts}, calls)
     return [replace(each, operators=table) for each in models]
 
 

@@ -1,8 +1,6 @@
-"""Axes of a value by their meaning, sizes that may be symbols, and what a `Reshape` does to both.
+"""Axes of a value by their meaning, with sizes that may be symbols, and what rearranging operations do to them.
 
-What operations that only rearrange do to the axes of a value; None if an operation does more than rearrange.
-
-Source: the ONNX operator pages of the operations in `RULES`.
+A rule gives None if the operation does more than rearrange. Source: the ONNX pages of the operations in `RULES`.
 """
 
 from __future__ import annotations
@@ -23,11 +21,9 @@ Numbers = tuple[Size | None, ...]
 
 @dataclass(frozen=True)
 class Part:
-    """A whole axis of one value, in its own order.
+    """A whole axis of one value, in order: `time`, `direction`, `batch` or `units` of a layer's output, else a number.
 
-    scope, name: the value.
-    role: `time`, `direction`, `batch` or `units` of a layer's output, else a number.
-    side: the direction (0 or 1) whose units these are, if one direction was picked; else None.
+    `side` is the direction (0 or 1) whose units these are, if one direction was picked.
     """
 
     scope: Scope
@@ -63,7 +59,7 @@ def quotient(whole: Size, part: Size) -> Size | None:
     return whole[0] // part[0], tuple(sorted((left - taken).elements()))
 
 
-def regrouped(axis: Axis, sizes: Mapping[Part, Size], wanted: Sequence[Size | None]) -> View | None:
+def _regrouped(axis: Axis, sizes: Mapping[Part, Size], wanted: Sequence[Size | None]) -> View | None:
     """Group the parts of a value into axes of the wanted sizes; None if that would cut a part in two."""
     open_axes = [at for at, size in enumerate(wanted) if size is None]
     split = open_axes[0] if open_axes else len(wanted)
@@ -100,7 +96,7 @@ _WIDE, _NARROW = (1, 11), (10, 16)
 _OPEN_END = 2**31 - 1
 
 
-class Known(Protocol):
+class _Known(Protocol):
     """What the rules ask for: axes, sizes and short lists of the network's values. `Layouts` gives the answers."""
 
     @property
@@ -122,7 +118,7 @@ def _whole(numbers: Numbers | None) -> list[int] | None:
     return [each[0] for each in numbers if each is not None]
 
 
-def _listed(known: Known, scope: Scope, node: Any, name: str, place: int) -> Numbers | None:
+def _listed(known: _Known, scope: Scope, node: Any, name: str, place: int) -> Numbers | None:
     """A list of numbers that old operators take as attribute `name`, and newer operators as input `place`."""
     given = attributes(scope, node)
     if name in given:
@@ -130,13 +126,13 @@ def _listed(known: Known, scope: Scope, node: Any, name: str, place: int) -> Num
     return known.numbers(scope, node_input(node, place)) if node_input(node, place) else None
 
 
-def _transpose(known: Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
+def _transpose(known: _Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
     order = integers(attributes(scope, node), "perm") or tuple(reversed(range(len(view))))
     axes = [axis for axis in order if axis is not None]
     return tuple(view[axis] for axis in axes) if sorted(axes) == list(range(len(view))) else None
 
 
-def _unsqueeze(known: Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
+def _unsqueeze(known: _Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
     axes = _whole(_listed(known, scope, node, "axes", 1))
     if axes is None:
         return None
@@ -145,7 +141,7 @@ def _unsqueeze(known: Known, scope: Scope, node: Any, view: View, place: int) ->
     return tuple(() if axis in new else next(rest) for axis in range(rank)) if len(new) == len(axes) else None
 
 
-def _squeeze(known: Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
+def _squeeze(known: _Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
     axes = _whole(_listed(known, scope, node, "axes", 1))
     if axes is None:
         given = "axes" in attributes(scope, node) or node_input(node, 1)
@@ -157,7 +153,7 @@ def _squeeze(known: Known, scope: Scope, node: Any, view: View, place: int) -> V
     return None if stays else tuple(axis for at, axis in enumerate(view) if at not in gone)
 
 
-def _reshape(known: Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
+def _reshape(known: _Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
     wanted = _listed(known, scope, node, "shape", 1)
     if wanted is None:
         return None
@@ -171,12 +167,12 @@ def _reshape(known: Known, scope: Scope, node: Any, view: View, place: int) -> V
     return _grouped(known, view, sizes)
 
 
-def _grouped(known: Known, view: View, sizes: list[Size | None]) -> View | None:
+def _grouped(known: _Known, view: View, sizes: list[Size | None]) -> View | None:
     parts = tuple(part for axis in view for part in axis)
-    return regrouped(parts, {part: known.size((part,)) for part in parts}, sizes)
+    return _regrouped(parts, {part: known.size((part,)) for part in parts}, sizes)
 
 
-def _flatten(known: Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
+def _flatten(known: _Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
     at = integer(attributes(scope, node), "axis", 1)
     if not -len(view) <= at <= len(view):
         return None
@@ -184,11 +180,11 @@ def _flatten(known: Known, scope: Scope, node: Any, view: View, place: int) -> V
     return tuple(part for axis in view[:at] for part in axis), tuple(part for axis in view[at:] for part in axis)
 
 
-def _same(known: Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
+def _same(known: _Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
     return view if place == 0 else None
 
 
-def _cast(known: Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
+def _cast(known: _Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
     """Only to a type that keeps the numbers unchanged: a wide type, or the type of the layer that they come from."""
     to = integer(attributes(scope, node), "to", 0)
     if to in _WIDE:
@@ -202,7 +198,7 @@ def _cast(known: Known, scope: Scope, node: Any, view: View, place: int) -> View
     return view if held is not None and held.data_type == to and to in _NARROW else None
 
 
-def _dropout(known: Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
+def _dropout(known: _Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
     """Only if the node drops nothing: outside training."""
     training = node_input(node, 2)
     value = resolve(scope, training) if training else None
@@ -215,7 +211,7 @@ def _dropout(known: Known, scope: Scope, node: Any, view: View, place: int) -> V
     return view if place == 0 else None
 
 
-def _slice(known: Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
+def _slice(known: _Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
     names = ("starts", "ends", "axes", "steps")
     starts, ends, axes, steps = (_listed(known, scope, node, name, at) for at, name in enumerate(names, 1))
     unknown = any(node_input(node, at) and _whole(each) is None for at, each in ((3, axes), (4, steps)))
@@ -230,7 +226,7 @@ def _slice(known: Known, scope: Scope, node: Any, view: View, place: int) -> Vie
     return part
 
 
-def _cut(known: Known, view: View, at: int, start: int, end: Size, step: int) -> View | None:
+def _cut(known: _Known, view: View, at: int, start: int, end: Size, step: int) -> View | None:
     """The view behind a slice along one axis, if the slice takes the whole axis in order or one whole direction."""
     size = known.size(view[at])
     if size[1]:
@@ -244,7 +240,7 @@ def _cut(known: Known, view: View, at: int, start: int, end: Size, step: int) ->
     return known.one_side(view, at, places[0], keep=True) if len(places) == 1 else None
 
 
-def _gather(known: Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
+def _gather(known: _Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
     at = integer(attributes(scope, node), "axis", 0)
     picked = known.shapes.of(scope, node_input(node, 1))
     indices = _whole(known.numbers(scope, node_input(node, 1)))
@@ -259,7 +255,7 @@ def _gather(known: Known, scope: Scope, node: Any, view: View, place: int) -> Vi
     return known.one_side(view, at, indices[0] % size[0], keep=bool(picked))
 
 
-def _split(known: Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
+def _split(known: _Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
     at = integer(attributes(scope, node), "axis", 0)
     if len(node.output) == 1:
         return view
@@ -271,7 +267,7 @@ def _split(known: Known, scope: Scope, node: Any, view: View, place: int) -> Vie
     return known.one_side(view, at % len(view), place, keep=True)
 
 
-def _concat(known: Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
+def _concat(known: _Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
     """Only if the node puts the two directions of one layer together again, forward first."""
     if len(node.input) == 1:
         return view
@@ -289,7 +285,7 @@ def _concat(known: Known, scope: Scope, node: Any, view: View, place: int) -> Vi
 
 
 #: From the axes of a node's first input to the axes of its output `place`.
-RULES: dict[str, Callable[[Known, Scope, Any, View, int], View | None]] = {
+RULES: dict[str, Callable[[_Known, Scope, Any, View, int], View | None]] = {
     "Identity": _same,
     "Cast": _cast,
     "Dropout": _dropout,

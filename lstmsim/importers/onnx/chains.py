@@ -37,8 +37,6 @@ from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer
 from lstmsim.model.numerics.weights import Floats
 
-__all__ = ["find_unrolled"]
-
 #: Exporters fold constants in single precision.
 _TOLERANCE = 1e-6
 
@@ -68,8 +66,6 @@ def find_unrolled(
 
 
 class _Reader:
-    """Puts the steps of one graph together."""
-
     def __init__(self, shapes: Shapes, numbers: StepNumbers) -> None:
         self._shapes, self._numbers = shapes, numbers
 
@@ -130,7 +126,6 @@ class _Reader:
         return lower, order != forward
 
     def _sources(self, chain: tuple[Step, ...]) -> list[Value]:
-        """The value that each step reads."""
         own = self._halves(chain)
         return [each.x.source for each in own]
 
@@ -146,7 +141,6 @@ class _Reader:
         return run_of_frames(frames)
 
     def _layer(self, chain: tuple[Step, ...]) -> UnrolledLayer:
-        """The layer of a chain, not yet turned round."""
         first, halves = chain[0], self._halves(chain)
         recurrent = halves[1].h
         assert recurrent is not None

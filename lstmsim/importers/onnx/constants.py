@@ -1,20 +1,8 @@
-"""Floating-point constants inside an ONNX file, through the rearrangements that exporters put behind them.
+"""Floating-point constants inside an ONNX file, through the operations that exporters put between them and a layer.
 
-Operations that compute each number alone are done (`ELEMENTWISE`); no other computation is. Only `DataFiles` opens
-data files beside the network, and only for the tensors that are asked for.
-Source: the fields of TensorProto (onnx.proto), the operator pages of the rearranging operators.
-
-Operations on constants that only rearrange or repeat them.
-
-A size that the file leaves open is a batch and counts as 1. The reader of a weight or state refuses it if its size is
-not the size that the node needs.
-Source: the ONNX operator pages of the operations in `RULES`.
-
-Operations on constants that compute each number alone, in the numbers' own type.
-
-Source: the ONNX operator pages of the operations in `ELEMENTWISE`.
-
-How many bits the weights of an ONNX network have, if that makes its own sums differ from the sums here.
+Operations that rearrange (`RULES`) or compute each number alone (`ELEMENTWISE`) are done; no other computation is.
+A size that the file leaves open is a batch and counts as 1; who needs another size refuses it.
+Source: the fields of TensorProto (onnx.proto), the operator pages of the operations.
 """
 
 from __future__ import annotations
@@ -211,8 +199,7 @@ def node_widths(scope: Scope, index: int) -> list[str]:
     return width_notes(named, label(scope, index))
 
 
-def is_half(scope: Scope, name: str) -> bool:
-    """Say whether a constant has 16 bits, as far as the file tells."""
+def _is_half(scope: Scope, name: str) -> bool:
     return any(_kind(value) in _HALVES for value in _origins(scope, name))
 
 
@@ -289,18 +276,8 @@ class _NoConstant(Exception):
 class Constants:
     """Constants of one network.
 
-    shapes: the shapes of its values.
     budget: most bytes that are made of all constants, because a file may repeat one any number of times.
-    files: the data files beside the network.
     given: (scope, name) to an array that stands for this value as if it were a constant.
-
-    >>> from onnx import TensorProto, helper
-    >>> weights = helper.make_tensor("w", TensorProto.FLOAT, [2, 3], [0.0] * 6)
-    >>> turned = helper.make_node("Transpose", ["w"], ["t"])
-    >>> from lstmsim.importers.onnx.graph import open_scopes
-    >>> graph = helper.make_graph([turned], "g", [], [], initializer=[weights])
-    >>> Constants(Shapes(), 1000, DataFiles("g.onnx")).of(open_scopes(helper.make_model(graph))[0], "t").shape
-    (3, 2)
     """
 
     def __init__(
@@ -354,7 +331,6 @@ class Constants:
         return made
 
     def _dequantised(self, scope: Scope, node: Any, hops: int) -> Floats:
-        """The real numbers that stored whole numbers mean."""
         scale = self._value(resolve(scope, node_input(node, 1)), hops + 1)
         before = self._files.total
         try:
@@ -367,11 +343,10 @@ class Constants:
             raise _NoConstant("a node DequantizeLinear whose arguments are not read here") from None
 
     def _elementwise(self, scope: Scope, node: Any, hops: int) -> Floats:
-        """The result of an operation on one or two constants."""
         kind, names = str(node.op_type), [str(each) for each in node.input[:3]]
         # Even small parts count: two parts at each of many levels grow without end.
         self._spend(_OPERATION)
-        if any(is_half(scope, name) for name in names):
+        if any(_is_half(scope, name) for name in names):
             raise _NoConstant(f"a node {kind} in 16 bits")
         parts = [self._value(resolve(scope, name), hops + 1) for name in names]
         try:

@@ -19,10 +19,9 @@ from lstmsim.importers.imported import ImportedModel, OperatorTable, model_names
 from lstmsim.importers.onnx.chains import find_unrolled
 from lstmsim.importers.onnx.constants import COPIES, Constants, node_widths
 from lstmsim.importers.onnx.graph import Scope, label, node_input, open_scopes
-from lstmsim.importers.onnx.heads import Chain, Head, find_heads
 from lstmsim.importers.onnx.layouts import Layouts, length_notes
 from lstmsim.importers.onnx.nodes import cell_notes, foreign_recurrent, is_recurrent, read_layer
-from lstmsim.importers.onnx.operators import operator_table
+from lstmsim.importers.onnx.operators import Chain, Head, find_heads, operator_table
 from lstmsim.importers.onnx.shapes import Shapes
 from lstmsim.importers.onnx.stacks import Handed, Key, Stack, find_stacks
 from lstmsim.importers.onnx.stored import DataFiles, data_files_of, dequantise, rounding_notes
@@ -37,18 +36,12 @@ from lstmsim.importers.onnx.unrolled import (
 from lstmsim.importers.onnx.weights import LAST_STATES, Begin, begin_of
 from lstmsim.model.model import Layer, Model
 
-__all__ = ["ImportedModel", "ImportedNetwork", "parsed_network", "read_onnx"]
-
 MAX_RECURRENT_NODES = 1000
 
 
 @dataclass(frozen=True)
 class ImportedNetwork:
-    """The content of one ONNX file.
-
-    models: every recurrent model; at least one.
-    operators: what became of all operators of the file.
-    """
+    """The content of one ONNX file: its recurrent models, at least one, and what became of all operators."""
 
     models: tuple[ImportedModel, ...]
     operators: OperatorTable
@@ -161,7 +154,6 @@ def _unrolled(
 def _noted(
     stack: Stack, begins: dict[Key, Begin], lengths: dict[Key, tuple[str, ...]], quantised: dict[str, str]
 ) -> Stack:
-    """The stack with notes on the states, lengths, loops and weights of its layers."""
     notes = [note for key in stack.keys for note in lengths[key]]
     notes += [f"runs inside {loop}: its steps repeat in each turn" for key in stack.keys for loop in key[0].loops]
     weights = [node_input(key[0].nodes[key[1]], 1) for key in stack.keys]
@@ -190,8 +182,6 @@ def _begun(stack: Stack, begins: dict[Key, Begin], handed: Handed, stacks: Seque
 
 
 class _Numbers:
-    """The weights and the first states of all recurrent nodes of a network."""
-
     def __init__(
         self, layers: dict[Key, Layer], begins: dict[Key, Begin], source: tuple[Shapes, int, DataFiles]
     ) -> None:

@@ -1,20 +1,17 @@
 """An ONNX network as nested scopes: main graph, bodies of `If`, `Loop` and `Scan`, calls of local functions.
 
-Nothing is executed and no weight is touched. A name leads to the node or tensor that it stands for. The protobuf
-messages have the type `Any`, so that this module loads without the package onnx.
-
-Small values inside an ONNX file: attributes, and short constants of whole numbers (axes, bounds, target shapes).
-
-Weights and external data are never decoded.
+Nothing is executed and no weight is touched. A name leads to the node or tensor that it stands for. Of numbers, only
+attributes and short constants (axes, bounds, target shapes) are decoded. The protobuf messages have the type `Any`, so
+that this module loads without the package onnx.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
-from typing import Any
+from typing import Any, TypeVar
 
 from lstmsim.base.errors import InputError
 from lstmsim.base.wording import show
@@ -25,6 +22,7 @@ DEFAULT_DOMAINS = ("", "ai.onnx")
 #: call each other can ask for any number. A file that itself holds more nodes is read.
 MAX_NODES = 50_000
 MAX_DEPTH = 40
+_Answer = TypeVar("_Answer")
 _ENDLESS = (
     f"calls of functions come to more than {MAX_NODES} nodes, or bodies are nested more than {MAX_DEPTH} deep: "
     "too large to read"
@@ -38,9 +36,6 @@ _GRAPH, _GRAPHS = 5, 10
 class Scope:
     """One graph or function body, and what its names stand for.
 
-    nodes: its nodes, in the order of the file.
-    tensors: initializers by name.
-    inputs, outputs: names, in order.
     declared: shapes that the graph states, by name.
     inside: where the scope is, in words for messages; empty for the main graph.
     branches: the `If` branches around it as (identity of the `If`, name of the attribute).
@@ -75,13 +70,7 @@ class Scope:
 
 @dataclass(frozen=True)
 class Value:
-    """What a name stands for.
-
-    scope: the scope that has the value.
-    name: its name there.
-    index: the node that makes it; -1 for a tensor or an input of the scope.
-    place: its place among the node's outputs.
-    """
+    """What a name stands for: output `place` of node `index` of a scope; -1 for a tensor or an input of the scope."""
 
     scope: Scope
     name: str
@@ -122,6 +111,31 @@ def resolve(scope: Scope, name: str) -> Value | None:
         else:
             scope = scope.outer
     return None
+
+
+class Memory:
+    """Answers about the values of a network, each worked out once and through so many other values at most."""
+
+    MAX_HOPS = 100
+
+    def __init__(self) -> None:
+        self._hops = 0
+
+    def once(
+        self, known: dict[tuple[Scope, str], _Answer | None], scope: Scope, name: str, find: Callable[[Value], Any]
+    ) -> _Answer | None:
+        """Give the answer for the value that `name` means; None if there is none, or it depends on too many others."""
+        value = resolve(scope, name)
+        if value is None:
+            return None
+        key = (value.scope, value.name)
+        if key not in known and self._hops < self.MAX_HOPS:
+            # None stands here meanwhile, so that a value that depends on itself is unknown.
+            known[key] = None
+            self._hops += 1
+            known[key] = find(value)
+            self._hops -= 1
+        return known.get(key)
 
 
 def node_input(node: Any, place: int) -> str:
@@ -199,7 +213,6 @@ def _called(nodes: Any, functions: dict[tuple[str, str], Any]) -> set[tuple[str,
 
 
 def _nested(nodes: Any) -> Iterator[Any]:
-    """All nodes of a list and of the bodies inside it."""
     waiting = [(nodes, 0)]
     while waiting:
         held, depth = waiting.pop()

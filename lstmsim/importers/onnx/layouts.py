@@ -3,12 +3,9 @@
 Through operations that only rearrange, an axis stays the time, the direction, the batch or the units of the layer that
 it comes from. Every other operation makes new axes, also one that takes a part, reverses an order or folds axes. So two
 axes of equal size are never taken for each other.
-Source: the ONNX operator pages of the operations in `axis_rules`.
 
-Notes on `sequence_lens` of recurrent nodes; a run takes every sequence at its full length.
-
-Source: the ONNX operator pages of LSTM, GRU and RNN: steps behind a sequence's length give 0, and the reverse direction
-begins at the sequence's last step.
+`sequence_lens` of recurrent nodes need the number of frames: notes on them are here. A run takes every sequence at its
+full length; in ONNX, steps after a sequence's length give 0, and the reverse direction begins at its last step.
 """
 
 from __future__ import annotations
@@ -23,6 +20,7 @@ from lstmsim.importers.onnx.axes import RULES, Axis, Numbers, Part, Size, View, 
 from lstmsim.importers.onnx.graph import (
     DEFAULT_DOMAINS,
     MAX_ELEMENTS,
+    Memory,
     Scope,
     Value,
     attributes,
@@ -35,51 +33,34 @@ from lstmsim.importers.onnx.nodes import is_recurrent
 from lstmsim.importers.onnx.shapes import Shapes
 from lstmsim.model.model import Layer
 
-#: Most operations that are followed; real networks need a dozen. `Shapes` has a bound of its own.
-_MAX_HOPS = 60
 #: Most factors of one size, and its largest number: only a hostile file multiplies sizes again and again.
 _MAX_FACTORS, _LARGEST = 16, 2**62
 #: The axes of a recurrent node's output.
 LAYER_ROLES = ("time", "direction", "batch", "units")
 
 
-class Layouts:
+class Layouts(Memory):
     """Axes of the values of one network.
 
     shapes: the shapes of its values.
     layers: its recurrent nodes as layers.
-
-    >>> from onnx import TensorProto, helper
-    >>> from lstmsim.importers.onnx.graph import open_scopes
-    >>> x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["time", 1, 4])
-    >>> turned = helper.make_node("Transpose", ["x"], ["t"], perm=[1, 2, 0])
-    >>> scope = open_scopes(helper.make_model(helper.make_graph([turned], "g", [x], [])))[0]
-    >>> [[part.role for part in axis] for axis in Layouts(Shapes(), {}).of(scope, "t")]
-    [[], [2], [0]]
     """
 
+    # Real networks need a dozen.
+    MAX_HOPS = 60
+
     def __init__(self, shapes: Shapes, layers: Mapping[tuple[Scope, int], Layer]) -> None:
+        super().__init__()
         self.shapes = shapes
         self._layers = layers
         self._views: dict[tuple[Scope, str], View | None] = {}
         self._lists: dict[tuple[Scope, str], Numbers | None] = {}
         self._sizes: dict[Part, Size] = {}
         self._symbols = 0
-        self._hops = 0
 
     def of(self, scope: Scope, name: str) -> View | None:
         """Give the axes of the value that `name` means in `scope`; None if not even their number is known."""
-        value = resolve(scope, name)
-        if value is None:
-            return None
-        key = (value.scope, value.name)
-        if key not in self._views and self._hops < _MAX_HOPS:
-            # None stands here meanwhile, so that a value that depends on itself is unknown.
-            self._views[key] = None
-            self._hops += 1
-            self._views[key] = self._view(value)
-            self._hops -= 1
-        return self._views.get(key)
+        return self.once(self._views, scope, name, self._view)
 
     def size(self, axis: Axis) -> Size:
         """Give the size of an axis."""
@@ -91,7 +72,6 @@ class Layouts:
         return (batch, time, direction + units) if batch_first else (time, batch, direction + units)
 
     def _axes(self, scope: Scope, index: int) -> list[Axis]:
-        """Time, direction, batch and units of a recurrent node's output."""
         parts = [Part(scope, str(scope.nodes[index].output[0]), role) for role in LAYER_ROLES]
         return [(part,) if part in self._sizes else () for part in parts]
 
@@ -104,16 +84,7 @@ class Layouts:
 
     def numbers(self, scope: Scope, name: str) -> Numbers | None:
         """Give the whole numbers in a short list, as sizes; None for a number, or for the list, that is not known."""
-        value = resolve(scope, name)
-        if value is None:
-            return None
-        key = (value.scope, value.name)
-        if key not in self._lists and self._hops < _MAX_HOPS:
-            self._lists[key] = None
-            self._hops += 1
-            self._lists[key] = self._find_numbers(value)
-            self._hops -= 1
-        return self._lists.get(key)
+        return self.once(self._lists, scope, name, self._find_numbers)
 
     def _find_numbers(self, value: Value) -> Numbers | None:
         scope, node = value.scope, value.node
@@ -288,7 +259,6 @@ def _lengths(layouts: Layouts, scope: Scope, name: str) -> list[Size | None] | N
 
 
 def _filled(value: Value) -> list[Size | None] | None:
-    """The one number that a `ConstantOfShape` repeats."""
     given = attributes(value.scope, value.node)
     tensor = given["value"].t if "value" in given else None
     stored = [*tensor.int32_data, *tensor.int64_data] if tensor is not None else []

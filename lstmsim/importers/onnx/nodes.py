@@ -53,8 +53,6 @@ _GRAPHS: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class _Activation:
-    """One activation with its alpha and beta, as far as it has them."""
-
     name: str
     numbers: tuple[float, ...] = ()
 
@@ -71,8 +69,7 @@ class _Activation:
         return graph(_GRAPHS[self.name].format(n=name, v=source, a=alpha, b=beta, leak=leak))
 
 
-def cell_of(kind: str, peepholes: bool, given: Mapping[str, Any], directions: int) -> Cell | list[str]:
-    """Choose or make the cell of a node, or give sentences that say why it has none."""
+def _cell_of(kind: str, peepholes: bool, given: Mapping[str, Any], directions: int) -> Cell | list[str]:
     base = _base(kind, peepholes, given)
     activations, clip, coupled = _activations(kind, given, directions), _clip(given), _coupled(kind, given)
     refused = [each for each in (activations, clip) if isinstance(each, str)]
@@ -136,7 +133,6 @@ def _clip(given: Mapping[str, Any]) -> float | str | None:
 
 
 def _activations(kind: str, given: Mapping[str, Any], directions: int) -> tuple[_Activation, ...] | str:
-    """The activations of one direction, or why they cannot be simulated."""
     usual = USUAL[kind]
     texts = (
         [bytes(each).decode("utf-8", "replace") for each in given["activations"].strings] * 1
@@ -187,7 +183,6 @@ _LISTS = ("activation_alpha", "activation_beta")
 
 
 def _takes(name: str) -> int:
-    """How many of alpha and beta an activation has."""
     return _NEEDS.get(name, len(_DEFAULTS.get(name, ())))
 
 
@@ -251,7 +246,7 @@ def read_layer(shapes: Shapes, scope: Scope, index: int) -> Layer | list[str]:
     kind = str(node.op_type)
     direction = text(given, "direction", "forward")
     refused = [] if direction in _DIRECTIONS else [f"has direction {show(direction)}, must be {listed(_DIRECTIONS)}"]
-    own = cell_of(kind, bool(node_input(node, 7)), given, 2 if direction == "bidirectional" else 1)
+    own = _cell_of(kind, bool(node_input(node, 7)), given, 2 if direction == "bidirectional" else 1)
     if refused or isinstance(own, list):
         return refused + (own if isinstance(own, list) else [])
     sizes = _sizes(shapes, scope, node, given)

@@ -1,4 +1,10 @@
-"""The table of all operators of an ONNX network: what became of each, and its share of the multiply-accumulates.
+"""Plain products behind the last recurrent layer of a stack (its head) as `dense` layers.
+
+A product is taken only if it is proven to read the whole output of the layer at every step, and nothing else. The axes
+of the output (time, direction, batch, unit) are followed through the operations between. Positions may be in any order,
+because each is computed alone; features must be in their own order.
+
+The table of all operators of an ONNX network: what became of each, and its share of the multiply-accumulates.
 
 Sizes that the file leaves open (batch, time) are assumed for the count: one sequence of 1,000 steps, or of the length
 of the exporter's example if the network fits no other length. The shares for 100 and 10,000 steps say how much that
@@ -7,22 +13,326 @@ matters. An open size is the batch if the recurrent layers have exactly this bat
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
+from math import prod
 from types import MappingProxyType
 from typing import Any
 
+from lstmsim.base.bounds import MAX_SIZE
 from lstmsim.base.wording import listed, show
 from lstmsim.importers.imported import FOLDED, LEFT_OUT, SIMULATED, Operators, OperatorTable
-from lstmsim.importers.onnx.graph import Scope, label
-from lstmsim.importers.onnx.heads import Chain, Head
-from lstmsim.importers.onnx.outcomes import Key, outcomes
+from lstmsim.importers.onnx.axes import View
+from lstmsim.importers.onnx.constants import width_notes
+from lstmsim.importers.onnx.graph import DEFAULT_DOMAINS, Scope, Shape, attributes, integer, label, node_input, resolve
+from lstmsim.importers.onnx.layouts import Layouts
 from lstmsim.importers.onnx.shapes import Shapes
-from lstmsim.importers.onnx.sizes import MAX_COUNTED, PRIMES, frames_of, open_sizes, output_sizes, products, sized
+from lstmsim.importers.onnx.sizes import (
+    MAX_COUNTED,
+    PRIMES,
+    Key,
+    frames_of,
+    open_sizes,
+    outcomes,
+    output_sizes,
+    prepared,
+    products,
+    readers_of,
+    sized,
+)
+from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer
 
-__all__ = ["operator_table"]
+_ACTIVATIONS = {"Relu": "dense-relu", "Tanh": "dense-tanh", "Sigmoid": "dense-sigmoid"}
+_PRODUCTS = ("MatMul", "Gemm")
+_MOVING = ("Identity", "Dropout", "Cast", "Transpose", "Reshape", "Squeeze", "Unsqueeze", "Flatten")
+_UNREAD = ("Shape", "Size")
+_TAKING = ("Gather", "Slice", "Split", "GatherND", "ReduceMean", "ReduceMax")
+_PARTLY = "does not read whole outputs of the layer below"
+_ARITHMETIC = ("Add", "Sub", "Mul", "Div")
+_NO_BIAS = "computes with a constant that is no bias of a dense layer (one number for each unit or one for all)"
+#: Operations between two products; real networks have a handful.
+_MAX_HOPS = 100
+
+
+@dataclass(frozen=True)
+class Head:
+    """One product as a layer.
+
+    layer: the dense layer.
+    product: the node MatMul or Gemm.
+    nodes: all nodes that the layer stands for: the product, its bias, its activation.
+    turned: whether the matrix is stored as [units, inputs], as the layer has it.
+    bias: scope and name of the bias, a number for each unit or one for all; None if there is none.
+    subtracted: whether the bias is taken off the product, not added to it.
+    """
+
+    layer: Layer
+    product: Key
+    nodes: tuple[Key, ...]
+    turned: bool
+    bias: tuple[Scope, str] | None = None
+    subtracted: bool = False
+
+    def widths(self) -> list[str]:
+        """Note the bits of its weights, if the network computes with fewer than 32."""
+        scope, index = self.product
+        matrix = {"the matrix": (scope, node_input(scope.nodes[index], 1))}
+        return width_notes(matrix | ({"the bias": self.bias} if self.bias else {}), label(scope, index))
+
+
+@dataclass(frozen=True)
+class Chain:
+    """The heads behind one stack, in order.
+
+    reason: why there is no head, if that is of use to the user; or a note on the heads.
+    """
+
+    heads: tuple[Head, ...]
+    reason: str = ""
+
+    def notes(self) -> tuple[str, ...]:
+        """List the notes for a model whose heads were asked for."""
+        if self.heads:
+            return tuple([note for head in self.heads for note in head.widths()] + [self.reason] * bool(self.reason))
+        return (f"the network has no head that can be a dense layer{f': {self.reason}' if self.reason else ''}",)
+
+
+def find_heads(network: Any, scopes: list[Scope], layers: Mapping[Key, Layer], ends: Iterable[Key]) -> dict[Key, Chain]:
+    """Find the heads behind stacks."""
+    ends = list(ends)
+    if sum(len(scope.nodes) for scope in scopes) > MAX_COUNTED:
+        return {key: Chain((), f"the network has more than {MAX_COUNTED:,} nodes") for key in ends}
+    by_end: dict[Key, Chain] = {}
+    names = open_sizes(network)
+    primes = dict(zip(names, PRIMES, strict=False))
+    with sized(network, scopes, primes) as shapes:
+        batches = {frames_of(shapes, *key)[1] for key in ends}
+        walk = _Walk(scopes, shapes, layers)
+        by_end = {key: walk.chain(key) for key in ends}
+    for length in output_sizes(network) if names else ():
+        lost = [key for key in ends if by_end[key].reason.endswith(_PARTLY)]
+        if not lost:
+            break
+        sizes = {name: size if size in batches else length for name, size in primes.items()}
+        with sized(network, scopes, sizes) as shapes:
+            walk = _Walk(scopes, shapes, layers)
+            chains = {key: walk.chain(key).heads for key in lost}
+        reason = f"its head is that of runs of {length} steps, a length that the exporter built in"
+        by_end |= {key: Chain(heads, reason) for key, heads in chains.items() if heads}
+    return by_end
+
+
+class _Walk:
+    """Follows the output of a layer through a network whose sizes are numbers."""
+
+    def __init__(self, scopes: list[Scope], shapes: Shapes, layers: Mapping[Key, Layer]) -> None:
+        self._shapes = shapes
+        self._layouts = Layouts(shapes, layers)
+        self._layers = layers
+        self._readers = readers_of(scopes)
+        self._fixed = prepared(scopes)
+        self._outputs = set(scopes[0].outputs)
+        self._main = scopes[0]
+
+    def chain(self, end: Key) -> Chain:
+        """Follow the output of a recurrent node to its heads."""
+        scope, index = end
+        layer = self._layers[end]
+        if scope.loops:
+            return Chain((), f"{label(*end)} runs inside {scope.loops[0]}")
+        batch_first = bool(integer(attributes(scope, scope.nodes[index]), "layout", 0))
+        key, width, reason = end, layer.output, ""
+        self._layouts.of(scope, str(scope.nodes[index].output[0]))
+        view: View | None = self._layouts.sequence(scope, index, batch_first)
+        heads: list[Head] = []
+        while view:
+            product, reason = self._product(key)
+            head = self._head(product, view, width) if product else None
+            if not isinstance(head, Head):
+                reason = head or reason
+                break
+            heads.append(head)
+            key, width = head.nodes[-1], head.layer.hidden
+            view = self._layouts.of(key[0], str(key[0].nodes[key[1]].output[0]))
+        if heads:
+            return Chain(tuple(heads), reason if reason.endswith(_NO_BIAS) else "")
+        return Chain((), reason or self._last_state(end))
+
+    def _only(self, key: Key) -> tuple[Key, int] | str | None:
+        """The only node that reads a node's output, with the place of its input; a sentence if there are several."""
+        scope, index = key
+        uses = [use for use in self._readers.get((key, 0), []) if _kind(use[0]) not in _UNREAD]
+        if len(uses) > 1:
+            names = " and ".join(label(*use[0]) for use in uses[:2])
+            return f"{names} read the same values, so that neither can be a layer of the stack"
+        if uses and scope is self._main and scope.nodes[index].output[0] in self._outputs:
+            return f"what {label(*uses[0][0])} reads is also an output of the network"
+        return uses[0] if uses else None
+
+    def _product(self, key: Key) -> tuple[Key | None, str]:
+        """The first product behind a node; None, and why if that is of use, if another operation comes first."""
+        for _ in range(_MAX_HOPS):
+            use = self._only(key)
+            if use is None or isinstance(use, str):
+                return None, use or ""
+            key, place = use
+            if place != 0:
+                return None, ""
+            if _kind(key) in _PRODUCTS:
+                return key, ""
+            if _kind(key) in _TAKING:
+                return None, self._picked(*key)
+            if _kind(key) not in _MOVING:
+                return None, ""
+        return None, ""
+
+    def _picked(self, scope: Scope, index: int) -> str:
+        """Why a product behind a choice of steps is no layer; empty if there is no such product."""
+        key: Key = (scope, index)
+        for _ in range(10):
+            use = self._only(key)
+            if use is None or isinstance(use, str):
+                return ""
+            key = use[0]
+            if _kind(key) in _PRODUCTS:
+                return f"{label(*key)} reads only what {label(scope, index)} takes{self._taken(scope, index)}"
+        return ""
+
+    def _taken(self, scope: Scope, index: int) -> str:
+        """What a node takes of a layer's output, as the end of a sentence; empty if its axes are not known."""
+        node = scope.nodes[index]
+        name, place = ("axes", 3 if node.op_type == "Slice" else 1)
+        if node.op_type in ("Gather", "Split"):
+            axes: Shape | None = (integer(attributes(scope, node), "axis", 0),)
+        else:
+            axes = self._shapes.given(scope, node, name, place)
+        value = node_input(node, 0)
+        view, whole = self._layouts.of(scope, value), self._shapes.of(scope, value)
+        part = self._shapes.of(scope, str(node.output[0]))
+        if not view or axes is None or len(axes) != 1 or axes[0] is None or not -len(view) <= axes[0] < len(view):
+            return ""
+        roles = {each.role for each in view[axes[0]]}
+        if "units" in roles:
+            return ": not all units of the layer in their order"
+        if roles != {"time"} or whole is None or part is None:
+            return ""
+        sizes, picked = ([each or 0 for each in shape] for shape in (whole, part))
+        once = prod(picked) * sizes[axes[0]] == prod(sizes) > 0
+        return ": it runs once, not at each step" if once else ": not all steps in their order"
+
+    def _last_state(self, end: Key) -> str:
+        """Why a product behind the last state is no layer; empty if there is no such product."""
+        for key, _ in self._readers.get((end, 1), []):
+            for reader in (key, *(use[0] for use in self._readers.get((key, 0), []))):
+                if _kind(reader) in _PRODUCTS:
+                    return f"{label(*reader)} reads the last state of {label(*end)}: it runs once, not at each step"
+        return ""
+
+    def _head(self, key: Key, below: View, width: int) -> Head | str:
+        """The layer of a product over the axes `below`, or why it is no layer."""
+        scope, index = key
+        node = scope.nodes[index]
+        given, name = attributes(scope, node), label(scope, index)
+        view = self._layouts.of(scope, node_input(node, 0))
+        # All positions must be there, in any order; features must be in their own order.
+        if not view or view[-1] != below[-1] or Counter(chain(*view[:-1])) != Counter(chain(*below[:-1])):
+            return f"{name} {_PARTLY}"
+        turned = node.op_type == "Gemm" and bool(integer(given, "transB", 0))
+        matrix = self._constant(scope, node_input(node, 1))
+        if matrix is None or len(matrix) != 2 or matrix[1 if turned else 0] != width:
+            return f"the matrix of {name} is no constant of {width} inputs"
+        units = matrix[0 if turned else 1]
+        if units is None or not 1 <= units <= MAX_SIZE:
+            return f"{name} has {units} outputs, more than the {MAX_SIZE} of a layer"
+        scales = [given[each].f for each in ("alpha", "beta") if each in given]
+        if integer(given, "transA", 0) or any(scale != 1 for scale in scales):
+            return f"{name} scales or turns what it reads"
+        bias = None
+        if node.op_type == "Gemm" and node_input(node, 2):
+            bias = self._bias(scope, node_input(node, 2), units)
+            if bias is None:
+                return f"the bias of {name} is no constant of {units} numbers or of one"
+        return self._completed(Head(Layer(cell("dense"), units, width), key, (key,), turned, bias))
+
+    def _completed(self, head: Head) -> Head | str:
+        """The head with the bias and the activation behind its product, or why it is no head."""
+        use = self._behind(head.product) if head.bias is None else None
+        if use and _kind(use[0]) in ("Add", "Sub"):
+            (scope, index), place = use
+            bias = self._bias(scope, node_input(scope.nodes[index], 1 - place), head.layer.hidden)
+            subtracted = _kind(use[0]) == "Sub"
+            # "constant - product" turns the product's sign: no dense layer does that.
+            if bias is not None and not (subtracted and place == 1):
+                head = replace(head, bias=bias, subtracted=subtracted, nodes=(*head.nodes, use[0]))
+        left = self._arithmetic(head.nodes[-1])
+        if left is not None:
+            return f"{label(*left)} behind {label(*head.product)} {_NO_BIAS}"
+        after = self._only(head.nodes[-1])
+        if isinstance(after, tuple) and _kind(after[0]) in _ACTIVATIONS:
+            own = replace(head.layer, cell=cell(_ACTIVATIONS[_kind(after[0])]))
+            head = replace(head, layer=own, nodes=(*head.nodes, after[0]))
+        return head
+
+    def _behind(self, product: Key) -> tuple[Key, int] | None:
+        """The node that computes with a product whose last axis is still the units, and the place of its input."""
+        key = product
+        for _ in range(_MAX_HOPS):
+            use = self._only(key)
+            if use is None or isinstance(use, str) or _kind(use[0]) not in _MOVING:
+                return use if isinstance(use, tuple) else None
+            if not self._keeps_units(*use[0]):
+                return None
+            key = use[0]
+        return None
+
+    def _keeps_units(self, scope: Scope, index: int) -> bool:
+        """Whether a node that rearranges leaves the last axis unchanged."""
+        node = scope.nodes[index]
+        names = (node_input(node, 0), str(node.output[0]))
+        before, after = (self._shapes.of(scope, name) for name in names)
+        if node.op_type == "Reshape" and before and after:
+            # Rows of equal length stay rows; the axes before them do not matter.
+            return before[-1] is not None and before[-1] == after[-1]
+        views = [self._layouts.of(scope, name) for name in names]
+        return all(views) and len({view[-1] for view in views if view}) == 1
+
+    def _arithmetic(self, key: Key) -> Key | None:
+        """A node that computes with a constant, directly behind a node or behind operations that rearrange."""
+        for _ in range(_MAX_HOPS):
+            uses = self._readers.get((key, 0), [])
+            for (scope, index), place in uses:
+                other = node_input(scope.nodes[index], 1 - place) if _kind((scope, index)) in _ARITHMETIC else ""
+                if other and self._is_constant(scope, other):
+                    return scope, index
+            moving = [each for each, _ in uses if _kind(each) in _MOVING]
+            if len(moving) != 1:
+                return None
+            key = moving[0]
+        return None
+
+    def _is_constant(self, scope: Scope, name: str) -> bool:
+        """Whether a value is the same in every run."""
+        value = resolve(scope, name)
+        return value is not None and (value.tensor is not None or (value.scope, value.index) in self._fixed)
+
+    def _constant(self, scope: Scope, name: str) -> Shape | None:
+        """Shape of a value that is the same in every run; None for other values."""
+        return self._shapes.of(scope, name) if self._is_constant(scope, name) else None
+
+    def _bias(self, scope: Scope, name: str, units: int) -> tuple[Scope, str] | None:
+        shape = self._constant(scope, name)
+        if shape is None or any(size != 1 for size in shape[:-1]) or any(size not in (1, units) for size in shape[-1:]):
+            return None
+        return scope, name
+
+
+def _kind(key: Key) -> str:
+    node = key[0].nodes[key[1]]
+    return str(node.op_type) if node.domain in DEFAULT_DOMAINS else ""
+
 
 #: Frames that are assumed if the file leaves their number open: the number of the table, then two to compare.
 _LENGTHS = (1000, 100, 10_000)
@@ -87,7 +397,6 @@ class _Count:
 
 
 def _at_lengths(count: _Count, sizes: list[str]) -> OperatorTable:
-    """The table for one sequence of the first length, with the shares at the others."""
     primes = dict(zip(sizes, PRIMES, strict=False))
     batches = count.batches(primes)
     single = [name for name, size in primes.items() if size in batches]
@@ -125,7 +434,6 @@ def _groups(macs: Mapping[Key, int | str], became: Mapping[Key, str]) -> tuple[O
 
 
 def _offer(heads: list[Head]) -> tuple[str, ...]:
-    """A note on the products that could be layers."""
     if not heads:
         return ()
     names = listed([label(*head.product) for head in heads[:4]], "and") + (" and others" if len(heads) > 4 else "")
@@ -133,7 +441,6 @@ def _offer(heads: list[Head]) -> tuple[str, ...]:
 
 
 def _notes(became: Mapping[Key, str]) -> tuple[str, ...]:
-    """A note on branches: all of them are counted."""
     choices = {
         branch[0]
         for scope, index in became

@@ -18,6 +18,7 @@ from lstmsim.importers.onnx.graph import (
     DEFAULT_DOMAINS,
     MAX_ELEMENTS,
     Bounds,
+    Memory,
     Scope,
     Shape,
     Value,
@@ -31,51 +32,25 @@ from lstmsim.importers.onnx.graph import (
     kinds_named,
     node_input,
     product,
-    resolve,
     slice_bounds,
     text,
 )
 
-_MAX_HOPS = 100
 _SAME = ("Identity", "Cast", "Dropout", "QuantizeLinear", "DequantizeLinear", "Neg", "Tanh", "Sigmoid", "Sqrt")
 _TOGETHER = ("Add", "Sub", "Mul", "Div")
 
 
-class Shapes:
-    """Shapes of the values of one network, each worked out once.
-
-    >>> from onnx import TensorProto, helper
-    >>> weights = helper.make_tensor("w", TensorProto.FLOAT, [2, 3], [0.0] * 6)
-    >>> turned = helper.make_node("Transpose", ["w"], ["t"])
-    >>> from lstmsim.importers.onnx.graph import open_scopes
-    >>> graph = helper.make_graph([turned], "g", [], [], initializer=[weights])
-    >>> Shapes().of(open_scopes(helper.make_model(graph))[0], "t")
-    (3, 2)
-    """
+class Shapes(Memory):
+    """Shapes of the values of one network, each worked out once."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._known: dict[tuple[Scope, str], Shape | None] = {}
         self._numbers: dict[tuple[Scope, str], Shape | None] = {}
-        self._hops = 0
 
     def of(self, scope: Scope, name: str) -> Shape | None:
         """Give the shape of the value that `name` means in `scope`; None if it is not known."""
-        value = resolve(scope, name)
-        if value is None:
-            return None
-        return self._once(self._known, value, self._shape)
-
-    def _once(
-        self, memory: dict[tuple[Scope, str], Shape | None], value: Value, find: Callable[[Value], Shape | None]
-    ) -> Shape | None:
-        key = (value.scope, value.name)
-        if key not in memory and self._hops < _MAX_HOPS:
-            # None stands here meanwhile, so that a value that depends on itself is unknown.
-            memory[key] = None
-            self._hops += 1
-            memory[key] = find(value)
-            self._hops -= 1
-        return memory.get(key)
+        return self.once(self._known, scope, name, self._shape)
 
     def _shape(self, value: Value) -> Shape | None:
         declared = value.scope.declared.get(value.name)
@@ -130,10 +105,7 @@ class Shapes:
 
     def numbers(self, scope: Scope, name: str) -> Shape | None:
         """Give the whole numbers in a short list or scalar."""
-        value = resolve(scope, name)
-        if value is None:
-            return None
-        numbers = self._once(self._numbers, value, self._find_numbers)
+        numbers = self.once(self._numbers, scope, name, self._find_numbers)
         if numbers is None:
             shape = self.of(scope, name)
             if shape is not None and len(shape) <= 1:
@@ -325,16 +297,7 @@ _ELEMENTS = {"tensor(float)": 1, "tensor(int64)": 7, "tensor(uint8)": 2, "tensor
 class ComputedShapes(Shapes):
     """Shapes of one run whose input sizes are all known; version: the network's version of ONNX's own operators.
 
-    A shape that follows from the inputs counts more than the shape that the file states, because the file may state
-    it for other sizes.
-
-    >>> from onnx import TensorProto, helper
-    >>> from lstmsim.importers.onnx.graph import open_scopes
-    >>> x = helper.make_tensor_value_info("x", TensorProto.FLOAT, (5, 3))
-    >>> w = helper.make_tensor("w", TensorProto.FLOAT, [3, 2], [0.0] * 6)
-    >>> graph = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["y"])], "g", [x], [], [w])
-    >>> ComputedShapes(18).of(open_scopes(helper.make_model(graph))[0], "y")
-    (5, 2)
+    A shape that follows from the inputs counts more than one that the file states, perhaps for other sizes.
     """
 
     def __init__(self, version: int) -> None:
@@ -376,7 +339,6 @@ class ComputedShapes(Shapes):
         return (*(first[:1] if place == 0 else ()), directions, first[1], hidden)
 
     def _inferred(self, scope: Scope, node: Any, place: int) -> Shape | None:
-        """The shape by the rules of the package onnx."""
         kind = str(node.op_type)
         numbered = _NUMBERED.get("Reduce" if kind.startswith("Reduce") else kind, ())
         shapes: list[Shape | None] = []
@@ -387,7 +349,7 @@ class ComputedShapes(Shapes):
             known = [each for each in held or () if each is not None]
             if held is not None and len(known) == len(held):
                 numbers[at] = known
-        made = node_shapes(kind, self._version, attributes(scope, node), shapes, numbers, len(node.output))
+        made = _node_shapes(kind, self._version, attributes(scope, node), shapes, numbers, len(node.output))
         return checked(made[place])
 
     def _find_numbers(self, value: Value) -> Shape | None:
@@ -410,7 +372,7 @@ class ComputedShapes(Shapes):
         return super()._find_numbers(value)
 
 
-def node_shapes(
+def _node_shapes(
     kind: str,
     version: int,
     given: Mapping[str, Any],

@@ -1,10 +1,8 @@
 """Which recurrent nodes of an ONNX network feed each other directly: such nodes are the layers of one stack.
 
-Whether the first states of a stack are the last states of another stack, each in its place.
-
-Every last state of every node gets marks: a number of its own for each unit. The operations that exporters put between
-states are done to these marks. So a layer, a direction, a state or a unit in another place is noticed, and so is a
-constant among the states.
+Whether a stack begins with the last states of another one is found by marks: a number for each unit of each last
+state. The operations between states are done to these marks, so a layer, a direction, a state or a unit in another
+position is noticed, and so is a constant among the states.
 """
 
 from __future__ import annotations
@@ -54,12 +52,7 @@ _MAX_HOPS = 100
 
 @dataclass(frozen=True)
 class Stack:
-    """Recurrent nodes of which each reads the node before it.
-
-    keys: the nodes, the lowest first.
-    notes: what to know about the links.
-    states_from, states_whole: as in `lstmsim.model.model.Model`.
-    """
+    """Recurrent nodes of which each reads the node before it, with notes on the links; the rest is as in `Model`."""
 
     keys: tuple[Key, ...]
     notes: tuple[str, ...] = ()
@@ -193,7 +186,6 @@ def _changed_by(scope: Scope, name: str, layouts: Layouts) -> Key | None:
 
 
 def _said(key: Key) -> str:
-    """An operation and what it does, in words."""
     bodies, kind = key[0].children.get(key[1]), str(key[0].nodes[key[1]].op_type)
     return f"{label(*key)}, {'whose parts differ' if bodies else _WHY.get(kind, 'which computes')}"
 
@@ -253,13 +245,7 @@ _FIRST = 1000.5
 
 
 class Handed:
-    """The last states of all recurrent nodes of a network, as marks.
-
-    layers: the nodes.
-    shapes: the shapes of the network.
-    size: bytes of the ONNX file; it bounds the memory that is used.
-    files: the data files beside the network.
-    """
+    """The last states of all recurrent nodes of a network, as marks; size: bytes of the file, a bound on memory."""
 
     def __init__(self, layers: Mapping[Key, Layer], shapes: Shapes, size: int, files: DataFiles) -> None:
         self._marks: dict[tuple[Key, str], Floats] = {}

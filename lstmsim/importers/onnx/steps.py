@@ -1,12 +1,8 @@
-"""One step of an LSTM, GRU or RNN that an ONNX network writes out operation by operation.
+"""One step of an LSTM, GRU or RNN that an ONNX network writes out operation by operation: matched, read, put in order.
 
 PyTorch's exporters write nn.LSTMCell, nn.GRUCell and nn.RNNCell like this, once for each turn of the loop around them:
 two products, a sum, its gates apart (Split), then the equations of the cell. A step is matched from its new h
 backwards. Nothing is guessed: every operation between the products and h must be there, with its operands in place.
-
-Numbers that steps of an unrolled layer read: matrices, biases, and states that the file fixes.
-
-Which frame of which tensor a value in an ONNX network is: Gather, Slice and Split along the axis of time.
 """
 
 from __future__ import annotations
@@ -31,12 +27,7 @@ _MAX_TERMS = 8
 
 @dataclass(frozen=True)
 class Product:
-    """A product of a vector and a stored matrix.
-
-    source: the vectors, [batch, columns].
-    matrix: the stored matrix.
-    by_rows: whether it is stored as [rows, columns], else as [columns, rows].
-    """
+    """A product of vectors [batch, columns] and a matrix stored as [rows, columns] (`by_rows`) or [columns, rows]."""
 
     source: Value
     matrix: Value
@@ -44,7 +35,7 @@ class Product:
 
 
 @dataclass(frozen=True)
-class Terms:
+class _Terms:
     """A sum; products: its products, stored: the stored values in it (biases)."""
 
     products: tuple[Product, ...]
@@ -53,18 +44,13 @@ class Terms:
 
 @dataclass(frozen=True)
 class Step:
-    """One step.
-
-    cell: name of the cell.
-    gates: the cell's gates in the order of the matrices' rows.
-    sums: the sums that the gates are cut from; for a GRU the sum with x, then the sum with h, else one sum of both.
-    h, c: the states before the step, if the equations name them.
-    new_h, new_c: the states after the step.
+    """One step: its cell, the gates in the order of the matrices' rows, the states before it (if the equations name
+    them) and after it, and the sums that the gates are cut from; for a GRU one with x, then one with h.
     """
 
     cell: str
     gates: str
-    sums: tuple[Terms, ...]
+    sums: tuple[_Terms, ...]
     h: Value | None
     c: Value | None
     new_h: Value
@@ -107,8 +93,6 @@ def made_of(step: Step) -> set[tuple[Scope, int]]:
 
 
 class _Finder:
-    """Matches the steps of one network."""
-
     def __init__(self, shapes: Shapes, number: Callable[[Value], float | None]) -> None:
         self._shapes, self._number = shapes, number
 
@@ -243,7 +227,7 @@ class _Finder:
             return None
         return _Part(whole, value.place, len(node.output))
 
-    def _terms(self, value: Value) -> Terms | None:
+    def _terms(self, value: Value) -> _Terms | None:
         """The sum as products and stored numbers; None if anything else is added."""
         products: list[Product] = []
         constants: list[Value] = []
@@ -264,7 +248,7 @@ class _Finder:
                 if not operands:
                     return None
                 waiting += operands
-        return Terms(tuple(products), tuple(constants)) if all(map(is_stored, constants)) else None
+        return _Terms(tuple(products), tuple(constants)) if all(map(is_stored, constants)) else None
 
     def _product(self, value: Value) -> Product | None:
         node = value.node
@@ -376,13 +360,7 @@ def _row(numbers: Floats, value: Value) -> Floats:
 
 @dataclass(frozen=True)
 class Frame:
-    """One frame of a tensor [steps, batch, width] or [batch, steps, width].
-
-    tensor: the value that holds all frames.
-    axis: its axis of time.
-    index: the frame's place on this axis, from 0.
-    count: number of frames on this axis; None if the file leaves it open.
-    """
+    """Frame `index` on the time axis of a tensor of three axes; `count`: frames on this axis, None if left open."""
 
     tensor: Value
     axis: int
@@ -476,7 +454,6 @@ def _picked(value: Value, shapes: Shapes, kept: bool) -> Frame | None:
 
 
 def _sliced(value: Value, shapes: Shapes) -> tuple[int | None, int | None]:
-    """Axis and index of a slice of one element."""
     bounds = shapes.slice(value.scope, value.node, 3) or {}
     axis, (start, end, step) = next(iter(bounds.items()), (None, (None, None, None)))
     if len(bounds) != 1 or step != 1 or start is None or end is None:

@@ -1,21 +1,12 @@
-"""Weights of an ONNX network that lie in other files beside it (external data, what PyTorch's exporter writes).
+"""Tensors that an ONNX file holds, in the file or beside it, and the real numbers that stored whole numbers mean.
 
-Only plain files in the model's own folder or below are opened: no absolute path, no `..`, no link that leads out, no
-file with a second name. Places and lengths are compared with the file before any memory is taken.
-Source: external data in the specification of ONNX (docs/ExternalData.md): location, offset, length.
-
-Which values of an ONNX network are stored in the file, and what a name stands for behind idle operations.
-
-LSTM nodes with 8-bit weights (`DynamicQuantizeLSTM` of com.microsoft) as LSTM nodes with the weights that they mean.
-
-onnxruntime's dynamic quantisation writes such nodes. Source: the operator's page in onnxruntime's contrib operators: W
-[directions, input, 4 x hidden], R [directions, hidden, 4 x hidden], each with scales and zero points for a direction or
-for each column of a direction.
-
-Constants behind `DequantizeLinear`: whole numbers in the file, and the real numbers that they mean.
-
-A number x means (x - zero point) x scale, with one scale for the whole tensor or for each place along an axis.
-Source: the ONNX operator page of DequantizeLinear; scales for blocks (`block_size`) are not read.
+External data: only plain files in the model's own folder or below are opened: no absolute path, no `..`, no link that
+leads out, no file with a second name. Places and lengths are compared with the file before any memory is taken.
+Whole numbers: `DequantizeLinear` means (x - zero point) x scale, with one scale for the tensor or for each place along
+an axis, not for blocks. `DynamicQuantizeLSTM` of com.microsoft, which onnxruntime's dynamic quantisation writes, has W
+[directions, input, 4 x hidden] and R [directions, hidden, 4 x hidden] with scales and zero points for a direction or
+each of its columns; it becomes an LSTM with the weights that it means.
+Sources: ONNX's docs/ExternalData.md and operator pages; onnxruntime's contrib operators.
 """
 
 from __future__ import annotations
@@ -257,7 +248,6 @@ def _names(node: Any) -> list[str]:
 
 
 def _nodes(graph: Any) -> Iterator[tuple[Any, _Tensors]]:
-    """The nodes of this kind in a graph and in the graphs inside it, each with the tensors that it can see."""
     waiting: list[tuple[Any, _Tensors]] = [(graph, {})]
     while waiting:
         graph, outer = waiting.pop()
@@ -297,7 +287,7 @@ def _fill(tensor: Any, parts: list[Any], files: DataFiles | None) -> int:
     return len(tensor.raw_data)
 
 
-def whole_numbers(tensor: Any, files: DataFiles) -> NDArray[Any]:
+def _whole_numbers(tensor: Any, files: DataFiles) -> NDArray[Any]:
     """Read the stored numbers of a tensor of 8, 16 or 32 bits."""
     if not hasattr(tensor, "data_type") or tensor.data_type not in _TYPES or tensor.data_type == _FLOAT:
         raise ValueError
@@ -335,7 +325,7 @@ def stored_whole(scope: Scope, node: Any, files: DataFiles) -> tuple[NDArray[Any
     tensors = [stored_tensor(scope, node_input(node, place)) for place in (0, 2) if node_input(node, place)]
     if any(each is None for each in tensors) or len({each.data_type for each in tensors}) != 1:
         raise ValueError
-    numbers, *zeros = (whole_numbers(each, files) for each in tensors)
+    numbers, *zeros = (_whole_numbers(each, files) for each in tensors)
     return numbers, zeros[0] if zeros else np.zeros((), numbers.dtype)
 
 

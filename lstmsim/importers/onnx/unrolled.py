@@ -1,15 +1,8 @@
-"""Unrolled layers above each other, and the direction in which each layer goes through time.
+"""Layers that an ONNX network writes out step by step: their stacks, directions and models.
 
-Unrolled layers of an ONNX network as models, like the models of its recurrent nodes.
-
-Recurrent nodes of one step each that an ONNX network puts behind each other: together they are one layer.
-
-PyTorch's exporter of scripted modules writes nn.LSTMCell in a loop like this: a node LSTM for each turn. The node
-begins with the states of the node before (`initial_h`, `initial_c`) and reads one frame.
-
-Why an ONNX network without LSTM, GRU or RNN nodes may still hold a recurrent layer: exporters unroll some.
-
-PyTorch's dynamo exporter writes nn.RNN as one product with the same matrix for each step, and cells step by step.
+PyTorch's exporter of scripted modules writes nn.LSTMCell in a loop as a node LSTM for each turn, which begins with the
+states of the node before and reads one frame: such nodes together are one layer. Its dynamo exporter writes nn.RNN as
+one product with the same matrix for each step: `explain_absence` says so where no layer can be put together.
 """
 
 from __future__ import annotations
@@ -38,17 +31,9 @@ from lstmsim.model.numerics.weights import Floats, Network, PassWeights
 class UnrolledLayer:
     """One layer, put together again from its steps.
 
-    layer: its shapes.
-    weights: its weights.
-    states: the states before the first step that the file fixes, name to [units].
-    first: the value that is the h of its first step.
-    name: the name of its weights in the file.
-    steps: number of steps.
-    notes: what to know about it.
-    computed: where further first states come from at run time, in words; empty if there are none.
-    turned: whether its steps read the frames, or the layer below, from the end.
-    nodes: the operations that it is made of.
-    picking: the operations that pick its frames.
+    `states` are those before the first step that the file fixes, name to [units]; `computed` says in words where others
+    come from. `first` is the h of its first step, `name` that of its weights. `turned` tells whether its steps read the
+    frames, or the layer below, from the end; `nodes` are the operations of the layer, `picking` those that pick frames.
     """
 
     layer: Layer
@@ -73,12 +58,7 @@ class UnrolledStack:
 
 @dataclass(eq=False)
 class Placed:
-    """Layers that are being put above each other.
-
-    layers: new h of the first step to the layer.
-    places: new h of every step to the new h of the layer's first step, and the step's number.
-    below: layer to the layer that it reads, both by the new h of their first steps.
-    """
+    """Layers being stacked, by the new h of their first step; `places`: layer and number of every step's h."""
 
     layers: dict[Value, UnrolledLayer] = field(default_factory=dict)
     places: dict[Value, tuple[Value, int]] = field(default_factory=dict)
@@ -115,7 +95,6 @@ class Placed:
         return stacks
 
     def _backward(self, key: Value) -> bool:
-        """Whether a layer's steps go backward through time."""
         backward = self.layers[key].turned
         while key in self.below:
             key = self.below[key]
@@ -193,7 +172,6 @@ def find_node_chains(
 
 
 def _is_one_step(key: Key, shapes: Shapes) -> bool:
-    """Whether a node runs for one step, in one direction."""
     scope, index = key
     node = scope.nodes[index]
     shape = shapes.of(scope, node_input(node, 0))

@@ -1,12 +1,8 @@
-"""The weights of ONNX's recurrent nodes in the terms of their cells.
+"""Weights and first states of ONNX's recurrent nodes, in the terms of their cells.
 
 Order of the gates and of the biases as on the ONNX operator pages: LSTM i o f c, GRU z r h, peepholes i o f.
-
-The first states of a recurrent node of an ONNX network: constants, inputs of the network, or computed values.
-
-Constants go into the network's numbers. An input is 0 until a job gives it. No file holds states that are computed
-while the network runs: the model says in words what computes them (`states_from`), and a job must give them.
-Source: the ONNX operator pages of LSTM, GRU and RNN (`initial_h`, `initial_c`, `layout`).
+First states that are constants go into the network's numbers. An input is 0 until a job gives it. No file holds states
+that the network computes: the model says in words what computes them (`states_from`), and a job must give them.
 """
 
 from __future__ import annotations
@@ -22,8 +18,8 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import show
 from lstmsim.importers.onnx.constants import Constants
 from lstmsim.importers.onnx.graph import DEFAULT_DOMAINS, Scope, attributes, integer, label, node_input, resolve
-from lstmsim.importers.onnx.heads import Head
 from lstmsim.importers.onnx.nodes import is_recurrent
+from lstmsim.importers.onnx.operators import Head
 from lstmsim.importers.tensors import Stacked, Stored, floats, unstacked
 from lstmsim.model.model import Layer
 from lstmsim.model.numerics.weights import LARGEST, Floats, PassWeights
@@ -44,11 +40,8 @@ _MAX_VISITED = 300
 
 @dataclass(frozen=True)
 class Begin:
-    """Where the states before the first step come from.
-
-    constants: names of the states whose numbers the file holds.
-    inputs: inputs of the network that give states.
-    states_from: what computes further states, in words; empty if nothing does.
+    """Where the states before the first step come from: names of the states that the file holds, inputs of the
+    network, and in words what computes others.
     """
 
     constants: tuple[str, ...] = ()
@@ -58,12 +51,7 @@ class Begin:
 
 @dataclass
 class Sources:
-    """The parts that a value is put together from.
-
-    constants: scope and name of each constant.
-    inputs: inputs of the network.
-    computed: all other parts, in words.
-    """
+    """The parts that a value is put together from: constants, inputs of the network, and all others in words."""
 
     constants: list[tuple[Scope, str]]
     inputs: list[str]
@@ -223,7 +211,6 @@ def _read(constants: Constants, scope: Scope, name: str) -> Floats | str:
 
 
 def _rows(array: Floats, name: str, place: str, layer: Layer) -> Floats:
-    """One row of states for each direction."""
     wanted = (layer.directions, 1, layer.hidden)
     if not array.ndim:
         return np.zeros((layer.directions, layer.hidden))

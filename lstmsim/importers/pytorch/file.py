@@ -25,8 +25,6 @@ from lstmsim.importers.pytorch.names import Fact, import_groups
 from lstmsim.importers.pytorch.pickled import BYTES, CALLS, Fetch, Storage, StorageTable, load_data, stored_tensor
 from lstmsim.importers.tensors import FLOAT_BYTES, Stored
 
-__all__ = ["import_pytorch"]
-
 MAX_PICKLE = 64 * 2**20
 MAX_SOURCE = 2**20
 _MAGIC = 0x1950A86A20F9469CFC6C
@@ -143,7 +141,6 @@ def _source(archive: zipfile.ZipFile, folder: str) -> Source:
 def _models(
     value: Any, fetch: Fetch, name: str, weights: bool, cell: str | None, source: Source
 ) -> list[ImportedModel]:
-    """The recurrent layers of every state dictionary and module in the file's value."""
     states = states_in(value, source)
     single = len(states) == 1
     tensors: dict[str, Stored] = {}

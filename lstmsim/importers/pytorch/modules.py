@@ -1,10 +1,7 @@
-"""Where tensors are in the value of a PyTorch file: dictionaries of tensors, whole modules, modules of TorchScript.
+"""Where tensors are in the value of a PyTorch file or in a module in memory; PyTorch itself is never imported here.
 
-A module in a file is an object of a class that is not known here: its `_parameters`, `_buffers` and `_modules` are data
-(torch/nn/modules/module.py). A module of TorchScript has tensors and modules as attributes
-(torch/csrc/jit/serialization).
-
-PyTorch modules in memory: their recurrent layers as models, without a file and without importing PyTorch here.
+In a file, a module is an object of a class that is not known here: its `_parameters`, `_buffers` and `_modules` are
+data (torch/nn/modules/module.py). A module of TorchScript has tensors and modules as attributes.
 """
 
 from __future__ import annotations
@@ -41,12 +38,7 @@ Source = Callable[[str], str]
 
 @dataclass(frozen=True)
 class State:
-    """The tensors of one dictionary or module.
-
-    path: the texts that lead to it in the file's value.
-    tensors: name in the dictionary or module to tensor.
-    facts: name of each module in it to what is known of that module.
-    """
+    """The tensors of one dictionary or module, the path to it in the file, and facts about its modules."""
 
     path: tuple[str, ...]
     tensors: Mapping[str, Tensor]
@@ -61,7 +53,7 @@ def states_in(value: Any, source: Source) -> list[State]:
             own = _module(each, path, source)
         else:
             own = State(path, {name: item for name, item in each.items() if isinstance(item, Tensor)})
-            if any(is_packed(name) for name in each):
+            if any(_is_packed(name) for name in each):
                 raise InputError(QUANTISED)
         if any(is_recurrent_name(name) or in_parts(name) for name in own.tensors):
             states.append(own)
@@ -70,7 +62,7 @@ def states_in(value: Any, source: Source) -> list[State]:
     return states
 
 
-def is_packed(name: Any) -> bool:
+def _is_packed(name: Any) -> bool:
     """Say whether an entry of this name in a state dictionary is the packed weight of a quantised layer."""
     return isinstance(name, str) and any(part in _PACKED for part in name.split("."))
 
@@ -102,7 +94,6 @@ def _containers(value: Any) -> Iterator[tuple[tuple[str, ...], dict[str, Any] | 
 
 
 def _attributes(thing: Thing) -> dict[str, Any]:
-    """The attributes that an object was given as its state."""
     attributes: dict[str, Any] = {}
     for state in thing.states:
         for part in state if isinstance(state, tuple) else (state,):
@@ -144,7 +135,6 @@ def _module(root: Thing, path: tuple[str, ...], source: Source) -> State:
 
 
 def _split(thing: Thing, attributes: Mapping[str, Any]) -> tuple[dict[str, Tensor], dict[str, Thing]]:
-    """A module's tensors and the modules in it."""
     values: dict[str, Any] = {}
     if _is_script(thing):
         values = dict(attributes)
@@ -204,7 +194,7 @@ def from_torch(module: Any, *, name: str = "network", cell: str | None = None) -
         raise InputError(
             Mistake("from_torch", f"expected a PyTorch module (with state_dict and named_modules), got {kind}")
         )
-    if any(is_packed(key) for key in values):
+    if any(_is_packed(key) for key in values):
         raise InputError(Mistake(name, QUANTISED))
     tensors = {str(key): _stored(value) for key, value in values.items() if _has_shape(value)}
     facts = {str(path): _fact_from_torch(each) for path, each in modules()}

@@ -1,15 +1,10 @@
-"""Recurrent layers by the names that PyTorch gives their tensors, in any kind of file.
+"""Recurrent layers by the names that PyTorch gives their tensors, in any kind of file, and their models.
 
 Names, shapes and the order of the gates are those of torch.nn.LSTM, GRU and RNN and their cells (PyTorch's
 documentation): `weight_ih_l0` [gates x hidden, input], `weight_hh_l0`, two biases, `_reverse`, `weight_hr_l0` for a
 projection; i f g o, r z n. The gate count follows from the shapes.
-
-Weights that a file holds in parts: weight normalisation, spectral normalisation, pruning, weight drop.
-
-PyTorch computes such a weight anew before each use. Here it is computed once, in double precision, by the same formula.
-Sources: torch/nn/utils/weight_norm.py, spectral_norm.py, parametrizations.py, prune.py; fastai's WeightDropout.
-
-Models of the recurrent modules that PyTorch's names tell, with further facts that are known of each module.
+A weight held in parts (weight or spectral normalisation, pruning, weight drop) is computed once, in double precision,
+by PyTorch's formula. Sources: torch/nn/utils/weight_norm.py, spectral_norm.py, parametrizations.py, prune.py; fastai.
 """
 
 from __future__ import annotations
@@ -48,11 +43,7 @@ _Key = tuple[str, int, int]
 
 @dataclass(frozen=True)
 class Fact:
-    """What is known of a module besides its tensors.
-
-    kind: its class.
-    function: the cell of an RNN; empty if it is not known.
-    """
+    """What is known of a module besides its tensors: its class, and the cell of an RNN (empty if not known)."""
 
     kind: str
     function: str = ""
@@ -65,11 +56,7 @@ def function_of(word: object) -> str:
 
 @dataclass(frozen=True)
 class Group:
-    """The tensors of one module.
-
-    prefix: what all their names begin with.
-    names: (part, layer, direction) to the tensor's name.
-    """
+    """The tensors of one module: the prefix of their names, and (part, layer, direction) to the name."""
 
     prefix: str
     names: Mapping[_Key, str]
@@ -157,7 +144,6 @@ def _layer(tensors: Mapping[str, Stored], group: Group, number: int, function: s
 
 
 def _expected(layer: Layer, with_bias: bool) -> dict[str, tuple[int, ...]]:
-    """Shape of every part of a layer in one direction."""
     rows = len(_ORDERS[layer.cell.name]) * layer.hidden
     shapes: dict[str, tuple[int, ...]] = {"weight_ih": (rows, layer.input), "weight_hh": (rows, layer.width("h"))}
     if with_bias:

@@ -61,7 +61,7 @@ _HOSTILE = (
 
 
 @dataclass(frozen=True)
-class Global:
+class _Global:
     """The name of a global that a pickle names; nothing is imported."""
 
     module: str
@@ -73,15 +73,9 @@ class Global:
 
 @dataclass(eq=False)
 class Thing:
-    """An object of a class that is not known here; none of its code has been run.
+    """An object of a class that is not known here, and all that it was given; none of its code has been run."""
 
-    kind: name of its class.
-    arguments: what it was made of.
-    states: the states that it was given.
-    items, elements: the keys with values and the elements that were put into it.
-    """
-
-    kind: Global
+    kind: _Global
     arguments: tuple[Any, ...] = ()
     states: list[Any] = field(default_factory=list)
     items: dict[Any, Any] = field(default_factory=dict)
@@ -173,7 +167,7 @@ class _Loader:
             stack.append(self._known(_as(str, module), _as(str, word)))
         elif name == "REDUCE" or (name in ("NEWOBJ", "NEWOBJ_EX") and self._objects):
             target, arguments = self._last(3)[:2] if name == "NEWOBJ_EX" else self._last(2)
-            stack.append(self._called(_as(Global, target), _as(tuple, arguments)))
+            stack.append(self._called(_as(_Global, target), _as(tuple, arguments)))
         elif name == "BINPERSID":
             stack.append(self._persistent(stack.pop()))
         elif name == "BUILD":
@@ -189,19 +183,19 @@ class _Loader:
         else:
             raise InputError(f"is no network: its pickle has the opcode {name}; nothing was executed")
 
-    def _known(self, module: str, name: str) -> Global:
+    def _known(self, module: str, name: str) -> _Global:
         hostile = module.split(".")[0] in _HOSTILE_MODULES or name == "_load_from_bytes"
         hostile = hostile or (module in ("builtins", "__builtin__") and name in _HOSTILE)
         if (module, name) not in self._calls and (hostile or not self._objects):
-            what = f"its pickle names {Global(module, name)}, which no file of plain weights needs"
+            what = f"its pickle names {_Global(module, name)}, which no file of plain weights needs"
             raise InputError(f"{what}; nothing was executed; save only the module's state_dict(), best as safetensors")
-        return Global(module, name)
+        return _Global(module, name)
 
-    def _called(self, target: Global, arguments: tuple[Any, ...]) -> Any:
+    def _called(self, target: _Global, arguments: tuple[Any, ...]) -> Any:
         if (target.module, target.name) not in self._calls:
             # The helpers of the old protocols make an object of the class that is their first argument.
             helper = target.name in ("_reconstructor", "__newobj__") and target.module in ("copyreg", "copy_reg")
-            known = helper and arguments and isinstance(arguments[0], Global)
+            known = helper and arguments and isinstance(arguments[0], _Global)
             return Thing(arguments[0] if known else target, arguments)
         made = self._calls[target.module, target.name]
         # A long list that is named again and again would be copied each time.
@@ -236,7 +230,7 @@ def _as(kind: type, value: Any) -> Any:
 
 def _filled(target: dict[Any, Any], items: tuple[Any, ...]) -> dict[Any, Any]:
     for key, value in zip(items[::2], items[1::2], strict=True):
-        if isinstance(key, str | int | float | Global | Thing | bytes | None):
+        if isinstance(key, str | int | float | _Global | Thing | bytes | None):
             target[key] = value
         # The hash of a tuple of tuples that share their parts can take for ever; no tensor has such a key.
         elif not isinstance(key, tuple):
@@ -321,7 +315,7 @@ def _size(values: Any = ()) -> tuple[int, ...]:
 
 def _typed(function: Any, _: Any, arguments: Any, *__: Any) -> Tensor:
     """A tensor with attributes, from the function that makes it, its class, the function's arguments, and the rest."""
-    if not isinstance(function, Global) or not isinstance(arguments, tuple):
+    if not isinstance(function, _Global) or not isinstance(arguments, tuple):
         raise TypeError
     made = CALLS.get((function.module, function.name))
     if made not in (_rebuild_tensor, _parameter):
@@ -356,7 +350,7 @@ class StorageTable(dict[str, Storage]):
         if not isinstance(value, tuple) or len(value) not in (5, 6) or value[0] != "storage":
             raise TypeError
         _, kind, key, _, count, *view = value
-        if not isinstance(kind, Global):
+        if not isinstance(kind, _Global):
             raise TypeError
         if kind.name not in _STORAGES:
             raise InputError(f"has numbers of a kind that is not known here: {kind}")

@@ -171,7 +171,7 @@ _MOST_LETTERS = 400
 
 
 @dataclass
-class Drawn:
+class _Drawn:
     """A node in the making; the fields are those of `Node`, but operands are numbers of nodes (int) or numbers (float).
 
     name: need not be the only one of its kind.
@@ -184,7 +184,7 @@ class Drawn:
     name: str
 
 
-def named(drawn: Sequence[Drawn], outputs: Iterable[int]) -> dict[int, str]:
+def named(drawn: Sequence[_Drawn], outputs: Iterable[int]) -> dict[int, str]:
     """The numbers of the nodes that lead to outputs, ascending, each with a name that no other one has."""
     needed: set[int] = set()
     waiting = list(outputs)
@@ -197,7 +197,7 @@ def named(drawn: Sequence[Drawn], outputs: Iterable[int]) -> dict[int, str]:
     return {number: _unused(drawn[number].name, taken) for number in sorted(needed)}
 
 
-def finished(drawn: Sequence[Drawn], names: Mapping[int, str]) -> list[Node]:
+def finished(drawn: Sequence[_Drawn], names: Mapping[int, str]) -> list[Node]:
     """The nodes that have names, in order."""
     nodes = []
     for number, name in names.items():
@@ -242,7 +242,7 @@ class Drawing:
     """
 
     def __init__(self, bytes_of_file: int) -> None:
-        self._drawn: list[Drawn] = []
+        self._drawn: list[_Drawn] = []
         self._same: dict[tuple[object, ...], Value] = {}
         self._inputs: dict[int, Value] = {}
         self._reshaped: dict[int, Value] = {}
@@ -384,7 +384,6 @@ class Drawing:
         return self._same[whole]
 
     def _moved(self, op: str, value: Value, shape: Shape, axes: Shape) -> Value:
-        """A node that moves elements; the same one for the same movement."""
         key = (op, value.number, shape, axes)
         if key not in self._same:
             self._same[key] = self._add(op, (value.number,), shape, axes, value.elem)
@@ -414,7 +413,7 @@ class Drawing:
             raise InputError(f"comes to more than {_MOST_NODES} operations")
         if prod(shape) > MAX_ELEMENTS or 0 in shape:
             raise UnreadableError(f"has a shape of {prod(shape)} elements, expected 1 to {MAX_ELEMENTS}")
-        self._drawn.append(Drawn(op, operands, shape, axes, name or (f"{self.prefix}.{op}" if self.prefix else op)))
+        self._drawn.append(_Drawn(op, operands, shape, axes, name or (f"{self.prefix}.{op}" if self.prefix else op)))
         return Value(shape, elem, len(self._drawn) - 1)
 
     def __len__(self) -> int:

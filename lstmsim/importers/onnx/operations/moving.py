@@ -17,6 +17,7 @@ from lstmsim.base.bounds import MAX_ELEMENTS
 from lstmsim.base.errors import InputError
 from lstmsim.base.wording import show
 from lstmsim.importers.onnx.graph import slice_bounds
+from lstmsim.importers.onnx.operations.computing import truncated
 from lstmsim.importers.onnx.operations.drawing import (
     BOOL,
     FLOAT,
@@ -30,7 +31,6 @@ from lstmsim.importers.onnx.operations.drawing import (
     Value,
     constant,
 )
-from lstmsim.importers.onnx.operations.elementwise import truncated
 from lstmsim.importers.onnx.stored import DataFiles, is_external
 
 
@@ -40,7 +40,7 @@ def _same(draw: Drawing, given: Arguments) -> list[Value]:
     return [given.value(0)]
 
 
-def retyped(value: Value, elem: int) -> Value:
+def _retyped(value: Value, elem: int) -> Value:
     """The same numbers, called by another type."""
     if value.elem == elem:
         return value
@@ -54,7 +54,7 @@ def _cast(draw: Drawing, given: Arguments) -> list[Value]:
         return [draw.truth(value)]
     if value.real and target not in FLOATS:
         value = truncated(draw, value)
-    return [retyped(value, target)]
+    return [_retyped(value, target)]
 
 
 def _transpose(draw: Drawing, given: Arguments) -> list[Value]:

@@ -23,6 +23,7 @@ from lstmsim.base.records import record
 from lstmsim.base.wording import listed, nearest, show
 from lstmsim.importers.onnx.file import parsed_network
 from lstmsim.importers.onnx.graph import DEFAULT_DOMAINS, Scope, attributes, label, open_scopes, resolve, version_of
+from lstmsim.importers.onnx.operations.computing import ELEMENTWISE, NORMALISING, PRODUCTS
 from lstmsim.importers.onnx.operations.drawing import (
     FLOAT,
     Arguments,
@@ -32,9 +33,7 @@ from lstmsim.importers.onnx.operations.drawing import (
     Value,
     width_told,
 )
-from lstmsim.importers.onnx.operations.elementwise import ELEMENTWISE
 from lstmsim.importers.onnx.operations.moving import FOLDING, MOVING, constant_node, stored_value
-from lstmsim.importers.onnx.operations.normalising import NORMALISING, PRODUCTS
 from lstmsim.importers.onnx.shapes import inferred_types
 from lstmsim.importers.onnx.sizes import empty_sizes, size_names, sizes_of_input
 from lstmsim.importers.onnx.stored import DataFiles, dequantise
@@ -49,7 +48,7 @@ _RECURRENT = ("LSTM", "GRU", "RNN")
 _MOST_NUMBERS = 4096
 
 
-def stated_shapes(given: Arguments) -> list[Stated | None]:
+def _stated_shapes(given: Arguments) -> list[Stated | None]:
     """The shapes and types of a node's results, as the rules of ONNX give them; None for one that does not follow."""
     from onnx import defs, helper, numpy_helper
 
@@ -77,7 +76,7 @@ def _stated(kind: Any) -> Stated | None:
     return (tuple(sizes), int(kind.elem_type)) if min(sizes, default=1) > 0 else None
 
 
-def call_of(draw: Drawing, given: Arguments, shapes: Sequence[Stated | None]) -> list[Value | None]:
+def _call_of(draw: Drawing, given: Arguments, shapes: Sequence[Stated | None]) -> list[Value | None]:
     """A call of a library with all its results; None for those whose shapes are not known."""
     # of inputs that are whole numbers, only those that a library reads at run time are operands: not axes, not shapes
     read = [each for each in given.inputs if each is not None and not (each.stored and not each.real)]
@@ -136,7 +135,7 @@ _EXPANDED: Mapping[str, Rule] = {
 }
 
 
-class Walk:
+class _Walk:
     """What the names of a network stand for, as far as its nodes were walked through.
 
     network: the parsed file.
@@ -256,7 +255,6 @@ class Walk:
         return results, f"{name} gives no such result"
 
     def _left_out(self, name: str, reason: str) -> str:
-        """Tell that a node is left out; returns why its results are unknown."""
         why = f"{name} {reason}"
         self._told[f"{name} is left out: it {reason}"] = why
         return why
@@ -275,13 +273,12 @@ class Walk:
                 return FOLDING[given.kind](self._draw, given)
             except UnreadableError:
                 pass
-        stated = stated_shapes(given) if name else [None] * given.outputs
+        stated = _stated_shapes(given) if name else [None] * given.outputs
         shapes = [own or _declared(scope, str(each)) for own, each in zip(stated, node.output, strict=True)]
-        return call_of(self._draw, given, shapes)
+        return _call_of(self._draw, given, shapes)
 
 
 def _declared(scope: Scope, name: str) -> Stated | None:
-    """The shape that the file states for a value."""
     sizes = scope.declared.get(name)
     known = tuple(size for size in sizes or () if size is not None)
     return (known, FLOAT) if sizes is not None and len(known) == len(sizes) else None
@@ -341,7 +338,7 @@ def _read(network: Any, name: str, sizes: dict[str, int]) -> OnnxGraph:
     dequantise(network, None)
     scopes = open_scopes(network)
     draw = Drawing(network.ByteSize())
-    walk = Walk(network, scopes[0], draw, DataFiles(name))
+    walk = _Walk(network, scopes[0], draw, DataFiles(name))
     walk.start(sizes)
     outputs, about, reasons = [], [], []
     for info in network.graph.output:
@@ -369,7 +366,6 @@ def _read(network: Any, name: str, sizes: dict[str, int]) -> OnnxGraph:
 
 
 def _check_sizes(network: Any, sizes: Mapping[str, int]) -> None:
-    """Every open size needs a number, and every number a size."""
     wanted = size_names(network)
     wrong = [
         Mistake("size", f"no input leaves a size {show(each)} open{nearest(each, wanted) or _there(wanted)}")

@@ -1,17 +1,218 @@
-"""Operators that reduce axes, and those that divide by what they reduced. Source: the ONNX pages of the keys.
+"""Operators that compute each element alone. Source: the ONNX operator pages of the keys of `ELEMENTWISE`.
+
+Operators that reduce axes, and those that divide by what they reduced. Source: the ONNX pages of the keys.
 
 Products with what stands before and behind them, and 8-bit numbers. Source: the ONNX pages of the keys.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import prod
 
 import numpy as np
 
 from lstmsim.base.errors import InputError
-from lstmsim.importers.onnx.operations.drawing import FLOAT, Arguments, Drawing, Rule, UnreadableError, Value, constant
+from lstmsim.importers.onnx.operations.drawing import (
+    BOOL,
+    FLOAT,
+    Arguments,
+    Drawing,
+    Rule,
+    UnreadableError,
+    Value,
+    constant,
+)
+
+OneRule = Callable[[Drawing, Arguments], Value]
+_SELU_ALPHA, _SELU_GAMMA = 1.67326319217681884765625, 1.05070102214813232421875
+
+
+def _one(op: str) -> OneRule:
+    return lambda draw, given: draw.element(op, given.value(0))
+
+
+def _two(op: str) -> OneRule:
+    return lambda draw, given: draw.element(op, given.value(0), given.value(1))
+
+
+def _many(op: str) -> OneRule:
+    def rule(draw: Drawing, given: Arguments) -> Value:
+        value = given.value(0)
+        for place in range(1, len(given.inputs)):
+            value = draw.element(op, value, given.value(place))
+        return value
+
+    return rule
+
+
+def _mean(draw: Drawing, given: Arguments) -> Value:
+    return draw.element("multiply", _many("add")(draw, given), 1.0 / len(given.inputs))
+
+
+def _divide(draw: Drawing, given: Arguments) -> Value:
+    a, b = given.value(0), given.value(1)
+    quotient = draw.element("divide", a, b)
+    return quotient if a.real else truncated(draw, quotient)
+
+
+def truncated(draw: Drawing, value: Value) -> Value:
+    """A number without its fraction, towards 0."""
+    return draw.element("select", draw.element("greater", 0.0, value), _ceil(draw, value), _floor(draw, value))
+
+
+def _floor(draw: Drawing, value: Value) -> Value:
+    near = draw.element("round", value)
+    return draw.element("subtract", near, draw.element("greater", near, value))
+
+
+def _ceil(draw: Drawing, value: Value) -> Value:
+    near = draw.element("round", value)
+    return draw.element("add", near, draw.element("greater", value, near))
+
+
+def _relu(draw: Drawing, value: Value) -> Value:
+    return draw.element("maximum", value, 0.0)
+
+
+def _sign_apart(draw: Drawing, value: Value, slope: Value | float) -> Value:
+    """A number as it is above 0, multiplied by a slope below."""
+    low = draw.element("multiply", draw.element("minimum", value, 0.0), slope)
+    return draw.element("add", _relu(draw, value), low)
+
+
+def _parametric(draw: Drawing, given: Arguments) -> Value:
+    value, slope = given.value(0), given.value(1)
+    if given.version < 7 and len(slope.shape) == 1 and len(value.shape) > 1:
+        # old versions have a slope for each channel, wherever the channels stand
+        slope = draw.reshaped(slope, (slope.size, *(1,) * (len(value.shape) - 2)))
+    return _sign_apart(draw, value, slope)
+
+
+def _exponential_below(draw: Drawing, value: Value, alpha: float, width: float = 1.0) -> Value:
+    """A number as it is above 0, alpha * (exp(x / width) - 1) below."""
+    low = draw.element("minimum", value, 0.0)
+    grown = draw.element("exp", low if width == 1.0 else draw.element("multiply", low, 1.0 / width))
+    curve = draw.element("multiply", draw.element("subtract", grown, 1.0), alpha)
+    return draw.element("add", _relu(draw, value), curve)
+
+
+def _softplus(draw: Drawing, value: Value) -> Value:
+    # the exponential of what is negative cannot overflow
+    fall = draw.element("exp", draw.element("negate", draw.element("abs", value)))
+    return draw.element("add", _relu(draw, value), draw.element("log", draw.element("add", fall, 1.0)))
+
+
+def _clip(draw: Drawing, given: Arguments) -> Value:
+    value = given.value(0)
+    for place, name, op in ((1, "min", "maximum"), (2, "max", "minimum")):
+        bound = given.optional(place)
+        if bound is not None:
+            value = draw.element(op, value, bound)
+        elif name in given.attributes:
+            value = draw.element(op, value, given.real(name, 0.0))
+    return value
+
+
+def _hard_sigmoid(draw: Drawing, value: Value, alpha: float, beta: float) -> Value:
+    line = draw.element("add", draw.element("multiply", value, alpha), beta)
+    return draw.element("minimum", draw.element("maximum", line, 0.0), 1.0)
+
+
+def _swish(draw: Drawing, given: Arguments) -> Value:
+    value, alpha = given.value(0), given.real("alpha", 1.0)
+    inner = value if alpha == 1.0 else draw.element("multiply", value, alpha)
+    return draw.element("multiply", value, draw.element("sigmoid", inner))
+
+
+def _shrink(draw: Drawing, given: Arguments) -> Value:
+    value, bias, lambd = given.value(0), given.real("bias", 0.0), given.real("lambd", 0.5)
+    low = draw.element("select", draw.element("greater", -lambd, value), draw.element("add", value, bias), 0.0)
+    return draw.element("select", draw.element("greater", value, lambd), draw.element("subtract", value, bias), low)
+
+
+def _not(draw: Drawing, value: Value) -> Value:
+    return draw.element("subtract", 1.0, value, elem=BOOL)
+
+
+def _greater(draw: Drawing, one: Value, two: Value) -> Value:
+    return draw.element("greater", one, two, elem=BOOL)
+
+
+def _differ(draw: Drawing, given: Arguments) -> Value:
+    one, two = given.value(0), given.value(1)
+    return draw.element("maximum", _greater(draw, one, two), _greater(draw, two, one))
+
+
+def _where(draw: Drawing, given: Arguments) -> Value:
+    return draw.element("select", given.value(0), given.value(1), given.value(2), elem=given.value(1).elem)
+
+
+_PARTS: Mapping[str, OneRule] = {
+    "Relu": lambda draw, given: _relu(draw, given.value(0)),
+    "LeakyRelu": lambda draw, given: _sign_apart(draw, given.value(0), given.real("alpha", 0.01)),
+    "PRelu": _parametric,
+    "Elu": lambda draw, given: _exponential_below(draw, given.value(0), given.real("alpha", 1.0)),
+    "Selu": lambda draw, given: draw.element(
+        "multiply",
+        _exponential_below(draw, given.value(0), given.real("alpha", _SELU_ALPHA)),
+        given.real("gamma", _SELU_GAMMA),
+    ),
+    "Celu": lambda draw, given: _exponential_below(
+        draw, given.value(0), given.real("alpha", 1.0), given.real("alpha", 1.0)
+    ),
+    "Softplus": lambda draw, given: _softplus(draw, given.value(0)),
+    "Softsign": lambda draw, given: draw.element(
+        "divide", given.value(0), draw.element("add", draw.element("abs", given.value(0)), 1.0)
+    ),
+    "HardSigmoid": lambda draw, given: _hard_sigmoid(
+        draw, given.value(0), given.real("alpha", 0.2), given.real("beta", 0.5)
+    ),
+    "HardSwish": lambda draw, given: draw.element(
+        "multiply", given.value(0), _hard_sigmoid(draw, given.value(0), 1 / 6, 0.5)
+    ),
+    "Swish": _swish,
+    "Mish": lambda draw, given: draw.element(
+        "multiply", given.value(0), draw.element("tanh", _softplus(draw, given.value(0)))
+    ),
+    "ThresholdedRelu": lambda draw, given: draw.element(
+        "select", draw.element("greater", given.value(0), given.real("alpha", 1.0)), given.value(0), 0.0
+    ),
+    "Shrink": _shrink,
+    "Clip": _clip,
+    "Sign": lambda draw, given: draw.element(
+        "subtract", draw.element("greater", given.value(0), 0.0), draw.element("greater", 0.0, given.value(0))
+    ),
+    "Floor": lambda draw, given: _floor(draw, given.value(0)),
+    "Ceil": lambda draw, given: _ceil(draw, given.value(0)),
+    "Where": _where,
+}
+
+#: From a node's arguments to its one result.
+ELEMENTWISE: Mapping[str, OneRule] = {
+    **{kind: _one(kind.lower()) for kind in ("Abs", "Exp", "Log", "Sqrt", "Tanh", "Sigmoid", "Reciprocal", "Round")},
+    "Neg": _one("negate"),
+    "Add": _two("add"),
+    "Sub": _two("subtract"),
+    "Mul": _two("multiply"),
+    "Div": _divide,
+    "Pow": _two("power"),
+    "Max": _many("maximum"),
+    "Min": _many("minimum"),
+    "Sum": _many("add"),
+    "Mean": _mean,
+    "Not": lambda draw, given: _not(draw, given.value(0)),
+    "And": _two("multiply"),
+    "Or": _two("maximum"),
+    "Xor": _differ,
+    "Equal": lambda draw, given: _not(draw, _differ(draw, given)),
+    "Greater": lambda draw, given: _greater(draw, given.value(0), given.value(1)),
+    "Less": lambda draw, given: _greater(draw, given.value(1), given.value(0)),
+    "GreaterOrEqual": lambda draw, given: _not(draw, _greater(draw, given.value(1), given.value(0))),
+    "LessOrEqual": lambda draw, given: _not(draw, _greater(draw, given.value(0), given.value(1))),
+    **_PARTS,
+}
+
 
 Axes = Sequence[int]
 #: The smallest number of 32 bits with all its digits.
@@ -19,7 +220,6 @@ _SMALLEST = 2.0**-126
 
 
 def _rest(given: Arguments, axis: int, rank: int) -> list[int]:
-    """The axes from one on."""
     return list(range(given.axis(axis, rank) if rank else 0, rank))
 
 
@@ -50,16 +250,16 @@ def _log_softmax(draw: Drawing, given: Arguments) -> list[Value]:
     return [draw.element("subtract", low, draw.element("log", total))]
 
 
-def _mean(draw: Drawing, value: Value, axes: Axes, *, keep: bool = True) -> Value:
+def _average(draw: Drawing, value: Value, axes: Axes, *, keep: bool = True) -> Value:
     count = prod(value.shape[axis] for axis in axes)
     return draw.element("multiply", draw.reduce("reduce_sum", value, axes, keep=keep), 1.0 / count)
 
 
 def _standardised(draw: Drawing, value: Value, axes: Axes, epsilon: float) -> tuple[Value, Value, Value]:
     """The value less its mean and divided by its deviation; the mean, and 1 / deviation."""
-    mean = _mean(draw, value, axes)
+    mean = _average(draw, value, axes)
     centred = draw.element("subtract", value, mean)
-    variance = _mean(draw, draw.element("multiply", centred, centred), axes)
+    variance = _average(draw, draw.element("multiply", centred, centred), axes)
     inverse = draw.element("rsqrt", draw.element("add", variance, epsilon))
     return draw.element("multiply", centred, inverse), mean, inverse
 
@@ -79,13 +279,12 @@ def _layer(draw: Drawing, given: Arguments) -> list[Value]:
 def _rms(draw: Drawing, given: Arguments) -> list[Value]:
     value = given.value(0)
     axes = _rest(given, given.whole("axis", -1), len(value.shape))
-    square = _mean(draw, draw.element("multiply", value, value), axes)
+    square = _average(draw, draw.element("multiply", value, value), axes)
     inverse = draw.element("rsqrt", draw.element("add", square, given.real("epsilon", 1e-5)))
     return [_scaled(draw, draw.element("multiply", value, inverse), given.value(1), None)]
 
 
 def _channels(draw: Drawing, value: Value, rank: int) -> Value:
-    """One number for each place of axis 1."""
     return draw.reshaped(value, (value.size, *(1,) * (rank - 2)))
 
 
@@ -127,9 +326,9 @@ def _batch(draw: Drawing, given: Arguments) -> list[Value]:
 def _mean_variance(draw: Drawing, given: Arguments) -> list[Value]:
     value = given.value(0)
     axes = [given.axis(each, len(value.shape)) for each in given.list("axes") or (0, 2, 3)]
-    mean = _mean(draw, value, axes)
+    mean = _average(draw, value, axes)
     centred = draw.element("subtract", value, mean)
-    deviation = draw.element("sqrt", _mean(draw, draw.element("multiply", centred, centred), axes))
+    deviation = draw.element("sqrt", _average(draw, draw.element("multiply", centred, centred), axes))
     # onnx's function adds 1e-9 to the deviation itself
     return [draw.element("divide", centred, draw.element("add", deviation, 1e-9))]
 
@@ -168,7 +367,7 @@ def _reduced(draw: Drawing, kind: str, value: Value, axes: Axes, *, keep: bool) 
     if kind in ("Sum", "Max", "Min"):
         return draw.reduce(f"reduce_{kind.lower()}", value, axes, keep=keep)
     if kind == "Mean":
-        return _mean(draw, value, axes, keep=keep)
+        return _average(draw, value, axes, keep=keep)
     if kind in ("L1", "L2"):
         return _length(draw, value, axes, int(kind[1]), keep=keep)
     if kind == "SumSquare":
@@ -186,7 +385,7 @@ def _global(op: str) -> Rule:
     def rule(draw: Drawing, given: Arguments) -> list[Value]:
         value = given.value(0)
         axes = range(2, len(value.shape))
-        return [_mean(draw, value, axes) if op == "mean" else draw.reduce("reduce_max", value, axes, keep=True)]
+        return [_average(draw, value, axes) if op == "mean" else draw.reduce("reduce_max", value, axes, keep=True)]
 
     return rule
 
@@ -225,10 +424,6 @@ def _product(draw: Drawing, a: Value, b: Value, elem: int) -> Value:
         raise InputError(f"multiplies the shapes {a.shape} and {b.shape}") from None
     shape = (*outer, *a.shape[-2:-1], *(b.shape[-1:] if len(b.shape) > 1 else ()))
     return draw.call("matmul", (a, b), shape, elem)
-
-
-def _matmul(draw: Drawing, given: Arguments) -> list[Value]:
-    return [_product(draw, given.value(0), given.value(1), given.value(0).elem)]
 
 
 def _gemm(draw: Drawing, given: Arguments) -> list[Value]:
@@ -313,7 +508,7 @@ def _dynamic(draw: Drawing, given: Arguments) -> list[Value]:
 
 #: From a node's arguments to its results.
 PRODUCTS: Mapping[str, Rule] = {
-    "MatMul": _matmul,
+    "MatMul": lambda draw, given: [_product(draw, given.value(0), given.value(1), given.value(0).elem)],
     "Gemm": _gemm,
     "MatMulInteger": _matmul_integer,
     "QuantizeLinear": _quantize,
