@@ -23,9 +23,9 @@ from lstmsim.studies.fit.needs import hardware_of
 
 @dataclass(frozen=True)
 class Operations:
-    """Counts of one inference. Padding is not counted.
+    """Counts of one job, over all inferences of its batch. Padding is not counted.
 
-    steps: of the inference.
+    steps: time steps of each inference.
     macs: multiply-accumulates, each of which reads a weight.
     weight_sharing: inferences that share each such read.
     vector_reads, vector_writes: elements of vectors.
@@ -45,8 +45,8 @@ class Operations:
     tail: Mapping[str, int] = field(hash=False)
 
 
-def operations(hardware: Hardware, core: Any, model: Model, steps: int) -> Operations:
-    """Count what one inference of a model takes on a core; `InputError` if the core cannot run it, or for no steps.
+def operations(hardware: Hardware, core: Any, model: Model, steps: int, batch: int = 1) -> Operations:
+    """Count what a batch of inferences of a model takes on a core; `InputError` if the core cannot run it, or for no steps.
 
     >>> from lstmsim.machines.column.hardware import HARDWARE
     >>> from lstmsim.machines.column.npu import ColumnCore
@@ -64,18 +64,19 @@ def operations(hardware: Hardware, core: Any, model: Model, steps: int) -> Opera
     tail: Counter[str] = Counter()
     for layer in model.layers:
         tail.update(_tail(layer))
-    layers = [(layer, layer.directions * steps) for layer in model.layers]
+    all_steps = steps * batch
+    layers = [(layer, layer.directions * all_steps) for layer in model.layers]
     states = sum(times * _state_elements(layer) for layer, times in layers)
     return Operations(
         steps,
-        macs=model.macs_per_step * steps,
+        macs=model.macs_per_step * all_steps,
         weight_sharing=hardware.weight_sharing(core),
         vector_reads=sum(times * hardware.vector_reads(core, layer) for layer, times in layers),
         vector_writes=sum(times * _vector_writes(layer) for layer, times in layers),
         sums=sum(times * _sums(layer) for layer, times in layers),
         state_reads=states,
         state_writes=states,
-        tail={name: steps * count for name, count in sorted(tail.items())},
+        tail={name: all_steps * count for name, count in sorted(tail.items())},
     )
 
 
@@ -175,14 +176,15 @@ HOROWITZ_2014 = EnergyTable(
 
 @dataclass(frozen=True)
 class Energy(Result, forms="lstmsim.studies.fit.energy_forms"):
-    """Energy of one inference.
+    """Energy of one job.
 
-    model, steps: the inference.
+    model, steps: what each of its inferences runs.
     parts: pJ by name.
     operations: what was counted.
     table: the energies.
     left_out: operations by name for which the table has no energy.
     label: what the numbers can be used for.
+    batch: inferences of the job.
     """
 
     model: str
@@ -192,6 +194,7 @@ class Energy(Result, forms="lstmsim.studies.fit.energy_forms"):
     table: EnergyTable
     left_out: Mapping[str, int] = field(hash=False)
     label: str = RELATIVE
+    batch: int = 1
 
     @property
     def total_nj(self) -> float:
@@ -207,15 +210,17 @@ def energy(
     table: EnergyTable = HOROWITZ_2014,
     *,
     core: int = 0,
+    batch: int = 1,
     block_bytes: int = 8192,
 ) -> Energy:
-    """Give the energy of one inference on one core of a chip, relative.
+    """Give the energy of one job on one core of a chip, relative.
 
     Divisions have no energy in the table: they are counted in `left_out`.
 
-    chip, model, steps, precision: the inference.
+    chip, model, steps, precision: the inferences of the job.
     table: the energies.
     core: the core's number.
+    batch: how many inferences the job has.
     block_bytes: size of one memory block.
     `InputError` if the core cannot run the model or does not exist.
 
@@ -230,7 +235,7 @@ def energy(
     if not 0 <= core < len(chip.cores):
         raise InputError(Mistake(f"chip {chip.name}: core", f"must be 0 to {len(chip.cores) - 1}, got {core}"))
     hardware = hardware_of(chip)
-    count = operations(hardware, chip.cores[core], model, steps)
+    count = operations(hardware, chip.cores[core], model, steps, batch)
     weight, vector = precision.weight_bits, precision.vector_bits
     sums, tail = precision.accumulator_bits, precision.tail_bits
 
@@ -257,4 +262,4 @@ def energy(
     left_out = {name: number for name, number in count.tail.items() if name not in each}
     beside = hardware.not_in_energy(chip)
     label = f"{RELATIVE}; {beside}" if beside else RELATIVE
-    return Energy(model.name, steps, parts, count, table, left_out, label)
+    return Energy(model.name, steps, parts, count, table, left_out, label, batch)

@@ -151,7 +151,8 @@ def _tail_json(need: TailNeed) -> dict[str, Any]:
 def energy_text(energy: Energy) -> str:
     """Write the parts of an inference's energy with the label that they are relative; at most 100 columns."""
     steps = "1 step" if energy.steps == 1 else f"{energy.steps:,} steps"
-    lines = [f"ENERGY of {energy.model}, {steps}: {energy.total_nj:,.1f} nJ, {energy.table.name}"]
+    batch = f", a batch of {energy.batch}" if energy.batch > 1 else ""
+    lines = [f"ENERGY of {energy.model}, {steps}{batch}: {energy.total_nj:,.1f} nJ, {energy.table.name}"]
     total = sum(energy.parts.values()) or 1.0
     rows = [["", "nJ", "share"]]
     rows += [[name, f"{part / 1000:,.1f}", f"{100 * part / total:.1f} %"] for name, part in energy.parts.items()]
@@ -168,6 +169,7 @@ def energy_json(energy: Energy) -> dict[str, Any]:
         "schema": ENERGY_SCHEMA,
         "model": energy.model,
         "steps": energy.steps,
+        "batch": energy.batch,
         "total_nj": energy.total_nj,
         "parts_pj": dict(energy.parts),
         "operations": asdict(energy.operations),

@@ -53,6 +53,8 @@ def energy(scenario: Source, *, overrides: Sequence[str] = ()) -> tuple[Energy, 
     from lstmsim.studies.fit.energy import energy as spending
 
     loaded = load_scenario(scenario, overrides)
-    distinct = dict.fromkeys((job.model, job.steps, job.allowed(1)[0]) for job in loaded.jobs)
-    chip, precision = loaded.chip, loaded.precision
-    return tuple(spending(chip, model, steps, precision, core=core) for model, steps, core in distinct)
+    distinct = dict.fromkeys((job.model, job.steps, job.batch, job.allowed(1)[0]) for job in loaded.jobs)
+    return tuple(
+        spending(loaded.chip, model, steps, loaded.precision, core=core, batch=batch)
+        for model, steps, batch, core in distinct
+    )

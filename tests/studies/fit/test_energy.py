@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+import lstmsim
+
 from lstmsim.base.errors import InputError
 from lstmsim.machines.column.hardware import HARDWARE as COLUMN
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
@@ -131,6 +133,27 @@ def test_energy_is_labelled_relative_with_its_source() -> None:
     data = json.loads(json.dumps(energy_json(spent)))
     assert data["total_nj"] == pytest.approx(sum(data["parts_pj"].values()) / 1000)
     assert data["label"].startswith("relative")
+
+
+def test_a_batch_counts_every_inference() -> None:
+    """As many operations as its jobs simulate, whatever jobs stand together."""
+    one = {"model": "lstm-256", "steps": 20}
+    jobs = [one, one | {"batch": 3}, one | {"batch": 3, "arrival": 7}, one | {"batch": 2}]
+    for chip in ("intel-npu-cpp", "intel-npu-rtl", "brainwave-s10"):
+        able = [job for job in jobs if chip != "brainwave-s10" or "batch" not in job]
+        spent = lstmsim.energy({"chip": chip, "jobs": able})
+        assert [each.batch for each in spent] == ([1, 3, 2] if len(able) > 1 else [1])
+        for each in spent:
+            assert each.operations.macs == each.batch * spent[0].operations.macs
+            assert dict(each.operations.tail) == {
+                name: each.batch * number for name, number in spent[0].operations.tail.items()
+            }
+            assert each.total_nj == pytest.approx(each.batch * spent[0].total_nj)
+    three = lstmsim.energy({"chip": "intel-npu-cpp", "jobs": [jobs[1] | {"steps": 40}]})[0]
+    (job,) = lstmsim.simulate({"chip": "intel-npu-cpp", "jobs": [jobs[1] | {"steps": 40}]}).jobs
+    assert three.operations.macs == job.macs == 62_914_560
+    assert energy_text(three).startswith("ENERGY of lstm-256, 40 steps, a batch of 3: ")
+    assert energy_json(three)["batch"] == 3
 
 
 def test_refusals() -> None:
