@@ -1,10 +1,8 @@
-"""English words to phonemes with the networks of g2p-en: letters, encoder, decoder, phonemes.
+"""English words to phonemes with the networks of g2p-en, which come with lstmsim: letters, encoder, decoder, phonemes.
 
 The recurrent layers run in any arithmetic or simulation: `spell` asks a `Runner` to run them. Source of the symbols
 and of the greedy decoder: package g2p-en 2.1.0 (Kyubyong Park, Jongseok Kim; Apache-2.0), which uses the networks for
 words that are in no dictionary.
-
-The files of g2p-en that come with lstmsim: two networks, their embeddings, and the layer behind the decoder.
 """
 
 from __future__ import annotations
@@ -109,12 +107,7 @@ class G2p:
 def letters_of(word: str) -> tuple[int, ...]:
     """Give the rows of the letters' embedding for a word, with the end sign.
 
-    word: capital letters count as small letters; a character that is no letter becomes `<unk>`.
-
     `InputError` if the word is too long or has no letter from a to z.
-
-    >>> letters_of("cab")
-    (5, 3, 4, 2)
     """
     if len(word) > MAX_LETTERS:
         raise InputError(f"a word of {len(word)} letters, expected at most {MAX_LETTERS}")
@@ -128,15 +121,6 @@ def spell(g2p: G2p, word: str, runner: Runner) -> Phonemes:
     """Spell a word: the likeliest phoneme at each step, until the end sign or `MAX_PHONEMES`.
 
     The decoder runs from its start for every further phoneme, so that a runner needs no memory between two calls.
-
-    g2p: the embeddings and the output layer.
-    word: as `letters_of` takes it.
-    runner: runs the two networks.
-
-    >>> from lstmsim.studies.accuracy.g2p import read_g2p
-    >>> g2p = read_g2p()
-    >>> " ".join(spell(g2p, "cat", golden_runner(g2p)))
-    'K AE1 T'
     """
     start = np.zeros(g2p.encoder.model.layers[0].width("h"))
     initial = runner("encoder", g2p.letters[list(letters_of(word))], start)[-1]
@@ -155,8 +139,6 @@ def arithmetic_runner(encoder: Arithmetic, decoder: Arithmetic) -> Runner:
 
     The runner remembers the states after the sequences that it ran last. A sequence that has grown costs only its new
     steps.
-
-    encoder, decoder: arithmetic of the two networks.
     """
     passes = {"encoder": encoder, "decoder": decoder}
 
@@ -178,13 +160,7 @@ def arithmetic_runner(encoder: Arithmetic, decoder: Arithmetic) -> Runner:
 
 
 def golden_runner(g2p: G2p, dtype: DTypeLike = np.float64) -> Runner:
-    """Make a runner of the golden model in floating point; dtype: the type of all numbers.
-
-    >>> from lstmsim.studies.accuracy.g2p import read_g2p
-    >>> g2p = read_g2p()
-    >>> golden_runner(g2p)("encoder", g2p.letters[:3], np.zeros(256)).shape
-    (3, 256)
-    """
+    """Make a runner of the golden model in floating point; dtype: the type of all numbers."""
     return arithmetic_runner(float_arithmetic(g2p.encoder, dtype)[0][0], float_arithmetic(g2p.decoder, dtype)[0][0])
 
 
@@ -194,12 +170,7 @@ _UNITS = 256
 def read_g2p(folder: Path | None = None) -> G2p:
     """Read the speller from `g2p-en-encoder.safetensors` and `g2p-en-decoder.safetensors`.
 
-    folder: where the two files are; None: the files that come with lstmsim.
-
     `InputError` names the file and every tensor that is wrong.
-
-    >>> read_g2p().phonemes.shape
-    (74, 256)
     """
     folder = folder or find_model("g2p-en-encoder").parent / "weights"
     encoder, around_encoder = _part(folder, "encoder", {"embedding": (len(GRAPHEMES), _UNITS)})

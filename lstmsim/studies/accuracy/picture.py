@@ -40,17 +40,6 @@ def plot(
     """Draw the signal to quantisation noise of each job over the width, and below it the share of words unchanged.
 
     Values that are not finite are left out.
-
-    bits: widths, ascending.
-    sqnr_db: for each job a value at each width, in dB.
-    words: at each width the share of words unchanged, 0 to 1; None: no panel for it.
-    path: a file that ends in `.png`, `.svg` or `.pdf`; the numbers go into a `.csv` beside it, each file whole or not
-        at all.
-    title: the text above the picture.
-    `InputError` for another suffix.
-
-    >>> len(plot([4, 5, 6], [("a", [14.0, 20.0, 26.0])], [0.5, 0.9, 1.0]).axes)
-    2
     """
     name = None if path is None else os.fspath(path)
     if name is not None:

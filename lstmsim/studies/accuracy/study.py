@@ -2,8 +2,6 @@
 
 The reference is the golden model in float64. Formats are calibrated on frames of their own if a case has such frames,
 else on the runs that are then measured, which is optimistic.
-
-Cases of an accuracy report: a scenario's different jobs with their numbers, and the words for g2p-en.
 """
 
 from __future__ import annotations
@@ -144,11 +142,7 @@ class Spelling:
 
 
 def with_bits(precision: Precision, bits: int) -> Precision:
-    """Give the same precision with weights and vectors of `bits` bits; `InputError` if the width is not possible.
-
-    >>> with_bits(Precision(), 6).vector_bits
-    6
-    """
+    """Give the same precision with weights and vectors of `bits` bits; `InputError` if the width is not possible."""
     changed = replace(precision, weight_bits=bits, vector_bits=bits)
     if mistakes := changed.mistakes():
         raise InputError([Mistake(f"precision.{key}", text) for key, text in mistakes])
@@ -161,22 +155,7 @@ def studies(
     words: tuple[G2p, Sequence[str]] | None = None,
     progress: Progress | None = None,
 ) -> tuple[Study, ...]:
-    """Measure every case, and the spelling of words, at each precision.
-
-    cases: what to run.
-    precisions: what to measure at; equal precisions are measured once.
-    words: the speller and the words to spell; None: no spelling.
-    progress: called with the steps that are done and the steps in all.
-
-    >>> from lstmsim.model.numerics.weights import random_network, random_stimulus
-    >>> from lstmsim.model.cells import cell
-    >>> from lstmsim.model.model import Layer, Model
-    >>> model = Model("m", (Layer(cell("gru"), 8, 6),))
-    >>> case = Case(random_network(model, 1), random_stimulus(model, 20, 1), "random", "random", jobs=("a",))
-    >>> coarse, fine = studies([case], [with_bits(Precision(), 4), with_bits(Precision(), 10)])
-    >>> fine.jobs[0].accuracy.sqnr_db > coarse.jobs[0].accuracy.sqnr_db + 20
-    True
-    """
+    """Measure every case, and the spelling of words, at each precision."""
     different, numbered = list(dict.fromkeys(precisions)), dict(enumerate(cases))
     steps = sum(len(case.stimulus.x) for case in cases)
     letters = 0 if words is None else sum(len(word) for word in words[1])
@@ -231,14 +210,7 @@ def _lost(arithmetic: Sequence[Sequence[Arithmetic]]) -> tuple[Mapping[str, int]
 
 
 def spelling(g2p: G2p, words: Sequence[str], note: Callable[[int], None] | None = None) -> Spelling:
-    """Spell words in float64, and note the ranges that the networks reach.
-
-    note: called after each word with the number of its letters.
-
-    >>> from lstmsim.studies.accuracy.g2p import read_g2p
-    >>> spelling(read_g2p(), ["cat"]).phonemes["cat"]
-    ('K', 'AE1', 'T')
-    """
+    """Spell words in float64, and note the ranges that the networks reach."""
     golden = golden_runner(g2p)
     stimuli: dict[str, list[Stimulus]] = {"encoder": [], "decoder": []}
 
@@ -260,16 +232,7 @@ def spelling(g2p: G2p, words: Sequence[str], note: Callable[[int], None] | None 
 
 
 def words_accuracy(spelled: Spelling, precision: Precision, note: Callable[[int], None] | None = None) -> WordsAccuracy:
-    """Spell the same words in fixed point.
-
-    spelled: the words as float64 spells them, and the ranges for the formats.
-    precision: widths of the fixed-point formats.
-    note: called after each word with the number of its letters.
-
-    >>> from lstmsim.studies.accuracy.g2p import read_g2p
-    >>> words_accuracy(spelling(read_g2p(), ["cat", "dog"]), Precision()).unchanged
-    1.0
-    """
+    """Spell the same words in fixed point."""
     networks = {"encoder": spelled.g2p.encoder, "decoder": spelled.g2p.decoder}
     chip = fixed_chip([(network, [[spelled.ranges[which]]]) for which, network in networks.items()], precision)
     own = {which: passes[0][0] for which, passes in zip(networks, chip, strict=True)}
@@ -294,15 +257,7 @@ _G2P = ("g2p-en-encoder", "g2p-en-decoder")
 def accuracy_cases(scenario: Scenario, random_weights: int | None = None) -> tuple[Case, ...]:
     """Read the numbers of a scenario's jobs; jobs with equal model, weights, inputs, steps and states are one case.
 
-    scenario: the jobs.
-    random_weights: seed of the weights of models without a file; None: such a model is a mistake.
-
     `InputError` if `job_data` cannot read a file.
-
-    >>> from lstmsim.studies.simulate.run import load_scenario
-    >>> job = {"model": "silero-vad-16k", "steps": 2, "inputs": "silero-speech.safetensors", "count": 3}
-    >>> [case.jobs for case in accuracy_cases(load_scenario({"chip": "column-npu-16k", "jobs": [job]}))]
-    [('silero-vad-16k #1', 'silero-vad-16k #2', 'silero-vad-16k #3')]
     """
     groups: dict[tuple[Model, str, str, int, str, int | None], list[int]] = {}
     data: Mapping[int, JobData] = job_data(scenario, random_weights)
@@ -324,12 +279,7 @@ def accuracy_cases(scenario: Scenario, random_weights: int | None = None) -> tup
 
 
 def words_of(scenario: Scenario) -> tuple[G2p, tuple[str, ...]] | None:
-    """Read the speller and its words if a job runs a network of g2p-en that comes with lstmsim, else None.
-
-    >>> from lstmsim.studies.simulate.run import load_scenario
-    >>> words_of(load_scenario({"chip": "column-npu-16k", "jobs": [{"model": "silero-vad-16k", "steps": 1}]})) is None
-    True
-    """
+    """Read the speller and its words if a job runs a network of g2p-en that comes with lstmsim, else None."""
     folder = os.path.realpath(_models() / "weights")
     files = {os.path.join(folder, f"{name}.safetensors") for name in _G2P}
     if files.isdisjoint(os.path.realpath(job.model.weights) for job in scenario.jobs if job.model.weights):
@@ -338,11 +288,7 @@ def words_of(scenario: Scenario) -> tuple[G2p, tuple[str, ...]] | None:
 
 
 def read_words() -> tuple[str, ...]:
-    """Read the English words that come with lstmsim.
-
-    >>> len(read_words()), read_words()[0]
-    (365, 'able')
-    """
+    """Read the English words that come with lstmsim."""
     with readable_file(_models() / "inputs" / "words.txt") as file:
         return tuple(file.read().decode("utf-8").split())
 

@@ -1,7 +1,4 @@
-"""Published figures of the workloads of a comparison, as columns beside the simulated ones.
-
-How far simulated times lie from those that were published of the very machine that a chip describes.
-"""
+"""Published figures of the workloads of a comparison, and how far simulated times lie from them."""
 
 from __future__ import annotations
 
@@ -22,25 +19,14 @@ _TOLD = ("name", "frequency_mhz", "element_bytes")
 
 
 def peak_tops(pes: int | None, frequency_mhz: float | None) -> float | None:
-    """Two operations for each multiplier and cycle; None where multipliers or clock are not known.
-
-    pes: multipliers.
-    frequency_mhz: the clock.
-
-    >>> peak_tops(1000, 250.0), peak_tops(None, 250.0)
-    (0.5, None)
-    """
+    """Two operations for each multiplier and cycle; None where multipliers or clock are not known."""
     return None if pes is None or frequency_mhz is None else tops(pes, 1, frequency_mhz)
 
 
 def published_columns(
     rows: Sequence[tuple[str, tuple[Job, ...]]], published: Sequence[Measurement]
 ) -> tuple[list[Machine], list[list[Entry]]]:
-    """The designs that know one of the workloads, and for each workload the figures that they print.
-
-    rows: names and jobs of the workloads.
-    published: rows of published tables.
-    """
+    """The designs that know one of the workloads, and for each workload the figures that they print."""
     matching = [{each.design: each for each in published if _is_of(each, jobs)} for _, jobs in rows]
     first = {design: each for by_design in reversed(matching) for design, each in by_design.items()}
     order = [design for design in dict.fromkeys(each.design for each in published) if design in first]
@@ -60,9 +46,6 @@ def _machine(row: Measurement, built: Hardware | None) -> Machine:
 
 def stands_for(chip: str, designs: Sequence[Machine]) -> str:
     """The name of the published machine that a chip describes; empty if it is not among these.
-
-    chip: the chip's name, that of a preset.
-    designs: published machines.
 
     >>> stands_for("v100", [Machine("Tesla V100", True, None, 1380)]), stands_for("v100", [])
     ('Tesla V100', '')
@@ -98,10 +81,7 @@ def _is_of(row: Measurement, jobs: Sequence[Job]) -> bool:
 
 
 def _printed(row: Measurement | None, jobs: Sequence[Job], notes: Mapping[tuple[str, str], str]) -> Entry:
-    """The figures as printed; TOPS that are not printed follow from the latency.
-
-    notes: what the source says of rows, by design and task.
-    """
+    """The figures as printed; TOPS that are not printed follow from the latency."""
     if row is None or row.latency_ms is None:
         return Entry(reason="not published")
     share = None if row.utilization_pct is None else row.utilization_pct / 100

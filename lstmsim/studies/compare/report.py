@@ -1,11 +1,4 @@
-"""A comparison as tables for the terminal.
-
-A comparison as plain data: JSON, and the rows of its CSV.
-
-A comparison as Markdown tables, for reports.
-
-The forms of a comparison, put together.
-"""
+"""A comparison in the forms that people and scripts read: tables for the terminal, Markdown, JSON, CSV."""
 
 from __future__ import annotations
 
@@ -41,14 +34,7 @@ Cell = Callable[[int, int], str | None]
 
 
 def comparison_text(comparison: Comparison) -> str:
-    """Write tables of at most 100 columns, split into blocks where there are many machines; without a final newline.
-
-    >>> from lstmsim.studies.compare.result import Entry, Machine, Workload
-    >>> machines = Machine("a", False, 100, 250.0), Machine("b", True, None, None)
-    >>> rows = ((Entry(cycles=5, ms=3.0), Entry(ms=1.5)),)
-    >>> print(comparison_text(Comparison("s", "fast", False, machines, (Workload("s", 1, 9),), rows)).splitlines()[0])
-    COMPARISON of s: 1 job, engine fast
-    """
+    """Write tables of at most 100 columns, split into blocks where there are many machines; without a final newline."""
     notes = _Notes(comparison)
     parts = [_each(comparison, notes) if comparison.each else _whole(comparison, notes)]
     if errors := model_errors(comparison):
@@ -421,16 +407,7 @@ def comparison_rows(comparison: Comparison) -> Iterator[list[Any]]:
 
 
 def machines_markdown(comparison: Comparison) -> list[str]:
-    """Write the lines of a table of the machines: PEs, clock, peak, precision; then how far off models are.
-
-    >>> machines = Machine("a", False, 1000, 250.0, 0.5), Machine("b", True, None, None)
-    >>> print("\\n".join(machines_markdown(Comparison("s", "fast", True, machines, (), ()))))
-    | machine | PEs | MHz | peak TOPS | precision |
-    | --- | ---: | ---: | ---: | ---: |
-    | a (simulated) | 1,000 | 250 | 0.500 |  |
-    | b (published) |  |  |  |  |
-    <BLANKLINE>
-    """
+    """Write the lines of a table of the machines: PEs, clock, peak, precision; then how far off models are."""
     rows = []
     for each in comparison.machines:
         kind = "published" if each.published else "simulated"
@@ -449,16 +426,6 @@ def comparison_markdown(
 
     The last table has, for each other machine, 1 / speed-up and the geometric mean. Published figures have the digits
     that were printed.
-
-    starred: pairs of workload and machine whose milliseconds get a star.
-    beside: further columns of the last table by their titles, a text for each workload.
-
-    >>> from lstmsim.studies.compare.result import Entry, Workload
-    >>> machines = Machine("a", False, 100, 250.0, 0.05), Machine("b", True, None, None)
-    >>> rows = ((Entry(ms=3.0, tops=0.02, utilization=0.4), Entry(ms=6.25, tops=0.01)),)
-    >>> lines = comparison_markdown(Comparison("s", "fast", True, machines, (Workload("m", 1, 9),), rows), [("m", "a")])
-    >>> [line for line in lines if line.startswith("| m |")]
-    ['| m | 3.00\\\\* | 6.25 |', '| m | 0.0200 (40.0) | 0.01 |', '| m | 2.08 |']
     """
     machines, others = comparison.machines, range(1, len(comparison.machines))
     titles = ["task", *(f"{each.name}{' (published)' if each.published else ''}" for each in machines)]

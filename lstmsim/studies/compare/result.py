@@ -1,7 +1,4 @@
-"""Latencies of requests that come over time, on one machine; and whether those of two machines can be compared.
-
-The result of a comparison: frozen numbers. Its text, JSON and CSV are in `lstmsim.studies.compare.report`.
-"""
+"""The result of a comparison: frozen numbers of workloads on machines."""
 
 from __future__ import annotations
 
@@ -57,15 +54,7 @@ class Latencies:
 
 
 def latencies(serving: Serving, report: Report) -> Latencies:
-    """Pick the latencies of a run from its serving figures and its report.
-
-    >>> from lstmsim.studies.simulate.run import run, serving
-    >>> jobs = [{"model": "lstm-256", "steps": 1, "count": 50, "arrival": {"kind": "poisson", "rate_per_second": 1e5}}]
-    >>> result = run({"chip": "column-npu-16k", "jobs": jobs})
-    >>> figures = latencies(serving(result), result.report)
-    >>> figures.requests, len(figures.turned_away), figures.misses
-    (50, 0, None)
-    """
+    """Pick the latencies of a run from its serving figures and its report."""
     to_ms = 1 / serving.frequency_mhz / 1000
     came = [job.arrival for job in report.jobs] + [job.arrival for job in report.turned_away]
     return Latencies(
@@ -99,11 +88,7 @@ def not_comparable(base: Latencies, other: Latencies) -> str:
 
 
 def sooner(base: Sequence[JobReport], other: Sequence[JobReport], base_mhz: float, other_mhz: float) -> int | None:
-    """Count the jobs with a shorter latency on the other machine; None if the two did not serve the same jobs.
-
-    base, other: the jobs on both machines.
-    base_mhz, other_mhz: the machines' clocks.
-    """
+    """Count the jobs with a shorter latency on the other machine; None if the two did not serve the same jobs."""
     if [job.number for job in base] != [job.number for job in other]:
         return None
     pairs = zip(base, other, strict=True)
@@ -116,11 +101,7 @@ _LATE = 0.5
 
 
 def geometric_mean(values: list[float]) -> float | None:
-    """Give the geometric mean of positive numbers; None of no numbers.
-
-    >>> geometric_mean([1.0, 4.0]), geometric_mean([])
-    (2.0, None)
-    """
+    """Give the geometric mean of positive numbers; None of no numbers."""
     return exp(fsum(map(log, values)) / len(values)) if values else None
 
 
@@ -183,9 +164,6 @@ class Entry:
     latencies: of jobs that come over time, without warm-up and with intervals.
     first_cycles: the makespan of the same jobs with one time step each; None: not measured, because no machine begins
         cold, jobs come over time, or none has a later step.
-
-    >>> Entry(reason="no batching").known, Entry(ms=1.0).known
-    (False, True)
     """
 
     cycles: int | None = None
@@ -202,11 +180,7 @@ class Entry:
 
     @property
     def later_cycles(self) -> int | None:
-        """What the later time steps add to the makespan: the steady steps. None: not measured.
-
-        >>> Entry(cycles=100, ms=1.0, first_cycles=60).later_cycles, Entry(cycles=100, ms=1.0).later_cycles
-        (40, None)
-        """
+        """What the later time steps add to the makespan: the steady steps. None: not measured."""
         return None if self.cycles is None or self.first_cycles is None else self.cycles - self.first_cycles
 
     @property
@@ -222,11 +196,7 @@ class Entry:
 
     @property
     def main_loss(self) -> str | None:
-        """The name under which most PE-cycles were lost; None if none were lost, or it is unknown.
-
-        >>> Entry(losses={"useful": 0.5, "padding": 0.1, "hazard": 0.4}).main_loss
-        'hazard'
-        """
+        """The name under which most PE-cycles were lost; None if none were lost, or it is unknown."""
         lost = {name: share for name, share in self.losses.items() if name != "useful" and share > 0}
         return max(lost, key=lambda name: lost[name]) if lost else None
 

@@ -32,9 +32,6 @@ class Room:
     fits: whether there is room; None: unknown.
     reason: the verdict in words.
     weights: bits of the weights and all else that is held / bits of the device's memories; None: unknown.
-
-    >>> Room("a", "big", ("b",), "lstm", False, "does not fit: DSP 2.00 times over", 0.25).short
-    'no: DSP 2.00 times over; weights fit (25 %)'
     """
 
     chip: str
@@ -69,11 +66,6 @@ def room_on(
 ) -> Room:
     """Say whether a chip with the weights of some models has room on a device.
 
-    chip, models, precision: as for `lstmsim.studies.fit.fit.fit`, which gives the verdict.
-    on: the device.
-    rivals, workload: names that the result repeats.
-    A chip that cannot run a model has no verdict; the reason says so.
-
     >>> from lstmsim.files.scenario.scenario_file import load_chip, load_model
     >>> chip, model = load_chip("column-npu-64k"), load_model("lstm-512")
     >>> room_on(chip, [model], Precision(), device("stratix-10-gx-2800")).short
@@ -100,12 +92,6 @@ def rooms(
 
     A chip on its own device is left out: it was built there, with widths of its own. Published machines without a
     device (GPUs, chips that nobody has built) are one entry together, at the first chip.
-
-    names: of the chips, in their order.
-    chips: the simulated machines.
-    designs: published machines beside them.
-    rows: workloads with their models.
-    precision: the widths of all numbers.
     """
     all_rooms = []
     for name, chip in zip(names, chips, strict=True):

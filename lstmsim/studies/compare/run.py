@@ -1,11 +1,4 @@
-"""Which chips are compared: the scenario's own or another as the base, and the chips named beside it.
-
-The jobs of a comparison as a machine can do them: the same work, without keys that the machine does not have.
-
-The first time step of jobs, which on some machines loads the weights, beside the later ones.
-
-The same jobs on several chips: as a whole, or each distinct model alone. Published rows stand beside, as printed.
-"""
+"""The same jobs on several chips: as a whole, or each distinct model alone."""
 
 from __future__ import annotations
 
@@ -105,31 +98,18 @@ def _unbatched(jobs: Sequence[Job]) -> tuple[Job, ...]:
 
 
 def begins_cold(chip: Chip) -> bool:
-    """Whether the first time step of a job loads weights that later steps have near.
-
-    >>> from lstmsim.files.scenario.scenario_file import load_chip
-    >>> begins_cold(load_chip("column-npu-16k")), begins_cold(load_chip("epyc-7742"))
-    (False, True)
-    """
+    """Whether the first time step of a job loads weights that later steps have near."""
     return target_of(chip.kind).begins_cold(chip)
 
 
 def wanted(chips: Sequence[Chip], jobs: Sequence[Job]) -> bool:
-    """Whether the first step is simulated alone: a chip begins cold, and the jobs come at once and have later steps.
-
-    chips: all that are compared.
-    jobs: those of a row.
-    """
+    """Whether the first step is simulated alone: a chip begins cold, and the jobs come at once and have later steps."""
     some_have_later = any(job.steps > 1 for job in jobs)
     return some_have_later and arriving(jobs) == "at once" and any(map(begins_cold, chips))
 
 
 def first_cycles(scenario: Scenario, engine: str) -> int:
-    """The makespan in cycles of the same jobs with one time step each.
-
-    scenario: jobs that its chip can run, all of which come at once.
-    engine: the engine of the run.
-    """
+    """The makespan in cycles of the same jobs with one time step each."""
     program = machines.lower(scenario.chip, tuple(replace(job, steps=1) for job in scenario.jobs))
     return engines.totals(program, engine, check=False).makespan_cycles
 
@@ -156,28 +136,7 @@ def compare(
     at_clock: AtClock | None = None,
     served: Served | None = None,
 ) -> Comparison:
-    """Simulate the scenario's jobs on every chip; where jobs come over time, entries have latencies as well.
-
-    scenario: the jobs; its own chip takes part only if it is among `chips`.
-    chips: the first is the base of the speed-ups.
-    each: whether not the scenario as a whole is compared, but one job of each distinct model alone, from cycle 0.
-    published: rows with a workload's cell, hidden, input, steps and batch stand beside as columns of their own; designs
-        that know none of the workloads are left out.
-    engine: the engine of the runs.
-    progress: is called with runs done and in all.
-    at_clock: gives the scenario at another clock in MHz.
-    served: gives a run's serving figures; None: no load is known.
-    A chip that cannot run a workload has an entry with the reason; `InputError` if no chip can.
-
-    >>> from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
-    >>> from lstmsim.model.cells import cell
-    >>> from lstmsim.model.model import Layer, Model
-    >>> chips = [ColumnNpu(f"npe {n}", 260, (ColumnCore(npe=n, ep=n // 64, vp=64),)) for n in (1024, 4096)]
-    >>> job = Job("a", Model("m", (Layer(cell("lstm"), 256, 256),)), steps=10)
-    >>> comparison = compare(Scenario(chips[0], (job,)), chips)
-    >>> [entry.cycles for entry in comparison.entries[0]], round(comparison.speedup(0, 1), 2)
-    ([5371, 2607], 2.06)
-    """
+    """Simulate the scenario's jobs on every chip; where jobs come over time, entries have latencies as well."""
     way = "at once" if each else arriving(scenario.jobs)
     if way == "at once" and not each:
         _refuse_queues_that_end(scenario.jobs)

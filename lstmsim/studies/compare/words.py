@@ -1,9 +1,4 @@
-"""What a first time step that loads the weights does to a ratio of times, in words beside the ratio.
-
-Where the base of a comparison loses: on which workloads, by how much, and why by peak, utilization and accounts.
-
-Latencies in a comparison, as text and as plain data; and what may be said about which machine is faster.
-"""
+"""Sentences of a comparison: first steps that load weights, where the baseline loses, and latencies."""
 
 from __future__ import annotations
 
@@ -26,9 +21,6 @@ CAPTION = (
 def about_first_step(comparison: Comparison, row: int, column: int) -> str:
     """Say how long the base takes beside a machine, as a whole and by later steps.
 
-    row, column: of the machine's entry.
-    Empty where neither begins cold, or where there is no ratio.
-
     >>> from lstmsim.studies.compare.result import Entry, Machine, Workload
     >>> machines = Machine("a", False, 100, 250.0), Machine("b", False, 400, 250.0, begins_cold=True)
     >>> entries = Entry(cycles=10, ms=1.0, first_cycles=2), Entry(cycles=100, ms=10.0, first_cycles=60)
@@ -46,11 +38,7 @@ loads the weights)'
 
 
 def by_later_steps(comparison: Comparison, row: int, column: int) -> str:
-    """Give the ratio by later steps in words, the way round of the whole ratio, or say why there is none.
-
-    row, column: of the machine's entry.
-    Empty where neither begins cold, or where there is no ratio.
-    """
+    """Give the ratio by later steps in words, the way round of the whole ratio, or say why there is none."""
     machines, entries = comparison.machines, comparison.entries[row]
     speedup, later = comparison.speedup(row, column), comparison.later_speedup(row, column)
     cold = [each for each in dict.fromkeys((0, column)) if machines[each].begins_cold]
@@ -125,17 +113,7 @@ def lost_shares(entry: Entry) -> str:
 
 
 def defeats(comparison: Comparison, column: int) -> tuple[Defeat, ...]:
-    """List the workloads that take longer on the base than on another machine, in their order.
-
-    column: the number of the other machine in the comparison.
-
-    >>> from lstmsim.studies.compare.result import Machine, Workload
-    >>> machines = Machine("a", False, 100, 250.0, 0.05), Machine("b", False, 400, 250.0, 0.2)
-    >>> rows = ((Entry(ms=3.0, utilization=0.4, losses={"useful": 0.4, "drain": 0.6}), Entry(ms=1.5, utilization=0.2)),)
-    >>> (one,) = defeats(Comparison("s", "fast", False, machines, (Workload("s", 1, 9),), rows), 1)
-    >>> one.times, one.peak_ratio, one.utilization_ratio, one.losses
-    (2.0, 4.0, 0.5, 'drain 60.0 %')
-    """
+    """List the workloads that take longer on the base than on another machine, in their order."""
     base, other = comparison.machines[0], comparison.machines[column]
     peaks = other.peak_tops / base.peak_tops if other.peak_tops and base.peak_tops else None
     lost = []

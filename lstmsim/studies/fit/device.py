@@ -1,8 +1,6 @@
-"""What an FPGA has: multiplier blocks with their packings, memories, logic. None stands for a number without a source.
+"""What an FPGA has: multiplier blocks with their packings, memories, logic; and the tables of devices.
 
-The tables themselves are files; `lstmsim.studies.fit.device` reads them.
-
-Tables of devices: one YAML file for each device, and the published designs on a device. Each number has a source.
+There is one YAML file for each device; each number has a source. None stands for a number without one.
 """
 
 from __future__ import annotations
@@ -43,10 +41,6 @@ class Packing:
     mixed_signs: whether each operand of a block is signed or not by its own choice, so that the lower parts of a wide
         operand take the whole width.
     least: an operand, or the rest of a wide one, of fewer bits is multiplied by logic.
-
-    >>> pair = Packing("int8 pair", products=2, widths=(8, 8), shares="either", group=2)
-    >>> pair.takes(8, 8), pair.takes(16, 8), pair.serves(weight=1, vector=64), pair.serves(weight=1, vector=1)
-    (True, False, True, False)
     """
 
     name: str
@@ -65,21 +59,13 @@ class Packing:
         return low <= min(self.widths) and high <= max(self.widths)
 
     def serves(self, weight: int, vector: int) -> bool:
-        """Say whether an array gives enough products with a common operand.
-
-        weight: how many vectors a weight meets in a cycle.
-        vector: how many rows an element of a vector meets in a cycle.
-        """
+        """Say whether an array gives enough products with a common operand."""
         common = {"none": self.group, "weight": weight, "vector": vector, "either": max(weight, vector)}
         return common[self.shares] >= self.group
 
     @property
     def independent(self) -> bool:
-        """Whether each product has operands and a result of its own, as the tail of a machine needs.
-
-        >>> Packing("sum of two", 2, (18, 19), summed=2).independent
-        False
-        """
+        """Whether each product has operands and a result of its own, as the tail of a machine needs."""
         return self.shares == "none" and self.group == 1 and self.summed == 1
 
     def pieces(self, first_bits: int, second_bits: int) -> int:
@@ -87,13 +73,6 @@ class Packing:
 
         The upper part of an operand is signed and takes the whole width; the lower parts are not signed and take a bit
         less, unless a block multiplies signed and unsigned operands alike.
-
-        >>> two = Packing("two 18x19", 2, (18, 19))
-        >>> two.pieces(16, 16), two.pieces(32, 17), two.pieces(35, 37)
-        (1, 2, 4)
-        >>> mixed = Packing("18x18", 1, (18, 18), mixed_signs=True, least=2)
-        >>> mixed.pieces(36, 17), mixed.pieces(37, 17), mixed.pieces(38, 17)
-        (2, 2, 3)
         """
         low, high = self.widths
         sign = 0 if self.mixed_signs else 1
@@ -117,9 +96,6 @@ class Memory:
     bits: in each block.
     read_bits: how many bits of a block can be read in a cycle at most.
     ports: accesses with addresses of their own that a block serves in a cycle, reads and writes together.
-
-    >>> Memory("M20K", blocks=10, bits=20480, read_bits=40).bits * 10
-    204800
     """
 
     name: str
@@ -129,14 +105,7 @@ class Memory:
     ports: int = 2
 
     def shaped(self, words: int, width: int) -> int:
-        """Blocks for a memory of so many words: a block is as wide as it can be, or half of that and twice as deep ...
-
-        words, width: of the memory; the width in bits.
-
-        >>> ram = Memory("EBR", 208, 18432, 36)
-        >>> ram.shaped(512, 36), ram.shaped(600, 32), ram.shaped(600, 18), ram.shaped(4096, 4)
-        (1, 2, 1, 1)
-        """
+        """Blocks for a memory of so many words: a block is as wide as it can be, or half as wide and twice as deep."""
         shapes, read = [], self.read_bits
         while read:
             shapes.append(-(-width // read) * -(-words // (self.bits // read)))

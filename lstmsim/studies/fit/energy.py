@@ -1,13 +1,13 @@
-"""How often an inference multiplies, adds, reads and writes: counted from the cell graph, exactly.
+"""Operations of a job, counted from the cell graph, and their energy from a table of energies per operation.
 
-Energy of an inference from a table of energies per operation. The numbers are of an ASIC: compare, do not quote.
+The energies are of an ASIC: compare, do not quote.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -46,15 +46,8 @@ class Operations:
 
 
 def operations(hardware: Hardware, core: Any, model: Model, steps: int, batch: int = 1) -> Operations:
-    """Count what a batch of inferences of a model takes on a core; `InputError` if the core cannot run it, or for no steps.
-
-    >>> from lstmsim.machines.column.hardware import HARDWARE
-    >>> from lstmsim.machines.column.npu import ColumnCore
-    >>> from lstmsim.model.cells import cell
-    >>> model = Model("m", (Layer(cell("lstm"), 512, 512),))
-    >>> counts = operations(HARDWARE, ColumnCore(npe=65536, ep=32, vp=2048), model, steps=1)
-    >>> counts.macs, counts.vector_reads, counts.vector_writes, counts.sums, dict(counts.tail)["activation"]
-    (2097152, 1024, 1024, 2048, 2560)
+    """Count what a batch of inferences of a model takes on a core; `InputError` if the core cannot run it, or for no
+    steps.
     """
     if steps < 1:
         raise InputError(Mistake("steps", f"must be at least 1, got {steps}"))
@@ -125,11 +118,6 @@ class EnergyTable:
     access_pj: of an access to a memory, by the memory's bytes.
     access_bits: bits of such an access.
     source: where the energies are from.
-
-    >>> [round(HOROWITZ_2014.multiply(bits, bits), 3) for bits in (8, 16, 32)], round(HOROWITZ_2014.add(32), 3)
-    ([0.2, 0.787, 3.1], 0.1)
-    >>> HOROWITZ_2014.access(64, memory_bytes=2560)
-    10.0
     """
 
     name: str
@@ -216,50 +204,40 @@ def energy(
     """Give the energy of one job on one core of a chip, relative.
 
     Divisions have no energy in the table: they are counted in `left_out`.
-
-    chip, model, steps, precision: the inferences of the job.
-    table: the energies.
-    core: the core's number.
-    batch: how many inferences the job has.
-    block_bytes: size of one memory block.
-    `InputError` if the core cannot run the model or does not exist.
-
-    >>> from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
-    >>> from lstmsim.model.cells import cell
-    >>> from lstmsim.model.model import Layer
-    >>> chip = ColumnNpu("c", 260, (ColumnCore(npe=65536, ep=32, vp=2048),))
-    >>> spent = energy(chip, Model("m", (Layer(cell("lstm"), 512, 512),)), 1, Precision())
-    >>> round(spent.parts["multiply"]), round(spent.parts["weight reads"]), round(spent.total_nj)
-    (419430, 2621440, 3275)
     """
     if not 0 <= core < len(chip.cores):
         raise InputError(Mistake(f"chip {chip.name}: core", f"must be 0 to {len(chip.cores) - 1}, got {core}"))
     hardware = hardware_of(chip)
     count = operations(hardware, chip.cores[core], model, steps, batch)
-    weight, vector = precision.weight_bits, precision.vector_bits
-    sums, tail = precision.accumulator_bits, precision.tail_bits
 
     def access(bits: float) -> float:
         return table.access(bits, block_bytes)
 
-    line = table.multiply(tail, tail) + table.add(tail) if precision.activation == "linear" else 0.0
-    each = {
-        "elementwise_add": table.add(tail),
-        "elementwise_multiply": table.multiply(tail, tail),
-        # Rounding is an addition; a linear activation reads a slope and an offset, a table one value.
-        "quantize": table.add(tail),
-        "activation": access(tail * (2 if precision.activation == "linear" else 1)) + line,
-    }
+    each = _of_tail(precision, table, access)
+    sums = precision.accumulator_bits
     parts = {
-        "multiply": count.macs * table.multiply(weight, vector),
+        "multiply": count.macs * table.multiply(precision.weight_bits, precision.vector_bits),
         "accumulate": count.macs * table.add(sums),
-        "weight reads": access(weight * count.macs / count.weight_sharing),
-        "vectors": access(vector * (count.vector_reads + count.vector_writes)),
+        "weight reads": access(precision.weight_bits * count.macs / count.weight_sharing),
+        "vectors": access(precision.vector_bits * (count.vector_reads + count.vector_writes)),
         "sums": count.sums * (table.add(sums) + table.multiply(sums, precision.multiplier_bits)),
         "tail": sum(number * each[name] for name, number in count.tail.items() if name in each),
         "states": access(precision.state_bits * (count.state_reads + count.state_writes)),
     }
     left_out = {name: number for name, number in count.tail.items() if name not in each}
-    beside = hardware.not_in_energy(chip)
-    label = f"{RELATIVE}; {beside}" if beside else RELATIVE
+    missing = hardware.not_in_energy(chip)
+    label = f"{RELATIVE}; {missing}" if missing else RELATIVE
     return Energy(model.name, steps, parts, count, table, left_out, label, batch)
+
+
+def _of_tail(precision: Precision, table: EnergyTable, access: Callable[[float], float]) -> dict[str, float]:
+    """The energy of one operation of the tail, by its class."""
+    tail, linear = precision.tail_bits, precision.activation == "linear"
+    line = table.multiply(tail, tail) + table.add(tail) if linear else 0.0
+    return {
+        "elementwise_add": table.add(tail),
+        "elementwise_multiply": table.multiply(tail, tail),
+        # Rounding is an addition; a linear activation reads a slope and an offset, a table one value.
+        "quantize": table.add(tail),
+        "activation": access(tail * (2 if linear else 1)) + line,
+    }

@@ -1,6 +1,4 @@
-"""What a chip takes of one kind of a device's resources, and the words for it.
-
-Does a chip fit a device, and what stops it: multiplier blocks, memories, logic.
+"""Does a chip fit a device, and what stops it: multiplier blocks, memories, logic.
 
 Multipliers and memories are counted; logic is an estimate. A number that the device's table lacks makes a resource
 unknown, never zero, and the verdict names it. What is not counted, the machine says (`Hardware.not_counted`).

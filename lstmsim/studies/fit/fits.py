@@ -1,7 +1,4 @@
-"""What a chip needs of several FPGAs, as one result.
-
-The verdicts on one chip and many devices: on which it fits, on which it does not and why, on which it is unknown.
-"""
+"""Fits on several FPGAs as one result: on which the chip fits, on which it does not and why, which are unknown."""
 
 from __future__ import annotations
 

@@ -1,18 +1,11 @@
-"""What the cores of a chip are built of, asked of its machine.
+"""What the parts of a chip take of a device: memories, logic, and the multipliers that follow the array.
 
-Where a memory goes on a device: into blocks, into small memories of logic, or into registers.
+What a machine says of its parts becomes elements of logic of a device: an estimate of adders, other functions,
+registers, and memories made of logic. The formulas of the column-wise NPU are held against Yosys (docs/rtl.md,
+section 8); other programs, and how well elements are filled, are why the band is wide.
 
-An estimate of a chip's logic, part for part: adders, other functions, registers, and memories made of logic.
-
-What a machine says of its parts becomes elements of logic of a device. Where a packing parts its products by logic,
-this is of the array. The formulas of the column-wise NPU are held against Yosys (docs/rtl.md, section 8); other
-programs, and how well elements are filled, are why the band is wide.
-
-The multipliers behind the array: how many a tail lane needs, and how many multiplier blocks they take.
-
-A lane works on one unit or one element in a cycle; the machine says what it has
-(`lstmsim.machines.hardware.Hardware.tail`). A multiplier that is too wide for a block is put together of several
-products of a block; the logic of their shifted sum is not counted.
+A lane of the tail works on one unit or one element in a cycle. A multiplier that is too wide for a block is put
+together of several products of a block; the logic of their shifted sum is not counted.
 """
 
 from __future__ import annotations
@@ -35,13 +28,7 @@ NO_PARTS = "a chip of kind '{kind}' has no parts that could be counted"
 
 
 def hardware_of(chip: Chip) -> Hardware:
-    """Give what the chip's machine says of its cores; `InputError` if that machine has no parts that could be counted.
-
-    >>> from lstmsim.files.scenario.scenario_file import load_chip
-    >>> chip = load_chip("column-npu-16k")
-    >>> hardware_of(chip).multipliers(chip.cores[0])
-    16384
-    """
+    """Give what the chip's machine says of its cores; `InputError` if it has no parts that could be counted."""
     hardware = target_of(chip.kind).hardware()
     if hardware is None:
         raise InputError(NO_PARTS.format(kind=chip.kind))
@@ -69,14 +56,6 @@ def placed(demand: Demand, device: Device) -> Placed:
 
     Block memory cannot give a word in the cycle of its address. Where nothing is known of small memories, such a memory
     is of registers, and every other one of blocks.
-
-    >>> from lstmsim.studies.fit.device import Logic, Memory, Packing, SmallMemory
-    >>> logic = Logic("LUT4", 100, 1, 1, small=SmallMemory(16, 4, 6, 32))
-    >>> device = Device("d", "DSP", 1, (Packing("p", 1, (18, 18)),), (Memory("EBR", 8, 18432, 36),), logic)
-    >>> placed(Demand("m", 512 * 32, 32, writes=1), device).in_blocks, placed(Demand("m", 32 * 8, 8, writes=1), device)
-    (True, Placed(in_blocks=False, gates=8, elements=24, registers=8))
-    >>> placed(Demand("m", 2 * 32, 32, writes=1, reads=2, instant=True), device)
-    Placed(in_blocks=False, gates=0, elements=0, registers=64)
     """
     words, width, count = demand.words, demand.width, demand.memories
     small = device.logic.small
@@ -139,13 +118,7 @@ def part_needs(
     chip: Chip,
     device: Device,
 ) -> tuple[PartNeed, ...]:
-    """Add up the parts of all cores, by name.
-
-    every: the parts of each core.
-    packings: how multiplier blocks are used in each core.
-    hardware, chip: the machine and its cores.
-    device: the FPGA.
-    """
+    """Add up the parts of all cores, by name."""
     needs: dict[str, PartNeed] = {}
     for core, parts, packing in zip(chip.cores, every, packings, strict=True):
         for number, part in enumerate(parts):
@@ -207,10 +180,6 @@ class TailNeed:
 
 def tail_needs(chip: Chip, models: Sequence[Model], precision: Precision, device: Device) -> tuple[TailNeed, ...]:
     """Count the multipliers behind the arrays of all cores, one entry for each kind and width.
-
-    chip, models: what runs where; every core can run every model.
-    precision: the widths of all numbers.
-    device: the FPGA, for its packings.
 
     >>> from lstmsim.studies.fit.device import Logic, Memory
     >>> from lstmsim.machines.column.npu import ColumnCore, ColumnNpu

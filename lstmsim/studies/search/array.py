@@ -1,15 +1,11 @@
-"""Which (EP, VP) exist, and which of them are worth a simulation before the others.
+"""Which (EP, VP) exist, how one is simulated, and how many cycles it takes at least.
 
 Sources: column-wise LSTM patent (Hw = gates x hidden; VP <= Hw, VP <= NPE / EP; EP from 1 upwards). All other bounds on
 EP and VP follow from docs/timing.md, section 2.
 
-The score of an (EP, VP): the scenario is simulated on its chip with those numbers in the searched cores.
-
-How many cycles an (EP, VP) takes at least, without a simulation: its tiles alone.
-
-An array issues at most one tile a cycle (docs/timing.md, section 3). So jobs on it take as many cycles as they have
-tiles, from the arrival of the first job. The last tile's sums take another MVM latency and a cycle until something of
-them is visible. No order of the tiles, no thread and no policy can change that.
+The bound needs no simulation: an array issues at most one tile a cycle (docs/timing.md, section 3). So jobs on it take
+as many cycles as they have tiles, from the arrival of the first job. The last tile's sums take another MVM latency and
+a cycle until something of them is visible. No order of the tiles, no thread and no policy can change that.
 """
 
 from __future__ import annotations
@@ -36,9 +32,6 @@ class Limits:
     stages: (gates, units) of each stage.
     widths: elements of the vectors.
     tail_width: units that the array's tail takes a cycle.
-
-    >>> Limits(stages=((4, 512),), widths=(512, 256)).rows
-    2048
     """
 
     stages: tuple[tuple[int, int], ...]
@@ -62,13 +55,7 @@ class Limits:
 
 
 def limits_of(models: Iterable[Model], tail_width: int = 1) -> Limits:
-    """Give the limits of some models together.
-
-    >>> from lstmsim.model.cells import cell
-    >>> from lstmsim.model.model import Layer
-    >>> limits_of([Model("m", (Layer(cell("gru"), hidden=100, input=40),))])
-    Limits(stages=((3, 100),), widths=(40, 100), tail_width=1)
-    """
+    """Give the limits of some models together."""
     pairs = [(layer, stage) for model in models for layer in model.layers for stage in layer.cell.stages]
     stages = dict.fromkeys((len(stage.gates), layer.units(stage.rows)) for layer, stage in pairs)
     widths = {layer.width(vector) for layer, stage in pairs for vector in stage.vectors}
@@ -97,11 +84,6 @@ def useful_vps(limits: Limits, npe: int, ep: int) -> tuple[int, ...]:
     earlier. Of the first 500 pairs of `benchmarks/greedy_regret.py` (one model, one or two threads) the useful VPs
     include the optimum of 498 and miss it twice, by 0.06 %; with several models they miss it by more
     (`lstmsim.studies.search.strategies` tries the others).
-
-    >>> useful_vps(Limits(((4, 100),), (100,), tail_width=16), npe=1024, ep=4)
-    (256, 200)
-    >>> useful_vps(Limits(((4, 100),), (100,), tail_width=30), npe=1024, ep=4)
-    (256, 240, 200)
     """
     widest, _ = widest_vp(limits, npe, ep)
     vps = {widest}
@@ -118,9 +100,6 @@ def vp_starts(limits: Limits) -> tuple[int, ...]:
     """List every VP, the narrowest first, that cuts some stage into other row blocks than the VP below it.
 
     The list goes from the least VP that holds a unit of every stage to Hw.
-
-    >>> vp_starts(Limits(((4, 3), (1, 6)), (3,)))
-    (4, 5, 6, 8, 12)
     """
     whole = {gates * number for gates, units in limits.stages for number in range(1, units + 1)}
     return tuple(sorted({limits.gates, *(vp for vp in whole if vp > limits.gates)}))
@@ -130,12 +109,6 @@ def different_vps(starts: tuple[int, ...], widest: int) -> tuple[int, ...]:
     """List VPs up to the widest of which no two make the same row blocks, the widest first.
 
     Every other VP up to the widest makes the same blocks, and so the same cycles, as one of these.
-
-    starts: what `vp_starts` gives.
-    widest: the largest VP allowed.
-
-    >>> different_vps((4, 5, 6, 8, 12), widest=11)
-    (11, 6, 5, 4)
     """
     below = bisect_right(starts, widest)
     return (widest, *starts[: below - 1][::-1]) if below else ()
@@ -155,9 +128,6 @@ def every_ep(limits: Limits, npe: int) -> tuple[int, ...]:
 
     Beyond the longest vector every EP has one column group a vector, so that EPs with adder trees of one depth differ
     in nothing but the number of rows: the least EP is the best of them.
-
-    >>> every_ep(Limits(((4, 5),), (3, 5)), npe=80)
-    (1, 2, 3, 4, 5, 9, 17)
     """
     most = npe // limits.gates
     deeper = ((1 << levels) + 1 for levels in range((limits.width - 1).bit_length(), most.bit_length()))
@@ -169,9 +139,6 @@ def between(limits: Limits, npe: int, low: int, high: int) -> tuple[int, ...]:
 
     Each is the least EP with its number of column groups: a larger EP with as many groups of some vector has fewer rows
     and is no better.
-
-    >>> between(Limits(((4, 100),), (100,)), 65536, 16, 64)
-    (17, 20, 25, 34, 50)
     """
     most = min(high - 1, npe // limits.gates)
     eps = {-(-width // -(-width // ep)) for width in limits.widths for ep in range(low + 1, most + 1)}
@@ -251,19 +218,7 @@ def simulate_pair(searched: Searched, ep: int, vp: int) -> Point | Refused:
 
 
 def score_of(searched: Searched, tick: Callable[[], None]) -> Score:
-    """Make the function that simulates pairs, each once.
-
-    searched: what is simulated.
-    tick: is called after every simulation.
-
-    >>> from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
-    >>> from lstmsim.model.cells import cell
-    >>> from lstmsim.model.model import Layer, Model
-    >>> chip = ColumnNpu("c", 260, (ColumnCore(npe=65536, ep=1, vp=4),))
-    >>> job = Job("a", Model("m", (Layer(cell("lstm"), 512, 512),)), steps=20)
-    >>> score_of(Searched(chip, (job,), (0,), 65536), lambda: None)(32, 2048).cycles
-    1423
-    """
+    """Make the function that simulates pairs, each once."""
 
     @cache
     def score(ep: int, vp: int) -> Point | Refused:
@@ -287,17 +242,7 @@ class _Load:
 
 
 def least_of(searched: Searched) -> Least:
-    """Make the bound for the searched jobs on the searched cores; its VP must hold a unit of every model.
-
-    >>> from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
-    >>> from lstmsim.model.cells import cell
-    >>> from lstmsim.model.model import Layer, Model
-    >>> chip = ColumnNpu("c", 260, (ColumnCore(npe=65536, ep=1, vp=4),))
-    >>> job = Job("a", Model("m", (Layer(cell("lstm"), 512, 512),)), steps=20)
-    >>> least = least_of(Searched(chip, (job,), (0,), 65536))
-    >>> least(32, 2048), least(32, 1024)  # 20 steps of 32 tiles, of 64 tiles; 19 is the MVM latency
-    (659, 1299)
-    """
+    """Make the bound for the searched jobs on the searched cores; its VP must hold a unit of every model."""
     loads = tuple(_loads(searched))
     models = {id(job.model): job.model for load in loads for job in load.jobs}
     base = searched.chip.cores[searched.cores[0]]
@@ -319,10 +264,7 @@ def _loads(searched: Searched) -> list[_Load]:
 
 
 def _last(load: _Load, tiles: dict[int, tuple[int, int]]) -> int:
-    """The earliest cycle after the last tile of a load.
-
-    tiles: for each model by its id, all tiles of a step, and those of the last step that must wait for its frame.
-    """
+    """The earliest cycle after the last tile of a load."""
     last = total = 0
     for job in load.jobs:
         step, final = tiles[id(job.model)]

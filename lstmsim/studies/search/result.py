@@ -18,9 +18,6 @@ class Point:
     cycles: the makespan.
     utilization: of the searched cores, 0 to 1.
     hazard: the share of hazard cycles of the searched cores, 0 to 1.
-
-    >>> Point(32, 2048, "both", 1471, 0.87, 0.09).key < Point(64, 1024, "NPE/EP", 1471, 0.87, 0.09).key
-    True
     """
 
     ep: int

@@ -1,15 +1,10 @@
-"""Several models on one array: which adder tree with configurable tail lets each of them have its own EP.
+"""The search as a whole: the best array for all jobs at one EP, and for each model of a mix at an EP of its own.
 
-The hardware is one array of NPE multipliers whose trees have `tree_inputs` leaves; CAT-n sets EP to `tree_inputs`,
-`/2`, ... `/n`, and VP to NPE // EP, of which a model uses min(Hw, VP) (column-wise LSTM patent: EP of 16, 32 and 64
-need CAT-4).
-
-A larger CAT is worth its adders only if some model gains by it: among trees with equal sums of cycles the one with the
-smallest CAT is sufficient, also where a model's own choice was another EP with as many cycles.
-
-Reads the scenario of a search, whose own array need not be able to run its jobs: the search replaces the array.
-
-The search as a whole: the best array for all jobs at one EP, and for each model of a mix at its own.
+For a mix the hardware is one array of NPE multipliers whose trees have `tree_inputs` leaves; CAT-n sets EP to
+`tree_inputs`, `/2`, ... `/n`, and VP to NPE // EP, of which a model uses min(Hw, VP) (column-wise LSTM patent: EP of
+16, 32 and 64 need CAT-4). A larger CAT is worth its adders only if some model gains by it: among trees with equal sums
+of cycles the one with the smallest CAT is sufficient, also where a model's own choice was another EP with as many
+cycles.
 """
 
 from __future__ import annotations
@@ -47,11 +42,6 @@ def reachable(tree_inputs: int, cat: int) -> tuple[int, ...]:
 def best_tree(cat: int, trees: Sequence[int], models: Sequence[AtEp]) -> CatChoice | None:
     """Find the tree on which the models take the fewest cycles in sum, each alone and at its best reachable EP.
 
-    cat: n of CAT-n.
-    trees: numbers of inputs to choose from.
-    models: for each model its points by EP.
-    None if there is no tree on which every model runs.
-
     >>> cycles = ({16: 9, 32: 12}, {16: 30, 32: 20})
     >>> models = [lambda ep, own=own: Point(ep, 4, "", own[ep], 0, 0) for own in cycles]
     >>> best_tree(1, (16, 32), models).tree_inputs, best_tree(2, (32,), models).eps
@@ -72,12 +62,6 @@ def trees_for(eps: Iterable[int], powers: Sequence[int]) -> tuple[int, ...]:
 
     These are all of `powers`, and the models' choices times powers of two up to the largest of `powers`. Where EPs are
     powers of two, no other tree has any of them.
-
-    eps: the models' choices.
-    powers: the powers of two that an EP can be.
-
-    >>> trees_for([4, 6], (1, 2, 4, 8, 16))
-    (1, 2, 4, 6, 8, 12, 16)
     """
     most = max(powers)
     return tuple(
@@ -90,22 +74,7 @@ def trees_for(eps: Iterable[int], powers: Sequence[int]) -> tuple[int, ...]:
 def cat_choices(
     eps: Sequence[int], models: Sequence[AtEp], trees: Sequence[int]
 ) -> tuple[CatChoice | None, tuple[CatChoice, ...]]:
-    """Find the least CAT-n with a tree on which the models take no more cycles in sum than with their own choices.
-
-    eps: the choices, in the order of the models.
-    models: for each model its points by EP.
-    trees: numbers of inputs to choose from.
-    Returns that choice (None if no tree is sufficient), and the best of `trees` for every CAT up to it.
-
-    >>> at = lambda ep: Point(ep, 4, "", 100 - ep, 0, 0)
-    >>> only_16 = lambda ep: Point(ep, 4, "", 84 + abs(ep - 16), 0, 0)
-    >>> sufficient, every = cat_choices([16, 64], [only_16, at], [16, 32, 64])
-    >>> sufficient.cat, [each.cat for each in every]
-    (4, [1, 2, 4])
-    >>> indifferent = lambda ep: Point(ep, 4, "", 84, 0, 0)
-    >>> cat_choices([16, 64], [indifferent, at], [16, 32, 64])[0]
-    CatChoice(cat=1, tree_inputs=64, eps=(64, 64), cycles=120)
-    """
+    """Find the least CAT-n with a tree on which the models take no more cycles in sum than with their own choices."""
     own = [at(ep) for at, ep in zip(models, eps, strict=True)]
     enough = sum(each.cycles for each in own if isinstance(each, Point))
     every = []
@@ -135,9 +104,6 @@ _TRIVIAL = {"model": {"layers": [{"cell": "dense", "hidden": 1, "input": 1}]}, "
 
 def load_for_search(source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequence[str] = ()) -> Scenario:
     """Read a scenario whose EP and VP need not fit its jobs, because a search replaces them.
-
-    source, overrides: as for `load_scenario`.
-    `InputError` for every other mistake.
 
     >>> core = {"npe": 64, "ep": 32, "vp": 2}
     >>> chip = {"kind": "column-npu", "frequency_mhz": 260, "cores": [core]}
@@ -201,24 +167,6 @@ def search(
     """Search the best (EP, VP) for a scenario's jobs: fewest cycles until all are finished.
 
     Of several models, each is searched alone as well. All other parameters of the chip stay.
-
-    scenario: the chip and its jobs.
-    npe: multipliers of each searched core.
-    exhaustive: whether the optimum is sought too, proven where it can be.
-    any_ep: whether EPs that are no powers of two are tried too.
-    core: the number of the searched core; None: every core of the chip, which then must be equal.
-    progress: is called with simulations done and a bound on their number.
-    `InputError` if the chip, `npe` or `core` do not fit, or nothing can be simulated.
-
-    >>> from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
-    >>> from lstmsim.model.cells import cell
-    >>> from lstmsim.model.model import Layer
-    >>> from lstmsim.model.scenario import Job
-    >>> chip = ColumnNpu("c", 260, (ColumnCore(npe=64, ep=4, vp=16),))
-    >>> job = Job("a", Model("m", (Layer(cell("lstm"), 64, 64),)), steps=3)
-    >>> result = search(Scenario(chip, (job,)), 4096, exhaustive=True)
-    >>> result.common.walk.chosen.ep, result.common.regret_percent
-    (16, 0.0)
     """
     searched = _searched(scenario, npe, core)
     how = _How(exhaustive, any_ep)

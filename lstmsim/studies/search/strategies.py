@@ -48,21 +48,7 @@ TOLERANCE = 0.20
 
 
 def walk(limits: Limits, npe: int, score: Score, any_ep: bool = False, tolerance: float = TOLERANCE) -> Walk:
-    """Walk up from EP = 1 to the first EP that takes too many cycles, and choose the best.
-
-    limits: what the models ask of the array.
-    npe: the array's multipliers.
-    score: simulates a pair.
-    any_ep: whether other whole numbers between the neighbours of the best power of two are then tried too.
-    tolerance: the share of cycles beyond the best at which the walk ends.
-    `InputError` if no pair can be simulated.
-
-    >>> def score(ep, vp):
-    ...     return Point(ep, vp, "", cycles=[40, 20, 22, 19, 30, 5][ep.bit_length() - 1], utilization=0, hazard=0)
-    >>> answer = walk(Limits(((4, 64),), (64,)), 4096, score)
-    >>> [point.ep for point in answer.path], answer.chosen.ep
-    ([1, 2, 4, 8, 16], 8)
-    """
+    """Walk up from EP = 1 to the first EP that takes too many cycles, and choose the best."""
     path: list[Point] = []
     refused: list[Refused] = []
     stopped = f"EP {2 * doublings(limits, npe)[-1]} would leave fewer than {limits.gates} rows, which one unit needs"
@@ -114,26 +100,12 @@ Pair = tuple[int, int]
 
 
 def all_pairs(limits: Limits, npe: int, any_ep: bool = False) -> tuple[Pair, ...]:
-    """List every useful (EP, VP).
-
-    any_ep: whether EPs that are no powers of two count too.
-
-    >>> all_pairs(Limits(((4, 100),), (100,)), npe=64)
-    ((1, 64), (1, 60), (2, 32), (4, 16), (8, 8), (16, 4))
-    """
+    """List every useful (EP, VP)."""
     return tuple((ep, vp) for ep in _eps(limits, npe, any_ep) for vp in useful_vps(limits, npe, ep))
 
 
 def best_of_all(limits: Limits, npe: int, score: Score, any_ep: bool = False) -> Exhaustive:
-    """Find the best of all useful pairs, which is mostly the optimum; `InputError` if none can be simulated.
-
-    score: simulates a pair.
-    any_ep: whether EPs that are no powers of two are tried too.
-
-    >>> score = lambda ep, vp: Point(ep, vp, "", cycles=100 - vp % 61, utilization=0, hazard=0)
-    >>> best_of_all(Limits(((4, 100),), (100,)), 64, score).optimum.vp
-    60
-    """
+    """Find the best of all useful pairs, which is mostly the optimum; `InputError` if none can be simulated."""
     tried = _Tried(score)
     for ep, vp in all_pairs(limits, npe, any_ep):
         tried.add(ep, vp)
@@ -151,20 +123,7 @@ def best_of_every(
     most: int = MOST,
     skip: Callable[[int], None] = lambda pairs: None,
 ) -> Exhaustive:
-    """Find the optimum of all pairs, or the best of the useful pairs and `most` others.
-
-    score: simulates a pair.
-    least: the cycles that a pair takes at least.
-    any_ep: whether EPs that are no powers of two are tried too.
-    most: how many pairs beside the useful ones may be tried.
-    skip: is called with numbers of pairs that need no simulation.
-    `InputError` if no pair can be simulated.
-
-    >>> score = lambda ep, vp: Point(ep, vp, "", cycles=100 - (vp == 48), utilization=0, hazard=0)
-    >>> search = best_of_every(Limits(((4, 100),), (100,)), 64, score, lambda ep, vp: 2000 // vp)
-    >>> search.optimum.vp, search.pairs, search.simulated, search.excluded, search.proven
-    (48, 31, 17, 14, True)
-    """
+    """Find the optimum of all pairs, or the best of the useful pairs and `most` others."""
     eps, starts = _eps(limits, npe, any_ep), vp_starts(limits)
     vps = {ep: different_vps(starts, widest_vp(limits, npe, ep)[0]) for ep in eps}
     tried = _Tried(score)
@@ -243,11 +202,7 @@ class _Tried:
 
 
 def count_pairs(limits: Limits, npe: int, any_ep: bool = False) -> int:
-    """Count the (EP, VP) of which no two make the same tiles.
-
-    >>> count_pairs(Limits(((4, 100),), (100,)), npe=64)
-    31
-    """
+    """Count the (EP, VP) of which no two make the same tiles."""
     starts = vp_starts(limits)
     return sum(len(different_vps(starts, widest_vp(limits, npe, ep)[0])) for ep in _eps(limits, npe, any_ep))
 

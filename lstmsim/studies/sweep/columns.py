@@ -1,6 +1,4 @@
-"""The numbers of a row of a sweep, straight from the totals of its simulation: no report is made for them.
-
-The parts of a point's chip: columns that follow from its description and are never simulated.
+"""Columns of a point's row: numbers of its simulation, and figures of its chip, which are never simulated.
 
 `npe` and what the machines count of their chips (`Target.counts`) are in every table. What the chip takes of an FPGA is
 there if the sweep names a `device`; `lstmsim.studies.fit.fit` counts it, for all models of the point's jobs together.
@@ -39,18 +37,7 @@ NUMBERS = (
 
 
 def numbers_of(scenario: Scenario, totals: Totals) -> tuple[int | float, ...]:
-    """Give the `NUMBERS` of a run: equal to those of its report, to the last bit.
-
-    scenario: what was simulated.
-    totals: of its program, whose cores and tasks begin with the scenario's, in the same order.
-
-    >>> from lstmsim import ColumnCore, ColumnNpu, Job, Layer, Model, cell, engines, machines
-    >>> jobs = (Job("a", Model("m", (Layer(cell("lstm"), 512, 512),)), steps=20),)
-    >>> scenario = Scenario(ColumnNpu("c", 260, (ColumnCore(npe=65536, ep=32, vp=2048),)), jobs)
-    >>> numbers = numbers_of(scenario, engines.totals(machines.lower(scenario.chip, jobs)))
-    >>> dict(zip(NUMBERS, numbers))["makespan_cycles"]
-    1423
-    """
+    """Give the `NUMBERS` of a run: equal to those of its report, to the last bit."""
     chip, makespan = scenario.chip, totals.makespan_cycles
     rows, macs = totals.tasks[: len(scenario.jobs)].tolist(), sum(totals.work.tolist())
     served = [finish - arrived for core, _, _, finish, arrived, _, _ in rows if core >= 0]
@@ -118,9 +105,6 @@ def chip_columns(taken: Collection[str], device: Device | None = None) -> ChipCo
     """Choose the columns about the chip for one sweep.
 
     A name that is taken gets `chip_` before it: the axis may be about one core, while the column is about all.
-
-    taken: names of the sweep's axes and derived values.
-    device: the FPGA that resources are counted for; None: no columns about one.
 
     >>> chip_columns(["npe", "ep"]).names[:4]
     ('chip_npe', 'threads', 'tail_width', 'banks')

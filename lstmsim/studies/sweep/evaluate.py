@@ -1,6 +1,4 @@
-"""One point: from its values to the numbers of its row.
-
-Points are computed by this process, by worker processes, or by the workers of a dask cluster.
+"""Points computed: by this process, by worker processes, or by the workers of a dask cluster.
 
 Every executor of `concurrent.futures` will do, because only `submit` is needed. Points go out in chunks of about a
 quarter of a second. When a worker or the whole executor ends, the lost points are tried once more, each alone. So a
@@ -75,10 +73,7 @@ class Outcome:
 
 
 def row_of(setup: Setup, values: Mapping[str, Value], chip: Sequence[Value]) -> tuple[Value, ...]:
-    """What the table keeps of a point beside its result: its values, then those of the columns about its chip.
-
-    chip: the values of the columns about the chip; empty where there is no chip.
-    """
+    """What the table keeps of a point beside its result: its values, then those of the columns about its chip."""
     return (*values.values(), *(chip or [None] * len(setup.chip.names)))
 
 
@@ -260,11 +255,7 @@ Results = Iterator[list[Outcome]]
 
 
 def inline(setup: Setup, points: Iterable[int]) -> Results:
-    """Compute the points in this process, one after another.
-
-    setup: the sweep, and what all its points share.
-    points: numbers of the points.
-    """
+    """Compute the points in this process, one after another."""
     for point in points:
         yield compute_chunk(setup, [point])
 
@@ -275,11 +266,7 @@ def process_executor(workers: int) -> Executor:
 
 
 def dask_executor(address: str) -> tuple[Executor, int]:
-    """Give a dask cluster as an executor, and the number of its threads.
-
-    address: address of the cluster's scheduler.
-    `InputError` if no scheduler answers there, or dask.distributed is not installed.
-    """
+    """Give a dask cluster as an executor, and the number of its threads."""
     try:
         from distributed import Client
     except ImportError:
@@ -312,14 +299,7 @@ class _DaskExecutor(Executor):
 
 
 def on_executor(setup: Setup, points: Iterable[int], make: Callable[[], Executor], workers: int) -> Results:
-    """Compute the points on an executor, every point once.
-
-    setup: the sweep, and what all its points share.
-    points: numbers of the points.
-    make: makes the executor, and another one when an executor has broken.
-    workers: workers of the executor; twice as many chunks are under way.
-    `LstmsimError` if executors break again and again, without one answer in between.
-    """
+    """Compute the points on an executor, every point once."""
     return _Dispatch(setup, iter(points), make, workers).run()
 
 

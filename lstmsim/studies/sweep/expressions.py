@@ -83,14 +83,7 @@ class Expression:
 
 
 def parse(text: str) -> Expression:
-    """Read an expression; `ExpressionError` for everything that is not known.
-
-    >>> parse("ep * vp <= npe and ep % 2 == 0").names
-    ('ep', 'vp', 'npe')
-    >>> parse("__import__('os').system('ls')")
-    Traceback (most recent call last):
-    lstmsim.studies.sweep.expressions.ExpressionError: only min(...) and max(...) can be called
-    """
+    """Read an expression; `ExpressionError` for everything that is not known."""
     if len(text) > MAX_LENGTH:
         raise ExpressionError(f"must hold at most {MAX_LENGTH} letters, got {len(text)}")
     try:

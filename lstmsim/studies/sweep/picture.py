@@ -1,11 +1,4 @@
-"""What the pictures of a sweep share: rows of its table in groups, and names of the groups.
-
-The front of two objectives of a sweep: points that no other point beats are joined, all other points are pale.
-
-Maps of cycles over EP and VP: one for each combination of the other axes, all in the same colours.
-
-Pictures of a sweep: a heat map of EP and VP, utilization against the array's size, or two objectives.
-"""
+"""Pictures of a sweep: heat maps of (EP, VP), utilization over multipliers, and fronts of two objectives."""
 
 from __future__ import annotations
 
@@ -70,20 +63,12 @@ def curve_look(number: int) -> tuple[str, str, Any]:
 
 
 def named(axes: Sequence[Varied], key: str) -> str:
-    """Give the name of the axis that varies `key`.
-
-    >>> named([Varied("wide", ("chip.cores.0.vp",), ())], "vp")
-    'wide'
-    """
+    """Give the name of the axis that varies `key`."""
     return next(axis.name for axis in axes if axis.key == key)
 
 
 def grouped(rows: Sequence[Row], names: Sequence[str]) -> dict[tuple[Any, ...], list[Row]]:
-    """Group rows by the values of some columns, in the order in which they come.
-
-    >>> list(grouped([{"a": 2}, {"a": 1}, {"a": 2}], ["a"]))
-    [(2,), (1,)]
-    """
+    """Group rows by the values of some columns, in the order in which they come."""
     groups: dict[tuple[Any, ...], list[Row]] = {}
     for row in rows:
         groups.setdefault(tuple(row[name] for name in names), []).append(row)
@@ -100,11 +85,7 @@ def titled(names: Sequence[str], values: Sequence[Any]) -> str:
 
 
 def legend(figure: Figure, panel: Axes, handles: Sequence[Line2D], names: Sequence[str]) -> None:
-    """Name the first curves of a panel beside it, and say how many more there are.
-
-    handles: what stands for each curve.
-    names: of the curves; empty: no legend.
-    """
+    """Name the first curves of a panel beside it, and say how many more there are."""
     panel.grid(color="#DDDDDD", linewidth=0.5)
     panel.set_axisbelow(True)
     shown, lines = list(names[:_MOST_NAMED]), list(handles[: min(len(names), _MOST_NAMED)])
@@ -139,13 +120,7 @@ _FILLS = {False: "none", None: "bottom", True: "full"}
 def draw_front(
     figure: Figure, store: Store, rows: Sequence[Row], pair: Sequence[Objective], objectives: Sequence[Objective]
 ) -> list[list[Any]]:
-    """Draw one or two objectives into the figure, and give the numbers of the picture, with names on top.
-
-    store: the sweep's file.
-    rows: its table.
-    pair: the objectives on the axes (x, y); of a single one, x is the number of the point.
-    objectives: all that the sweep is judged by.
-    """
+    """Draw one or two objectives into the figure, and give the numbers of the picture, with names on top."""
     x, y = (pair[0].column if len(pair) > 1 else "point"), pair[-1].column
     judged, counted = judge(store, pair), fitting(store)
     work = work_of(store)
@@ -283,12 +258,7 @@ def placed(row: Row, axes: Sequence[Axis]) -> bool:
 
 
 def draw_heat_maps(figure: Figure, store: Store, axes: Sequence[Axis], rows: Sequence[Row]) -> list[list[Any]]:
-    """Draw the maps into the figure, and give the numbers of the picture, with names on top.
-
-    store: the sweep's file.
-    axes: what the sweep varies.
-    rows: its table; at least one of them was simulated and has a place.
-    """
+    """Draw the maps into the figure, and give the numbers of the picture, with names on top."""
     ep, vp = named(axes, "ep"), named(axes, "vp")
     others = [axis.name for axis in axes if axis.name not in (ep, vp)]
     left_out = sum(not placed(row, axes) for row in rows)
@@ -407,10 +377,7 @@ def _draw_map(
 def _draw_cell(
     panel: Axes, row: Row, place: tuple[int, int], norm: LogNorm, flags: tuple[bool, bool], *, numbered: bool
 ) -> None:
-    """The number of a cell, or a hatch where there is none, and a frame round the best.
-
-    flags: whether it is the best of its map, and of all.
-    """
+    """The number of a cell, or a hatch where there is none, and a frame round the best."""
     corner = (place[0] - 0.5, place[1] - 0.5)
     if row["status"] != "done":
         hatch = _HATCHES.get(row["status"], "////")
@@ -440,11 +407,7 @@ _MOST_SIZES = 12
 
 
 def kind_of(axes: Sequence[Axis]) -> str:
-    """Choose the picture that shows most of the axes of a sweep, one of `KINDS`.
-
-    >>> kind_of([Axis("e", ("chip.cores.0.ep",), ()), Axis("v", ("chip.cores.0.vp",), ())])
-    'heatmap'
-    """
+    """Choose the picture that shows most of the axes of a sweep, one of `KINDS`."""
     keys = {axis.key for axis in axes}
     if {"ep", "vp"} <= keys:
         return "heatmap"

@@ -1,7 +1,4 @@
-"""The best point of a sweep and the points that none beats, in words.
-
-The result of a sweep, in words and as plain data; its table is read from its SQLite file.
-"""
+"""A sweep and a merge of shards in words and as plain data: the best point, counts, and the points that none beats."""
 
 from __future__ import annotations
 
@@ -68,11 +65,7 @@ def front_lines(store: Store) -> tuple[list[str], list[str]]:
 
 
 def with_front(path: str, counts: str) -> str:
-    """Put the best point before the counts of a sweep, and its front behind them.
-
-    path: the SQLite file; where it is gone, the counts stand alone.
-    counts: how many points there are, in words.
-    """
+    """Put the best point before the counts of a sweep, and its front behind them."""
     if not os.path.isfile(path):
         return counts
     with Store(path, create=False) as store:
@@ -82,9 +75,6 @@ def with_front(path: str, counts: str) -> str:
 
 def best_of(rows: Sequence[Row], objectives: Sequence[Objective]) -> Row | None:
     """Give the best point by the first objective, of equal ones by the others; None if none has a number there.
-
-    rows: simulated points, in their order.
-    objectives: what they are judged by.
 
     >>> rows = [{"a": 2, "b": 1}, {"a": 1, "b": 9}, {"a": 1, "b": 3}, {"a": None, "b": 0}]
     >>> best_of(rows, [Objective("a"), Objective("b")])
@@ -102,11 +92,7 @@ def _place(row: Row, objectives: Sequence[Objective]) -> list[tuple[bool, float]
 
 
 def set_to(row: Row, names: Sequence[str]) -> str:
-    """Write what a point sets.
-
-    >>> set_to({"ep": 16, "vp": 1024}, ["ep", "vp"])
-    'ep 16, vp 1024'
-    """
+    """Write what a point sets."""
     return ", ".join(f"{name} {short_name(str(row[name]), _LONGEST)}" for name in names)
 
 

@@ -1,8 +1,4 @@
-"""Which numbers of a scenario can be changed without reading it anew: their places and ranges.
-
-Numbers put straight into a scenario that has been read: the quick way to the scenario of a point.
-
-From the values of a point to its scenario.
+"""From the values of a point to its scenario.
 
 The values of a point are applied to the scenario's document like `--set`, shorter paths first. Reading and checking a
 document takes milliseconds, so it is done once for all points that differ only in numbers of cores, jobs and layers.
@@ -106,11 +102,7 @@ def every_core_key() -> frozenset[str]:
 
 @lru_cache(_MOST_KEPT)
 def quick_path(path: str) -> bool:
-    """Say whether a number at that path can be put in without reading anything, on some machine.
-
-    >>> quick_path("chip.cores.0.ep"), quick_path("jobs.1.model.layers.0.hidden"), quick_path("chip")
-    (True, True, False)
-    """
+    """Say whether a number at that path can be put in without reading anything, on some machine."""
     place = place_of(path)
     if place is None:
         return False
@@ -190,11 +182,7 @@ class Prepared:
         self.jobs: dict[_Changes, _Jobs | None] = {}
 
     def scenario(self, assignments: Assignments) -> Scenario | None:
-        """Give the scenario with other numbers.
-
-        assignments: (path, number) pairs of quick paths.
-        `InputError` if the numbers do not fit together; None if the scenario must be read anew.
-        """
+        """Give the scenario with other numbers."""
         if self.shared:
             return None
         cores: list[tuple[int, str, Value]] = []
@@ -406,9 +394,5 @@ class Resolver:
 
 
 def override(path: str, value: Value) -> str:
-    """Write the value at a path as `--set` takes it.
-
-    >>> override("chip", "column-npu-64k"), override("chip.cores.0.vp", None)
-    ('chip="column-npu-64k"', 'chip.cores.0.vp=null')
-    """
+    """Write the value at a path as `--set` takes it."""
     return f"{path}={json.dumps(value, ensure_ascii=False)}"

@@ -1,10 +1,6 @@
-"""Before the first point: the scenario's files are read once; mistakes that no point could mend are told.
+"""A sweep from its file to its tables: points that are left are computed and kept; shards are joined.
 
-The files that a sweep reads: none of its outputs may replace them.
-
-A sweep from its file to its tables: it finds the points that are left, computes them, and keeps the results.
-
-Shards of one sweep joined into one file.
+The scenario's files are read once before the first point, and mistakes that no point could mend are reported.
 """
 
 from __future__ import annotations
@@ -53,17 +49,7 @@ _TRIED = 1000
 def prepare(
     source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequence[str] = ()
 ) -> tuple[Setup, list[tuple[str, tuple[str, ...]]]]:
-    """Make the setup of a sweep file, and its axes as (name, paths).
-
-    source, overrides: the sweep file, and changes of its scenario.
-    `InputError` with what is wrong for every point.
-
-    >>> scenario = {"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 5}]}
-    >>> axes = {"ep": {"path": "chip.cores.0.epp", "values": [8]}}
-    >>> prepare({"scenario": scenario, "axes": axes})
-    Traceback (most recent call last):
-    lstmsim.InputError: axes.ep.path: chip.cores.0.epp: unknown key; did you mean 'ep'?
-    """
+    """Make the setup of a sweep file, and its axes as (name, paths)."""
     from lstmsim import __version__
 
     file = load_sweep(source)

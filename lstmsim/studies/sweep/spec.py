@@ -1,7 +1,4 @@
-"""The plan of a sweep: axes of values, how they combine, and which points are wanted.
-
-The objectives of a front: columns of a sweep's table that are to be small or large.
-"""
+"""The plan of a sweep: axes of values, how they combine, which points are wanted, and what they are judged by."""
 
 from __future__ import annotations
 
@@ -97,12 +94,7 @@ class Group:
         return self.size
 
     def values(self, number: int) -> list[Value]:
-        """Give the values of the axes at combination `number`.
-
-        >>> group = Group((Axis("a", (), (1, 2)), Axis("b", (), (5, 6, 7))))
-        >>> len(group), group.values(4)
-        (6, [2, 6])
-        """
+        """Give the values of the axes at combination `number`."""
         if self.combine == "zip":
             return [axis.values[number] for axis in self.axes]
         chosen = []
@@ -120,11 +112,6 @@ class Sweep:
     derived: values computed from the axes.
     constraints: expressions that wanted points satisfy.
     name: of the sweep.
-
-    >>> axes = (Axis("ep", ("chip.cores.0.ep",), (1, 2)), Axis("vp", ("chip.cores.0.vp",), (8, 16)))
-    >>> sweep = Sweep((Group(axes),), constraints=("ep * vp <= 16",))
-    >>> len(sweep), sweep.values(3), sweep.broken(sweep.values(3))
-    (4, {'ep': 2, 'vp': 16}, 'ep * vp <= 16 is false')
     """
 
     groups: tuple[Group, ...]
@@ -235,21 +222,13 @@ class Objective:
         return f"{'maximise' if self.maximise else 'minimise'} {self.column}"
 
     def cost(self, value: Any) -> float:
-        """Give a value of the column as a number to be made small; NaN where it is no number.
-
-        >>> Objective("tops", maximise=True).cost(2), Objective("fits", maximise=True).cost("true")
-        (-2.0, -1.0)
-        """
+        """Give a value of the column as a number to be made small; NaN where it is no number."""
         number = worth(value)
         return -number if self.maximise else number
 
 
 def worth(value: Any) -> float:
-    """Give a value of a table as a number: truth values are 1 and 0, nothing and other text are NaN.
-
-    >>> worth(3), worth("false"), worth(None)
-    (3.0, 0.0, nan)
-    """
+    """Give a value of a table as a number: truth values are 1 and 0, nothing and other text are NaN."""
     if isinstance(value, str):
         return {"true": 1.0, "false": 0.0}.get(value, float("nan"))
     return float(value) if isinstance(value, int | float) else float("nan")
@@ -257,8 +236,6 @@ def worth(value: Any) -> float:
 
 def default_objectives(chip_columns: Collection[str]) -> tuple[Objective, ...]:
     """Give the objectives of a sweep whose file names none: the mean latency and the multipliers of the chip.
-
-    chip_columns: names of the columns about the chip, one of which is that of its multipliers.
 
     >>> [each.phrase for each in default_objectives(["npe", "threads"])]
     ['minimise latency_ms_mean', 'minimise npe']
@@ -268,11 +245,7 @@ def default_objectives(chip_columns: Collection[str]) -> tuple[Objective, ...]:
 
 
 def described(objectives: Iterable[Objective]) -> str:
-    """Describe objectives in one line, equal verbs together, in their order.
-
-    >>> described([Objective("dsp"), Objective("npe"), Objective("tops", True)])
-    'minimise dsp, npe; maximise tops'
-    """
+    """Describe objectives in one line, equal verbs together, in their order."""
     parts: list[str] = []
     before: bool | None = None
     for each in objectives:

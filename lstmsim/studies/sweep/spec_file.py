@@ -1,9 +1,4 @@
-"""One axis of a sweep file: its name, its paths, and its values as a list, a range or an expression.
-
-The keys `objectives` and `device` of a sweep file: what points are judged by, and the FPGA to count on.
-
-Sweep files: read with the place of every value, checked as a whole, turned into a `Sweep` and its scenario.
-"""
+"""Sweep files: read with the line of every value, checked as a whole, turned into a `Sweep` and its scenario."""
 
 from __future__ import annotations
 
@@ -69,10 +64,7 @@ class AxisReader:
         return "an empty one" if self.document.at(path) in ({}, []) else self.show(path)
 
     def axis(self, name: str, path: DataPath) -> Axis | Derived | None:
-        """Read the axis or derived value at `path`; None if its values are wrong.
-
-        name: of the axis, the key at `path`.
-        """
+        """Read the axis or derived value at `path`; None if its values are wrong."""
         document = self.document
         self._check_name(name, path)
         entry = document.at(path)
@@ -200,11 +192,7 @@ def _range_problem(numbers: dict[str, int | float]) -> tuple[str, str] | None:
 
 
 def _steps(low: int | float, high: int | float, step: int | float) -> tuple[Value, ...]:
-    """Values `step` apart: as many as the numbers of the file mean, whatever their rounding does.
-
-    >>> _steps(0.1, 0.3, 0.1), _steps(1, 6, 2)
-    ((0.1, 0.2, 0.3), (1, 3, 5))
-    """
+    """Values `step` apart: as many as the numbers of the file mean, whatever their rounding does."""
     if all(isinstance(each, int) for each in (low, high, step)):
         return tuple(range(int(low), int(high) + 1, int(step)))
     steps = (high - low) / step
@@ -274,12 +262,7 @@ def read_device_key(document: Document) -> Device | None:
 
 
 def read_objectives(document: Document, sweep: Sweep, chip: Sequence[str], *, on_device: bool) -> tuple[Objective, ...]:
-    """Read the objectives of a sweep file, in their order; empty if it names none. Mistakes go to the document.
-
-    sweep: its axes and derived values, which may be objectives.
-    chip: the columns about the chip.
-    on_device: whether the file names a device.
-    """
+    """Read the objectives of a sweep file, in their order; empty if it names none. Mistakes go to the document."""
     if "objectives" not in document.data:
         return ()
     given = document.data["objectives"]

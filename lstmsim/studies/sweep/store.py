@@ -47,11 +47,7 @@ def quoted(name: str) -> str:
 
 
 def checksum(values: Iterable[Any]) -> str:
-    """Give the checksum of a row of these values; a row that is read back has the same.
-
-    >>> checksum(["a", 1, 2.5, None]) == checksum(("a", 1, 2.5, None)) != checksum(["a", 1, 2.25, None])
-    True
-    """
+    """Give the checksum of a row of these values; a row that is read back has the same."""
     # SQLite has no minus zero and no NaN.
     plain = [(float(each) + 0.0 if each == each else None) if isinstance(each, float) else each for each in values]
     text = repr(plain)
@@ -68,11 +64,7 @@ def locked(error: object) -> bool:
 
 
 def spelled(value: Value) -> Value:
-    """Give a value as SQLite keeps it. SQLite knows no truth values: they would come back as 1 and 0.
-
-    >>> spelled(True), spelled(1)
-    ('true', 1)
-    """
+    """Give a value as SQLite keeps it. SQLite knows no truth values: they would come back as 1 and 0."""
     return str(value).lower() if isinstance(value, bool) else value
 
 

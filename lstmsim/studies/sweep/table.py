@@ -1,9 +1,4 @@
-"""Which points no other point beats, and where more hardware stops to pay.
-
-What a sweep is about: the name of its scenario, its device, and how many of its points fit that device.
-
-The table of a sweep as CSV and Parquet.
-"""
+"""The table of a sweep: its columns, the points that no other beats, how many fit the device; as CSV and Parquet."""
 
 from __future__ import annotations
 
@@ -39,11 +34,6 @@ def front(costs: ArrayLike) -> Flags:
 
     n rows of c columns take about n * log(n) ** max(1, c - 2) steps: halves are taken apart and compared in fewer
     columns (Kung, Luccio and Preparata, On finding the maxima of a set of vectors, Journal of the ACM 22, 1975).
-
-    costs: rows of numbers to be made small, shape [rows, columns].
-
-    >>> front([[1, 5], [2, 2], [2, 3], [5, 1], [2, 2], [0, float("nan")]]).tolist()
-    [True, True, False, True, True, False]
     """
     table = np.asarray(costs, dtype=float)
     chosen = np.zeros(len(table), dtype=bool)
@@ -115,11 +105,6 @@ def knee(x: ArrayLike, y: ArrayLike) -> int | None:
 
     Both axes are scaled to 0..1 between the ends. None if the front has no point below that line, or fewer than
     three points.
-
-    >>> knee([1, 2, 3, 10], [10, 5, 2, 1])
-    2
-    >>> knee([1, 2], [2, 1]) is None
-    True
     """
     points = np.column_stack([np.asarray(x, dtype=float), np.asarray(y, dtype=float)])
     chosen = np.flatnonzero(front(points))
@@ -140,13 +125,6 @@ def marks(costs: Sequence[Sequence[float]], groups: Sequence[Hashable]) -> tuple
     """Find the rows on the front of all columns, and the knees of the first two, each within its group.
 
     The knee is a row of the front. Rows of one column have no knee.
-
-    costs: rows of numbers to be made small.
-    groups: the group of each row.
-
-    >>> on_front, knees = marks([[1, 9], [2, 3], [9, 2], [3, 5]], ["a"] * 4)
-    >>> on_front.tolist(), knees.tolist()
-    ([True, True, True, False], [False, True, False, False])
     """
     table = np.asarray(costs, dtype=float).reshape(len(groups), len(costs[0]) if groups else 0)
     on_front, knees = np.zeros(len(table), dtype=bool), np.zeros(len(table), dtype=bool)
@@ -197,13 +175,7 @@ def about_of(store: Store) -> About:
 
 
 def fits(row: Mapping[str, Any]) -> bool | None:
-    """Whether the chip of a point fits the sweep's device; None where there is no device, or nobody can tell.
-
-    row: of the table, by the names of its columns.
-
-    >>> fits({"chip_fits": "false"}), fits({"fits": "true"}), fits({"fits": None})
-    (False, True, None)
-    """
+    """Whether the chip of a point fits the sweep's device; None where there is no device, or nobody can tell."""
     value = next((row[name] for name in _COLUMNS if row.get(name) in ("true", "false")), None)
     return None if value is None else value == "true"
 
@@ -223,21 +195,11 @@ class Fitting:
 
     @property
     def text(self) -> str:
-        """The numbers in words.
-
-        >>> Fitting("arria", 0, 54, 0).text, Fitting("arria", 1, 0, 0).text, Fitting("arria", 0, 1, 0).text
-        ('none of 54 points fits arria', 'the only point fits arria', 'the only point does not fit arria')
-        >>> Fitting("arria", 4, 49, 1).text, Fitting("arria", 0, 0, 9).text
-        ('4 of 54 points fit arria, 49 do not; of 1 nobody can tell', 'whether any point fits arria nobody can tell')
-        """
+        """The numbers in words."""
         return self.drawn("", "")
 
     def drawn(self, too_large: str, unknown: str) -> str:
-        """The numbers in words, with the looks of points that do not fit and of those of which nobody can tell.
-
-        >>> Fitting("arria", 4, 49, 1).drawn("hollow", "pale")
-        '4 of 54 points fit arria, 49 do not (hollow); of 1 nobody can tell (pale)'
-        """
+        """The numbers in words, with the looks of points that do not fit and of those of which nobody can tell."""
         where, every = self.device or "the device", self.fit + self.too_large + self.unknown
         large, doubt = (f" ({look})" if look else "" for look in (too_large, unknown))
         if self.unknown == every:

@@ -1,9 +1,7 @@
-"""The column-wise LSTM patent's claims on EP and VP, simulated on the presets' arrays.
+"""What the column-wise LSTM patent and papers claim, simulated on the presets: EP and VP, throughput, ratios.
 
-The column-wise papers' throughput and ratios, simulated on the DeepBench LSTM tasks with the presets.
-
-The abstracts name neither the tasks nor the sizes of the machines compared, so that most of these claims are shown and
-not judged.
+The papers' abstracts name neither the tasks nor the sizes of the machines compared, so that most of their claims are
+shown and not judged.
 """
 
 from __future__ import annotations
@@ -50,11 +48,7 @@ class Arrays:
         self.sweep = cache(self._sweep)
 
     def cycles(self, npe: int, hidden: int, ep: int, vp: int) -> int:
-        """Give the cycles of one LSTM.
-
-        npe, ep, vp: the array.
-        hidden: the LSTM's hidden and input size.
-        """
+        """Give the cycles of one LSTM."""
         searched = self._searched(npe, hidden)
         return self.bench.report(Scenario(searched.chip_with(ep, vp), searched.jobs)).makespan_cycles
 
@@ -137,11 +131,7 @@ _SMALLEST = "deepbench-lstm-256-150"
 
 
 def geometric_mean(values: Sequence[float]) -> float:
-    """Give the n-th root of the product of n values.
-
-    >>> geometric_mean([1.0, 4.0])
-    2.0
-    """
+    """Give the n-th root of the product of n values."""
     return float(prod(values) ** (1 / len(values)))
 
 
@@ -168,10 +158,7 @@ def throughput(claim: Claim, bench: Bench, rows: Sequence[Measurement]) -> Findi
 
 
 def thread_gain(claim: Claim, bench: Bench, rows: Sequence[Measurement], cores: int) -> Finding:
-    """Show how much faster two threads on each core are than one thread on one core.
-
-    cores: 1, or 4 with as many multipliers together.
-    """
+    """Show how much faster two threads on each core are than one thread on one core."""
     gains = []
     for row in _of(rows, DESIGN, "lstm").values():
         layers = [layer(row.cell, row.hidden, row.input)]

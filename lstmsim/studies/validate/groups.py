@@ -1,10 +1,6 @@
-"""Where everything that is compared is simulated: a chip preset, one model, a number of jobs, the engine of the run.
+"""Published tables, simulated again: Intel's workloads, Brainwave's and V100's DeepBench latencies.
 
-The 19 workloads of Intel's NPU: its RTL simulation and its C++ simulator state cycles and TOPS of each.
-
-Brainwave's published DeepBench latencies, of which one half was used to fit the preset and the other was not.
-
-V100's published DeepBench latencies (FP16) beside the preset, of which nothing was fitted to them.
+One half of Brainwave's rows was used to fit the preset and the other was not; nothing was fitted to those of V100.
 """
 
 from __future__ import annotations
@@ -27,11 +23,7 @@ from lstmsim.studies.validate.rows import Group, Judgement, NullModel, Row, fit_
 
 
 def layer(cell: str, hidden: int, inputs: int) -> dict[str, Any]:
-    """Describe a layer as scenario files do.
-
-    >>> layer("lstm", 512, 256)
-    {'cell': 'lstm', 'hidden': 512, 'input': 256}
-    """
+    """Describe a layer as scenario files do."""
     return {"cell": cell, "hidden": hidden, "input": inputs}
 
 
@@ -56,18 +48,7 @@ class Bench:
         count: int = 1,
         overrides: Sequence[str] = (),
     ) -> Report:
-        """Simulate equal jobs of some layers on a preset, all there at cycle 0.
-
-        chip: the preset's name.
-        layers: as scenario files write them.
-        steps: of each job.
-        batch: inferences that a job has.
-        count: how many jobs there are.
-        overrides: changes like `"chip.cores.0.ep=16"`.
-
-        >>> Bench().on_preset("column-npu-64k", [layer("lstm", 512, 512)], 25).makespan_cycles
-        1773
-        """
+        """Simulate equal jobs of some layers on a preset, all there at cycle 0."""
         job = {"model": {"layers": list(layers)}, "steps": steps, "batch": batch, "count": count}
         return self.report(load_scenario({"chip": chip, "jobs": [job]}, overrides))
 
@@ -97,11 +78,6 @@ def intel_group(
     """Compare cycles and TOPS of every workload on a preset; exactly the published figure is promised.
 
     TOPS are the cycles in another unit and not counted.
-
-    chip: the preset, `RTL` or `CPP`.
-    workloads: the published figures.
-    bench: simulates the workloads.
-    tick: is called after each workload.
     """
     rows: list[Row] = []
     for each in workloads:
@@ -141,8 +117,6 @@ _HALVES_TITLES = {
 def in_group(key: str, rows: Sequence[Measurement]) -> tuple[Measurement, ...]:
     """Pick the rows of Brainwave that have a latency and belong to one half.
 
-    key: `FITTED_GROUP` or `HELD_OUT_GROUP`.
-
     >>> from lstmsim.files.tables.published import deepbench
     >>> [row.task for row in in_group(HELD_OUT_GROUP, deepbench())][:2]
     ['lstm-512-25', 'lstm-1536-50']
@@ -157,11 +131,6 @@ def brainwave_group(
     """Compare the latencies of one half, beside the null model that was fitted to the first half.
 
     Without enough rows of the first half to fit a null model there is none.
-
-    key: `FITTED_GROUP` or `HELD_OUT_GROUP`.
-    rows: the published DeepBench latencies.
-    bench: simulates the tasks.
-    tick: is called after each task.
     """
     own_rows = []
     null = _null(rows)
@@ -210,12 +179,7 @@ _TITLE = "V100 in FP16, DeepBench tasks; nothing was fitted to these rows"
 
 
 def v100_rows(rows: Sequence[Measurement]) -> tuple[Measurement, ...]:
-    """Pick the rows of V100 that have a latency.
-
-    >>> from lstmsim.files.tables.published import deepbench
-    >>> len(v100_rows(deepbench()))
-    11
-    """
+    """Pick the rows of V100 that have a latency."""
     return tuple(row for row in rows if row.design == _DESIGN and row.latency_ms is not None)
 
 
@@ -223,10 +187,6 @@ def step_by_step_ms(row: Measurement, bench: Bench) -> float:
     """Simulate the first steps of a task, and add later ones as long as the last of these.
 
     One step where weights do not fit L2, so that each step reads them anew; else two, for the first one loads them.
-
-    row: the task.
-    bench: simulates it.
-    `InputError` if a step has more operations than are simulated.
     """
 
     def cycles(steps: int) -> tuple[int, float]:
@@ -240,12 +200,7 @@ def step_by_step_ms(row: Measurement, bench: Bench) -> float:
 
 
 def v100_group(rows: Sequence[Measurement], bench: Bench, tick: Callable[[], None] = lambda: None) -> Group:
-    """Compare the latencies, beside a null model that was fitted to these very rows.
-
-    rows: the published DeepBench latencies.
-    bench: simulates the tasks.
-    tick: is called after each task.
-    """
+    """Compare the latencies, beside a null model that was fitted to these very rows."""
     compared: list[tuple[Measurement, float]] = []
     remarks = [
         "simulated at the preset's 1530 MHz, published at 1380 MHz; of each task the first step is simulated (two "

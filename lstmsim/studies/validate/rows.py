@@ -1,8 +1,8 @@
-"""What a model must beat before it says anything about sizes: latency = start + k * steps, per cell, blind to size.
+"""The parts of a validation: published rows and claims with what was simulated for them, and the null model.
 
-Fitted like the preset, on the same rows, by the least sum of squared relative errors; judged on the same held-out rows.
-
-The parts of a validation: published rows beside simulated ones, and claims beside what was simulated for them.
+A model must beat the null model before it says anything about sizes: latency = start + k * steps, per cell, blind to
+size. It is fitted like the preset, on the same rows, by the least sum of squared relative errors, and judged on the
+same held-out rows.
 """
 
 from __future__ import annotations
@@ -36,17 +36,7 @@ class NullModel:
 
 
 def fit_null(rows: Sequence[Measurement]) -> NullModel:
-    """Fit the null model with the least squares of relative errors.
-
-    rows: published rows with a latency, at least one; of every cell at least two different numbers of steps.
-    `ValueError` for other rows.
-
-    >>> from lstmsim.files.tables.published import deepbench
-    >>> from lstmsim.studies.validate.groups import DESIGN, FITTED
-    >>> model = fit_null([row for row in deepbench() if row.design == DESIGN and row.task in FITTED])
-    >>> round(250_000 * model.per_step_ms["lstm"]), round(250_000 * model.per_step_ms["gru"])
-    (702, 644)
-    """
+    """Fit the null model with the least squares of relative errors."""
     start, per_step = {}, {}
     if not rows:
         raise ValueError("at least one task is expected")
@@ -69,13 +59,6 @@ def noise(rows: Sequence[Measurement]) -> tuple[float, str]:
 
     The result is the largest share by which the smaller of two tasks of one cell and equally many steps takes longer.
     Two models whose errors differ by less cannot be told apart.
-
-    rows: published rows with a latency.
-
-    >>> from lstmsim.files.tables.published import deepbench
-    >>> error, why = noise([row for row in deepbench() if row.design == "Brainwave BW_S10"])
-    >>> round(error, 3), why
-    (0.041, 'lstm-512-25 is published as 4.1 % slower than lstm-1024-25')
     """
     worst, why = 0.0, "the published latencies contradict each other nowhere"
     for small, large in permutations(rows, 2):
@@ -96,9 +79,6 @@ class Judgement:
     null_fitted: whether the null model alone saw them.
     noise: a share of the latency, below which a difference means nothing.
     why: where the noise comes from.
-
-    >>> Judgement((0.01, -0.03), (0.02, 0.04), False, 0.04, "one row").evidence
-    False
     """
 
     errors: tuple[float, ...]
@@ -159,10 +139,6 @@ class Row:
         counted.
     null: the figure of the null model, where there is one.
     factor: the ratio of both figures, either way, that is promised at most, in place of `band`; 0: `band` holds.
-
-    >>> row = Row("demo", "lstm-512", "latency", "ms", published=0.5, simulated=0.51, band=0.05, source="a paper")
-    >>> round(row.error, 6), row.ok
-    (0.02, True)
     """
 
     group: str
@@ -212,11 +188,6 @@ class Group:
     promised: how many counted rows are known, so that a lost row is noticed.
     judgement: these rows beside a null model, where there is one.
     remarks: what to know about the simulated figures, and what was left out.
-
-    >>> rows = [Row("g", f"task {n}", "latency", "ms", 1.0, n, 0.05, "a paper") for n in (1.0, 1.04, 1.1)]
-    >>> group = Group("g", "Some chip", "some-chip", tuple(rows), promised=3)
-    >>> group.exact, group.within, group.worst.name
-    (1, 2, 'task 1.1')
     """
 
     key: str

@@ -1,7 +1,4 @@
-"""Every published claim once: judged, simulated without a verdict, or named as something that is not simulated.
-
-The validation as a whole: it reads published figures, simulates everything, and compares.
-"""
+"""The validation as a whole: published figures are simulated again; every claim is judged, shown, or left out."""
 
 from __future__ import annotations
 
@@ -128,11 +125,6 @@ def claim_rows(
     """Give a row for every claim, by topic and then in the order of `claims`.
 
     A claim that is unknown here fails, and so does a known claim that is missing.
-
-    claims: the published claims.
-    rows: the published DeepBench latencies.
-    bench: simulates what claims are about.
-    tick: is called after each claim.
     """
     judges = _judges(bench, rows)
     answer_rows = []
@@ -182,13 +174,7 @@ class Published:
 
 
 def read_published(folder: str | os.PathLike[str] | None = None) -> Published:
-    """Read the published tables; `InputError` for a damaged one.
-
-    folder: holds tables of the same form; None: the tables that come with lstmsim.
-
-    >>> len(read_published().intel)
-    19
-    """
+    """Read the published tables; `InputError` for a damaged one."""
     return Published(published.intel_npu(folder), published.deepbench(folder), published.claims(folder))
 
 
@@ -202,16 +188,6 @@ def validate(
     """Simulate what the groups claim to reproduce and compare it with the published figures.
 
     A figure that leaves its band is named in the result's `failures`; no error is raised.
-
-    groups: of `GROUPS`.
-    engine: the engine of the runs.
-    figures: the published figures; None: those that come with lstmsim.
-    progress: is called with comparisons done and in all.
-    `InputError` for an unknown group or engine.
-
-    >>> compared = validate(["brainwave-held-out"])
-    >>> compared.failures, compared.groups[0].within
-    ((), 5)
     """
     wanted = [each for each in GROUPS if each in groups]
     mistakes = [_unknown("group", each, GROUPS) for each in groups if each not in GROUPS]

@@ -7,7 +7,6 @@ import json
 import pytest
 
 import lstmsim
-
 from lstmsim.base.errors import InputError
 from lstmsim.machines.column.hardware import HARDWARE as COLUMN
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
