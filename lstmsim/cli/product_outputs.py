@@ -14,7 +14,7 @@ from lstmsim.cli.outputs import check_outputs, check_suffix, remark, status, wri
 
 if TYPE_CHECKING:
     from lstmsim.studies.fuse.run import FusionReport
-    from lstmsim.studies.gemm.run import GemmReport
+    from lstmsim.studies.gemm.result import GemmReport
     from lstmsim.studies.sparse.result import SparseReport
 
 __all__ = ["OUTPUTS", "check_product_outputs", "product_options", "write_product_outputs"]

@@ -325,8 +325,8 @@ def test_chips_and_threads_are_chosen() -> None:
 
 
 def test_what_would_take_minutes_is_left_out_unless_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lstmsim.studies.gemm.beside._MOST_ACCESSES", 1000)
-    monkeypatch.setattr("lstmsim.studies.gemm.numbers._MOST_MACS", 1000)
+    monkeypatch.setattr("lstmsim.studies.gemm.run._MOST_ACCESSES", 1000)
+    monkeypatch.setattr("lstmsim.studies.gemm.run._MOST_MACS", 1000)
     answer = data(*SMALL)
     assert [each.get("left_out", False) for each in answer["plan"]["candidates"]] == [False, *[True] * 4, False]
     assert [each["p_n"] for each in answer["beside"]["pairs"]] == [8]

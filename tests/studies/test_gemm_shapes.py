@@ -6,7 +6,7 @@ import pytest
 
 import lstmsim
 from lstmsim.machines.gemm import Product
-from lstmsim.studies.gemm.shapes import shape_of_layer
+from lstmsim.studies.gemm.request import shape_of_layer
 
 GRU = lstmsim.Model("mine", [lstmsim.Layer("gru", hidden=96, input=40)])
 

@@ -1,14 +1,13 @@
-"""Threads for a matrix product on a multi-core chip: planned, simulated, computed, and compared with other cuts."""
+"""Threads for a matrix product: the plan and other divisions simulated, the product computed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lstmsim import engines
-from lstmsim.analysis.spans import build_timeline
 from lstmsim.machines.gemm import (
     CACHES,
     RELIEFS,
@@ -16,160 +15,31 @@ from lstmsim.machines.gemm import (
     Division,
     GemmFigures,
     GemmPlan,
-    GemmTask,
-    GemmThreads,
-    Product,
     check_word,
 )
-from lstmsim.program.program import Program
-from lstmsim.report.results import Table
-from lstmsim.studies.gemm.asked import asked_for, shape_asked
-from lstmsim.studies.gemm.beside import Beside, beside_plan
-from lstmsim.studies.gemm.cut import cut_and_threads, cut_for
-from lstmsim.studies.gemm.numbers import Computed, computed
-from lstmsim.studies.gemm.runs import Asked, Progress, work_of
+from lstmsim.model.numerics.matrices import Matrix, drawn_matrices, largest_error, same_integers
+from lstmsim.studies.gemm.request import Asked, GemmRequest, asked_for, cut_and_threads, cut_for, shape_asked
+from lstmsim.studies.gemm.result import BY_SHAPES, Beside, Computed, GemmReport, GemmRow
 from lstmsim.studies.shared.arguments import refuse, wrong_whole
 from lstmsim.studies.shared.loading import Path
-from lstmsim.studies.simulate.run import check_engine, refuse_long_trace
+from lstmsim.studies.simulate.run import check_engine
+from lstmsim.studies.sweep.processes import processors
 
 if TYPE_CHECKING:
-    from lstmsim.analysis.timeline import Timeline
-    from lstmsim.model.model import Model
-    from lstmsim.model.scenario import Chip
     from lstmsim.report.pictures.figures import Picture
+    from lstmsim.studies.shared.loading import Path
 
-__all__ = ["GemmReport", "plot_threads", "run_gemm"]
+__all__ = ["Progress", "plot_threads", "run_gemm"]
 
-
-@dataclass(frozen=True, eq=False)
-class GemmReport(Table, forms="lstmsim.studies.gemm.text"):
-    """A matrix product on several cores that was planned and simulated; the fastest cut runs, unless one was given.
-
-    source: where the sizes are from; empty: they were given.
-    asked: the product, its threads, the state of the caches, parameters of the planner, the chip, the engine that ran.
-    relief: how threads that add into the same block keep out of each other's way, of `lstmsim.machines.gemm.RELIEFS`.
-    plan: the plan, with all that led to it.
-    beside: what ran, and other divisions of the product.
-    computed: what the threads computed; None: it was left out.
-    seed: of the operands.
-    remarks: further sentences.
-    cut: the cut that was given; None: none.
-    """
-
-    source: str
-    asked: Asked
-    relief: str
-    plan: GemmPlan
-    beside: Beside
-    computed: Computed | None
-    seed: int
-    remarks: tuple[str, ...] = ()
-    cut: Cut | None = None
-
-    @property
-    def otherwise(self) -> str:
-        """In words, what was asked for: a cut, a relief; empty: the fastest runs."""
-        cut = "" if self.cut is None else f"cut {self.cut.short}"
-        relief = "" if self.relief == "plan" else f"relief {self.relief}"
-        return " with ".join(filter(None, (cut, relief)))
-
-    @property
-    def task(self) -> GemmTask:
-        """The product, its threads, the state of the caches, and the parameters of the planner that were given."""
-        return self.asked.task
-
-    @property
-    def chip(self) -> Chip:
-        """The chip."""
-        return self.asked.chip
-
-    @property
-    def engine(self) -> str:
-        """The engine that ran."""
-        return self.asked.engine
-
-    @property
-    def machine(self) -> GemmThreads:
-        """What the machine says about threads: bytes of a line, what is not modelled, what parameters mean."""
-        return self.asked.threads
-
-    @property
-    def settings(self) -> Mapping[str, Any]:
-        """All parameters of the planner."""
-        return {**self.machine.parameters, **self.task.settings}
-
-    @cached_property
-    def program(self) -> Program:
-        """The program that ran."""
-        return work_of(self.asked, self.division, self.caches).program
-
-    @property
-    def product(self) -> Product:
-        """M, N and K."""
-        return self.task.product
-
-    @property
-    def threads(self) -> int:
-        """On how many cores it runs."""
-        return self.task.threads
-
-    @property
-    def caches(self) -> str:
-        """What lay in the caches, of `lstmsim.machines.gemm.CACHES`."""
-        return self.task.caches
-
-    @property
-    def division(self) -> Division:
-        """What ran."""
-        return self.beside.ran.division
-
-    @property
-    def figures(self) -> GemmFigures:
-        """What the run came to."""
-        return self.beside.ran.figures[self.caches]
-
-    @property
-    def other_caches(self) -> str:
-        """The other state of the caches, which is simulated too."""
-        return next(each for each in CACHES if each != self.caches)
-
-    @property
-    def planned_cycles(self) -> int:
-        """The makespan of the plan, also where something else ran."""
-        return self.beside.planned.cycles(self.caches)
-
-    @property
-    def peak(self) -> int:
-        """Multiply-accumulates that the cores of the threads can do in a cycle."""
-        return sum(each.peak for each in self.chip.core_figures[: self.threads])
-
-    @property
-    def utilization(self) -> float:
-        """Useful multiply-accumulates over those that the cores of the threads could have done."""
-        return self.product.macs / (self.peak * self.figures.makespan)
-
-    @property
-    def result(self) -> Any:
-        """C as the threads computed it, of shape (m, n); None: it was left out."""
-        return None if self.computed is None else self.computed.result
-
-    @property
-    def no_result(self) -> str:
-        """Why there is no result, if there is none."""
-        return "left out: C is computed for small products, and where numbers are asked for"
-
-    @cached_property
-    def timeline(self) -> Timeline:
-        """What happened cycle by cycle, for pictures and trace files; the product runs once more for it.
-
-        `InputError` if there are too many operations.
-        """
-        bodies = (phase.body for task in self.program.tasks for _, phases in task.variants for phase in phases)
-        refuse_long_trace(sum(len(each.operations) for each in bodies))
-        trace = engines.run(self.program, self.engine, check=False)
-        unit = self.chip.core_figures[0].unit.name
-        names = [task.name for task in self.program.tasks]
-        return build_timeline(self.program, trace, names, self.chip.name, self.chip.frequency_mhz, unit)
+#: Is called with simulations done and in all.
+Progress = Callable[[int, int], None]
+#: Most accesses to lines of all divisions beside a plan that are simulated without being asked for: about a minute.
+_MOST_ACCESSES = 1 << 31
+#: So many times as long does it take where nothing native is there.
+_PLAIN_TIMES = 128
+#: Most multiply-accumulates, and most numbers in A and B, of a product that is computed without being asked for: some
+#: seconds, and half a GiB.
+_MOST_MACS, _MOST_NUMBERS = 1 << 28, 1 << 24
 
 
 def run_gemm(
@@ -177,42 +47,14 @@ def run_gemm(
     n: int | None = None,
     k: int | None = None,
     *,
-    model: Path | Model | None = None,
-    product: str = "step",
-    layer: int = 0,
-    batch: int = 1,
-    steps: int | None = None,
-    part: int | None = None,
-    threads: int | None = None,
-    chip: Path | Chip = "epyc-7742",
-    chip_overrides: Sequence[str] = (),
-    caches: str = "warm",
-    packed: str | None = None,
-    cut: str | Cut | None = None,
-    relief: str = "plan",
-    settings: Sequence[str] | Mapping[str, Any] = (),
-    baselines: bool | None = None,
-    ablate: bool = False,
-    numbers: bool | None = None,
-    seed: int = 0,
-    engine: str = "fast",
     progress: Progress | None = None,
+    **options: Any,
 ) -> GemmReport:
     """Plan threads for C = A B, simulate the plan and other cuts, and compute C in the order of the fastest one.
 
     m, n, k: rows of C, columns of C, length of the sums.
-    model: a model instead of sizes: a name, a file or a `Model`. product: which one of its layer, a key of
-        `gemm.shapes.PRODUCTS`. layer, batch, steps, part: as in `gemm.shapes.shape_of_layer`.
-    threads: on how many cores; None: as many as `cut` has parts, or on all of the chip.
-    chip: a preset's name, a chip's file, or a chip. chip_overrides: texts like `"frequency_mhz=2000"`.
-    caches: what lies in them, of `lstmsim.machines.gemm.CACHES`; both are simulated. packed: when B is packed, of
-        `lstmsim.machines.gemm.PACKED`; None: once, as a job does, but each for a gradient.
-    cut: runs in place of the fastest: `"MK:4x1x16"` (kind, p_m x p_n x p_k), with sizes of blocks
-        `"MK:4x1x16:8x512x264"`, or a `Cut`. relief: in place of the planner's, of `lstmsim.machines.gemm.RELIEFS`.
-    settings: parameters of the planner, as texts like `"contention=4"` or a mapping.
-    baselines: whether the other candidates and all M/N pairs are simulated, numbers: whether C is computed and compared
-        with numpy; None: if the product is not too large. ablate: whether the cut is simulated under each relief.
-    seed: of the operands. engine: of `lstmsim.engines.ENGINES`. progress: is called with simulations done and in all.
+    progress: is called with simulations done and in all.
+    options: the other fields of `lstmsim.studies.gemm.request.GemmRequest`: model, threads, chip, caches, cut ...
 
     `InputError` for sizes, threads, cuts or settings that are wrong, and for a chip that has no threads for products.
 
@@ -220,18 +62,22 @@ def run_gemm(
     >>> report.figures.makespan > 0, report.computed.integers_equal
     (True, True)
     """
-    check_engine(engine)
-    check_word("relief", relief, RELIEFS)
-    refuse(wrong_whole("seed", seed, 0))
-    layer_of = {"product": product, "layer": layer, "batch": batch, "steps": steps, "part": part}
-    shape = shape_asked((m, n, k), model, layer_of)
-    given, threads = cut_and_threads(cut, threads)
-    asked = asked_for(shape, threads, chip, chip_overrides, caches, settings, engines.running(engine), packed)
+    request = GemmRequest(m, n, k, **options)
+    check_engine(request.engine)
+    check_word("relief", request.relief, RELIEFS)
+    refuse(wrong_whole("seed", request.seed, 0))
+    shape = shape_asked(request)
+    given, threads = cut_and_threads(request.cut, request.threads)
+    asked = asked_for(request, shape, threads)
     plan = asked.threads.plan(asked.chip, asked.task)
-    own = cut_for(asked, given)
-    beside = beside_plan(asked, plan, relief, baselines, ablate, progress, own)
-    done = computed(asked, beside.ran.division, numbers, seed)
-    return GemmReport(shape.source, asked, relief, plan, beside, done, seed, (*shape.remarks, *beside.remarks), own)
+    cut = cut_for(asked, given)
+    beside = _beside_plan(asked, plan, request, progress, cut)
+    done = _computed(asked, beside.ran.division, request.numbers, request.seed)
+    remarks = (*shape.remarks, *beside.remarks)
+    return GemmReport(shape.source, asked, request.relief, plan, beside, done, request.seed, remarks, cut)
+
+
+run_gemm.request = GemmRequest  # type: ignore[attr-defined]
 
 
 def plot_threads(report: GemmReport, path: Path | None = None) -> Picture:
@@ -246,3 +92,178 @@ def plot_threads(report: GemmReport, path: Path | None = None) -> Picture:
     relief = "" if report.relief == "plan" else f", relief {report.relief},"
     title = f"{sizes} by {report.division.cut.short}{relief} on {report.chip.name}, {cycles}"
     return plots.plot(report.timeline, report.figures.finish, path, title=title)
+
+
+def _beside_plan(
+    asked: Asked, plan: GemmPlan, request: GemmRequest, progress: Progress | None, given: Cut | None
+) -> Beside:
+    """Simulate a plan, and what it is compared with.
+
+    given: the cut that runs; None: the fastest, or of a relief that is not the planner's the plan's.
+    """
+    relief, wanted, ablate = request.relief, request.baselines, request.ablate
+    bench = _Bench(asked, progress, 0 if not ablate else len(RELIEFS) - 1)
+    planned = bench.divided(plan.division.cut)
+    ran = None if given is None and relief == "plan" else bench.divided(given or planned.cut, relief)
+    pairs = [bench.divided(each) for each in asked.threads.mn_cuts(asked.chip, asked.task)]
+    candidates = [bench.divided(each.cut) for each in plan.ranked]
+    plans = {each: bench.divided(_cut_for(asked, plan, each)) for each in CACHES}
+    shaped = _by_shapes(asked)
+    first = [planned, *plans.values(), *([] if wanted is False else [*pairs[:1], shaped]), *([ran] if ran else [])]
+    others = [each for each in dict.fromkeys([*candidates, *pairs]) if each not in first]
+    bench.run(first, 0 if wanted is False else len(others))
+    all_of_them = bench.bearable(planned, len(others)) if wanted is None else wanted
+    bench.run(others if all_of_them else [])
+    cut = (ran or bench.fastest(asked.task.caches, planned).division).cut
+    reliefs = {each: bench.divided(cut, each) for each in RELIEFS[1:]} if ablate and cut.p_k > 1 else {}
+    bench.run(list(reliefs.values()))
+    kept = pairs if all_of_them else pairs[: 0 if wanted is False else 1]
+    return Beside(
+        ran=bench.row("this run", ran or bench.fastest(asked.task.caches, planned).division),
+        planned=bench.row("the plan", planned),
+        plans={name: bench.row(f"the plan for {name} caches", each) for name, each in plans.items()},
+        by_shapes=None if wanted is False else bench.row(BY_SHAPES, shaped),
+        candidates=tuple(bench.row(each.cut.short, each) if each in bench.ready else None for each in candidates),
+        pairs=tuple(bench.row(each.cut.short, each) for each in kept),
+        pairs_known=len(pairs),
+        ablations=tuple(bench.row(name, each) for name, each in reliefs.items()),
+        simulated=tuple(bench.rows([planned, *candidates])),
+        left_out=len({*candidates, *pairs} - bench.ready.keys()),
+        remarks=_remarks(cut, relief, wanted, ablate, all_of_them),
+    )
+
+
+class _Bench:
+    """Where divisions of a product are simulated, each once.
+
+    progress: is called with divisions done and in all.
+    later: how many more there may be than `run` is told.
+    """
+
+    def __init__(self, asked: Asked, progress: Progress | None, later: int) -> None:
+        self._asked, self._progress, self._later = asked, progress, later
+        self._count = 0
+        self.ready: dict[Division, Mapping[str, GemmFigures]] = {}
+
+    def divided(self, cut: Cut, relief: str = "plan") -> Division:
+        return self._asked.threads.division(self._asked.chip, self._asked.task, cut, relief)
+
+    def run(self, divisions: Sequence[Division], others: int = 0) -> None:
+        """Simulate what was not simulated.
+
+        others: how many will come after them.
+        """
+        new = [each for each in dict.fromkeys(divisions) if each not in self.ready]
+        if not new:
+            return
+        before, told = len(self.ready), self._progress
+        self._count = self._count or len(new) + others + self._later
+        counted = None if told is None else lambda done, _: told(before + done, self._count)
+        self.ready |= _simulated(self._asked, new, counted)
+
+    def bearable(self, one: Division, many: int) -> bool:
+        """Whether so many divisions like one that was simulated take no minutes."""
+        accesses = sum(each.counts.l1 for each in self.ready[one].values()) * many
+        return accesses <= (_MOST_ACCESSES if engines.has_fast() else _MOST_ACCESSES // _PLAIN_TIMES)
+
+    def row(self, name: str, division: Division) -> GemmRow:
+        return GemmRow(name, division, self.ready[division])
+
+    def rows(self, first: Sequence[Division]) -> list[GemmRow]:
+        """Everything that was simulated, with some that come first."""
+        order = dict.fromkeys([*first, *self.ready])
+        return [self.row(each.cut.short, each) for each in order if each in self.ready]
+
+    def fastest(self, caches: str, plan: Division) -> GemmRow:
+        """The fastest of everything so far; of equals the plan."""
+        return min(self.rows([plan]), key=lambda each: each.cycles(caches))
+
+
+def _cut_for(asked: Asked, plan: GemmPlan, caches: str) -> Cut:
+    """The cut of the plan for a state of the caches.
+
+    plan: for the state that was asked for.
+    """
+    if caches == asked.task.caches:
+        return plan.division.cut
+    return asked.threads.plan(asked.chip, replace(asked.task, caches=caches)).division.cut
+
+
+def _by_shapes(asked: Asked) -> Division:
+    """The plan that follows from sizes alone."""
+    return asked.threads.plan(asked.chip, replace(asked.task, settings=asked.threads.by_shapes)).division
+
+
+def _remarks(cut: Cut, relief: str, wanted: bool | None, ablate: bool, all_of_them: bool) -> tuple[str, ...]:
+    said = []
+    if wanted is None and not all_of_them:
+        said.append(
+            "the other candidates and M/N pairs are left out, because simulating them would take minutes: ask for "
+            "baselines"
+        )
+    if cut.p_k == 1 and (relief != "plan" or ablate):
+        said.append("no threads share a block of C in this cut, so all reliefs are the same: there is none to compare")
+    return tuple(said)
+
+
+def _simulated(
+    asked: Asked, divisions: Sequence[Division], progress: Progress | None = None
+) -> Mapping[Division, Mapping[str, GemmFigures]]:
+    """Simulate divisions with cold and with warm caches; equal ones once.
+
+    The traffic of caches is worked out outside of Python, so threads of this process do it side by side.
+
+    asked: where they run.
+    divisions: of one product.
+    progress: is called with divisions done and in all.
+    """
+    every = list(dict.fromkeys(divisions))
+    if progress is not None:
+        progress(0, len(every))
+    pool = ThreadPoolExecutor(max(1, min(len(every), processors())))
+    try:
+        calls = {pool.submit(_both, asked, each): each for each in every}
+        ready = {}
+        for call in as_completed(calls):
+            ready[calls[call]] = call.result()
+            if progress is not None:
+                progress(len(ready), len(every))
+    finally:
+        # after a mistake, or an interrupt, what has not begun is not begun
+        pool.shutdown(cancel_futures=True)
+    return {each: ready[each] for each in every}
+
+
+def _both(asked: Asked, division: Division) -> Mapping[str, GemmFigures]:
+    # warm caches first: they come out of cold ones, so that these are known then
+    ready = {each: _once(asked, division, each) for each in reversed(CACHES)}
+    return {each: ready[each] for each in CACHES}
+
+
+def _once(asked: Asked, division: Division, caches: str) -> GemmFigures:
+    work = asked.work(division, caches)
+    return asked.threads.figures(asked.chip, work, engines.run(work.program, asked.engine, check=False))
+
+
+def _computed(asked: Asked, division: Division, wanted: bool | None, seed: int) -> Computed | None:
+    """Compute C as the threads do, once of whole numbers and once in floating point.
+
+    asked: where it runs.
+    division: of the product.
+    wanted: whether it is computed; None: if the product is not too large.
+    seed: of the operands.
+    """
+    product = division.product
+    small = product.macs <= _MOST_MACS and (product.m + product.n) * product.k <= _MOST_NUMBERS
+    if wanted is False or (wanted is None and not small):
+        return None
+    kind = {2: "float16", 4: "float32", 8: "float64"}.get(asked.threads.element_bytes(asked.chip), "float32")
+
+    def product_of(kind: str) -> tuple[Matrix, Matrix, Matrix]:
+        a, b = drawn_matrices(product.m, product.n, product.k, kind, seed)
+        return a, b, asked.threads.computed(asked.chip, division, a, b)
+
+    # one after the other, because operands may be large
+    equal = same_integers(*product_of("int64"))
+    a, b, result = product_of(kind)
+    return Computed(equal, kind, result, largest_error(a, b, result))

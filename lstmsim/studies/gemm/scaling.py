@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lstmsim.base.errors import Mistake
-from lstmsim.report.results import Table
-from lstmsim.studies.gemm.run import GemmReport, run_gemm
-from lstmsim.studies.gemm.runs import GemmRow, Progress
+from lstmsim.base.wording import listed
+from lstmsim.machines.gemm import (
+    CACHES,
+)
+from lstmsim.report.document import Cell, Column, Document, Section, facts, grid, remark
+from lstmsim.report.figures_text import percent
+from lstmsim.report.results import Forms, Table, picked, plain
+from lstmsim.studies.gemm.report import KEYS, cut_words, faster, product_facts
+from lstmsim.studies.gemm.result import GemmReport, GemmRow
+from lstmsim.studies.gemm.run import Progress, run_gemm
 from lstmsim.studies.shared.arguments import refuse
+
+if TYPE_CHECKING:
+    pass
 
 __all__ = ["GemmScaling", "run_gemm_threads", "wrong_for_several"]
 
@@ -26,7 +36,7 @@ _ALONE: Mapping[str, Any] = {
 
 
 @dataclass(frozen=True, eq=False)
-class GemmScaling(Table, forms="lstmsim.studies.gemm.scaling_text"):
+class GemmScaling(Table, forms="lstmsim.studies.gemm.scaling"):
     """A matrix product that was planned and simulated on several numbers of threads.
 
     reports: one for each number of threads, in the order in which they were asked for.
@@ -117,3 +127,96 @@ def _twice(threads: Sequence[object]) -> Iterator[Mistake]:
     for each in dict.fromkeys(threads):
         if list(threads).count(each) > 1:
             yield Mistake("threads", f"{each} is given more than once")
+
+
+def _headline(scaling: GemmScaling) -> str:
+    """Say in a sentence which of several numbers of threads is fastest; of equals the fewest threads."""
+    caches = scaling.caches
+    used = {each.threads: scaling.fastest(each, caches) for each in scaling.reports}
+    threads = min(used, key=lambda each: (used[each].cycles(caches), each))
+    cycles, one = used[threads].cycles(caches), scaling.fastest(scaling.one, caches).cycles(caches)
+    few = "of what was simulated, " if any(each.beside.left_out for each in scaling.reports) else ""
+    text = f"{few}of {listed(sorted(used), 'and')} threads use {threads}, {cut_words(used[threads].cut)}: "
+    text += f"{cycles:,} cycles with {caches} caches"
+    return text if threads == 1 else f"{text}, {faster(cycles, one)} one thread"
+
+
+def _document(scaling: GemmScaling) -> Document:
+    one, caches = scaling.one, scaling.caches
+    columns: list[str | Column] = ["threads", "<use", "cycles", Column("speed-up", digits=2), "of peak"]
+    columns += ["<best M/N", "cycles", "<plan", "cycles", "regret"]
+    cycles = f"{scaling.fastest(one, caches).cycles(caches):,} cycles"
+    some = [str(each.threads) for each in scaling.reports if each.beside.left_out]
+    left = f"; some were not on {', '.join(some)} threads, and may be faster (--baselines)" if some else ""
+    regret = any(each.beside.regret(caches) is not None for each in scaling.reports)
+    about = facts(
+        ("use", f"the fastest cut of those that were simulated{left}"),
+        ("speed-up", f"over one thread, which takes {cycles}; of peak: of the cores of the threads"),
+        ("plan", "what the planner's rule takes, before anything is simulated"),
+        ("regret", "how much longer the plan takes than the fastest cut" if regret else ""),
+    )
+    table = grid(columns, [_row(scaling, each) for each in scaling.reports])
+    left_out = facts(("not modelled", "; ".join(one.machine.left_out)))
+    product, remarks = product_facts(one, cores=False), map(remark, scaling.remarks)
+    return Document.of(_headline(scaling), product, Section.of(table, about), left_out, *remarks)
+
+
+def _row(scaling: GemmScaling, report: GemmReport) -> list[Cell]:
+    caches, beside = scaling.caches, report.beside
+    best, regret = scaling.fastest(report, caches), beside.regret(caches)
+    cells: list[Cell] = [str(report.threads), best.cut.short, best.cycles(caches)]
+    cells += [scaling.speed_up(report, caches), percent(scaling.utilization(report, caches), 1)]
+    for row in (beside.best_pair(caches), beside.plans[caches]):
+        cells += [None, None] if row is None else [row.cut.short, row.cycles(caches)]
+    return [*cells, None if regret is None else f"{100 * regret:.1f} %"]
+
+
+def _data(scaling: GemmScaling) -> dict[str, Any]:
+    """The product as plain data of schema `lstmsim/gemm-threads/1`."""
+    one = scaling.one
+    return {
+        "schema": "lstmsim/gemm-threads/1",
+        "headline": _headline(scaling),
+        "product": {**picked(one.product, "m n k macs"), "source": one.source},
+        "chip": one.chip.name,
+        "cores": len(one.chip.cores),
+        **picked(one, "frequency_mhz=chip.frequency_mhz engine caches packed=task.packed"),
+        "packing": one.machine.packing(one.chip, one.task),
+        "settings": dict(one.settings),
+        "one_thread_cycles": {state: scaling.fastest(one, state).cycles(state) for state in CACHES},
+        "threads": [
+            {**picked(each, "threads peak_macs_per_cycle=peak"), **_states(scaling, each)} for each in scaling.reports
+        ],
+        "left_out": list(one.machine.left_out),
+        "remarks": list(scaling.remarks),
+    }
+
+
+def _states(scaling: GemmScaling, report: GemmReport) -> dict[str, Any]:
+    """What is known of a number of threads, for each state of the caches."""
+    beside, states = report.beside, {}
+    for state in CACHES:
+        best, pair, plan = scaling.fastest(report, state), beside.best_pair(state), beside.plans[state]
+        others = [
+            None if row is None else {**plain(row.cut, KEYS), "makespan_cycles": row.cycles(state)}
+            for row in (pair, plan)
+        ]
+        states[state] = {
+            "use": plain(best.division, KEYS),
+            "makespan_cycles": best.cycles(state),
+            "speed_up": scaling.speed_up(report, state),
+            "utilization": scaling.utilization(report, state),
+            "best_pair": others[0],
+            "plan": others[1],
+            "regret": beside.regret(state),
+        }
+    return states
+
+
+def _records(scaling: GemmScaling) -> Iterator[dict[str, Any]]:
+    """A row for each number of threads."""
+    for each in scaling.reports:
+        yield {"threads": each.threads, **_states(scaling, each)}
+
+
+FORMS = Forms(_data, _document, _records)

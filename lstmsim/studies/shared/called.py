@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from functools import wraps
 from numbers import Integral, Real
+from sys import modules
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
@@ -49,6 +50,11 @@ def called(function: F) -> F:
                 raise
             raise InputError(mistakes) from error
 
+    if hasattr(function, "request"):
+        whole = inspect.signature(function).parameters
+        fields = inspect.signature(function.request).parameters
+        others = [each for name, each in whole.items() if name not in fields and name != "options"]
+        call.__signature__ = inspect.Signature([*fields.values(), *others])  # type: ignore[attr-defined]
     return call  # type: ignore[return-value]
 
 
@@ -67,7 +73,10 @@ def wrong_types(function: Callable[..., Any], values: tuple[Any, ...], named: Ma
         given = inspect.signature(function).bind(*values, **named).arguments
     except TypeError:
         return []
-    hints = {name: _hint(function, name) for name in given}
+    request = getattr(function, "request", None)
+    if request is not None:
+        given |= given.pop("options", {})
+    hints = {name: _hint(request or function, name) for name in given}
     return [
         Mistake(name, f"must be {_words(hints[name])}, got {_shown(value, show)}")
         for name, value in given.items()
@@ -76,10 +85,13 @@ def wrong_types(function: Callable[..., Any], values: tuple[Any, ...], named: Ma
 
 
 def _hint(function: Callable[..., Any], name: str) -> Any:
-    """The annotation of an argument; `object` where it has none, or names what only a type checker imports."""
+    """The annotation of an argument; `object` where it has none, or names what only a type checker imports.
+
+    function: what has annotations: a function, or the class of its request, whose fields are arguments too.
+    """
     one = type("One", (), {"__annotations__": {name: function.__annotations__.get(name, object)}})
     try:
-        return get_type_hints(one, function.__globals__)[name]
+        return get_type_hints(one, vars(modules[function.__module__]))[name]
     except (NameError, AttributeError, TypeError):
         return object
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.studies.gemm.run import GemmReport
+from lstmsim.studies.gemm.result import GemmReport
 from lstmsim.studies.shared.loading import Path
 from lstmsim.studies.simulate.run import expect
 from lstmsim.studies.sparse.result import SparseReport
