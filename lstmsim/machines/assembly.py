@@ -1,12 +1,9 @@
-"""The limits on the size of a scenario: for a step, for a job and for all jobs. Each limit has one sentence.
-
-The common part of all lowerings: which core can run a job, how large a program may get, tasks made of phases.
-"""
+"""The common part of all lowerings: classes of operations, which core can run a job, sizes, tasks made of phases."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Generic, Protocol, TypeVar
 
@@ -17,12 +14,53 @@ from lstmsim.model.model import Model
 from lstmsim.model.scenario import Job, distinct_jobs
 from lstmsim.program.program import Buffer, Content, Core, Phase, Program, Task, Wide
 
+T = TypeVar("T")
+
 #: Most operations of one step: a program holds them one by one.
 MAX_STEP_OPERATIONS = 500_000
 #: Most operations of a scenario, and so of one job: ten seconds to some minutes for the fast engine.
 MAX_OPERATIONS = 2_000_000_000
 #: Most operations of a job whose starts a thread remembers, 8 bytes each, because later phases look back at them.
 MAX_REMEMBERED = 2**27
+
+
+@record
+class OperationClasses:
+    """The classes into which a machine puts the operations of cells; operations of one class take the same.
+
+    machine: kind of the machine.
+    of: operation -> its class.
+
+    >>> OperationClasses.grouped("my-npu", {"slow": "divide", "fast": "add subtract"}).of_operation("add")
+    'fast'
+    """
+
+    machine: str
+    of: Mapping[str, str] = field(hash=False)
+
+    @classmethod
+    def grouped(cls, machine: str, groups: Mapping[str, str]) -> OperationClasses:
+        """The classes of a machine, each with its operations, separated by spaces."""
+        return cls(
+            machine, {operation: name for name, operations in groups.items() for operation in operations.split()}
+        )
+
+    def of_operation(self, operation: str) -> str:
+        """The class of an operation; `InputError` if the machine has none for it."""
+        if operation not in self.of:
+            text = f"a {self.machine} has no class for operation {operation!r}, so what it takes is unknown"
+            raise InputError(Mistake("cell", text))
+        return self.of[operation]
+
+    def value(self, operation: str, values: Mapping[str, T]) -> T:
+        """The value of an operation's class among those by class; `InputError` if there is none."""
+        name = self.of_operation(operation)
+        if name not in values:
+            raise InputError(
+                Mistake("cell", f"operation {operation!r}: class {name!r} of a {self.machine} has no value")
+            )
+        return values[name]
+
 
 _RHYTHM = "fewer steps show the same rhythm"
 

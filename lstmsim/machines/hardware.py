@@ -10,8 +10,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from lstmsim.machines.assembly import OperationClasses
 from lstmsim.model.cell import Cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.precision import Precision
@@ -135,7 +136,13 @@ class Stored:
 
 
 class Hardware(ABC):
-    """The hardware of the cores of one kind of machine. Each method answers for one core."""
+    """The hardware of the cores of one kind of machine. Each method answers for one core.
+
+    energies: the classes of the tail's operations for tables of energies: `elementwise_add`, `elementwise_multiply`,
+        `quantize`, `activation`, or `divide`, for which such tables have nothing.
+    """
+
+    energies: ClassVar[OperationClasses]
 
     @abstractmethod
     def multipliers(self, core: Any) -> int:

@@ -15,21 +15,21 @@ from lstmsim.base.records import hashed_once, record
 
 __all__ = ["OPERATIONS", "REDUCTIONS", "ROWS", "Cell", "Gate", "Node", "Stage", "Sum", "stage_of"]
 
-#: Element-wise operation -> number of inputs, and latency class (a key of the target's table).
-OPERATIONS: Mapping[str, tuple[int, str]] = {
-    "sigmoid": (1, "activation"),
-    "tanh": (1, "activation"),
-    "exp": (1, "activation"),
-    "log_sigmoid": (1, "activation"),
-    "rsqrt": (1, "activation"),
-    "relu": (1, "elementwise_add"),
-    "multiply": (2, "elementwise_multiply"),
-    "divide": (2, "divide"),
-    "add": (2, "elementwise_add"),
-    "subtract": (2, "elementwise_add"),
-    "maximum": (2, "elementwise_add"),
-    "minimum": (2, "elementwise_add"),
-    "quantize": (1, "quantize"),
+#: Element-wise operation -> number of inputs. How long one takes, and what energy, every machine says for itself.
+OPERATIONS: Mapping[str, int] = {
+    "sigmoid": 1,
+    "tanh": 1,
+    "exp": 1,
+    "log_sigmoid": 1,
+    "rsqrt": 1,
+    "relu": 1,
+    "multiply": 2,
+    "divide": 2,
+    "add": 2,
+    "subtract": 2,
+    "maximum": 2,
+    "minimum": 2,
+    "quantize": 1,
 }
 
 #: Operations over all units of all inputs. They take any number of inputs. The result is one number for all units.

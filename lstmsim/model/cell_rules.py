@@ -141,7 +141,7 @@ def _nodes(cell: Cell) -> Mistakes:
         if node.operation not in operations:
             hint = _near(node.operation, operations) or f"; there are: {', '.join(operations)}"
             yield place, f"unknown operation {_show(node.operation)}{hint}"
-        elif node.operation in OPERATIONS and len(node.inputs) != (count := OPERATIONS[node.operation][0]):
+        elif node.operation in OPERATIONS and len(node.inputs) != (count := OPERATIONS[node.operation]):
             inputs = "1 input" if count == 1 else f"{count} inputs"
             yield place, f"{node.operation} takes {inputs}, got {len(node.inputs)}"
         elif not node.inputs:

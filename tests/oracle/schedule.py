@@ -6,7 +6,16 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 
 from lstmsim.machines.column.npu import Latency
-from lstmsim.model.cell import OPERATIONS, REDUCTIONS, Cell
+from lstmsim.model.cell import REDUCTIONS, Cell
+
+#: Operation -> what it takes (the table of section 8.1).
+CLASSES = {
+    **dict.fromkeys(("sigmoid", "tanh", "exp", "log_sigmoid", "rsqrt"), "activation"),
+    **dict.fromkeys(("add", "subtract", "maximum", "minimum", "relu"), "elementwise_add"),
+    "multiply": "elementwise_multiply",
+    "divide": "divide",
+    "quantize": "quantize",
+}
 
 #: (stage, segment)
 Place = tuple[int, int]
@@ -80,7 +89,7 @@ class Schedule:
         return self.depths.get(name, 0)
 
     def cycles(self, name: str) -> int:
-        cycles: int = getattr(self.latency, OPERATIONS[self.nodes[name].operation][1])
+        cycles: int = getattr(self.latency, CLASSES[self.nodes[name].operation])
         return cycles
 
     def reduction_cycles(self, name: str, tail_width: int) -> int:

@@ -8,15 +8,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import ClassVar
 
 from lstmsim.base.records import record
+from lstmsim.machines.assembly import OperationClasses
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
 from lstmsim.machines.column.rtl.lanes.operations import LINEAR_ORDER, TABLE_ORDER
 from lstmsim.machines.column.rtl.lanes.operations import places as places_of
 from lstmsim.machines.column.rtl.layout import bits_of
-from lstmsim.machines.column.shape import StageShape, begins, depths, outputs, pass_shapes
+from lstmsim.machines.column.shape import LATENCIES, StageShape, begins, depths, outputs, pass_shapes
 from lstmsim.machines.hardware import Demand, Hardware, Part, Stored, TailLanes, layers_of
-from lstmsim.model.cell import OPERATIONS, REDUCTIONS, Cell, Node
+from lstmsim.model.cell import REDUCTIONS, Cell, Node
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.numerics.activation_tables import TABULATED
 from lstmsim.model.numerics.products import Multiplier, once, per_unit
@@ -443,7 +445,7 @@ class _Lane:
         bits = self.bits(node.name)
         if node.operation in REDUCTIONS:
             return
-        latency = self.latency[OPERATIONS[node.operation][1]]
+        latency = LATENCIES.value(node.operation, self.latency)
         read = [self.bits(each) for each in node.inputs]
         if node.operation in TABULATED:
             self._table(node, read[0], bits, latency)
@@ -543,6 +545,17 @@ def weight_words(core: ColumnCore, layer: Layer) -> int:
 
 class _ColumnHardware(Hardware):
     """One word of `ep * vp` weights in a cycle, one vector memory, and `tail_width` lanes behind the array."""
+
+    energies: ClassVar[OperationClasses] = OperationClasses.grouped(
+        "column-npu",
+        {
+            "activation": "sigmoid tanh exp log_sigmoid rsqrt",
+            "elementwise_multiply": "multiply",
+            "elementwise_add": "add subtract maximum minimum relu",
+            "divide": "divide",
+            "quantize": "quantize",
+        },
+    )
 
     def multipliers(self, core: ColumnCore) -> int:
         """All multipliers of the array, also those that `ep` and `vp` do not use."""

@@ -1,9 +1,8 @@
-"""Pipeline depths of a cell's graph in the tail unit: when each value of a unit is there, counted from the unit's turn.
+"""How a stage of a layer is cut on a core of the column-wise NPU (row blocks, turns in the tail, column groups), and
+when each value of a unit is there, counted from the unit's turn in the tail.
 
 A unit's turn in a segment (`lstmsim.model.segments`) starts its part of the graph; what comes from elsewhere is
 there by then. Reductions add `tail_width` units a turn in a tree, then turn after turn in an accumulator.
-
-How a stage of a layer is cut on a core of the column-wise NPU: row blocks, turns in the tail, column groups.
 """
 
 from __future__ import annotations
@@ -13,21 +12,39 @@ from functools import cached_property, lru_cache
 from types import MappingProxyType
 
 from lstmsim.base.records import record
+from lstmsim.machines.assembly import OperationClasses
 from lstmsim.machines.column.npu import ColumnCore
-from lstmsim.model.cell import OPERATIONS, REDUCTIONS, Cell, Node, Stage
+from lstmsim.model.cell import REDUCTIONS, Cell, Node, Stage
 from lstmsim.model.model import Layer
 from lstmsim.model.segments import Segment, segments
 
+#: Key of `Latency` that an operation of cells takes in the tail.
+LATENCIES = OperationClasses.grouped(
+    "column-npu",
+    {
+        "activation": "sigmoid tanh exp log_sigmoid rsqrt",
+        "elementwise_multiply": "multiply",
+        "elementwise_add": "add subtract maximum minimum relu",
+        "divide": "divide",
+        "quantize": "quantize",
+    },
+)
 
-def reduction_cycles(node: Node, latency: Mapping[str, int], tail_width: int) -> int:
-    """From a unit's last input until the reduction over all units is known, if it was the last unit.
 
-    Squares, a tree over `tail_width` units with all their inputs, one addition to the running sum, times 1/n.
+def node_cycles(node: Node, latency: Mapping[str, int], tail_width: int) -> int:
+    """From a node's last input until its value is there; of a reduction over all units, from the last unit's on.
+
+    A reduction: squares, a tree over `tail_width` units with all their inputs, one addition to the running sum, times
+    1/n.
+
+    latency: cycles by key of `Latency`.
 
     >>> default = {"elementwise_multiply": 4, "elementwise_add": 4}
-    >>> reduction_cycles(Node("m", "mean", ("a",)), default, 64)
+    >>> node_cycles(Node("m", "mean", ("a",)), default, 64)
     32
     """
+    if node.operation not in REDUCTIONS:
+        return LATENCIES.value(node.operation, latency)
     levels = (tail_width * len(node.inputs) - 1).bit_length()
     squares = latency["elementwise_multiply"] if node.operation == "mean_square" else 0
     return squares + (levels + 1) * latency["elementwise_add"] + latency["elementwise_multiply"]
@@ -58,11 +75,7 @@ def _depths(cell: Cell, latency: tuple[tuple[str, int], ...], tail_width: int) -
     depth: dict[str, int] = {}
     for segment in segments(cell):
         for node in (*segment.nodes, *segment.reductions, *segment.scalars):
-            if node.operation in REDUCTIONS:
-                own = reduction_cycles(node, cycles, tail_width)
-            else:
-                own = cycles[OPERATIONS[node.operation][1]]
-            depth[node.name] = begins(node, depth, segment) + own
+            depth[node.name] = begins(node, depth, segment) + node_cycles(node, cycles, tail_width)
     return MappingProxyType(depth)
 
 

@@ -5,10 +5,21 @@ from __future__ import annotations
 from functools import lru_cache
 
 from lstmsim.base.records import hashed_once, record
-from lstmsim.model.cell import OPERATIONS, REDUCTIONS, Cell
+from lstmsim.machines.assembly import OperationClasses
+from lstmsim.model.cell import REDUCTIONS, Cell
 from lstmsim.model.model import Model
 
 __all__ = ["CellWork", "cell_work", "refusal"]
+
+
+#: What an operation of cells is to a core: an exponential and what is made of it, or one of all others.
+_CLASSES = OperationClasses.grouped(
+    "multicore",
+    {
+        "activation": "sigmoid tanh exp log_sigmoid rsqrt",
+        "other": "relu multiply divide add subtract maximum minimum quantize",
+    },
+)
 
 
 @hashed_once
@@ -28,7 +39,7 @@ class CellWork:
 @lru_cache(maxsize=256)
 def cell_work(cell: Cell) -> CellWork:
     """What follows the products in a time step of a cell; the cell has no `refusal`."""
-    activations = sum(OPERATIONS[node.operation][1] == "activation" for node in cell.nodes)
+    activations = sum(_CLASSES.of_operation(node.operation) == "activation" for node in cell.nodes)
     return CellWork(
         states=tuple(name for name in cell.states if name != "h"),
         activations=activations,

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import ClassVar
 
+from lstmsim.machines.assembly import OperationClasses
 from lstmsim.machines.hardware import (
     Demand,
     Hardware,
@@ -47,6 +49,17 @@ def weight_words(core: RowCore, layer: Layer) -> int:
 
 class _RowHardware(Hardware):
     """Register files for the matrix and the vectors, a vector pipe of `vector_lanes` behind them."""
+
+    energies: ClassVar[OperationClasses] = OperationClasses.grouped(
+        "row-npu",
+        {
+            "activation": "sigmoid tanh exp log_sigmoid rsqrt",
+            "elementwise_multiply": "multiply",
+            "elementwise_add": "add subtract maximum minimum relu",
+            "divide": "divide",
+            "quantize": "quantize",
+        },
+    )
 
     def multipliers(self, core: RowCore) -> int:
         """All lanes of all engines, tiles and replicas."""

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lstmsim.base.errors import InputError, Mistake
+from lstmsim.machines.assembly import OperationClasses
 from lstmsim.machines.hardware import Hardware
-from lstmsim.model.cell import OPERATIONS, REDUCTIONS
+from lstmsim.model.cell import REDUCTIONS
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.precision import Precision
 from lstmsim.model.scenario import Chip
@@ -31,7 +32,7 @@ class Operations:
     vector_reads, vector_writes: elements of vectors.
     sums: sums that leave the array.
     state_reads, state_writes: elements of states beside h.
-    tail: element-wise operations by their class (`lstmsim.model.cell.OPERATIONS`).
+    tail: element-wise operations by their class (`Hardware.energies`).
     """
 
     steps: int
@@ -56,7 +57,7 @@ def operations(hardware: Hardware, core: Any, model: Model, steps: int, batch: i
         raise InputError(Mistake(f"model {model.name}", reason))
     tail: Counter[str] = Counter()
     for layer in model.layers:
-        tail.update(_tail(layer))
+        tail.update(_tail(layer, hardware.energies))
     all_steps = steps * batch
     layers = [(layer, layer.directions * all_steps) for layer in model.layers]
     states = sum(times * _state_elements(layer) for layer, times in layers)
@@ -73,7 +74,7 @@ def operations(hardware: Hardware, core: Any, model: Model, steps: int, batch: i
     )
 
 
-def _tail(layer: Layer) -> Counter[str]:
+def _tail(layer: Layer, classes: OperationClasses) -> Counter[str]:
     """Element-wise operations of one step, both directions; a mean adds its elements, a mean square multiplies them
     too.
     """
@@ -81,11 +82,11 @@ def _tail(layer: Layer) -> Counter[str]:
     for node in layer.cell.nodes:
         if node.operation in REDUCTIONS:
             elements = sum(layer.width(each) for each in node.sources)
-            counts["elementwise_add"] += elements
+            counts[classes.of_operation("add")] += elements
             if node.operation == "mean_square":
-                counts["elementwise_multiply"] += elements
+                counts[classes.of_operation("multiply")] += elements
         else:
-            counts[OPERATIONS[node.operation][1]] += layer.width(node.name)
+            counts[classes.of_operation(node.operation)] += layer.width(node.name)
     return Counter({name: layer.directions * count for name, count in counts.items()})
 
 
@@ -102,6 +103,9 @@ def _vector_writes(layer: Layer) -> int:
     made = [node.name for node in layer.cell.nodes if node.operation == "quantize"]
     return layer.width("x") + sum(layer.width(name) for name in made)
 
+
+#: Classes of operations for which no table has an energy; they are counted in `left_out`.
+WITHOUT_ENERGY = ("divide",)
 
 RELATIVE = "relative: energies of an ASIC in another process; only ratios between rows of one table mean something"
 
@@ -215,6 +219,10 @@ def energy(
 
     each = _of_tail(precision, table, access)
     sums = precision.accumulator_bits
+    unknown = sorted(count.tail.keys() - each.keys() - {*WITHOUT_ENERGY})
+    if unknown:
+        text = f"{table.name} has no energy for operations of class {unknown[0]!r}, so the tail's cannot be given"
+        raise InputError(Mistake(f"model {model.name}", text))
     parts = {
         "multiply": count.macs * table.multiply(precision.weight_bits, precision.vector_bits),
         "accumulate": count.macs * table.add(sums),
@@ -224,7 +232,7 @@ def energy(
         "tail": sum(number * each[name] for name, number in count.tail.items() if name in each),
         "states": access(precision.state_bits * (count.state_reads + count.state_writes)),
     }
-    left_out = {name: number for name, number in count.tail.items() if name not in each}
+    left_out = {name: number for name, number in count.tail.items() if name in WITHOUT_ENERGY}
     missing = hardware.not_in_energy(chip)
     label = f"{RELATIVE}; {missing}" if missing else RELATIVE
     return Energy(model.name, steps, parts, count, table, left_out, label, batch)

@@ -47,7 +47,7 @@ def _nodes(own: random.Random, prefix: str, names: list[str], count: int) -> lis
         inputs: list[str | float] = [own.choice(known)]
         if operation in REDUCTIONS and own.random() < 0.5:
             inputs.append(own.choice(known))
-        if operation in OPERATIONS and OPERATIONS[operation][0] == 2:
+        if operation in OPERATIONS and OPERATIONS[operation] == 2:
             other: str | float = own.choice([own.choice(known), own.choice(known), own.choice(("p", "q")), 0.3, -1.7])
             inputs = [inputs[0], other] if own.random() < 0.5 else [other, inputs[0]]
         nodes.append(Node(f"{prefix}{number}", operation, tuple(inputs)))

@@ -4,9 +4,8 @@ A value of another segment, or of the step before, is kept in a memory by the ad
 that it is there from its depth on, and read once in a segment: as late as its first reader allows, but before its
 successor can be there. Readers behind that get it through registers.
 
-All cycles are counted here from the latencies of the operations, as the lanes have registers, and not asked of the
-simulator (`lstmsim.machines.column.shape` and `turns`): a comparison of both says nothing of what one has from the
-other.
+When values are there is counted here, as the lanes have registers, and not asked of the simulator: a comparison of
+both says nothing of what one has from the other. Shared is only what one node takes (`shape.node_cycles`).
 """
 
 from __future__ import annotations
@@ -16,7 +15,8 @@ from functools import cached_property
 
 from lstmsim.base.records import record
 from lstmsim.machines.column.npu import Latency
-from lstmsim.model.cell import OPERATIONS, REDUCTIONS, Cell, Node
+from lstmsim.machines.column.shape import node_cycles
+from lstmsim.model.cell import Cell, Node
 from lstmsim.model.segments import Segment, kinds, segments
 
 __all__ = ["Kept", "Read", "Schedule", "Wait"]
@@ -126,13 +126,8 @@ class Schedule:
         return self.cell.node(name)
 
     def cycles(self, node: Node) -> int:
-        """Latency of a node; of a reduction, from the last turn on: squares, a tree, the running sum, a product."""
-        latency = self.latency
-        if node.operation not in REDUCTIONS:
-            return int(vars(latency)[OPERATIONS[node.operation][1]])
-        levels = (self.tail_width * len(node.inputs) - 1).bit_length()
-        squares = latency.elementwise_multiply if node.operation == "mean_square" else 0
-        return squares + (levels + 1) * latency.elementwise_add + latency.elementwise_multiply
+        """Latency of a node; of a reduction, from the last turn on."""
+        return node_cycles(node, vars(self.latency), self.tail_width)
 
     def begin(self, node: Node) -> int:
         """Cycles since the turn at which a node takes its inputs."""
