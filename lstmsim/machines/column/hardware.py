@@ -192,10 +192,7 @@ _IN_REGISTERS = 2
 
 
 def array(sizes: Sizes, summed: int) -> Part:
-    """Rows of multipliers, a tree behind each, and accumulators: a small memory for each sum that a row keeps apart.
-
-    summed: products that leave a multiplier block as one sum.
-    """
+    """Rows of multipliers, a tree behind each, and accumulators: a small memory for each sum that a row keeps apart."""
     core, precision, latency = sizes.core, sizes.precision, sizes.core.latency
     leaves = -(-core.ep // summed)
     product, levels = precision.weight_bits + precision.vector_bits, (core.ep - 1).bit_length()
@@ -273,11 +270,7 @@ def frames(sizes: Sizes) -> tuple[Part, ...]:
 
 
 def memories(sizes: Sizes, weight_words: int, stored: int | None) -> Part:
-    """The weights, and the registers behind them: the first one is the memory's own.
-
-    weight_words: words of all models.
-    stored: bits of the memory; None: as many as the words have.
-    """
+    """The weights, and the registers behind them: the first one is the memory's own."""
     core, precision = sizes.core, sizes.precision
     word = sizes.rows * core.ep * precision.weight_bits
     further = max(0, core.latency.read - 1)
@@ -530,12 +523,7 @@ def _bits(cell: Cell, name: str | float, precision: Precision) -> int:
 
 
 def weight_words(core: ColumnCore, layer: Layer) -> int:
-    """How many words of weights one layer takes, in all directions. A core reads one word in a cycle.
-
-    >>> from lstmsim.model.cells import cell
-    >>> weight_words(ColumnCore(npe=65536, ep=32, vp=2048), Layer(cell("lstm"), hidden=512, input=512))
-    32
-    """
+    """How many words of weights one layer takes, in all directions. A core reads one word in a cycle."""
     words = sum(
         len(shape.blocks) * sum(shape.groups(vector) for vector in shape.stage.vectors)
         for shape in pass_shapes(layer, core)
@@ -568,14 +556,7 @@ class _ColumnHardware(Hardware):
     def parts(
         self, core: ColumnCore, models: Sequence[Model], precision: Precision, summed: int, stored: Stored
     ) -> tuple[Part, ...]:
-        """The parts of its generated hardware. The weight memory has `weight_kib`, if the core gives it.
-
-        >>> from lstmsim.model.cells import cell
-        >>> lstm = Model("m", (Layer(cell("lstm"), 512, 512),))
-        >>> parts = HARDWARE.parts(ColumnCore(65536, 32, 2048), [lstm], Precision(), 1, Stored())
-        >>> [(each.name, each.bits, each.read_bits) for part in parts[:3] for each in part.memories]
-        [('sums', 131072, 65536), ('constants', 100352, 12544), ('weights', 16777216, 524288)]
-        """
+        """The parts of its generated hardware. The weight memory has `weight_kib`, if the core gives it."""
         sizes = Sizes(core, tuple(models), precision, stored)
         words = sum(weight_words(core, layer) for layer in layers_of(models))
         kept = None if core.weight_kib is None else 8192 * core.weight_kib

@@ -94,8 +94,6 @@ class Latency:
 def with_vp(values: dict[str, Any]) -> str:
     """Add `vp` to the numbers of a core, as `npe // ep`, where it is left out; "", or why it cannot be, in a sentence.
 
-    values: numbers of a core by name; a number that is wrong by itself is told elsewhere.
-
     >>> values = {"npe": 64, "ep": 8}
     >>> with_vp(values), values["vp"], with_vp({"npe": 4, "ep": 8})
     ('', 8, 'must not exceed npe: 8 > 4')

@@ -201,11 +201,7 @@ class Spread:
     exchange: Exchange = field(default_factory=Exchange)
 
     def sends_to(self, share: int, readers: Sequence[str]) -> bool:
-        """Tell whether another core reads a share of a vector.
-
-        share: number of the share.
-        readers: readers of the vector: `h` (the pass itself), `above` (the layer above).
-        """
+        """Tell whether another core reads a share of a vector."""
         cores = {*(self.cores if "h" in readers else ()), *(self.readers if "above" in readers else ())}
         return bool(cores - {self.cores[share]})
 
@@ -309,14 +305,7 @@ def write_pass(
     x_last: bool,
     spread: Spread = WHOLE,
 ) -> Source:
-    """Write the operations of one step of a pass, and give its h as a source.
-
-    rows: the body, to which the pass is added.
-    place: (layer, direction).
-    x: the sources of x; empty: x is an input frame.
-    x_last: whether the columns of x issue after those of h.
-    spread: the members of the pass.
-    """
+    """Write the operations of one step of a pass, and give its h as a source."""
     one = _Pass(layer, core, place, x, x_last, spread)
     one.write(rows)
     return one.source(layer.cell.output)

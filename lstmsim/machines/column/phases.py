@@ -60,12 +60,7 @@ def what_is_read(model: Model, core: ColumnCore) -> tuple[Hashable, ...]:
 
 
 def kept_phases(key: Hashable, steps: int, make: Callable[[], Phases]) -> Phases:
-    """Give the phases of a number of steps: the same object for equal arguments.
-
-    key: everything that the bodies depend on.
-    steps: at least 1.
-    make: gives the phases of one step.
-    """
+    """Give the phases of a number of steps: the same object for equal arguments."""
     once, lengths = _KEPT.of(key, lambda: _Made(make(), {}))
     phases = lengths.get(steps)
     if phases is None:
@@ -76,10 +71,7 @@ def kept_phases(key: Hashable, steps: int, make: Callable[[], Phases]) -> Phases
 
 
 def layer_phases(model: Model, core: ColumnCore, steps: int, spreads: Sequence[Spread] = ()) -> Phases:
-    """Make the phases of `layer_order: layer`: one phase for each pass, forward before backward.
-
-    spreads: the members of each layer; empty: each layer runs on one core.
-    """
+    """Make the phases of `layer_order: layer`: one phase for each pass, forward before backward."""
     phases: list[Phase] = []
     below: list[Source] = []
     below_backward: list[bool] = []
@@ -101,11 +93,7 @@ def layer_phases(model: Model, core: ColumnCore, steps: int, spreads: Sequence[S
 def step_phases(
     model: Model, core: ColumnCore, steps: int, spreads: Sequence[Spread] = (), first: Collection[int] = (0,)
 ) -> Phases:
-    """Make the phase of `layer_order: step`: one body with all layers.
-
-    spreads: the members of each layer; empty: each layer runs on one core.
-    first: layers that issue the columns of x first and of h last; all other layers issue x last, as it is ready later.
-    """
+    """Make the phase of `layer_order: step`: one body with all layers."""
     rows = BodyWriter()
     sources: list[Source] = []
     for number, (layer, spread) in enumerate(zip(model.layers, spreads or _alone(model), strict=True)):
@@ -124,14 +112,7 @@ def _alone(model: Model) -> tuple[Spread, ...]:
 
 
 def model_phases(model: Model, core: ColumnCore, steps: int) -> Phases:
-    """Give the phases of a model on one core: the same object for equal arguments.
-
-    >>> from lstmsim.model.cells import cell
-    >>> from lstmsim.model.model import Layer
-    >>> model = Model("m", (Layer(cell("lstm"), 4, 4), Layer(cell("lstm"), 4, 4)))
-    >>> [phase.repeat for phase in model_phases(model, ColumnCore(npe=64, ep=4, vp=16), steps=7)]
-    [7, 7]
-    """
+    """Give the phases of a model on one core: the same object for equal arguments."""
     order = layer_phases if model.layer_order == "layer" else step_phases
     return kept_phases(what_is_read(model, core), steps, lambda: order(model, core, 1))
 
@@ -146,18 +127,7 @@ MAX_AUTO = 16
 def split_phases(
     model: Model, core: ColumnCore, steps: int, split: str, place: Sequence[int], exchange: Exchange
 ) -> Phases:
-    """Give the phases of a task that is spread over members: the same object for equal arguments.
-
-    split: `rows` or `layers`.
-    place: number of the core on which each member runs.
-    exchange: the links between cores.
-
-    >>> from lstmsim.model.cells import cell
-    >>> model = Model("m", (Layer(cell("lstm"), 8, 8),))
-    >>> (phase,) = split_phases(model, ColumnCore(npe=64, ep=4, vp=16), 5, "rows", (0, 1), Exchange())
-    >>> [(each.member, each.label) for each in phase.body.operations if each.label != "mvm"]
-    [(0, 'tail'), (0, 'exchange'), (1, 'tail'), (1, 'exchange')]
-    """
+    """Give the phases of a task that is spread over members: the same object for equal arguments."""
     numbers = list(dict.fromkeys(place))
     cores = tuple(numbers.index(each) for each in place)
     key = (*what_is_read(model, core), split, cores, exchange)
@@ -187,11 +157,6 @@ def layer_runs(model: Model, members: int) -> tuple[range, ...]:
 
     Of all cuts, those are taken whose largest member has the fewest multiply-accumulates; of these cuts, those with
     the least sum of squares; of these, the cut that gives earlier members more layers.
-
-    >>> from lstmsim.model.cells import cell
-    >>> model = Model("m", tuple(Layer(cell("rnn"), 8, 8) for _ in range(5)))
-    >>> layer_runs(model, 3)
-    (range(0, 2), range(2, 4), range(4, 5))
     """
     macs = [layer.macs_per_step for layer in model.layers]
     count = len(macs)
@@ -224,16 +189,7 @@ def layer_runs(model: Model, members: int) -> tuple[range, ...]:
 
 
 def split_refusal(model: Model, core: ColumnCore, split: str, members: int) -> str | None:
-    """Say in a sentence why a model cannot be split over the members; None if it can be split.
-
-    core: each of the cores, which are equal.
-    split: `rows`, `layers` or `auto`.
-    members: how many members; with 1 nothing is split, and the model must run on one core.
-
-    >>> from lstmsim.model.cells import cell
-    >>> split_refusal(Model("m", (Layer(cell("gru"), 8, 8),)), ColumnCore(npe=64, ep=4, vp=16), "layers", 2)
-    'there are 2 members for 1 layer; each needs a layer of its own: name fewer `cores`'
-    """
+    """Say in a sentence why a model cannot be split over the members; None if it can be split."""
     if members == 1:
         return core.refusal(model)
     if split == "auto":
@@ -251,14 +207,7 @@ def split_refusal(model: Model, core: ColumnCore, split: str, members: int) -> s
 
 
 def spreads_over(model: Model, core: ColumnCore, cores: int) -> tuple[int, ...]:
-    """List the numbers of cores, from 2 on, over which a job with `split: auto` may spread.
-
-    cores: how many cores the job may use.
-
-    >>> from lstmsim.model.cells import cell
-    >>> spreads_over(Model("m", (Layer(cell("lstm"), 3, 4),)), ColumnCore(npe=64, ep=4, vp=16), 8)
-    (2, 3)
-    """
+    """List the numbers of cores, from 2 on, over which a job with `split: auto` may spread."""
     return tuple(members for members in range(2, cores + 1) if split_refusal(model, core, "rows", members) is None)
 
 
@@ -293,16 +242,7 @@ def _no_rows(index: int, layer: Layer, core: ColumnCore, members: int) -> str | 
 
 
 def share_weights(model: Model, split: str, place: Sequence[int]) -> int:
-    """Count the weights on the core that has most weights; the threads of one core share its memory.
-
-    split: `rows` or `layers`.
-    place: number of the core on which each member runs.
-
-    >>> from lstmsim.model.cells import cell
-    >>> model = Model("m", (Layer(cell("lstm"), 5, 4),))
-    >>> share_weights(model, "rows", (0, 1)), model.macs_per_step
-    (108, 180)
-    """
+    """Count the weights on the core that has most weights; the threads of one core share its memory."""
     members = len(place)
     if split == "rows":
         each = [sum(_share_weights(layer, share, members) for layer in model.layers) for share in range(members)]
@@ -319,11 +259,7 @@ def _share_weights(layer: Layer, share: int, shares: int) -> int:
 
 
 def split_operations_per_step(model: Model, core: ColumnCore, split: str, members: int) -> int:
-    """Bound the number of operations to which one step of a split model lowers on all cores, without making any.
-
-    split: `rows` or `layers`.
-    members: how many members.
-    """
+    """Bound the number of operations to which one step of a split model lowers on all cores, without making any."""
     # a fine-grained core with several threads may have to record every tile on its own
     single = core.thread_policy == "fine" and core.threads > 1
     shares = members if split == "rows" else 1

@@ -125,13 +125,7 @@ class Transfers:
 def with_transfers(
     phases: Sequence[Phase], blocks: Blocks, out: frozenset[Block], transfers: Transfers
 ) -> tuple[Phase, ...]:
-    """Put transfers into phases: a first phase that loads the weights that stay, and transfers of streamed blocks.
-
-    phases: the phases without transfers.
-    blocks: their row blocks.
-    out: the row blocks that are streamed.
-    transfers: how weights get to the cores.
-    """
+    """Put transfers into phases: a first phase that loads the weights that stay, and transfers of streamed blocks."""
     kept = sum(weights for block, weights in blocks.items() if block not in out)
     loading = list(transfers.operations(kept, "load weights", (), None)) if kept else []
     # also where nothing stays: the same on every kind of core
@@ -239,10 +233,7 @@ class Members:
         return model_phases(job.model, core, job.steps)
 
     def wide(self, job: Job, places: Sequence[tuple[int, ...]], banks: Callable[[int], tuple[Buffer, ...]]) -> Wides:
-        """How a job with `split: auto` runs on several of its places at once; empty for other jobs.
-
-        banks: gives the buffers for a number of members.
-        """
+        """How a job with `split: auto` runs on several of its places at once; empty for other jobs."""
         if job.split != "auto":
             return ()
         core = self.chip.cores[places[0][0]]

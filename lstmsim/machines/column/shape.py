@@ -37,8 +37,6 @@ def node_cycles(node: Node, latency: Mapping[str, int], tail_width: int) -> int:
     A reduction: squares, a tree over `tail_width` units with all their inputs, one addition to the running sum, times
     1/n.
 
-    latency: cycles by key of `Latency`.
-
     >>> default = {"elementwise_multiply": 4, "elementwise_add": 4}
     >>> node_cycles(Node("m", "mean", ("a",)), default, 64)
     32
@@ -60,11 +58,6 @@ def depths(cell: Cell, latency: Mapping[str, int], tail_width: int) -> Mapping[s
     """For every node: cycles from a unit's turn in the node's segment until its value is there.
 
     For a reduction and what is made of it: from the last unit's turn.
-
-    >>> from lstmsim.model.cells import cell
-    >>> default = dict(activation=8, elementwise_multiply=4, elementwise_add=4, quantize=4, divide=16)
-    >>> [depths(cell(name), default, 64)["h'"] for name in ("lstm", "gru", "rnn")]
-    [32, 40, 12]
     """
     return _depths(cell, tuple(sorted(latency.items())), tail_width)
 
@@ -85,10 +78,6 @@ _MOST_KEPT = 1024
 
 def share_of(units: int, share: int, shares: int) -> int:
     """Count the units in a share. Shares are as equal as whole units allow, and the first shares are the larger ones.
-
-    units: units in all.
-    share: number of the share, from 0.
-    shares: how many shares.
 
     >>> [share_of(10, share, 4) for share in range(4)]
     [3, 3, 2, 2]
@@ -174,8 +163,6 @@ def _shapes(layer: Layer, core: ColumnCore, share: int, shares: int) -> tuple[St
 
 def issue_order(stage: Stage, x_last: bool) -> Iterator[str]:
     """Yield the stage's vectors in the order in which their columns issue: the vector that is ready last comes last.
-
-    x_last: whether x is ready later than h.
 
     >>> from lstmsim.model.cells import cell
     >>> list(issue_order(cell("lstm").stages[0], x_last=True))

@@ -139,16 +139,7 @@ def per_step(cores: Sequence[ColumnCore], model: Model, batch: int = 1, split: s
 
 
 def lower(chip: ColumnNpu, jobs: Sequence[Job], templates: bool = False) -> Program:
-    """Lower jobs to a Program; arguments and errors are those of `lstmsim.machines.lower`.
-
-    >>> from lstmsim.model.cells import cell
-    >>> from lstmsim.model.model import Layer
-    >>> model = Model("m", (Layer(cell("lstm"), 512, 512),))
-    >>> chip = ColumnNpu("c", 260, (ColumnCore(npe=65536, ep=32, vp=2048),))
-    >>> program = lower(chip, [Job("a", model, steps=20)])
-    >>> sum(each.count for each in program.tasks[0].phases(0)[0].body.operations if each.unit == ARRAY)
-    32
-    """
+    """Lower jobs to a Program; arguments and errors are those of `lstmsim.machines.lower`."""
     jobs = [job.settled(len(chip.cores)) for job in jobs]
     if not any(job.split for job in jobs) and all(core.weight_kib is None for core in chip.cores):
         return assemble(chip.cores, jobs, partial(ColumnEntries().check_job, chip.cores), PARTS, templates=templates)

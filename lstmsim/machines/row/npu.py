@@ -77,11 +77,7 @@ class RowLatency:
     output: Annotated[int, _cycles("the loader until a result can be read outside", low=0)] = 6
 
     def mistakes(self) -> list[tuple[str, str]]:
-        """Latencies that no pipeline can have, as (key, sentence) pairs.
-
-        >>> RowLatency(evrf=0).mistakes()
-        [('evrf', 'must be at least 1, got 0')]
-        """
+        """Latencies that no pipeline can have, as (key, sentence) pairs."""
         return mistakes_of(self)
 
 

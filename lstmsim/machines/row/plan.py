@@ -202,17 +202,7 @@ class Block:
 
 
 def plan(model: Model, steps: int, batch: int, at_once: int) -> list[Block]:
-    """The blocks of a job.
-
-    steps, batch: steps and inferences of the job.
-    at_once: how many inferences run together.
-
-    >>> from lstmsim.model.cells import cell
-    >>> from lstmsim.model.model import Layer
-    >>> blocks = plan(Model("m", (Layer(cell("lstm"), 8, 8),)), steps=5, batch=1, at_once=6)
-    >>> [(len(block.items), block.repeat) for block in blocks]
-    [(1, 1), (11, 4), (10, 1)]
-    """
+    """The blocks of a job."""
     rounds = [min(at_once, batch - done) for done in range(0, batch, at_once)]
     if not any(layer.cell.recurrent for layer in model.layers):
         blocks = _dense_blocks(model, steps, rounds)

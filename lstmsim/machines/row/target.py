@@ -203,16 +203,7 @@ def per_step(cores: Sequence[RowCore], model: Model, batch: int = 1, split: str 
 
 
 def lower(chip: RowNpu, jobs: Sequence[Job], templates: bool = False) -> Program:
-    """Lower jobs to a Program; arguments and errors are those of `lstmsim.machines.lower`.
-
-    >>> from lstmsim.engines import run
-    >>> from lstmsim.model.cells import cell
-    >>> from lstmsim.model.model import Layer
-    >>> core = RowCore(7, 40, 40, vectors=3, replicas=2, chunk_groups=12, serializer_cycles=4)
-    >>> job = Job("gemv", Model("m", (Layer(cell("dense"), 512, 512),)), steps=1, batch=6)
-    >>> run(lower(RowNpu("c", 300, (core,)), [job])).makespan_cycles
-    266
-    """
+    """Lower jobs to a Program; arguments and errors are those of `lstmsim.machines.lower`."""
     return assemble(chip.cores, jobs, partial(RowEntries().check_job, chip.cores), PARTS, templates=templates)
 
 

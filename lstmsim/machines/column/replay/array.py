@@ -21,11 +21,7 @@ __all__ = ["PeArray", "tree_levels"]
 
 
 def tree_levels(leaves: int) -> tuple[int, ...]:
-    """Count the adders of each level of a tree, from the leaves to the root. An odd value passes to the next level.
-
-    >>> tree_levels(8), tree_levels(5), tree_levels(1)
-    ((4, 2, 1), (2, 1, 1), ())
-    """
+    """Count the adders of each level of a tree, from the leaves to the root. An odd value passes to the next level."""
     levels = []
     while leaves > 1:
         levels.append(leaves // 2)
@@ -123,12 +119,7 @@ class PeArray:
         return _summed(values.reshape(self.trees, self.rows_per_tree, -1))
 
     def accumulate(self, held: Array, sums: Array, add: Callable[[Array, Array], Array]) -> None:
-        """Add the sums of the rows to the running sums.
-
-        held: the running sums [trees, registers], which change in place.
-        sums: the sums of the rows [trees, rows of a tree].
-        add: the addition of the accumulators.
-        """
+        """Add the sums of the rows to the running sums."""
         held[:, self.places] = add(held[:, self.places], sums)
 
     def rows(self, held: Array) -> Array:

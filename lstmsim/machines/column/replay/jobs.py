@@ -122,12 +122,7 @@ def _text(block: Block, step: int) -> str:
 
 
 def streamed_block(operations: Sequence[Operation], index: int, members: int) -> Block:
-    """Give the row block whose weights an operation transfers.
-
-    operations: operations of a body. The first operation of each transfer takes a place in the member's buffer.
-    index: number of the operation.
-    members: members of the job.
-    """
+    """Give the row block whose weights an operation transfers."""
     layer, direction, block, _, stage = operations[index].place
     takes = operations[index].takes
     if takes is None:
@@ -137,13 +132,7 @@ def streamed_block(operations: Sequence[Operation], index: int, members: int) ->
 
 
 def streams_of(job: Job, chip: ColumnNpu, cut: Cut, phases: Sequence[Phase], warm: bool) -> Streams:
-    """Give the transfers of a job before the first of them.
-
-    cut: the cut of the job over its members.
-    phases: the phases of the job, which say which row blocks are streamed.
-    warm: whether the weights that are not streamed lie on the cores already.
-    `ReplayError` if a core cannot hold the weights that stay there and the places for streamed weights.
-    """
+    """Give the transfers of a job before the first of them."""
     core, memory = chip.cores[cut.cores[0]], chip.memory
     assert memory is not None, "weights come from a memory"
     out = {
@@ -248,12 +237,7 @@ class JobWork:
         return taken
 
     def send(self, member: int, place: Place, segment: int, number: int, cycle: int) -> None:
-        """Send a vector of a row block over the link of a member, from `cycle` on.
-
-        segment: number of the segment whose results are sent.
-        number: number of the vector among all vectors that the segment sends.
-        `ReplayError` if no core reads the vector, or it is not visible yet.
-        """
+        """Send a vector of a row block over the link of a member, from `cycle` on."""
         work, own = self.tiles[member].work, self.cut.cores[member]
         units, shape, who = work.units(place), work.shape(place), f"{work.who}: the exchange of {place}"
         nodes = self._sent(member, place, segment)
@@ -345,16 +329,7 @@ def start(
     arrived: int,
     weights: Streams | None = None,
 ) -> JobWork:
-    """Give a job before its first tile: only its frames are there and, unless it follows another job, its first states.
-
-    job: the job.
-    chip: the chip.
-    cores: number of the core of each member.
-    numbers: its weights, frames and arithmetic.
-    array: structure of the array of each core.
-    arrived: cycle at which the job arrived.
-    weights: the weights that come while the job runs; None: all weights are there from the start.
-    """
+    """A job before its first tile: only its frames and, unless it follows another job, its first states are there."""
     core, cut = chip.cores[cores[0]], Cut(job.model, job.split_over(len(cores)), tuple(cores))
     views = {each: Memory() for each in cores}
     works = [Work(job, core, numbers, cut, member, views[on]) for member, on in enumerate(cores)]

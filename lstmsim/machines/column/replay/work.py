@@ -200,12 +200,7 @@ class ArrayWork:
     weights: dict[tuple[int, int, int, int, int], list[tuple[int, Array]]] = field(default_factory=dict)
 
     def tile(self, place: Place, group: int, cycle: int) -> None:
-        """Execute one tile: multiply, add up in the trees, add to the bank of the row block.
-
-        place: the row block.
-        group: the column group of the stage's matrix.
-        `ReplayError` if the tile is a repetition, lies outside the matrix, has no free bank or reads too early.
-        """
+        """Execute one tile: multiply, add up in the trees, add to the bank of the row block."""
         shape, who = self.work.shape(place), f"{self.work.who}: the tile of {place}, column group {group},"
         units = self.work.units(place)
         bank = self._bank(place, cycle, who) if place not in self.done else Bank([])
@@ -324,11 +319,7 @@ class TailWork:
     array: ArrayWork
 
     def finish(self, place: Place, index: int, cycle: int) -> None:
-        """Execute one segment of a row block; the first unit has its turn at `cycle`.
-
-        index: number of the segment in the stage.
-        `ReplayError` if there is no such segment, or a value is read too early.
-        """
+        """Execute one segment of a row block; the first unit has its turn at `cycle`."""
         layer = self.work.job.model.layers[place.layer]
         key = (place.stage, index)
         segment = next((each for each in segments(layer.cell) if (each.stage, each.index) == key), None)

@@ -71,14 +71,7 @@ def events_of(
     runs: Mapping[int, NetworkRun] | None,
     values: Mapping[int, Values] | None = None,
 ) -> tuple[Event, ...]:
-    """Give the events of a simulated run in the order of the log.
-
-    design: what is built.
-    program, trace: the lowered scenario and its run.
-    names: for each core the names of its cycles, from 0 to the makespan.
-    runs: the golden runs of all jobs by place in the scenario; None: without H.
-    values: all that was computed in these runs; None: without S and V.
-    """
+    """Give the events of a simulated run in the order of the log."""
     jobs = list(_of_jobs(design, trace))
     told = [*jobs, *_of_cycles(design, names)]
     # the log ends with the last job; a state for which no step comes may be there later
@@ -95,10 +88,7 @@ def events_of(
 
 
 def _told(design: Design, kind: EventKind, cycle: int, core: int, order: int, *fields: int | str) -> _Told:
-    """An event, with its core as the last field where there are several.
-
-    order: what orders it among events of its kind on its core.
-    """
+    """An event, with its core as the last field where there are several."""
     where = (core,) if len(design.cores) > 1 else ()
     # jobs are admitted in posting order, whatever their cores
     first, second = (order, core) if kind == "A" else (core, order)
@@ -122,11 +112,7 @@ def _of_cycles(design: Design, names: Sequence[Sequence[str]]) -> Iterator[_Told
 
 
 def issued_rows(design: Design, program: Program, trace: Trace) -> Iterator[Issued]:
-    """Yield the rows of the trace's issues with their operations.
-
-    design: what is built.
-    program, trace: the lowered scenario and its run.
-    """
+    """Yield the rows of the trace's issues with their operations."""
     numbers = {job.index: number for number, job in enumerate(design.jobs)}
     bodies = _bodies(program, trace)
     before: dict[tuple[int, int, int, int], int] = {}
@@ -262,11 +248,7 @@ def _side_by_side(values: Sequence[int], count: int, bits: int) -> str:
 
 
 def words_of(design: Design, event: Event) -> str:
-    """Say the fields of an event in words; empty for an event without fields.
-
-    design: what is built.
-    event: of a log; fields that are no numbers are shown as they are.
-    """
+    """Say the fields of an event in words; empty for an event without fields."""
     fields = list(event.fields)
     most = {"A": 2, "I": 7, "T": 0, "H": 6, "F": 1, "S": 6, "V": 7, "C": 1}[event.kind]
     core = f"core {fields[most]} " if len(fields) > most else ""
@@ -345,12 +327,7 @@ _NAMES = {
 
 
 def never_done(design: Design, program: Program, trace: Trace, events: Sequence[Event]) -> Iterator[str]:
-    """Yield what the control had never to do.
-
-    design: what is built.
-    program, trace: the lowered scenario and its run.
-    events: of the run.
-    """
+    """Yield what the control had never to do."""
     seen = {str(each.fields[0]) for each in events if each.kind == "C"}
     switching = any(plan.core.switch_cycles and plan.core.threads > 1 for plan in design.cores)
     yield from (text for name, text in _NAMES.items() if name not in seen and (name != "switch" or switching))
@@ -385,11 +362,7 @@ def _blocks_wait(design: Design, program: Program, trace: Trace) -> bool:
 
 
 def never_seen_numbers(numbers: Mapping[int, JobNumbers], values: Mapping[int, Values] | None) -> Iterator[str]:
-    """Yield what no number came to.
-
-    numbers: of every job, after their golden runs.
-    values: all that was computed in these runs; None: it was not kept.
-    """
+    """Yield what no number came to."""
     passes = [(job, *place, own) for job, each in numbers.items() for place, own in _passes(each)]
     arithmetic = [own for *_, own in passes]
     if not any(own.overflowed.total() for own in arithmetic):

@@ -55,18 +55,7 @@ _OF_JOBS: dict[str, tuple[Callable[[Job], bool], str]] = {
 
 
 def refusals(scenario: Scenario, precision: Precision | None) -> list[Mistake]:
-    """Why a scenario of a column-wise NPU is outside the subset, each with its key; empty if it is inside.
-
-    precision: None if only cycles are wanted.
-
-    >>> from lstmsim.machines.column.npu import ColumnCore
-    >>> from lstmsim.model.cells import cell
-    >>> from lstmsim.model.model import Layer, Model
-    >>> chip = ColumnNpu("small", 260, (ColumnCore(npe=64, ep=4, vp=16),) * 2)
-    >>> job = Job("a", Model("m", (Layer(cell("lstm"), 10, 7),)), 3, split="rows")
-    >>> [each.place for each in refusals(Scenario(chip, (job,)), None)]
-    ['job a: split']
-    """
+    """Why a scenario of a column-wise NPU is outside the subset, each with its key; empty if it is inside."""
     chip = scenario.chip
     assert isinstance(chip, ColumnNpu)
     mistakes = [*_of_jobs(scenario, chip), *_of_cores(chip)]
@@ -106,11 +95,6 @@ def written_files(
     design: Design, numbers: Mapping[int, JobNumbers], version: str, deep: bool = False
 ) -> dict[str, str]:
     """Give the files by path; of `npu_config.vh` the part that depends on numbers.
-
-    design: the design.
-    version: of lstmsim.
-    deep: whether the testbench logs numbers within the tail.
-    numbers: of every job, by its place in the scenario, in fixed point.
 
     `InputError` if jobs of one model have different weights, or if a memory is larger than the host's bus addresses.
     """

@@ -97,9 +97,6 @@ def number_text(numbers: Iterable[tuple[str, int]]) -> str:
 def short_lines(text: str, most: int = 120) -> str:
     """Break the long lines of Verilog at spaces, as far as there are any.
 
-    text: Verilog without long comments or strings.
-    most: characters of a line.
-
     >>> print(short_lines("  reg one, two, three;", 15))
       reg one, two,
         three;
@@ -159,9 +156,6 @@ def _modules(verilog: str) -> Iterator[tuple[str, str]]:
 def headers(files: Mapping[str, str], known: Mapping[str, str]) -> dict[str, str]:
     """Give `rtl/<module>.vh` of each module that includes it.
 
-    files: hand-written Verilog by path.
-    known: as `localparams` gives them, of the whole design.
-
     >>> headers({"rtl/a.v": 'module a;\\n`include "a.vh"\\nwire [W:0] x;\\nendmodule'}, {"W": "localparam W = 3;"})
     {'rtl/a.vh': '// What a reads of npu_config.vh.\\nlocalparam W = 3;\\n'}
     """
@@ -175,11 +169,7 @@ def headers(files: Mapping[str, str], known: Mapping[str, str]) -> dict[str, str
 
 
 def inlined(verilog: str, known: Mapping[str, str]) -> str:
-    """Put into each generated module what it reads, in the place of the whole `npu_config.vh`.
-
-    verilog: generated Verilog.
-    known: as `localparams` gives them, of the whole design.
-    """
+    """Put into each generated module what it reads, in the place of the whole `npu_config.vh`."""
 
     def filled(found: re.Match[str]) -> str:
         return _WHOLE.sub(lambda _: _needed(found[0], known), found[0])

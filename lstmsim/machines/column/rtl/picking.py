@@ -62,11 +62,7 @@ def slots_of(plan: CorePlan) -> int:
 
 
 def data_header(design: Design, shifts: Shifts) -> str:
-    """Give the part of `npu_config.vh` that depends on numbers.
-
-    design: the design.
-    shifts: of its adapters.
-    """
+    """Give the part of `npu_config.vh` that depends on numbers."""
     head = "// Sizes of the datapath, by core: sums of a lane, sums of a row that stay apart; shifts of the adapters."
     columns = [
         Column("D_SUMS", tuple(map(sums_of, design.cores)), INTEGER),
@@ -78,11 +74,7 @@ def data_header(design: Design, shifts: Shifts) -> str:
 
 
 def pick_modules(design: Design, shifts: Shifts) -> str:
-    """Give the text of `npu_pick.v`: which sums a turn reads, which a tile adds to, and the lanes of each core.
-
-    design: the design.
-    shifts: of its adapters.
-    """
+    """Give the text of `npu_pick.v`: which sums a turn reads, which a tile adds to, and the lanes of each core."""
     parts = [_HEAD]
     first_row = first_read = 0
     plans = [plan for plan in design.cores if plan.kinds]

@@ -67,10 +67,6 @@ def regions(model: Model, kinds: Sequence[Kind], steps: int) -> dict[tuple[int, 
 
     A layer's h is kept for all steps if a layer above reads it when the layer is through, else for two steps. Layers
     that run one after another use elements anew: an array in order has read what was there.
-
-    model: the model.
-    kinds: the cells of the core.
-    steps: the most steps of a job.
     """
     by_layer = model.layer_order == "layer"
     top = len(model.layers) - 1
@@ -179,15 +175,7 @@ def program_of(
     places: Mapping[tuple[int, str], Region],
     starts: Starts,
 ) -> tuple[Program, Starts]:
-    """Give what a model does on a core, and the first free addresses behind it.
-
-    model: the model.
-    number: its number.
-    core: the core.
-    kinds: the cells that run on the core.
-    places: where the model's vectors lie.
-    starts: the first free addresses.
-    """
+    """Give what a model does on a core, and the first free addresses behind it."""
     rows: list[StageRow] = []
     counters = segment_number = 0
     for layer_number, layer in enumerate(model.layers):
@@ -344,21 +332,7 @@ def _write(one: _Pass, node: str) -> WriteRow:
 
 
 def design(scenario: Scenario, precision: Precision, numbers: Mapping[int, JobNumbers] | None = None) -> Design:
-    """Plan the hardware of a scenario.
-
-    scenario: one on a column-wise NPU that is not refused.
-    precision: widths of all numbers.
-    numbers: of every job by its place; they say which jobs begin with states that are not 0. None: none does.
-
-    >>> from lstmsim.model.cells import cell
-    >>> from lstmsim.model.model import Layer
-    >>> from lstmsim.model.scenario import Job
-    >>> model = Model("m", (Layer(cell("lstm"), 10, 7),))
-    >>> chip = ColumnNpu("small", 260, (ColumnCore(npe=64, ep=4, vp=16),))
-    >>> made = design(Scenario(chip, (Job("a", model, 3),)), Precision())
-    >>> [(row.blocks, row.units, row.last_units) for row in made.cores[0].programs[0].stages]
-    [(3, 4, 2)]
-    """
+    """Plan the hardware of a scenario."""
     chip = scenario.chip
     assert isinstance(chip, ColumnNpu)
     models = tuple(dict.fromkeys(job.model for job in scenario.jobs))

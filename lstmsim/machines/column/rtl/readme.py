@@ -28,12 +28,7 @@ _Row = tuple[int, int, str, int, int, str]
 
 
 def memory_rows(design: Design, passes: Mapping[Pass, FixedArithmetic], shifts: Shifts) -> list[_Row]:
-    """Tell of each memory that the host fills what `MEMORY_COLUMNS` names.
-
-    design: the design.
-    passes: arithmetic of every pass.
-    shifts: how the adapters hold their shifts.
-    """
+    """Tell of each memory that the host fills what `MEMORY_COLUMNS` names."""
     rows: list[_Row] = []
     for plan in design.cores:
         if plan.kinds:
@@ -83,11 +78,7 @@ def _by_stage(plan: CorePlan, names: Callable[[Stage], list[str]]) -> str:
 
 
 def number_rows(design: Design, passes: Mapping[Pass, FixedArithmetic]) -> list[tuple[object, ...]]:
-    """Tell of each row of the models that writes h what `NUMBER_COLUMNS` names.
-
-    design: the design.
-    passes: arithmetic of every pass.
-    """
+    """Tell of each row of the models that writes h what `NUMBER_COLUMNS` names."""
     rows: list[tuple[object, ...]] = []
     first = 0
     for program in (each for plan in design.cores for each in plan.programs if each is not None):
@@ -150,13 +141,7 @@ def readme(
     memories: Sequence[Sequence[object]] | None,
     numbers: Sequence[Sequence[object]] = (),
 ) -> str:
-    """Give the text of `README.md`.
-
-    design: the design.
-    version: of lstmsim.
-    memories: rows of `MEMORY_COLUMNS`; None: the design has no numbers.
-    numbers: rows of `NUMBER_COLUMNS`.
-    """
+    """Give the text of `README.md`."""
     parts = [
         f"# {markdown(design.name)}: a column-wise NPU in Verilog",
         f"Written by lstmsim {version}.",

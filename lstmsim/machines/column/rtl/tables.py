@@ -37,10 +37,6 @@ T = TypeVar("T")
 def columns(prefix: str, rows: Sequence[T], /, **given: tuple[int, Callable[[T], int]]) -> list[Column]:
     """Make columns of rows.
 
-    prefix: of the columns' names.
-    rows: the rows.
-    given: name of a column in small letters -> least bits of an entry, and the entry of a row.
-
     >>> columns("P", [3, 5], twice=(1, lambda row: 2 * row))
     [Column(name='P_TWICE', values=(6, 10), least_bits=1)]
     """
@@ -86,11 +82,7 @@ def _placed(design: Design) -> list[_Placed]:
 
 
 def program_tables(design: Design, wide: Mapping[str, int]) -> list[Table]:
-    """Give the tables of all programs' rows.
-
-    design: the design.
-    wide: widths of the signals.
-    """
+    """Give the tables of all programs' rows."""
     placed = _placed(design)
     sources = ", ".join(f"{number} {name}" for name, number in SOURCES.items())
     return [

@@ -60,20 +60,13 @@ class Awaits:
 
 
 def ages(programs: tuple[Program | None, ...]) -> bool:
-    """Whether the tail of a core compares ages: a segment waits for values, or a stage has several segments.
-
-    programs: those of the core.
-    """
+    """Whether the tail of a core compares ages: a segment waits for values, or a stage has several segments."""
     every = (each for program in programs if program for stage in program.stages for each in stage.segments)
     return any(each.index or each.wants for each in every)
 
 
 def awaits(program: Program, tail_width: int) -> Awaits:
-    """Say what the blocks of a program wait for, and where the stamps are.
-
-    program: its rows.
-    tail_width: units that the tail takes in a cycle.
-    """
+    """Say what the blocks of a program wait for, and where the stamps are."""
     segments = [each for stage in program.stages for each in stage.segments]
     given = {want.segment for each in segments for want in each.wants}
     stamps, places = [], 0
@@ -162,10 +155,7 @@ def _visible(plan: CorePlan) -> list[int]:
 
 
 def tail_numbers(design: Design) -> list[tuple[str, int]]:
-    """Give the plain numbers that only the tail reads.
-
-    design: the design.
-    """
+    """Give the plain numbers that only the tail reads."""
     results = [
         plan.core.latency.convert + _results(each) for plan, program in _programs(design) for each in _segments(program)
     ]
@@ -174,10 +164,7 @@ def tail_numbers(design: Design) -> list[tuple[str, int]]:
 
 
 def tail_tables(design: Design) -> list[tuple[str, list[Column]]]:
-    """Give the tables that only the tail reads, each with its title.
-
-    design: the design.
-    """
+    """Give the tables that only the tail reads, each with its title."""
     awaited = _awaited(design)
     segments = [segment for _, program in _programs(design) for segment in _segments(program)]
     starts, blocks = _firsts(awaited)

@@ -26,9 +26,6 @@ Pass = tuple[int, int, int]
 def passes_of(design: Design, numbers: Mapping[int, JobNumbers]) -> dict[Pass, FixedArithmetic]:
     """Give the arithmetic of each pass of each model.
 
-    design: the design.
-    numbers: of every job, by its place in the scenario.
-
     `InputError` if jobs of one model have different weights, for a core holds a model once.
     """
     passes: dict[Pass, FixedArithmetic] = {}
@@ -73,12 +70,7 @@ def hex_text(writes: Iterable[Write]) -> str:
 
 
 def word_bits(design: Design, plan: CorePlan, shifts: Shifts) -> dict[str, int]:
-    """Give the width of a word of each memory of a core that is written from here.
-
-    design: the design.
-    plan: the core.
-    shifts: of the adapters.
-    """
+    """Give the width of a word of each memory of a core that is written from here."""
     precision, core = design.precision, plan.core
     entry = precision.multiplier_bits + (0 if shifts.rows else shifts.bits) + _BIAS_BITS
     return {
@@ -124,10 +116,7 @@ def _too_large(space: str, core: int) -> Mistake:
 
 
 def too_large(design: Design) -> list[Mistake]:
-    """Tell of weights and frames that the bus does not address, before any number is computed.
-
-    design: the design; its numbers play no part.
-    """
+    """Tell of weights and frames that the bus does not address, before any number is computed."""
     precision, mistakes = design.precision, []
     for plan in design.cores:
         ep = plan.core.ep
@@ -140,11 +129,7 @@ def too_large(design: Design) -> list[Mistake]:
 
 
 def weights(design: Design, passes: Mapping[Pass, FixedArithmetic]) -> Iterator[Write]:
-    """Give the writes of all weights, a word a tile, in the order of issue.
-
-    design: the design.
-    passes: arithmetic of every pass.
-    """
+    """Give the writes of all weights, a word a tile, in the order of issue."""
     for plan in design.cores:
         for program, row in _rows(plan):
             own = passes[program.model, row.layer, row.direction]
@@ -182,12 +167,7 @@ def _tiles(plan: CorePlan, row: StageRow, own: FixedArithmetic) -> Integers:
 def frames(
     design: Design, passes: Mapping[Pass, FixedArithmetic], numbers: Mapping[int, JobNumbers]
 ) -> Iterator[Write]:
-    """Give the writes of the frames of all jobs, a word a column group, and of h before step 0 where it is given.
-
-    design: the design.
-    passes: arithmetic of every pass.
-    numbers: of every job, by its place in the scenario.
-    """
+    """Give the writes of the frames of all jobs, a word a column group, and of h before step 0 where it is given."""
     bits = design.precision.vector_bits
     for plan in design.cores:
         for job, row in zip(design.jobs, plan.jobs, strict=True):
@@ -212,15 +192,7 @@ def _grouped(vectors: Integers, ep: int) -> Integers:
 
 
 def shifts_of(design: Design, passes: Mapping[Pass, FixedArithmetic]) -> Shifts:
-    """Choose how the adapters hold their shifts: the smallest one as 0; as wires, if each sum has one for all units.
-
-    design: the design.
-    passes: arithmetic of every pass.
-
-    >>> from lstmsim.model.precision import Precision
-    >>> shifts_of(Design("", (), (), (), Precision(), 1.0), {})
-    Shifts(bits=1, left=0, rows=())
-    """
+    """Choose how the adapters hold their shifts: the smallest one as 0; as wires, if each sum has one for all units."""
     precision = design.precision
     every = [_cut(each.shift[each.factor > 0], precision) for own in passes.values() for each in own.adapters.values()]
     known = np.concatenate([*every, np.zeros(0, np.int64)])
@@ -249,12 +221,7 @@ def _cut(shift: Integers, precision: Precision) -> Integers:
 
 
 def constants(design: Design, passes: Mapping[Pass, FixedArithmetic], shifts: Shifts) -> Iterator[Write]:
-    """Give the writes of the adapters' constants, a word a turn.
-
-    design: the design.
-    passes: arithmetic of every pass.
-    shifts: how shifts are held.
-    """
+    """Give the writes of the adapters' constants, a word a turn."""
     for plan in design.cores:
         for program, row in _rows(plan):
             own = passes[program.model, row.layer, row.direction]

@@ -285,14 +285,7 @@ class Mean:
 def mean(
     net: Netlist, own: Mean, inputs: Sequence[Sequence[Signal]], begin: int, latency: tuple[int, int], segment: int
 ) -> tuple[Signal, Signal]:
-    """Write a mean: its value in front of its last register, and behind it, counted from the last unit's turn.
-
-    net: where it is written; it asks for the fields `units`, `first`, `thread` and `on<segment>` of the turn.
-    inputs: for each input the lanes' numbers.
-    begin: cycles since the turn at which they are there.
-    latency: of a product and of a sum in the tail.
-    segment: number of the segment.
-    """
+    """Write a mean: its value in front of its last register, and behind it, counted from the last unit's turn."""
     multiply, add = latency
     terms, cycle = _terms(net, own, inputs, begin, multiply)
     while len(terms) > 1:
@@ -430,10 +423,7 @@ class ScalarGraph(Graph):
 
 
 def scalar_module(core: CoreLanes, kind: int, asked: Sequence[tuple[str, int, str]]) -> Module | None:
-    """Write the means of a kind of cell and the nodes behind them; None if it has none.
-
-    asked: what lanes ask for: (field, cycles since the turn, name of the port), `scalar_<name>` among the fields.
-    """
+    """Write the means of a kind of cell and the nodes behind them; None if it has none."""
     lanes, schedule = core.kinds[kind], core.kinds[kind].schedule
     if not any(segment.reductions for segment in schedule.segments):
         return None

@@ -307,10 +307,7 @@ def _turns(core: CoreLanes, row: StageRow) -> Iterator[tuple[int, int, int]]:
 
 
 def parameter_writes(core: CoreLanes, passes: Mapping[Pass, FixedArithmetic]) -> Iterator[Write]:
-    """Yield what the host writes into the memories of parameters.
-
-    passes: the arithmetic of all passes that run on the core.
-    """
+    """Yield what the host writes into the memories of parameters."""
     for row, model in _rows(core):
         own = passes[model, row.layer, row.direction]
         for number, (kind, name, stage) in enumerate(core.parameters):
@@ -322,11 +319,7 @@ def parameter_writes(core: CoreLanes, passes: Mapping[Pass, FixedArithmetic]) ->
 def initial_writes(
     core: CoreLanes, passes: Mapping[Pass, FixedArithmetic], stimuli: Mapping[int, tuple[int, Stimulus]]
 ) -> Iterator[Write]:
-    """Yield what the host writes into the memories of states before the first step.
-
-    passes: the arithmetic of all passes that run on the core.
-    stimuli: model and stimulus of each job, by its number in posting order.
-    """
+    """Yield what the host writes into the memories of states before the first step."""
     for job, own in enumerate(core.plan.jobs):
         if own is None or own.initial < 0:
             continue
@@ -360,11 +353,7 @@ _HEAD = "// Logs numbers within the tail; part of npu_tb.v. Written by lstmsim."
 
 
 def deep_text(cores: Sequence[CoreLanes], deep: bool) -> str:
-    """Give the text of the file.
-
-    cores: the lanes of all cores that have any.
-    deep: whether anything is logged.
-    """
+    """Give the text of the file."""
     wires: list[str] = []
     sums: list[str] = []
     states: list[str] = []
@@ -497,10 +486,6 @@ class LaneFiles:
 
 def lane_files(design: Design, numbers: Mapping[int, JobNumbers], deep: bool = False) -> LaneFiles:
     """Write the lanes of a design.
-
-    design: the design.
-    numbers: of every job, by its place in the scenario, in fixed point; jobs of a model share their formats.
-    deep: whether the testbench logs numbers within them.
 
     `InputError` if a pass of a core has no numbers.
     """

@@ -42,15 +42,7 @@ def safe(name: str) -> str:
 
 
 def spread(latency: int, order: Sequence[int]) -> tuple[int, ...]:
-    """Spread registers over the places of a node: in front of it, behind each of its steps.
-
-    latency: registers in all.
-    order: the places in the order in which they get a register; the last place must be the first of them, so that a
-        node ends in a register if it has any. Further registers go round.
-
-    >>> spread(3, (3, 1, 2, 0)), spread(6, (3, 1, 2, 0))
-    ((0, 1, 1, 1), (1, 2, 1, 2))
-    """
+    """Spread registers over the places of a node: in front of it, behind each of its steps."""
     places = [0] * (max(order) + 1)
     for number in range(latency):
         places[order[number % len(order)]] += 1
@@ -108,10 +100,7 @@ class Netlist:
         return own
 
     def choose(self, name: str, bits: int, values: Sequence[str], cycle: int) -> Signal:
-        """Choose among signed expressions by the class of the pass of the turn of `cycle` cycles ago.
-
-        values: one for each class; a plain wire if all are the same.
-        """
+        """Choose among signed expressions by the class of the pass of the turn of `cycle` cycles ago."""
         kinds = list(dict.fromkeys(values))
         if len(kinds) == 1:
             return self.wire(name, bits, kinds[0])
@@ -190,9 +179,6 @@ def align(fractions: tuple[int, int], bits: tuple[int, int], result: tuple[int, 
     Bits that the rounding drops anyway are cut off the finer operand. Operands so far apart that the coarser one alone
     saturates the result are kept only as far apart as shows it.
 
-    fractions, bits: of the operands.
-    result: fraction and bits of the result.
-
     >>> align((8, 10), (16, 16), (8, 16)), align((8, 10), (16, 16), (10, 16))
     (Alignment(left=(1, -1), shift=1), Alignment(left=(2, 0), shift=0))
     """
@@ -207,13 +193,7 @@ def align(fractions: tuple[int, int], bits: tuple[int, int], result: tuple[int, 
 
 
 def moved(pipe: Pipeline, name: str, source: Signal, left: Sequence[int]) -> Signal:
-    """Shift to the left, or where negative to the right (rounded down), by the number of each class.
-
-    >>> from lstmsim.machines.column.rtl.lanes.netlist import Netlist
-    >>> net = Netlist()
-    >>> moved(Pipeline(net, "n_a", 0, (0,)), "x", Signal("s", 4), [2]), net.text
-    (Signal(name='n_a_x', bits=6), '  wire signed [5:0] n_a_x = s <<< 2;')
-    """
+    """Shift to the left, or where negative to the right (rounded down), by the number of each class."""
     if not any(left):
         return source
     bits = source.bits + max(0, *left) if len(left) > 1 else source.bits + max(0, left[0])
@@ -225,11 +205,7 @@ def _shift(name: str, right: int) -> str:
 
 
 def rounded(pipe: Pipeline, source: Signal, shifts: Sequence[int], bits: int) -> Signal:
-    """Shift to the right by the number of each class, rounded half up; negative: to the left.
-
-    shifts: are cut where a larger one gives the same: 0 to the right, saturated to the left.
-    bits: of the result behind saturation.
-    """
+    """Shift to the right by the number of each class, rounded half up; negative: to the left."""
     cut = [max(-bits, min(each, source.bits)) for each in shifts]
     if not any(cut):
         return source
@@ -245,10 +221,7 @@ def rounded(pipe: Pipeline, source: Signal, shifts: Sequence[int], bits: int) ->
 
 
 def saturated(pipe: Pipeline, source: Signal, bits: int, symmetric: bool = False) -> Signal:
-    """Bring a number into `bits` bits.
-
-    symmetric: whether the lowest number is minus the highest, as in vectors.
-    """
+    """Bring a number into `bits` bits."""
     top = literal((1 << (bits - 1)) - 1, bits)
     bottom = literal(-(1 << (bits - 1)) + symmetric, bits)
     if source.bits <= bits:

@@ -52,8 +52,6 @@ class Table:
     def words(self, bits: int) -> list[int]:
         """Give the word of each cell: its first entry, and above it the rise to the next one where there is one.
 
-        bits: of an entry.
-
         >>> [hex(each) for each in Table(0, 1, (1, 3, -1)).words(4)], Table(0, 1, (1, -1)).words(4)
         (['0x21', '0x1c3'], [1, 15])
         """
@@ -132,11 +130,7 @@ def _divided(
 
 
 def divide(pipe: Pipeline, a: Signal, b: Signal, ups: Sequence[int], bits: int) -> tuple[Signal, Signal]:
-    """Write a / b * 2**up, rounded half up, saturated; 0 / 0 is 0.
-
-    ups: for each class.
-    bits: of the result.
-    """
+    """Write a / b * 2**up, rounded half up, saturated; 0 / 0 is 0."""
     pipe.evenly(bits + 2)
     a, b = pipe.step(a, b)
     negative, zero = f"{b.name}[{b.bits - 1}]", f"!(|{b.name})"
@@ -165,11 +159,7 @@ def divide(pipe: Pipeline, a: Signal, b: Signal, ups: Sequence[int], bits: int) 
 
 
 def rsqrt(pipe: Pipeline, a: Signal, ups: Sequence[int], bits: int) -> tuple[Signal, Signal]:
-    """Write sqrt(2**up / a), rounded half up, saturated; the highest number where a is not above 0.
-
-    ups: for each class.
-    bits: of the result.
-    """
+    """Write sqrt(2**up / a), rounded half up, saturated; the highest number where a is not above 0."""
     count = 2 * bits
     pipe.evenly(count + bits + 2)
     (a,) = pipe.step(a)
@@ -225,14 +215,7 @@ def word_bits(bits: int, linear: bool) -> int:
 def activation(
     pipe: Pipeline, source: Signal, tables: Sequence[Table], numbers: Sequence[int], memory: str, bits: int
 ) -> tuple[Signal, Signal]:
-    """Write an activation function: its value in front of its last register, and behind it.
-
-    source: the argument.
-    tables: for each class.
-    numbers: for each class which of the tables in the memory is its own.
-    memory: name of the memory, which has one table behind another.
-    bits: of an entry.
-    """
+    """Write an activation function: its value in front of its last register, and behind it."""
     linear = len(tables[0].entries) % 2 == 1
     (source,) = pipe.step(source)
     cell, part = _place(pipe, source, tables, linear)
@@ -398,23 +381,12 @@ def places(operation: str) -> tuple[int, ...]:
 
 
 def compute(pipe: Pipeline, operation: str, operands: Sequence[Operand], result: Result) -> Ends:
-    """Write an operation: its value in front of its last register, and behind it.
-
-    pipe: through the node.
-    operation: a key of `lstmsim.model.cell.OPERATIONS` without a table and other than quantize.
-    operands: what it reads, at the same time.
-    result: what it gives.
-    """
+    """Write an operation: its value in front of its last register, and behind it."""
     return _OPERATIONS[operation][0](pipe, operands, result)
 
 
 def quantize(pipe: Pipeline, source: Signal, scales: Sequence[tuple[int, int]], factor_bits: int, bits: int) -> Ends:
-    """Write a `quantize`.
-
-    scales: factor and shift for each class.
-    factor_bits: of a factor.
-    bits: of the vector's elements.
-    """
+    """Write a `quantize`."""
     (source,) = pipe.step(source)
     product = rescaled(pipe, source, [factor for factor, _ in scales], factor_bits)
     return _finish(pipe, product, [shift for _, shift in scales], bits, symmetric=True)

@@ -138,10 +138,7 @@ class Schedule:
         return max(1, self.depth[node] + self.latency.writeback)
 
     def waits(self, segment: Segment) -> tuple[Wait, ...]:
-        """Give the values of other segments and of the step before for which the blocks of a segment wait.
-
-        segment: the segment.
-        """
+        """Give the values of other segments and of the step before for which the blocks of a segment wait."""
         number, waits = self.segments.index(segment), []
         users = (*segment.nodes, *segment.reductions)
         for name in dict.fromkeys(name for each in users for name in each.sources if not self.inside(name, number)):
@@ -168,11 +165,7 @@ class Schedule:
         return name not in self.cell.states and self.home.get(name) == number
 
     def reads(self, segment: Segment, scalars: bool) -> tuple[Read, ...]:
-        """Give what nodes of a segment read from outside.
-
-        segment: the segment.
-        scalars: whether of the nodes behind reductions, which are computed once for all units; else of the others.
-        """
+        """Give what nodes of a segment read from outside."""
         number = self.segments.index(segment)
         users = segment.scalars if scalars else (*segment.nodes, *segment.reductions)
         names = dict.fromkeys(name for each in users for name in each.sources if not self.inside(name, number))
