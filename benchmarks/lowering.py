@@ -16,7 +16,7 @@ from lstmsim import ColumnCore, ColumnNpu, Job, Layer, Model, Scenario, cell, en
 from lstmsim.analysis.measure import measure
 from lstmsim.machines.column import phases
 from lstmsim.machines.registry import target_of
-from lstmsim.program.program import Operation
+from lstmsim.program.operations import Operation
 from lstmsim.studies.sweep.columns import numbers_of
 
 __all__ = ["HEAD", "design_points", "point_rates", "ratios"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from lstmsim import load_scenario, machines
-from lstmsim.program.program import Body, Core, Dependence, Operation, Phase, Program, Task, Unit
+from lstmsim.program.operations import Dependence, Operation
+from lstmsim.program.program import Body, Core, Phase, Program, Task, Unit
 
 __all__ = ["PROGRAMS", "deepbench", "issues_of", "multiprocessor", "one_layer"]
 

@@ -24,7 +24,7 @@ from lowering import design_points, ratios
 from measures import table, timeouts_per_second
 from whole import whole_rows
 
-from lstmsim.engines.fast.library import absence
+from lstmsim.engines.fast.binding import absence
 
 HOME = Path(__file__).resolve().parents[1]
 

@@ -10,7 +10,7 @@ import pytest
 
 from lstmsim import load_scenario, machines, simulate
 from lstmsim.engines.fast import run as fast
-from lstmsim.engines.fast.library import available
+from lstmsim.engines.fast.binding import available
 from lstmsim.engines.reference import run as reference
 from lstmsim.program.flatten import flat_of
 from lstmsim.program.program import Program

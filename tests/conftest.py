@@ -10,7 +10,7 @@ import pytest
 from hypothesis import Phase, settings
 
 from lstmsim import engines
-from lstmsim.engines.fast import library
+from lstmsim.engines.fast import binding as library
 
 # The usual run finds the same on every machine and day; LSTMSIM_HYPOTHESIS=explore looks for new examples.
 settings.register_profile("repeatable", deadline=None, derandomize=True, print_blob=True)

@@ -9,7 +9,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from lstmsim.program.program import Body, Buffer, Content, Core, Dependence, Operation, Phase, Program, Task, Unit
+from lstmsim.program.operations import Dependence, Operation
+from lstmsim.program.program import Body, Buffer, Content, Core, Phase, Program, Task, Unit
 from lstmsim.program.stall_reasons import CAUSES
 from tests.strategies import SELDOM, SMALL, dependences
 

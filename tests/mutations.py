@@ -27,7 +27,7 @@ from lstmsim.base.errors import ProgramError
 from lstmsim.engines.fast.binding import Machine, Outcome, Table
 from lstmsim.program.flat import FLAT_TABLES, FORMAT, FlatProgram, flat_program
 from lstmsim.program.flatten import flat_of
-from lstmsim.program.trace_tables import TASKS
+from lstmsim.program.trace import TASKS
 from tests.gated_programs import gated_programs
 from tests.packing import packed
 from tests.strategies import joint_programs, preempting_programs, programs, scenarios

@@ -1,9 +1,9 @@
-"""Packs the bodies of a flat program, as far as they can be: the other way round than `lstmsim.program.packed`."""
+"""Packs the bodies of a flat program, as far as they can be: the other way round than `lstmsim.program.operations`."""
 
 from __future__ import annotations
 
 from lstmsim.program.flat import FLAT_TABLES, FlatProgram, flat_program
-from lstmsim.program.packed import MOST_NEEDS, need_word, operation_word
+from lstmsim.program.operations import MOST_NEEDS, need_word, operation_word
 
 _OPERATION, _NEED = FLAT_TABLES["operations"], FLAT_TABLES["needs"]
 

@@ -17,14 +17,13 @@ from lstmsim.base.errors import InputError
 from lstmsim.machines.column.npu import ColumnNpu, Exchange, Memory
 from lstmsim.machines.column.phases import split_refusal
 from lstmsim.model.cells import CELLS
+from lstmsim.model.model import Precision
 from lstmsim.model.numerics.fixed_networks import fixed_arithmetic
 from lstmsim.model.numerics.golden import run_network
 from lstmsim.model.numerics.weights import random_network, random_stimulus
-from lstmsim.model.precision import Precision
 from lstmsim.model.scenario import Job, Scenario
 from lstmsim.program.program import Program
-from lstmsim.program.trace import Trace
-from lstmsim.program.trace_tables import ISSUES
+from lstmsim.program.trace import ISSUES, Trace
 from tests.strategies import cores_of_a_chip, models
 
 

@@ -13,19 +13,8 @@ from lstmsim.model.cell import Cell
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job, Scenario
-from lstmsim.program.program import (
-    Body,
-    Buffer,
-    Content,
-    Core,
-    Dependence,
-    Operation,
-    Phase,
-    Program,
-    Task,
-    Unit,
-    Wide,
-)
+from lstmsim.program.operations import Dependence, Operation
+from lstmsim.program.program import Body, Buffer, Content, Core, Phase, Program, Task, Unit, Wide
 from lstmsim.program.stall_reasons import CAUSES
 
 SMALL = st.integers(0, 3)

@@ -25,7 +25,7 @@ NEED_CORE = {
     "lstmsim.studies.sweep.request",
     "lstmsim.studies.validate.request",
     "lstmsim.engines.fast.binding",
-    "lstmsim.engines.fast.feed",
+    "lstmsim.engines.fast.run",
     "lstmsim.studies.validate.run",
 }
 

@@ -17,9 +17,8 @@ from lstmsim.files.graphs import graph_from_data
 from lstmsim.machines.parallel.fused.study import FUSED, SETTINGS
 from lstmsim.model.fusion.baselines import kernels_of
 from lstmsim.model.fusion.counts import counted
-from lstmsim.model.fusion.device import FusionDevice
 from lstmsim.model.fusion.graph import Graph
-from lstmsim.model.fusion.plan import MODES, FusionPlan, PlannedKernel, PlannedSubgraph
+from lstmsim.model.fusion.plan import MODES, FusionDevice, FusionPlan, PlannedKernel, PlannedSubgraph
 from lstmsim.model.fusion.planner import planned
 from lstmsim.studies.fuse.json import group_json
 from lstmsim.studies.program.flat_runs import totals_of_flat

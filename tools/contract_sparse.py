@@ -30,9 +30,9 @@ from lstmsim.machines.parallel.lowering.outcome import Outcome, outcome_of, traf
 from lstmsim.machines.parallel.lowering.program import program_of_kernels
 from lstmsim.machines.parallel.traffic import addresses, fits, priced
 from lstmsim.model.sparse.csr import Csr, csr_of_coo
-from lstmsim.model.sparse.drawn import checksum, drawn_dense, drawn_matrix
+from lstmsim.model.sparse.made import checksum, drawn_dense, drawn_matrix
 from lstmsim.program.accounts import totals_of
-from lstmsim.program.totals import Totals
+from lstmsim.program.trace import Totals
 from lstmsim.program.unflatten import tabled
 
 __all__ = ["KINDS", "device_of", "kernels_of", "outcome", "result"]

@@ -101,7 +101,7 @@ class _Notes:
             every = gc.get_objects()
             caches = [each for each in every if type(each) is functools._lru_cache_wrapper and _is_here(each)]
             self.empty = [each.cache_clear for each in caches]
-            self.empty += [each.clear for each in every if type(each).__module__ == "lstmsim.program.kept"]
+            self.empty += [each.clear for each in every if type(each).__module__ == "lstmsim.program.body_writer"]
         for empty in self.empty:
             empty()
 

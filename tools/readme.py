@@ -13,7 +13,7 @@ from pathlib import Path
 
 from lstmsim.cli.group import COMMANDS, lstmsim
 from lstmsim.program.flat import FLAT_TABLES, FORMAT
-from lstmsim.program.flat_rows import LINKS, Link
+from lstmsim.program.flatten import LINKS, Link
 from lstmsim.studies.validate.report import readme_table
 from lstmsim.studies.validate.rows import ClaimRow, Validation
 from lstmsim.studies.validate.run import validate

@@ -17,7 +17,7 @@ from functools import partial
 from lstmsim import ColumnNpu, Model, Scenario, machines
 from lstmsim.machines.column.npu import Memory
 from lstmsim.machines.column.plan import blocks_of, streamed
-from lstmsim.model.precision import Precision
+from lstmsim.model.model import Precision
 from lstmsim.studies.compare.result import Entry, geometric_mean
 from lstmsim.studies.compare.rooms import Room, room_on
 from lstmsim.studies.compare.run import compare

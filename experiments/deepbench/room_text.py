@@ -10,7 +10,7 @@ from lstmsim import ColumnNpu
 from lstmsim.base.wording import counted, listed, ranged
 from lstmsim.files.scenario.scenario_file import load_model
 from lstmsim.files.tables.published import deepbench, hardware
-from lstmsim.model.precision import Precision
+from lstmsim.model.model import Precision
 from lstmsim.studies.compare.report import comparison_markdown
 from lstmsim.studies.compare.result import Comparison, geometric_mean
 from lstmsim.studies.compare.rooms import room_on

@@ -33,7 +33,7 @@ from experiments.deepbench.settings import (
 from lstmsim import ColumnNpu
 from lstmsim.files.scenario.scenario_file import load_model
 from lstmsim.machines.row.npu import shape_of
-from lstmsim.model.precision import Precision
+from lstmsim.model.model import Precision
 from lstmsim.studies.compare.report import comparison_markdown, machines_markdown
 from lstmsim.studies.compare.result import Comparison, geometric_mean
 from lstmsim.studies.compare.rooms import room_on

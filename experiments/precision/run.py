@@ -26,13 +26,13 @@ from lstmsim.files.scenario.frames import read_frames
 from lstmsim.files.scenario.scenario_file import load_model
 from lstmsim.importers.files import read_weights
 from lstmsim.importers.safetensors import read_safetensors
+from lstmsim.model.model import ACTIVATIONS, Precision
 from lstmsim.model.numerics.accuracy import accuracy
 from lstmsim.model.numerics.arithmetic import Arithmetic
 from lstmsim.model.numerics.calibration import Range, calibrate
 from lstmsim.model.numerics.fixed_networks import fixed_arithmetic, fixed_chip
 from lstmsim.model.numerics.golden import float_arithmetic, run_network
 from lstmsim.model.numerics.weights import Network, Stimulus
-from lstmsim.model.precision import ACTIVATIONS, Precision
 from lstmsim.studies.accuracy.g2p import read_g2p
 from lstmsim.studies.accuracy.study import Spelling, read_words, spelling, with_bits, words_accuracy
 

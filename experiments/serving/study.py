@@ -22,8 +22,7 @@ from experiments.serving import coverage
 from experiments.serving.queueing import md1_wait, mdc_wait
 from lstmsim import ColumnNpu, Report, Scenario, load_scenario, run, serving
 from lstmsim.files.scenario.scenario_file import load_chip
-from lstmsim.model.offer import Offer
-from lstmsim.model.scenario import Job
+from lstmsim.model.scenario import Job, Offer
 from lstmsim.studies.search.run import reachable
 from lstmsim.studies.serve.result import Serving
 from lstmsim.traffic.arrival_cycles import arrivals

@@ -5,8 +5,8 @@ from __future__ import annotations
 from experiments.sparse_lstm.study import HASHES, REAL, power_law, real
 from lstmsim.base.wording import ranged
 from lstmsim.model.sparse.csr import Csr
-from lstmsim.model.sparse.grouping import Grouping, grouping
 from lstmsim.model.sparse.hbp import hashed
+from tests.model.sparse.grouping import Grouping, grouping
 
 __all__ = ["ABOUT", "hash_rows", "qualities", "verdict"]
 

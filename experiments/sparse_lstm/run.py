@@ -36,8 +36,8 @@ from experiments.sparse_lstm.study import (
     uniform,
 )
 from lstmsim.model.sparse.csr import Csr
-from lstmsim.model.sparse.grouping import Grouping
 from lstmsim.studies.sparse.result import Search, SparseReport, regret
+from tests.model.sparse.grouping import Grouping
 
 #: What the paper reports for the real device.
 PUBLISHED = 0.71

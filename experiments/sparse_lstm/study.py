@@ -16,7 +16,7 @@ import numpy as np
 import lstmsim
 from lstmsim.files.matrices import weight_matrix
 from lstmsim.model.sparse.csr import Csr, csr_of_coo
-from lstmsim.model.sparse.pruning import pruned
+from lstmsim.model.sparse.made import pruned
 from lstmsim.studies.sparse.result import SparseReport
 
 #: The LSTM of the paper: inputs, units, batch. A sixteenth of its 4 x 2048 rows runs on a sixteenth of a V100.

@@ -16,12 +16,10 @@ from lstmsim.base.units import cycles_to_ms, rank_below, tops
 from lstmsim.model.figures import CoreFigures
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Chip, Scenario, cores_at_once
-from lstmsim.program.body import Body
-from lstmsim.program.flat_tables import FLAT_TABLES
-from lstmsim.program.program import Phase, Program, Task
+from lstmsim.program.flat import FLAT_TABLES
+from lstmsim.program.program import Body, Phase, Program, TabledProgram, Task
 from lstmsim.program.stall_reasons import CYCLE_NAMES
-from lstmsim.program.tabled import TabledProgram
-from lstmsim.program.totals import Totals
+from lstmsim.program.trace import Totals
 
 
 def pe_cycles(core: CoreFigures, macs: int, cycles: Mapping[str, int]) -> dict[str, int]:

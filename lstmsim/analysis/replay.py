@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError, Mistake, ReplayError
 from lstmsim.machines.registry import target_of
+from lstmsim.model.model import Precision
 from lstmsim.model.numerics.accuracy import Accuracy, accuracy
 from lstmsim.model.numerics.fixed import FixedArithmetic
 from lstmsim.model.numerics.golden import NetworkRun, float_arithmetic, run_network
@@ -31,7 +32,6 @@ from lstmsim.model.numerics.jobs import (
     run_jobs,
 )
 from lstmsim.model.numerics.weights import Floats, Network, Stimulus
-from lstmsim.model.precision import Precision
 from lstmsim.model.scenario import Scenario
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 
 from lstmsim.analysis.stall_words import pe_names
 from lstmsim.base.records import record
-from lstmsim.model.figures import CoreFigures, MainUnit, Words
-from lstmsim.model.planned import PlannedProducts
+from lstmsim.model.figures import CoreFigures, MainUnit, PlannedProducts, Words
 from lstmsim.program.stall_reasons import CYCLE_NAMES, MACHINE_NAMES
 from lstmsim.report.results import Table
 

@@ -15,8 +15,7 @@ from typing import Any
 from lstmsim.analysis.report import CoreReport, JobReport, Report, TurnedAway
 from lstmsim.analysis.stall_words import NAMED
 from lstmsim.base.units import cycles_to_ms
-from lstmsim.model.figures import Words
-from lstmsim.model.planned import PlannedProduct, PlannedProducts
+from lstmsim.model.figures import PlannedProduct, PlannedProducts, Words
 from lstmsim.program.stall_reasons import CYCLES, names_of
 from lstmsim.report.figures_text import four_digits, percent, short_name
 from lstmsim.report.results import Forms

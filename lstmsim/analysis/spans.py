@@ -17,12 +17,10 @@ from numpy.typing import NDArray
 from lstmsim.analysis.timeline import MAIN, STATES, Row, Timeline
 from lstmsim.base.errors import ProgramError
 from lstmsim.model.scenario import Job
-from lstmsim.program.accounts import named_cycles
-from lstmsim.program.issued import issued_operations, issued_steps
+from lstmsim.program.accounts import Intervals, core_spans, issued_operations, issued_steps, named_cycles
 from lstmsim.program.program import Program, Unit
 from lstmsim.program.trace import Trace
 from lstmsim.program.unit_names import MEMORY, is_unit, name_faults
-from lstmsim.program.waits import Intervals, core_spans
 from lstmsim.report.looks import JOB_STYLES
 
 

@@ -85,7 +85,7 @@ def _bits(text: str | None) -> range:
     """The widths of LOW:HIGH, none without a text."""
     if text is None:
         return range(0)
-    from lstmsim.model.precision import WIDTHS
+    from lstmsim.model.model import WIDTHS
 
     least, most = WIDTHS["weight_bits"]
     match = re.fullmatch(r"(\d{1,4}):(\d{1,4})", text, re.ASCII)

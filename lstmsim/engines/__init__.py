@@ -10,13 +10,11 @@ from importlib import import_module
 
 from lstmsim.base.errors import InputError
 from lstmsim.engines.feeds import WINDOW, Feed, Ints
-from lstmsim.native.missing import warn_once
-from lstmsim.program.flat import FlatProgram
+from lstmsim.native.library import warn_once
+from lstmsim.program.flat import FlatProgram, check_limits
 from lstmsim.program.flatten import flat_of
-from lstmsim.program.limits import check_limits
 from lstmsim.program.program import Program
-from lstmsim.program.totals import Totals
-from lstmsim.program.trace import Trace
+from lstmsim.program.trace import Totals, Trace
 from lstmsim.program.validate import validate
 
 __all__ = ["ENGINES", "feed", "has_fast", "run", "running", "totals"]
@@ -57,7 +55,7 @@ def run(program: Program | FlatProgram, engine: str = "fast", *, check: bool = T
 
 def _check(program: Program | FlatProgram) -> None:
     """Refuse what the fast engine refuses before it runs, with its sentences, where there is its core."""
-    from lstmsim.engines.fast import library
+    from lstmsim.engines.fast import binding as library
 
     if isinstance(program, Program):
         validate(program)
@@ -134,7 +132,7 @@ def has_fast() -> bool:
     >>> has_fast() in (True, False)
     True
     """
-    from lstmsim.engines.fast import library
+    from lstmsim.engines.fast import binding as library
 
     reason = library.absence()
     if reason is not None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.program.program import Program
-from lstmsim.program.totals import Totals
+from lstmsim.program.trace import Totals
 
 __all__ = ["WINDOW", "Batches", "Feed", "Group", "Ints", "check_templates"]
 

@@ -23,8 +23,7 @@ from lstmsim.base.errors import InputError, Mistake, ProgramError
 from lstmsim.base.files import whole_file
 from lstmsim.base.zip_members import open_zip, read_member
 from lstmsim.program.flat import FORMAT, FlatProgram
-from lstmsim.program.flat_names import FlatNames, default_names
-from lstmsim.program.flat_rows import check_rows
+from lstmsim.program.flatten import FlatNames, check_rows, default_names
 
 __all__ = ["FILE_FORMAT", "load_program", "save_program"]
 

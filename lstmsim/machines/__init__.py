@@ -12,8 +12,7 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.machines.assembly import MAX_REMEMBERED, MAX_STEP_OPERATIONS, remembered_fault
 from lstmsim.machines.registry import target_of
 from lstmsim.model.scenario import Chip, Job, distinct_jobs
-from lstmsim.program.program import Program
-from lstmsim.program.tabled import TabledProgram
+from lstmsim.program.program import Program, TabledProgram
 
 __all__ = ["lower", "refusals"]
 

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from lstmsim.machines.assembly import OperationClasses
 from lstmsim.model.cell import Cell
-from lstmsim.model.model import Layer, Model
-from lstmsim.model.precision import Precision
+from lstmsim.model.model import Layer, Model, Precision
 from lstmsim.model.scenario import Job
 
 if TYPE_CHECKING:

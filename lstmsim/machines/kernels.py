@@ -15,17 +15,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
 from lstmsim.base.records import record
-from lstmsim.program.totals import Totals
+from lstmsim.program.trace import Totals
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from lstmsim.model.fusion.device import FusionDevice
     from lstmsim.model.fusion.graph import Graph
-    from lstmsim.model.fusion.plan import PlannedKernel
+    from lstmsim.model.fusion.plan import FusionDevice, PlannedKernel
     from lstmsim.model.sparse.csr import Csr
     from lstmsim.program.flat import FlatProgram
-    from lstmsim.program.flat_names import FlatNames
+    from lstmsim.program.flatten import FlatNames
 
 
 @dataclass(frozen=True, eq=False)

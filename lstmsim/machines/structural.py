@@ -18,8 +18,7 @@ from lstmsim.base.errors import ReplayError
 from lstmsim.model.numerics.arithmetic import Array
 from lstmsim.model.scenario import Job, Scenario
 from lstmsim.program.program import Program
-from lstmsim.program.trace import Trace
-from lstmsim.program.trace_tables import PAUSES, SEATS
+from lstmsim.program.trace import PAUSES, SEATS, Trace
 
 
 @dataclass(frozen=True)

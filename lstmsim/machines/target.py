@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from lstmsim.machines.hardware import Hardware
     from lstmsim.machines.kernels import FusedKernels, SparseKernels
     from lstmsim.machines.rtl import GeneratedHardware
+    from lstmsim.model.figures import PlannedProducts
     from lstmsim.model.numerics.golden import NetworkRun
     from lstmsim.model.numerics.jobs import JobNumbers
-    from lstmsim.model.planned import PlannedProducts
     from lstmsim.program.trace import Trace
 
 

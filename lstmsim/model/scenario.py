@@ -1,19 +1,166 @@
-"""Jobs and scenarios: which model runs for how long, when it arrives, and on which cores it may run."""
+"""Jobs and scenarios: which model runs for how long, when it arrives, and on which cores it may run.
+
+How the jobs of a scenario come. This decides which figures of a run say something.
+
+The long run of a scenario's entry: its rate of requests, and how irregularly the requests come.
+
+In which order waiting jobs get a free thread: pure functions, one for each name.
+
+Each function gives a key, and whether the key counts from the job's arrival. The job with the smallest key is admitted
+first; jobs with equal keys are admitted in the order of arrival. Running jobs go on, except that a job which preempts
+(`lstmsim.model.scenario.Job`) may take the thread of another.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
+from itertools import pairwise
+from math import inf
 from typing import Any, Protocol
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
 from lstmsim.base.wording import show
-from lstmsim.model.dispatch import DISPATCH
 from lstmsim.model.figures import CoreFigures
-from lstmsim.model.model import Model
-from lstmsim.model.offer import Offer
-from lstmsim.model.precision import Precision
+from lstmsim.model.model import Model, Precision
+
+#: Least arrivals to estimate a rate from. With fewer, the rate is off by a fifth or more, even if they come evenly.
+LEAST_ESTIMATED = 20
+#: Least arrivals of a window, on average. With fewer, their number does not say how irregularly they come.
+LEAST_IN_WINDOW = 5
+
+
+@record
+class Offer:
+    """How the requests of one entry come.
+
+    rate_per_second: rate in the long run; 0 if there is none, because the requests come once (all together, or too few
+        to be a process) or because clients ask.
+    variability: squared coefficient of variation of the gaps between requests, in the long run (0: even, 1: Poisson).
+    clients: how many clients ask, in a closed loop; else 0.
+    estimated: whether the rate was estimated from a list of arrivals.
+    lengths: (number of steps, share of the requests that have it), if there is more than one number of steps.
+    entry: common name of the entry's jobs, if they belong to several tenants.
+    requests: how many requests come in all; 0: as many as the user asks for.
+    memory_seconds: after about so long the arrivals have forgotten their past; infinite: not known. Clients forget with
+        each request if they think for exponential times (0).
+    process: what comes, so that more can be drawn: a description of `lstmsim.traffic.arrivals`, or cycles in order.
+
+    >>> Offer(1000.0, variability=1.0).is_process, Offer(clients=4).is_process, Offer().is_process
+    (True, True, False)
+    """
+
+    rate_per_second: float = 0.0
+    variability: float = 0.0
+    clients: int = 0
+    estimated: bool = False
+    lengths: tuple[tuple[int, float], ...] = ()
+    entry: str = ""
+    requests: int = 0
+    memory_seconds: float = 0.0
+    process: Any = field(default=None, compare=False, repr=False)
+
+    @property
+    def is_process(self) -> bool:
+        """Whether requests go on coming."""
+        return self.rate_per_second > 0 or self.clients > 0
+
+
+def estimated_offer(cycles: Sequence[int], frequency_mhz: float) -> Offer:
+    """Estimate the offer of a list of arrivals. It is empty if they are few or come all at once.
+
+    cycles: the arrivals, in order of time.
+    frequency_mhz: clock of the chip.
+
+    >>> estimated_offer(range(0, 25_000, 1000), frequency_mhz=250)
+    Offer(rate_per_second=250000.0, variability=0.0, clients=0, estimated=True, ...)
+    """
+    span = cycles[-1] - cycles[0] if cycles else 0
+    if len(cycles) < LEAST_ESTIMATED or span <= 0:
+        return Offer()
+    mean = span / (len(cycles) - 1)
+    squares = sum((two - one - mean) ** 2 for one, two in pairwise(cycles))
+    variability = max(squares / (len(cycles) - 1) / mean**2, _dispersion(cycles))
+    return Offer(frequency_mhz * 1e6 / mean, variability, estimated=True, memory_seconds=inf, process=tuple(cycles))
+
+
+def _dispersion(cycles: Sequence[int]) -> float:
+    """The largest index of dispersion over windows of several lengths: the variance of the counts / their mean.
+
+    Gaps that depend on each other (busy and quiet times) vary little one by one and much together (Cox and Lewis, The
+    statistical analysis of series of events, 1966). The index is 0 if no window would hold five arrivals.
+    """
+    largest, span = 0.0, cycles[-1] - cycles[0]
+    for windows in (20, 40, 80, 160, 320):
+        if len(cycles) < LEAST_IN_WINDOW * windows:
+            break
+        edges = [bisect_left(cycles, cycles[0] + span * place // windows) for place in range(windows)]
+        counts = [two - one for one, two in pairwise([*edges, len(cycles)])]
+        mean = len(cycles) / windows
+        largest = max(largest, sum((each - mean) ** 2 for each in counts) / (windows - 1) / mean)
+    return largest
+
+
+#: The deadline of jobs that have none: later than any deadline.
+_NO_DEADLINE = 1 << 59
+
+
+class Ranked(Protocol):
+    """The properties of a job that an order looks at."""
+
+    @property
+    def macs(self) -> int: ...
+    @property
+    def priority(self) -> int: ...
+    @property
+    def deadline(self) -> int | None: ...
+
+
+def fcfs(job: Ranked) -> tuple[int, bool]:
+    """Order jobs as first come, first served.
+
+    Source: Kleinrock, Queueing Systems, volume 1, 1975.
+    """
+    return 0, False
+
+
+def sjf(job: Ranked) -> tuple[int, bool]:
+    """Order jobs as shortest job first.
+
+    The length of a job is its multiply-accumulates, because its cycles are not known before it runs. This order
+    shortens the mean wait, and lets long jobs starve.
+
+    Source: Smith 1956, doi 10.1002/nav.3800030106.
+    """
+    return job.macs, False
+
+
+def edf(job: Ranked) -> tuple[int, bool]:
+    """Order jobs as earliest deadline first. Jobs without a deadline come last.
+
+    Source: Liu and Layland 1973, doi 10.1145/321738.321743.
+    """
+    return (_NO_DEADLINE, False) if job.deadline is None else (job.deadline, True)
+
+
+def priority(job: Ranked) -> tuple[int, bool]:
+    """Order jobs by priority, the highest first.
+
+    Source: Cobham 1954, doi 10.1287/opre.2.1.70.
+    """
+    return -job.priority, False
+
+
+#: Name -> order.
+DISPATCH: Mapping[str, Callable[[Ranked], tuple[int, bool]]] = {
+    "fcfs": fcfs,
+    "sjf": sjf,
+    "edf": edf,
+    "priority": priority,
+}
+
 
 #: Name -> how one job may run on several cores at once.
 SPLITS = {
@@ -27,8 +174,6 @@ PLACEMENTS = {
     "least-loaded": "the core with the fewest jobs; Winston, Journal of Applied Probability 14, 1977",
     "affinity": "first one that holds its weights; Squillante and Lazowska 1993, doi 10.1109/71.207589",
 }
-
-__all__ = ["PLACEMENTS", "SPLITS", "Chip", "Job", "Scenario", "cores_at_once", "distinct_jobs"]
 
 
 class Chip(Protocol):
@@ -70,7 +215,7 @@ class Job:
     after: position of an earlier job; this job comes when that job has finished or was turned away.
     priority: larger is sooner, for the `dispatch` that asks for it.
     deadline: cycles from the arrival, for the `dispatch` that asks for it; None for none.
-    dispatch: rank among jobs that wait, a key of `lstmsim.model.dispatch.DISPATCH`.
+    dispatch: rank among jobs that wait, a key of `lstmsim.model.scenario.DISPATCH`.
     split: how the job runs on all of `cores` at once, a key of `SPLITS` (`auto`: on the free ones, or one); else empty.
     preempts: whether a running job of a larger rank gives up its thread to this job at its next step.
     affinity: whether the job prefers a core that holds its weights.
@@ -286,3 +431,25 @@ def cores_at_once(chip: Chip, job: Job, first: int = 0, taken: int = 0) -> tuple
         return job.together(cores, taken)
     members = job.members(cores)
     return tuple(range(first, first + members)) if members > 1 else ()
+
+
+#: Ways in which jobs come, and what follows for the makespan of a run.
+ARRIVING = {
+    "at once": "all jobs come in one cycle; the makespan is the time that the chip needs for them",
+    "open": "jobs come at times that the chip has no part in; a chip that keeps up ends soon after the last has come",
+    "closed": "some jobs come after others have finished; a faster chip is asked sooner",
+}
+
+
+def arriving(jobs: Sequence[Job]) -> str:
+    """The way in which the jobs come, a key of `ARRIVING`.
+
+    >>> from lstmsim.model.cells import cell
+    >>> from lstmsim.model.model import Layer, Model
+    >>> one, two = (Job("a", Model("m", (Layer(cell("rnn"), 4, 4),)), 3, arrival=each) for each in (5, 9))
+    >>> arriving([one, one]), arriving([one, two])
+    ('at once', 'open')
+    """
+    if any(job.after is not None for job in jobs):
+        return "closed"
+    return "open" if len({job.arrival for job in jobs}) > 1 else "at once"

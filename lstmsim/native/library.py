@@ -1,13 +1,16 @@
-"""A native library: looked for once in a process, and why it is not there if it is not."""
+"""A native library: looked for once in a process, and why it is not there if it is not.
+
+The one warning of a process that a native library is missing, and plain Python does its work.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import warnings
 from pathlib import Path
 
+from lstmsim.base.errors import EngineWarning
 from lstmsim.native.sources import digest_in, digest_of, library_of
-
-__all__ = ["Library", "load"]
 
 
 class Library:
@@ -60,3 +63,27 @@ def load(path: Path, core: Path, version: int) -> tuple[ctypes.CDLL | None, str 
     if expected is not None and digest_in(loaded) != expected:
         return None, "it was built of other sources than those that are here"
     return loaded, None
+
+
+#: What has been warned of in this process. One library is rarely missing alone, and one remedy is for all.
+_TOLD: list[str] = []
+
+
+def warn_once(what: str, instead: str, stacklevel: int) -> None:
+    """Warn that a library is missing (`EngineWarning`), if nothing has been warned of in this process.
+
+    A process that another one has started leaves it to that one.
+    what: who has no library, and why.
+    instead: what does its work.
+    stacklevel: of the caller's caller for whom it is told, as for `warnings.warn`.
+    """
+    import multiprocessing
+
+    if _TOLD or multiprocessing.parent_process() is not None:
+        return
+    text = (
+        f"{what}: {instead}, with the same numbers, and takes some hundred times as long. Install a C++17 compiler, "
+        "then lstmsim again."
+    )
+    _TOLD.append(text)
+    warnings.warn(text, EngineWarning, stacklevel=stacklevel + 1)

@@ -1,4 +1,13 @@
-"""From a Program to its flat form (`lstmsim.program.flat`)."""
+"""From a Program to its flat form (`lstmsim.program.flat`).
+
+Names that travel beside a flat program: what its tables do not hold, because no cycle depends on it.
+
+Which columns of a flat program name rows of other tables, and a check that these rows are there.
+
+It also holds numbers to their limits (`lstmsim.program.flat`). The fast engine's core checks more than that
+(`lstmsim/engines/fast/core/check*.cpp`), for itself and before it runs. This check is for what Python reads of a flat
+program that comes from a file or from somebody's own tables, whichever engine runs it.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.base.errors import ProgramError
-from lstmsim.program.body import Body
-from lstmsim.program.flat import FLAT_TABLES, WIDTHS, FlatProgram, joined
+from lstmsim.base.records import record
+from lstmsim.program.flat import FLAT_TABLES, WIDTHS, FlatProgram, check_limits, joined, refuse_row
+from lstmsim.program.operations import CAUSE_NUMBERS, Operation, check_packed
 from lstmsim.program.policy import POLICIES
-from lstmsim.program.program import Buffer, Content, Phase, Program, Task
-from lstmsim.program.rows import CAUSE_NUMBERS
+from lstmsim.program.program import Body, Buffer, Content, Phase, Program, TabledProgram, Task
 from lstmsim.program.stall_reasons import CAUSES, CYCLE_NAMES
-from lstmsim.program.tabled import TabledProgram
-
-__all__ = ["CYCLE_TABLES", "Writer", "flat_of"]
 
 _POLICIES = {name: number for number, name in enumerate(POLICIES)}
 #: The tables that name cycles. All programs of this version have the same.
@@ -189,14 +195,15 @@ class Writer:
 def flat_of(program: Program) -> FlatProgram:
     """The flat form of a program that keeps all rules (`lstmsim.program.validate`).
 
-    `ProgramError` if a number does not fit into 64 bits.
+        `ProgramError` if a number does not fit into 64 bits.
 
-    >>> from lstmsim.program.program import Core, Operation, Unit
-    >>> body = Body((Operation(0, count=3),))
-    >>> task = Task("t", ((0, (Phase(body, 2),)),), (), (0,))
-    >>> flat = flat_of(Program((Core(0, (Unit("array", "coarse"),)),), (task, task)))
-    >>> len(flat.table("tasks")), flat.column("operations", "count").tolist()
-    (2, [3])
+        >>> from lstmsim.program.operations import Operation
+    from lstmsim.program.program import Core, Unit
+        >>> body = Body((Operation(0, count=3),))
+        >>> task = Task("t", ((0, (Phase(body, 2),)),), (), (0,))
+        >>> flat = flat_of(Program((Core(0, (Unit("array", "coarse"),)),), (task, task)))
+        >>> len(flat.table("tasks")), flat.column("operations", "count").tolist()
+        (2, [3])
     """
     if isinstance(program, TabledProgram):
         return program.flat
@@ -221,3 +228,248 @@ def _one(arrays: list[NDArray[np.int64]]) -> Sequence[int] | NDArray[np.int64]:
     if len(arrays) == 1:
         return arrays[0]
     return np.concatenate(arrays) if arrays else ()
+
+
+#: Most contents in all memories together. The core of the fast engine takes no more, either.
+_MOST_HELD = 2**24
+
+
+@record
+class FlatNames:
+    """What people read of a flat program.
+
+    tasks: name of each task.
+    units: of each row of `units` the name, whether timelines show it, and the name of the way of its results.
+    buffers: name of each row of `buffers`.
+    operations: of each row of `operations` its label and its place (layer, direction, ...).
+    held: for each core, keys of all contents in its memory at the start; the tables have those that some task needs.
+    chip: name of the machine.
+    frequency_mhz: its clock. 1,000 MHz is an assumption, because timelines write a cycle as a nanosecond.
+    unit: what people call the accounted unit of a core.
+    """
+
+    tasks: tuple[str, ...]
+    units: tuple[tuple[str, bool, str], ...]
+    buffers: tuple[str, ...]
+    operations: tuple[tuple[str, tuple[int, ...]], ...]
+    held: tuple[tuple[int, ...], ...]
+    chip: str = "program"
+    frequency_mhz: float = 1000.0
+    unit: str = "array"
+
+    def check(self, flat: FlatProgram) -> None:
+        """Raise `ProgramError` unless these are names for this flat program.
+
+        >>> from lstmsim.program.flat import flat_program
+        >>> flat = flat_program({"buffers": [[2, 0]]})
+        >>> FlatNames((), (), (), (), ()).check(flat)
+        Traceback (most recent call last):
+        lstmsim.base.errors.ProgramError: there are names for 0 rows of table buffers, which has 1
+        """
+        for table in ("tasks", "units", "buffers", "operations"):
+            names, rows = len(getattr(self, table)), len(flat.table(table))
+            if names != rows:
+                raise ProgramError(f"there are names for {names} rows of table {table}, which has {rows}")
+        held = held_by_tables(flat)
+        if len(self.held) != len(held):
+            raise ProgramError(f"there are contents for {len(self.held)} cores, and the program has {len(held)}")
+        known = set(flat.column("contents", "key").tolist())
+        for core, (said, keys) in enumerate(zip(self.held, held, strict=True)):
+            if tuple(key for key in said if key in known) != keys:
+                raise ProgramError(f"core {core}: holds contents {keys} by its tables, and {said} by its names")
+
+
+class _Namer(Writer):
+    """Writes the tables once more, to see which body and buffer has which rows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.operation_rows: list[Operation] = []
+        self.buffer_rows: list[Buffer] = []
+
+    def body(self, body: Body) -> int:
+        known = len(self.bodies)
+        number = super().body(body)
+        if number == known:
+            self.operation_rows += body.operations
+        return number
+
+    def variant(self, kind: int, members: int, phases: tuple[Phase, ...], buffers: tuple[Buffer, ...]) -> None:
+        super().variant(kind, members, phases, buffers)
+        self.buffer_rows += buffers
+
+
+def names_of(program: Program) -> FlatNames:
+    """The names that belong to `flat_of(program)`.
+
+    >>> from lstmsim.program.program import *
+    >>> core = Core(0, (Unit("array", "coarse"),))
+    >>> task = Task("job", ((0, (Phase(Body((Operation(0, label="x"),)), 1),)),), (), (0,))
+    >>> names_of(Program((core,), (task,))).operations
+    (('x', ()),)
+    """
+    if isinstance(program, TabledProgram):
+        names: FlatNames = program.names
+        return names
+    namer = _Namer()
+    namer.tasks(program.tasks)
+    return FlatNames(
+        tasks=tuple(task.name for task in program.tasks),
+        units=tuple((each.name, each.shown, each.pipeline) for core in program.cores for each in core.units),
+        buffers=tuple(each.name for each in namer.buffer_rows),
+        operations=tuple((each.label, each.place) for each in namer.operation_rows),
+        held=tuple(core.held for core in program.cores),
+    )
+
+
+def default_names(flat: FlatProgram) -> FlatNames:
+    """Plain names for a flat program that has none: tasks `t0`, buffers `b0`, units of a core `u0`.
+
+    >>> from lstmsim.program.flat import flat_program
+    >>> default_names(flat_program({"tasks": [[0] * 10] * 2})).tasks
+    ('t0', 't1')
+    """
+    rows = np.arange(len(flat.table("units")))
+    # a unit is counted from the last row before it with which the units of some core begin
+    begins = np.union1d(flat.column("cores", "first_unit"), [0])
+    numbers = rows - begins[np.searchsorted(begins, rows, "right") - 1]
+    return FlatNames(
+        tasks=tuple(f"t{number}" for number in range(len(flat.table("tasks")))),
+        units=tuple((f"u{number}", True, "") for number in numbers.tolist()),
+        buffers=tuple(f"b{number}" for number in range(len(flat.table("buffers")))),
+        operations=(("", ()),) * len(flat.table("operations")),
+        held=held_by_tables(flat),
+    )
+
+
+def held_by_tables(flat: FlatProgram) -> tuple[tuple[int, ...], ...]:
+    """For each core the keys of the contents that it holds at the start, as far as the tables know."""
+    keys = flat.column("contents", "key")[flat.column("held", "content")].tolist()
+    firsts, counts = flat.column("cores", "first_held"), flat.column("cores", "held")
+    if counts.sum() > _MOST_HELD:
+        raise ProgramError(f"cores hold {counts.sum():,} contents together, at most {_MOST_HELD:,}")
+    spans = zip(firsts.tolist(), counts.tolist(), strict=True)
+    return tuple(tuple(keys[first : first + count]) for first, count in spans)
+
+
+@record
+class Link:
+    """A column that names rows of another table.
+
+    table, column: the column.
+    target: the other table.
+    count: the column that says how many rows in a row are meant; empty: it is one row.
+    optional: whether -1 may stand in place of a row; with `count`, in place of the first of no rows.
+    instead: a column of rows that a row has instead, unless -1 stands there; empty: none.
+    """
+
+    table: str
+    column: str
+    target: str
+    count: str = ""
+    optional: bool = False
+    instead: str = ""
+
+
+#: All of them but those that are read within a variant or a body, where the core checks them.
+LINKS = (
+    Link("cores", "first_unit", "units", "units"),
+    Link("cores", "first_held", "held", "held"),
+    Link("held", "content", "contents"),
+    Link("groups", "first_place", "places", "places"),
+    Link("places", "first_seat", "seats", "seats"),
+    Link("seats", "core", "cores"),
+    Link("profiles", "group", "groups"),
+    Link("profiles", "content", "contents", optional=True),
+    Link("profiles", "first_variant", "variants", "variants"),
+    Link("profiles", "first_wide", "variants", "wides"),
+    Link("variants", "first_phase", "phases", "phases"),
+    Link("variants", "first_buffer", "buffers", "buffers"),
+    Link("phases", "body", "bodies"),
+    Link("buffers", "cause", "causes"),
+    Link("bodies", "first_word", "words", "words", optional=True),
+    Link("bodies", "first_operation", "operations", "operations", instead="first_word"),
+    Link("operations", "first_need", "needs", "needs"),
+    Link("needs", "cause", "causes"),
+    Link("tasks", "profile", "profiles"),
+    Link("tasks", "after", "tasks", optional=True),
+    *(Link("tasks", column, "gates", optional=True) for column in ("behind", "starts", "ends", "until")),
+)
+
+#: Columns that hold 0 or 1.
+FLAGS = (
+    ("cores", "shared"),
+    ("cores", "mirrors"),
+    ("profiles", "affine"),
+    ("profiles", "preempts"),
+    ("phases", "mirrored"),
+    ("operations", "frame"),
+    ("needs", "mirrored"),
+    ("needs", "gate"),
+    ("tasks", "key_from_arrival"),
+)
+
+
+def check_rows(flat: FlatProgram) -> None:
+    """Raise `ProgramError` for the first row that names a row which does not exist.
+
+    It also refuses numbers beyond their limits, phases without an iteration, flags that are neither 0 nor 1, unknown
+    policies, places without a core, two contents with one key, words of packed bodies that name what is not there, and
+    names of cycles that are not those of `lstmsim.program.stall_reasons`.
+
+    >>> from lstmsim.program.flat import flat_program
+    >>> check_rows(flat_program({**CYCLE_TABLES, "held": [[3]]}))
+    Traceback (most recent call last):
+    lstmsim.base.errors.ProgramError: table held, row 0: content is 3, and table contents has 0 rows
+    """
+    for name, rows in CYCLE_TABLES.items():
+        if flat.table(name).ravel().tolist() != list(rows):
+            raise ProgramError(f"table {name}: its names of cycles are not those of this version of lstmsim")
+    for link in LINKS:
+        _check_link(flat, link)
+    _check_extras(flat)
+    for table, column in FLAGS:
+        values = flat.column(table, column)
+        refuse_row(table, values, (values < 0) | (values > 1), f"{column} is {{}}, not 0 or 1")
+    policies = flat.column("units", "policy")
+    refuse_row("units", policies, (policies < 0) | (policies >= len(POLICIES)), f"policy is {{}}, of {len(POLICIES)}")
+    seats = flat.column("places", "seats")
+    refuse_row("places", seats, seats < 1, "seats is {}, not at least 1")
+    keys = flat.column("contents", "key")
+    again = np.ones(len(keys), dtype=bool)
+    again[np.unique(keys, return_index=True)[1]] = False
+    refuse_row("contents", keys, again & (keys != -1), "key is {}, and an earlier row has it too")
+    check_packed(flat)
+    check_limits(flat)
+
+
+def _check_link(flat: FlatProgram, link: Link) -> None:
+    values, rows = flat.column(link.table, link.column), len(flat.table(link.target))
+    if link.count:
+        counts = flat.column(link.table, link.count)
+        # in this order no difference can be too large for 64 bits
+        wrong = (values < 0) | (counts < 0) | (values > rows) | (counts > rows - np.clip(values, 0, rows))
+        if link.optional:
+            wrong &= (values != -1) | (counts != 0)
+        if link.instead:
+            wrong &= flat.column(link.table, link.instead) == -1
+        refuse_row(link.table, counts, counts < 0, f"{link.count} is {{}}, which is no number of rows")
+        text = f"{link.column} is {{}}, and its rows do not lie among the {rows} of table {link.target}"
+    else:
+        wrong = (values < (-1 if link.optional else 0)) | (values >= rows)
+        text = f"{link.column} is {{}}, and table {link.target} has {rows} rows"
+    refuse_row(link.table, values, wrong, text)
+
+
+def _check_extras(flat: FlatProgram) -> None:
+    """Columns of a phase have a row for each iteration."""
+    firsts, columns, repeats = (flat.column("phases", name) for name in ("first_extra", "extras", "repeat"))
+    rows = len(flat.table("extras"))
+    refuse_row("phases", repeats, repeats < 1, "repeat is {}, not at least 1")
+    # as quotients, because products may be too large for 64 bits
+    wrong = (columns < 0) | (columns > rows // repeats)
+    refuse_row("phases", columns, wrong, f"extras is {{}}, and table extras has {rows} rows")
+    wrong = (firsts < 0) | (firsts > rows - columns * repeats)
+    refuse_row(
+        "phases", firsts, wrong, f"first_extra is {{}}, and its rows do not lie among the {rows} of table extras"
+    )

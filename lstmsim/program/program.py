@@ -23,28 +23,86 @@ meet at a barrier, and a group of tasks follows another group.
 A task may take threads of several cores at once (`Task.partners`): for a model that is spread over cores, or for a
 memory that cores share, which is a core of its own. Each operation says on which of the task's cores it runs
 (`member`). A task with `wide` takes all of its cores that are free if no other task waits for them; else it takes one.
+
+The body of a phase, made of operations or of rows of the flat form.
+
+A program that was written as tables, by a target whose operations are too many to be objects.
 """
 
 from __future__ import annotations
 
-from lstmsim.base.records import record
-from lstmsim.program.body import Body
-from lstmsim.program.operations import Dependence, Operation
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
 
-__all__ = [
-    "MAX_SPREAD",
-    "Body",
-    "Buffer",
-    "Content",
-    "Core",
-    "Dependence",
-    "Operation",
-    "Phase",
-    "Program",
-    "Task",
-    "Unit",
-    "Wide",
-]
+from lstmsim.base.records import record
+from lstmsim.program.flat import FlatProgram
+from lstmsim.program.operations import Name, Operation, Rows, operations_of, rows_of
+
+
+class Body:
+    """The operations of one iteration (one time step), in issue order.
+
+    A body is made of operations or of rows, and gives both. It makes what it was not made of when somebody asks for it,
+    and keeps it. Two bodies are equal if their operations are.
+
+    operations: the operations.
+
+    >>> body = Body((Operation(0, count=3),))
+    >>> body.size, Body.of_rows(body.rows, [("", ())]) == body
+    (1, True)
+    """
+
+    __slots__ = ("_names", "_operations", "_rows")
+
+    def __init__(self, operations: tuple[Operation, ...]) -> None:
+        self._operations: tuple[Operation, ...] | None = operations
+        self._rows: Rows | None = None
+        self._names: Sequence[Name] = ()
+
+    @classmethod
+    def of_rows(cls, rows: Rows, names: Sequence[Name]) -> Body:
+        """A body from its rows, and of each row the operation's label and place."""
+        body = cls.__new__(cls)
+        body._operations, body._rows, body._names = None, rows, names
+        return body
+
+    @property
+    def operations(self) -> tuple[Operation, ...]:
+        """The operations, in issue order."""
+        operations = self._operations
+        if operations is None:
+            assert self._rows is not None, "a body has rows or operations"
+            operations = self._operations = operations_of(self._rows, self._names)
+        return operations
+
+    @property
+    def rows(self) -> Rows:
+        """Its rows of the flat form."""
+        rows = self._rows
+        if rows is None:
+            rows = self._rows = rows_of(self.operations)
+        return rows
+
+    @property
+    def names(self) -> Sequence[Name]:
+        """Label and place of each operation."""
+        return self._names or [(each.label, each.place) for each in self.operations]
+
+    @property
+    def size(self) -> int:
+        """How many operations it has."""
+        return len(self._operations) if self._rows is None and self._operations is not None else self.rows.size
+
+    def __eq__(self, other: object) -> bool:
+        return self.operations == other.operations if isinstance(other, Body) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.operations)
+
+    def __repr__(self) -> str:
+        return f"Body(operations={self.operations!r})"
+
 
 #: Most cores of a task with `wide`: a row of the trace has a bit for each.
 MAX_SPREAD = 60
@@ -277,3 +335,46 @@ class Program:
     cores: tuple[Core, ...]
     tasks: tuple[Task, ...]
     gates: tuple[int, ...] = ()
+
+
+class TabledProgram(Program):
+    """A program in its flat form. An engine runs the tables as they are; cores and tasks are made when asked for.
+
+    flat: the tables.
+    names: what the tables do not hold (`lstmsim.program.flatten.FlatNames`).
+    whole: makes the program of both, when cores or tasks are asked for (`lstmsim.program.unflatten.program_of`).
+
+    `lstmsim.program.unflatten.tabled` makes one.
+    """
+
+    def __init__(self, flat: FlatProgram, names: Any, whole: Callable[[FlatProgram, Any], Program]) -> None:
+        # a frozen record takes no assignments; these are not among its fields
+        self.__dict__.update(flat=flat, names=names, whole=whole)
+
+    flat: FlatProgram
+    names: Any
+    whole: Callable[[FlatProgram, Any], Program]
+
+    @cached_property
+    def _whole(self) -> Program:
+        return self.whole(self.flat, self.names)
+
+    @property
+    def cores(self) -> tuple[Core, ...]:
+        """The cores."""
+        return self._whole.cores
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """The tasks, with all their operations."""
+        return self._whole.tasks
+
+    @property
+    def gates(self) -> tuple[int, ...]:
+        """The gates."""
+        return self._whole.gates
+
+    def __eq__(self, other: object) -> bool:
+        return self._whole == (other._whole if isinstance(other, TabledProgram) else other)
+
+    __hash__ = None  # type: ignore[assignment]

@@ -5,16 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from lstmsim.base.errors import ProgramError
-from lstmsim.program.body import Body
 from lstmsim.program.flat import FlatProgram
-from lstmsim.program.flat_names import FlatNames, default_names
-from lstmsim.program.flat_rows import LINKS, check_rows
-from lstmsim.program.packed import unpacked
+from lstmsim.program.flatten import LINKS, FlatNames, check_rows, default_names
+from lstmsim.program.operations import Rows, operations_of, some, unpacked
 from lstmsim.program.policy import POLICIES
-from lstmsim.program.program import Buffer, Content, Core, Phase, Program, Task, Unit, Wide
-from lstmsim.program.rows import Rows, operations_of, some
+from lstmsim.program.program import Body, Buffer, Content, Core, Phase, Program, TabledProgram, Task, Unit, Wide
 from lstmsim.program.stall_reasons import CAUSES
-from lstmsim.program.tabled import TabledProgram
 
 __all__ = ["MOST_PARTS", "program_of", "tabled"]
 
@@ -68,7 +64,7 @@ def tabled(flat: FlatProgram, names: FlatNames) -> TabledProgram:
 
     flat, names: as of `program_of`, whose errors come when something is asked for.
 
-    >>> from lstmsim.program.flat_names import names_of
+    >>> from lstmsim.program.flatten import names_of
     >>> from lstmsim.program.flatten import flat_of
     >>> from lstmsim.program.operations import Operation
     >>> task = Task("t", ((0, (Phase(Body((Operation(0, count=3),)), 2),)),), (), (0,))

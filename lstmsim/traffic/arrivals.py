@@ -13,7 +13,7 @@ from typing import Literal
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
-from lstmsim.model.offer import Offer, estimated_offer
+from lstmsim.model.scenario import Offer, estimated_offer
 from lstmsim.traffic.streams import UNIT, StreamKey, exponentials
 
 #: The last cycle at which anything may arrive: differences and small sums of cycles stay within 64 bits.

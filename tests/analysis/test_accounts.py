@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from lstmsim import run
 from lstmsim.analysis.timeline import STATES
 from lstmsim.model.scenario import Scenario
-from lstmsim.program.accounts import PRIORITY, named_cycles
-from lstmsim.program.waits import core_spans
+from lstmsim.program.accounts import PRIORITY, core_spans, named_cycles
 from tests.strategies import scenarios
 
 

@@ -12,7 +12,7 @@ from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job, Scenario
-from lstmsim.program.totals import Totals
+from lstmsim.program.trace import Totals
 
 #: docs/timing.md, section 6: one job takes 1423 cycles, utilization 44.98 %.
 CORE = ColumnCore(npe=65536, ep=32, vp=2048)

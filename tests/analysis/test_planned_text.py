@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lstmsim.analysis.report_text import HEAD, planned_cells, planned_json, planned_text
-from lstmsim.model.planned import PlannedProduct, PlannedProducts
+from lstmsim.model.figures import PlannedProduct, PlannedProducts
 
 WHY = (("kb < kc/4", "p_k > 16"), ("kb < kc/4",))
 ROW = PlannedProduct(

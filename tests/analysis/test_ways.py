@@ -18,7 +18,8 @@ from lstmsim.analysis.timeline import MAIN, STATES, Timeline
 from lstmsim.base.errors import DeadlockError
 from lstmsim.model.figures import CoreFigures
 from lstmsim.program.accounts import totals_of
-from lstmsim.program.program import Body, Core, Dependence, Operation, Phase, Program, Task, Unit
+from lstmsim.program.operations import Dependence, Operation
+from lstmsim.program.program import Body, Core, Phase, Program, Task, Unit
 from tests.gated_programs import gated_programs
 from tests.timelines import assert_equal
 

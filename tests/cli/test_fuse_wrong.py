@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import lstmsim
-from lstmsim.model.fusion.interpreter.difference import Difference
-from lstmsim.model.fusion.interpreter.faults import Fault
+from lstmsim.model.fusion.interpreter.checks import Difference
+from lstmsim.model.fusion.interpreter.run import Fault
 from tests.cli.runner import call
 
 ASKED = ("row-sum", "--size", "length=64", "--modes", "op,stitch", "--no-cycles")

@@ -11,8 +11,7 @@ from click.testing import Result
 from lstmsim.engines import ENGINES
 from lstmsim.files.catalog import list_chips, list_models
 from lstmsim.model.cells import CELLS
-from lstmsim.model.dispatch import DISPATCH
-from lstmsim.model.scenario import PLACEMENTS, SPLITS
+from lstmsim.model.scenario import DISPATCH, PLACEMENTS, SPLITS
 from lstmsim.program.policy import POLICIES
 from lstmsim.studies.known.run import KINDS, experiments
 from tests.cli import runner

@@ -14,7 +14,8 @@ from lstmsim.base.errors import DeadlockError, InputError
 from lstmsim.files.yaml.text import yaml_text
 from lstmsim.program.flat import flat_program
 from lstmsim.program.flatten import flat_of
-from lstmsim.program.program import Body, Buffer, Core, Operation, Phase, Program, Task, Unit
+from lstmsim.program.operations import Operation
+from lstmsim.program.program import Body, Buffer, Core, Phase, Program, Task, Unit
 from tests.cli.runner import call
 
 SCENARIO: dict[str, Any] = {

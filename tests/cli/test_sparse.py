@@ -12,7 +12,7 @@ import pytest
 from lstmsim.analysis.files import load_trace
 from lstmsim.analysis.timeline import MAIN, STATES
 from lstmsim.files.matrices import write_matrix
-from lstmsim.model.sparse.drawn import drawn_matrix
+from lstmsim.model.sparse.made import drawn_matrix
 from tests.cli.runner import call
 
 pytestmark = pytest.mark.needs_core

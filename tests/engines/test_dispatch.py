@@ -13,10 +13,10 @@ from lstmsim.base.keys import keys_of
 from lstmsim.engines import ENGINES, run, totals
 from lstmsim.files.scenario.scenario_file import load_scenario
 from lstmsim.files.scenario.schema import ScenarioFile
-from lstmsim.model.dispatch import DISPATCH
-from lstmsim.model.scenario import Scenario
+from lstmsim.model.scenario import DISPATCH, Scenario
 from lstmsim.program.accounts import totals_of
-from lstmsim.program.program import Body, Core, Operation, Phase, Program, Task, Unit
+from lstmsim.program.operations import Operation
+from lstmsim.program.program import Body, Core, Phase, Program, Task, Unit
 
 CHIP = {"kind": "column-npu", "frequency_mhz": 100, "cores": [{"npe": 64, "ep": 4, "vp": 16}]}
 MODEL = {"layers": [{"cell": "rnn", "hidden": 16, "input": 16}]}

@@ -17,18 +17,16 @@ from lstmsim import machines
 from lstmsim.base.errors import DeadlockError
 from lstmsim.engines import run
 from lstmsim.engines.fast import run as fast
-from lstmsim.engines.fast.binding import Machine, Outcome, Table
-from lstmsim.engines.fast.library import OWN
+from lstmsim.engines.fast.binding import OWN, Machine, Outcome, Table
 from lstmsim.model.cells import CELLS
 from lstmsim.model.scenario import Scenario
 from lstmsim.native.sources import COMMON
 from lstmsim.program.accounts import totals_of
 from lstmsim.program.flat import FLAT_TABLES, FORMAT, FlatProgram
 from lstmsim.program.flatten import flat_of
-from lstmsim.program.program import Body, Core, Dependence, Operation, Phase, Program, Task, Unit
-from lstmsim.program.totals import Totals
-from lstmsim.program.trace import Trace
-from lstmsim.program.trace_tables import ISSUES
+from lstmsim.program.operations import Dependence, Operation
+from lstmsim.program.program import Body, Core, Phase, Program, Task, Unit
+from lstmsim.program.trace import ISSUES, Totals, Trace
 from tests.strategies import joint_programs, programs, scenarios
 
 #: 2,000 and more by LSTMSIM_EXAMPLES=2000; fewer in the usual run.
@@ -129,7 +127,8 @@ def test_a_stream_waits_for_another_one_in_every_iteration() -> None:
 LONG = """
 import resource
 from lstmsim.engines.fast.run import totals
-from lstmsim.program.program import Body, Core, Operation, Phase, Program, Task, Unit
+from lstmsim.program.operations import Operation
+from lstmsim.program.program import Body, Core, Phase, Program, Task, Unit
 
 def ran(repeat):
     task = Task("t", ((0, (Phase(Body((Operation(0),)), repeat),)),), (), (0,))

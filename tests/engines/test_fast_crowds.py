@@ -7,7 +7,8 @@ import pytest
 from lstmsim import engines
 from lstmsim.engines.reference import run as reference
 from lstmsim.program.accounts import totals_of
-from lstmsim.program.program import Body, Core, Operation, Phase, Program, Task, Unit
+from lstmsim.program.operations import Operation
+from lstmsim.program.program import Body, Core, Phase, Program, Task, Unit
 
 
 def crowd(cores: int, tasks: int, contexts: int = 1) -> Program:

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 
 from lstmsim import engines
 from lstmsim.base.errors import DeadlockError, InputError
-from lstmsim.engines.fast.feed import Feed as FastFeed
+from lstmsim.engines.fast.run import Feed as FastFeed
 from lstmsim.engines.reference.feed import Feed as ReferenceFeed
-from lstmsim.program.program import Body, Core, Operation, Phase, Program, Task, Unit
-from lstmsim.program.totals import Totals
-from lstmsim.program.trace_tables import TASKS
+from lstmsim.program.operations import Operation
+from lstmsim.program.program import Body, Core, Phase, Program, Task, Unit
+from lstmsim.program.trace import TASKS, Totals
 from tests.strategies import joint_programs, preempting_programs, programs
 
 #: 2,000 and more by LSTMSIM_EXAMPLES=2000; fewer in the usual run.

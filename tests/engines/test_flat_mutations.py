@@ -15,13 +15,13 @@ import pytest
 
 from lstmsim.base.errors import DeadlockError, InputError, ProgramError
 from lstmsim.engines import run
-from lstmsim.engines.fast import library
+from lstmsim.engines.fast import binding as library
 from lstmsim.engines.fast.binding import Machine, Outcome, Table
-from lstmsim.program.flat import FLAT_TABLES, FlatProgram, flat_program
+from lstmsim.program.flat import FLAT_TABLES, LIMITS, FlatProgram, flat_program
 from lstmsim.program.flatten import flat_of
-from lstmsim.program.limits import LIMITS
-from lstmsim.program.program import Body, Buffer, Content, Core, Dependence, Operation, Phase, Program, Task, Unit, Wide
-from lstmsim.program.trace_tables import ISSUES
+from lstmsim.program.operations import Dependence, Operation
+from lstmsim.program.program import Body, Buffer, Content, Core, Phase, Program, Task, Unit, Wide
+from lstmsim.program.trace import ISSUES
 from lstmsim.studies.program.run import run_program
 from tests.mutations import numbers
 

@@ -10,7 +10,8 @@ from lstmsim import engines
 from lstmsim.base.errors import DeadlockError, InputError
 from lstmsim.engines.feeds import check_templates
 from lstmsim.engines.reference import run as reference
-from lstmsim.program.program import Body, Content, Core, Dependence, Operation, Phase, Program, Task, Unit
+from lstmsim.program.operations import Dependence, Operation
+from lstmsim.program.program import Body, Content, Core, Phase, Program, Task, Unit
 from lstmsim.program.trace import Trace
 from tests.engines.test_joint_tasks import both, named
 

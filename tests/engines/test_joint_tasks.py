@@ -10,22 +10,10 @@ from lstmsim import engines
 from lstmsim.base.errors import DeadlockError
 from lstmsim.engines.reference import run as reference
 from lstmsim.program.accounts import totals_of
-from lstmsim.program.program import (
-    Body,
-    Buffer,
-    Content,
-    Core,
-    Dependence,
-    Operation,
-    Phase,
-    Program,
-    Task,
-    Unit,
-    Wide,
-)
+from lstmsim.program.operations import Dependence, Operation
+from lstmsim.program.program import Body, Buffer, Content, Core, Phase, Program, Task, Unit, Wide
 from lstmsim.program.stall_reasons import CYCLE_NAMES
-from lstmsim.program.trace import Trace
-from lstmsim.program.trace_tables import HALTS
+from lstmsim.program.trace import HALTS, Trace
 
 ARRAY = (Unit("array", "coarse"),)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lstmsim.engines.fast.library import OWN
+from lstmsim.engines.fast.binding import OWN
 from lstmsim.machines.multicore.lines.caches import OWN_LIBRARY
 from lstmsim.native import sources
 
@@ -23,7 +23,7 @@ SANITIZERS = ("-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno
 WITH_LIBRARY = """
 import sys
 from pathlib import Path
-from lstmsim.engines.fast.library import OWN
+from lstmsim.engines.fast.binding import OWN
 from lstmsim.machines.multicore.lines.caches import OWN_LIBRARY
 library = {"engine": OWN, "caches": OWN_LIBRARY}[sys.argv[1]]
 library.path = Path(sys.argv[2])

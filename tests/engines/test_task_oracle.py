@@ -11,8 +11,7 @@ from lstmsim import engines
 from lstmsim.base.errors import DeadlockError
 from lstmsim.engines.reference import run as reference
 from lstmsim.program.accounts import totals_of
-from lstmsim.program.flat_names import names_of
-from lstmsim.program.flatten import flat_of
+from lstmsim.program.flatten import flat_of, names_of
 from lstmsim.program.program import Program
 from lstmsim.program.unflatten import program_of
 from tests.gated_programs import gated_programs

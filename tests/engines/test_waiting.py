@@ -8,7 +8,8 @@ import numpy as np
 
 from lstmsim import engines
 from lstmsim.engines.reference import run as reference
-from lstmsim.program.program import Body, Core, Operation, Phase, Program, Task, Unit
+from lstmsim.program.operations import Operation
+from lstmsim.program.program import Body, Core, Phase, Program, Task, Unit
 from lstmsim.program.trace import Trace
 from tests.oracle.tasks import simulate
 

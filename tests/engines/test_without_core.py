@@ -13,11 +13,11 @@ import pytest
 import lstmsim
 from lstmsim import engines, machines
 from lstmsim.base.errors import EngineWarning
-from lstmsim.engines.fast import library
+from lstmsim.engines.fast import binding as library
 from lstmsim.engines.reference.feed import Feed
 from lstmsim.machines.multicore.lines.caches import OWN_LIBRARY, open_caches
 from lstmsim.machines.multicore.toy import TOY
-from lstmsim.native import missing
+from lstmsim.native import library as missing
 from lstmsim.program.program import Program
 from tests.cli.runner import call
 

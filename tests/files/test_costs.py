@@ -20,7 +20,7 @@ from lstmsim.machines.column.npu import ColumnCore
 from lstmsim.machines.row.target import _phases
 from lstmsim.program import validate
 from lstmsim.program.program import Program
-from lstmsim.program.totals import Totals
+from lstmsim.program.trace import Totals
 
 CORE = {"npe": 1024, "ep": 16, "vp": 64}
 

@@ -14,7 +14,7 @@ from lstmsim.base.keys import keys_of
 from lstmsim.files.scenario.scenario_file import load_model, load_model_file, load_scenario
 from lstmsim.files.scenario.schema import PrecisionEntry
 from lstmsim.machines.column.npu import ColumnNpu
-from lstmsim.model.precision import ACTIVATIONS, FORMATS, SHIFTS, WEIGHT_SCALES, Precision
+from lstmsim.model.model import ACTIVATIONS, FORMATS, SHIFTS, WEIGHT_SCALES, Precision
 
 PLAIN = {"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 1}]}
 

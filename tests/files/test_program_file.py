@@ -18,8 +18,7 @@ from lstmsim import load_scenario, machines
 from lstmsim.base.errors import InputError, ProgramError
 from lstmsim.files.program_file import load_program, save_program
 from lstmsim.program.flat import FLAT_TABLES, FORMAT
-from lstmsim.program.flat_names import default_names, names_of
-from lstmsim.program.flatten import flat_of
+from lstmsim.program.flatten import default_names, flat_of, names_of
 from lstmsim.program.program import Program
 from lstmsim.program.unflatten import program_of
 from lstmsim.program.validate import validate

@@ -9,7 +9,7 @@ from lstmsim.machines.column.passes import TAIL, write_pass
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer
 from lstmsim.program.body_writer import BodyWriter
-from lstmsim.program.program import Dependence
+from lstmsim.program.operations import Dependence
 
 
 @pytest.mark.parametrize("base", [0, 5])

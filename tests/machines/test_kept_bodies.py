@@ -15,7 +15,7 @@ from lstmsim.machines.column.npu import ColumnCore, Latency
 from lstmsim.machines.column.phases import _once, layer_phases, model_phases, repeated, split_phases, step_phases
 from lstmsim.model.cells import CELLS, cell
 from lstmsim.model.model import Layer, Model
-from lstmsim.program.kept import Kept
+from lstmsim.program.body_writer import Kept
 from tests.splits import splits
 from tests.strategies import cores_of_a_chip, models
 

@@ -14,7 +14,8 @@ from lstmsim.engines.reference import run as reference
 from lstmsim.machines.column.npu import ColumnNpu
 from lstmsim.model.cells import CELLS
 from lstmsim.model.scenario import Scenario
-from lstmsim.program.program import Body, Core, Operation, Phase, Program, Task, Unit
+from lstmsim.program.operations import Operation
+from lstmsim.program.program import Body, Core, Phase, Program, Task, Unit
 from lstmsim.program.validate import validate
 from lstmsim.studies.simulate.run import Run
 from tests.replays import crowds

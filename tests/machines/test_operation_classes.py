@@ -17,8 +17,7 @@ from lstmsim.machines.row.npu import RowCore, RowNpu
 from lstmsim.model.cell import OPERATIONS
 from lstmsim.model.cells import CELLS, cell
 from lstmsim.model.fusion.cells import cell_graph
-from lstmsim.model.model import Layer, Model
-from lstmsim.model.precision import Precision
+from lstmsim.model.model import Layer, Model, Precision
 from lstmsim.studies.fit.energy import energy
 
 COLUMN = column_hardware.HARDWARE

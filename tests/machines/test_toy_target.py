@@ -25,7 +25,7 @@ from lstmsim.model.figures import MainUnit
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job, Scenario
 from lstmsim.program.program import Unit
-from lstmsim.program.trace_tables import ISSUES
+from lstmsim.program.trace import ISSUES
 from lstmsim.program.unit_names import is_unit
 from lstmsim.studies.fit.needs import hardware_of
 from lstmsim.studies.simulate.picture import plot

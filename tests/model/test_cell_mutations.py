@@ -7,11 +7,10 @@ from dataclasses import replace
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
-from lstmsim.model.cell import OPERATIONS, REDUCTIONS, Cell, Node
+from lstmsim.model.cell import OPERATIONS, REDUCTIONS, Cell, Node, kinds, segments
 from lstmsim.model.cell_rules import mistakes
 from lstmsim.model.cells import CELLS
 from lstmsim.model.model import Layer
-from lstmsim.model.segments import kinds, segments
 
 NAMES = ("x", "h", "c", "s", "m", "p", "h'", "c'", "hf", "1", "q")
 

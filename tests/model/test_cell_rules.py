@@ -6,11 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from lstmsim.model.cell import Cell, Gate, Node, Stage, Sum, stage_of
-from lstmsim.model.cell_flow import in_order
-from lstmsim.model.cell_rules import MAX_GATES, MAX_MISTAKES, MAX_NODES, mistakes
+from lstmsim.model.cell import Cell, Gate, Node, Stage, Sum, segments, stage_of
+from lstmsim.model.cell_rules import MAX_GATES, MAX_MISTAKES, MAX_NODES, in_order, mistakes
 from lstmsim.model.cells import CELLS, graph
-from lstmsim.model.segments import segments
 
 PROJECTED = (stage_of("i[x h]"), stage_of("p[m]", "projection"))
 

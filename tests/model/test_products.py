@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lstmsim.model.cell import Cell, stage_of
-from lstmsim.model.cells import CELLS, cell, graph
+from lstmsim.model.cells import CELLS, cell, graph, input_projection, step_products
 from lstmsim.model.model import Layer
-from lstmsim.model.products import input_projection, step_products
 
 
 def layer_of(name: str) -> Layer:

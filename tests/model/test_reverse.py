@@ -14,11 +14,10 @@ from lstmsim.machines import lower
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
 from lstmsim.machines.row.npu import RowCore, RowNpu
 from lstmsim.model.cells import cell
-from lstmsim.model.model import Layer, Model
+from lstmsim.model.model import Layer, Model, Precision
 from lstmsim.model.numerics.fixed_networks import fixed_arithmetic
 from lstmsim.model.numerics.golden import float_arithmetic, run_network
 from lstmsim.model.numerics.weights import Network, Stimulus, random_network, random_stimulus
-from lstmsim.model.precision import Precision
 from lstmsim.model.scenario import Chip, Job
 
 COLUMN = ColumnNpu("column", 260, (ColumnCore(npe=64, ep=4, vp=16, threads=2),))

@@ -13,8 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from lstmsim.model.cell import Cell
-from lstmsim.model.model import Layer
-from lstmsim.model.precision import Precision
+from lstmsim.model.model import Layer, Precision
 
 __all__ = ["PassNumbers", "run"]
 

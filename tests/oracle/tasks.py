@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from lstmsim.program.program import Dependence, Operation, Program, Task
+from lstmsim.program.operations import Dependence, Operation
+from lstmsim.program.program import Program, Task
 
 NEVER = 10**18
 

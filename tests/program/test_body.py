@@ -11,9 +11,9 @@ from hypothesis import given, settings
 
 from lstmsim import machines
 from lstmsim.model.scenario import Scenario
-from lstmsim.program.body import Body
 from lstmsim.program.body_writer import BodyWriter, Home
-from lstmsim.program.program import Dependence, Operation, Program
+from lstmsim.program.operations import Dependence, Operation
+from lstmsim.program.program import Body, Program
 from tests.strategies import programs, scenarios
 
 #: 500 and more by LSTMSIM_EXAMPLES=500; fewer in the usual run.

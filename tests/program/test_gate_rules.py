@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from lstmsim.base.errors import ProgramError
-from lstmsim.program.program import Body, Content, Core, Dependence, Operation, Phase, Program, Task, Unit
+from lstmsim.program.operations import Dependence, Operation
+from lstmsim.program.program import Body, Content, Core, Phase, Program, Task, Unit
 from lstmsim.program.validate import validate
 
 ALU = (Unit("alu", "fine"),)

@@ -48,7 +48,8 @@ from lstmsim.analysis.spans import build_timeline
 from lstmsim.analysis.timeline import STATES
 from lstmsim.studies.simulate.picture import plot
 from lstmsim.program.stall_reasons import CYCLE_NAMES
-from lstmsim.program.program import Body, Core, Dependence, Operation, Phase, Program, Task, Unit
+from lstmsim.program.operations import Dependence, Operation
+from lstmsim.program.program import Body, Core, Phase, Program, Task, Unit
 
 body = Body((Operation(0), Operation(0, needs=(Dependence(0, 5, "refresh"),))))
 task = Task("t", variants=((0, (Phase(body, 3),)),), buffers=(), cores=(0,))

@@ -9,11 +9,9 @@ import pytest
 
 from lstmsim.base.errors import ProgramError
 from lstmsim.program.flat import FLAT_TABLES, flat_program
-from lstmsim.program.flat_names import names_of
-from lstmsim.program.flat_rows import check_rows
-from lstmsim.program.flatten import flat_of
-from lstmsim.program.packed import need_word, operation_word
-from lstmsim.program.program import Body, Core, Dependence, Operation, Phase, Program, Task, Unit
+from lstmsim.program.flatten import check_rows, flat_of, names_of
+from lstmsim.program.operations import Dependence, Operation, need_word, operation_word
+from lstmsim.program.program import Body, Core, Phase, Program, Task, Unit
 from lstmsim.program.unflatten import program_of
 from tests.packing import packed
 

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lstmsim.program.stall_reasons import CAUSES
-from lstmsim.program.trace import Trace, TraceBuilder
-from lstmsim.program.trace_tables import HALTS, ISSUES, PAUSES, SEATS, SWITCHES, TABLES, TASKS
+from lstmsim.program.trace import HALTS, ISSUES, PAUSES, SEATS, SWITCHES, TABLES, TASKS, Trace, TraceBuilder
 
 NONE = (0,) * len(CAUSES)
 

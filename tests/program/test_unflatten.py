@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from lstmsim import load_scenario, machines
 from lstmsim.base.errors import ProgramError
-from lstmsim.program import flat_rows, unflatten
+from lstmsim.program import flatten as flat_rows
+from lstmsim.program import unflatten
 from lstmsim.program.flat import FLAT_TABLES, FlatProgram, flat_program
-from lstmsim.program.flat_names import FlatNames, default_names, names_of
-from lstmsim.program.flatten import CYCLE_TABLES, flat_of
-from lstmsim.program.program import Body, Core, Operation, Phase, Program, Task, Unit
+from lstmsim.program.flatten import CYCLE_TABLES, FlatNames, default_names, flat_of, names_of
+from lstmsim.program.operations import Operation
+from lstmsim.program.program import Body, Core, Phase, Program, Task, Unit
 from lstmsim.program.unflatten import program_of
 from tests.strategies import joint_programs, preempting_programs, programs
 

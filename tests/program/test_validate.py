@@ -8,19 +8,8 @@ import pytest
 
 from lstmsim.base.errors import DeadlockError, InputError, ProgramError
 from lstmsim.engines import ENGINES, run
-from lstmsim.program.program import (
-    Body,
-    Buffer,
-    Content,
-    Core,
-    Dependence,
-    Operation,
-    Phase,
-    Program,
-    Task,
-    Unit,
-    Wide,
-)
+from lstmsim.program.operations import Dependence, Operation
+from lstmsim.program.program import Body, Buffer, Content, Core, Phase, Program, Task, Unit, Wide
 from lstmsim.program.validate import validate
 
 CORE = Core(0, (Unit("array", "coarse"), Unit("tail", "fifo")))

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from lstmsim.engines.fast import library
+from lstmsim.engines.fast import binding as library
 from lstmsim.files.program_file import FILE_FORMAT, save_program
 from lstmsim.program.flat import FLAT_TABLES
-from lstmsim.program.flat_rows import FLAGS
+from lstmsim.program.flatten import FLAGS
 from tests.readme.test_readme import tool
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "program_format.md"

@@ -16,7 +16,7 @@ from lstmsim.files.scenario.schema_arrivals import KEYS, ArrivalEntry, TraceEntr
 from lstmsim.files.scenario.schema_steps import KEYS as STEPS_KEYS
 from lstmsim.files.scenario.schema_steps import MAX_LENGTHS, StepsEntry
 from lstmsim.machines.column.npu import ColumnCore, Exchange, Memory
-from lstmsim.model.dispatch import DISPATCH
+from lstmsim.model.scenario import DISPATCH
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "serving.md"
 TEXT = PAGE.read_text(encoding="utf-8") if PAGE.is_file() else ""

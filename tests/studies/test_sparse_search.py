@@ -10,8 +10,7 @@ import pytest
 import lstmsim
 from lstmsim.base.errors import InputError
 from lstmsim.files.matrices import weight_matrix
-from lstmsim.model.sparse.drawn import drawn_matrix
-from lstmsim.model.sparse.pruning import pruned
+from lstmsim.model.sparse.made import drawn_matrix, pruned
 from lstmsim.studies.sparse.result import Search, SparseReport
 
 pytestmark = pytest.mark.needs_core

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from lstmsim.machines.assembly import Parts, PerStep, assemble
+from lstmsim.model.cell import segments
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job
-from lstmsim.model.segments import segments
-from lstmsim.program.program import Body, Core, Dependence, Operation, Phase, Program, Unit
+from lstmsim.program.operations import Dependence, Operation
+from lstmsim.program.program import Body, Core, Phase, Program, Unit
 from tests.toy_target.cpu import ToyChip, ToyCore
 
 #: All work is on the first one. The other one shows that any name within the rule works everywhere.

@@ -8,12 +8,13 @@ import numpy as np
 
 from lstmsim.base.errors import ReplayError
 from lstmsim.machines.structural import Memory, seats_of
+from lstmsim.model.cell import segments
 from lstmsim.model.numerics.arithmetic import Array
 from lstmsim.model.numerics.golden import NetworkRun, PassRun, initial_states
 from lstmsim.model.numerics.jobs import JobNumbers
 from lstmsim.model.scenario import Job, Scenario
-from lstmsim.model.segments import segments
-from lstmsim.program.program import Operation, Program
+from lstmsim.program.operations import Operation
+from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
 
 

@@ -8,7 +8,7 @@ from math import inf
 import numpy as np
 import pytest
 
-from lstmsim.model.offer import Offer, estimated_offer
+from lstmsim.model.scenario import Offer, estimated_offer
 from lstmsim.studies.serve.metrics import Collector
 from lstmsim.studies.serve.report import load_lines
 from lstmsim.traffic.arrival_cycles import arrivals

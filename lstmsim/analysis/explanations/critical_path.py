@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.analysis.explanations.trace_index import Opener, TraceIndex
-from lstmsim.program.program import Dependence, Program
+from lstmsim.program.operations import Dependence
+from lstmsim.program.program import Program
 from lstmsim.program.stall_reasons import CAUSES
 from lstmsim.program.trace import Trace
 

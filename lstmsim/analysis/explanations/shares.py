@@ -12,7 +12,7 @@ from lstmsim.analysis.explanations.critical_path import HELD_BY, KINDS, Critical
 from lstmsim.analysis.explanations.trace_index import TraceIndex
 from lstmsim.analysis.stall_words import NAMED
 from lstmsim.model.figures import Words
-from lstmsim.program.issued import issued_steps
+from lstmsim.program.accounts import issued_steps
 from lstmsim.program.program import Unit
 from lstmsim.program.stall_reasons import CAUSES
 

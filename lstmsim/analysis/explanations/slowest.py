@@ -4,7 +4,7 @@ Where the time of each request goes, from its arrival to its finish: every cycle
 
 Before its admission a request waits in the queue. While it is paused, others have its thread. At all other times the
 request has a thread, and its next operation on the core's main unit does one of four things: it issues; it could issue,
-but the main unit issues for others; it lacks something (`lstmsim.program.waits`); or no operation is left. A cycle in
+but the main unit issues for others; it lacks something (`program.accounts`); or no operation is left. A cycle in
 which the operation lacks something bears the name of what is lacking, also while the main unit issues for others. A
 hazard may be long because a unit behind the main unit was at work for others.
 
@@ -22,14 +22,12 @@ from numpy.typing import NDArray
 
 from lstmsim.analysis.spans import owners
 from lstmsim.analysis.stall_words import NAMED
-from lstmsim.model.arriving import arriving
 from lstmsim.model.figures import Words
-from lstmsim.model.scenario import Job
-from lstmsim.program.accounts import named_cycles
+from lstmsim.model.scenario import Job, arriving
+from lstmsim.program.accounts import CoreSpans, Intervals, Stays, core_spans, named_cycles, stays_on
 from lstmsim.program.program import Program
 from lstmsim.program.stall_reasons import CYCLE_NAMES, CYCLES
 from lstmsim.program.trace import Trace
-from lstmsim.program.waits import CoreSpans, Intervals, Stays, core_spans, stays_on
 
 Places = tuple[tuple[int, ...], ...]
 
@@ -313,7 +311,7 @@ class Slowest:
     latency: the mean latencies.
     shares: what the mean latencies consist of, the largest share of the slowest first; each column adds up to its mean.
     listed: the slowest requests one by one, at most `MAX_LISTED`.
-    way: how jobs come, a key of `lstmsim.model.arriving.ARRIVING`.
+    way: how jobs come, a key of `lstmsim.model.scenario.ARRIVING`.
     split: whether any request has threads on several cores.
     unit: the name of cycles in which a request's own work issues: that of the main unit.
     words: words of the machine.

@@ -14,8 +14,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.program.issued import issued_operations
-from lstmsim.program.program import Operation, Phase, Program
+from lstmsim.program.accounts import issued_operations
+from lstmsim.program.operations import Operation
+from lstmsim.program.program import Phase, Program
 from lstmsim.program.stall_reasons import CAUSES
 from lstmsim.program.trace import Trace
 

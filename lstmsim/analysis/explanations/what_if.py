@@ -17,10 +17,8 @@ from lstmsim.analysis.explanations.slowest import TailLatency, tail_latency
 from lstmsim.base.errors import LstmsimError
 from lstmsim.machines.change import Change
 from lstmsim.machines.registry import target_of
-from lstmsim.model.arriving import arriving
-from lstmsim.model.scenario import Chip, Job, Scenario
-from lstmsim.program.totals import Totals
-from lstmsim.program.trace_tables import TASKS
+from lstmsim.model.scenario import Chip, Job, Scenario, arriving
+from lstmsim.program.trace import TASKS, Totals
 
 
 @dataclass(frozen=True)

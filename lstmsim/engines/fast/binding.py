@@ -1,6 +1,8 @@
 """The core of the fast engine as Python sees it: a machine made of a flat program, run piece by piece.
 
 `lstmsim/engines/fast/core/interface.cpp` is the other side.
+
+The library of the native core, and why it is not there if it is not.
 """
 
 from __future__ import annotations
@@ -9,16 +11,38 @@ import ctypes
 from ctypes import POINTER, byref, c_char_p, c_int64, c_void_p
 from enum import IntEnum
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.base.errors import ProgramError
-from lstmsim.engines.fast.library import library
-from lstmsim.program.flat import FlatProgram
+from lstmsim.native.library import Library
+from lstmsim.program.flat import FORMAT, FlatProgram
 
-__all__ = ["EVENTS", "Machine", "Outcome", "Table", "choose"]
+#: The library; its version is that of the program format.
+OWN = Library(Path(__file__).with_name("core"), FORMAT)
+
+
+def available() -> bool:
+    """Whether the library can be used.
+
+    >>> available() == (absence() is None)
+    True
+    """
+    return absence() is None
+
+
+def absence() -> str | None:
+    """Say why the library cannot be used, in words that go on after "because"; None if it can."""
+    return OWN.absence()
+
+
+def library() -> ctypes.CDLL:
+    """Give the library, loaded; `RuntimeError` if it cannot be used."""
+    return OWN.loaded()
+
 
 #: Events after which the core comes back, so that Python sees a key press: some tens of milliseconds.
 EVENTS = 1_000_000

@@ -5,15 +5,16 @@ from __future__ import annotations
 from itertools import accumulate
 
 from lstmsim.engines.reference.admission import (
+    Arrivals,
     Memory,
     Place,
     Waiting,
     asked_to_pause,
     best_place,
+    follows,
     spread_over,
     too_many_wait,
 )
-from lstmsim.engines.reference.arrivals import Arrivals, follows
 from lstmsim.engines.reference.clock import ADMISSION, Process
 from lstmsim.engines.reference.thread import Seat, Thread, stream
 from lstmsim.program.program import Program

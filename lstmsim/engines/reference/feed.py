@@ -14,9 +14,7 @@ from lstmsim.engines.feeds import WINDOW, Batches, Group, Ints, check_templates
 from lstmsim.engines.reference.run import Machine
 from lstmsim.program.accounts import totals_of
 from lstmsim.program.program import Program
-from lstmsim.program.totals import Totals
-from lstmsim.program.trace import TraceBuilder
-from lstmsim.program.trace_tables import TASKS
+from lstmsim.program.trace import TASKS, Totals, TraceBuilder
 from lstmsim.program.validate import validate
 
 __all__ = ["Feed"]

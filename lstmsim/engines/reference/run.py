@@ -18,7 +18,7 @@ from lstmsim.base.errors import DeadlockError, ProgramError
 from lstmsim.engines.reference.clock import CHOICE, Process
 from lstmsim.engines.reference.dispatcher import Dispatcher
 from lstmsim.engines.reference.thread import Head, Thread
-from lstmsim.program.limits import LATEST
+from lstmsim.program.flat import LATEST
 from lstmsim.program.policy import POLICIES
 from lstmsim.program.program import Core, Phase, Program
 from lstmsim.program.stall_reasons import CAUSES

@@ -1,4 +1,7 @@
-"""A running task of the reference engine: the next operation of each stream, and until when it is held back."""
+"""A running task of the reference engine: the next operation of each stream, and until when it is held back.
+
+Gates in the reference engine: how many have arrived, and when a gate opens.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,43 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from lstmsim.base.errors import ProgramError
-from lstmsim.engines.reference.gates import Gate
-from lstmsim.program.limits import LATEST
-from lstmsim.program.program import Buffer, Dependence, Operation, Phase, Task
+from lstmsim.program.flat import LATEST
+from lstmsim.program.operations import Dependence, Operation
+from lstmsim.program.program import Buffer, Phase, Task
 from lstmsim.program.stall_reasons import CAUSES
+
+
+@dataclass
+class Gate:
+    """A gate.
+
+    left: how many must still arrive.
+    latest: the latest cycle of those that have; it may be to come, where that is the end of an issue.
+    """
+
+    left: int
+    latest: int = 0
+
+    @property
+    def opens(self) -> int | None:
+        """The cycle in which it opens; None if that is not known yet."""
+        return None if self.left else self.latest
+
+    def arrive(self, cycle: int) -> bool:
+        """Count one that arrives at a cycle. Tells whether all have come now.
+
+        >>> gate = Gate(2)
+        >>> gate.arrive(7), gate.arrive(3), gate.opens
+        (False, True, 7)
+        """
+        self.left -= 1
+        self.latest = max(self.latest, cycle)
+        return self.left == 0
+
 
 #: Later than any cycle.
 NEVER = 1 << 60
 
-__all__ = ["Boundary", "Head", "Seat", "Stream", "Thread", "stream"]
 
 #: A boundary between iterations, as (phase, iteration): everything before this iteration is done.
 Boundary = tuple[int, int]

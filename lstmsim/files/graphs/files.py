@@ -17,9 +17,8 @@ from lstmsim.files.yaml.document import document_of
 from lstmsim.files.yaml.source import read_document
 from lstmsim.files.yaml.text import scalar_text
 from lstmsim.model.fusion.graph import Graph, Node
-from lstmsim.model.fusion.graph_rules import checked_graph
+from lstmsim.model.fusion.graph_rules import AXES_KEYS, checked_graph
 from lstmsim.model.fusion.operations import REDUCES
-from lstmsim.model.fusion.shape_rules import AXES_KEYS
 
 __all__ = ["SUFFIXES", "graph_from_data", "graph_text", "is_graph_file", "read_graph", "write_graph"]
 

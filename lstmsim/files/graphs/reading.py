@@ -13,10 +13,9 @@ from lstmsim.files.graphs.shapes import following_shape
 from lstmsim.files.yaml.checks import WrongPaths, check, usable
 from lstmsim.files.yaml.document import DataPath, Document
 from lstmsim.model.fusion.graph import Graph, Node
+from lstmsim.model.fusion.graph_rules import AXES_KEYS as OWN_KEYS
 from lstmsim.model.fusion.graph_rules import located_mistakes, remarks
-from lstmsim.model.fusion.operation_names import mistaken_name
-from lstmsim.model.fusion.operations import REDUCES
-from lstmsim.model.fusion.shape_rules import AXES_KEYS as OWN_KEYS
+from lstmsim.model.fusion.operations import REDUCES, mistaken_name
 
 __all__ = ["graph_of_document"]
 

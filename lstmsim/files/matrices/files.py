@@ -20,8 +20,7 @@ from lstmsim.base.wording import listed, show
 from lstmsim.files.matrices.coordinates import Coordinates, sorted_entries
 from lstmsim.files.matrices.matrix_market import Header, read_matrix_market, same_place
 from lstmsim.files.matrices.smtx import read_smtx, same_column
-from lstmsim.model.sparse.csr import Csr
-from lstmsim.model.sparse.ranges import firsts
+from lstmsim.model.sparse.csr import Csr, firsts
 
 __all__ = ["SUFFIXES", "MatrixFile", "is_matrix_file", "read_matrix", "write_array", "write_matrix"]
 

@@ -11,8 +11,7 @@ from lstmsim.files.scenario.schema import CellEntry, StageEntry
 from lstmsim.files.yaml.checks import usable, wrong_keys
 from lstmsim.files.yaml.document import DataPath, Document
 from lstmsim.model.cell import Cell, Gate, Node, Stage, Sum
-from lstmsim.model.cell_flow import in_order
-from lstmsim.model.cell_rules import mistakes
+from lstmsim.model.cell_rules import in_order, mistakes
 from lstmsim.model.cells import CELLS
 
 __all__ = ["node_of", "read_cells"]

@@ -15,9 +15,8 @@ from lstmsim.files.scenario.model_entries import STAND_IN, file_path, frames_pat
 from lstmsim.files.scenario.schema import InitialEntry, JobEntry
 from lstmsim.files.yaml.checks import check
 from lstmsim.files.yaml.document import Document, document_of
-from lstmsim.model.dispatch import DISPATCH
 from lstmsim.model.model import Model
-from lstmsim.model.scenario import Job
+from lstmsim.model.scenario import DISPATCH, Job
 
 __all__ = ["checked_job"]
 

@@ -15,7 +15,7 @@ from lstmsim.files.scenario.job_traces import Traces
 from lstmsim.files.scenario.schema import JobEntry
 from lstmsim.files.scenario.schema_arrivals import ArrivalEntry, TraceEntry, arrival_mistakes, describe
 from lstmsim.files.yaml.document import Document
-from lstmsim.model.offer import Offer, estimated_offer
+from lstmsim.model.scenario import Offer, estimated_offer
 from lstmsim.traffic.arrival_cycles import arrival_arrays, arrivals, deadline_arrays
 from lstmsim.traffic.arrivals import Clients, ClosedLoop, Stream, exact, offer_of
 from lstmsim.traffic.streams import StreamKey

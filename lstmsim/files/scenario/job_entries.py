@@ -24,8 +24,7 @@ from lstmsim.files.yaml.document import DataPath, Document
 from lstmsim.machines.assembly import Tally, TooLarge, way_out
 from lstmsim.model.cell import Cell
 from lstmsim.model.model import Model
-from lstmsim.model.offer import Offer
-from lstmsim.model.scenario import Job
+from lstmsim.model.scenario import Job, Offer
 
 __all__ = ["build_jobs", "check_jobs", "entry_keys", "job_templates", "tenant_offers"]
 

@@ -11,8 +11,7 @@ from lstmsim.files.scenario.schema import PrecisionEntry
 from lstmsim.files.yaml.checks import usable, wrong_keys
 from lstmsim.files.yaml.document import DataPath, Document
 from lstmsim.files.yaml.entry import values_of
-from lstmsim.model.model import Model
-from lstmsim.model.precision import Precision
+from lstmsim.model.model import Model, Precision
 
 __all__ = ["Numbers", "read_precision"]
 

@@ -34,8 +34,7 @@ from lstmsim.files.yaml.overrides import apply_overrides
 from lstmsim.files.yaml.source import read_document
 from lstmsim.machines.registry import target_of
 from lstmsim.model.model import Model
-from lstmsim.model.offer import Offer
-from lstmsim.model.scenario import Chip, Job, Scenario
+from lstmsim.model.scenario import Chip, Job, Offer, Scenario
 
 __all__ = [
     "Checked",

@@ -29,7 +29,7 @@ from lstmsim.files.scenario.schema_types import (
     Word,
 )
 from lstmsim.model.cell_rules import MAX_GATES, MAX_NODES
-from lstmsim.model.dispatch import DISPATCH
+from lstmsim.model.scenario import DISPATCH
 
 __all__ = [
     "CellEntry",
@@ -171,7 +171,7 @@ AnyCalibration = InputsPath | Annotated[dict[str, InputsPath], Key(low=1, high=M
 
 
 class PrecisionEntry(Entry):
-    """Widths of numbers; meaning, defaults and ranges are those of `lstmsim.model.precision.Precision`.
+    """Widths of numbers; meaning, defaults and ranges are those of `lstmsim.model.model.Precision`.
 
     calibration: frames on which formats are calibrated: one file, or a file for each model's name.
     """

@@ -23,8 +23,7 @@ from lstmsim.base.wording import listed, nearest, show
 from lstmsim.importers.onnx.graph import DEFAULT_DOMAINS, Scope, Shape, attributes, integer, node_input, resolve, text
 from lstmsim.importers.onnx.shapes import Shapes
 from lstmsim.model.cell import Cell, Node, Stage
-from lstmsim.model.cell_flow import in_order
-from lstmsim.model.cell_rules import MAX_CONSTANT
+from lstmsim.model.cell_rules import MAX_CONSTANT, in_order
 from lstmsim.model.cells import cell, graph
 from lstmsim.model.model import Layer
 

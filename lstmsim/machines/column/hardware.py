@@ -18,12 +18,10 @@ from lstmsim.machines.column.rtl.lanes.operations import places as places_of
 from lstmsim.machines.column.rtl.layout import bits_of
 from lstmsim.machines.column.shape import LATENCIES, StageShape, begins, depths, outputs, pass_shapes
 from lstmsim.machines.hardware import Demand, Hardware, Part, Stored, TailLanes, layers_of
-from lstmsim.model.cell import REDUCTIONS, Cell, Node
-from lstmsim.model.model import Layer, Model
-from lstmsim.model.numerics.activation_tables import TABULATED
+from lstmsim.model.cell import REDUCTIONS, Cell, Node, Segment, kinds, segments
+from lstmsim.model.model import Layer, Model, Precision
+from lstmsim.model.numerics.fixed_point import TABULATED
 from lstmsim.model.numerics.products import Multiplier, once, per_unit
-from lstmsim.model.precision import Precision
-from lstmsim.model.segments import Segment, kinds, segments
 
 
 def chosen(bits: int, inputs: int) -> int:

@@ -20,9 +20,8 @@ from lstmsim.base.records import record
 from lstmsim.machines.column.npu import ColumnCore, Exchange, Latency
 from lstmsim.machines.column.shape import StageShape, begins, depths, issue_order, pass_shapes
 from lstmsim.machines.column.tiles import Group, Read, Share, Source, Tiles, column_groups
-from lstmsim.model.cell import Cell
+from lstmsim.model.cell import Cell, Segment, kinds, segment_of, segments, segments_by_stage
 from lstmsim.model.model import Layer
-from lstmsim.model.segments import Segment, kinds, segment_of, segments, segments_by_stage
 from lstmsim.program.body_writer import NONE, BodyWriter, Home
 
 #: Number of the tail unit among the units of a core.

@@ -18,11 +18,9 @@ from lstmsim.machines.column.npu import ColumnCore, Exchange
 from lstmsim.machines.column.passes import WHOLE, Spread, write_pass
 from lstmsim.machines.column.shape import pass_shapes, share_of
 from lstmsim.machines.column.tiles import Source
-from lstmsim.model.cell import REDUCTIONS
+from lstmsim.model.cell import REDUCTIONS, segments
 from lstmsim.model.model import Layer, Model
-from lstmsim.model.segments import segments
-from lstmsim.program.body_writer import BodyWriter
-from lstmsim.program.kept import Kept
+from lstmsim.program.body_writer import BodyWriter, Kept
 from lstmsim.program.program import Phase
 
 #: Operations in all the bodies that are kept, of all models and cores: some tens of MB.

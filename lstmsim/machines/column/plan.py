@@ -29,7 +29,8 @@ from lstmsim.machines.column.phases import model_phases, share_weights, split_ph
 from lstmsim.machines.column.tiles import ARRAY
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Job, distinct_jobs
-from lstmsim.program.program import Body, Buffer, Content, Core, Dependence, Operation, Phase, Unit, Wide
+from lstmsim.program.operations import Dependence, Operation
+from lstmsim.program.program import Body, Buffer, Content, Core, Phase, Unit, Wide
 
 #: A row block of a program: phase, member, and layer, direction, row block, stage.
 Block = tuple[int, int, tuple[int, ...]]

@@ -1,7 +1,7 @@
 """How a stage of a layer is cut on a core of the column-wise NPU (row blocks, turns in the tail, column groups), and
 when each value of a unit is there, counted from the unit's turn in the tail.
 
-A unit's turn in a segment (`lstmsim.model.segments`) starts its part of the graph; what comes from elsewhere is
+A unit's turn in a segment (`lstmsim.model.cell`) starts its part of the graph; what comes from elsewhere is
 there by then. Reductions add `tail_width` units a turn in a tree, then turn after turn in an accumulator.
 """
 
@@ -14,9 +14,8 @@ from types import MappingProxyType
 from lstmsim.base.records import record
 from lstmsim.machines.assembly import OperationClasses
 from lstmsim.machines.column.npu import ColumnCore
-from lstmsim.model.cell import REDUCTIONS, Cell, Node, Stage
+from lstmsim.model.cell import REDUCTIONS, Cell, Node, Segment, Stage, segments
 from lstmsim.model.model import Layer
-from lstmsim.model.segments import Segment, segments
 
 #: Key of `Latency` that an operation of cells takes in the tail.
 LATENCIES = OperationClasses.grouped(

@@ -16,7 +16,7 @@ from lstmsim.program.program import Program
 if TYPE_CHECKING:
     from lstmsim.machines.change import Change
     from lstmsim.machines.gemm import GemmThreads
-    from lstmsim.model.planned import PlannedProducts
+    from lstmsim.model.figures import PlannedProducts
 
 __all__ = ["TARGET"]
 

@@ -19,7 +19,7 @@ from lstmsim.base.records import hashed_once, record
 from lstmsim.machines.parallel.words import HALVES, STALLS, UNIT, WORDS
 from lstmsim.machines.target import Clock, Entries, Fault, check_description
 from lstmsim.model.figures import CoreFigures
-from lstmsim.model.fusion.device import SPLIT_RULES
+from lstmsim.model.fusion.plan import SPLIT_RULES
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Job
 

@@ -27,18 +27,15 @@ from lstmsim.machines.parallel.kernels.recurrent import RecurrentSizes, recurren
 from lstmsim.machines.parallel.kernels.rows import addressable
 from lstmsim.machines.parallel.lowering.program import DeviceJob
 from lstmsim.machines.parallel.traffic import priced
-from lstmsim.model.dispatch import DISPATCH
 from lstmsim.model.fusion.baselines import kernels_of
-from lstmsim.model.fusion.cell_products import StepProduct
-from lstmsim.model.fusion.cells import step_graph
-from lstmsim.model.fusion.device import SPLIT_RULES
+from lstmsim.model.fusion.cells import StepProduct, step_graph
 from lstmsim.model.fusion.graph import Graph
-from lstmsim.model.fusion.order import steps
-from lstmsim.model.fusion.plan import GLOBAL, SHARED, FusionPlan, PlannedKernel
+from lstmsim.model.fusion.groups import steps
+from lstmsim.model.fusion.plan import GLOBAL, SHARED, SPLIT_RULES, FusionPlan, PlannedKernel
 from lstmsim.model.fusion.planner import planned
 from lstmsim.model.model import Layer
-from lstmsim.model.scenario import Job
-from lstmsim.model.sparse.ranges import firsts
+from lstmsim.model.scenario import DISPATCH, Job
+from lstmsim.model.sparse.csr import firsts
 
 #: How the chip's `fusion` cuts a step into kernels, a mode of plans.
 MODE_OF = {"on": "stitch", "off": "op"}

@@ -8,8 +8,7 @@ from lstmsim.machines.assembly import PerStep
 from lstmsim.machines.parallel.device import GATES, ParallelCore
 from lstmsim.machines.parallel.kernels.gemm import Tile, default_tiles
 from lstmsim.machines.parallel.kernels.rows import default_vector
-from lstmsim.model.fusion.cell_products import products_of
-from lstmsim.model.fusion.cells import step_graph
+from lstmsim.model.fusion.cells import products_of, step_graph
 from lstmsim.model.fusion.operations import COMPUTE
 from lstmsim.model.model import Layer, Model
 

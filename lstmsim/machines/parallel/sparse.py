@@ -25,7 +25,7 @@ from lstmsim.machines.parallel.lowering.outcome import Traffic, outcome_of, traf
 from lstmsim.machines.parallel.lowering.program import Lowered, program_of_kernels
 from lstmsim.machines.parallel.traffic import priced
 from lstmsim.machines.parallel.words import HALVES, NOT_MODELLED
-from lstmsim.program.totals import Totals
+from lstmsim.program.trace import Totals
 
 
 @record

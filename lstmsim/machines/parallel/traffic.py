@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from lstmsim.base.errors import InputError
 from lstmsim.machines.parallel.kernel import CLASS, Kernel, Memory, Numbers, Priced, Room, Run, residency, shared_room
 from lstmsim.machines.parallel.writing.addresses import SECTOR_BYTES
-from lstmsim.model.sparse.ranges import regrouped, spans
+from lstmsim.model.sparse.csr import regrouped, spans
 
 #: Arrays begin at multiples of so many bytes.
 _ALIGNED = 256

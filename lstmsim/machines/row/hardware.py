@@ -20,9 +20,8 @@ from lstmsim.machines.hardware import (
 )
 from lstmsim.machines.row.npu import RowCore, shape_of
 from lstmsim.model.cell import Cell
-from lstmsim.model.model import Layer, Model
+from lstmsim.model.model import Layer, Model, Precision
 from lstmsim.model.numerics.products import Multiplier
-from lstmsim.model.precision import Precision
 
 __all__ = ["HARDWARE", "weight_words"]
 

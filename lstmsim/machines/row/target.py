@@ -23,8 +23,8 @@ from lstmsim.machines.row.timing import MVU, UNITS, BlockTimer, Wait, Written
 from lstmsim.machines.target import Entries, Fault, Fidelity, Target
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Job
-from lstmsim.program.program import Body, Core, Dependence, Operation, Phase, Program, Unit
-from lstmsim.program.rows import Name, rows_of
+from lstmsim.program.operations import Dependence, Name, Operation, rows_of
+from lstmsim.program.program import Body, Core, Phase, Program, Unit
 
 if TYPE_CHECKING:
     from lstmsim.machines.change import Change

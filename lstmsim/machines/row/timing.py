@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from lstmsim.machines.row.npu import RowCore, Shape
 from lstmsim.machines.row.plan import Chain, Item, Load, Product
-from lstmsim.program.program import Dependence, Operation
+from lstmsim.program.operations import Dependence, Operation
 
 __all__ = ["MVU", "UNITS", "BlockTimer", "Wait", "Written"]
 

@@ -1,4 +1,7 @@
-"""What others would run: one kernel for each root, in which all else is evaluated anew; docs/fusion.md, section 9."""
+"""What others would run: one kernel for each root, in which all else is evaluated anew; docs/fusion.md, section 9.
+
+The pass switched on part by part, in the order of the paper; docs/fusion.md, section 9.
+"""
 
 from __future__ import annotations
 
@@ -6,30 +9,28 @@ from collections.abc import Callable, Mapping, Sequence, Set
 
 import numpy as np
 
-from lstmsim.model.fusion.candidates import candidates_of, outputs_of
-from lstmsim.model.fusion.device import FusionDevice, up
+from lstmsim.base.records import record
 from lstmsim.model.fusion.graph import CONSTANT, Graph
-from lstmsim.model.fusion.groups import group_of
+from lstmsim.model.fusion.groups import candidates_of, group_of, in_order, outputs_of
 from lstmsim.model.fusion.indexing import reduced_elements
-from lstmsim.model.fusion.mapping import owners_by_rule
+from lstmsim.model.fusion.mapping import mapped, owners_by_rule
 from lstmsim.model.fusion.operations import REDUCE
-from lstmsim.model.fusion.order import in_order
 from lstmsim.model.fusion.plan import (
     COLUMN,
     ELEMENT,
     GLOBAL,
     OUTPUT,
     ROW,
+    FusionDevice,
     FusionPlan,
     Group,
     Owners,
     PlannedKernel,
     Stage,
     ThreadMapping,
+    up,
 )
-from lstmsim.model.fusion.planner import scratch_of
-
-__all__ = ["BASELINES", "baseline_mapping", "kernels_of", "root_kernels", "roots_of"]
+from lstmsim.model.fusion.planner import first_wave, planned, scratch_of
 
 #: Threads of a block of a compiler's kernels: at most for a reduce, always for elements.
 MOST_THREADS, ELEMENT_THREADS = 1024, 256
@@ -190,3 +191,61 @@ def _kernel(
         end_barrier=stage.partials > 0,
         register_elements=device.register_elements,
     )
+
+
+#: What each step adds to the one before, by name.
+ABLATION = {
+    "xla": "one kernel for each candidate, with a compiler's threads",
+    "mapped": "the same kernels, with threads chosen by shape: rows packed or split",
+    "stored": "one kernel, which stores its candidates; each of them chooses its own threads",
+    "stitch": "one kernel, in which candidates that an index connects share their threads",
+}
+
+
+@record
+class AblationStep:
+    """One step.
+
+    name: of `ABLATION`.
+    meaning: what it adds.
+    kernels: in the order in which they run.
+    """
+
+    name: str
+    meaning: str
+    kernels: tuple[PlannedKernel, ...]
+
+
+def ablation(graph: Graph, plan: FusionPlan, device: FusionDevice) -> tuple[AblationStep, ...]:
+    """The steps from a compiler's kernels to the pass.
+
+    graph: the graph.
+    plan: its plan.
+    device: the numbers of the device.
+    `InputError` as of `planned`.
+
+    >>> from lstmsim.model.fusion.library import named_graph
+    >>> graph = named_graph("softmax", {})
+    >>> [(each.name, len(each.kernels)) for each in ablation(graph, planned(graph), FusionDevice())]
+    [('xla', 3), ('mapped', 3), ('stored', 1), ('stitch', 1)]
+    """
+    subgraphs = [each.nodes for each in plan.subgraphs]
+    kernels = {
+        "xla": kernels_of(graph, plan, device, "xla"),
+        "mapped": root_kernels(graph, subgraphs, device, "xla", lambda group: _in_a_wave(graph, group, device)),
+        "stored": kernels_of(graph, planned(graph, device, apart=True), device, "stitch"),
+        "stitch": kernels_of(graph, plan, device, "stitch"),
+    }
+    return tuple(AblationStep(name, meaning, kernels[name]) for name, meaning in ABLATION.items())
+
+
+def _in_a_wave(graph: Graph, group: Group, device: FusionDevice) -> ThreadMapping:
+    """The mapping of a root alone. A split result has a grid barrier, so its blocks must be on the device at once."""
+    wave = first_wave(device)
+    while True:
+        mapping = mapped(group, device, wave)
+        room = device.wave(mapping.threads, scratch_of(graph, group.members, mapping.threads, device))
+        if mapping.pieces == 1 or mapping.blocks <= room:
+            return mapping
+        # where not even one block fits, the machine refuses the kernel
+        wave = max(1, min(wave - 1, room))

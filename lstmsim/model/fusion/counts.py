@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.base.records import record
-from lstmsim.model.fusion.device import VALUE_BYTES
 from lstmsim.model.fusion.graph import Graph
 from lstmsim.model.fusion.operations import CHEAP, HEAVY, REDUCE
-from lstmsim.model.fusion.plan import GLOBAL, PlannedKernel, Stage
-from lstmsim.model.fusion.trees import Maps, occurrences
+from lstmsim.model.fusion.plan import GLOBAL, VALUE_BYTES, PlannedKernel, Stage
+from lstmsim.model.fusion.schemes import Maps, occurrences
 
 __all__ = ["Counts", "KernelCounts", "counted"]
 

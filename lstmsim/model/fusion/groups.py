@@ -1,20 +1,79 @@
 """Groups: operations through which indices travel, so that one mapping of threads serves them all.
 
 The rules are those of docs/fusion.md, sections 3.2 to 3.4.
+
+Which results of a sub-graph are stored: its candidates. All else is evaluated by whoever needs it.
+
+The rules are those of docs/fusion.md, sections 2 and 3.1.
+
+In which order kernels and calls of libraries run; docs/fusion.md, end of section 10.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence, Set
+from heapq import heapify, heappop, heappush
 
+from lstmsim.base.errors import InputError
 from lstmsim.base.records import record
 from lstmsim.base.wording import counted
-from lstmsim.model.fusion.candidates import candidates_of
 from lstmsim.model.fusion.graph import CONSTANT, Graph
-from lstmsim.model.fusion.operations import REDUCE
-from lstmsim.model.fusion.plan import COLUMN, ELEMENT, ROW, Decision, Group
+from lstmsim.model.fusion.operations import COMPUTE, HEAVY, REDUCE
+from lstmsim.model.fusion.plan import COLUMN, ELEMENT, ROW, Decision, Group, PlannedKernel
 
-__all__ = ["Grouping", "group_of", "grouped", "reduce_kind"]
+
+def outputs_of(graph: Graph, nodes: Sequence[int]) -> tuple[int, ...]:
+    """What leaves a sub-graph: outputs of the graph, what others read, and what nobody reads.
+
+    graph: the graph.
+    nodes: numbers of the sub-graph's operations, ascending.
+    """
+    inside = set(nodes)
+    return tuple(number for number in nodes if _why_output(graph, number, inside))
+
+
+def candidates_of(graph: Graph, nodes: Sequence[int]) -> tuple[Decision, ...]:
+    """The candidates of a sub-graph in order, each with why it is one.
+
+    graph: the graph.
+    nodes: numbers of the sub-graph's operations, ascending.
+
+    >>> from lstmsim.model.fusion.graph import Node
+    >>> x, y = Node("x", "input", (), (2, 3)), Node("y", "reduce_sum", ("x",), (2,), (1,))
+    >>> [each.because for each in candidates_of(Graph("g", (x, y), ("y",)), [1])]
+    ['it is a reduce; it is an output of the graph']
+    """
+    inside = set(nodes)
+    reasons = {number: _reasons(graph, number, inside) for number in nodes}
+    return tuple(
+        Decision("candidate", graph.nodes[number].name, "is stored", "; ".join(each))
+        for number, each in reasons.items()
+        if each
+    )
+
+
+def _reasons(graph: Graph, number: int, inside: set[int]) -> list[str]:
+    """All that makes an operation a candidate."""
+    node = graph.nodes[number]
+    reasons = ["it is a reduce"] if node.kind == REDUCE else []
+    broadcasts = [each for each in graph.readers[number] if each in inside and graph.nodes[each].op == "broadcast"]
+    if node.kind == HEAVY and broadcasts:
+        times = graph.nodes[broadcasts[0]].size // node.size
+        repeated = f"{graph.nodes[broadcasts[0]].name} repeats it {counted(times, 'time')}"
+        reasons.append(f"{node.op} is heavy and {repeated}")
+    output = _why_output(graph, number, inside)
+    return [*reasons, output] if output else reasons
+
+
+def _why_output(graph: Graph, number: int, inside: set[int]) -> str:
+    """Why an operation is an output of its sub-graph; empty if it is none."""
+    if number in graph.output_numbers:
+        return "it is an output of the graph"
+    readers = graph.readers[number]
+    outside = [each for each in readers if each not in inside]
+    if outside:
+        return f"{graph.nodes[outside[0]].name} reads it outside of the sub-graph"
+    return "" if readers else "nobody reads it"
 
 
 @record
@@ -179,3 +238,62 @@ def _freed(graph: Graph, number: int, apart: bool) -> Decision:
         if apart
         else "no candidate is connected with it but through a broadcast",
     )
+
+
+def in_order(graph: Graph, kernels: Sequence[PlannedKernel]) -> tuple[PlannedKernel, ...]:
+    """Kernels in an order that the graph allows; arguments and errors as of `steps`."""
+    return tuple(step for step in steps(graph, kernels) if not isinstance(step, int))
+
+
+def steps(graph: Graph, kernels: Sequence[PlannedKernel]) -> tuple[PlannedKernel | int, ...]:
+    """Kernels, and numbers of compute-intensive nodes, in an order that the graph allows.
+
+    graph: the graph.
+    kernels: of all its sub-graphs.
+
+    Of what could run next it is the one with the lowest first operation, whether others evaluate that anew or not; of
+    equal ones the first. `InputError` if kernels wait for each other.
+    """
+    calls = [number for number, node in enumerate(graph.nodes) if node.kind == COMPUTE]
+    items: list[PlannedKernel | int] = [*calls, *kernels]
+    nodes: list[set[int]] = [{number} for number in calls]
+    nodes += [{stage.node for stage in kernel.stages} | kernel.inlined for kernel in kernels]
+    firsts = [min(inside) for inside in nodes]
+    maker = {number: place for place, number in enumerate(calls)}
+    maker |= {stage.node: place for place, kernel in enumerate(kernels, len(calls)) for stage in kernel.stages}
+    waits = [
+        {maker[operand] for number in inside for operand in graph.operands[number] if operand in maker} - {place}
+        for place, inside in enumerate(nodes)
+    ]
+    order = lowest_first(firsts, waits)
+    if len(order) < len(items):
+        names = [item.name for place, item in enumerate(items) if place not in order and not isinstance(item, int)]
+        raise InputError(f"{graph.name}: the kernels {', '.join(names)} wait for each other: no order is possible")
+    return tuple(items[place] for place in order)
+
+
+def lowest_first(firsts: Sequence[int], waits: Sequence[Set[int]]) -> list[int]:
+    """Places in an order in which each comes after those it waits for; what waits for itself is missing.
+
+    firsts: of each place; of those that could come next it is the one with the lowest.
+    waits: the places that each one waits for.
+
+    >>> lowest_first([0, 1, 2], [{2}, set(), set()])
+    [1, 2, 0]
+    """
+    open_waits = [len(each) for each in waits]
+    readers: list[list[int]] = [[] for _ in waits]
+    for place, some in enumerate(waits):
+        for each in some:
+            readers[each].append(place)
+    ready = [(firsts[place], place) for place, count in enumerate(open_waits) if not count]
+    heapify(ready)
+    order = []
+    while ready:
+        _, place = heappop(ready)
+        order.append(place)
+        for reader in readers[place]:
+            open_waits[reader] -= 1
+            if not open_waits[reader]:
+                heappush(ready, (firsts[reader], reader))
+    return order

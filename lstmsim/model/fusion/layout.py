@@ -1,24 +1,195 @@
 """One attempt at a sub-graph: who computes what, where values lie, when blocks meet; docs/fusion.md, sections 5 to 7.
 
 Whether it fits on the device is asked by `lstmsim.model.fusion.planner`, which makes the next attempt.
+
+A group without reduce takes the blocks of a group that it reads; docs/fusion.md, section 5.4.
+
+When all blocks meet, and which buffer of shared memory has which value; docs/fusion.md, sections 7.1 and 7.2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
-from lstmsim.model.fusion.adaptation import Earlier, adaptation_decision, adapted
-from lstmsim.model.fusion.device import VALUE_BYTES, FusionDevice
+import numpy as np
+
+from lstmsim.base.records import record
+from lstmsim.base.wording import counted
 from lstmsim.model.fusion.graph import Graph
 from lstmsim.model.fusion.groups import Grouping
-from lstmsim.model.fusion.mapping import mapped, mapping_decision, owners_by_rule
-from lstmsim.model.fusion.owners import propagated, work_of
-from lstmsim.model.fusion.plan import ELEMENT, GLOBAL, SHARED, Decision, Group, Owners, Stage, ThreadMapping
-from lstmsim.model.fusion.schemes import Placed, Reads, Reason, schemes
-from lstmsim.model.fusion.shared import Buffers, buffered, grid_barriers, most_of_a_block
+from lstmsim.model.fusion.indexing import ranks
+from lstmsim.model.fusion.mapping import mapped, mapping_decision, owners_by_rule, propagated, work_of
+from lstmsim.model.fusion.plan import (
+    ELEMENT,
+    GLOBAL,
+    SHARED,
+    VALUE_BYTES,
+    Decision,
+    FusionDevice,
+    Group,
+    Owners,
+    Stage,
+    ThreadMapping,
+)
+from lstmsim.model.fusion.schemes import Placed, Reads, Reason, first_read, schemes
 
-__all__ = ["Layout", "Subject", "laid_out"]
+#: How many times the mean the fullest block may have.
+_FULLEST = 2
+
+
+@record
+class Earlier:
+    """A candidate of a group that is mapped already.
+
+    owners: of its elements.
+    mapping: of its group.
+    """
+
+    owners: Owners
+    mapping: ThreadMapping
+
+
+@record
+class Adapted:
+    """What became of the attempt to adapt a group.
+
+    mapping, owners: who computes the backbone; None if the group does not adapt.
+    because: why it does or does not, a sentence without a full stop.
+    """
+
+    mapping: ThreadMapping | None
+    owners: Owners | None
+    because: str
+
+
+def adapted(graph: Graph, group: Group, earlier: Mapping[int, Earlier], ends: Set[int]) -> Adapted:
+    """Give each element of a group the block that owns what it reads of an earlier group, if no block has far too many.
+
+    graph: the graph.
+    group: a group of kind `element`.
+    earlier: the candidates of earlier groups.
+    ends: the candidates of the sub-graph, and what it reads from outside.
+    """
+    elements = np.arange(group.rows)
+    for number in sorted(earlier):
+        read = first_read(graph, group.backbone, elements, number, ends)
+        if read is not None:
+            return _following(graph.nodes[number].name, earlier[number], read)
+    return Adapted(None, None, "it reads no candidate of an earlier group")
+
+
+def _following(name: str, one: Earlier, read: np.ndarray) -> Adapted:
+    """Whether a group may have the blocks of what it reads."""
+    block = one.owners.block[read]
+    counts = np.bincount(block, minlength=one.mapping.blocks)
+    there = counted(one.mapping.blocks, "block")
+    said = f"the fullest of the {there} of {name} would have {counts.max()} of {block.size} elements"
+    if one.mapping.blocks == 1:
+        said = f"the one block of {name} would have all {block.size} elements"
+    if counts.max() * one.mapping.blocks > _FULLEST * block.size:
+        return Adapted(None, None, f"{said}, more than {_FULLEST} times the mean")
+    threads = one.mapping.threads
+    mapping = ThreadMapping("adapted", one.mapping.blocks, threads, threads, 1, 1, 1, block.size)
+    thread = (ranks(block) % threads).astype(np.int32)
+    return Adapted(mapping, Owners(block, thread), f"{said}, at most {_FULLEST} times the mean")
+
+
+def adaptation_decision(graph: Graph, group: Group, tried: Adapted) -> Decision:
+    """Why a group took over the blocks of another one.
+
+    graph: the graph.
+    group: the group.
+    tried: what `adapted` made of it.
+    """
+    mapping = tried.mapping
+    chosen = "blocks by the rule for elements"
+    if mapping is not None:
+        chosen = f"{counted(mapping.blocks, 'block')} of {mapping.threads} threads"
+    return Decision("mapping", graph.nodes[group.backbone].name, chosen, tried.because)
+
+
+def grid_barriers(
+    stages: Sequence[int],
+    reads: Mapping[int, Collection[int]],
+    across: Set[int],
+    split: Set[int],
+    outputs: Set[int],
+) -> tuple[frozenset[int], bool]:
+    """The stages before which all blocks meet, and whether they meet at the end.
+
+    stages: the candidates in order.
+    reads: the candidates that each stage reads.
+    across: candidates that lie in device memory for other blocks.
+    split: those of them whose results are split over blocks.
+    outputs: what the sub-graph puts out.
+
+    >>> grid_barriers([3, 5, 8], {3: [], 5: [3], 8: [5]}, {3, 8}, {8}, {8})
+    (frozenset({5}), True)
+    """
+    before: set[int] = set()
+    written: set[int] = set()  # by stages since the last barrier, and read across blocks
+    for stage in stages:
+        if written.intersection(reads[stage]):
+            before.add(stage)
+            written.clear()
+        if stage in across:
+            written.add(stage)
+    return frozenset(before), bool(written & split & outputs)
+
+
+@record
+class Buffers:
+    """Buffers of shared memory of a block.
+
+    sizes: bytes of each.
+    of: number of the buffer of each candidate that has one.
+    """
+
+    sizes: tuple[int, ...]
+    of: Mapping[int, int]
+
+
+def buffered(stages: Sequence[int], requests: Mapping[int, int], last_reader: Mapping[int, int]) -> Buffers:
+    """A buffer for each shared value. A stage may read a buffer and write its own value over it.
+
+    stages: the candidates in order.
+    requests: bytes of each candidate that lies in shared memory.
+    last_reader: number of the last stage that reads each of these.
+
+    >>> buffered([1, 4, 6, 9], {1: 400, 4: 100, 6: 200}, {1: 4, 4: 9, 6: 9})
+    Buffers(sizes=(400, 200), of={1: 0, 4: 0, 6: 1})
+    """
+    sizes: list[int] = []
+    until: list[int] = []  # the last stage that reads what is in each buffer
+    of: dict[int, int] = {}
+    for stage in stages:
+        if stage not in requests:
+            continue
+        free = [number for number, last in enumerate(until) if last <= stage]
+        enough = [number for number in free if sizes[number] >= requests[stage]]
+        if enough:
+            number = min(enough, key=lambda each: sizes[each])
+        elif free:
+            number = max(free, key=lambda each: sizes[each])
+            sizes[number] = requests[stage]
+        else:
+            number = len(sizes)
+            sizes.append(requests[stage])
+            until.append(stage)
+        of[stage], until[number] = number, last_reader[stage]
+    return Buffers(tuple(sizes), of)
+
+
+def most_of_a_block(owners: Owners) -> int:
+    """The most elements that one block owns.
+
+    owners: of a tensor.
+
+    >>> most_of_a_block(Owners(np.int32([0, 2, 2]), np.int32([0, 0, 1])))
+    2
+    """
+    return int(np.bincount(owners.block).max()) if owners.block.size else 0
 
 
 @dataclass(frozen=True, eq=False)

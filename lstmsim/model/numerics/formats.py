@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from lstmsim.model.cell import Cell
+from lstmsim.model.model import Precision
 from lstmsim.model.numerics.calibration import Range
 from lstmsim.model.numerics.fixed_point import QFormat, VectorFormat
-from lstmsim.model.precision import Precision
 
 __all__ = ["Format", "formats_of", "largest_of", "q_format"]
 

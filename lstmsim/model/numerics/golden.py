@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from lstmsim.model.cell import segments
 from lstmsim.model.numerics.arithmetic import Arithmetic, Array, FloatArithmetic
 from lstmsim.model.numerics.weights import Network, Stimulus
-from lstmsim.model.segments import segments
 
 __all__ = ["NetworkRun", "PassRun", "float_arithmetic", "run_network", "run_pass", "step"]
 

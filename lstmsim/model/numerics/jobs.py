@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from lstmsim.base.errors import InputError, Mistake
+from lstmsim.model.model import Precision
 from lstmsim.model.numerics.arithmetic import Arithmetic
 from lstmsim.model.numerics.calibration import calibrate
 from lstmsim.model.numerics.fixed_networks import fixed_chip
 from lstmsim.model.numerics.golden import NetworkRun, float_arithmetic, run_network
 from lstmsim.model.numerics.weights import Floats, Network, States, Stimulus
-from lstmsim.model.precision import Precision
 
 __all__ = ["JobData", "JobNumbers", "beginning_lines", "calibration_lines", "continued", "fixed_numbers"]
 __all__ += ["float_numbers", "judged_frames", "last_states", "run_jobs", "some_of"]

@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from lstmsim.model.cell import REDUCTIONS, Cell, Node
-from lstmsim.model.numerics.activation_tables import TABULATED
-from lstmsim.model.precision import Precision
-from lstmsim.model.segments import kinds
+from lstmsim.model.cell import REDUCTIONS, Cell, Node, kinds
+from lstmsim.model.model import Precision
+from lstmsim.model.numerics.fixed_point import TABULATED
 
 __all__ = ["KINDS", "Multiplier", "once", "per_unit"]
 

@@ -1,7 +1,13 @@
-"""The formats CSR and DCSR. CSC and DCSC of a matrix are these of its transpose: the same arrays, no copy."""
+"""The formats CSR and DCSR. CSC and DCSC of a matrix are these of its transpose: the same arrays, no copy.
+
+Rows that have several entries each: where a row's entries begin, and how rows are taken or laid in another order.
+
+What says how sparse a matrix is and how unlike its rows are, and which path a layer takes.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,9 +16,66 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.model.sparse.ranges import firsts
+from lstmsim.base.records import record
 
-__all__ = ["Csr", "Dcsr", "csr_of_coo", "csr_of_dense", "dcsr_of", "transposed"]
+Narrow = NDArray[np.int32]
+
+
+def firsts(counts: NDArray[np.signedinteger]) -> Ints:
+    """Where each row's entries begin, and where the last one's end: shape (rows + 1,).
+
+    counts: shape (rows,); entries of each row.
+
+    >>> firsts(np.array([2, 0, 1])).tolist()
+    [0, 2, 2, 3]
+    """
+    first = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=first[1:])
+    return first
+
+
+def spans(starts: Ints, lengths: NDArray[np.signedinteger]) -> Ints:
+    """The numbers from each start on, one span behind the other.
+
+    starts, lengths: shape (spans,).
+
+    >>> spans(np.array([5, 0]), np.array([2, 3])).tolist()
+    [5, 6, 0, 1, 2]
+    """
+    ends = np.cumsum(lengths, dtype=np.int64)
+    total = int(ends[-1]) if len(ends) else 0
+    numbers = np.repeat(starts - (ends - lengths), lengths)
+    numbers += np.arange(total)
+    return numbers
+
+
+def regrouped(
+    rows: Sequence[Ints], counts: Sequence[Narrow], columns: Sequence[Sequence[Narrow]], n: int
+) -> tuple[Ints, list[Narrow]]:
+    """Entries of rows that come in several parts and in any order, laid out row after row.
+
+    rows: for each part, shape (r,); the rows that it has.
+    counts: for each part, shape (r,); how many entries each row has.
+    columns: for each column of the entries, for each part, shape (sum of counts,).
+    n: rows in all; those that no part has are empty.
+
+    Returns where each row begins (as `firsts`), and the columns.
+
+    >>> first, (column,) = regrouped([np.array([2, 0])], [np.array([1, 2])], [[np.array([7, 8, 9])]], 3)
+    >>> first.tolist(), column.tolist()
+    ([0, 2, 2, 3], [8, 9, 7])
+    """
+    every = np.zeros(n, np.int32)
+    for row, count in zip(rows, counts, strict=True):
+        every[row] = count
+    first = firsts(every)
+    laid = [np.empty(int(first[-1]), np.int32) for _ in columns]
+    for part, (row, count) in enumerate(zip(rows, counts, strict=True)):
+        where = spans(first[row], count)
+        for column, out in zip(columns, laid, strict=True):
+            out[where] = column[part]
+    return first, laid
+
 
 Ints = NDArray[np.int64]
 Values = NDArray[Any]
@@ -265,3 +328,87 @@ def _check(rows: int, columns: int, row_ptr: Ints, cols: Ints, values: Values) -
 
 def _outside(numbers: Ints, end: int) -> int:
     return int(numbers[np.argmax((numbers < 0) | (numbers >= end))])
+
+
+#: Zero fraction above which a layer takes the sparse path, unless told otherwise: our choice.
+THRESHOLD = 0.5
+
+
+@record
+class Statistics:
+    """What a table says of a matrix.
+
+    rows, columns, entries: its size, and how many entries are stored.
+    sparsity: fraction of its places without an entry; 0 for a matrix without places.
+    mean_length: entries of a row on average; 0 for a matrix without rows.
+    variation: standard deviation of the row lengths (of all rows, not of a sample) over their mean; 0 if there are no
+        entries.
+    empty_rows: rows without an entry.
+    """
+
+    rows: int
+    columns: int
+    entries: int
+    sparsity: float
+    mean_length: float
+    variation: float
+    empty_rows: int
+
+
+def statistics(matrix: Csr) -> Statistics:
+    """Give the statistics of a matrix.
+
+    >>> from lstmsim.model.sparse.csr import csr_of_dense
+    >>> of = statistics(csr_of_dense([[1, 1, 1, 0], [0, 2, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]]))
+    >>> of.sparsity, of.mean_length, round(of.variation, 4), of.empty_rows
+    (0.75, 1.0, 1.2247, 2)
+    """
+    places, entries = matrix.rows * matrix.columns, matrix.entries
+    mean = entries / matrix.rows if matrix.rows else 0.0
+    return Statistics(
+        rows=matrix.rows,
+        columns=matrix.columns,
+        entries=entries,
+        sparsity=1 - entries / places if places else 0.0,
+        mean_length=mean,
+        variation=float(np.std(matrix.lengths)) / mean if entries else 0.0,
+        empty_rows=int(np.count_nonzero(matrix.lengths == 0)),
+    )
+
+
+def takes_sparse_path(matrix: Csr, threshold: float = THRESHOLD) -> bool:
+    """Whether a layer with this matrix runs on a sparse kernel: its zero fraction is above the threshold.
+
+    threshold: from 0 to 1.
+
+    `InputError` if the threshold lies outside.
+
+    >>> from lstmsim.model.sparse.csr import csr_of_dense
+    >>> half = csr_of_dense([[1, 0], [0, 1]])
+    >>> takes_sparse_path(half), takes_sparse_path(half, 0.25)
+    (False, True)
+    """
+    if not 0 <= threshold <= 1:
+        raise InputError(Mistake("threshold", f"must be from 0 to 1, got {threshold}"))
+    return statistics(matrix).sparsity > threshold
+
+
+def lockstep_waste(lengths: NDArray[np.int64], bundle: int) -> float:
+    """How often a place in lockstep is taken for each entry, if rows go side by side until the longest of them ends.
+
+    lengths: shape (rows,); in the order in which rows are bundled.
+    bundle: how many rows go side by side. The last bundle has those that are left: places of rows that do not exist
+        are not counted.
+
+    Gives sum over bundles of (longest row * rows) / entries; 1 if there are no entries.
+
+    >>> lockstep_waste(np.array([4, 2, 3]), 2)
+    1.2222222222222223
+    """
+    entries = int(lengths.sum())
+    if not entries:
+        return 1.0
+    starts = np.arange(0, len(lengths), bundle)
+    longest = np.maximum.reduceat(lengths, starts)
+    rows = np.diff(np.append(starts, len(lengths)))
+    return int((longest * rows).sum()) / entries

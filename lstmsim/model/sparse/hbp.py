@@ -2,24 +2,265 @@
 
 Inside a block, `omega` neighbours are a group, which the lanes of a warp work on in lockstep. The elements of a group
 lie round robin: the first of every row, then the second of every row that has one, and so on, without padding.
+
+The hash of HBP: which place of its block's table each row takes, by how many non-zeros it has there.
+
+Blocks of a matrix for HBP: which rows, columns, positions and groups each of them has.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.records import record
 from lstmsim.base.wording import must_be, show
-from lstmsim.model.sparse.csr import Csr
-from lstmsim.model.sparse.hashes import HASHES, Placing, Table, placed
-from lstmsim.model.sparse.partition import Partition
-from lstmsim.model.sparse.ranges import firsts
+from lstmsim.model.sparse.csr import Csr, firsts
 
-__all__ = ["Hashed", "Hbp", "csr_of_hbp", "hashed"]
+#: Strategies by name; the last two look at no entries.
+HASHES = ("linear", "linear-warp", "shift", "sampled", "identity", "sort")
+
+#: Most rows that `sampled` looks at, and the quantiles (in percent) through which its line goes.
+_SAMPLED, _LOW, _HIGH = 64, 5, 95
+
+
+@dataclass(frozen=True)
+class Table:
+    """What a strategy knows of the table of one block.
+
+    m: rows of a whole block.
+    end: entries of the table, the rows of this block.
+    columns: columns of this block.
+    omega: rows of a group, the lanes of a warp.
+    scale: rows times columns of the matrix for each of its non-zeros; 0 for a matrix without any.
+    shift: right and left shift of the strategy `shift`.
+    """
+
+    m: int
+    end: int
+    columns: int
+    omega: int
+    scale: Fraction
+    shift: tuple[int, int] = (4, 8)
+
+
+@dataclass(frozen=True, eq=False)
+class Placing:
+    """Where the rows of a block went.
+
+    place: shape (rows,); the place of each row in the table.
+    probes: shape (rows,); entries that probing one by one looks at, the taken one included.
+    finds: entries that a structure of next free entries looks at for the same places, over all rows.
+    """
+
+    place: Ints
+    probes: Ints
+    finds: int
+
+
+def placed(strategy: str, counts: Ints, table: Table) -> Placing:
+    """The places of a block's rows.
+
+    strategy: one of `HASHES`.
+    counts: shape (rows,); non-zeros of each row in the block.
+    table: the block.
+
+    >>> table = Table(m=4, end=4, columns=8, omega=2, scale=Fraction(4))
+    >>> placed("sort", np.array([3, 1, 2, 1]), table).place
+    array([3, 0, 2, 1])
+    >>> made = placed("linear", np.array([3, 1, 2, 1]), table)
+    >>> made.place, made.probes
+    (array([3, 1, 2, 0]), array([1, 1, 1, 3]))
+    """
+    nothing = np.zeros(len(counts), np.int64)
+    if strategy == "identity":
+        return Placing(np.arange(len(counts)), nothing, 0)
+    if strategy == "sort":
+        place = np.empty(len(counts), np.int64)
+        place[np.argsort(counts, kind="stable")] = np.arange(len(counts))
+        return Placing(place, nothing, 0)
+    return literal_places(bases(strategy, counts, table), table.end)
+
+
+def bases(strategy: str, counts: Ints, table: Table) -> Ints:
+    """Where the search for a free entry begins for each row: the strategy's function of the row's non-zeros.
+
+    Whole numbers only; of a matrix without non-zeros every base is 0. Bases behind the table are all alike: `end`.
+
+    >>> bases("shift", np.array([0, 16, 40]), Table(512, 512, 64, 32, Fraction(10)))
+    array([  0, 256, 512])
+    """
+    if not table.scale:
+        return np.zeros(len(counts), np.int64)
+    if strategy == "shift":
+        right, left = table.shift
+        return np.array([min(count >> right << left, table.end) for count in counts.tolist()], dtype=np.int64)
+    if strategy == "sampled":
+        return _sampled(counts, table.end)
+    # floor(c * scale * m / (2 * columns)) with whole numbers of any size; each count occurs in many rows
+    steps, unit = (table.m, 1) if strategy == "linear" else (table.m // table.omega, table.omega)
+    slope = table.scale * steps / (2 * table.columns)
+    values, back = np.unique(counts, return_inverse=True)
+    made = [min(count * slope.numerator // slope.denominator * unit, table.end) for count in values.tolist()]
+    return np.array(made, dtype=np.int64)[back]
+
+
+def _sampled(counts: Ints, end: int) -> Ints:
+    """Bases on the line through the low and the high quantile of some rows' non-zeros."""
+    size = min(_SAMPLED, end)
+    some = np.sort(counts[np.arange(size) * end // size])
+    low, high = (int(some[percent * (size - 1) // 100]) for percent in (_LOW, _HIGH))
+    if low == high:
+        return np.full(len(counts), end // 2, dtype=np.int64)
+    line: Ints = (counts - low) * (end - 1) // (high - low)
+    return line.clip(0, end - 1)
+
+
+def literal_places(base: Ints, end: int) -> Placing:
+    """Rows in order take the first free entry of base, base + 1, base - 1, base + 2, ..; from the end if base >= end.
+
+    The nearest free entries on both sides come from structures of next free entries; how many entries one would have
+    looked at one by one follows from their distances. So a full table costs no square of its size.
+
+    base: shape (rows,); at least 0.
+    end: entries of the table, at least as many as rows.
+
+    >>> made = literal_places(np.array([1, 1, 1, 9]), 4)
+    >>> made.place, made.probes
+    (array([1, 2, 0, 3]), array([1, 2, 3, 1]))
+    """
+    # above[i]: the next free entry from i on, or nearer to it; `end`: none. below[i + 1]: from i down; 0: none.
+    above, below = list(range(end + 1)), list(range(end + 1))
+    place, probes = [0] * len(base), [0] * len(base)
+    finds = 0
+    for row, start in enumerate(base.tolist()):
+        up = down = start
+        if start < end:
+            finds += 1
+            while above[up] != up:
+                above[up] = up = above[above[up]]
+                finds += 1
+        else:
+            up, down = end, end - 1
+        down += 1
+        finds += 1
+        while below[down] != down:
+            below[down] = down = below[below[down]]
+            finds += 1
+        down -= 1
+        right, left = up - start, start - down
+        if start >= end:
+            taken, looked = down, end - down
+        elif up < end and (down < 0 or right <= left):
+            taken, looked = up, 1 + right + min(max(right - 1, 0), start)
+        else:
+            taken, looked = down, 1 + left + min(left, end - 1 - start)
+        place[row], probes[row] = taken, looked
+        above[taken], below[taken + 1] = taken + 1, taken
+    return Placing(np.array(place, dtype=np.int64), np.array(probes, dtype=np.int64), finds)
+
+
+@record
+class Partition:
+    """A matrix cut into blocks. Memory order of blocks: rows of blocks outside, columns of blocks inside.
+
+    Every block has a position for each of its rows, also for those without elements in it. `omega` positions, one
+    behind the other, are a group; the last of a block may be shorter.
+
+    rows, columns: of the matrix.
+    m, n: rows and columns of a block; those at the end may have fewer.
+    omega: positions of a group.
+
+    >>> made = Partition(rows=6, columns=5, m=4, n=2, omega=2)
+    >>> made.row_blocks, made.column_blocks, made.blocks, made.positions, made.groups
+    (2, 3, 6, 18, 9)
+    >>> made.first_position, made.width(2)
+    (array([ 0,  4,  8, 12, 14, 16, 18]), 1)
+    """
+
+    rows: int
+    columns: int
+    m: int
+    n: int
+    omega: int
+
+    @property
+    def row_blocks(self) -> int:
+        """Blocks above each other, at least 1."""
+        return max(1, -(-self.rows // self.m))
+
+    @property
+    def column_blocks(self) -> int:
+        """Blocks beside each other, at least 1."""
+        return max(1, -(-self.columns // self.n))
+
+    @property
+    def blocks(self) -> int:
+        """All blocks."""
+        return self.row_blocks * self.column_blocks
+
+    @property
+    def positions(self) -> int:
+        """Positions of all blocks: each row has one in every column of blocks."""
+        return self.rows * self.column_blocks
+
+    def width(self, column: int) -> int:
+        """Columns of the blocks of a column of blocks."""
+        return min(self.n, self.columns - column * self.n)
+
+    @cached_property
+    def ends(self) -> Ints:
+        """Shape (blocks,): rows of each block."""
+        return np.repeat(np.minimum(self.m, self.rows - np.arange(self.row_blocks) * self.m), self.column_blocks)
+
+    @cached_property
+    def first_position(self) -> Ints:
+        """Shape (blocks + 1,): block b has the positions from `first_position[b]` to `first_position[b + 1]`."""
+        return firsts(self.ends)
+
+    @cached_property
+    def first_group(self) -> Ints:
+        """Shape (blocks + 1,): block b has the groups from `first_group[b]` to `first_group[b + 1]`."""
+        return firsts(-(-self.ends // self.omega))
+
+    @property
+    def groups(self) -> int:
+        """Groups of all blocks."""
+        return int(self.first_group[-1])
+
+    @cached_property
+    def block_of_position(self) -> Ints:
+        """Shape (positions,): the block of each position."""
+        return np.repeat(np.arange(self.blocks), self.ends)
+
+    @cached_property
+    def row_of_position(self) -> Ints:
+        """Shape (positions,): the row that each position would have without a hash."""
+        block = self.block_of_position
+        return block // self.column_blocks * self.m + np.arange(self.positions) - self.first_position[block]
+
+    @cached_property
+    def block_of_group(self) -> Ints:
+        """Shape (groups,): the block of each group."""
+        return np.repeat(np.arange(self.blocks), np.diff(self.first_group))
+
+    @cached_property
+    def first_of_group(self) -> Ints:
+        """Shape (groups,): the first position of each group."""
+        block = self.block_of_group
+        return self.first_position[block] + (np.arange(self.groups) - self.first_group[block]) * self.omega
+
+    @cached_property
+    def group_of_position(self) -> Ints:
+        """Shape (positions,): the group of each position."""
+        block = self.block_of_position
+        return self.first_group[block] + (np.arange(self.positions) - self.first_position[block]) // self.omega
+
 
 Ints = NDArray[np.int64]
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from lstmsim.model.model import Precision
 from lstmsim.model.numerics.jobs import beginning_lines, calibration_lines, judged_frames
-from lstmsim.model.precision import Precision
 from lstmsim.report.results import Forms
 from lstmsim.report.tables import table
 from lstmsim.studies.accuracy.study import AccuracyReport, JobAccuracy, Study, WordsAccuracy

@@ -19,7 +19,7 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.files import readable_file
 from lstmsim.files.catalog import find_model
 from lstmsim.files.scenario.numbers import job_data
-from lstmsim.model.model import Model
+from lstmsim.model.model import Model, Precision
 from lstmsim.model.numerics.accuracy import Accuracy, accuracy
 from lstmsim.model.numerics.arithmetic import Arithmetic
 from lstmsim.model.numerics.calibration import Range, calibrate
@@ -27,7 +27,6 @@ from lstmsim.model.numerics.fixed import FixedArithmetic
 from lstmsim.model.numerics.fixed_networks import fixed_chip
 from lstmsim.model.numerics.jobs import JobData, fixed_numbers, float_numbers, run_jobs
 from lstmsim.model.numerics.weights import Floats, Stimulus
-from lstmsim.model.precision import Precision
 from lstmsim.model.scenario import Scenario
 from lstmsim.report.results import Table
 from lstmsim.studies.accuracy.g2p import G2p, Phonemes, arithmetic_runner, golden_runner, read_g2p, spell

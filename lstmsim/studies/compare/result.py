@@ -8,8 +8,8 @@ from math import exp, fsum, log
 
 from lstmsim.analysis.report import JobReport, Report
 from lstmsim.base.units import cycles_to_ms
-from lstmsim.model.arriving import ARRIVING
 from lstmsim.model.figures import MainUnit
+from lstmsim.model.scenario import ARRIVING
 from lstmsim.report.results import Table
 from lstmsim.studies.compare.rooms import Room
 from lstmsim.studies.serve.result import Serving
@@ -210,7 +210,7 @@ class Comparison(Table, forms="lstmsim.studies.compare.report"):
     machines: the columns.
     workloads: the rows.
     entries: `entries[row][column]`.
-    way: how the jobs come, a key of `lstmsim.model.arriving.ARRIVING`.
+    way: how the jobs come, a key of `lstmsim.model.scenario.ARRIVING`.
     rooms: whether the simulated chips have room on the devices of the machines that they are compared with.
 
     >>> machines = Machine("a", False, 100, 250.0), Machine("b", False, 400, 250.0)

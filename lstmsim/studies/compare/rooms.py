@@ -9,8 +9,7 @@ from typing import Any
 
 from lstmsim.base.errors import InputError
 from lstmsim.machines.registry import target_of
-from lstmsim.model.model import Model
-from lstmsim.model.precision import Precision
+from lstmsim.model.model import Model, Precision
 from lstmsim.model.scenario import Chip
 from lstmsim.studies.fit.device import Device, device, device_of
 from lstmsim.studies.fit.fit import fit, joint_share

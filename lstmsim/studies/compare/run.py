@@ -17,10 +17,9 @@ from lstmsim.base.wording import show
 from lstmsim.files.scenario.scenario_file import load_chip
 from lstmsim.files.tables.published import Measurement
 from lstmsim.machines.registry import target_of
-from lstmsim.model.arriving import arriving
-from lstmsim.model.scenario import Chip, Job, Scenario
+from lstmsim.model.scenario import Chip, Job, Scenario, arriving
 from lstmsim.program.program import Program
-from lstmsim.program.totals import Totals
+from lstmsim.program.trace import Totals
 from lstmsim.studies.compare.published import changed_keys, peak_tops, published_columns, stands_for
 from lstmsim.studies.compare.result import Comparison, Entry, Latencies, Machine, Workload, latencies, sooner
 from lstmsim.studies.compare.rooms import Room, rooms

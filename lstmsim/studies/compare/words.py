@@ -133,7 +133,7 @@ LATENCY_COLUMNS = (
     *(f"latency_p{each}_{what}" for each in PERCENTILES for what in ("ms", "half_width_ms")),
     *("mean_latency_ratio", "p99_latency_ratio", "sooner"),
 )
-#: What the way in which jobs come means for a comparison, a key of `lstmsim.model.arriving.ARRIVING`.
+#: What the way in which jobs come means for a comparison, a key of `lstmsim.model.scenario.ARRIVING`.
 _WAYS = {
     "at once": "",
     "open": "The jobs come over time, at the same times to every chip.",

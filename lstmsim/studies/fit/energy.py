@@ -15,8 +15,7 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.machines.assembly import OperationClasses
 from lstmsim.machines.hardware import Hardware
 from lstmsim.model.cell import REDUCTIONS
-from lstmsim.model.model import Layer, Model
-from lstmsim.model.precision import Precision
+from lstmsim.model.model import Layer, Model, Precision
 from lstmsim.model.scenario import Chip
 from lstmsim.report.results import Result
 from lstmsim.studies.fit.needs import hardware_of

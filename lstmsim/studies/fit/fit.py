@@ -13,8 +13,7 @@ from typing import Any, Literal
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.machines.hardware import Demand, Hardware, Part, Stored
-from lstmsim.model.model import Model
-from lstmsim.model.precision import Precision
+from lstmsim.model.model import Model, Precision
 from lstmsim.model.scenario import Chip
 from lstmsim.report.results import Table
 from lstmsim.studies.fit.device import Device, Memory, Packing

@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from lstmsim.base.errors import InputError
 from lstmsim.machines.hardware import Demand, Hardware, Part
 from lstmsim.machines.registry import target_of
-from lstmsim.model.model import Model
+from lstmsim.model.model import Model, Precision
 from lstmsim.model.numerics.products import KINDS, Multiplier
-from lstmsim.model.precision import Precision
 from lstmsim.model.scenario import Chip
 from lstmsim.studies.fit.device import Device, Packing
 

@@ -52,7 +52,7 @@ def fit_text(fit: Fit, published: Sequence[Published] = ()) -> str:
     >>> from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
     >>> from lstmsim.model.cells import cell
     >>> from lstmsim.model.model import Layer, Model
-    >>> from lstmsim.model.precision import Precision
+    >>> from lstmsim.model.model import Precision
     >>> chip = ColumnNpu("c", 250, (ColumnCore(npe=1024, ep=16, vp=64),))
     >>> made = fit(chip, [Model("m", (Layer(cell("lstm"), 64, 64),))], Precision(), device("stratix-10-gx-2800"))
     >>> print(fit_text(made).splitlines()[0])

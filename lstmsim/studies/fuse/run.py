@@ -11,12 +11,10 @@ from lstmsim import engines
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import listed, must_be
 from lstmsim.machines.registry import target_of
-from lstmsim.model.fusion.ablation import ablation
-from lstmsim.model.fusion.baselines import kernels_of
-from lstmsim.model.fusion.device import SPLIT_RULES, FusionDevice
+from lstmsim.model.fusion.baselines import ablation, kernels_of
 from lstmsim.model.fusion.graph import Graph
-from lstmsim.model.fusion.interpreter.overlaps import overlap_remarks
-from lstmsim.model.fusion.plan import MODES, FusionPlan, PlannedKernel
+from lstmsim.model.fusion.interpreter.checks import overlap_remarks
+from lstmsim.model.fusion.plan import MODES, SPLIT_RULES, FusionDevice, FusionPlan, PlannedKernel
 from lstmsim.model.fusion.planner import planned
 from lstmsim.report.results import Table
 from lstmsim.studies.fuse.graph import graph_of, sizes_from

@@ -13,11 +13,10 @@ from lstmsim.base.records import record
 from lstmsim.base.units import cycles_to_us
 from lstmsim.machines.kernels import FusedFigures, FusedKernels, FusedWork
 from lstmsim.model.fusion.counts import Counts, counted
-from lstmsim.model.fusion.device import FusionDevice, up
 from lstmsim.model.fusion.graph import Graph
-from lstmsim.model.fusion.interpreter.difference import TOLERANCE, Difference, difference_of_run
-from lstmsim.model.fusion.interpreter.faults import Fault
-from lstmsim.model.fusion.plan import PlannedKernel
+from lstmsim.model.fusion.interpreter.checks import TOLERANCE, Difference, difference_of_run
+from lstmsim.model.fusion.interpreter.run import Fault
+from lstmsim.model.fusion.plan import FusionDevice, PlannedKernel, up
 from lstmsim.studies.program.flat_runs import totals_of_flat
 
 if TYPE_CHECKING:

@@ -7,10 +7,9 @@ from typing import Any
 
 from lstmsim.base.units import cycles_to_us
 from lstmsim.base.wording import counted, listed
-from lstmsim.model.fusion.ablation import ABLATION
-from lstmsim.model.fusion.device import up
-from lstmsim.model.fusion.interpreter.difference import Difference
-from lstmsim.model.fusion.plan import MODES
+from lstmsim.model.fusion.baselines import ABLATION
+from lstmsim.model.fusion.interpreter.checks import Difference
+from lstmsim.model.fusion.plan import MODES, up
 from lstmsim.report.figures_text import percent, short_path, three_digits
 from lstmsim.report.results import Forms
 from lstmsim.report.tables import table

@@ -25,7 +25,7 @@ from lstmsim.machines.gemm import (
     check_word,
 )
 from lstmsim.machines.registry import target_of
-from lstmsim.model.products import LayerProduct, input_projection, step_products
+from lstmsim.model.cells import LayerProduct, input_projection, step_products
 from lstmsim.studies.shared.arguments import refuse, wrong_whole
 from lstmsim.studies.shared.loading import Path
 from lstmsim.studies.shared.product_options import chip_of, options_from

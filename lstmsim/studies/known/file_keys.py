@@ -11,8 +11,7 @@ from typing import Annotated, Literal, get_args, get_origin
 from lstmsim.base.bounds import MAX_SIZE
 from lstmsim.base.keys import Described, Key, keys_of
 from lstmsim.files.scenario import schema, schema_arrivals, schema_steps
-from lstmsim.model.model import Layer, Model
-from lstmsim.model.precision import WIDTHS, Precision
+from lstmsim.model.model import WIDTHS, Layer, Model, Precision
 from lstmsim.model.scenario import Job
 from lstmsim.studies.known.keys import key_line
 from lstmsim.studies.sweep.spec_file import AXIS_KEYS, GROUP_KEYS, SWEEP_KEYS

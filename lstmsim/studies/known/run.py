@@ -61,8 +61,7 @@ def _graphs() -> Known:
 
 
 def _policies() -> Known:
-    from lstmsim.model.dispatch import DISPATCH
-    from lstmsim.model.scenario import PLACEMENTS, SPLITS
+    from lstmsim.model.scenario import DISPATCH, PLACEMENTS, SPLITS
     from lstmsim.program.policy import POLICIES
 
     homes: dict[str, Mapping[str, Callable[..., object]]] = {"program/policy": POLICIES, "workload/dispatch": DISPATCH}

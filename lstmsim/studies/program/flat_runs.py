@@ -9,8 +9,8 @@ from lstmsim.base.errors import InputError, Mistake, ProgramError
 from lstmsim.model.scenario import Chip
 from lstmsim.program.accounts import totals_of
 from lstmsim.program.flat import FlatProgram
-from lstmsim.program.flat_names import FlatNames
-from lstmsim.program.totals import Totals
+from lstmsim.program.flatten import FlatNames
+from lstmsim.program.trace import Totals
 from lstmsim.program.unflatten import program_of
 from lstmsim.studies.program.run import operations_of
 from lstmsim.studies.simulate.run import refuse_long_trace

@@ -13,12 +13,9 @@ from lstmsim.analysis.timeline import Timeline
 from lstmsim.base.errors import InputError, Mistake, ProgramError
 from lstmsim.program.accounts import totals_of
 from lstmsim.program.flat import FlatProgram
-from lstmsim.program.flat_names import FlatNames, default_names, names_of
-from lstmsim.program.flat_rows import check_rows
-from lstmsim.program.flatten import flat_of
+from lstmsim.program.flatten import FlatNames, check_rows, default_names, flat_of, names_of
 from lstmsim.program.program import Program
-from lstmsim.program.totals import Totals
-from lstmsim.program.trace import Trace
+from lstmsim.program.trace import Totals, Trace
 from lstmsim.program.unflatten import program_of
 from lstmsim.program.validate import validate
 from lstmsim.report.results import Table

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from lstmsim import engines, machines
 from lstmsim.model.scenario import Chip, Job, cores_at_once
-from lstmsim.program.flat_tables import FLAT_TABLES
+from lstmsim.program.flat import FLAT_TABLES
 from lstmsim.program.program import Program, Task
 from lstmsim.program.stall_reasons import CYCLE_NAMES, CYCLES
 

@@ -8,7 +8,7 @@ from itertools import combinations
 from math import gcd, inf, lcm, pi
 from typing import NamedTuple
 
-from lstmsim.model.offer import Offer
+from lstmsim.model.scenario import Offer
 
 #: Sets of cores of which all unions are looked at; of more, each by itself and all together.
 MOST_SETS = 8

@@ -9,7 +9,7 @@ from typing import Any
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.files.scenario.rates import rate_overrides, rates_of
 from lstmsim.files.scenario.requests import load_requests
-from lstmsim.model.dispatch import DISPATCH
+from lstmsim.model.scenario import DISPATCH
 from lstmsim.studies.serve.offered import traffic_of
 from lstmsim.studies.shared.loading import Path
 from lstmsim.traffic.load import Load

@@ -23,8 +23,7 @@ from lstmsim.files.catalog import is_path
 from lstmsim.files.scenario.rates import processes_of, rate_overrides, rates_of
 from lstmsim.files.scenario.scenario_file import checked_scenario, open_scenario
 from lstmsim.files.yaml.overrides import LABEL
-from lstmsim.model.dispatch import DISPATCH
-from lstmsim.model.scenario import Scenario
+from lstmsim.model.scenario import DISPATCH, Scenario
 from lstmsim.studies.serve.capacity import Capacity, capacity_of
 from lstmsim.studies.serve.curves import CDF, LoadLatency, Machine, Measured, Point, measured
 from lstmsim.studies.serve.run import serve_on_horizon

@@ -29,8 +29,7 @@ import numpy as np
 
 from lstmsim import engines, machines
 from lstmsim.base.errors import InputError
-from lstmsim.model.offer import Offer, estimated_offer
-from lstmsim.model.scenario import Chip, Job, Scenario, cores_at_once
+from lstmsim.model.scenario import Chip, Job, Offer, Scenario, cores_at_once, estimated_offer
 from lstmsim.program.stall_reasons import CYCLE_NAMES
 from lstmsim.studies.serve.alone import bare, kind_of, memory_cycles
 from lstmsim.studies.serve.bounds import Demand, Kind, beat, bounds, relaxation_at

@@ -24,9 +24,8 @@ from numpy.typing import NDArray
 
 from lstmsim import engines, machines
 from lstmsim.files.scenario.requests import MAX_REQUESTS
-from lstmsim.model.dispatch import DISPATCH
-from lstmsim.model.scenario import Chip, Job, cores_at_once
-from lstmsim.program.trace_tables import TASKS
+from lstmsim.model.scenario import DISPATCH, Chip, Job, cores_at_once
+from lstmsim.program.trace import TASKS
 from lstmsim.traffic.arrival_cycles import arrival_arrays
 from lstmsim.traffic.arrivals import Stream
 from lstmsim.traffic.intervals import batch_interval

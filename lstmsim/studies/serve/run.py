@@ -14,8 +14,7 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.units import tops
 from lstmsim.engines.feeds import WINDOW, Feed
 from lstmsim.files.scenario.requests import Batch, Requests, load_requests
-from lstmsim.model.dispatch import DISPATCH
-from lstmsim.model.scenario import Scenario, cores_at_once
+from lstmsim.model.scenario import DISPATCH, Scenario, cores_at_once
 from lstmsim.report.results import Table
 from lstmsim.studies.serve.alone import Alones
 from lstmsim.studies.serve.metrics import Collector

@@ -12,7 +12,7 @@ from lstmsim.analysis.report import JobReport, Report, TurnedAway
 from lstmsim.model.figures import Words
 from lstmsim.model.scenario import Chip, Job, Scenario
 from lstmsim.program.program import Program
-from lstmsim.program.totals import Totals
+from lstmsim.program.trace import Totals
 from lstmsim.studies.serve.alone import Alones
 from lstmsim.studies.serve.metrics import Collector
 from lstmsim.studies.serve.offered import traffic_of

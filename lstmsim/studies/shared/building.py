@@ -16,7 +16,7 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.model import model as models
 from lstmsim.model import scenario as scenarios
 from lstmsim.model.cell import Cell
-from lstmsim.model.precision import Precision
+from lstmsim.model.model import Precision
 from lstmsim.studies.shared.loading import scenario_of
 from lstmsim.studies.shared.objects import layer_data, model_of
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.files.scenario.opened import Opened
-from lstmsim.model.precision import Precision
+from lstmsim.model.model import Precision
 from lstmsim.model.scenario import Job, Scenario
 from lstmsim.studies.shared.objects import is_chip, plain_of, with_networks
 from lstmsim.studies.shared.ready_jobs import check_parts, ready_jobs

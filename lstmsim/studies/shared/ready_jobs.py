@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.model.offer import Offer
-from lstmsim.model.scenario import Job
+from lstmsim.model.scenario import Job, Offer
 
 __all__ = ["check_parts", "ready_jobs"]
 

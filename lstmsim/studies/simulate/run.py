@@ -18,12 +18,10 @@ from lstmsim.analysis.spans import build_timeline, job_groups
 from lstmsim.analysis.timeline import Timeline
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.machines.registry import target_of
-from lstmsim.model.arriving import arriving
-from lstmsim.model.scenario import Scenario
+from lstmsim.model.scenario import Scenario, arriving
 from lstmsim.program.accounts import totals_of
 from lstmsim.program.program import Program
-from lstmsim.program.totals import Totals
-from lstmsim.program.trace import Trace
+from lstmsim.program.trace import Totals, Trace
 from lstmsim.studies.shared.arguments import refuse, wrong_numbers, wrong_whole
 from lstmsim.studies.shared.loading import Source, load_scenario
 

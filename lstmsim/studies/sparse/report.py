@@ -7,7 +7,7 @@ from typing import Any
 
 from lstmsim.base.units import cycles_to_ms
 from lstmsim.machines.kernels import ArrayLoads, KernelSpan, SparseFigures
-from lstmsim.model.sparse.statistics import statistics
+from lstmsim.model.sparse.csr import statistics
 from lstmsim.report.document import Cell, Column, Document, Facts, Grid, Piece, Section, accounts, facts, grid, remark
 from lstmsim.report.figures_text import percent, three_digits
 from lstmsim.report.results import Forms, Keys, picked

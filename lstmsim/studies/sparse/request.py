@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import listed, nearest, show
 from lstmsim.model.sparse.csr import Csr, csr_of_dense, transposed
+from lstmsim.model.sparse.made import PRUNINGS, pruned
 from lstmsim.model.sparse.products import Values
-from lstmsim.model.sparse.pruning import PRUNINGS, pruned
 
 __all__ = ["KERNELS", "LEFT", "SIDES", "as_asked", "check_side", "matrix_of", "walked"]
 
@@ -74,7 +74,7 @@ def matrix_of(
 
     source: a file, the name of a model's weights, or a matrix.
     prune: which fraction of a model's weights goes; None: none.
-    prune_by, banks, block: how, as in `lstmsim.model.sparse.pruning.pruned`.
+    prune_by, banks, block: how, as in `lstmsim.model.sparse.made.pruned`.
     seed: of the values of a file that has none; None: each is 1.
     """
     from lstmsim.files.matrices import is_matrix_file, read_matrix, weight_matrix

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from lstmsim.base.records import record
 from lstmsim.machines.kernels import Settings, SparseFigures
-from lstmsim.model.sparse.csr import Csr
+from lstmsim.model.sparse.csr import Csr, Statistics, lockstep_waste, statistics
 from lstmsim.model.sparse.products import Values
-from lstmsim.model.sparse.statistics import Statistics, lockstep_waste, statistics
 from lstmsim.report.results import Table
 from lstmsim.studies.program.flat_runs import timeline_of
 from lstmsim.studies.sparse.request import walked
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from lstmsim.analysis.timeline import Timeline
     from lstmsim.model.scenario import Chip
     from lstmsim.program.flat import FlatProgram
-    from lstmsim.program.flat_names import FlatNames
+    from lstmsim.program.flatten import FlatNames
 
 __all__ = ["Search", "SparseReport", "SparseRow", "Tried", "regret"]
 

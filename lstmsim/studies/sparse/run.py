@@ -13,9 +13,8 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import listed, must_be, nearest, show
 from lstmsim.machines.kernels import Settings, SparseFigures, SparseKernels, SparseTask, SparseWork, Variant
 from lstmsim.machines.registry import target_of
-from lstmsim.model.sparse.csr import Csr
+from lstmsim.model.sparse.csr import Csr, takes_sparse_path
 from lstmsim.model.sparse.products import Values, drawn_operands, largest_error
-from lstmsim.model.sparse.statistics import takes_sparse_path
 from lstmsim.studies.program.flat_runs import totals_of_flat
 from lstmsim.studies.shared.arguments import refuse, wrong_number, wrong_whole
 from lstmsim.studies.shared.loading import Path
@@ -69,7 +68,7 @@ def run_sparse(
     chip: a preset's name, a chip's file, or a chip. chip_overrides: texts like `"partitions=8"`.
     options: parameters of the kernel, as texts like `"tile=64"` or a mapping.
     prune: which fraction of a model's weights goes. prune_by, banks, block: as in
-    `lstmsim.model.sparse.pruning.pruned`.
+    `lstmsim.model.sparse.made.pruned`.
     seed: of the dense operands. values_seed: of the values of a file that has none; None: each is 1.
     baselines: whether other ways to do the same are simulated too; None: if the product is not too large.
     ablate: whether each mechanism is off in turn. best: whether the fastest setting is searched; `options` stay.

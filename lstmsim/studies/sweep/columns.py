@@ -18,7 +18,7 @@ from lstmsim.machines.hardware import Stored
 from lstmsim.machines.registry import KINDS, target_of
 from lstmsim.model.scenario import Scenario
 from lstmsim.program.stall_reasons import CYCLE_NAMES
-from lstmsim.program.totals import Totals
+from lstmsim.program.trace import Totals
 from lstmsim.studies.fit.device import Device
 from lstmsim.studies.fit.fit import Fit, Resource, fit
 from lstmsim.studies.sweep.spec import Value

@@ -29,7 +29,7 @@ from lstmsim.files.yaml.overrides import LABEL
 from lstmsim.model.cell import Cell
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Chip, Job, Scenario
-from lstmsim.program.totals import Totals
+from lstmsim.program.trace import Totals
 from lstmsim.studies.sweep.columns import numbers_of
 from lstmsim.studies.sweep.processes import CannotStartError, ProcessExecutor
 from lstmsim.studies.sweep.resolve import Resolver, Setup

@@ -14,7 +14,7 @@ from math import inf, prod
 from lstmsim.analysis.report import Report
 from lstmsim.files.scenario.scenario_file import load_chip, load_model, load_scenario
 from lstmsim.files.tables.published import Claim, Measurement
-from lstmsim.model.precision import Precision
+from lstmsim.model.model import Precision
 from lstmsim.model.scenario import Scenario
 from lstmsim.studies.fit.device import device, device_of
 from lstmsim.studies.fit.fit import fit

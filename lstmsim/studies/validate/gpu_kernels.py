@@ -15,15 +15,14 @@ from lstmsim.files.scenario.scenario_file import load_scenario
 from lstmsim.files.tables.published import Claim
 from lstmsim.machines.kernels import SparseTask
 from lstmsim.machines.registry import target_of
-from lstmsim.model.fusion.ablation import ablation
-from lstmsim.model.fusion.baselines import kernels_of
+from lstmsim.model.fusion.baselines import ablation, kernels_of
 from lstmsim.model.fusion.counts import counted
 from lstmsim.model.fusion.graph import Graph
 from lstmsim.model.fusion.library import named_graph
 from lstmsim.model.fusion.plan import PlannedKernel
 from lstmsim.model.fusion.planner import planned
 from lstmsim.model.scenario import Chip
-from lstmsim.model.sparse.drawn import drawn_dense, drawn_lengths, drawn_rows
+from lstmsim.model.sparse.made import drawn_dense, drawn_lengths, drawn_rows
 from lstmsim.program.unflatten import tabled
 from lstmsim.studies.validate.column_claims import whole_numbers
 from lstmsim.studies.validate.groups import V100, layer

@@ -20,7 +20,8 @@ from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job, Scenario
-from lstmsim.program.program import Body, Buffer, Core, Dependence, Operation, Phase, Program, Task, Unit, Wide
+from lstmsim.program.operations import Dependence, Operation
+from lstmsim.program.program import Body, Buffer, Core, Phase, Program, Task, Unit, Wide
 from lstmsim.program.trace import Trace
 from tests.strategies import joint_programs, programs, scenarios
 

@@ -9,7 +9,8 @@ from lstmsim.analysis.explanations.critical_path import HELD_BY, KINDS, critical
 from lstmsim.analysis.explanations.slowest import SHARES, latency_shares
 from lstmsim.analysis.explanations.trace_index import Opener, TraceIndex
 from lstmsim.base.errors import DeadlockError
-from lstmsim.program.program import Body, Core, Dependence, Operation, Phase, Program, Task, Unit
+from lstmsim.program.operations import Dependence, Operation
+from lstmsim.program.program import Body, Core, Phase, Program, Task, Unit
 from tests.gated_programs import gated_programs
 
 

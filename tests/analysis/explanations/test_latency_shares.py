@@ -11,9 +11,9 @@ from lstmsim import engines, machines
 from lstmsim.analysis.explanations.slowest import SHARES, latency_shares
 from lstmsim.base.errors import DeadlockError
 from lstmsim.model.scenario import Scenario
+from lstmsim.program.accounts import core_spans
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
-from lstmsim.program.waits import core_spans
 from tests.strategies import joint_programs, programs, scenarios
 
 EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "15"))

@@ -19,15 +19,13 @@ from lstmsim.engines import ENGINES
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
 from lstmsim.machines.column.passes import ARRAY, TAIL
 from lstmsim.model.cells import CELLS, cell
-from lstmsim.model.model import Layer, Model
+from lstmsim.model.model import Layer, Model, Precision
 from lstmsim.model.numerics.fixed_networks import fixed_arithmetic
 from lstmsim.model.numerics.golden import float_arithmetic, run_network
 from lstmsim.model.numerics.weights import Network, random_network, random_stimulus
-from lstmsim.model.precision import Precision
 from lstmsim.model.scenario import Job, Scenario
 from lstmsim.program.program import Program
-from lstmsim.program.trace import Trace
-from lstmsim.program.trace_tables import ISSUES, TASKS
+from lstmsim.program.trace import ISSUES, TASKS, Trace
 from tests.strategies import scenarios
 
 #: 200 and more by LSTMSIM_EXAMPLES=200; each example is several jobs of several layers.

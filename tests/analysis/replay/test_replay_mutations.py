@@ -19,8 +19,7 @@ from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job, Scenario
 from lstmsim.program.program import Program
 from lstmsim.program.stall_reasons import CAUSES
-from lstmsim.program.trace import Trace
-from lstmsim.program.trace_tables import PAUSES, SEATS, TASKS
+from lstmsim.program.trace import PAUSES, SEATS, TASKS, Trace
 from tests.replays import assert_golden, changed, column, crowds, fixed, legal, moved, run, waited, without
 from tests.splits import splits
 

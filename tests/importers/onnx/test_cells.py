@@ -15,10 +15,10 @@ from lstmsim.files.scenario.model_writer import write_model_file
 from lstmsim.files.scenario.scenario_file import load_model_file
 from lstmsim.importers.onnx.file import read_onnx
 from lstmsim.model.cells import CELLS
+from lstmsim.model.model import Precision
 from lstmsim.model.numerics.fixed_networks import fixed_arithmetic
 from lstmsim.model.numerics.golden import float_arithmetic, run_network
 from lstmsim.model.numerics.weights import Stimulus
-from lstmsim.model.precision import Precision
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 HIDDEN, INPUT, STEPS = 6, 5, 7

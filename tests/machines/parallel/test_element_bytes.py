@@ -15,7 +15,7 @@ from lstmsim.machines.parallel.kernels.gemm import Tile, gemm
 from lstmsim.machines.parallel.kernels.gemv import gemv
 from lstmsim.machines.parallel.lowering.outcome import traffic_of
 from lstmsim.machines.parallel.traffic import addresses, priced
-from lstmsim.model.sparse.drawn import drawn_matrix
+from lstmsim.model.sparse.made import drawn_matrix
 
 SMALL = {
     "kind": "parallel-device",

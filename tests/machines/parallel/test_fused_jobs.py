@@ -23,11 +23,11 @@ from lstmsim.machines.parallel.traffic import priced
 from lstmsim.model.cells import CELLS, cell
 from lstmsim.model.fusion.baselines import kernels_of
 from lstmsim.model.fusion.cells import step_graph
-from lstmsim.model.fusion.device import FusionDevice
+from lstmsim.model.fusion.plan import FusionDevice
 from lstmsim.model.fusion.planner import planned
 from lstmsim.model.model import Layer
 from lstmsim.program.flat import FlatProgram
-from lstmsim.program.flat_names import FlatNames
+from lstmsim.program.flatten import FlatNames
 from lstmsim.program.unflatten import tabled
 from lstmsim.studies.simulate.run import Run, explain, run
 

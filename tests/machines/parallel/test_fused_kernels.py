@@ -17,9 +17,9 @@ from lstmsim.machines.parallel.fused.kernels import fused_run
 from lstmsim.machines.parallel.fused.study import FUSED
 from lstmsim.machines.parallel.kernel import CLASSES, Kernel
 from lstmsim.model.fusion.baselines import kernels_of
-from lstmsim.model.fusion.device import FusionDevice
-from lstmsim.model.fusion.examples import row_sum
 from lstmsim.model.fusion.graph import Graph, Node
+from lstmsim.model.fusion.library import row_sum
+from lstmsim.model.fusion.plan import FusionDevice
 from lstmsim.model.fusion.planner import planned
 from lstmsim.program.accounts import totals_of
 from lstmsim.program.unflatten import tabled

@@ -10,11 +10,10 @@ import pytest
 
 from lstmsim.base.errors import InputError
 from lstmsim.machines.parallel.fused.kernels import fused_run
-from lstmsim.model.fusion import examples
+from lstmsim.model.fusion import library as examples
 from lstmsim.model.fusion.baselines import kernels_of
-from lstmsim.model.fusion.device import FusionDevice
 from lstmsim.model.fusion.graph import Graph
-from lstmsim.model.fusion.plan import MODES
+from lstmsim.model.fusion.plan import MODES, FusionDevice
 from lstmsim.model.fusion.planner import planned
 from tests.machines.parallel.golden_device import device_of
 from tests.machines.parallel.test_plain_kernels import told

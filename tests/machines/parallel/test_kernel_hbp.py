@@ -9,8 +9,8 @@ from lstmsim.base.errors import InputError
 from lstmsim.machines.parallel.kernels.hbp import HbpMade, HbpOptions, hbp_spmv
 from lstmsim.machines.parallel.kernels.options import options_of
 from lstmsim.model.sparse.csr import Csr, csr_of_dense
-from lstmsim.model.sparse.drawn import checksum, drawn_dense
-from lstmsim.model.sparse.hashes import HASHES
+from lstmsim.model.sparse.hbp import HASHES
+from lstmsim.model.sparse.made import checksum, drawn_dense
 from tests.machines.parallel.golden_device import device_of, laid_out
 from tests.model.sparse.golden import Case, cases, matrix_of
 

@@ -17,7 +17,7 @@ from lstmsim.machines.parallel.kernels.sddmm import SddmmOptions, sddmm
 from lstmsim.machines.parallel.kernels.spmm import SpmmOptions, spmm, spmm_sparse_right, spmm_transposed
 from lstmsim.machines.parallel.kernels.spmv import SpmvOptions, spmv
 from lstmsim.model.sparse.csr import Csr, csr_of_coo, csr_of_dense
-from lstmsim.model.sparse.drawn import checksum, drawn_dense, drawn_matrix
+from lstmsim.model.sparse.made import checksum, drawn_dense, drawn_matrix
 from tests.machines.parallel.golden_device import device_of, laid_out
 from tests.model.sparse.golden import Case, cases, matrix_of
 

@@ -16,7 +16,7 @@ from lstmsim.machines.parallel.kernels.sddmm import SddmmOptions, sddmm
 from lstmsim.machines.parallel.kernels.spmm import SpmmOptions, spmm
 from lstmsim.machines.parallel.kernels.spmv import SpmvOptions, spmv
 from lstmsim.model.sparse.csr import Csr
-from lstmsim.model.sparse.drawn import drawn_dense, drawn_matrix
+from lstmsim.model.sparse.made import drawn_dense, drawn_matrix
 from tests.machines.parallel.golden_device import device_of
 from tests.oracle.plain_rows import PlainSddmm, PlainSpmv
 from tests.oracle.plain_spmm import PlainSpmm

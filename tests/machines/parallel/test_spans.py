@@ -17,7 +17,7 @@ from lstmsim.machines.parallel.kernels.recurrent import RecurrentSizes, recurren
 from lstmsim.machines.parallel.lowering.outcome import Outcome, outcome_of
 from lstmsim.machines.parallel.lowering.program import program_of_kernels
 from lstmsim.machines.parallel.traffic import priced
-from lstmsim.model.sparse.pruning import pruned
+from lstmsim.model.sparse.made import pruned
 from tests.machines.parallel.golden_device import device_of
 
 pytestmark = pytest.mark.needs_core

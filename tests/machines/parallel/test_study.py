@@ -15,8 +15,8 @@ from lstmsim.machines.kernels import SparseFigures, SparseTask, SparseWork
 from lstmsim.machines.parallel.device import ParallelCore, ParallelDevice, ParallelLatency
 from lstmsim.machines.parallel.sparse import METHODS, PRODUCTS
 from lstmsim.model.sparse.csr import Csr, csr_of_dense
+from lstmsim.model.sparse.made import pruned
 from lstmsim.model.sparse.products import drawn_operands, largest_error
-from lstmsim.model.sparse.pruning import pruned
 from lstmsim.studies.sparse.run import run_sparse
 
 pytestmark = pytest.mark.needs_core

@@ -24,7 +24,7 @@ from lstmsim.machines.registry import target_of
 from lstmsim.model.cells import cell as workload_cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job
-from lstmsim.program.tabled import TabledProgram
+from lstmsim.program.program import TabledProgram
 from lstmsim.program.unflatten import program_of
 from lstmsim.studies.simulate.run import explain, run
 from tests.timelines import assert_equal

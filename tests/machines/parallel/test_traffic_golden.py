@@ -18,7 +18,7 @@ from lstmsim.machines.parallel.kernels.recurrent import RecurrentSizes, recurren
 from lstmsim.machines.parallel.kernels.sddmm import SddmmOptions, sddmm
 from lstmsim.machines.parallel.kernels.spmm import SpmmOptions, spmm
 from lstmsim.machines.parallel.kernels.spmv import SpmvOptions, spmv
-from lstmsim.model.sparse.drawn import drawn_dense
+from lstmsim.model.sparse.made import drawn_dense
 from tests.machines.parallel.golden_device import device_of
 from tests.machines.parallel.golden_traffic import expected_traffic, shown_traffic
 from tests.model.sparse.golden import Case, cases, matrix_of

@@ -7,8 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from lstmsim.model.fusion.device import FusionDevice
 from lstmsim.model.fusion.graph import Graph, Node
+from lstmsim.model.fusion.plan import FusionDevice
 
 CASES = Path(__file__).parents[2] / "data" / "contract_cases_fusion.json"
 #: Attributes of the golden graphs that stand in `Node.axes`.

@@ -9,8 +9,8 @@ import math
 import random
 from dataclasses import dataclass, field
 
-from lstmsim.model.fusion.device import FusionDevice
 from lstmsim.model.fusion.graph import Graph, Node
+from lstmsim.model.fusion.plan import FusionDevice
 
 #: Devices by name: those of the golden cases, and odd ones.
 DEVICES = {

@@ -9,7 +9,7 @@ from lstmsim.base.errors import InputError
 from lstmsim.model.cell import Cell, stage_of
 from lstmsim.model.cells import CELLS, cell, graph
 from lstmsim.model.fusion.cells import StepGraph, cell_graph, step_graph
-from lstmsim.model.fusion.evaluate import evaluated
+from lstmsim.model.fusion.indexing import evaluated
 from lstmsim.model.fusion.operations import REDUCE
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.numerics.arithmetic import FloatArithmetic

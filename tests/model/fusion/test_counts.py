@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from lstmsim.model.fusion.baselines import kernels_of
 from lstmsim.model.fusion.counts import KernelCounts, counted
-from lstmsim.model.fusion.device import FusionDevice
 from lstmsim.model.fusion.graph import Graph, Node
+from lstmsim.model.fusion.plan import FusionDevice
 from lstmsim.model.fusion.planner import planned
 
 V100 = FusionDevice()

@@ -12,14 +12,22 @@ import numpy as np
 import pytest
 
 from lstmsim.model.fusion.baselines import kernels_of
-from lstmsim.model.fusion.device import FusionDevice
-from lstmsim.model.fusion.evaluate import drawn_inputs, evaluated
 from lstmsim.model.fusion.graph import Graph, Node
-from lstmsim.model.fusion.interpreter.difference import difference, difference_of_run
-from lstmsim.model.fusion.interpreter.faults import Fault
-from lstmsim.model.fusion.interpreter.run import executed
+from lstmsim.model.fusion.indexing import drawn_inputs, evaluated
+from lstmsim.model.fusion.interpreter.checks import difference, difference_of_run
+from lstmsim.model.fusion.interpreter.run import Fault, executed
 from lstmsim.model.fusion.library import named_graph
-from lstmsim.model.fusion.plan import GLOBAL, MODES, OUTPUT, REGISTER, SHARED, Owners, PlannedKernel, Stage
+from lstmsim.model.fusion.plan import (
+    GLOBAL,
+    MODES,
+    OUTPUT,
+    REGISTER,
+    SHARED,
+    FusionDevice,
+    Owners,
+    PlannedKernel,
+    Stage,
+)
 from lstmsim.model.fusion.planner import planned
 from tests.model.fusion.golden import cases, device_of, graph_of
 from tests.model.fusion.random_graphs import DEVICES, random_graph

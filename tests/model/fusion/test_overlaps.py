@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lstmsim.model.fusion.device import FusionDevice
 from lstmsim.model.fusion.graph import Graph
-from lstmsim.model.fusion.interpreter.overlaps import overlap_remarks, overlaps
+from lstmsim.model.fusion.interpreter.checks import overlap_remarks, overlaps
 from lstmsim.model.fusion.library import named_graph
+from lstmsim.model.fusion.plan import FusionDevice
 from lstmsim.model.fusion.planner import planned
 from tests.model.fusion.random_graphs import random_graph
 

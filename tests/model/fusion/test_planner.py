@@ -5,13 +5,12 @@ from __future__ import annotations
 import pytest
 
 from lstmsim.base.errors import InputError
-from lstmsim.model.fusion import examples
-from lstmsim.model.fusion.device import FusionDevice
+from lstmsim.model.fusion import library as examples
 from lstmsim.model.fusion.graph import Graph
-from lstmsim.model.fusion.interpreter.difference import difference_of_run
-from lstmsim.model.fusion.plan import PlannedSubgraph, Stage
+from lstmsim.model.fusion.interpreter.checks import difference_of_run
+from lstmsim.model.fusion.layout import buffered, grid_barriers
+from lstmsim.model.fusion.plan import FusionDevice, PlannedSubgraph, Stage
 from lstmsim.model.fusion.planner import planned
-from lstmsim.model.fusion.shared import buffered, grid_barriers
 from lstmsim.model.fusion.sketch import Sketch
 
 V100 = FusionDevice()

@@ -9,11 +9,11 @@ import pytest
 
 from lstmsim.model.fusion import layout, planner
 from lstmsim.model.fusion.graph import CONSTANT
-from lstmsim.model.fusion.interpreter.difference import difference_of_run
-from lstmsim.model.fusion.interpreter.faults import Fault
+from lstmsim.model.fusion.interpreter.checks import difference_of_run
+from lstmsim.model.fusion.interpreter.run import Fault
+from lstmsim.model.fusion.layout import Buffers
 from lstmsim.model.fusion.plan import GLOBAL, REGISTER, SHARED
 from lstmsim.model.fusion.planner import planned
-from lstmsim.model.fusion.shared import Buffers
 from tests.model.fusion.random_graphs import DEVICES, random_graph
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from lstmsim.model.fusion.device import FusionDevice
 from lstmsim.model.fusion.graph import Graph, Node
-from lstmsim.model.fusion.plan import PlannedSubgraph, ThreadMapping
+from lstmsim.model.fusion.plan import FusionDevice, PlannedSubgraph, ThreadMapping
 from lstmsim.model.fusion.planner import planned
 from tests.model.fusion.plain import agree
 

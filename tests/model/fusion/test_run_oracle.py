@@ -10,13 +10,11 @@ import numpy as np
 
 from lstmsim.base.errors import InputError
 from lstmsim.model.fusion.baselines import kernels_of
-from lstmsim.model.fusion.device import FusionDevice
-from lstmsim.model.fusion.evaluate import drawn_inputs, evaluated
 from lstmsim.model.fusion.graph import Graph
-from lstmsim.model.fusion.interpreter.faults import Fault
-from lstmsim.model.fusion.interpreter.run import executed
+from lstmsim.model.fusion.indexing import drawn_inputs, evaluated
+from lstmsim.model.fusion.interpreter.run import Fault, executed
 from lstmsim.model.fusion.operations import COMPUTE
-from lstmsim.model.fusion.plan import MODES, PlannedKernel
+from lstmsim.model.fusion.plan import MODES, FusionDevice, PlannedKernel
 from lstmsim.model.fusion.planner import planned
 from tests.model.fusion.plain import odd_device, plain_graph
 from tests.model.fusion.random_graphs import random_graph

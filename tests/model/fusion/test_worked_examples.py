@@ -6,12 +6,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from lstmsim.model.fusion import examples
+from lstmsim.model.fusion import library as examples
 from lstmsim.model.fusion.baselines import kernels_of
-from lstmsim.model.fusion.device import FusionDevice
 from lstmsim.model.fusion.graph import Graph
 from lstmsim.model.fusion.mapping import mapped
-from lstmsim.model.fusion.plan import MODES, FusionPlan, Group, PlannedSubgraph, ThreadMapping
+from lstmsim.model.fusion.plan import MODES, FusionDevice, FusionPlan, Group, PlannedSubgraph, ThreadMapping
 from lstmsim.model.fusion.planner import planned
 from lstmsim.model.fusion.sketch import Sketch
 

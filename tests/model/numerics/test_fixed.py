@@ -12,15 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lstmsim.model.cell import OPERATIONS, Cell, Node, stage_of
+from lstmsim.model.cell import OPERATIONS, Cell, Node, kinds, stage_of
 from lstmsim.model.cells import CELLS, cell, graph
-from lstmsim.model.model import Layer, Model
+from lstmsim.model.model import Layer, Model, Precision
 from lstmsim.model.numerics.fixed import FixedArithmetic
 from lstmsim.model.numerics.fixed_networks import fixed_arithmetic
 from lstmsim.model.numerics.fixed_point import QFormat, VectorFormat
 from lstmsim.model.numerics.weights import Network, PassWeights, Stimulus, random_network, random_stimulus
-from lstmsim.model.precision import Precision
-from lstmsim.model.segments import kinds
 
 HALF = Fraction(1, 2)
 #: Outside every format.

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 from lstmsim.model.cells import CELLS, cell
-from lstmsim.model.model import Layer, Model
+from lstmsim.model.model import Layer, Model, Precision
 from lstmsim.model.numerics.accuracy import accuracy
 from lstmsim.model.numerics.fixed_networks import fixed_arithmetic
 from lstmsim.model.numerics.golden import float_arithmetic, run_network
 from lstmsim.model.numerics.weights import Network, Stimulus, random_network, random_stimulus
-from lstmsim.model.precision import Precision
 
 #: Everything 16 bits wide, with tables fine enough not to matter: straight pieces of 1/256 are off by 1.5e-6 at most.
 SIXTEEN = Precision(

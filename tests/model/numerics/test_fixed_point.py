@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lstmsim.model.numerics.adapters import multipliers
+from lstmsim.model.numerics.fixed import multipliers
 from lstmsim.model.numerics.fixed_point import LIMIT, QFormat, VectorFormat, combine, floored, saturate, shifted, wrap
 
 HALF = Fraction(1, 2)

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lstmsim.model.numerics.activation_tables import TABULATED, ActivationTable
-from lstmsim.model.numerics.fixed_point import QFormat
-from lstmsim.model.precision import ACTIVATIONS, Precision
+from lstmsim.model.model import ACTIVATIONS, Precision
+from lstmsim.model.numerics.fixed_point import TABULATED, ActivationTable, QFormat
 
 EXACT = {
     "sigmoid": lambda v: 1 / (1 + math.exp(-v)),

@@ -12,12 +12,11 @@ from lstmsim.base.keys import keys_of
 from lstmsim.files.scenario.schema import PrecisionEntry
 from lstmsim.model.cell import OPERATIONS, REDUCTIONS, Cell, stage_of
 from lstmsim.model.cells import CELLS, cell, graph
-from lstmsim.model.model import Layer, Model
+from lstmsim.model.model import WIDTHS, Layer, Model, Precision
 from lstmsim.model.numerics.calibration import calibrate
 from lstmsim.model.numerics.fixed_networks import fixed_arithmetic, fixed_chip
 from lstmsim.model.numerics.golden import run_network
 from lstmsim.model.numerics.weights import Network, Stimulus, random_network, random_stimulus
-from lstmsim.model.precision import WIDTHS, Precision
 from tests.oracle import numerics as page
 
 TEXT = (Path(__file__).parents[3] / "docs" / "numerics.md").read_text(encoding="utf-8")

@@ -8,16 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lstmsim.model.cell import Cell, stage_of
+from lstmsim.model.cell import Cell, kinds, stage_of
 from lstmsim.model.cells import CELLS, graph
-from lstmsim.model.model import Layer, Model
+from lstmsim.model.model import Layer, Model, Precision
 from lstmsim.model.numerics.fixed import FixedArithmetic
 from lstmsim.model.numerics.fixed_networks import fixed_arithmetic
 from lstmsim.model.numerics.golden import initial_states, step
 from lstmsim.model.numerics.products import once, per_unit
 from lstmsim.model.numerics.weights import random_network, random_stimulus
-from lstmsim.model.precision import Precision
-from lstmsim.model.segments import kinds
 
 #: Reads h and x, which are held as streamed vectors, beside its sums.
 READS_VECTORS = Cell(

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from lstmsim.model.cells import cell
-from lstmsim.model.model import Layer, Model
+from lstmsim.model.model import FORMATS, SHIFTS, Layer, Model, Precision
 from lstmsim.model.numerics.fixed import FixedArithmetic
 from lstmsim.model.numerics.jobs import JobData, fixed_numbers
 from lstmsim.model.numerics.weights import Stimulus, random_network, random_stimulus
-from lstmsim.model.precision import FORMATS, SHIFTS, Precision
 
 
 def chip(precision: Precision) -> list[FixedArithmetic]:

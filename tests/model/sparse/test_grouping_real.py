@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from lstmsim.files.matrices import weight_matrix
-from lstmsim.model.sparse.grouping import grouping
-from lstmsim.model.sparse.hashes import HASHES
-from lstmsim.model.sparse.hbp import hashed
-from lstmsim.model.sparse.pruning import pruned
+from lstmsim.model.sparse.hbp import HASHES, hashed
+from lstmsim.model.sparse.made import pruned
+from tests.model.sparse.grouping import grouping
 
 #: By matrix, pruned by 80 %, in blocks of 512 x 4096: deviation and lockstep of each strategy; probes of two of them.
 EXPECTED = {

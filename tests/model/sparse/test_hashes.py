@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from lstmsim.model.sparse.hashes import Table, bases, literal_places, placed
+from lstmsim.model.sparse.hbp import Table, bases, literal_places, placed
 
 
 def looked_at_one_by_one(base: list[int], end: int) -> tuple[list[int], list[int]]:

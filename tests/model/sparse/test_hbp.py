@@ -9,11 +9,10 @@ import pytest
 
 from lstmsim.base.errors import InputError
 from lstmsim.model.sparse.csr import Csr, csr_of_dense
-from lstmsim.model.sparse.drawn import drawn_matrix
-from lstmsim.model.sparse.grouping import grouping, padded_groups, tiles
-from lstmsim.model.sparse.hashes import HASHES
-from lstmsim.model.sparse.hbp import Hashed, csr_of_hbp, hashed
+from lstmsim.model.sparse.hbp import HASHES, Hashed, csr_of_hbp, hashed
+from lstmsim.model.sparse.made import drawn_matrix
 from tests.model.sparse.golden import Case, cases, matrix_of
+from tests.model.sparse.grouping import grouping, padded_groups, tiles
 
 
 def hashed_case(case: Case) -> Hashed:

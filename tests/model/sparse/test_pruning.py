@@ -7,9 +7,8 @@ import pytest
 
 from lstmsim.base.errors import InputError
 from lstmsim.files.matrices import weight_matrix
-from lstmsim.model.sparse.csr import Csr
-from lstmsim.model.sparse.pruning import PRUNINGS, pruned
-from lstmsim.model.sparse.statistics import lockstep_waste, statistics
+from lstmsim.model.sparse.csr import Csr, lockstep_waste, statistics
+from lstmsim.model.sparse.made import PRUNINGS, pruned
 
 #: Matrix, size, then for 70, 80 and 90 % (nnz, mean, CoV, empty rows, lockstep waste of 4 rows, the same sorted):
 #: measured with an independent model of docs/sparse_kernels.md.

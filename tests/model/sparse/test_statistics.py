@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from lstmsim.base.errors import InputError
-from lstmsim.model.sparse.csr import csr_of_coo, csr_of_dense
-from lstmsim.model.sparse.drawn import checksum, drawn_dense, drawn_matrix
-from lstmsim.model.sparse.statistics import Statistics, lockstep_waste, statistics, takes_sparse_path
+from lstmsim.model.sparse.csr import Statistics, csr_of_coo, csr_of_dense, lockstep_waste, statistics, takes_sparse_path
+from lstmsim.model.sparse.made import checksum, drawn_dense, drawn_matrix
 
 
 def test_statistics_of_rows_with_two_four_and_no_entries() -> None:

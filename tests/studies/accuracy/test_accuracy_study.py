@@ -10,11 +10,10 @@ import pytest
 from lstmsim.base.errors import InputError
 from lstmsim.files.scenario.scenario_file import load_scenario
 from lstmsim.model.cells import cell
-from lstmsim.model.model import Layer, Model
+from lstmsim.model.model import Layer, Model, Precision
 from lstmsim.model.numerics.fixed_networks import fixed_arithmetic
 from lstmsim.model.numerics.golden import float_arithmetic, run_network
 from lstmsim.model.numerics.weights import Stimulus, random_network, random_stimulus
-from lstmsim.model.precision import Precision
 from lstmsim.studies.accuracy.g2p import PHONEMES, G2p, arithmetic_runner, golden_runner, letters_of, read_g2p, spell
 from lstmsim.studies.accuracy.study import (
     Case,

@@ -8,8 +8,7 @@ import lstmsim
 from lstmsim.files.scenario.scenario_file import load_chip, load_model
 from lstmsim.files.tables.published import hardware
 from lstmsim.model.cells import cell
-from lstmsim.model.model import Layer, Model
-from lstmsim.model.precision import Precision
+from lstmsim.model.model import Layer, Model, Precision
 from lstmsim.studies.compare.report import comparison_json, comparison_text
 from lstmsim.studies.compare.rooms import rooms, rooms_text
 from lstmsim.studies.fit.device import device, device_files, device_of

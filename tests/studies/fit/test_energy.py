@@ -13,8 +13,7 @@ from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
 from lstmsim.machines.row.hardware import HARDWARE as ROW
 from lstmsim.machines.row.npu import RowCore, RowNpu
 from lstmsim.model.cells import cell
-from lstmsim.model.model import Layer, Model
-from lstmsim.model.precision import Precision
+from lstmsim.model.model import Layer, Model, Precision
 from lstmsim.studies.fit.energy import HOROWITZ_2014, EnergyTable, energy, operations
 from lstmsim.studies.fit.report import energy_json, energy_text
 

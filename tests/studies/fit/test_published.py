@@ -9,8 +9,7 @@ from lstmsim.files.tables.published import hardware
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
 from lstmsim.machines.row.npu import RowCore, RowNpu
 from lstmsim.model.cells import cell
-from lstmsim.model.model import Layer, Model
-from lstmsim.model.precision import Precision
+from lstmsim.model.model import Layer, Model, Precision
 from lstmsim.studies.fit.device import Device, Packing, device, published_on
 from lstmsim.studies.fit.fit import Fit, fit
 from lstmsim.studies.fit.needs import BAND

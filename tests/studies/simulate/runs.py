@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import lstmsim as api
-from lstmsim.engines.fast import library
+from lstmsim.engines.fast import binding as library
 
 _SMALL = {"layers": [{"cell": "lstm", "hidden": 64, "input": 64}]}
 _TINY = {"layers": [{"cell": "gru", "hidden": 16, "input": 16}]}

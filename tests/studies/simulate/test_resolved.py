@@ -17,7 +17,7 @@ from lstmsim.files.yaml.source import parse_document
 from lstmsim.files.yaml.text import OnOneLine, yaml_text
 from lstmsim.machines.column.npu import ColumnNpu
 from lstmsim.machines.row.npu import RowNpu
-from lstmsim.model.cell_flow import in_order
+from lstmsim.model.cell_rules import in_order
 from lstmsim.model.cells import CELLS, cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job, Scenario

@@ -6,7 +6,7 @@ from functools import cache, partial
 
 import pytest
 
-from lstmsim.engines.fast import library
+from lstmsim.engines.fast import binding as library
 from lstmsim.studies.validate import run as claims
 from lstmsim.studies.validate.gpu_kernels import Kernels
 from lstmsim.studies.validate.groups import V100

@@ -1,12 +1,12 @@
 // The flat form of a program: tables of whole numbers, one after the other. Their meaning is in
-// lstmsim/program/flat_tables.py.
+// lstmsim/program/flat.py.
 #pragma once
 
 #include "cycles.hpp"
 
 namespace lstmsim::flat {
 
-/// The version of the format. It must be that of lstmsim/program/flat_tables.py.
+/// The version of the format. It must be that of lstmsim/program/flat.py.
 constexpr i64 FORMAT = 3;
 
 // A row of each table. The order of the fields is that of the columns; a test compares both.

@@ -33,7 +33,7 @@ constexpr i64 STEPS_OF_AN_EVENT = 256;
 /// The tables that a run has for its caller.
 enum Table : i64 { ISSUES, SWITCHES, TASKS, PAUSES, SEATS, HALTS, TOTALS, WAITS, OVER };
 
-/// Columns of a row of ISSUES (lstmsim.program.trace_tables.ISSUES); behind them, until when each cause held it back.
+/// Columns of a row of ISSUES (lstmsim.program.trace.ISSUES); behind them, until when each cause held it back.
 namespace issue {
 enum Column : i64 { START, CORE, UNIT, CONTEXT, TASK, PHASE, ITERATION, OPERATION, COUNT, CYCLES, COLUMNS };
 }

@@ -153,7 +153,7 @@ struct Gate {
     Array<i64> lasting;        // threads whose tasks last until then
 };
 
-/// What became of a task: the columns of lstmsim.program.trace_tables.TASKS.
+/// What became of a task: the columns of lstmsim.program.trace.TASKS.
 struct TaskRow {
     i64 core = 0, context = 0, admitted = 0, finish = 0, arrived = 0, pauses = 0, taken = 0;
 };

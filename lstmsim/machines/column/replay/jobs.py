@@ -17,13 +17,14 @@ from lstmsim.machines.column.replay.array import PeArray
 from lstmsim.machines.column.replay.work import ArrayWork, Cut, Place, TailWork, Work
 from lstmsim.machines.column.shape import StageShape, pass_shapes
 from lstmsim.machines.structural import NEVER, Memory
+from lstmsim.model.cell import segments
 from lstmsim.model.numerics.arithmetic import Array
 from lstmsim.model.numerics.golden import NetworkRun, PassRun, initial_states
 from lstmsim.model.numerics.jobs import JobNumbers
 from lstmsim.model.numerics.weights import Stimulus
 from lstmsim.model.scenario import Job
-from lstmsim.model.segments import segments
-from lstmsim.program.program import Operation, Phase
+from lstmsim.program.operations import Operation
+from lstmsim.program.program import Phase
 
 #: A row block of a member: member, layer, direction, stage, block.
 Block = tuple[int, int, int, int, int]

@@ -24,9 +24,9 @@ from lstmsim.machines.structural import Seats, seats_of
 from lstmsim.model.numerics.golden import NetworkRun
 from lstmsim.model.numerics.jobs import JobNumbers
 from lstmsim.model.scenario import Job, Scenario
-from lstmsim.program.program import Content, Operation, Program
-from lstmsim.program.trace import Trace
-from lstmsim.program.trace_tables import ISSUES
+from lstmsim.program.operations import Operation
+from lstmsim.program.program import Content, Program
+from lstmsim.program.trace import ISSUES, Trace
 
 
 @dataclass(eq=False)

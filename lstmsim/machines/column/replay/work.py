@@ -21,12 +21,11 @@ from lstmsim.machines.column.phases import layer_runs
 from lstmsim.machines.column.replay.array import PeArray
 from lstmsim.machines.column.shape import StageShape, begins, pass_shapes, share_of
 from lstmsim.machines.structural import Memory
-from lstmsim.model.cell import Node
+from lstmsim.model.cell import Node, Segment, kinds, segments
 from lstmsim.model.model import Model
 from lstmsim.model.numerics.arithmetic import Arithmetic, Array
 from lstmsim.model.numerics.jobs import JobNumbers
 from lstmsim.model.scenario import Job
-from lstmsim.model.segments import Segment, kinds, segments
 
 
 @dataclass(frozen=True)

@@ -17,14 +17,14 @@ from lstmsim.machines.column.rtl.plan import CorePlan, Design, StageRow
 from lstmsim.machines.column.shape import depths
 from lstmsim.machines.column.tiles import ARRAY
 from lstmsim.machines.rtl import EVENT_KINDS, Event, EventKind
-from lstmsim.model.cell import Cell
+from lstmsim.model.cell import Cell, segments
+from lstmsim.model.model import Precision
 from lstmsim.model.numerics.fixed import FixedArithmetic
 from lstmsim.model.numerics.golden import NetworkRun
 from lstmsim.model.numerics.jobs import JobNumbers
 from lstmsim.model.numerics.recorded import Values
-from lstmsim.model.precision import Precision
-from lstmsim.model.segments import segments
-from lstmsim.program.program import Operation, Program
+from lstmsim.program.operations import Operation
+from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
 
 #: States of a kind of cell are ordered behind those of the kinds before it; a cell has fewer.

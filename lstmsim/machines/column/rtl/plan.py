@@ -17,7 +17,7 @@ from functools import cached_property
 from lstmsim.base.records import record
 from lstmsim.machines.column.npu import ColumnCore
 from lstmsim.model.cell import Cell
-from lstmsim.model.precision import Precision
+from lstmsim.model.model import Precision
 
 #: How a sequence of vectors is kept: the last `two` steps (by the step's lowest bit), or `all` steps.
 Kept = str

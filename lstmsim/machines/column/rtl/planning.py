@@ -31,12 +31,10 @@ from lstmsim.machines.column.rtl.plan import (
     WriteRow,
 )
 from lstmsim.machines.column.shape import StageShape, issue_order, outputs, pass_shapes
-from lstmsim.model.cell import Cell, Stage
-from lstmsim.model.model import Layer, Model
+from lstmsim.model.cell import Cell, Segment, Stage, segments, segments_by_stage
+from lstmsim.model.model import Layer, Model, Precision
 from lstmsim.model.numerics.jobs import JobNumbers
-from lstmsim.model.precision import Precision
 from lstmsim.model.scenario import Scenario
-from lstmsim.model.segments import Segment, segments, segments_by_stage
 
 
 @record

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.machines.column.rtl.picking import Shifts, sums_of
 from lstmsim.machines.column.rtl.plan import CorePlan, Design, Program, StageRow
+from lstmsim.model.model import Precision
 from lstmsim.model.numerics.fixed import FixedArithmetic
 from lstmsim.model.numerics.golden import initial_states
 from lstmsim.model.numerics.jobs import JobNumbers
-from lstmsim.model.precision import Precision
 
 #: Model, layer and direction.
 Pass = tuple[int, int, int]

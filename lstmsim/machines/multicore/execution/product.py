@@ -20,8 +20,8 @@ from lstmsim.machines.multicore.lines.space import Places, Runs, Space, Stage, T
 from lstmsim.machines.multicore.lines.walk import runs_of
 from lstmsim.machines.multicore.machine import Machine
 from lstmsim.program.flat import FLAT_TABLES
+from lstmsim.program.operations import CAUSE_NUMBERS
 from lstmsim.program.program import Body, Phase, Program, Task
-from lstmsim.program.rows import CAUSE_NUMBERS
 from lstmsim.program.trace import Trace
 
 Rows = NDArray[np.int64]

@@ -17,8 +17,8 @@ from lstmsim.base.records import record
 from lstmsim.machines.multicore.lines.space import Stage, TimedStep
 from lstmsim.machines.multicore.machine import Machine
 from lstmsim.program.body_writer import NONE, BodyWriter
+from lstmsim.program.operations import CAUSE_NUMBERS
 from lstmsim.program.program import Body, Core, Phase, Unit
-from lstmsim.program.rows import CAUSE_NUMBERS
 
 __all__ = ["CORE", "MEMORY", "SYNC", "Block", "cores_of", "phases_of", "place_of"]
 

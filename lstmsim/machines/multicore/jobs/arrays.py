@@ -14,8 +14,8 @@ from lstmsim.machines.multicore.cells import CellWork, cell_work
 from lstmsim.machines.multicore.lines.space import Array, Matrix, Places, Runs, Segment, Space, operands
 from lstmsim.machines.multicore.machine import Machine, up
 from lstmsim.machines.multicore.planning.planner import DOCUMENTED, plan
+from lstmsim.model.cells import LayerProduct, step_products
 from lstmsim.model.model import Layer
-from lstmsim.model.products import LayerProduct, step_products
 
 
 @hashed_once

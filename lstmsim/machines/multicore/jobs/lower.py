@@ -14,9 +14,9 @@ from lstmsim.machines.multicore.execution.steps import MOST_ACCESSES, estimated_
 from lstmsim.machines.multicore.jobs.arrays import Shape, divisions_of, plans_of
 from lstmsim.machines.multicore.jobs.traced import TRACED, alike, traced
 from lstmsim.machines.multicore.machine import Machine
+from lstmsim.model.cells import LayerProduct, step_products
+from lstmsim.model.figures import PlannedProduct, PlannedProducts, merged
 from lstmsim.model.model import Model
-from lstmsim.model.planned import PlannedProduct, PlannedProducts, merged
-from lstmsim.model.products import LayerProduct, step_products
 from lstmsim.model.scenario import Job
 from lstmsim.program.program import Core, Phase, Program
 

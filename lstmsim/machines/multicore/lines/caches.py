@@ -16,8 +16,7 @@ from lstmsim.machines.multicore.lines.hashing import polynomial_for
 from lstmsim.machines.multicore.lines.plain import PlainCaches
 from lstmsim.machines.multicore.lines.space import COLUMNS, Array, Runs, pages_of
 from lstmsim.machines.multicore.machine import Machine
-from lstmsim.native.library import Library
-from lstmsim.native.missing import warn_once
+from lstmsim.native.library import Library, warn_once
 
 #: The library. Its version is `FORMAT` of `core/caches.hpp`.
 OWN_LIBRARY = Library(Path(__file__).with_name("core"), 2)

@@ -16,11 +16,10 @@ from lstmsim.machines.parallel.kernel import Kernel, KernelShape, Run
 from lstmsim.machines.parallel.kernels.rows import addressable
 from lstmsim.machines.parallel.writing.segments import joined
 from lstmsim.machines.parallel.writing.streams import Grid, Result, Warps, later
-from lstmsim.model.fusion.device import VALUE_BYTES, up
 from lstmsim.model.fusion.graph import Graph
 from lstmsim.model.fusion.indexing import positions
 from lstmsim.model.fusion.operations import REDUCE
-from lstmsim.model.fusion.plan import SHARED, PlannedKernel, Stage
+from lstmsim.model.fusion.plan import SHARED, VALUE_BYTES, PlannedKernel, Stage, up
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]

@@ -19,10 +19,9 @@ from lstmsim.machines.parallel.lowering.program import Lowered, program_of_kerne
 from lstmsim.machines.parallel.traffic import priced
 from lstmsim.machines.parallel.words import NOT_MODELLED
 from lstmsim.machines.parallel.writing.addresses import SECTOR_BYTES
-from lstmsim.model.fusion.device import SPLIT_RULES, FusionDevice
 from lstmsim.model.fusion.graph import Graph
-from lstmsim.model.fusion.plan import PlannedKernel
-from lstmsim.program.totals import Totals
+from lstmsim.model.fusion.plan import SPLIT_RULES, FusionDevice, PlannedKernel
+from lstmsim.program.trace import Totals
 
 #: Settings of the pass, with what each means.
 SETTINGS: Mapping[str, str] = {

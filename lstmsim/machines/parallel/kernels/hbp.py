@@ -19,12 +19,9 @@ from lstmsim.machines.parallel.kernels.phases import summing_kernel, zeroing_ker
 from lstmsim.machines.parallel.kernels.rows import addressable, allocated
 from lstmsim.machines.parallel.writing.segments import anchored, glued, joined
 from lstmsim.machines.parallel.writing.streams import Grid, Result, Warps, later
-from lstmsim.model.sparse.csr import Csr
-from lstmsim.model.sparse.hashes import HASHES
-from lstmsim.model.sparse.hbp import Hashed, Hbp, hashed
-from lstmsim.model.sparse.partition import Partition
+from lstmsim.model.sparse.csr import Csr, spans
+from lstmsim.model.sparse.hbp import HASHES, Hashed, Hbp, Partition, hashed
 from lstmsim.model.sparse.products import number_type
-from lstmsim.model.sparse.ranges import spans
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,10 +20,8 @@ from lstmsim.machines.parallel.kernels.rows import RowsMade, add_in_order, addre
 from lstmsim.machines.parallel.kernels.spmm_plan import SpmmOptions, SpmmPlan, spmm_plan
 from lstmsim.machines.parallel.writing.segments import Piece, at_place, glued, joined, places_before, written
 from lstmsim.machines.parallel.writing.streams import Grid, Result, Warps, later
-from lstmsim.model.sparse.csr import Csr, transposed
+from lstmsim.model.sparse.csr import Csr, firsts, lockstep_waste, transposed
 from lstmsim.model.sparse.products import number_type
-from lstmsim.model.sparse.ranges import firsts
-from lstmsim.model.sparse.statistics import lockstep_waste
 
 Held = NDArray[np.int32]
 

@@ -32,10 +32,8 @@ from lstmsim.machines.parallel.kernels.rows import (
 )
 from lstmsim.machines.parallel.writing.segments import Piece, at_place, places_before, written
 from lstmsim.machines.parallel.writing.streams import Grid, Result, Warps, later
-from lstmsim.model.sparse.csr import Csr
+from lstmsim.model.sparse.csr import Csr, firsts, lockstep_waste
 from lstmsim.model.sparse.products import number_type
-from lstmsim.model.sparse.ranges import firsts
-from lstmsim.model.sparse.statistics import lockstep_waste
 
 Mask = NDArray[np.bool_]
 

@@ -18,8 +18,8 @@ from lstmsim.machines.parallel.device import Device
 from lstmsim.machines.parallel.kernel import CLASS, Ints
 from lstmsim.machines.parallel.lowering.pick import Picked
 from lstmsim.machines.parallel.lowering.prototypes import ARITHMETIC, BARRIER, DEPENDENCE, MEMORY, START, Writing
-from lstmsim.model.sparse.ranges import firsts, spans
-from lstmsim.program.packed import MOST_NEEDS, need_word, operation_word
+from lstmsim.model.sparse.csr import firsts, spans
+from lstmsim.program.operations import MOST_NEEDS, need_word, operation_word
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,10 +14,9 @@ from lstmsim.machines.parallel.device import Device
 from lstmsim.machines.parallel.kernel import CLASS, CLASSES, Ints, Kernel, Priced, Run
 from lstmsim.machines.parallel.lowering.program import KernelTasks, Lowered
 from lstmsim.machines.parallel.words import STALLS
-from lstmsim.model.sparse.ranges import firsts
+from lstmsim.model.sparse.csr import firsts
 from lstmsim.program.stall_reasons import CYCLE_NAMES
-from lstmsim.program.totals import Totals
-from lstmsim.program.trace_tables import TASKS
+from lstmsim.program.trace import TASKS, Totals
 
 #: Names of scheduler-cycles -> the names of cycles that they are in a program.
 ACCOUNTS: Mapping[str, str] = {

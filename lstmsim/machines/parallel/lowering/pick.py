@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.machines.parallel.kernel import Ints, Priced
-from lstmsim.model.sparse.ranges import firsts, spans
+from lstmsim.model.sparse.csr import firsts, spans
 
 __all__ = ["Picked", "block_keys", "picked"]
 

@@ -20,8 +20,7 @@ from lstmsim.machines.parallel.lowering.bodies import bodies
 from lstmsim.machines.parallel.lowering.pick import block_keys, picked
 from lstmsim.machines.parallel.lowering.prototypes import Numbering, Roles, Writing, need_rows
 from lstmsim.program.flat import FlatProgram, flat_program
-from lstmsim.program.flat_names import FlatNames
-from lstmsim.program.flatten import CYCLE_TABLES
+from lstmsim.program.flatten import CYCLE_TABLES, FlatNames
 from lstmsim.program.policy import POLICIES
 
 #: What an SM has for the contents of its blocks: so much that a block's share of it says how many there may be.

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from lstmsim.machines.parallel.device import Device
 from lstmsim.machines.parallel.kernel import CLASS, CLASSES
 from lstmsim.program.flat import FLAT_TABLES
-from lstmsim.program.packed import need_word
-from lstmsim.program.rows import CAUSE_NUMBERS
+from lstmsim.program.operations import CAUSE_NUMBERS, need_word
 
 __all__ = ["ARITHMETIC", "Numbering", "Roles", "Writing", "need_rows"]
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from lstmsim.machines.parallel.kernel import Instructions, Kernel, KernelShape
 from lstmsim.machines.parallel.writing.streams import Grid, Result, Warps
-from lstmsim.model.sparse.ranges import firsts
+from lstmsim.model.sparse.csr import firsts
 
 #: Marks a place that counts from the beginning of the whole stream. No stream is so long.
 _ANCHOR = 1 << 30

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lstmsim.machines.parallel.kernel import CLASS, Instructions, Kernel, KernelShape
 from lstmsim.machines.parallel.writing.addresses import OFF, Touched, atomic_touches, touched, wavefronts
-from lstmsim.model.sparse.ranges import firsts, regrouped
+from lstmsim.model.sparse.csr import firsts, regrouped
 
 _REMEMBERED = 16
 

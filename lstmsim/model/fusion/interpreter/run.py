@@ -1,24 +1,417 @@
-"""Kernels, run one after the other, as soon as all that they read is there."""
+"""Kernels, run one after the other, as soon as all that they read is there.
+
+One stage of a kernel, run: all its blocks, one after the other.
+
+The expression behind a stage, evaluated for some elements.
+
+Where the values of a running kernel lie: registers, shared memory of blocks, memory of the device.
+
+A read that the scheme does not allow, that comes too soon, or that finds something else in its place is a fault.
+
+What goes wrong when a planned kernel runs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.base.errors import LstmsimError
 from lstmsim.base.wording import listed
-from lstmsim.model.fusion.device import FusionDevice
-from lstmsim.model.fusion.evaluate import library_call
 from lstmsim.model.fusion.graph import CONSTANT, Graph
-from lstmsim.model.fusion.interpreter.expressions import read_by
-from lstmsim.model.fusion.interpreter.faults import Fault
-from lstmsim.model.fusion.interpreter.memory import KernelMemory
-from lstmsim.model.fusion.interpreter.stages import run_stage
-from lstmsim.model.fusion.operations import CHEAP, COMPUTE, HEAVY, INPUT, MOVE
-from lstmsim.model.fusion.plan import PlannedKernel
+from lstmsim.model.fusion.indexing import library_call, operand_elements, positions, ranks
+from lstmsim.model.fusion.operations import CHEAP, COMPUTE, HEAVY, INPUT, MOVE, OPERATIONS, REDUCE, REDUCES
+from lstmsim.model.fusion.plan import GLOBAL, REGISTER, SHARED, VALUE_BYTES, FusionDevice, Owners, PlannedKernel, Stage
+from lstmsim.model.fusion.schemes import start_of
 
-__all__ = ["executed"]
+#: An operand: a plain number, or a node and which of its places.
+Operand = float | tuple[int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class _Places:
+    """Which elements of which nodes an expression needs.
+
+    places: node -> arrays of its elements, all different.
+    links: node and place -> its operands.
+    """
+
+    places: dict[int, list[Ints]]
+    links: dict[tuple[int, int], list[Operand]]
+
+
+def evaluated_stage(
+    graph: Graph, stage: int, elements: Ints, ends: Set[int], read: Callable[[int, Ints], Values]
+) -> Values:
+    """The values that a stage computes of what it reads: of a reduce those of its operand.
+
+    graph: the graph.
+    stage: number of the candidate.
+    elements: shape (n,); what it evaluates: of a reduce elements of its operand.
+    ends: nodes that are read and not evaluated; the stage's own node is evaluated even so.
+    read: called with each of `ends` that the stage needs, and its elements, in the order of the stage's elements.
+
+    >>> from lstmsim.model.fusion.graph import Node
+    >>> x, y = Node("x", "input", (), (4,)), Node("y", "multiply", ("x", 2.0), (4,))
+    >>> graph = Graph("g", (x, y), ("y",))
+    >>> evaluated_stage(graph, 1, np.arange(3), {0, 1}, lambda _, elements: elements + 0.5).tolist()
+    [1.0, 3.0, 5.0]
+    """
+    first, elements = start_of(graph, stage, elements)
+    needed = _needed(graph, stage, first, elements, ends)
+    values: dict[tuple[int, int], Values] = {}
+    with np.errstate(all="ignore"):
+        for number in sorted(needed.places):
+            for place, some in enumerate(needed.places[number]):
+                key = number, place
+                if key not in needed.links:
+                    values[key] = read(number, some)
+                    continue
+                operands = [each if isinstance(each, float) else values[each] for each in needed.links[key]]
+                operation = OPERATIONS.get(graph.nodes[number].op)
+                # a move only says which elements; what has numbers for operands alone is one number
+                computed = operands[0] if operation is None else operation.function(*operands)
+                values[key] = np.broadcast_to(np.asarray(computed, np.float64), some.shape)
+    return values[first, 0]
+
+
+def read_by(graph: Graph, stage: int, ends: Set[int]) -> set[int]:
+    """The nodes among `ends` that a stage reads.
+
+    graph, stage, ends: as of `evaluated_stage`.
+    """
+    first, _ = start_of(graph, stage, np.zeros(0, np.int64))
+    pending, seen = [first], set()
+    while pending:
+        number = pending.pop()
+        if number in seen:
+            continue
+        seen.add(number)
+        if number not in ends or number == first == stage:
+            pending += [each for each in graph.operands[number] if each != CONSTANT]
+    return {number for number in seen if number in ends and number != stage}
+
+
+def _needed(graph: Graph, stage: int, first: int, elements: Ints, ends: Set[int]) -> _Places:
+    needed = _Places({first: [elements]}, {})
+    pending = {first}
+    while pending:
+        # operands have smaller numbers: all places of the largest one are known
+        number = max(pending)
+        pending.remove(number)
+        if number in ends and not (number == first == stage):
+            continue
+        for place, some in enumerate(needed.places[number]):
+            links: list[Operand] = []
+            for value, operand in zip(graph.nodes[number].inputs, graph.operands[number], strict=True):
+                if operand == CONSTANT:
+                    links.append(float(value))
+                else:
+                    pending.add(operand)
+                    known = needed.places.setdefault(operand, [])
+                    links.append((operand, _place(known, operand_elements(graph, number, operand, some))))
+            needed.links[number, place] = links
+    return needed
+
+
+def _place(known: list[Ints], elements: Ints) -> int:
+    """Where elements stand among what is known; new ones are added."""
+    for place, some in enumerate(known):
+        if some is elements or np.array_equal(some, elements):
+            return place
+    known.append(elements)
+    return len(known) - 1
+
+
+class Fault(LstmsimError):
+    """A kernel reads what it cannot have, waits for ever, or leaves something out: its plan is wrong.
+
+    >>> print(Fault("it lies in a register of thread 3", "k", "y", "x", 7, 0, 5))
+    kernel k, stage y: block 0, thread 5 reads element 7 of x: it lies in a register of thread 3
+    """
+
+    def __init__(
+        self,
+        why: str,
+        kernel: str = "",
+        stage: str = "",
+        node: str = "",
+        element: int = -1,
+        block: int = -1,
+        thread: int = -1,
+    ) -> None:
+        """Say where and why.
+
+        why: a sentence without a full stop.
+        kernel, stage: names of the kernel, and of the node that it computes there; empty: not in one.
+        node: name of what is read; empty: nothing is read.
+        element, block, thread: which element, by whom; -1: none.
+        """
+        self.why, self.kernel, self.stage, self.node = why, kernel, stage, node
+        self.element, self.block, self.thread = element, block, thread
+        where = ", ".join(f"{what} {name}" for what, name in (("kernel", kernel), ("stage", stage)) if name)
+        read = f"block {block}, thread {thread} reads element {element} of {node}: " if node else ""
+        super().__init__(f"{where}: {read}{why}" if where else why)
+
+
+#: A word of shared memory knows whose it is: node times this, plus element.
+_NODES = 1 << 40
+_NOBODY = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Reader:
+    """Who reads.
+
+    stage: number of the node that is computed.
+    block, thread: shape (n,); of each element that it evaluates.
+    """
+
+    stage: int
+    block: NDArray[np.int32]
+    thread: NDArray[np.int32]
+
+
+@dataclass(eq=False)
+class KernelMemory:
+    """Values of the stages of one running kernel.
+
+    graph: the graph.
+    kernel: the kernel.
+    device: values in memory of the device, flat, by node: what is read from outside.
+    barriers: how often all blocks have met.
+    """
+
+    graph: Graph
+    kernel: PlannedKernel
+    device: dict[int, Values]
+    barriers: int = 0
+    _registers: dict[int, Values] = field(default_factory=dict)
+    _global: dict[int, tuple[int, Values]] = field(default_factory=dict)
+    _ranks: dict[int, Ints] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        words = [size // VALUE_BYTES for size in self.kernel.buffers]
+        self._starts = np.concatenate([[0], np.cumsum(words)]).astype(np.int64)
+        self._shared = np.zeros((self.kernel.blocks, int(self._starts[-1])))
+        self._whose = np.full(self._shared.shape, _NOBODY, np.int64)
+
+    def write(self, stage: Stage, values: Values) -> None:
+        """Store what a stage computed, where its scheme says.
+
+        stage: the stage.
+        values: shape (n,); of all its elements.
+        """
+        if stage.scheme == REGISTER:
+            self._registers[stage.node] = values
+        elif stage.scheme == SHARED:
+            place = self._place(stage, np.arange(values.size))
+            self._shared[stage.owners.block, place] = values
+            self._whose[stage.owners.block, place] = stage.node * _NODES + np.arange(values.size)
+        if stage.scheme == GLOBAL or stage.written:
+            self._global[stage.node] = self.barriers, values
+
+    def written(self) -> dict[int, Values]:
+        """What the kernel leaves in memory of the device; a fault if nobody combines the partials of a result."""
+        for stage in self.kernel.stages:
+            if stage.written and stage.partials and self._global[stage.node][0] >= self.barriers:
+                raise self._fault("its partials are combined by nobody, for no grid barrier follows", stage.node)
+        return {stage.node: self._global[stage.node][1] for stage in self.kernel.stages if stage.written}
+
+    def read(self, number: int, elements: Ints, reader: Reader) -> Values:
+        """The elements of a node, one for each of the reader's; a fault if it cannot have one.
+
+        number: of a stage of this kernel, or of a node outside.
+        elements: shape (n,).
+        reader: who reads.
+        """
+        stage = self.kernel.stage_of.get(number)
+        if stage is None:
+            return self.device[number][elements]
+        if stage.scheme == GLOBAL:
+            return self._from_global(stage, elements, reader)
+        if stage.scheme == SHARED:
+            return self._from_shared(stage, elements, reader)
+        if stage.scheme == REGISTER:
+            return self._from_registers(stage, elements, reader)
+        raise self._fault("no stage was to read it", number, elements, reader, 0)
+
+    def _from_global(self, stage: Stage, elements: Ints, reader: Reader) -> Values:
+        if stage.node not in self._global:
+            raise self._fault("it was not computed yet", stage.node, elements, reader, 0)
+        written, values = self._global[stage.node]
+        if written >= self.barriers:
+            raise self._fault("no grid barrier came since it was written", stage.node, elements, reader, 0)
+        return values[elements]
+
+    def _from_registers(self, stage: Stage, elements: Ints, reader: Reader) -> Values:
+        if stage.node not in self._registers:
+            raise self._fault("it was not computed yet", stage.node, elements, reader, 0)
+        block, thread = stage.owners.block[elements], stage.owners.thread[elements]
+        for at in np.flatnonzero((block != reader.block) | (thread != reader.thread))[:1]:
+            why = f"it lies in a register of block {block[at]}, thread {thread[at]}"
+            raise self._fault(why, stage.node, elements, reader, int(at))
+        return self._registers[stage.node][elements]
+
+    def _from_shared(self, stage: Stage, elements: Ints, reader: Reader) -> Values:
+        block, place = stage.owners.block[elements], self._place(stage, elements)
+        for at in np.flatnonzero(block != reader.block)[:1]:
+            why = f"it lies in shared memory of block {block[at]}"
+            raise self._fault(why, stage.node, elements, reader, int(at))
+        whose = self._whose[block, place]
+        for at in np.flatnonzero(whose != stage.node * _NODES + elements)[:1]:
+            other = self._whose[block[at], place[at]]
+            lies = "nothing was written there yet"
+            if other != _NOBODY:
+                lies = f"element {other % _NODES} of {self.graph.nodes[other // _NODES].name} lies there now"
+            why = f"in shared memory, {lies} (buffer {stage.buffer})"
+            raise self._fault(why, stage.node, elements, reader, int(at))
+        return self._shared[block, place]
+
+    def _place(self, stage: Stage, elements: Ints) -> Ints:
+        """Words of shared memory where elements of a stage lie."""
+        rank = self._ranks.get(id(stage.owners.block))
+        if rank is None:
+            rank = self._ranks[id(stage.owners.block)] = ranks(stage.owners.block)
+        if not 0 <= stage.buffer < len(self.kernel.buffers):
+            raise self._fault(
+                f"it is to lie in shared memory, in buffer {stage.buffer}, which there is not", stage.node
+            )
+        room = self.kernel.buffers[stage.buffer]
+        if rank.size and VALUE_BYTES * (most := int(rank.max()) + 1) > room:
+            raise self._fault(
+                f"a block has {most} elements of it, {VALUE_BYTES * most} bytes, in buffer {stage.buffer} of {room}",
+                stage.node,
+            )
+        places: Ints = rank[elements] + self._starts[stage.buffer]
+        return places
+
+    def _fault(
+        self, why: str, number: int, elements: Ints | None = None, reader: Reader | None = None, at: int = 0
+    ) -> Fault:
+        name = self.graph.nodes[number].name
+        if reader is None or elements is None:
+            return Fault(why, self.kernel.name, name)
+        return Fault(
+            why,
+            self.kernel.name,
+            self.graph.nodes[reader.stage].name,
+            name,
+            int(elements[at]),
+            int(reader.block[at]),
+            int(reader.thread[at]),
+        )
+
+
+Ints = NDArray[np.int64]
+
+
+#: Blocks with so many elements are run at once: blocks only meet at grid barriers, so that nothing changes by that.
+AT_ONCE = 1 << 16
+
+
+def run_stage(graph: Graph, kernel: PlannedKernel, stage: Stage, memory: KernelMemory) -> None:
+    """Compute a stage in all blocks and store it; `Fault` if it reads what it cannot have.
+
+    graph: the graph.
+    kernel: the kernel.
+    stage: one of its stages; those before it were run.
+    memory: of the running kernel.
+    """
+    ends = kernel.ends(graph)
+    reduces = graph.nodes[stage.node].kind == REDUCE
+    if not reduces and not _alike(stage.work, stage.owners):
+        raise Fault("others compute it than own it", kernel.name, graph.nodes[stage.node].name)
+    values = np.empty(graph.nodes[stage.node].size)
+    parts: list[tuple[Ints, Ints, Values]] = []
+    for elements in _runs(stage.work.block):
+        reader = Reader(stage.node, stage.work.block[elements], stage.work.thread[elements])
+        computed = evaluated_stage(graph, stage.node, elements, ends, partial(memory.read, reader=reader))
+        if reduces:
+            parts.append(_parts(graph, stage.node, elements, reader.block, computed))
+        else:
+            values[elements] = computed
+    if reduces:
+        block, result, value = (np.concatenate(each) for each in zip(*parts, strict=True))
+        _check_parts(graph, kernel, stage, block, result)
+        values = _joined(graph.nodes[stage.node].op, result, value, values.size)
+    memory.write(stage, values)
+
+
+def _alike(work: Owners, owners: Owners) -> bool:
+    return all(
+        one is other or np.array_equal(one, other)
+        for one, other in ((work.block, owners.block), (work.thread, owners.thread))
+    )
+
+
+def _runs(block: NDArray[np.int32]) -> Iterator[Ints]:
+    """Elements block by block, ascending in each; some blocks at a time.
+
+    block: shape (n,); of each element.
+    """
+    ordered = bool(np.all(block[1:] >= block[:-1]))
+    order = np.arange(block.size) if ordered else np.argsort(block, kind="stable")
+    ends = np.flatnonzero(np.diff(block[order])) + 1
+    start = 0
+    while start < block.size:
+        # the last end of a block within reach, or else the next one
+        at = int(np.searchsorted(ends, start + AT_ONCE, "right"))
+        end = block.size
+        if block.size > start + AT_ONCE:
+            if at and ends[at - 1] > start:
+                end = int(ends[at - 1])
+            elif at < ends.size:
+                end = int(ends[at])
+        yield order[start:end]
+        start = end
+
+
+def _parts(
+    graph: Graph, number: int, elements: Ints, block: NDArray[np.int32], values: Values
+) -> tuple[Ints, Ints, Values]:
+    """What each block has of each result: blocks ascending, results, and the values, joined in order of elements."""
+    result, _ = positions(graph, number, elements)
+    size = graph.nodes[number].size
+    keys, inverse = np.unique(block * np.int64(size) + result, return_inverse=True)
+    return keys // size, keys % size, _joined(graph.nodes[number].op, inverse, values, keys.size)
+
+
+def _joined(op: str, place: Ints, values: Values, size: int) -> Values:
+    """Values of the same place, joined one after the other.
+
+    op: a reduce.
+    place: shape (n,); of each value.
+    values: shape (n,).
+    size: how many places; each has a value.
+    """
+    with np.errstate(all="ignore"):
+        if op == "reduce_sum":
+            # adds in order
+            return np.asarray(np.bincount(place, values, size), np.float64)
+        order = np.argsort(place, kind="stable")
+        starts = np.searchsorted(place[order], np.arange(size))
+        return np.asarray(REDUCES[op].reduceat(values[order], starts))
+
+
+def _check_parts(graph: Graph, kernel: PlannedKernel, stage: Stage, block: Ints, result: Ints) -> None:
+    """A result of several blocks must be planned so, and another one lies where it was computed."""
+    name = graph.nodes[stage.node].name
+    most = int(np.bincount(result).max())
+    if most > max(1, stage.partials):
+        planned = f"{stage.partials} partials are planned" if stage.partials else "it is not planned as split"
+        raise Fault(f"{most} blocks have a part of one result, but {planned}", kernel.name, name)
+    if stage.partials or stage.scheme not in (REGISTER, SHARED):
+        return
+    owner = stage.owners.block[result]
+    for at in np.flatnonzero(owner != block)[:1]:
+        why = f"block {block[at]} computes result {result[at]}, which is to lie in block {owner[at]}"
+        raise Fault(why, kernel.name, name)
+
 
 Values = NDArray[np.float64]
 

@@ -17,15 +17,13 @@ from lstmsim.machines.column.rtl.plan import Design, StageRow
 from lstmsim.machines.column.rtl.planning import design
 from lstmsim.machines.column.rtl.tables import config
 from lstmsim.machines.column.shape import depths
-from lstmsim.model.cell import Cell
-from lstmsim.model.model import Layer, Model
+from lstmsim.model.cell import Cell, segments
+from lstmsim.model.model import Layer, Model, Precision
 from lstmsim.model.numerics.fixed import FixedArithmetic
 from lstmsim.model.numerics.golden import initial_states
 from lstmsim.model.numerics.jobs import JobData, JobNumbers, fixed_numbers
 from lstmsim.model.numerics.weights import Stimulus, random_network, random_stimulus
-from lstmsim.model.precision import Precision
 from lstmsim.model.scenario import Job, Scenario
-from lstmsim.model.segments import segments
 from tests.machines.column.rtl.bench import numbers as parts
 from tests.machines.column.rtl.bench import simulated
 

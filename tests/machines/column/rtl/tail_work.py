@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from lstmsim.machines.column.passes import TAIL
 from lstmsim.machines.column.rtl.plan import CorePlan, Design, SegmentRow, StageRow
-from lstmsim.program.program import Operation, Program
+from lstmsim.program.operations import Operation
+from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
 
 

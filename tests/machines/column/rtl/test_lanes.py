@@ -14,8 +14,8 @@ from lstmsim.machines.column.rtl.lanes.netlist import Netlist, Pipeline, Signal,
 from lstmsim.machines.column.rtl.lanes.operations import Operand, Result, compute, places
 from lstmsim.model.cell import Cell, stage_of
 from lstmsim.model.cells import cell, graph
+from lstmsim.model.model import Precision
 from lstmsim.model.numerics.fixed_point import QFormat, combine, saturate
-from lstmsim.model.precision import Precision
 from tests.machines.column.rtl.bench import numbers, simulated
 from tests.machines.column.rtl.lane_work import Work, models_of
 from tests.machines.column.rtl.random_cells import random_cell

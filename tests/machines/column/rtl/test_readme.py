@@ -13,10 +13,9 @@ from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
 from lstmsim.machines.column.rtl.generated import written_files
 from lstmsim.machines.column.rtl.planning import design
 from lstmsim.model.cells import cell
-from lstmsim.model.model import Layer, Model
+from lstmsim.model.model import Layer, Model, Precision
 from lstmsim.model.numerics.jobs import JobData, fixed_numbers
 from lstmsim.model.numerics.weights import random_network, random_stimulus
-from lstmsim.model.precision import Precision
 from lstmsim.model.scenario import Job, Scenario
 
 MODEL = Model("m", (Layer(cell("gru"), 7, 5), Layer(cell("lstm"), 6, 7)))

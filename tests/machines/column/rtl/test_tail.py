@@ -14,8 +14,7 @@ from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
 from lstmsim.machines.column.rtl.generated import GENERATED
 from lstmsim.machines.column.rtl.planning import design
 from lstmsim.model.cells import CELLS, cell
-from lstmsim.model.model import Layer, Model
-from lstmsim.model.precision import Precision
+from lstmsim.model.model import Layer, Model, Precision
 from lstmsim.model.scenario import Job, Scenario
 from tests.machines.column.rtl.own_cells import OWN_CELLS
 from tests.machines.column.rtl.tail_work import TailWork

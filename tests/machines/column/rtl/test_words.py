@@ -15,12 +15,11 @@ from lstmsim.machines.column.rtl.plan import Design
 from lstmsim.machines.column.rtl.planning import design as plan_design
 from lstmsim.machines.column.rtl.words import SPACES, constants, frames, passes_of, shifts_of, weights
 from lstmsim.model.cells import cell
-from lstmsim.model.model import Layer, Model
+from lstmsim.model.model import Layer, Model, Precision
 from lstmsim.model.numerics.fixed_point import saturate, shifted
 from lstmsim.model.numerics.golden import initial_states
 from lstmsim.model.numerics.jobs import JobData, JobNumbers, fixed_numbers
 from lstmsim.model.numerics.weights import Network, random_network, random_stimulus
-from lstmsim.model.precision import Precision
 from lstmsim.model.scenario import Job, Scenario
 
 MODEL = Model("m", (Layer(cell("gru"), 7, 5), Layer(cell("lstm-projection"), 5, 7, projection=3)))

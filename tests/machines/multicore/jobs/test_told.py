@@ -8,7 +8,7 @@ from typing import Any
 import lstmsim
 from lstmsim.machines.multicore.jobs.arrays import plans_of
 from lstmsim.machines.multicore.jobs.lower import planned_products
-from lstmsim.model.planned import PlannedProducts
+from lstmsim.model.figures import PlannedProducts
 
 #: Two layers whose products are equal, and a cell of several products.
 SCENARIO: dict[str, Any] = {

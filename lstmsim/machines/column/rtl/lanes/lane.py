@@ -50,9 +50,9 @@ from lstmsim.machines.column.rtl.lanes.operations import (
 from lstmsim.machines.column.rtl.lanes.schedule import Kept, Schedule
 from lstmsim.machines.column.rtl.plan import CorePlan
 from lstmsim.model.cell import Node
-from lstmsim.model.numerics.activation_tables import TABULATED
+from lstmsim.model.model import Precision
 from lstmsim.model.numerics.fixed import FixedArithmetic
-from lstmsim.model.precision import Precision
+from lstmsim.model.numerics.fixed_point import TABULATED
 
 
 @record

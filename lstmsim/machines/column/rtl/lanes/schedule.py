@@ -16,8 +16,7 @@ from functools import cached_property
 from lstmsim.base.records import record
 from lstmsim.machines.column.npu import Latency
 from lstmsim.machines.column.shape import node_cycles
-from lstmsim.model.cell import Cell, Node
-from lstmsim.model.segments import Segment, kinds, segments
+from lstmsim.model.cell import Cell, Node, Segment, kinds, segments
 
 __all__ = ["Kept", "Read", "Schedule", "Wait"]
 

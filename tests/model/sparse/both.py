@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.model.sparse.csr import Csr
+from lstmsim.model.sparse.csr import Csr, spans
 from lstmsim.model.sparse.products import number_type
-from lstmsim.model.sparse.ranges import spans
 
 __all__ = ["sparse_product"]
 

@@ -7,8 +7,7 @@ from numpy.typing import NDArray
 
 from lstmsim.base.records import record
 from lstmsim.model.sparse.csr import Csr
-from lstmsim.model.sparse.hbp import Hashed
-from lstmsim.model.sparse.partition import Partition
+from lstmsim.model.sparse.hbp import Hashed, Partition
 
 __all__ = ["Grouping", "Padded", "Tiles", "grouping", "padded_groups", "tiles"]
 
