@@ -117,13 +117,7 @@ class _Reader:
 
     def _reads(self, chain: tuple[Step, ...], placed: Placed) -> tuple[Value | None, bool]:
         """The layer below, if it is one of the placed layers, and whether the steps read backward."""
-        places = [placed.places.get(source) for source in self._sources(chain)]
-        lower = places[0][0] if places[0] is not None else None
-        order = [each[1] if each is not None and each[0] == lower else -1 for each in places]
-        forward = list(range(len(chain)))
-        if lower is None or order not in (forward, forward[::-1]) or placed.layers[lower].steps != len(chain):
-            return None, self._runs_backward(chain)
-        return lower, order != forward
+        return placed.read_by(self._sources(chain)) or (None, self._runs_backward(chain))
 
     def _sources(self, chain: tuple[Step, ...]) -> list[Value]:
         own = self._halves(chain)

@@ -28,8 +28,8 @@ from lstmsim.importers.onnx.graph import (
     resolve,
 )
 from lstmsim.importers.onnx.shapes import Shapes
-from lstmsim.importers.onnx.stored import DataFiles, is_external, meant, stored_tensor, stored_whole
-from lstmsim.importers.tensors import FLOAT_BYTES, decoded, single_or_double
+from lstmsim.importers.onnx.stored import DataFiles, is_external, meant, numbers_of, stored_tensor, stored_whole
+from lstmsim.importers.tensors import single_or_double
 from lstmsim.model.numerics.weights import Floats
 
 _MAX_REPEATS = 4096
@@ -232,8 +232,7 @@ def _origins(scope: Scope, name: str) -> list[Value]:
         if value is None or (value.scope, value.name) in seen:
             continue
         seen.add((value.scope, value.name))
-        node = value.node
-        kind = "" if node is None or node.domain not in DEFAULT_DOMAINS else str(node.op_type)
+        node, kind = value.node, value.kind
         if (kind in RULES and kind not in ("Cast", "ConstantOfShape")) or kind in ELEMENTWISE:
             names = node.input if kind == "Concat" or kind in ELEMENTWISE else node.input[:1]
             waiting += [resolve(value.scope, str(each)) for each in names]
@@ -255,16 +254,16 @@ def _kind(value: Value) -> int:
 
 def _whole_bits(value: Value) -> int:
     """The bits of the whole numbers that a node scales; 0 if it scales none."""
-    node: Any = value.node
-    if node is None or node.op_type != "DequantizeLinear" or node.domain not in DEFAULT_DOMAINS:
+    if value.kind != "DequantizeLinear":
         return 0
-    return _BITS.get(getattr(stored_tensor(value.scope, node_input(node, 0)), "data_type", 0), 0)
+    return _BITS.get(getattr(stored_tensor(value.scope, node_input(value.node, 0)), "data_type", 0), 0)
 
 
-_KINDS = {1: "F32", 10: "F16", 11: "F64", 16: "BF16"}
+#: Bytes of the floating-point numbers that weights can have, by ONNX's types.
+_BYTES = {1: 4, 10: 2, 11: 8, 16: 2}
 _MAX_HOPS = 50
 #: How often the bytes of each weight may be made: a few rearrangements. Endless repetitions would fill the memory.
-COPIES = 16
+COPIES, _SPARE = 16, 2**20
 #: Bytes that count for an operation, beside its result.
 _OPERATION = 1024
 
@@ -276,16 +275,16 @@ class _NoConstant(Exception):
 class Constants:
     """Constants of one network.
 
-    budget: most bytes that are made of all constants, because a file may repeat one any number of times.
+    size: bytes of the network; they bound the bytes that are made of constants, which a file may repeat without end.
     given: (scope, name) to an array that stands for this value as if it were a constant.
     """
 
     def __init__(
-        self, shapes: Shapes, budget: int, files: DataFiles, given: Mapping[tuple[Scope, str], Floats] | None = None
+        self, shapes: Shapes, size: int, files: DataFiles, given: Mapping[tuple[Scope, str], Floats] | None = None
     ) -> None:
         self._shapes = shapes
         self._given = given or {}
-        self._left = budget
+        self._left = COPIES * size + _SPARE
         self._files = files
 
     def of(self, scope: Scope, name: str) -> Floats | str:
@@ -358,10 +357,7 @@ class Constants:
 
     def _common(self, value: Value, hops: int) -> Floats:
         """The output of a function's body, or of an `If` whose branches all give the same."""
-        bodies, made = value.scope.children[value.index], list[Floats]()
-        if value.node.op_type == "If" or bodies[0].caller is not None:
-            outputs = [resolve(each, each.outputs[value.place]) for each in bodies if value.place < len(each.outputs)]
-            made = [self._value(each, hops + 1) for each in outputs]
+        made = [self._value(resolve(*each), hops + 1) for each in value.inside()]
         if not made or not all(np.array_equal(each, made[0]) for each in made):
             raise _NoConstant(f"a node {value.node.op_type}")
         return made[0]
@@ -374,36 +370,14 @@ class Constants:
     def _decoded(self, tensor: Any) -> Floats:
         if not hasattr(tensor, "data_type"):
             raise _NoConstant("a sparse tensor")
-        name = show(str(tensor.name))
-        kind, shape = _KINDS.get(tensor.data_type), tuple(int(size) for size in tensor.dims)
-        if kind is None:
-            raise _NoConstant(f"{name}, which holds no floating-point numbers")
-        count = prod(shape)
-        if is_external(tensor) and min(shape, default=1) >= 0:
-            return decoded(kind, self._outside(tensor, count * FLOAT_BYTES[kind])).reshape(shape)
-        self._spend(max(count, 0) * FLOAT_BYTES[kind])
-        if tensor.raw_data:
-            if len(tensor.raw_data) == count * FLOAT_BYTES[kind] and min(shape, default=1) >= 0:
-                return decoded(kind, tensor.raw_data).reshape(shape)
-        else:
-            stored = {"F32": tensor.float_data, "F64": tensor.double_data}.get(kind, tensor.int32_data)
-            if len(stored) == count and min(shape, default=1) >= 0:
-                return _typed(kind, stored).reshape(shape)
-        raise InputError(f"is damaged or cut off: the tensor {name} has not the {count} numbers that its shape states")
-
-    def _outside(self, tensor: Any, size: int) -> bytes:
-        """A tensor's bytes from its data file; they add to the bytes that may be made of the network."""
-        before = self._files.total
-        content = self._files.read(tensor, size)
+        width = _BYTES.get(tensor.data_type)
+        if width is None:
+            raise _NoConstant(f"{show(str(tensor.name))}, which holds no floating-point numbers")
+        size = max(prod(tensor.dims), 0) * width
+        # Bytes of a data file add to the bytes that may be made of the network.
+        before, outside = self._files.total, is_external(tensor)
+        self._spend(0 if outside else size)
+        numbers = numbers_of(tensor, self._files)
         self._left += COPIES * (self._files.total - before)
-        self._spend(size)
-        return content
-
-
-def _typed(kind: str, stored: Any) -> Floats:
-    """Numbers from a tensor's typed field; half precision is kept there as the bits of whole numbers."""
-    if kind in ("F32", "F64"):
-        # Without this, a number too large for float32 would give a warning of numpy instead of a sentence.
-        with np.errstate(over="ignore"):
-            return single_or_double(np.array(stored, np.float32 if kind == "F32" else np.float64))
-    return decoded(kind, (np.array(stored, np.int64) & 0xFFFF).astype("<u2").tobytes())
+        self._spend(size if outside else 0)
+        return single_or_double(numbers)

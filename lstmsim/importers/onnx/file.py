@@ -17,7 +17,7 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import listed, show
 from lstmsim.importers.imported import ImportedModel, OperatorTable, model_names, model_stem
 from lstmsim.importers.onnx.chains import find_unrolled
-from lstmsim.importers.onnx.constants import COPIES, Constants, node_widths
+from lstmsim.importers.onnx.constants import Constants, node_widths
 from lstmsim.importers.onnx.graph import Scope, label, node_input, open_scopes
 from lstmsim.importers.onnx.layouts import Layouts, length_notes
 from lstmsim.importers.onnx.nodes import cell_notes, foreign_recurrent, is_recurrent, read_layer
@@ -33,8 +33,17 @@ from lstmsim.importers.onnx.unrolled import (
     unrolled_part,
     written_out,
 )
-from lstmsim.importers.onnx.weights import LAST_STATES, Begin, begin_of
+from lstmsim.importers.onnx.weights import (
+    LAST_STATES,
+    Begin,
+    begin_of,
+    constant_states,
+    fingerprint,
+    head_weights,
+    node_weights,
+)
 from lstmsim.model.model import Layer, Model
+from lstmsim.model.numerics.weights import Network
 
 MAX_RECURRENT_NODES = 1000
 
@@ -79,25 +88,25 @@ def parsed_network(name: str) -> Any:
 
 
 def _models(network: Any, name: str, weights: bool, heads: bool) -> ImportedNetwork:
-    files = DataFiles(name) if weights else None
-    quantised = dequantise(network, files)
+    files = DataFiles(name)
+    quantised = dequantise(network, files if weights else None)
     scopes = open_scopes(network)
     shapes = Shapes()
     layers = _layers(scopes, shapes)
     every = dict(layers)
-    unrolled, left = _unrolled(scopes, layers, _constants(network, shapes, files or DataFiles(name)), bool(files))
+    unrolled, left = _unrolled(scopes, layers, (shapes, Constants(shapes, network.ByteSize(), files)), weights)
     if not layers and not unrolled:
         raise InputError([Mistake("", each) for each in left] or explain_absence(scopes))
     layouts = Layouts(shapes, layers)
     begins = {key: begin_of(*key) for key in layers}
     lengths = length_notes(layers, layouts, refuse=weights)
     joined = find_stacks(layers, layouts)
-    handed = Handed(layers, shapes, network.ByteSize(), files or DataFiles(name))
+    handed = Handed(layers, shapes, network.ByteSize(), files)
     begun = [_begun(stack, begins, handed, joined) for stack in joined]
     stacks = [_noted(stack, begins, lengths, quantised) for stack in begun]
     if not {key for stack in stacks for key in stack.keys} >= set(layers):
         raise InputError("is no valid network: recurrent nodes feed each other in a circle")
-    numbers = _Numbers(layers, begins, (shapes, network.ByteSize(), files)) if files else None
+    numbers = _Numbers(layers, begins, Constants(shapes, network.ByteSize(), files)) if weights else None
     merged = _merged(stacks, layers, begins, numbers)
     chains = find_heads(network, scopes, layers, [stack.keys[-1] for stack, twins in merged if not twins])
     apart = written_out(unrolled)
@@ -129,10 +138,6 @@ def _models(network: Any, name: str, weights: bool, heads: bool) -> ImportedNetw
     return ImportedNetwork(
         tuple(replace(each, notes=(*each.notes, *map("left out: {}".format, left))) for each in models), operators
     )
-
-
-def _constants(network: Any, shapes: Shapes, files: DataFiles) -> tuple[Shapes, Constants]:
-    return shapes, Constants(shapes, COPIES * network.ByteSize() + 2**20, files)
 
 
 def _unrolled(
@@ -182,13 +187,7 @@ def _begun(stack: Stack, begins: dict[Key, Begin], handed: Handed, stacks: Seque
 
 
 class _Numbers:
-    def __init__(
-        self, layers: dict[Key, Layer], begins: dict[Key, Begin], source: tuple[Shapes, int, DataFiles]
-    ) -> None:
-        from lstmsim.importers.onnx.weights import constant_states, fingerprint, node_weights
-
-        shapes, size, files = source
-        constants = Constants(shapes, COPIES * size + 2**20, files)
+    def __init__(self, layers: dict[Key, Layer], begins: dict[Key, Begin], constants: Constants) -> None:
         self._constants = constants
         self.passes = {key: node_weights(constants, *key, layer) for key, layer in layers.items()}
         self.states = {key: constant_states(constants, *key, layer, begins[key]) for key, layer in layers.items()}
@@ -196,9 +195,6 @@ class _Numbers:
 
     def added(self, imported: ImportedModel, stack: Stack, heads: tuple[Head, ...]) -> ImportedModel:
         """Give the model with its weights, or with a note on why it has none."""
-        from lstmsim.importers.onnx.weights import head_weights
-        from lstmsim.model.numerics.weights import Network
-
         passes = [*(self.passes[key] for key in stack.keys), *(head_weights(self._constants, head) for head in heads)]
         missing = tuple(each for each in passes if isinstance(each, str))
         notes = (*imported.notes, *missing)

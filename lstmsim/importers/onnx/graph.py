@@ -83,6 +83,19 @@ class Value:
         return self.scope.nodes[self.index] if self.index >= 0 else None
 
     @property
+    def kind(self) -> str:
+        """The operator of ONNX's own that makes the value; empty if there is none."""
+        node = self.node
+        return str(node.op_type) if node is not None and node.domain in DEFAULT_DOMAINS else ""
+
+    def inside(self) -> list[tuple[Scope, str]]:
+        """Names that give the value inside a function or the branches of an `If`; empty for other nodes."""
+        bodies = self.scope.children.get(self.index, [])
+        if not bodies or (self.node.op_type != "If" and bodies[0].caller is None):
+            return []
+        return [(body, body.outputs[self.place]) for body in bodies if self.place < len(body.outputs)]
+
+    @property
     def tensor(self) -> Any:
         """The initializer behind the name, or None."""
         return self.scope.tensors.get(self.name) if self.index < 0 else None

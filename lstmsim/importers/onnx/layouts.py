@@ -125,14 +125,16 @@ class Layouts(Memory):
         scope, node = value.scope, value.node
         if node is None:
             return self._fresh(value)
-        bodies = scope.children.get(value.index, [])
-        if bodies and (node.op_type == "If" or bodies[0].caller is not None):
-            views = [self.of(body, body.outputs[value.place]) for body in bodies if value.place < len(body.outputs)]
-            if views and views[0] is not None and all(view == views[0] for view in views):
+        inside = value.inside()
+        if inside:
+            views = [self.of(*each) for each in inside]
+            if views[0] is not None and all(view == views[0] for view in views):
                 return views[0]
-        elif not bodies and value.place == 0 and is_recurrent(node) and (scope, value.index) in self._layers:
+        elif value.index in scope.children:
+            return self._fresh(value)
+        elif value.place == 0 and is_recurrent(node) and (scope, value.index) in self._layers:
             return self._output(scope, value.index)
-        elif not bodies and node.domain in DEFAULT_DOMAINS and node.op_type in RULES:
+        elif value.kind in RULES:
             first = self.of(scope, node_input(node, 0))
             rearranged = RULES[node.op_type](self, scope, node, first, value.place) if first is not None else None
             if rearranged is not None:
@@ -197,7 +199,7 @@ def _picked_numbers(shapes: Shapes, scope: Scope, node: Any, first: Numbers) -> 
 
 
 _PLACE = 4
-_REPEATING = ("Expand", "Tile", "Cast", "Identity", "Unsqueeze", "Squeeze", "Reshape", "Concat")
+_REPEATING = ("Expand", "Tile", "Cast", "Identity", "Unsqueeze", "Squeeze", "Reshape")
 _MAX_VISITED = 300
 _SHOWN = 6
 
@@ -247,14 +249,13 @@ def _lengths(layouts: Layouts, scope: Scope, name: str) -> list[Size | None] | N
         known = None if value is None else layouts.numbers(value.scope, value.name)
         if known and None not in known:
             return list(known)
-        node = value.node if value is not None else None
-        if value is None or node is None or node.domain not in DEFAULT_DOMAINS:
+        if value is None or value.kind not in (*_REPEATING, "ConstantOfShape"):
             return None
-        if node.op_type == "ConstantOfShape":
+        if value.kind == "ConstantOfShape":
             return _filled(value)
-        if node.op_type not in _REPEATING or len(node.input) > 2 or node.op_type == "Concat":
+        if len(value.node.input) > 2:
             return None
-        value = resolve(value.scope, node_input(node, 0))
+        value = resolve(value.scope, node_input(value.node, 0))
     return None
 
 

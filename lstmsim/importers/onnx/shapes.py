@@ -65,10 +65,9 @@ class Shapes(Memory):
 
     def _traced(self, value: Value) -> Shape | None:
         scope, node = value.scope, value.node
-        bodies = scope.children.get(value.index, [])
-        if bodies and (node.op_type == "If" or bodies[0].caller is not None):
-            shapes = [self.of(body, body.outputs[value.place]) for body in bodies if value.place < len(body.outputs)]
-            return _agreed(shapes)
+        inside = value.inside()
+        if inside:
+            return _agreed([self.of(*each) for each in inside])
         if node.domain not in DEFAULT_DOMAINS:
             return None
         if node.op_type == "Constant":

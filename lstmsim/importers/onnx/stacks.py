@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from lstmsim.importers.onnx.axes import RULES, View
-from lstmsim.importers.onnx.constants import COPIES, Constants
-from lstmsim.importers.onnx.graph import DEFAULT_DOMAINS, Scope, attributes, integer, label, node_input, resolve
+from lstmsim.importers.onnx.constants import Constants
+from lstmsim.importers.onnx.graph import Scope, attributes, integer, label, node_input, resolve
 from lstmsim.importers.onnx.layouts import LAYER_ROLES, Layouts
 from lstmsim.importers.onnx.nodes import is_recurrent
 from lstmsim.importers.onnx.shapes import Shapes
@@ -178,7 +178,7 @@ def _changed_by(scope: Scope, name: str, layouts: Layouts) -> Key | None:
         below = None if bodies else layouts.of(value.scope, node_input(value.node, 0))
         own = layouts.of(value.scope, value.name)
         fresh = own is None or any((part.scope, part.name) == (value.scope, value.name) for x in own for part in x)
-        known = value.node.op_type in RULES and value.node.domain in DEFAULT_DOMAINS and not bodies
+        known = value.kind in RULES and not bodies
         if not known or (fresh and below is not None):
             return value.scope, value.index
         value = resolve(value.scope, node_input(value.node, 0))
@@ -217,7 +217,7 @@ def _origin(scope: Scope, name: str) -> _Origin:
         if value is None or (value.scope, value.name) in seen:
             continue
         seen.add((value.scope, value.name))
-        node, bodies = value.node, value.scope.children.get(value.index, [])
+        node = value.node
         if node is None:
             if value.tensor is None:
                 origin.others.append(f"input {value.name!r}")
@@ -226,9 +226,9 @@ def _origin(scope: Scope, name: str) -> _Origin:
                 origin.below.append((value.scope, value.index))
             else:
                 origin.others.append(f"{_LAST_STATE} {label(value.scope, value.index)}")
-        elif bodies and (node.op_type == "If" or bodies[0].caller is not None):
-            waiting += [(body, body.outputs[value.place]) for body in bodies if value.place < len(body.outputs)]
-        elif node.op_type in PASSING and node.domain in DEFAULT_DOMAINS:
+        elif value.inside():
+            waiting += value.inside()
+        elif value.kind in PASSING:
             if node.op_type not in origin.passed:
                 origin.passed.append(str(node.op_type))
             names = node.input[: _MAX_VISITED if node.op_type == "Concat" else 1]
@@ -261,7 +261,7 @@ class Handed:
                     self._marks[key, state] = marks
                     given[scope, str(node.output[place])] = _turned(marks, *key)
         room = sum(each.nbytes for each in given.values())
-        self._values = Constants(shapes, COPIES * (size + room) + 2**20, files, given)
+        self._values = Constants(shapes, size + room, files, given)
 
     def whole(self, stack: Stack, stacks: Sequence[Stack]) -> bool:
         """Say whether all layers of a stack begin with all last states of another stack, layer for layer."""

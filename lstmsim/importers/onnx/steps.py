@@ -15,7 +15,7 @@ import numpy as np
 
 from lstmsim.base.wording import show
 from lstmsim.importers.onnx.constants import Constants
-from lstmsim.importers.onnx.graph import DEFAULT_DOMAINS, Scope, Value, attributes, integer, node_input, resolve
+from lstmsim.importers.onnx.graph import Scope, Value, attributes, integer, node_input, resolve
 from lstmsim.importers.onnx.shapes import Shapes
 from lstmsim.importers.onnx.stored import is_stored, plain
 from lstmsim.model.numerics.weights import Floats
@@ -202,22 +202,18 @@ class _Finder:
 
     def _operands(self, value: Value, kind: str) -> list[Value]:
         """Both operands of an operation of a kind; empty if the value is of another kind."""
-        node = value.node
-        if node is None or node.op_type != kind or node.domain not in DEFAULT_DOMAINS or len(node.input) != 2:
+        if value.kind != kind or len(value.node.input) != 2:
             return []
-        operands = [plain(value.scope, str(name)) for name in node.input]
+        operands = [plain(value.scope, str(name)) for name in value.node.input]
         return [each for each in operands if each is not None] if None not in operands else []
 
     def _operand(self, value: Value, kind: str) -> Value | None:
-        node = value.node
-        if node is None or node.op_type != kind or node.domain not in DEFAULT_DOMAINS:
-            return None
-        return plain(value.scope, node_input(node, 0))
+        return plain(value.scope, node_input(value.node, 0)) if value.kind == kind else None
 
     def _part(self, value: Value | None) -> _Part | None:
-        node = None if value is None else value.node
-        if value is None or node is None or node.op_type != "Split" or node.domain not in DEFAULT_DOMAINS:
+        if value is None or value.kind != "Split":
             return None
+        node = value.node
         whole = plain(value.scope, node_input(node, 0))
         axis = integer(attributes(value.scope, node), "axis", 0)
         stated = "split" in attributes(value.scope, node) or bool(node_input(node, 1))
@@ -251,9 +247,9 @@ class _Finder:
         return _Terms(tuple(products), tuple(constants)) if all(map(is_stored, constants)) else None
 
     def _product(self, value: Value) -> Product | None:
-        node = value.node
-        if node is None or node.op_type not in ("Gemm", "MatMul") or node.domain not in DEFAULT_DOMAINS:
+        if value.kind not in ("Gemm", "MatMul"):
             return None
+        node = value.node
         given = attributes(value.scope, node)
         if any(given[key].f != 1 for key in ("alpha", "beta") if key in given) or integer(given, "transA", 0):
             return None
@@ -374,7 +370,7 @@ def frame_of(value: Value, kept: bool = False, *, shapes: Shapes) -> Frame | Non
     if kept:
         # The axis that is kept must be the axis of time of a recurrent node: the first.
         axes = (0,)
-    elif _is(value, "Squeeze"):
+    elif value.kind == "Squeeze":
         axes = shapes.given(value.scope, value.node, "axes", 1)
         inner = plain(value.scope, node_input(value.node, 0))
         if inner is None or axes is None or len(axes) != 1:
@@ -404,7 +400,7 @@ def run_of_frames(frames: Sequence[Frame | None]) -> bool:
 def picked_by(value: Value) -> list[tuple[Scope, int]]:
     """List the nodes that pick a frame, from the frame to the tensor."""
     nodes, each = list[tuple[Scope, int]](), value
-    while any(_is(each, kind) for kind in ("Squeeze", "Gather", "Slice", "Split")) and len(nodes) < 2:
+    while each.kind in ("Squeeze", "Gather", "Slice", "Split") and len(nodes) < 2:
         nodes.append((each.scope, each.index))
         inner = plain(each.scope, node_input(each.node, 0))
         if inner is None:
@@ -413,15 +409,10 @@ def picked_by(value: Value) -> list[tuple[Scope, int]]:
     return nodes
 
 
-def _is(value: Value, kind: str) -> bool:
-    return value.node is not None and value.node.op_type == kind and value.node.domain in DEFAULT_DOMAINS
-
-
 def _picked(value: Value, shapes: Shapes, kept: bool) -> Frame | None:
     """The frame that a Gather, Slice or Split picks; `kept`: the axis of time stays, with one element."""
-    node = value.node
-    kind = next((each for each in ("Gather", "Slice", "Split") if _is(value, each)), "")
-    if not kind or (kind == "Split" and not kept) or (kind == "Slice" and not kept):
+    node, kind = value.node, value.kind
+    if kind not in ("Gather", "Slice", "Split") or (kind != "Gather" and not kept):
         return None
     tensor = plain(value.scope, node_input(node, 0))
     shape = None if tensor is None else shapes.of(tensor.scope, tensor.name)

@@ -25,7 +25,7 @@ from lstmsim.base.bounded import LFS_POINTER, MAX_BYTES
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.files_kept import note_read
 from lstmsim.base.wording import listed, show
-from lstmsim.importers.onnx.graph import DEFAULT_DOMAINS, Scope, Value, attributes, integer, node_input, resolve
+from lstmsim.importers.onnx.graph import Scope, Value, attributes, integer, node_input, resolve
 from lstmsim.importers.tensors import shape_text
 from lstmsim.model.numerics.weights import Floats
 
@@ -171,9 +171,7 @@ def plain(scope: Scope, name: str) -> Value | None:
     """Look up what a name stands for, behind operations that hand a value on unchanged; None if it means nothing."""
     value = resolve(scope, name)
     for _ in range(_MAX_HOPS):
-        if value is None or value.node is None or value.place or value.node.domain not in DEFAULT_DOMAINS:
-            return value
-        if value.node.op_type not in ("Identity", "Dropout"):
+        if value is None or value.place or value.kind not in ("Identity", "Dropout"):
             return value
         value = resolve(value.scope, node_input(value.node, 0))
     return None
@@ -184,12 +182,10 @@ def is_stored(value: Value) -> bool:
     for _ in range(_MAX_HOPS):
         if value.tensor is not None:
             return True
-        if value.node is None or value.node.domain not in DEFAULT_DOMAINS or value.place:
+        if value.place or value.kind not in (*_REARRANGING, "Constant"):
             return False
-        if value.node.op_type == "Constant":
+        if value.kind == "Constant":
             return True
-        if value.node.op_type not in _REARRANGING:
-            return False
         before = resolve(value.scope, node_input(value.node, 0))
         if before is None:
             return False
@@ -199,7 +195,8 @@ def is_stored(value: Value) -> bool:
 
 _KIND, _DOMAIN = "DynamicQuantizeLSTM", "com.microsoft"
 _GRAPH, _GRAPHS, _FLOAT, _UINT8, _INT8, _HALF = 5, 10, 1, 2, 3, 10
-_TYPES = {_FLOAT: "<f4", _UINT8: "u1", _INT8: "i1", 4: "<u2", 5: "<i2", 6: "<i4"}
+#: Whole numbers of 8, 16 and 32 bits.
+_WHOLE = (_UINT8, _INT8, 4, 5, 6)
 #: Where a matrix, its scales and its zero points stand among the inputs.
 _MATRICES = {"W": (1, 8, 9), "R": (2, 10, 11)}
 _COPIES, _SPARE = 16, 2**20
@@ -280,35 +277,31 @@ def _fill(tensor: Any, parts: list[Any], files: DataFiles | None) -> int:
             )
     if matrix.data_type not in (_UINT8, _INT8) or zero.data_type != matrix.data_type or scale.data_type != _FLOAT:
         raise InputError("holds other kinds of numbers than 8 bits with float32 scales")
-    numbers, scales, zeros = (_array(each, files) for each in parts)
+    numbers, scales, zeros = (numbers_of(each, files) for each in parts)
     scales, zeros = (each.reshape(directions, 1, -1) for each in (scales, zeros))
     real = (numbers.astype(np.float32) - zeros.astype(np.float32)) * scales
     tensor.raw_data = np.ascontiguousarray(real.transpose(0, 2, 1), "<f4").tobytes()
     return len(tensor.raw_data)
 
 
-def _whole_numbers(tensor: Any, files: DataFiles) -> NDArray[Any]:
-    """Read the stored numbers of a tensor of 8, 16 or 32 bits."""
-    if not hasattr(tensor, "data_type") or tensor.data_type not in _TYPES or tensor.data_type == _FLOAT:
-        raise ValueError
-    if min(tensor.dims, default=1) < 0:
-        raise InputError(f"is damaged: the tensor {show(str(tensor.name))} has a size below 0")
-    return _array(tensor, files)
+def numbers_of(tensor: Any, files: DataFiles) -> NDArray[Any]:
+    """Read the numbers of a tensor, in its own type; `InputError` if they are not as many as its shape states."""
+    from onnx import helper, numpy_helper
 
-
-def _array(tensor: Any, files: DataFiles) -> NDArray[Any]:
-    """A tensor's numbers; `InputError` if there are not as many as its shape states."""
-    kind = np.dtype(_TYPES[tensor.data_type])
     shape = tuple(int(size) for size in tensor.dims)
-    count = prod(shape)
-    if is_external(tensor):
-        return np.frombuffer(files.read(tensor, count * kind.itemsize), kind).reshape(shape)
-    stored = tensor.float_data if tensor.data_type == _FLOAT else tensor.int32_data
-    if len(tensor.raw_data) == count * kind.itemsize:
-        return np.frombuffer(tensor.raw_data, kind).reshape(shape)
-    if tensor.raw_data or len(stored) != count:
-        raise InputError(f"is damaged or cut off: {show(str(tensor.name))} has not the {count} numbers of its shape")
-    return np.array(stored).astype(kind).reshape(shape)
+    try:
+        if min(shape, default=0) < 0:
+            raise ValueError
+        if not is_external(tensor):
+            return numpy_helper.to_array(tensor)
+        kind = np.dtype(helper.tensor_dtype_to_np_dtype(tensor.data_type))
+        return np.frombuffer(files.read(tensor, prod(shape) * kind.itemsize), kind).reshape(shape)
+    except InputError:
+        raise
+    except Exception:
+        # protobuf, numpy and onnx each have classes of their own for what does not fit here
+        text = f"the tensor {show(str(tensor.name))} has not the {prod(shape)} numbers that its shape states"
+        raise InputError(f"is damaged or cut off: {text}") from None
 
 
 def stored_tensor(scope: Scope, name: str) -> Any:
@@ -323,9 +316,10 @@ def stored_tensor(scope: Scope, name: str) -> Any:
 def stored_whole(scope: Scope, node: Any, files: DataFiles) -> tuple[NDArray[Any], NDArray[Any]]:
     """Read the whole numbers and the zero points of a node `DequantizeLinear`."""
     tensors = [stored_tensor(scope, node_input(node, place)) for place in (0, 2) if node_input(node, place)]
-    if any(each is None for each in tensors) or len({each.data_type for each in tensors}) != 1:
+    kinds = {getattr(each, "data_type", 0) for each in tensors}
+    if len(kinds) != 1 or not kinds <= set(_WHOLE):
         raise ValueError
-    numbers, *zeros = (_whole_numbers(each, files) for each in tensors)
+    numbers, *zeros = (numbers_of(each, files) for each in tensors)
     return numbers, zeros[0] if zeros else np.zeros((), numbers.dtype)
 
 

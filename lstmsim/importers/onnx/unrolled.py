@@ -72,6 +72,16 @@ class Placed:
         if lower is not None:
             self.below[key] = lower
 
+    def read_by(self, sources: Sequence[Value | None]) -> tuple[Value, bool] | None:
+        """The layer whose steps these values are, in order, and whether from the last on; None if there is none."""
+        places = [self.places.get(each) if each is not None else None for each in sources]
+        lower = places[0][0] if places[0] is not None else None
+        order = [each[1] if each is not None and each[0] == lower else -1 for each in places]
+        forward = list(range(len(sources)))
+        if lower is None or order not in (forward, forward[::-1]) or self.layers[lower].steps != len(sources):
+            return None
+        return lower, order != forward
+
     def stacks(self) -> list[UnrolledStack]:
         """Join layers into stacks; if several layers read one, each begins a stack, and a note says so."""
         readers = Counter(self.below.values())
@@ -226,18 +236,11 @@ def _layer(
 ) -> tuple[UnrolledLayer, Value | None]:
     """The layer of a chain, and the layer below it, if there is one."""
     reads = [_node_behind(scope, node_input(scope.nodes[index], 0)) for scope, index in chain]
-    steps = [
-        None if each is None or each.place == 2 else placed.places.get(Value(each.scope, "", each.index))
-        for each in reads
-    ]
-    lower = steps[0][0] if steps[0] is not None else None
-    order = [each[1] if each is not None and each[0] == lower else -1 for each in steps]
-    forward = list(range(len(chain)))
+    steps = [Value(each.scope, "", each.index) if each is not None and each.place != 2 else None for each in reads]
+    below = placed.read_by(steps)
     picking: set[Key] = set()
-    if lower is not None and order in (forward, forward[::-1]) and placed.layers[lower].steps == len(chain):
-        turned = order != forward
-    else:
-        lower = None
+    lower, turned = below or (None, False)
+    if below is None:
         sources = [_frame(key, shapes) for key in chain]
         turned = run_of_frames([frame_of(*each, shapes=shapes) if each else None for each in sources])
         picking = {key for each in sources if each for key in picked_by(each[0])}

@@ -17,7 +17,7 @@ import numpy as np
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import show
 from lstmsim.importers.onnx.constants import Constants
-from lstmsim.importers.onnx.graph import DEFAULT_DOMAINS, Scope, attributes, integer, label, node_input, resolve
+from lstmsim.importers.onnx.graph import Scope, attributes, integer, label, node_input, resolve
 from lstmsim.importers.onnx.nodes import is_recurrent
 from lstmsim.importers.onnx.operators import Head
 from lstmsim.importers.tensors import Stacked, Stored, floats, unstacked
@@ -89,7 +89,7 @@ def sources(scope: Scope, name: str) -> Sources:
             origins.computed.append("more values than can be followed")
             break
         seen.add((value.scope, value.name))
-        node, bodies = value.node, value.scope.children.get(value.index, [])
+        node = value.node
         if value.tensor is not None or (node is not None and node.op_type in ("Constant", "ConstantOfShape")):
             origins.constants.append((value.scope, value.name))
         elif node is None:
@@ -97,12 +97,12 @@ def sources(scope: Scope, name: str) -> Sources:
             (origins.computed if inside else origins.inputs).append(
                 f"{show(value.name)}{inside}" if inside else value.name
             )
-        elif bodies and (node.op_type == "If" or bodies[0].caller is not None):
-            waiting += [(body, body.outputs[value.place]) for body in bodies if value.place < len(body.outputs)]
+        elif value.inside():
+            waiting += value.inside()
         elif is_recurrent(node):
             what = LAST_STATES if value.place else "the outputs of"
             origins.computed.append(f"{what} {label(value.scope, value.index)}")
-        elif node.op_type in _HANDING_ON and node.domain in DEFAULT_DOMAINS:
+        elif value.kind in _HANDING_ON:
             names = node.input if node.op_type == "Concat" else node.input[:1]
             waiting += reversed([(value.scope, str(each)) for each in names[:_MAX_VISITED]])
         else:

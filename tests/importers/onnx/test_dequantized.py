@@ -164,7 +164,7 @@ def test_whole_numbers_cut_off(tmp_path: Path) -> None:
     graph = Scaled(5)
     y = graph.lstm(W=graph.scaled("W", (1, ROWS, WIDTH)))
     graph.tensors[0].raw_data = graph.tensors[0].raw_data[:-1]
-    with pytest.raises(InputError, match="'W_q' has not the 48 numbers of its shape"):
+    with pytest.raises(InputError, match="'W_q' has not the 48 numbers that its shape states"):
         import_weights(save(graph.proto(y), tmp_path / "a.onnx"))
 
 

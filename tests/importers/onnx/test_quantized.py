@@ -123,7 +123,7 @@ def test_weights_that_are_wrong(name: str, array: np.ndarray, words: str, tmp_pa
 def test_weights_cut_off(tmp_path: Path) -> None:
     graph = Rounded()
     graph.tensors[0].raw_data = graph.tensors[0].raw_data[:-1]
-    with pytest.raises(InputError, match="'W' has not the 48 numbers of its shape"):
+    with pytest.raises(InputError, match="'W' has not the 48 numbers that its shape states"):
         import_weights(save(graph.proto("y"), tmp_path / "a.onnx"))
 
 

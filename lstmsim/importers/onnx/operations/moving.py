@@ -31,7 +31,7 @@ from lstmsim.importers.onnx.operations.drawing import (
     Value,
     constant,
 )
-from lstmsim.importers.onnx.stored import DataFiles, is_external
+from lstmsim.importers.onnx.stored import DataFiles, numbers_of
 
 
 def _same(draw: Drawing, given: Arguments) -> list[Value]:
@@ -288,24 +288,12 @@ def stored_value(tensor: Any, files: DataFiles) -> Value | None:
     shape = tuple(int(size) for size in tensor.dims)
     if min(shape, default=0) < 0 or prod(shape) > MAX_ELEMENTS:
         raise InputError(f"is damaged: the tensor {show(str(tensor.name))} states the shape {shape}")
-    return Value(shape, kind, -1, lambda: _array(tensor, shape, files), str(tensor.name))
 
+    def load() -> Array:
+        array = numbers_of(tensor, files)
+        return array.astype(np.float32) if kind in _HALF else array
 
-def _array(tensor: Any, shape: tuple[int, ...], files: DataFiles) -> Array:
-    from onnx import helper, numpy_helper
-
-    try:
-        if is_external(tensor):
-            kind = np.dtype(helper.tensor_dtype_to_np_dtype(tensor.data_type))
-            array = np.frombuffer(files.read(tensor, prod(shape) * kind.itemsize), kind).reshape(shape)
-        else:
-            array = numpy_helper.to_array(tensor)
-    except InputError:
-        raise
-    except Exception:
-        # protobuf, numpy and onnx each have classes of their own for what does not fit here
-        raise InputError(f"is damaged: the tensor {show(str(tensor.name))} has not the numbers of its shape") from None
-    return array.astype(np.float32) if tensor.data_type in _HALF else array
+    return Value(shape, kind, -1, load, str(tensor.name))
 
 
 def constant_node(given: Mapping[str, Any], files: DataFiles) -> Value:
