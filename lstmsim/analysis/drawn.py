@@ -73,18 +73,7 @@ class Spans:
 
 
 def spans_of(timeline: Timeline, window: tuple[int, int] | None = None, cores: Sequence[int] | None = None) -> Spans:
-    """The spans of a timeline to draw.
-
-    window: first cycle and cycle behind the last; spans are cut to it; None for all that the
-        timeline shows.
-    cores: numbers of the cores to draw; None for all cores.
-
-    >>> table = {name: np.array([0, 0]) for name in ("row", "job", "layer", "step")}
-    >>> times = {"start": np.array([0, 3]), "end": np.array([3, 9]), "state": np.array([_BUSY, _BUSY])}
-    >>> spans = spans_of(Timeline("c", 260, 9, (Row(0, "array"),), ("a",), **table, **times), window=(2, 5))
-    >>> list(zip(spans.start.tolist(), spans.end.tolist()))
-    [(2, 5)]
-    """
+    """The spans of a timeline to draw."""
     low, high = window or timeline.shown
     shown, left_out = _shown_rows(timeline.rows, cores)
     place = np.full(len(timeline.rows) + 1, -1)
@@ -104,11 +93,7 @@ def spans_of(timeline: Timeline, window: tuple[int, int] | None = None, cores: S
 
 
 def _shown_rows(rows: tuple[Row, ...], cores: Sequence[int] | None) -> tuple[list[int], str]:
-    """Numbers of the rows to draw, and in words what is left out.
-
-    All rows of the cores are drawn if they fit; else whole kinds of rows are left out; else the first rows are drawn.
-    Threads go last, unless all else fits without them and they do not fit without the other units.
-    """
+    """Numbers of the rows to draw, and in words what is left out."""
     wanted = [number for number, row in enumerate(rows) if cores is None or row.core in cores]
     left_out: dict[str, int] = {}
     units = sorted({row.kind for row in rows if is_unit(row.kind)})
@@ -163,10 +148,7 @@ def covered_cycles(start: NDArray[np.int64], end: NDArray[np.int64], edges: NDAr
 
 
 def busy_windows(timeline: Timeline, edges: NDArray[np.int64]) -> dict[int, NDArray[np.float64]]:
-    """For each core the fraction of each window, 0 to 1, in which the core's main unit issued.
-
-    Of a unit with several ways it is the mean of the ways.
-    """
+    """For each core the fraction of each window, 0 to 1, in which the core's main unit issued."""
     lengths = np.diff(edges)
     ways: dict[int, list[NDArray[np.float64]]] = {}
     for number, row in enumerate(timeline.rows):

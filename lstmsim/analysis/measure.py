@@ -23,16 +23,7 @@ from lstmsim.program.trace import Totals
 
 
 def pe_cycles(core: CoreFigures, macs: int, cycles: Mapping[str, int]) -> dict[str, int]:
-    """Count the PE-cycles of a core by name. They add up to peak * makespan.
-
-    core: figures of the core.
-    macs: useful multiply-accumulates.
-    cycles: cycles by name; they add up to the makespan, or of a main unit of several ways to that of all of them.
-
-    >>> core = CoreFigures(peak=10, issuing=8)
-    >>> pe_cycles(core, 20, {"busy": 3, "idle": 1})
-    {'useful': 20, 'padding': 4, 'unmapped': 6, 'idle': 10}
-    """
+    """Count the PE-cycles of a core by name. They add up to peak * makespan."""
     busy, peak, issuing = cycles["busy"], core.peak // core.ways, core.issuing // core.ways
     losses = {"useful": macs, "padding": busy * issuing - macs, "unmapped": busy * (peak - issuing)}
     return losses | {name: peak * count for name, count in cycles.items() if name != "busy"}
@@ -144,13 +135,7 @@ _Sums = NDArray[np.int64]
 
 
 def layer_reports(scenario: Scenario, program: Program, jobs: Sequence[JobReport]) -> tuple[LayerReport, ...]:
-    """Add up the cycles in which main units issue for each layer of each model, over all jobs that were served.
-
-    scenario: the chip and its jobs.
-    program: what was run.
-    jobs: where each job ran.
-    It is empty for programs that were written as tables: their operations belong to kernels, not to layers.
-    """
+    """Add up the cycles in which main units issue for each layer of each model, over all jobs that were served."""
     if isinstance(program, TabledProgram):
         return ()
     peaks = [core.peak for core in scenario.chip.core_figures]

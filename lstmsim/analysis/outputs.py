@@ -86,11 +86,7 @@ def outputs(
 
 
 def outputs_of(scenario: Scenario, data: Mapping[int, JobData], checks: Sequence[Checked]) -> Outputs:
-    """The outputs of a run whose numbers have been checked already.
-
-    data: index of a job -> its numbers.
-    checks: results of `lstmsim.analysis.replay.check_numerics`.
-    """
+    """The outputs of a run whose numbers have been checked already."""
     fixed = bool(scenario.precision_given)
     return _gathered(scenario, {each.job: each.fixed if fixed else each.float64 for each in checks}, data)
 
@@ -137,11 +133,7 @@ def save_outputs(outputs: Outputs, path: str | os.PathLike[str], version: str) -
 
 
 def outputs_metadata(outputs: Outputs) -> dict[str, str]:
-    """Make the texts that stand in the file beside the tensors; lists and mappings are JSON.
-
-    `numbers` says what the numbers are. `jobs` says where the weights, frames, first states and formats of jobs are
-    from. `turned_away` names the jobs without a tensor.
-    """
+    """Make the texts that stand in the file beside the tensors; lists and mappings are JSON."""
     scenario = outputs.scenario
     words = "real values of fixed-point numbers, equal bit for bit to the golden model"
     if not outputs.fixed:

@@ -45,30 +45,7 @@ def replay(
     numbers: Mapping[int, JobNumbers],
     progress: Callable[[int, int], None] | None = None,
 ) -> Mapping[int, NetworkRun]:
-    """Compute the outputs of jobs by executing a trace.
-
-    Returns index of a job -> its values. Jobs that were turned away are left out.
-
-    scenario, program, trace: the run.
-    numbers: index of a job -> its numbers.
-    progress: called with the rows that are done, and how many rows there are.
-    `ReplayError` if the trace uses a value before it is there, twice or never, or more than the machine has.
-    `InputError` for chips without a structural model.
-
-    >>> from lstmsim.studies.simulate.run import run
-    >>> from lstmsim.model.numerics.golden import float_arithmetic, run_network
-    >>> from lstmsim.model.numerics.weights import random_network, random_stimulus
-    >>> core = {"npe": 64, "ep": 4, "vp": 16}
-    >>> layer = {"cell": "lstm", "hidden": 6, "input": 5}
-    >>> result = run({"chip": {"kind": "column-npu", "frequency_mhz": 260, "cores": [core]},
-    ...               "jobs": [{"model": {"layers": [layer]}, "steps": 3}]})
-    >>> model = result.scenario.jobs[0].model
-    >>> numbers = JobNumbers(float_arithmetic(random_network(model, seed=1)), random_stimulus(model, 3, seed=1))
-    >>> done = replay(result.scenario, result.program, result.trace, {0: numbers})
-    >>> golden = run_network(numbers.arithmetic, numbers.stimulus)
-    >>> bool(abs(done[0].output() - golden.output()).max() < 1e-12)
-    True
-    """
+    """Compute the outputs of jobs by executing a trace."""
     model = target_of(scenario.chip.kind).structural_model()
     if model is None:
         kind = scenario.chip.kind
@@ -165,16 +142,7 @@ def execute(
     fixed: bool,
     progress: Progress | None = None,
 ) -> Mapping[int, Executed]:
-    """Replay jobs in fixed or in floating point, and compare each with the golden model.
-
-    Jobs that were turned away are left out, but the fixed-point formats are those of all jobs in `data`.
-
-    scenario, program, trace: the run.
-    data: index of a job -> its numbers.
-    fixed: whether in fixed point.
-    progress: called with the rows that are done, and how many rows there are.
-    `ReplayError` as for `check_numerics`. `InputError` if a job begins with the states of a job that was turned away.
-    """
+    """Replay jobs in fixed or in floating point, and compare each with the golden model."""
     ran = trace.task("core") >= 0
     every = fixed_numbers(data, scenario.precision) if fixed else float_numbers(data)
     numbers = {index: each for index, each in every.items() if ran[index]}

@@ -25,20 +25,7 @@ from lstmsim.report.looks import JOB_STYLES
 
 
 def owners(program: Program, jobs: int) -> NDArray[np.int64]:
-    """For each task of a program the number of its job, shape (tasks,); -1 for none.
-
-    The first tasks are those of the jobs, in their order. A further task does the work of a job if it comes behind a
-    gate at which the job's task or another task of the job arrives; else it is that of the job of its name.
-
-    program: a lowered scenario.
-    jobs: how many jobs the scenario has.
-
-    >>> from lstmsim.program.program import *
-    >>> jobs = Task("a", (), (), (), starts=0), Task("b", (), (), (), starts=1)
-    >>> parts = Task("c", (), (), (), behind=1, ends=2), Task("d", (), (), (), behind=2)
-    >>> owners(Program((), (*jobs, *parts)), 2).tolist()
-    [0, 1, 1, 1]
-    """
+    """For each task of a program the number of its job, shape (tasks,); -1 for none."""
     result = np.arange(len(program.tasks), dtype=np.int64)
     if len(result) <= jobs:
         return result
@@ -126,10 +113,7 @@ def _unit_table(trace: Trace, core: int, unit: int, ways: int, row: int, places:
 
 
 def _rows_of(core: int, kind: str, ways: int, unit: str = MAIN, before: int | None = None) -> list[Row]:
-    """The rows of a unit: one, or one for each of several ways.
-
-    before: of several memories, how many rows those before it have; None: there are not several.
-    """
+    """The rows of a unit: one, or one for each of several ways."""
     numbered = ways > 1 or before is not None
     return [Row(core, kind, (before or 0) + way + 1 if numbered else 0, unit) for way in range(ways)]
 
@@ -236,19 +220,7 @@ def build_timeline(
 
 
 def job_groups(jobs: Sequence[Job]) -> tuple[str, ...]:
-    """Name for each job what it has its colour from; empty: each job has its own.
-
-    As soon as there are more jobs than colours, that is their tenant, then their entry, then their model: the first of
-    which there are no more than colours, else that of which there are fewest.
-
-    >>> from lstmsim.model.cells import cell
-    >>> from lstmsim.model.model import Layer, Model
-    >>> model = Model("m", (Layer(cell("gru"), 8, 4),))
-    >>> job_groups([Job("a", model, 1), Job("b", model, 1)])
-    ()
-    >>> job_groups([Job(f"{name} #{number}", model, 1, tenant=name) for name in "ab" for number in range(9)])[8:10]
-    ('a', 'b')
-    """
+    """Name for each job what it has its colour from; empty: each job has its own."""
     if len(jobs) <= len(JOB_STYLES):
         return ()
     tenants = [job.tenant or job.name for job in jobs]

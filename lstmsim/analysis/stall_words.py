@@ -255,9 +255,5 @@ NAMED: Mapping[str, Named] = MappingProxyType(
 
 
 def pe_names(cycle_names: tuple[str, ...]) -> tuple[str, ...]:
-    """The names of PE-cycles of a machine whose cycles have these names. `busy` becomes three names, the others stay.
-
-    >>> pe_names(("busy", "drain", "idle"))
-    ('useful', 'padding', 'unmapped', 'drain', 'idle')
-    """
+    """The names of PE-cycles of a machine whose cycles have these names."""
     return (*PE_NAMES, *(name for name in cycle_names if name != "busy"))

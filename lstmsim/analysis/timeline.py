@@ -44,9 +44,6 @@ class Row:
     index: number of the context, for the kind `thread`; of another unit 0, or if it has several ways, which each have
         a row, the number of the way and 1 more. Where there are several memories, they are numbered in the same way.
     unit: what people call the main unit, for the kind `MAIN`.
-
-    >>> Row(0, "thread", 1).name, Row(0, "array", 1, "issue").name
-    ('core 0 thread 1', 'core 0 issue 0')
     """
 
     core: int
@@ -68,10 +65,7 @@ class Row:
 
     @property
     def name(self) -> str:
-        """The name for people: `core 0 array`, `core 0 thread 1`, `core 0 tail`. A memory belongs to no core.
-
-        If people call the main unit a core, its name is `core 0`.
-        """
+        """The name for people: `core 0 array`, `core 0 thread 1`, `core 0 tail`. A memory belongs to no core."""
         if self.kind == MEMORY:
             return self.title
         return f"core {self.core}" if self.title == "core" else f"core {self.core} {self.title}"
@@ -116,14 +110,7 @@ class Timeline(Table, forms="lstmsim.analysis.timeline"):
 
     @property
     def coloured(self) -> tuple[tuple[str, ...], NDArray[np.int64]]:
-        """The names of what has a colour of its own, and for each job the place of its name among them.
-
-        >>> none = np.zeros(0, dtype=np.int64)
-        >>> table = dict(row=none, start=none, end=none, state=none, job=none, layer=none, step=none)
-        >>> names, place = Timeline("npu", 1.0, 1, (), ("a #1", "b", "a #2"), groups=("a", "b", "a"), **table).coloured
-        >>> names, place.tolist()
-        (('a', 'b'), [0, 1, 0])
-        """
+        """The names of what has a colour of its own, and for each job the place of its name among them."""
         if not self.groups:
             return self.jobs, np.arange(len(self.jobs), dtype=np.int64)
         place = {name: number for number, name in enumerate(dict.fromkeys(self.groups))}
@@ -136,13 +123,7 @@ class Timeline(Table, forms="lstmsim.analysis.timeline"):
 
     @property
     def shown_text(self) -> str:
-        """What part of the run a window is, in words; empty for the whole run.
-
-        >>> none = np.zeros(0, dtype=np.int64)
-        >>> table = dict(row=none, start=none, end=none, state=none, job=none, layer=none, step=none)
-        >>> Timeline("npu", 260.0, 80000, (), (), window=(1000, 2000), **table).shown_text
-        'cycles 1,000 to 2,000 of 80,000'
-        """
+        """What part of the run a window is, in words; empty for the whole run."""
         if self.window is None:
             return ""
         return f"cycles {self.window[0]:,} to {self.window[1]:,} of {self.makespan_cycles:,}"
@@ -157,10 +138,7 @@ class Timeline(Table, forms="lstmsim.analysis.timeline"):
 
 
 def timeline_records(timeline: Timeline) -> Iterator[dict[str, Any]]:
-    """Yield each span with the names of its row, state and job. A value is None where there is none.
-
-    `start` and `end` are cycles, `start <= cycle < end`.
-    """
+    """Yield each span with the names of its row, state and job. A value is None where there is none."""
     columns = (timeline.row, timeline.start, timeline.end, timeline.state, timeline.job, timeline.layer, timeline.step)
     for row, start, end, state, job, layer, step in zip(*(each.tolist() for each in columns), strict=True):
         yield {

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from lstmsim.report.document import Document, Facts, Grid, Part, Text
 from lstmsim.report.tables import WIDTH, folded, table, wrapped
 
-__all__ = ["html", "markdown", "text"]
+if TYPE_CHECKING:
+    from lstmsim.report.html.markup import Markup
+
+__all__ = ["html", "html_of", "markdown", "text"]
 
 
 def text(document: Document) -> str:
@@ -114,13 +118,14 @@ def html(document: Document) -> str:
 
     headline = [element("p", element("strong", document.headline))] if document.headline else []
     sections = [
-        joined([*([element("h4", each.title)] if each.title else []), *(_html_of(part) for part in each.parts)])
+        joined([*([element("h4", each.title)] if each.title else []), *(html_of(part) for part in each.parts)])
         for each in document.sections
     ]
     return element("div", *headline, *sections)
 
 
-def _html_of(part: Part) -> str:
+def html_of(part: Part) -> Markup:
+    """Show a part of a document as HTML."""
     from lstmsim.report.html.markup import element, joined, table
 
     if isinstance(part, Text):

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from lstmsim.analysis.report_text import HEAD, planned_cells, planned_json, planned_text
-from lstmsim.model.figures import PlannedProduct, PlannedProducts
+from lstmsim.analysis.report_text import planned_grid, planned_section
+from lstmsim.model.planned import PlannedProduct, PlannedProducts
+from lstmsim.report.document import Document
+from lstmsim.report.renderings import text
+from lstmsim.report.results import picked
 
 WHY = (("kb < kc/4", "p_k > 16"), ("kb < kc/4",))
 ROW = PlannedProduct(
@@ -13,20 +16,25 @@ ROW = PlannedProduct(
 )
 
 
+def _shown(product: PlannedProduct) -> dict[str, str]:
+    grid = planned_grid(PlannedProducts((product,), ""), "", 9)
+    return dict(zip((each.head for each in grid.columns), grid.shown[0], strict=True))
+
+
 def test_a_row_says_what_was_rejected_before_the_plan() -> None:
-    told = dict(zip(HEAD, planned_cells(ROW), strict=True))
+    told = _shown(ROW)
     assert told["layers"] == "0..2"
     assert told["m x n x k"] == "4 x 2,048 x 1,024"
     assert (told["rank"], told["rejected before"]) == ("2 of 9", "2: kb < kc/4, p_k > 16")
     assert (told["cut"], told["relief"]) == ("NK 1x16x4", "buffers")
     plain = replace(ROW, layers=(0, 2), rank=0, rejected=(), relief="")
-    told = dict(zip(HEAD, planned_cells(plain), strict=True))
+    told = _shown(plain)
     assert (told["layers"], told["rejected before"], told["relief"]) == ("0,2", "none", "-")
-    assert planned_json(PlannedProducts((ROW,), "why"))["products"][0]["rejected"] == [list(each) for each in WHY]
+    assert picked(PlannedProducts((ROW,), "why"), "rows")["rows"][0]["rejected"] == [list(each) for each in WHY]
 
 
 def test_many_products_stay_short() -> None:
     rows = tuple(replace(ROW, model=f"m{number}") for number in range(40))
-    lines = planned_text(PlannedProducts(rows, "why")).splitlines()
+    lines = text(Document.of("", planned_section(PlannedProducts(rows, "why")))).splitlines()
     assert len(lines) == 1 + 1 + 12 + 1 + 1
-    assert lines[-2:] == ["... and 28 more; --json FILE has every one", "why"]
+    assert lines[-2:] == ["... and 28 more products; --json FILE has every one", "why"]

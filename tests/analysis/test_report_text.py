@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from lstmsim.analysis.report import ACCOUNTS, LOSSES, CoreReport, JobReport, LatencyMs, Report, TurnedAway
-from lstmsim.analysis.report_text import report_html, report_json, report_text
+from lstmsim.analysis.report_text import report_json, report_text
 from lstmsim.machines.arrays import ARRAY
 from lstmsim.model.figures import CoreFigures
 
@@ -66,7 +66,7 @@ def test_long_job_lists_are_cut_but_keep_the_slowest() -> None:
     jobs = [replace(JOB, name=f"job-{index:03}") for index in range(500)]
     jobs[321] = replace(jobs[321], finish=10**6)
     report = replace(REPORT, jobs=tuple(jobs))
-    text, page = report_text(report, jobs=True), report_html(report)
+    text, page = report_text(report, jobs=True), report._repr_html_()
     shown = sum(line.startswith("job-") for line in text.splitlines())
     assert shown <= 40
     assert "job-321" in text
@@ -89,7 +89,7 @@ def test_rows_of_many_jobs_and_of_requests_stand_behind_the_summary_and_are_aske
 
 def test_names_cannot_break_text_or_html() -> None:
     job = replace(JOB, name="<script>\n\x1b[31m" + "x" * 200)
-    text, page = (form(replace(REPORT, jobs=(job,))) for form in (report_text, report_html))
+    text, page = (form(replace(REPORT, jobs=(job,))) for form in (report_text, Report._repr_html_))
     assert "\x1b" not in text
     assert max(map(len, text.splitlines())) <= 120
     assert "<script>" not in page
@@ -127,7 +127,7 @@ def test_text_and_page_say_how_many_jobs_they_leave_out(jobs: int, more: int) ->
     several = [replace(JOB, name=f"job-{index:03}") for index in range(jobs)]
     several[-1] = replace(several[-1], finish=10**6)
     report = replace(REPORT, jobs=tuple(several))
-    for form in (report_text(report, jobs=True), report_html(report)):
+    for form in (report_text(report, jobs=True), report._repr_html_()):
         assert (f"{more} more (the slowest of all is shown)" in form) == bool(more)
         assert f"job-{jobs - 1:03}" in form
         assert form.count("job-") == jobs - more

@@ -17,7 +17,7 @@ import lstmsim
 from lstmsim import engines, machines
 from lstmsim.analysis.explanations.text import explain_text, glossary
 from lstmsim.analysis.files import READABLE, load_trace
-from lstmsim.analysis.report_text import report_html, report_json, report_text
+from lstmsim.analysis.report_text import report_json, report_text
 from lstmsim.base.errors import InputError, ProgramError, ReplayError
 from lstmsim.machines import registry
 from lstmsim.model.cells import cell
@@ -293,7 +293,7 @@ def texts(folder: Path) -> dict[str, str]:
     chip.write_text(json.dumps(FILE["chip"]), encoding="utf-8")
     outputs = {
         "report": report_text(result.report),
-        "notebook": report_html(result.report),
+        "notebook": result.report._repr_html_(),
         "explanation": explain_text(explanation),
         "glossary": glossary(f"{report_text(result.report)}\n{explain_text(explanation)}", explanation.words),
         "serving": lstmsim.serving(result).to_text(),

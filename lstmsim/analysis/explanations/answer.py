@@ -215,11 +215,7 @@ def who(slow: Slowest) -> str:
 
 
 def slowest_answer(slow: Slowest, what_if: WhatIf) -> list[str]:
-    """Answer in sentences: where the time of the slowest requests went, why they are slower, what would help them.
-
-    slow: the slowest requests of a run.
-    what_if: the changes that were tried.
-    """
+    """Answer in sentences: where the time of the slowest requests went, why they are slower, what would help them."""
     sentences = [_spent(slow), _longer(slow), *_help(slow, what_if)]
     if slow.requests < 100:
         sentences.append(f"{slow.requests:,} requests are few: with another seed other requests may be the slowest.")

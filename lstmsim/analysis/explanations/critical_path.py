@@ -158,10 +158,7 @@ class _Walk:
         return self.admitted(row, task, cycle)
 
     def ended(self, task: int, cycle: int, held_by: str) -> tuple[int, int] | None:
-        """What was before the end of a task at `cycle`: its last result, else the gate until which it lasted.
-
-        A task without operations that lasted until no gate has ended when it was admitted.
-        """
+        """What was before the end of a task at `cycle`: its last result, else the gate until which it lasted."""
         index = self.index
         row, until = index.finisher(task), index.program.tasks[task].until
         if row >= 0:
@@ -262,24 +259,7 @@ def _of_runs(index: TraceIndex, runs: Sequence[tuple[int, int]]) -> Numbers:
 
 
 def critical_path(program: Program, trace: Trace, index: TraceIndex | None = None) -> CriticalPath:
-    """The critical path of a run. Ties are broken as the module's text says.
-
-    Of tasks that finish last together, the first counts.
-
-    program, trace: the lowered scenario and its run.
-    index: the index of the trace, if the caller has one.
-    `ValueError` if the trace is not a trace of this program.
-
-    >>> from lstmsim.engines import run
-    >>> from lstmsim.program.program import *
-    >>> body = Body((Operation(0, count=3), Operation(0, needs=(Dependence(0, 5),), result_cycles=4)))
-    >>> program = Program((Core(0, (Unit("array", "coarse"),)),), (Task("t", ((0, (Phase(body, 1),)),), (), (0,)),))
-    >>> path = critical_path(program, run(program))
-    >>> [(s, e, KINDS[k], HELD_BY[h]) for s, e, k, h in zip(path.start, path.end, path.kind, path.held_by)]
-    ... # doctest: +NORMALIZE_WHITESPACE, +ELLIPSIS
-    [(...0..., ...2..., 'busy', 'order'), (...2..., ...3..., 'busy', 'hazard'), (...3..., ...7..., 'latency', 'hazard'),
-     (...7..., ...8..., 'busy', 'result'), (...8..., ...11..., 'latency', 'result')]
-    """
+    """The critical path of a run. Ties are broken as the module's text says."""
     index = index or TraceIndex(program, trace)
     walk = _Walk(index)
     walk.walk()

@@ -175,10 +175,7 @@ def _busy(program: Program, trace: Trace, index: TraceIndex) -> list[int]:
 
 
 def _heart(table: PathTable, first: list[int]) -> tuple[int, int]:
-    """The first step to show, and the first step behind the shown ones.
-
-    Shown is the way off the main unit that costs most. Of its occurrences the middle one is taken, with its neighbours.
-    """
+    """The first step to show, and the first step behind the shown ones."""
     names, legs = table.leg_names(), table.legs()
     middle = len(first) // 2
     begin, end = max(0, middle - _HEART // 2), middle

@@ -102,15 +102,7 @@ class Share:
 
 
 def leg_words(name: str, own: Mapping[str, Words], unit: str) -> LegWords:
-    """The words for a way off the main unit.
-
-    name: a key of `LEGS`.
-    own: words of a machine.
-    unit: what people call the main unit.
-
-    >>> leg_words("start", {}, "alu").way
-    "before the alu's first issue of the chain"
-    """
+    """The words for a way off the main unit."""
     mine, usual = own.get(name, Words()), LEGS[name]
     return LegWords((mine.leg or usual.meaning).format(unit=unit), (mine.way or usual.way).format(unit=unit))
 
@@ -160,18 +152,6 @@ class PathTable:
     index: the trace.
     path: its critical path.
     words: of the machine, for the names of cycles.
-
-    >>> from lstmsim.engines import run
-    >>> from lstmsim.analysis.explanations.critical_path import critical_path
-    >>> from lstmsim.program.program import *
-    >>> body = Body((Operation(0, count=3), Operation(0, needs=(Dependence(0, 5),), result_cycles=4)))
-    >>> program = Program((Core(0, (Unit("array", "coarse"),)),), (Task("t", ((0, (Phase(body, 1),)),), (), (0,)),))
-    >>> index = TraceIndex(program, run(program))
-    >>> table = PathTable(index, critical_path(program, index.trace, index))
-    >>> [(share.name, share.cycles) for share in table.shares()]
-    [('array pipeline', 7), ('array busy', 4)]
-    >>> [(leg.name, leg.times, leg.cycles) for leg in table.legs()]
-    [('within a step', 1, 4), ('end', 1, 3)]
     """
 
     def __init__(self, index: TraceIndex, path: CriticalPath, words: Mapping[str, Words] | None = None) -> None:

@@ -64,37 +64,13 @@ _NAMES = tuple(SHARES)
 
 
 def share_words(name: str, own: Mapping[str, Words]) -> tuple[str, str]:
-    """What goes on in a cycle of a request, and the end of the sentence "they spent 71 % of their time ...".
-
-    name: a key of `SHARES`.
-    own: words of a machine.
-
-    >>> share_words("queue", {})
-    ('no thread is free', 'in the queue, with no thread free')
-    """
+    """What goes on in a cycle of a request, and the end of the sentence "they spent 71 % of their time ..."."""
     mine = own.get(name, Words())
     return mine.share or SHARES[name], mine.spent or SPENT[name]
 
 
 def latency_shares(program: Program, trace: Trace, jobs: int | None = None) -> Numbers:
-    """Count the cycles of each task by name, or of each job where further tasks do the work of jobs.
-
-    jobs: how many of the tasks are those of jobs; None: all. Where there are further ones, only the rows of the jobs
-        say something. Their cycles in which none of their work has a thread are `start`.
-
-    Returns an array of shape [tasks, len(SHARES)]. Each row adds up exactly to the latency of its task in cycles.
-    Tasks that were turned away have zeros.
-
-    >>> from lstmsim.engines import run
-    >>> from lstmsim.program.program import *
-    >>> body = Body((Operation(0, count=3), Operation(0, needs=(Dependence(0, 5),), result_cycles=4)))
-    >>> tasks = tuple(Task(name, ((0, (Phase(body, 1),)),), (), (0,), release=2) for name in "ab")
-    >>> program = Program((Core(0, (Unit("array", "coarse"),)),), tasks)
-    >>> trace = run(program)
-    >>> shares = latency_shares(program, trace)
-    >>> [{name: count for name, count in zip(SHARES, row) if count} for row in shares.tolist()]
-    [{'work': 4, 'hazard': 4, 'drain': 3}, {'queue': 11, 'work': 4, 'hazard': 4, 'drain': 3}]
-    """
+    """Count the cycles of each task by name, or of each job where further tasks do the work of jobs."""
     shares = np.zeros((len(program.tasks), len(_NAMES)), dtype=np.int64)
     spans = {number: core_spans(program, trace, number) for number, core in enumerate(program.cores) if not core.shared}
     _queue(program, trace, spans, shares)
@@ -215,10 +191,7 @@ def _each_way(program: Program, spans: Mapping[int, CoreSpans]) -> Iterator[Core
 
 
 def _between(ready: Intervals, switch: Intervals) -> tuple[Intervals, Intervals]:
-    """Cut the intervals of threads that could issue where the unit begins or ends a switch.
-
-    Returns the pieces outside of switches and the pieces within.
-    """
+    """Cut the intervals of threads that could issue where the unit begins or ends a switch."""
     edges = np.stack([np.sort(switch.start), np.sort(switch.end)], axis=1).reshape(-1)
     # switches do not overlap; where one ends and the next begins at once there are two equal edges
     first = np.searchsorted(edges, ready.start, side="right")
@@ -335,45 +308,21 @@ class Slowest:
 
 
 def slowest_of(latencies: Numbers) -> Numbers:
-    """Choose the slowest 1 % of latencies, rounded up. Returns their places, the slowest first; ties by place.
-
-    >>> slowest_of(np.array([5, 9, 9, 1])).tolist(), len(slowest_of(np.arange(101)))
-    ([1], 2)
-    """
+    """Choose the slowest 1 % of latencies, rounded up. Returns their places, the slowest first; ties by place."""
     count = -(-len(latencies) // _ONE_OF)
     places: Numbers = np.argsort(-latencies, kind="stable")[:count]
     return places
 
 
 def tail_latency(latencies: Numbers) -> TailLatency:
-    """The mean of all latencies, and the mean of the slowest 1 %.
-
-    latencies: cycles, of at least one request.
-
-    >>> tail_latency(np.array([5, 9, 9, 1]))
-    TailLatency(mean=6.0, slowest=9.0)
-    """
+    """The mean of all latencies, and the mean of the slowest 1 %."""
     return TailLatency(float(latencies.mean()), float(latencies[slowest_of(latencies)].mean()))
 
 
 def slowest(
     jobs: Sequence[Job], program: Program, trace: Trace, unit: str = WORK, words: Mapping[str, Words] | None = None
 ) -> Slowest | None:
-    """Say what held the slowest requests of a run up; None if all come in one cycle or fewer than two were served.
-
-    jobs: jobs of the scenario.
-    program, trace: the lowered scenario and its run.
-    unit: what people call the main unit of a core.
-    words: words of the machine.
-
-    >>> from lstmsim.studies.simulate.run import run
-    >>> arrival = {"kind": "fixed", "interval_cycles": 1000}
-    >>> jobs = [{"model": "lstm-512", "steps": 20, "count": 3, "arrival": arrival}]
-    >>> result = run({"chip": "column-npu-64k", "jobs": jobs}, overrides=["chip.cores.0.threads=1"])
-    >>> slow = slowest(result.scenario.jobs, result.program, result.trace, "array")
-    >>> slow.from_cycles, slow.listed[0].cycles
-    (2269, {'queue': 846, 'array': 640, 'hazard': 722, 'drain': 61})
-    """
+    """Say what held the slowest requests of a run up; None if all come in one cycle or fewer than two were served."""
     way = arriving(jobs)
     served = np.flatnonzero(trace.task("core")[: len(jobs)] >= 0)
     if way == "at once" or len(served) < 2:

@@ -37,14 +37,7 @@ class Opener(NamedTuple):
 def openers(
     program: Program, trace: Trace, operations: list[Operation], numbers: NDArray[np.int64], end: NDArray[np.int64]
 ) -> dict[int, Opener]:
-    """The opener of each gate of a run.
-
-    program, trace: what ran, and its trace.
-    operations, numbers: operations that ran; for each row of issues the place of its operation there.
-    end: when each row ended.
-
-    Of arrivals in the same cycle the highest row or task counts, and a row before a task.
-    """
+    """The opener of each gate of a run."""
     known: dict[int, Opener] = {}
     for gate, opener in (*_tasks(program, trace), *_rows(program, trace, operations, numbers, end)):
         if gate not in known or opener.cycle >= known[gate].cycle:
@@ -92,14 +85,6 @@ class TraceIndex:
 
     order: the rows, unit by unit, in order of time.
     head: position of the first row of those that follow each other without a gap up to this position.
-
-    >>> from lstmsim.engines import run
-    >>> from lstmsim.program.program import *
-    >>> body = Body((Operation(0, count=3), Operation(0, needs=(Dependence(0, 5),))))
-    >>> program = Program((Core(0, (Unit("array", "coarse"),)),), (Task("t", ((0, (Phase(body, 1),)),), (), (0,)),))
-    >>> index = TraceIndex(program, run(program))
-    >>> index.start.tolist(), index.end.tolist(), index.ready.tolist(), index.head.tolist()
-    ([0, 7], [3, 8], [0, 7], [0, 1])
     """
 
     def __init__(self, program: Program, trace: Trace) -> None:
@@ -177,10 +162,7 @@ class TraceIndex:
 
     @cached_property
     def _first(self) -> tuple[Numbers, Numbers, int]:
-        """Numbers of operations: [task, phase] -> its first operation, [task, phase] -> length of its body, the total.
-
-        Operations of all tasks that ran are numbered through.
-        """
+        """Numbers of operations."""
         tasks = self.program.tasks
         width = max((len(phases) for task in tasks for _, phases in task.variants), default=1)
         # over several cores a task may have more phases than on one
@@ -230,10 +212,7 @@ class TraceIndex:
         return finishers
 
     def finisher(self, task: int) -> int:
-        """The row whose results end the task; of several the row that started last, then that of the highest unit.
-
-        -1 for a task that has issued nothing, or that is ended by a gate.
-        """
+        """The row whose results end the task; of several the row that started last, then that of the highest unit."""
         return int(self._finishers[task])
 
     @cached_property
@@ -274,10 +253,7 @@ class TraceIndex:
         return bool((away & (trace.task("arrived") < cycle)).any())
 
     def leaver(self, task: int, cycle: int) -> int | None:
-        """The task that left the context of a task at `cycle`, or else one that left elsewhere; None if there is none.
-
-        A task without operations that came and left in this one cycle made no room for others.
-        """
+        """The task that left the context of a task at `cycle`, or else one that left elsewhere."""
         trace = self.trace
         before = self._left.get((int(trace.task("core")[task]), int(trace.task("context")[task]), cycle))
         if before is not None:
@@ -286,11 +262,7 @@ class TraceIndex:
         return min(left.tolist(), key=lambda each: (self.finisher(each) < 0, each), default=None)
 
     def room_for(self, task: int, cycle: int) -> int | None:
-        """The row that made room for a task at `cycle` although no task left then; None if there is no such row.
-
-        It is the first of: the last row of a task that paused; the row that brought the content for which the task
-        waited.
-        """
+        """The row that made room for a task at `cycle` although no task left then; None if there is no such row."""
         trace = self.trace
         paused = trace.pause("task")[trace.pause("paused") == cycle]
         rows = np.flatnonzero(np.isin(self.task, paused) & (self.end <= cycle))

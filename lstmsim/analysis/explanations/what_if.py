@@ -44,16 +44,7 @@ def pairs(
     base: tuple[Chip, tuple[Job, ...]],
     proposed: Callable[[Chip, Sequence[Job]], Sequence[Change]],
 ) -> list[tuple[tuple[str, str], Change]]:
-    """The names and the change of each pair of which at least one change helps alone, the most promising first.
-
-    The second change of a pair is one that is proposed for the chip with the first, so it may be one that the chip
-    alone has no use for. A pair that makes the chip of another pair, or of one change, is left out. Promising is what
-    saves most together, or gains most, if effects were added; the two orders take turns.
-
-    singles: the changes that were simulated alone.
-    base: the chip and the jobs without a change.
-    proposed: the changes that are worth a try on a chip with its jobs.
-    """
+    """The names and the change of each pair of which at least one change helps alone, the most promising first."""
     known = {each.change.name: each for each in singles}
     seen = [base, *((each.change.chip, each.change.jobs) for each in singles)]
     found = []
@@ -160,17 +151,7 @@ def _slowest(each: Alternative) -> float:
 
 
 def proposed(scenario: Scenario) -> tuple[Change, ...]:
-    """List the changes to try, the most telling first: who goes first, then what the machine proposes.
-
-    >>> from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
-    >>> from lstmsim.model.cells import cell
-    >>> from lstmsim.model.model import Layer, Model
-    >>> from lstmsim.model.scenario import Job
-    >>> model = Model("m", (Layer(cell("lstm"), 512, 512),))
-    >>> chip = ColumnNpu("c", 260, (ColumnCore(npe=65536, ep=32, vp=2048),))
-    >>> proposed(Scenario(chip, (Job("a", model, 20), Job("b", model, 9, arrival=5))))[0].name
-    'shortest job first'
-    """
+    """List the changes to try, the most telling first: who goes first, then what the machine proposes."""
     return _proposed(scenario.chip, scenario.jobs)
 
 
@@ -232,25 +213,7 @@ def what_if(
     work: int | None = None,
     tasks: NDArray[np.int64] | None = None,
 ) -> WhatIf:
-    """Simulate a scenario again and again, each time with one change, then with pairs of them.
-
-    scenario: the scenario without a change.
-    base_cycles: its makespan.
-    rows: how many rows its trace has.
-    progress: called with the number of alternatives that are done, and how many there are.
-    work: multiply-accumulates that the run did; None: those of all jobs (though some may have been turned away).
-    tasks: `Trace.tasks` of the run without a change, if latencies are wanted.
-
-    >>> from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
-    >>> from lstmsim.model.cells import cell
-    >>> from lstmsim.model.model import Layer, Model
-    >>> from lstmsim.model.scenario import Job
-    >>> model = Model("m", (Layer(cell("lstm"), 512, 512),))
-    >>> chip = ColumnNpu("c", 260, (ColumnCore(npe=65536, ep=32, vp=2048),))
-    >>> tried = what_if(Scenario(chip, (Job("a", model, steps=20), Job("b", model, steps=20))), 2846, 400)
-    >>> [(each.name, each.cycles) for each in tried.alternatives][:2]
-    [('one more core', 1423), ('one more thread', 1471)]
-    """
+    """Simulate a scenario again and again, each time with one change, then with pairs of them."""
     base_work = sum(job.macs for job in scenario.jobs) if work is None else work
     all_changes = proposed(scenario)
     count = min(len(all_changes), max(_AT_LEAST, MAX_ROWS // max(rows, 1)))

@@ -46,11 +46,7 @@ def _suffix(path: str, offered: tuple[str, ...] = SUFFIXES) -> str:
 
 
 def view_beside(path: str) -> str | None:
-    """The GTKWave save file that belongs to the trace `path`; None if it is neither `.vcd` nor `.fst`.
-
-    >>> view_beside("run/a.vcd"), view_beside("run/a.fst"), view_beside("a.csv")
-    ('run/a.gtkw', 'run/a.gtkw', None)
-    """
+    """The GTKWave save file that belongs to the trace `path`; None if it is neither `.vcd` nor `.fst`."""
     return os.path.splitext(path)[0] + ".gtkw" if _suffix(path) in _WAVES else None
 
 

@@ -85,11 +85,7 @@ def _groups(path: str, known: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def as_json(value: object) -> str:
-    """JSON on one line. Letters are written as they are, because old trace viewers do not read escapes.
-
-    >>> as_json(["é", 1])
-    '["é",1]'
-    """
+    """JSON on one line. Letters are written as they are, because old trace viewers do not read escapes."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     # Half a surrogate pair has no UTF-8 form.
     return text if text.isprintable() else json.dumps(value, separators=(",", ":"))
@@ -168,13 +164,7 @@ def _require_whole(
 
 
 def timeline_of(path: str, known: Mapping[str, Any], spans: Spans) -> Timeline:
-    """Make the timeline of a file.
-
-    path: name of the file, for errors.
-    known: facts of the file.
-    spans: its spans, in any order.
-    `InputError` if facts or spans are not those of a timeline.
-    """
+    """Make the timeline of a file."""
     _require(path, known)
     rows, jobs = _rows(path, known.get("rows"), known.get("main_unit", MAIN)), tuple(known["jobs"])
     first, last = _shown(path, known)

@@ -43,11 +43,7 @@ def _quoted(text: str) -> str:
 
 
 def _fact(value: Any) -> str:
-    """A fact as JSON without anything that a spreadsheet would run: `=` may be written as its number.
-
-    >>> _fact(["=a", "lstm-512", -1])
-    '["\\\\u003da","lstm-512",-1]'
-    """
+    """A fact as JSON without anything that a spreadsheet would run: `=` may be written as its number."""
 
     def safe(match: re.Match[str]) -> str:
         return _CELL.sub(lambda each: f"{each[1]}\\u{ord(each[2]):04x}", match[0])
@@ -56,10 +52,7 @@ def _fact(value: Any) -> str:
 
 
 def write_csv(timeline: Timeline, path: str) -> None:
-    """Write a timeline as CSV in UTF-8, packed by gzip if `path` ends in .gz.
-
-    A number that a span does not have is -1, a job that it does not have is empty.
-    """
+    """Write a timeline as CSV in UTF-8, packed by gzip if `path` ends in .gz."""
     rows = [f'"{row.name}",{row.core},{row.label},{row.index}' for row in timeline.rows]
     jobs = [*(_quoted(name) for name in timeline.jobs), ""]
     columns = (timeline.row, timeline.start, timeline.end, timeline.state, timeline.job, timeline.layer, timeline.step)

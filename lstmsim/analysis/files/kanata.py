@@ -56,10 +56,7 @@ class _Pipeline:
 
 
 def write_kanata(timeline: Timeline, path: str) -> None:
-    """Write the operations of a timeline to the file `path`. Equal timelines give equal bytes.
-
-    `InputError` if there are more than `MAX_OPERATIONS` operations.
-    """
+    """Write the operations of a timeline to the file `path`. Equal timelines give equal bytes."""
     pipeline = _pipeline(timeline)
     count = len(pipeline.key)
     if count > MAX_OPERATIONS:

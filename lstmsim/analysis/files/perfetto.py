@@ -38,46 +38,24 @@ _WINDOWS = 300
 
 
 def group_name(timeline: Timeline) -> str:
-    """The name of the one group of all tracks; of a window it says which. Viewers open a group if it is the only one.
-
-    >>> none = np.zeros(0, dtype=np.int64)
-    >>> table = dict(row=none, start=none, end=none, state=none, job=none, layer=none, step=none)
-    >>> group_name(Timeline("npu", 260.0, 1, (Row(0, "array"),), (), **table))
-    'npu (1 ns = 1 cycle)'
-    """
+    """The name of the one group of all tracks."""
     return ", ".join(filter(None, (f"{timeline.chip} (1 ns = 1 cycle)", timeline.shown_text)))
 
 
 def track_names(rows: Sequence[Row]) -> list[str]:
-    """The name of the track of each row. It holds the name of the core if there are several cores.
-
-    >>> track_names([Row(0, "thread", 1), Row(0, "tail")]), track_names([Row(0, "array"), Row(1, "array")])
-    (['thread 1', 'tail'], ['core 0 array', 'core 1 array'])
-    """
+    """The name of the track of each row. It holds the name of the core if there are several cores."""
     if len({row.core for row in rows if row.kind != MEMORY}) > 1:
         return [row.name for row in rows]
     return [row.title for row in rows]
 
 
 def wait_names() -> list[str]:
-    """For each state the name of a slice that is no work.
-
-    >>> wait_names()[1:4]
-    ['switch', 'stall: hazard', 'stall: input']
-    """
+    """For each state the name of a slice that is no work."""
     return [f"stall: {state}" if state in CAUSES else state for state in STATES]
 
 
 def slice_names(jobs: tuple[str, ...], groups: tuple[str, ...] = ()) -> list[str]:
-    """A name for each job that stays distinct when a viewer ignores digits. So each job gets a colour of its own.
-
-    groups: what jobs have their colours from; requests of an entry differ in digits alone, and so have one colour.
-
-    >>> slice_names(("lstm-512 #0", "lstm-512 #1", "gru"))
-    ['lstm-512 #0 a', 'lstm-512 #1 b', 'gru']
-    >>> slice_names(("lstm-512 #0", "lstm-512 #1", "gru"), ("lstm-512", "lstm-512", "gru"))
-    ['lstm-512 #0', 'lstm-512 #1', 'gru']
-    """
+    """A name for each job that stays distinct when a viewer ignores digits. So each job gets a colour of its own."""
     if groups:
         return list(jobs)
     words = [re.sub(r"\s*\d+", "", name).strip() for name in jobs]
@@ -115,13 +93,7 @@ class Counters:
 
 
 def busy_counters(timeline: Timeline, start: int, end: int) -> Counters:
-    """Count how busy main units are from cycle `start` to cycle `end`: of the chip, and of each core if it has several.
-
-    >>> none = np.zeros(1, dtype=np.int64)
-    >>> table = dict(row=none, start=none, end=none + 1, state=none, job=none, layer=none, step=none)
-    >>> busy_counters(Timeline("chip", 260.0, 2, (Row(0, "array"),), ("a",), **table), 0, 2).percent
-    {'array busy % (windows of 1 cycle)': [100.0, 0.0, 0.0]}
-    """
+    """Count how busy main units are from cycle `start` to cycle `end`."""
     edges: NDArray[np.int64] = window_edges(start, end, _WINDOWS)
     if len(edges) < 2:
         return Counters(0, [], {})
@@ -141,19 +113,12 @@ LIMIT_BYTES = 768 * 2**20
 
 
 def _microseconds(cycle: int) -> str:
-    """A cycle as microseconds with three decimals, by whole numbers only.
-
-    >>> _microseconds(1471)
-    '1.471'
-    """
+    """A cycle as microseconds with three decimals, by whole numbers only."""
     return f"{cycle // 1000}.{cycle % 1000:03d}"
 
 
 def write_perfetto(timeline: Timeline, path: str) -> None:
-    """Write a timeline to the file `path`, packed by gzip if it ends in .gz. Equal timelines give equal bytes.
-
-    Each event has one line.
-    """
+    """Write a timeline to the file `path`, packed by gzip if it ends in .gz. Equal timelines give equal bytes."""
     counters = busy_counters(timeline, *timeline.shown)
     other = {**facts(timeline), "counter_window_cycles": counters.window_cycles}
     with whole_file(path, "wz" if path.lower().endswith(".gz") else "w") as file:

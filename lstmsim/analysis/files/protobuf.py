@@ -58,11 +58,7 @@ def _hash(text: str, size: int) -> int:
 
 
 def colour_of(word: str) -> tuple[int, int]:
-    """The hue in degrees and the lightness in percent (HSLuv) that Perfetto gives to a word as correlation id.
-
-    >>> colour_of("busy")
-    (116, 68)
-    """
+    """The hue in degrees and the lightness in percent (HSLuv) that Perfetto gives to a word as correlation id."""
     return _hash(word, 360), _hash(f"{word}x", 40) + 40
 
 
@@ -78,21 +74,13 @@ def _word(stem: str, hue: int, low: int, high: int) -> str:
 
 
 def work_word(job: int) -> str:
-    """The word for the work of the job with this number. It is dark; the first 24 jobs have hues of their own.
-
-    >>> colour_of(work_word(0))[1] <= DARK, len({work_word(job) for job in range(100)})
-    (True, 24)
-    """
+    """The word for the work of the job with this number. It is dark; the first 24 jobs have hues of their own."""
     place = job * _STRIDE % _HUES
     return _word("work", (210 + place * 360 // _HUES) % 360, 40, DARK)
 
 
 def state_word(state: str) -> str:
-    """The word for a state that is no work. It is pale, and each state has its own word.
-
-    >>> min(colour_of(state_word(state))[1] for state in STATES) >= PALE
-    True
-    """
+    """The word for a state that is no work. It is pale, and each state has its own word."""
     return _word(state, _CALM_FROM + STATES.index(state) * _CALM_DEGREES // len(STATES), PALE, 79)
 
 
@@ -143,10 +131,7 @@ class _Blocks:
 
 
 def write_pftrace(timeline: Timeline, path: str) -> None:
-    """Write a timeline to the file `path`. Equal timelines give equal bytes.
-
-    `InputError` without the package `perfetto`.
-    """
+    """Write a timeline to the file `path`. Equal timelines give equal bytes."""
     module = _builder(path)
     with whole_file(path, "wb") as file:
         blocks = _Blocks(module, file)
@@ -164,10 +149,7 @@ def _ranges(timeline: Timeline) -> list[tuple[int, int]]:
 
 
 def _description(timeline: Timeline, packet_type: Any) -> Iterator[Any]:
-    """Yield the tracks of the chip and its rows, and the facts.
-
-    They are plain tracks, not processes and threads: viewers show a number behind the name of a process or thread.
-    """
+    """Yield the tracks of the chip and its rows, and the facts."""
     packet = _packet(packet_type, _DESCRIPTION)
     track = packet.track_descriptor
     track.uuid, track.name, track.child_ordering = _GROUP, _text(group_name(timeline)), track.EXPLICIT

@@ -25,36 +25,12 @@ _SMALL = (".fst", ".pftrace", ".csv.gz")
 
 
 def estimated_bytes(timeline: Timeline, suffix: str) -> int:
-    """Estimate the bytes of a timeline in a file.
-
-    suffix: ending of the file, a key of `BYTES_PER_SPAN`.
-
-    >>> import numpy as np
-    >>> none = np.zeros(10**6, dtype=np.int64)
-    >>> table = dict(row=none, start=none, end=none, state=none, job=none, layer=none, step=none)
-    >>> timeline = Timeline("chip", 260.0, 1, (), (), **table)
-    >>> estimated_bytes(timeline, ".json") // 10**6, estimated_bytes(timeline, ".pftrace") // 10**6
-    (160, 7)
-    """
+    """Estimate the bytes of a timeline in a file."""
     return round(BYTES_PER_SPAN[suffix] * len(timeline))
 
 
 def require_small(timeline: Timeline, path: str, suffix: str, limit_bytes: int) -> None:
-    """Refuse to write a file of more than `limit_bytes`.
-
-    path, suffix: name of the file and its ending.
-    `InputError` if the file would be larger; it says how large, and what helps.
-
-    >>> import numpy as np
-    >>> none = np.zeros(10**5, dtype=np.int64)
-    >>> table = dict(row=none, start=none, end=none, state=none, job=none, layer=none, step=none)
-    >>> timeline = Timeline("chip", 260.0, 1, (), (), **table)
-    >>> require_small(timeline, "a.csv", ".csv", 10**7)
-    >>> require_small(timeline, "a.json", ".json", 10**7)  # doctest: +NORMALIZE_WHITESPACE
-    Traceback (most recent call last):
-    lstmsim.InputError: a.json: 100,000 spans would take about 16 MB, the limit is 10 MB; cut out a
-    window of cycles, or write .fst (0.22 MB) or .pftrace (0.76 MB) or .csv.gz (1 MB)
-    """
+    """Refuse to write a file of more than `limit_bytes`."""
     size = estimated_bytes(timeline, suffix)
     if size <= limit_bytes:
         return
@@ -66,11 +42,7 @@ def require_small(timeline: Timeline, path: str, suffix: str, limit_bytes: int) 
 
 
 def _megabytes(size: int) -> str:
-    """A number of bytes for people.
-
-    >>> _megabytes(2_340_000_000), _megabytes(23_400_000), _megabytes(2_340_000)
-    ('2.3 GB', '23 MB', '2.3 MB')
-    """
+    """A number of bytes for people."""
     for unit, factor in (("GB", 10**9), ("MB", 10**6)):
         if size >= factor:
             return f"{size / factor:.2g} {unit}" if size < 100 * factor else f"{size / factor:,.0f} {unit}"

@@ -44,21 +44,13 @@ _FRAME_PIXELS = 200
 
 
 def scope(row: Row) -> str:
-    """The scope in a wave file that holds the variables of a row. A memory belongs to no core.
-
-    >>> scope(Row(0, "thread", 1)), scope(Row(2, "tail")), scope(Row(9, "memory", 1))
-    ('lstmsim.core0.thread1', 'lstmsim.core2.tail', 'lstmsim.memory_0')
-    """
+    """The scope in a wave file that holds the variables of a row. A memory belongs to no core."""
     unit = row.title.replace(" ", "" if row.kind == "thread" else "_")
     return f"lstmsim.{unit}" if row.kind == MEMORY else f"lstmsim.core{row.core}.{unit}"
 
 
 def groups(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """The rows of each core, and those of memories, by the name of the group.
-
-    >>> list(groups([Row(0, "thread", 1), Row(0, "tail"), Row(1, "memory")]))
-    ['core 0', 'memory']
-    """
+    """The rows of each core, and those of memories, by the name of the group."""
     result: dict[str, list[Row]] = {}
     for row in rows:
         result.setdefault(MEMORY if row.kind == MEMORY else f"core {row.core}", []).append(row)
@@ -66,22 +58,13 @@ def groups(rows: Sequence[Row]) -> dict[str, list[Row]]:
 
 
 def zoom(cycles: int) -> float:
-    """GTKWave's zoom at which `cycles` cycles fill the width of the waves.
-
-    Source: calczoom and service_zoom_fit of GTKWave 3.3 (src/analyzer.c, src/zoombuttons.c).
-
-    >>> zoom(1040 * 2), zoom(1)
-    (-8.643856189774725, 0.0)
-    """
+    """GTKWave's zoom at which `cycles` cycles fill the width of the waves."""
     pixels = _WINDOW[0] - _TREE_PIXELS - _NAMES_PIXELS - _BESIDE_PIXELS
     return min(0.0, -math.log2(max(cycles, 1) * _FRAME_PIXELS / pixels))
 
 
 def save_file(timeline: Timeline, dump: str) -> str:
-    """The text of a save file.
-
-    dump: name of the wave file, which is in the same folder.
-    """
+    """The text of a save file."""
     start, end = timeline.shown
     text = io.StringIO()
     save = GTKWSave(text)
@@ -109,33 +92,19 @@ _BUSY = STATES.index("busy")
 
 
 def _plain(text: str) -> str:
-    """A text that every VCD reader takes as one word: ASCII, no white space, no `$`.
-
-    >>> _plain("lstm 512 é")
-    'lstm_512_?'
-    """
+    """A text that every VCD reader takes as one word: ASCII, no white space, no `$`."""
     word = "".join("_" if char.isspace() or char in "$\\" else char for char in text)
     return "".join(char if "!" <= char <= "~" else "?" for char in word) or NONE
 
 
 def comment(timeline: Timeline) -> str:
-    """One line about a timeline: the meaning of time, the chip, the size of the run, and which part of it this is.
-
-    >>> none = np.zeros(0, dtype=np.int64)
-    >>> table = dict(row=none, start=none, end=none, state=none, job=none, layer=none, step=none)
-    >>> comment(Timeline("a chip", 260.0, 140, (), (), **table))
-    '1 ns = 1 cycle; chip a_chip, 260 MHz, 140 cycles'
-    """
+    """One line about a timeline: the meaning of time, the chip, the size of the run, and which part of it this is."""
     size = timeline.shown_text or f"{timeline.makespan_cycles:,} cycles"
     return f"1 ns = 1 cycle; chip {_plain(timeline.chip)}, {timeline.frequency_mhz:g} MHz, {size}"
 
 
 def write_vcd(timeline: Timeline, path: str, view: str | None = None) -> None:
-    """Write a value change dump.
-
-    path: file to write.
-    view: GTKWave save file to write beside it, with one group of rows for each core; None for none.
-    """
+    """Write a value change dump."""
     with nullcontext() if view is None else whole_file(view) as save, whole_file(path) as file:
         if save is not None:
             save.write(save_file(timeline, os.path.basename(path)))
@@ -160,16 +129,7 @@ def _emit(timeline: Timeline, writer: VCDWriter) -> None:
 
 
 def changes(timeline: Timeline) -> Iterator[tuple[int, int, str, str, int]]:
-    """Yield (cycle, row, state, job, busy) for each change, in the order of time. The values hold from that cycle on.
-
-    In a gap of a row, state and job are `NONE`. A value may be the same as before.
-
-    >>> from lstmsim.analysis.timeline import Row
-    >>> none = np.zeros(1, dtype=np.int64)
-    >>> table = dict(row=none, start=none + 2, end=none + 5, state=none, job=none, layer=none, step=none)
-    >>> list(changes(Timeline("chip", 260.0, 9, (Row(0, "tail"),), ("a b",), **table)))
-    [(2, 0, 'busy', 'a_b', 1), (5, 0, '-', '-', 0)]
-    """
+    """Yield (cycle, row, state, job, busy) for each change, in the order of time."""
     jobs = [*(_plain(name) for name in timeline.jobs), NONE]
     row, start, end = timeline.row, timeline.start, timeline.end
     touches = np.zeros(len(timeline), dtype=bool)
@@ -199,12 +159,7 @@ def _library(path: str) -> Any:
 
 
 def write_fst(timeline: Timeline, path: str, view: str | None = None) -> None:
-    """Write the variables of `write_vcd`. Equal timelines give equal bytes.
-
-    path: file to write.
-    view: GTKWave save file to write beside it; None for none.
-    `InputError` without the package `pylibfst`.
-    """
+    """Write the variables of `write_vcd`. Equal timelines give equal bytes."""
     library = _library(path)
     # GTKWave's library opens files itself, by name: it writes into a folder of its own, and the whole file is moved.
     with tempfile.TemporaryDirectory(prefix="lstmsim-") as folder:

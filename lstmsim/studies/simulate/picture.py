@@ -45,11 +45,7 @@ class View(Spans):
 
 
 def view_of(timeline: Timeline, start: int | None, end: int | None, cores: Iterable[int] | None) -> View:
-    """Give the part of a timeline to draw; one `InputError` for windows and cores that it does not have.
-
-    start, end: cycles; None: from the first, to the last that the timeline shows.
-    cores: their numbers; None: all.
-    """
+    """Give the part of a timeline to draw; one `InputError` for windows and cores that it does not have."""
     low, high, chosen = _window(timeline, start, end, cores)
     return View(**vars(spans_of(timeline, (low, high), chosen)), start_cycle=low, end_cycle=high, cores=chosen)
 
@@ -96,11 +92,7 @@ _LABEL_LIMIT = 300
 
 
 def row_height(kind: str) -> float:
-    """Give the height of a row by its kind.
-
-    >>> row_height("array") > row_height("tail")
-    True
-    """
+    """Give the height of a row by its kind."""
     return _HEIGHTS.get(kind, _UNIT_HEIGHT)
 
 
@@ -154,13 +146,7 @@ def draw_spans(axes: Axes, view: View, centres: NDArray[np.float64], heights: li
 
 
 def stacked_fractions(view: View, row: int, edges: NDArray[np.int64]) -> dict[Style, NDArray[np.float64]]:
-    """Give by look, work first, the fraction of each window that the row's spans of that look cover.
-
-    The sum of fraction * window length is exactly the spans' cycles, so nothing short is lost and nothing grows.
-
-    row: its number.
-    edges: of the windows, in cycles, shape [windows + 1].
-    """
+    """Give by look, work first, the fraction of each window that the row's spans of that look cover."""
     fractions: dict[Style, NDArray[np.float64]] = {}
     lengths = np.diff(edges)
     for number, state, job, indices in view.kinds():

@@ -182,16 +182,7 @@ def simulate(scenario: Source, *, engine: str = "fast", overrides: Sequence[str]
 
 
 def run_of(value: object, name: str) -> Run:
-    """Give the run that is meant: a run itself, or the simulation of a scenario.
-
-    value: what a function got.
-    name: of the function, for the sentence.
-    `InputError` for anything else, and with every mistake of the scenario.
-
-    >>> run_of(5, "explain")
-    Traceback (most recent call last):
-    lstmsim.InputError: explain: expects a Run, as lstmsim.run gives it, or a scenario; got a value of type int
-    """
+    """Give the run that is meant: a run itself, or the simulation of a scenario."""
     if isinstance(value, Run):
         return value
     expect(value, (Scenario, str, PathLike, Mapping), name, "a Run, as lstmsim.run gives it, or a scenario")
@@ -326,10 +317,7 @@ def explain(result: Run | Source, *, progress: Callable[[int, int], None] | None
 
 
 def _explained_part(result: Run) -> tuple[Run, Window | None]:
-    """Give the run itself if its trace can be kept; else its first time steps as a run of their own, and what they are.
-
-    `InputError` if not even one step is short enough, or if requests come over time: fewer steps would meet less.
-    """
+    """Give the run itself if its trace can be kept."""
     from lstmsim.analysis.explanations.explanation import Window
 
     most = MAX_TRACE_OPERATIONS

@@ -125,10 +125,7 @@ _ROW = 15
 
 
 def latency_section(report: Report, tenants: Sequence[str] = ()) -> Section:
-    """Make the section: every job as a dot, or a histogram; mean and percentiles as lines and in a table.
-
-    tenants: for each job the entry of the scenario that it belongs to; each of several tenants has a row of the table.
-    """
+    """Make the section: every job as a dot, or a histogram; mean and percentiles as lines and in a table."""
     values = [cycles_to_ms(job.latency, report.frequency_mhz) for job in report.jobs]
     low, high = _ends(min(values), max(values))
     scale = Scale(low, high, _LEFT_latency, _RIGHT_latency)

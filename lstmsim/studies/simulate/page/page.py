@@ -14,7 +14,7 @@ from typing import Protocol
 import numpy as np
 
 from lstmsim.analysis.report import JobReport, Report
-from lstmsim.analysis.report_text import HEAD, LEFT, planned_cells, reason
+from lstmsim.analysis.report_text import planned_grid, reason
 from lstmsim.analysis.timeline import Timeline
 from lstmsim.analysis.timeline import window as cut
 from lstmsim.base.errors import InputError
@@ -26,6 +26,7 @@ from lstmsim.model.model import Model
 from lstmsim.model.scenario import Scenario
 from lstmsim.report.figures_text import four_digits
 from lstmsim.report.html.markup import Markup, Section, element, escaped, joined, link_to, region, short, table
+from lstmsim.report.renderings import html_of
 from lstmsim.studies.serve.result import Serving
 from lstmsim.studies.simulate.page.accounts import accounts_section, latency_section
 from lstmsim.studies.simulate.page.serving import serving_section, tenants_section
@@ -78,11 +79,9 @@ def _planned(scenario: Scenario) -> Markup:
     planned = target_of(scenario.chip.kind).planned(scenario.chip, scenario.jobs)
     if planned is None:
         return joined([])
-    rows = [planned_cells(each) for each in planned.rows[:_PLANS]]
-    more = len(planned.rows) - len(rows)
-    note = f"{more:,} more products are in the JSON report. " if more else ""
     caption = "How the products of a time step are cut: p_m x p_n x p_k parts of rows, columns and K"
-    return table(HEAD, rows, left=LEFT, caption=caption) + element("p", note + planned.note, class_="note")
+    shown = planned_grid(planned, caption, _PLANS, "products; the JSON report has every one")
+    return html_of(shown) + element("p", planned.note, class_="note")
 
 
 def _peak(cores: tuple[CoreFigures, ...], frequency_mhz: float) -> str:
@@ -96,11 +95,7 @@ def _settings(settings: Mapping[str, int | str]) -> str:
 
 
 def _listed(indexes: list[int]) -> str:
-    """Numbers as ranges.
-
-    >>> _listed([0, 1, 2, 5])
-    '0–2, 5'
-    """
+    """Numbers as ranges."""
     parts: list[list[int]] = []
     for index in indexes:
         if parts and parts[-1][1] == index - 1:
@@ -214,24 +209,7 @@ def report_page(
     date: str | None = None,
     window: tuple[int, int | None] | None = None,
 ) -> str:
-    """Make the page of a run, a complete HTML document. Equal runs and arguments give equal text.
-
-    Where the trace of a run is too long to keep, the page says so in place of the timeline.
-
-    run: the run.
-    trace_file: the path of the saved trace, as seen from the page's folder.
-    fit: the text of the device fit, shown unchanged.
-    serving: the run's serving figures.
-    extra_sections: pairs (title, text) of further sections, shown unchanged.
-    command: the command line of the run.
-    date: shown if given; the clock is never asked.
-    window: first cycle, and the cycle behind the last (None: the end), of the timeline that is shown; None: all of it.
-
-    >>> from lstmsim.studies.simulate.run import run
-    >>> page = report_page(run({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 20}]}))
-    >>> page.startswith("<!DOCTYPE html>"), "1,423 cycles" in page, "<script" in page
-    (True, True, False)
-    """
+    """Make the page of a run, a complete HTML document. Equal runs and arguments give equal text."""
     report, scenario = run.report, run.scenario
     tenants = [scenario.jobs[job.number].tenant for job in report.jobs]
     parts = [what_ran_section(scenario), accounts_section(report), latency_section(report, tenants)]

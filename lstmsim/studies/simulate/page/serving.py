@@ -17,10 +17,7 @@ _HEIGHT, _GAP = 100, 34
 
 
 def serving_section(serving: Serving) -> Section:
-    """Make the section: queue length and threads taken, averaged over the run's windows, and the text of the figures.
-
-    The text is that of `simulate --serving` without its tenants.
-    """
+    """Make the section."""
     edges = [serving.ms(each.start_cycle) for each in serving.windows]
     edges.append(
         serving.ms(serving.windows[-1].start_cycle + serving.windows[-1].width_cycles) if serving.windows else 1.0

@@ -48,13 +48,7 @@ _USE_WINDOWS = 240
 
 
 def timeline_sections(timeline: Timeline, words: Mapping[str, Words] = MappingProxyType({})) -> list[Section]:
-    """Make the sections on the timeline and on the main units' use.
-
-    Rows show spans, or fractions of time where there are too many spans; a legend follows.
-
-    timeline: the run.
-    words: words of the machine.
-    """
+    """Make the sections on the timeline and on the main units' use."""
     spans = spans_of(timeline)
     single = len(spans) <= SPAN_LIMIT
     names = spans.colours()
