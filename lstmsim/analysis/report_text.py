@@ -150,6 +150,7 @@ def planned_grid(planned: PlannedProducts, title: str, limit: int, more: str = "
 
 
 def planned_section(planned: PlannedProducts) -> Section:
+    """How products of a time step are cut: a table and a note."""
     title = "PLANS: how the products of a time step are cut (p_m x p_n x p_k parts of rows, columns and K)"
     return Section.of(planned_grid(planned, title, _MOST_PLANS, "products; --json FILE has every one"), planned.note)
 
