@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from lstmsim.analysis.report_text import planned_grid, planned_section
-from lstmsim.model.planned import PlannedProduct, PlannedProducts
+from lstmsim.model.figures import PlannedProduct, PlannedProducts
 from lstmsim.report.document import Document
 from lstmsim.report.renderings import text
 from lstmsim.report.results import picked
