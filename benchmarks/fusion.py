@@ -53,9 +53,9 @@ def measured(batch: int, hidden: int, mode: str) -> dict[str, float]:
         return made
 
     kernels = part("plan", lambda: kernels_of(graph, planned(graph, device), device, mode))
-    run = part("write", lambda: fused_run(graph, kernels, chip.view))
-    costs = part("price", lambda: priced(run, chip.view))
-    lowered = part("lower", lambda: program_of_kernels(chip.view, costs))
+    run = part("write", lambda: fused_run(graph, kernels, chip))
+    costs = part("price", lambda: priced(run, chip))
+    lowered = part("lower", lambda: program_of_kernels(chip, costs))
     part("simulate", lambda: engines.totals(lowered.flat, check=False))
     result["instructions"] = sum(len(each.instructions.kind) for each in run.kernels)
     result["MB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

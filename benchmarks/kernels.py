@@ -81,7 +81,7 @@ def measured(make: Callable[[], Csr], kernel: str, columns: int) -> dict[str, fl
     columns: of the dense operand.
     """
     matrix = make()
-    device, method = load_chip("v100").view, METHODS[kernel]["csr"]
+    device, method = load_chip("v100"), METHODS[kernel]["csr"]
     task = SparseTask(kernel, "csr", matrix, drawn_operands(kernel, matrix, columns, 0))
     result: dict[str, float] = {"entries": matrix.entries, "MB before": _megabytes()}
 

@@ -3,32 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from random import Random
 
 import numpy as np
 
+from lstmsim.machines.parallel.device import ParallelCore, ParallelDevice
 from lstmsim.machines.parallel.kernel import CLASSES, Instructions, Kernel, KernelShape, Memory
 from tests.oracle.parallel_traffic import Access, Grid
 
 Arrays = Sequence[tuple[str, int]]
 
 
-@dataclass(frozen=True)
-class Device:
-    """What traffic needs to know of a device."""
-
-    warp: int = 32
-    banks: int = 32
-    sms: int = 2
-    partitions: int = 2
-    l1_bytes: int = 131072
-    l2_bytes: int = 6291456
-    l2_state: str = "cold"
-    max_blocks: int = 32
-    max_warps: int = 64
-    registers: int = 65536
-    shared_bytes: int = 98304
+def device_with(
+    *, sms: int = 2, partitions: int = 2, l2_bytes: int = 6291456, l2_state: str = "cold", **core: int
+) -> ParallelDevice:
+    """A device; core: numbers of its SMs."""
+    cores = (ParallelCore(**core),) * sms
+    return ParallelDevice("x", 1, cores, partitions, l2_bytes=l2_bytes, l2_state=l2_state)
 
 
 def kernel_of(grid: Grid, arrays: Arrays) -> Kernel:
@@ -67,9 +58,9 @@ def memories(arrays: Arrays) -> tuple[Memory, ...]:
     return tuple(Memory(name, elements) for name, elements in arrays)
 
 
-def random_device(random: Random) -> Device:
+def random_device(random: Random) -> ParallelDevice:
     """A small device: caches that hold much, little or nothing of what random kernels touch."""
-    return Device(
+    return device_with(
         sms=random.randint(1, 3),
         partitions=random.randint(1, 4),
         l1_bytes=random.choice([0, 96, 256, 640, 2048, 131072]),

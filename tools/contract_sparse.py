@@ -15,7 +15,7 @@ import numpy as np
 
 from lstmsim import engines, load_chip
 from lstmsim.base.errors import LstmsimError
-from lstmsim.machines.parallel.device import Device, ParallelDevice
+from lstmsim.machines.parallel.device import ParallelDevice
 from lstmsim.machines.parallel.kernel import CLASSES, Instructions, KernelShape, Made, Numbers, Priced
 from lstmsim.machines.parallel.kernels.gemm import GemmOptions, Tile, default_tiles, gemm, tile_of
 from lstmsim.machines.parallel.kernels.gemv import gemv
@@ -48,7 +48,7 @@ def device_of(keys: Case) -> ParallelDevice:
 
     keys: `preset` and what differs from it; latencies end in `_latency`.
 
-    >>> device_of({"preset": "toy", "l1_latency": 50, "sms": 3}).view.latencies.l1
+    >>> device_of({"preset": "toy", "l1_latency": 50, "sms": 3}).latencies.l1
     50
     """
     given = {**(TOY if keys["preset"] == "toy" else {}), **{key: each for key, each in keys.items() if key != "preset"}}
@@ -108,7 +108,7 @@ def _matrix(keys: Case) -> Csr:
     return drawn_matrix(keys["rows"], keys["cols"], keys["permille"], keys["seed"], keys.get("skew", False))
 
 
-def _spmm(case: Case, device: Device) -> Made:
+def _spmm(case: Case, device: ParallelDevice) -> Made:
     matrix = _matrix(case["A"])
     dense = drawn_dense(matrix.columns, case["N"], case["B_seed"])
     return spmm(matrix, dense, options_of(SpmmOptions, case.get("options") or {}), device)
@@ -118,38 +118,38 @@ def _vector(case: Case, matrix: Csr) -> Any:
     return drawn_dense(matrix.columns, 1, case["B_seed"])[:, 0]
 
 
-def _spmv(case: Case, device: Device) -> Made:
+def _spmv(case: Case, device: ParallelDevice) -> Made:
     matrix = _matrix(case["A"])
     return spmv(matrix, _vector(case, matrix), options_of(SpmvOptions, case.get("options") or {}), device)
 
 
-def _hbp(case: Case, device: Device) -> Made:
+def _hbp(case: Case, device: ParallelDevice) -> Made:
     matrix = _matrix(case["A"])
     return hbp_spmv(matrix, _vector(case, matrix), options_of(HbpOptions, case.get("options") or {}), device)
 
 
-def _convert(case: Case, device: Device) -> Made:
+def _convert(case: Case, device: ParallelDevice) -> Made:
     return hbp_conversion(_matrix(case["A"]), options_of(ConvertOptions, case.get("options") or {}), device)
 
 
-def _sddmm(case: Case, device: Device) -> Made:
+def _sddmm(case: Case, device: ParallelDevice) -> Made:
     matrix = _matrix(case["C"])
     left = drawn_dense(matrix.rows, case["K"], case["A_seed"])
     right = drawn_dense(matrix.columns, case["K"], case["B_seed"])
     return sddmm(matrix, left, right, options_of(SddmmOptions, case.get("options") or {}), device)
 
 
-def _gemv(case: Case, device: Device) -> Made:
+def _gemv(case: Case, device: ParallelDevice) -> Made:
     return gemv(case["M"], case["K"], device)
 
 
-def _gemm(case: Case, device: Device) -> Made:
+def _gemm(case: Case, device: ParallelDevice) -> Made:
     sizes = case["M"], case["K"], case["N"]
     options = options_of(GemmOptions, case.get("options") or {})
     return _fastest(options, case["N"], device, lambda tile: gemm(sizes, tile, options.split, device))
 
 
-def _lstm(case: Case, device: Device) -> Made:
+def _lstm(case: Case, device: ParallelDevice) -> Made:
     sizes = RecurrentSizes(case["H"], case["X"], case["N"], case["steps"])
     if case["N"] == 1:
         # matrix times vector has no tiles: whatever is said of them is ignored
@@ -158,7 +158,7 @@ def _lstm(case: Case, device: Device) -> Made:
     return _fastest(options, case["N"], device, lambda tile: recurrent_layer(sizes, tile, options.split, device))
 
 
-def _fastest(options: GemmOptions, columns: int, device: Device, make: Callable[[Tile], Made]) -> Made:
+def _fastest(options: GemmOptions, columns: int, device: ParallelDevice, make: Callable[[Tile], Made]) -> Made:
     """The product with the tile that is given, or with the fastest of the default ones."""
     tile = tile_of(options)
     tiles = default_tiles(columns) if tile is None else (tile,)
@@ -170,7 +170,7 @@ def _fastest(options: GemmOptions, columns: int, device: Device, make: Callable[
 
 
 #: Kind of a case -> what makes its kernels; `device` lists them itself.
-KINDS: Mapping[str, Callable[[Case, Device], Made]] = {
+KINDS: Mapping[str, Callable[[Case, ParallelDevice], Made]] = {
     "spmm": _spmm,
     "spmv": _spmv,
     "hbp": _hbp,
@@ -182,7 +182,7 @@ KINDS: Mapping[str, Callable[[Case, Device], Made]] = {
 }
 
 
-def outcome(device: Device, kernels: Sequence[Priced], engine: str) -> Outcome:
+def outcome(device: ParallelDevice, kernels: Sequence[Priced], engine: str) -> Outcome:
     """What comes of kernels on a device."""
     lowered = program_of_kernels(device, kernels)
     if engine == "fast":
@@ -220,9 +220,9 @@ class _Figures:
     engine: str
 
     @cached_property
-    def device(self) -> Device:
+    def device(self) -> ParallelDevice:
         """The device of the case."""
-        return device_of(self.case["device"]).view
+        return device_of(self.case["device"])
 
     @cached_property
     def made(self) -> Made | None:

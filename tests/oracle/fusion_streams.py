@@ -265,7 +265,7 @@ def written(graph: Graph, kernels: list[Kernel], device: Device, machine: Any) -
     arrays = [(f"n{v}", size) for v, size in enumerate(graph.sizes)]
     codes = []
     for kernel in kernels:
-        codes.append(Code(graph, kernel, device, arrays, machine.banks))
+        codes.append(Code(graph, kernel, device, arrays, machine.core.banks))
         codes[-1].write()
     grids = [
         Grid(

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from lstmsim.machines.parallel.device import Device
+from lstmsim.machines.parallel.device import ParallelDevice
 
 ARITHMETIC = ("alu", "fma", "sfu")
 SERVED = ("shfl", "lds", "sts", "ldg", "stg", "atom")
@@ -109,12 +109,12 @@ class Block:
 class Machine:
     """A run of kernels on a device."""
 
-    def __init__(self, device: Device, kernels: list[dict[str, Any]]) -> None:
+    def __init__(self, device: ParallelDevice, kernels: list[dict[str, Any]]) -> None:
         self.device, self.kernels = device, kernels
-        self.slots: list[list[Warp | None]] = [[None] * device.max_warps for _ in range(device.sms)]
+        self.slots: list[list[Warp | None]] = [[None] * device.core.max_warps for _ in range(device.sms)]
         self.resident: list[list[Block]] = [[] for _ in range(device.sms)]
-        self.last = [[0] * device.schedulers for _ in range(device.sms)]
-        self.occupied = [[0] * device.schedulers for _ in range(device.sms)]
+        self.last = [[0] * device.core.schedulers for _ in range(device.sms)]
+        self.occupied = [[0] * device.core.schedulers for _ in range(device.sms)]
         self.lsu, self.port = ([Queue() for _ in range(device.sms)] for _ in range(2))
         self.dram, self.atomic = ([Queue() for _ in range(device.partitions)] for _ in range(2))
         self.sync = Queue()
@@ -133,11 +133,11 @@ class Machine:
 
     def room(self, kernel: dict[str, Any]) -> int:
         device, w = self.device, kernel["warps"]
-        bounds = [device.max_blocks, device.max_warps // w]
+        bounds = [device.core.max_blocks, device.core.max_warps // w]
         if kernel["registers"]:
-            bounds.append(device.registers // (w * up(kernel["registers"] * device.warp, 256)))
+            bounds.append(device.core.registers // (w * up(kernel["registers"] * device.core.warp, 256)))
         if kernel["shared"]:
-            bounds.append(device.shared_bytes // up(kernel["shared"], 256))
+            bounds.append(device.core.shared_bytes // up(kernel["shared"], 256))
         return min(bounds)
 
     def run(self) -> dict[str, Any]:
@@ -182,7 +182,7 @@ class Machine:
                 self.free(block)
         self.place(now)
         for sm in range(self.device.sms):
-            for scheduler in range(self.device.schedulers):
+            for scheduler in range(self.device.core.schedulers):
                 if self.occupied[sm][scheduler] <= now:
                     self.schedule(sm, scheduler, now)
         for unit in (*self.lsu, *self.port, *self.dram, *self.atomic, self.sync):
@@ -228,10 +228,10 @@ class Machine:
 
     def schedule(self, sm: int, scheduler: int, now: int) -> None:
         device, slots = self.device, self.slots[sm]
-        first = self.last[sm][scheduler] + (device.warp_policy == "fine")
-        for slot in [*range(first, device.max_warps), *range(first)]:
+        first = self.last[sm][scheduler] + (device.core.warp_policy == "fine")
+        for slot in [*range(first, device.core.max_warps), *range(first)]:
             warp = slots[slot]
-            if slot % device.schedulers != scheduler or warp is None or warp.next is None or warp.lacks(now):
+            if slot % device.core.schedulers != scheduler or warp is None or warp.next is None or warp.lacks(now):
                 continue
             self.last[sm][scheduler] = slot
             self.occupied[sm][scheduler] = now + self.issue(sm, warp, warp.next, now)
@@ -243,7 +243,7 @@ class Machine:
         device, kind = self.device, each["kind"]
         cycles = 1
         if kind in ARITHMETIC:
-            cycles = -(-device.warp // (device.sfu_lanes if kind == "sfu" else device.lanes))
+            cycles = -(-device.core.warp // (device.core.sfu_lanes if kind == "sfu" else device.core.lanes))
         self.kinds[kind] += 1
         self.accounts[sm]["issue"] += cycles
         warp.left -= 1
@@ -254,7 +254,7 @@ class Machine:
         warp.at += 1
         warp.left = warp.next.get("count", 1) if warp.next else 0
         if kind in ARITHMETIC:
-            self.give(warp, number, now + getattr(device.latencies, kind))
+            self.give(warp, number, now + getattr(device.core.latency, kind))
         elif kind == "bar":
             self.give(warp, number, now + 1)
             self.meet(warp, now)
@@ -277,7 +277,7 @@ class Machine:
         warp.bars += 1
         warp.released = NEVER
         if len(starts) == len(warp.block.warps):
-            release = max(starts) + self.device.latencies.barrier
+            release = max(starts) + self.device.core.latency.barrier
             for other in warp.block.warps:
                 other.released = release
             self.wake(release)
@@ -311,7 +311,7 @@ class Machine:
 
     def served(self, sm: int, warp: Warp, number: int, each: dict[str, Any], b1: int) -> None:
         """The load/store unit begins with an access: what comes of it."""
-        latency, kind = self.device.latencies, each["kind"]
+        latency, kind = self.device.core.latency, each["kind"]
         done = b1 + max(1, each.get("lsu", 0))
         if kind == "shfl":
             return self.give(warp, number, done + latency.shuffle)
@@ -321,7 +321,7 @@ class Machine:
         sectors = each.get("sectors", 0)
         if not sectors and kind == "ldg":
             return self.give(warp, number, max([*parts, done]))
-        rate, cycles = self.device.port
+        rate, cycles = self.device.core.port
         length = -(-sectors * cycles // rate)
         who = sm, warp.slot
 
@@ -356,12 +356,12 @@ class Machine:
         """Name the scheduler-cycles from `now` to `then`, in which nothing changes."""
         device = self.device
         for sm in range(device.sms):
-            for scheduler in range(device.schedulers):
+            for scheduler in range(device.core.schedulers):
                 busy = min(max(self.occupied[sm][scheduler], now), then)
                 own = [
                     warp
                     for slot, warp in enumerate(self.slots[sm])
-                    if warp is not None and slot % device.schedulers == scheduler and warp.block.end > now
+                    if warp is not None and slot % device.core.schedulers == scheduler and warp.block.end > now
                 ]
                 lacking = {warp.lacks(now) for warp in own}
                 name = next((each for each in NAMES if each in lacking), "empty")
@@ -396,6 +396,6 @@ class Machine:
         }
 
 
-def simulate(device: Device, kernels: list[dict[str, Any]]) -> dict[str, Any]:
+def simulate(device: ParallelDevice, kernels: list[dict[str, Any]]) -> dict[str, Any]:
     """What comes of the kernels, laid out as the `expect` of a golden case."""
     return Machine(device, kernels).run()

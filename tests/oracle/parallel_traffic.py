@@ -76,11 +76,11 @@ def cost(arrays: list[tuple[str, int]], kernels: list[Grid], device: Any) -> Non
 
 def resident_of(grid: Grid, device: Any) -> int:
     """Section 3.2: how many blocks are on an SM at once."""
-    limits = [device.max_blocks, device.max_warps // grid.warps]
+    limits = [device.core.max_blocks, device.core.max_warps // grid.warps]
     if grid.registers > 0:
-        limits.append(device.registers // (grid.warps * _rounded(grid.registers * device.warp)))
+        limits.append(device.core.registers // (grid.warps * _rounded(grid.registers * device.core.warp)))
     if grid.shared > 0:
-        limits.append(device.shared_bytes // _rounded(grid.shared))
+        limits.append(device.core.shared_bytes // _rounded(grid.shared))
     return int(min(limits))
 
 
@@ -100,7 +100,7 @@ def _cost_of(grid: Grid, base: dict[str, int], fits: bool, earlier: set[tuple[st
     for block, sm in enumerate(grid.sm):
         queues[block % device.sms if sm < 0 else sm].append(block)
     cohorts = [(at // resident, queue[at : at + resident]) for queue in queues for at in range(0, len(queue), resident)]
-    room = device.l1_bytes - resident * shared
+    room = device.core.l1_bytes - resident * shared
     written = {access.array for access in _accesses(grid) if access.op != "ldg"}
     reaching: list[tuple[tuple[int, int, int, int], Access, list[int]]] = []
     for wave, blocks in cohorts:

@@ -209,6 +209,7 @@ def _number(meaning: str, source: str, unit: str = "cycles", low: int = 1, high:
 
 
 @checked("chip")
+@hashed_once
 @record
 class ParallelDevice:
     """A chip: some equal SMs, an L2, memory partitions, a dispatcher of blocks, a host that launches kernels.
@@ -219,8 +220,8 @@ class ParallelDevice:
     `InputError` if a core cannot be built.
 
     >>> chip = ParallelDevice("v100", 1530, (ParallelCore(),) * 80)
-    >>> chip.view.sms, chip.view.dram, chip.core_figures[0].peak
-    (80, 2, 64)
+    >>> chip.sms, chip.core.warp, chip.core_figures[0].peak
+    (80, 32, 64)
     """
 
     name: str
@@ -297,38 +298,23 @@ class ParallelDevice:
         if mistakes:
             raise InputError([Mistake(f"chip {self.name}: {key}", text) for key, text in mistakes])
 
-    @cached_property
-    def view(self) -> Device:
-        """The flat view of it that kernels are written for; the SMs are all like the first one."""
-        core = self.cores[0]
-        own = (
-            "partitions",
-            "dram",
-            "atomic",
-            "element_bytes",
-            "l2_bytes",
-            "l2_state",
-            "dispatch",
-            "start",
-            "retire",
-            "launch",
-        )
-        return Device(
-            sms=len(self.cores),
-            latencies=core.latency,
-            **{name: getattr(core, name) for name in _OF_CORE},
-            **{name: getattr(self, name) for name in (*own, "sync", "grid")},
-        )
+    @property
+    def core(self) -> ParallelCore:
+        """One of the SMs, which are all equal."""
+        return self.cores[0]
+
+    @property
+    def sms(self) -> int:
+        """How many SMs there are."""
+        return len(self.cores)
 
     @cached_property
     def core_figures(self) -> tuple[CoreFigures, ...]:
         """The SMs as the accounts see them; equal SMs are one object."""
-        core = self.cores[0]
+        core = self.core
         columns = {"schedulers": core.schedulers, "lanes": core.lanes}
         settings = {key: getattr(core, key) for key in _SHOWN}
-        return (CoreFigures(core.peak, core.peak, columns, settings, STALLS, WORDS, UNIT, core.schedulers),) * len(
-            self.cores
-        )
+        return (CoreFigures(core.peak, core.peak, columns, settings, STALLS, WORDS, UNIT, core.schedulers),) * self.sms
 
     def remarks(self, job: Job) -> tuple[str, ...]:
         """What the simulation leaves out; it is the same for every job."""
@@ -347,57 +333,6 @@ def joint_mistakes(recurrent: str, fusion: str) -> list[tuple[str, str]]:
         )
         return [("fusion", f"{text} in it, and fused kernels are launched one by one")]
     return []
-
-
-_OF_CORE = (
-    *("schedulers", "warp", "lanes", "sfu_lanes", "max_warps", "max_blocks", "registers", "shared_bytes", "banks"),
-    *("l1_bytes", "port", "warp_policy"),
-)
-
-
-@hashed_once
-@record
-class Device:
-    """Everything about a parallel device that a kernel, its traffic or its lowering asks, in one place.
-
-    sms: how many SMs.
-    schedulers, warp, lanes, sfu_lanes, max_warps, max_blocks, registers, shared_bytes, banks, l1_bytes, port,
-    warp_policy: of each SM, as in `ParallelCore`.
-    latencies: cycles until results are there.
-    partitions, dram, atomic, element_bytes, l2_bytes, l2_state, dispatch, start, retire, launch, sync, grid: as in
-    `ParallelDevice`.
-
-    >>> device = ParallelDevice("v100", 1530, (ParallelCore(),) * 80).view
-    >>> device.warp, device.latencies.dram, device.port
-    (32, 394, (4, 5))
-    """
-
-    sms: int
-    schedulers: int
-    warp: int
-    lanes: int
-    sfu_lanes: int
-    max_warps: int
-    max_blocks: int
-    registers: int
-    shared_bytes: int
-    banks: int
-    l1_bytes: int
-    port: tuple[int, int]
-    warp_policy: str
-    latencies: ParallelLatency
-    partitions: int
-    dram: int
-    atomic: int
-    element_bytes: int
-    l2_bytes: int
-    l2_state: str
-    dispatch: int
-    start: int
-    retire: int
-    launch: int
-    sync: int
-    grid: int
 
 
 class ParallelEntries(Entries):

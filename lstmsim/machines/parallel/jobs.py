@@ -15,7 +15,7 @@ import numpy as np
 
 from lstmsim.base.records import record
 from lstmsim.base.wording import counted
-from lstmsim.machines.parallel.device import GATES, Device, ParallelDevice
+from lstmsim.machines.parallel.device import GATES, ParallelDevice
 from lstmsim.machines.parallel.fused.kernels import fused_kernel
 from lstmsim.machines.parallel.fused.study import fusion_device
 from lstmsim.machines.parallel.fused.values import arrays_of
@@ -58,12 +58,12 @@ class FusedStep:
 
 
 @lru_cache(maxsize=16)
-def planned_step(device: Device, layer: Layer, batch: int, split_rule: str) -> FusionPlan:
+def planned_step(device: ParallelDevice, layer: Layer, batch: int, split_rule: str) -> FusionPlan:
     """The plan of one time step."""
     return planned(step_graph(layer, batch).graph, fusion_device(device, {"split_rule": split_rule}))
 
 
-def fused_step(device: Device, layer: Layer, batch: int, fusion: str, split_rule: str) -> FusedStep:
+def fused_step(device: ParallelDevice, layer: Layer, batch: int, fusion: str, split_rule: str) -> FusedStep:
     """The kernels of one time step in an order that its graph allows, lowest first operation first.
 
     `InputError` if an array is too large or a block does not fit.
@@ -92,17 +92,17 @@ def fused_step(device: Device, layer: Layer, batch: int, fusion: str, split_rule
     return FusedStep(Run(memories, tuple(written)), tuple(kinds))
 
 
-def _tile(product: StepProduct, batch: int, device: Device) -> Tile | None:
+def _tile(product: StepProduct, batch: int, device: ParallelDevice) -> Tile | None:
     return tile_for(sum(product.rows), batch, device.sms) if batch > 1 else None
 
 
-def _partials(product: StepProduct, batch: int, tile: Tile | None, device: Device) -> int:
+def _partials(product: StepProduct, batch: int, tile: Tile | None, device: ParallelDevice) -> int:
     sizes = (sum(product.rows), sum(product.columns), batch)
     return gemm_partials(sizes, tile, 0, device) if tile else 0
 
 
 def _product(
-    graph: Graph, number: int, product: StepProduct, tile: Tile | None, places: dict[str, int], device: Device
+    graph: Graph, number: int, product: StepProduct, tile: Tile | None, places: dict[str, int], device: ParallelDevice
 ) -> list[Kernel]:
     """The kernels of a product: weights times vectors, with rows as docs/sparse_kernels.md has them."""
     vectors, weights = (graph.nodes[operand].name for operand in graph.operands[number])
@@ -110,7 +110,7 @@ def _product(
     if _PARTIAL in places:
         own["partial"] = places[_PARTIAL]
     rows, columns = sum(product.rows), sum(product.columns)
-    phases: list[Phase] = [Gemv(device.warp, _NAMES, product.sections, columns)]
+    phases: list[Phase] = [Gemv(device.core.warp, _NAMES, product.sections, columns)]
     if tile is not None:
         sizes = (rows, columns, graph.nodes[number].shape[0])
         phases = gemm_phases(device, _NAMES, sizes, tile, 0, product.sections)
@@ -152,14 +152,14 @@ def device_jobs(chip: ParallelDevice, jobs: Sequence[Job]) -> list[DeviceJob]:
 def _run_of(chip: ParallelDevice, layer: Layer, job: Job) -> _LayerRun:
     """The kernels of one direction of a layer; equal ones are the same objects."""
     if chip.fusion == "cell":
-        return _layer_run(chip.view, _sizes(layer, job.batch, job.steps), chip.recurrent == "persistent")
+        return _layer_run(chip, _sizes(layer, job.batch, job.steps), chip.recurrent == "persistent")
     # a direction of its own: the kernels do not depend on how many there are
     alone = replace(layer, bidirectional=False, reverse=False)
-    return _fused_run(chip.view, alone, job.batch, job.steps, chip.fusion, chip.split_rule)
+    return _fused_run(chip, alone, job.batch, job.steps, chip.fusion, chip.split_rule)
 
 
 @lru_cache(maxsize=8)
-def _fused_run(device: Device, layer: Layer, batch: int, steps: int, fusion: str, split_rule: str) -> _LayerRun:
+def _fused_run(device: ParallelDevice, layer: Layer, batch: int, steps: int, fusion: str, split_rule: str) -> _LayerRun:
     step = fused_step(device, layer, batch, fusion, split_rule)
     kernels = priced(Run(step.run.arrays, step.run.kernels * steps), device)
     shares = _shared_out(kernels[: len(step.products)], step.products, layer.macs_per_step * batch)
@@ -171,7 +171,7 @@ def _sizes(layer: Layer, batch: int, steps: int) -> RecurrentSizes:
 
 
 @lru_cache(maxsize=8)
-def _layer_run(device: Device, sizes: RecurrentSizes, persistent: bool) -> _LayerRun:
+def _layer_run(device: ParallelDevice, sizes: RecurrentSizes, persistent: bool) -> _LayerRun:
     tile = tile_for(GATES[sizes.cell] * sizes.hidden, sizes.batch, device.sms) if sizes.batch > 1 else None
     made = recurrent_layer(sizes, tile, 0, device, persistent)
     kernels = priced(made.run, device)
@@ -222,7 +222,7 @@ def _rule_without_use(chip: ParallelDevice) -> tuple[str, ...]:
 
 
 def _layer(chip: ParallelDevice, layer: Layer, batch: int, names: Sequence[str]) -> str:
-    plan = planned_step(chip.view, layer, batch, chip.split_rule)
+    plan = planned_step(chip, layer, batch, chip.split_rule)
     operations = sum(len(each.nodes) for each in plan.subgraphs)
     products = sum(node.op == "matmul" for node in plan.graph.nodes)
     others = f" and {len(names) - 1} more" if len(names) > 1 else ""
@@ -240,7 +240,7 @@ def _layer(chip: ParallelDevice, layer: Layer, batch: int, names: Sequence[str])
 def _other_rule(chip: ParallelDevice, layer: Layer, batch: int, plan: FusionPlan) -> str:
     """How often blocks would meet by the other rule for splits, if not as often. That is planned only: no cycles."""
     (rule,) = (each for each in SPLIT_RULES if each != chip.split_rule)
-    other = planned_step(chip.view, layer, batch, rule)
+    other = planned_step(chip, layer, batch, rule)
     own, its = (sum(each.kernel.grid_barriers for each in some.subgraphs) for some in (plan, other))
     if own == its:
         return ""

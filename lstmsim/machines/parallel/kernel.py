@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
+from lstmsim.machines.parallel.device import ParallelDevice
 
 #: Classes of instructions. The number of a class is its place here.
 CLASSES = ("alu", "fma", "sfu", "shfl", "lds", "sts", "ldg", "stg", "atom", "bar", "gridbar")
@@ -165,42 +166,27 @@ class Made:
 _PIECE = 256
 
 
-class Room(Protocol):
-    """What a multiprocessor has for blocks: lanes of a warp, slots, registers, bytes of shared memory."""
-
-    @property
-    def warp(self) -> int: ...
-    @property
-    def max_blocks(self) -> int: ...
-    @property
-    def max_warps(self) -> int: ...
-    @property
-    def registers(self) -> int: ...
-    @property
-    def shared_bytes(self) -> int: ...
-
-
 def shared_room(shape: KernelShape) -> int:
     """Bytes of shared memory that a block takes: those that it asks for, in whole pieces of 256."""
     return in_pieces(shape.shared)
 
 
-def residency(shape: KernelShape, device: Room) -> int:
+def residency(shape: KernelShape, device: ParallelDevice) -> int:
     """How many blocks of a kernel are on a multiprocessor at once, at least 1.
 
     Raises `InputError` if not even one block fits: it names what is short.
     """
-    limits = {"max_blocks": device.max_blocks, "max_warps": device.max_warps // shape.warps}
+    limits = {"max_blocks": device.core.max_blocks, "max_warps": device.core.max_warps // shape.warps}
     needed = {"max_blocks": 1, "max_warps": shape.warps}
     if shape.registers > 0:
-        needed["registers"] = shape.warps * in_pieces(shape.registers * device.warp)
-        limits["registers"] = device.registers // needed["registers"]
+        needed["registers"] = shape.warps * in_pieces(shape.registers * device.core.warp)
+        limits["registers"] = device.core.registers // needed["registers"]
     if shape.shared > 0:
         needed["shared_bytes"] = shared_room(shape)
-        limits["shared_bytes"] = device.shared_bytes // needed["shared_bytes"]
+        limits["shared_bytes"] = device.core.shared_bytes // needed["shared_bytes"]
     short = min(limits, key=lambda name: limits[name])
     if limits[short] < 1:
-        has = getattr(device, short)
+        has = getattr(device.core, short)
         raise InputError(
             Mistake(short, f"a block of kernel '{shape.name}' needs {needed[short]}, a multiprocessor has {has}")
         )

@@ -10,7 +10,7 @@ from typing import Any
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
 from lstmsim.machines.kernels import ArrayLoads, KernelSpan, Settings, SparseFigures, SparseTask, SparseWork, Variant
-from lstmsim.machines.parallel.device import Device, ParallelDevice
+from lstmsim.machines.parallel.device import ParallelDevice
 from lstmsim.machines.parallel.kernel import Made
 from lstmsim.machines.parallel.kernels.gemm import GemmOptions, Tile, default_tiles, gemm, tile_of
 from lstmsim.machines.parallel.kernels.gemv import gemv
@@ -45,7 +45,7 @@ class Method:
 
     about: str
     options: type
-    make: Callable[[SparseTask, Any, Device], Made]
+    make: Callable[[SparseTask, Any, ParallelDevice], Made]
     fixed: Mapping[str, Any] = field(default_factory=dict)
 
     @property
@@ -60,62 +60,62 @@ class Method:
         own = [each.name for each in fields(self.options) if each.default is MISSING]
         return tuple(name for name in own if given.get(name) is None)
 
-    def ruled(self, task: SparseTask, device: Device) -> dict[str, Any]:
+    def ruled(self, task: SparseTask, device: ParallelDevice) -> dict[str, Any]:
         """What a rule chooses, by name; `InputError` as from `of`."""
         options = self.of(task, device)
         return {name: getattr(options, name) for name in self.by_rule(task.options)}
 
-    def of(self, task: SparseTask, device: Device) -> Any:
+    def of(self, task: SparseTask, device: ParallelDevice) -> Any:
         """The parameters of a product; `InputError` for one that does not fit."""
         given = {name: each for name, each in task.options.items() if each is not None} | dict(self.fixed)
         ruled = self.by_rule(given)
         # what is given is checked before a rule reads it
-        checked: Any = options_of(self.options, given | dict.fromkeys(ruled, device.warp))
+        checked: Any = options_of(self.options, given | dict.fromkeys(ruled, device.core.warp))
         return replace(checked, **sizes_by_rule(task, checked, device, ruled)) if ruled else checked
 
 
-def sizes_by_rule(task: SparseTask, options: Any, device: Device, ruled: Sequence[str]) -> dict[str, int]:
+def sizes_by_rule(task: SparseTask, options: Any, device: ParallelDevice, ruled: Sequence[str]) -> dict[str, int]:
     """Those of the rows `m` and columns `n` of HBP's blocks that are in `ruled`."""
     warps, places = (getattr(options, name, getattr(HbpOptions, name)) for name in ("warps", "blocks_per_sm"))
     given = {name: None if name in ruled else getattr(options, name) for name in ("m", "n")}
     shape = task.matrix.rows, task.matrix.columns
-    sizes = dict(zip(("m", "n"), block_sizes(shape, device.warp, device.sms * places * warps, **given), strict=True))
-    return {name: sizes[name] for name in ruled}
+    m, n = block_sizes(shape, device.core.warp, device.sms * places * warps, **given)
+    return {name: size for name, size in (("m", m), ("n", n)) if name in ruled}
 
 
-def _spmm(task: SparseTask, options: SpmmOptions, device: Device) -> Made:
+def _spmm(task: SparseTask, options: SpmmOptions, device: ParallelDevice) -> Made:
     return spmm(task.matrix, task.operands[0], options, device)
 
 
-def _spmv(task: SparseTask, options: SpmvOptions, device: Device) -> Made:
+def _spmv(task: SparseTask, options: SpmvOptions, device: ParallelDevice) -> Made:
     return spmv(task.matrix, task.operands[0], options, device)
 
 
-def _sddmm(task: SparseTask, options: SddmmOptions, device: Device) -> Made:
+def _sddmm(task: SparseTask, options: SddmmOptions, device: ParallelDevice) -> Made:
     return sddmm(task.matrix, task.operands[0], task.operands[1], options, device)
 
 
-def _hbp(task: SparseTask, options: HbpOptions, device: Device) -> Made:
+def _hbp(task: SparseTask, options: HbpOptions, device: ParallelDevice) -> Made:
     return hbp_spmv(task.matrix, task.operands[0], options, device)
 
 
-def _convert(task: SparseTask, options: ConvertOptions, device: Device) -> Made:
+def _convert(task: SparseTask, options: ConvertOptions, device: ParallelDevice) -> Made:
     return hbp_conversion(task.matrix, options, device)
 
 
-def _gemv(task: SparseTask, options: NoOptions, device: Device) -> Made:
+def _gemv(task: SparseTask, options: NoOptions, device: ParallelDevice) -> Made:
     _check_dense(task.matrix.rows, task.matrix.columns)
     return gemv(task.matrix.rows, task.matrix.columns, device, (task.matrix.dense(), task.operands[0]))
 
 
-def _gemm(task: SparseTask, options: GemmOptions, device: Device) -> Made:
+def _gemm(task: SparseTask, options: GemmOptions, device: ParallelDevice) -> Made:
     matrix, dense = task.matrix, task.operands[0]
     sizes = matrix.rows, matrix.columns, dense.shape[1]
     _check_dense(*sizes)
     return gemm(sizes, _tile(options, sizes[2]), options.split, device, (matrix.dense(), dense))
 
 
-def _all_products(task: SparseTask, options: GemmOptions, device: Device) -> Made:
+def _all_products(task: SparseTask, options: GemmOptions, device: ParallelDevice) -> Made:
     left, right = task.operands
     sizes = len(left), left.shape[1], len(right)
     _check_dense(*sizes)
@@ -205,13 +205,13 @@ _ALONE: Mapping[str, Mapping[str, tuple[Any, ...]]] = {
 _COLUMNS, _WARPS, _SLOTS = (64, 4096), 16, 32
 
 
-def settings_of(family: str, left: Sequence[str], task: SparseTask, device: Device) -> Settings:
+def settings_of(family: str, left: Sequence[str], task: SparseTask, device: ParallelDevice) -> Settings:
     """What is searched for a kind of kernel."""
     sizes = {
         # more rows than the matrix has place them otherwise; more columns change nothing
-        "m": _doubled(device.warp, _WARPS * device.warp),
+        "m": _doubled(device.core.warp, _WARPS * device.core.warp),
         "n": _doubled(_COLUMNS[0], min(_COLUMNS[1], task.matrix.columns)),
-        "lanes": _doubled(1, device.warp),
+        "lanes": _doubled(1, device.core.warp),
         "blocks": (None, *_doubled(device.sms, _SLOTS * device.sms)),
     }
     together, alone = (
@@ -287,7 +287,7 @@ class Products:
 
     def lower(self, chip: ParallelDevice, task: SparseTask) -> SparseWork:
         """Make a program of a product; `InputError` if parameters do not fit."""
-        device, method = chip.view, _method(task)
+        device, method = chip, _method(task)
         if device.element_bytes != 4 and _family(task) != "dense":
             text = "a sparse kernel reads numbers and places of 4 bytes; 2 is for jobs and for the method dense"
             raise InputError(Mistake(f"chip {chip.name}: element_bytes", text))
@@ -298,11 +298,11 @@ class Products:
         shown = {each.name: getattr(options, each.name) for each in fields(options)}
         own = _Own(made, shown, method.by_rule(task.options), lowered, traffic_of(made.run, kernels))
         remarks = () if device.element_bytes == 4 else (HALVES, "the result is computed in the type of its operands")
-        return SparseWork(lowered.flat, lowered.names, made.result, own, (*_remarks(shown, device.warp), *remarks))
+        return SparseWork(lowered.flat, lowered.names, made.result, own, (*_remarks(shown, device.core.warp), *remarks))
 
     def figures(self, chip: ParallelDevice, task: SparseTask, work: SparseWork, totals: Totals) -> SparseFigures:
         """What the run of a program came to."""
-        device, own = chip.view, work.own
+        device, own = chip, work.own
         outcome = outcome_of(device, own.lowered, totals)
         spans = zip(outcome.kernels, own.lowered.kernels, strict=True)
         return SparseFigures(
@@ -310,14 +310,14 @@ class Products:
             kernels=tuple(KernelSpan(each.name, tasks.blocks, each.arrive, each.end) for each, tasks in spans),
             busy=tuple(outcome.accounts["issue"].tolist()),
             accounts={name: int(cycles.sum()) for name, cycles in outcome.accounts.items()},
-            account_cycles=device.sms * device.schedulers * outcome.makespan,
+            account_cycles=device.sms * device.core.schedulers * outcome.makespan,
             loads=tuple(
                 ArrayLoads(name, each.requests, {"L1": each.l1, "L2": each.l2, "DRAM": each.dram})
                 for name, each in own.traffic.loads_by_array.items()
             ),
             counts=_counts(own.traffic, own.made.metrics),
             macs=own.made.metrics.get("macs", 0),
-            peak=device.sms * device.schedulers * device.lanes,
+            peak=device.sms * device.core.schedulers * device.core.lanes,
             options=own.options,
             by_rule=own.by_rule,
             blocks=tuple(map(tuple, outcome.blocks[:, [2, 3, 5]].tolist())),
@@ -333,11 +333,11 @@ class Products:
     def settings(self, chip: ParallelDevice, task: SparseTask) -> Settings:
         """What a search for the fastest setting of a task simulates; what the task sets is not among it."""
         left = [name for name in _method(task).parameters if task.options.get(name) is None]
-        return settings_of(_family(task), left, task, chip.view)
+        return settings_of(_family(task), left, task, chip)
 
     def baselines(self, chip: ParallelDevice, task: SparseTask) -> Sequence[Variant]:
         """What a fair table must contain beside a task, without the task itself."""
-        rows = {"spmm": _beside_spmm, "spmv": _beside_spmv, "sddmm": _beside_sddmm}[task.kernel](task, chip.view)
+        rows = {"spmm": _beside_spmm, "spmv": _beside_spmv, "sddmm": _beside_sddmm}[task.kernel](task, chip)
         own = _whole(task.kernel, task.method, task.options)
         return tuple(each for each in rows if _whole(task.kernel, each.method, each.options) != own)
 
@@ -347,7 +347,7 @@ class Products:
         known = _method(task).parameters
         base = {name: each for name, each in on.items() if name in known} | dict(task.options)
         # what a rule chooses stays as it is when another parameter changes
-        base |= _method(task).ruled(replace(task, options=base), chip.view)
+        base |= _method(task).ruled(replace(task, options=base), chip)
         first = ", ".join(f"{name} {each}" for name, each in base.items()) or "as it is"
         rows = [Variant(first, task.method, base)]
         for change in changes:
@@ -390,7 +390,7 @@ def _counts(traffic: Traffic, metrics: Mapping[str, int]) -> dict[str, float]:
     return counts
 
 
-def _beside_spmm(task: SparseTask, device: Device) -> Iterator[Variant]:
+def _beside_spmm(task: SparseTask, device: ParallelDevice) -> Iterator[Variant]:
     given = dict(task.options) if task.method != "dense" else {}
     # lists of tiles are a dispatch of their own
     given.pop("blocks", None)
@@ -413,7 +413,7 @@ def _tiled(task: SparseTask, tile: Tile) -> Variant:
     return Variant(f"tile {tile.bm} x {tile.bn}", task.method, {**task.options, **sizes})
 
 
-def _beside_spmv(task: SparseTask, device: Device) -> Iterator[Variant]:
+def _beside_spmv(task: SparseTask, device: ParallelDevice) -> Iterator[Variant]:
     for lanes in (1, 4, 8, 32):
         yield Variant(f"CSR, {lanes} lane{'s' * (lanes > 1)} a row", f"csr-{lanes}", {})
     own = dict(task.options) if _family(task) == "hbp" else {}
@@ -429,7 +429,7 @@ def _beside_spmv(task: SparseTask, device: Device) -> Iterator[Variant]:
         yield Variant("(once, before all: conversion to HBP)", _CONVERT, kept | fixed)
 
 
-def _beside_sddmm(task: SparseTask, device: Device) -> Iterator[Variant]:
+def _beside_sddmm(task: SparseTask, device: ParallelDevice) -> Iterator[Variant]:
     given = dict(task.options) if task.method != "dense" else {}
     method = "csr" if task.method == "dense" else task.method
     for order, dispatch in (("plain", "demand"), ("sorted", "demand"), ("plain", "static")):

@@ -59,7 +59,7 @@ class _ParallelTarget(ParallelEntries, Target):
         kinds = kinds_of(chip.cores)
         persistent = chip.recurrent == "persistent"
         check_size(kinds, jobs, partial(self.per_step, fused=chip.fusion != "cell", persistent=persistent))
-        lowered = program_of_jobs(chip.view, device_jobs(chip, jobs))
+        lowered = program_of_jobs(chip, device_jobs(chip, jobs))
         return tabled(lowered.flat, lowered.names)
 
     def per_step(

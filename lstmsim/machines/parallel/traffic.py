@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError
-from lstmsim.machines.parallel.kernel import CLASS, Kernel, Memory, Numbers, Priced, Room, Run, residency, shared_room
+from lstmsim.machines.parallel.device import ParallelDevice
+from lstmsim.machines.parallel.kernel import CLASS, Kernel, Memory, Numbers, Priced, Run, residency, shared_room
 from lstmsim.machines.parallel.writing.addresses import SECTOR_BYTES
 from lstmsim.model.sparse.csr import regrouped, spans
 
@@ -186,21 +186,6 @@ _LDG, _STG, _ATOM = (CLASS[name] for name in ("ldg", "stg", "atom"))
 _NEVER = np.iinfo(np.int64).max
 
 
-class Caches(Room, Protocol):
-    """What the traffic of a device depends on: besides the room for blocks, its caches and partitions."""
-
-    @property
-    def sms(self) -> int: ...
-    @property
-    def partitions(self) -> int: ...
-    @property
-    def l1_bytes(self) -> int: ...
-    @property
-    def l2_bytes(self) -> int: ...
-    @property
-    def l2_state(self) -> str: ...
-
-
 @dataclass(frozen=True, eq=False)
 class Scene:
     """A kernel on a device, with all that holds for the whole of it.
@@ -215,7 +200,7 @@ class Scene:
     """
 
     kernel: Kernel
-    device: Caches
+    device: ParallelDevice
     layout: Layout
     large: Ints
     free: Mask
@@ -226,7 +211,7 @@ class Scene:
 
 
 def scene_of(
-    kernel: Kernel, device: Caches, arrays: tuple[Memory, ...], layout: Layout, bytes_touched: Ints, free: Mask
+    kernel: Kernel, device: ParallelDevice, arrays: tuple[Memory, ...], layout: Layout, bytes_touched: Ints, free: Mask
 ) -> Scene:
     """The scene of a kernel."""
     resident = residency(kernel.shape, device)
@@ -240,7 +225,7 @@ def scene_of(
         np.where(bytes_touched > device.l2_bytes, bytes_touched, 0),
         free,
         cohorts_of(kernel.sm, device.sms, resident),
-        device.l1_bytes - resident * shared_room(kernel.shape),
+        device.core.l1_bytes - resident * shared_room(kernel.shape),
         cacheable,
         np.array([array.name in kernel.shape.ordered for array in arrays], bool),
     )
@@ -368,13 +353,13 @@ class _Use:
     bytes: NDArray[np.int64]
 
 
-def fits(run: Run, device: Caches) -> bool:
+def fits(run: Run, device: ParallelDevice) -> bool:
     """Whether all that the kernels of a run touch is at most what L2 holds."""
     layout = laid(run.arrays)
     return _fits(_uses(run, layout), layout, device)
 
 
-def priced(run: Run, device: Caches) -> tuple[Priced, ...]:
+def priced(run: Run, device: ParallelDevice) -> tuple[Priced, ...]:
     """The kernels of a run with what their accesses cost.
 
     run: the kernels and the arrays that they share.
@@ -402,7 +387,7 @@ def priced(run: Run, device: Caches) -> tuple[Priced, ...]:
     return tuple(result)
 
 
-def _fits(uses: dict[int, _Use], layout: Layout, device: Caches) -> bool:
+def _fits(uses: dict[int, _Use], layout: Layout, device: ParallelDevice) -> bool:
     touched = np.zeros(layout.total, bool)
     for use in uses.values():
         touched[use.sectors] = True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lstmsim.machines.parallel.device import Device, ParallelCore, ParallelDevice, ParallelLatency
+from lstmsim.machines.parallel.device import ParallelCore, ParallelDevice, ParallelLatency
 from lstmsim.machines.parallel.kernel import Run
 from lstmsim.machines.parallel.traffic import addresses
 
@@ -17,7 +17,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 _CORE = ("schedulers", "warp", "max_warps", "max_blocks", "l1_bytes", "port", "warp_policy")
 
 
-def device_of(given: dict[str, Any]) -> Device:
+def device_of(given: dict[str, Any]) -> ParallelDevice:
     """The device of a case."""
     values = PRESETS[given.get("preset", "toy")] | {name: value for name, value in given.items() if name != "preset"}
     latencies = {name.removesuffix("_latency"): values.pop(name) for name in list(values) if name.endswith("_latency")}
@@ -25,7 +25,7 @@ def device_of(given: dict[str, Any]) -> Device:
     if "port" in core:
         core["port"] = tuple(core["port"])
     sms = values.pop("sms")
-    return ParallelDevice("x", 1530, (ParallelCore(**core, latency=ParallelLatency(**latencies)),) * sms, **values).view
+    return ParallelDevice("x", 1530, (ParallelCore(**core, latency=ParallelLatency(**latencies)),) * sms, **values)
 
 
 def laid_out(run: Run) -> list[list[Any]]:

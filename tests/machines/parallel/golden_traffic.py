@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from lstmsim.machines.parallel.device import Device
+from lstmsim.machines.parallel.device import ParallelDevice
 from lstmsim.machines.parallel.kernel import CLASSES, Priced, Run
 from lstmsim.machines.parallel.lowering.outcome import issues_by_class, traffic_of
 from lstmsim.machines.parallel.traffic import fits, priced
 
 
-def shown_traffic(run: Run, device: Device) -> dict[str, Any]:
+def shown_traffic(run: Run, device: ParallelDevice) -> dict[str, Any]:
     """What the cases say of the traffic of a run: what is summed, and the streams as they show them."""
     kernels = priced(run, device)
     traffic = traffic_of(run, kernels)

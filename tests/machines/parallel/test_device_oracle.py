@@ -31,7 +31,7 @@ def drawn(number: int) -> dict[str, Any]:
 def test_random_programs(part: int) -> None:
     for number in range(part * EXAMPLES // 6, (part + 1) * EXAMPLES // 6):
         case = drawn(number)
-        case["expect"] = simulate(device_of(case["device"]).view, case["kernels"])
+        case["expect"] = simulate(device_of(case["device"]), case["kernels"])
         assert result(case, "fast") == case["expect"], number
         if number % REFERENCE == 0:
             assert result(case, "reference") == case["expect"], number
@@ -55,7 +55,7 @@ def test_an_instruction_that_waits_for_very_many_results(seed: int) -> None:
         stream.append({"kind": draw.choice(("alu", "stg")), "lsu": 1, "sectors": number % 3 + 1, "waits": waits})
     kernels = [{"warps": 2, "registers": 0, "shared": 0, "blocks": [{"streams": [stream, stream[: 200 * seed]]}]}]
     case: dict[str, Any] = {"kind": "device", "device": device, "kernels": kernels}
-    case["expect"] = simulate(device_of(device).view, kernels)
+    case["expect"] = simulate(device_of(device), kernels)
     assert result(case, "fast") == case["expect"]
 
 
@@ -65,7 +65,7 @@ def golden() -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("case", golden(), ids=[each["name"] for each in golden()])
 def test_the_model_itself_is_right_in_the_golden_cases(case: dict[str, Any]) -> None:
-    assert simulate(device_of(case["device"]).view, case["kernels"]) == case["expect"]
+    assert simulate(device_of(case["device"]), case["kernels"]) == case["expect"]
 
 
 def test_random_programs_use_everything() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import lstmsim
 from lstmsim.base.errors import InputError
-from lstmsim.machines.parallel.device import Device, ParallelCore, ParallelDevice
+from lstmsim.machines.parallel.device import ParallelCore, ParallelDevice
 from lstmsim.machines.parallel.kernel import CLASS, Run
 from lstmsim.machines.parallel.kernels.gemm import Tile, gemm
 from lstmsim.machines.parallel.kernels.gemv import gemv
@@ -30,9 +30,9 @@ def chip(element_bytes: int, **others: Any) -> dict[str, Any]:
     return {**SMALL, "element_bytes": element_bytes, **others}
 
 
-def view(element_bytes: int) -> Device:
+def view(element_bytes: int) -> ParallelDevice:
     cores = (ParallelCore(schedulers=2, max_warps=16),) * 2
-    return ParallelDevice("small", 1000, cores, 2, launch=100, element_bytes=element_bytes).view
+    return ParallelDevice("small", 1000, cores, 2, launch=100, element_bytes=element_bytes)
 
 
 def scenario(element_bytes: int, cell: str, batch: int, **others: Any) -> dict[str, Any]:

@@ -94,7 +94,7 @@ def _cycles(flat: FlatProgram, names: FlatNames) -> int:
 
 
 def _alone(chip: ParallelDevice, rows: int, columns: int) -> int:
-    lowered = program_of_kernels(chip.view, priced(gemv(rows, columns, chip.view).run, chip.view))
+    lowered = program_of_kernels(chip, priced(gemv(rows, columns, chip).run, chip))
     return _cycles(lowered.flat, lowered.names)
 
 
@@ -131,8 +131,8 @@ def test_equal_steps_are_the_same_kernels() -> None:
     chip = lstmsim.load_chip("edge")
     assert isinstance(chip, ParallelDevice)
     layer = Layer(cell("slstm"), 6, 5)
-    step = fused_step(chip.view, layer, 1, "on", "paper")
-    few, many = (priced(replace(step.run, kernels=step.run.kernels * steps), chip.view) for steps in (2, 50))
+    step = fused_step(chip, layer, 1, "on", "paper")
+    few, many = (priced(replace(step.run, kernels=step.run.kernels * steps), chip) for steps in (2, 50))
     assert len(set(map(id, many))) == len(set(map(id, few))) <= 2 * len(step.products)
 
 

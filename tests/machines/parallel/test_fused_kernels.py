@@ -53,7 +53,7 @@ def cycles(graph: Graph, mode: str, device: FusionDevice) -> int:
 
 def test_a_row_of_two_warps() -> None:
     """The second warp leaves its sum in scratch; the first one adds them: one shuffle, since two are halved once."""
-    (kernel,) = fused_run(row_sum(1, 64), kernels(row_sum(1, 64)), CHIP.view).kernels
+    (kernel,) = fused_run(row_sum(1, 64), kernels(row_sum(1, 64)), CHIP).kernels
     place, halving = 1, ["ldg at 0 1 2 3", "fma 0"]
     for _ in range(5):
         halving += [f"shfl {place}", f"fma {place + 1}"]
@@ -73,7 +73,7 @@ def test_values_stay_as_long_as_a_thread_has_room_for_them() -> None:
     def loads(length: int) -> int:
         # of two: the row has a second element for each thread
         device = FusionDevice(block_threads=32, split_length=1 << 20, register_elements=1)
-        (kernel,) = fused_run(nodes(length), kernels(nodes(length), "stitch", device), CHIP.view).kernels
+        (kernel,) = fused_run(nodes(length), kernels(nodes(length), "stitch", device), CHIP).kernels
         return stream(kernel, 0).count("ldg at 0 1 2 3")
 
     assert (loads(32), loads(64)) == (1, 2)
@@ -85,10 +85,10 @@ def test_blocks_may_be_written_together_or_one_by_one(mode, monkeypatch) -> None
     for seed in (1, 3, 6):
         graph = random_graph(seed)
         some = kernels(graph, mode, device)
-        whole = fused_run(graph, some, SMALL.view).kernels
+        whole = fused_run(graph, some, SMALL).kernels
         with monkeypatch.context() as patch:
             patch.setattr(writing, "_WARPS", 1)
-            pieces = fused_run(graph, some, SMALL.view).kernels
+            pieces = fused_run(graph, some, SMALL).kernels
         for one, other in zip(whole, pieces, strict=True):
             assert np.array_equal(one.instructions.wait, other.instructions.wait)
             assert np.array_equal(one.instructions.kind, other.instructions.kind)
@@ -125,9 +125,9 @@ def test_more_nodes_than_a_byte_counts() -> None:
     nodes = [Node("n0", "input", (), (32,))]
     nodes += [Node(f"n{number}", "tanh", (f"n{number - 1}",), (32,)) for number in range(1, 141)]
     graph = Graph("chain", tuple(nodes), ("n140",))
-    run = fused_run(graph, kernels(graph, "op"), CHIP.view)
+    run = fused_run(graph, kernels(graph, "op"), CHIP)
     assert [int(kernel.array.max()) for kernel in run.kernels] == list(range(1, 141))
-    (kernel,) = fused_run(graph, kernels(graph), CHIP.view).kernels
+    (kernel,) = fused_run(graph, kernels(graph), CHIP).kernels
     assert stream(kernel, 0)[-2:] == ["sfu 139", "stg 140 at 0 1 2 3"]
 
 

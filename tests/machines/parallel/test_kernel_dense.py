@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lstmsim.base.errors import InputError
-from lstmsim.machines.parallel.device import Device
+from lstmsim.machines.parallel.device import ParallelDevice
 from lstmsim.machines.parallel.kernel import CLASSES, Kernel, Made, Run
 from lstmsim.machines.parallel.kernels.gemm import (
     GemmOptions,
@@ -30,7 +30,7 @@ TOY = device_of({"preset": "toy"})
 SMALL = Tile(64, 16, 8, 4, 4)
 
 
-def made_of(case: Case, device: Device) -> Made:
+def made_of(case: Case, device: ParallelDevice) -> Made:
     if case["kind"] == "gemv":
         return gemv(case["M"], case["K"], device)
     options = options_of(GemmOptions, case["options"])

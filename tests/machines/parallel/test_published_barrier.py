@@ -27,7 +27,7 @@ def kernel(blocks: int, barriers: int) -> Kernel:
 
 
 def cycles(blocks: int, barriers: int, engine: str) -> int:
-    lowered = program_of_kernels(CHIP.view, priced(Run((), (kernel(blocks, barriers),)), CHIP.view))
+    lowered = program_of_kernels(CHIP, priced(Run((), (kernel(blocks, barriers),)), CHIP))
     return engines.totals(tabled(lowered.flat, lowered.names), engine, check=False).makespan_cycles
 
 

@@ -8,7 +8,7 @@ import pytest
 from lstmsim.base.errors import InputError
 from lstmsim.engines.fast.run import totals
 from lstmsim.files.matrices import weight_matrix
-from lstmsim.machines.parallel.device import Device
+from lstmsim.machines.parallel.device import ParallelDevice
 from lstmsim.machines.parallel.kernel import Run
 from lstmsim.machines.parallel.kernels.gemm import Tile
 from lstmsim.machines.parallel.kernels.hbp import HbpOptions, hbp_spmv
@@ -24,12 +24,12 @@ pytestmark = pytest.mark.needs_core
 TILE = Tile(64, 16, 8, 4, 4)
 
 
-def outcome(run: Run, device: Device) -> Outcome:
+def outcome(run: Run, device: ParallelDevice) -> Outcome:
     lowered = program_of_kernels(device, priced(run, device))
     return outcome_of(device, lowered, totals(lowered.flat, check=False))
 
 
-def spans(run: Run, device: Device) -> list[int]:
+def spans(run: Run, device: ParallelDevice) -> list[int]:
     return [each.span for each in outcome(run, device).kernels]
 
 

@@ -40,7 +40,7 @@ SMALL = {
 
 @pytest.mark.parametrize("cell", CELLS)
 def test_gates_count_the_rows_of_all_products_of_a_step(cell: str) -> None:
-    made = recurrent_layer(RecurrentSizes(7, 5, 1, 1, cell), None, 0, lstmsim.load_chip("edge").view)
+    made = recurrent_layer(RecurrentSizes(7, 5, 1, 1, cell), None, 0, lstmsim.load_chip("edge"))
     sums = sum(each.elements for each in made.run.arrays if each.name in ("gates", "new"))
     assert sums == GATES[cell] * 7
 
@@ -176,7 +176,7 @@ def test_products_have_no_more_operations_than_their_bound(
 
 def _operations(chip: ParallelDevice, one: Job) -> int:
     """How many operations the blocks of all kernels have."""
-    flat = program_of_jobs(chip.view, device_jobs(chip, [one])).flat
+    flat = program_of_jobs(chip, device_jobs(chip, [one])).flat
     row = flat.column("tasks", "profile")
     for table, column in (("profiles", "first_variant"), ("variants", "first_phase"), ("phases", "body")):
         row = flat.column(table, column)[row]

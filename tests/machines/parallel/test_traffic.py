@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 from copy import deepcopy
-from dataclasses import replace
 from random import Random
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 
 from lstmsim.base.errors import InputError
 from lstmsim.machines.parallel import traffic as cohorts
+from lstmsim.machines.parallel.device import ParallelCore, ParallelDevice
 from lstmsim.machines.parallel.kernel import CLASSES, KernelShape, Priced, Run, residency
 from lstmsim.machines.parallel.lowering.outcome import Loads, issues_by_class, traffic_of
 from lstmsim.machines.parallel.traffic import fits, priced
 from lstmsim.machines.parallel.writing import streams as writer
 from tests.oracle import parallel_traffic as oracle
 from tests.oracle.parallel_traffic import Access, Grid
-from tests.parallel_runs import Arrays, Device, kernel_of, memories, random_arrays, random_device, random_grid
+from tests.parallel_runs import Arrays, device_with, kernel_of, memories, random_arrays, random_device, random_grid
 
 EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "300"))
 Row = tuple[int, dict[int, int], bool, bool]
@@ -38,7 +39,7 @@ def rows_of(each: Priced) -> list[Row]:
     return result
 
 
-def expected(arrays: Arrays, grids: list[Grid], device: Device) -> list[list[Row]]:
+def expected(arrays: Arrays, grids: list[Grid], device: ParallelDevice) -> list[list[Row]]:
     """The same by the oracle, for each kernel of the run."""
     own = [deepcopy(grid) for grid in grids]
     oracle.cost(list(arrays), own, device)
@@ -75,27 +76,27 @@ def one_warp(*accesses: Access | None) -> Grid:
     return Grid(1, 32, 0, set(), [-1], [[list(accesses)]])
 
 
-def costs(grids: list[Grid], arrays: Arrays, device: Device) -> list[list[Row]]:
+def costs(grids: list[Grid], arrays: Arrays, device: ParallelDevice) -> list[list[Row]]:
     """Costs of the kernels of a run, each grid a kernel of its own."""
     return [rows_of(each) for each in priced(Run(memories(arrays), tuple(kernel_of(g, arrays) for g in grids)), device)]
 
 
 def test_a_second_load_of_a_warp_is_answered_by_l1() -> None:
     grid = one_warp(Access("ldg", "a", [0, 1]), Access("ldg", "a", [1, 2]), Access("ldg", "a", [0]))
-    assert costs([grid], [("a", 100)], Device(partitions=1)) == [
+    assert costs([grid], [("a", 100)], device_with(partitions=1)) == [
         [(2, {0: 2}, False, False), (1, {0: 1}, True, False), (0, {}, True, False)]
     ]
 
 
 def test_l1_answers_nothing_of_an_array_that_the_kernel_writes() -> None:
     grid = one_warp(Access("ldg", "a", [0]), Access("ldg", "a", [0]), Access("stg", "a", [9]))
-    (rows,) = costs([grid], [("a", 100)], Device(partitions=1))
+    (rows,) = costs([grid], [("a", 100)], device_with(partitions=1))
     assert rows[1] == (1, {}, False, True)
 
 
 def test_an_array_larger_than_l2_keeps_an_even_share_of_its_lines_counted_from_its_start() -> None:
     # 8 lines of 4 sectors, all touched: f = 1024; L2 has 512: line l is kept if l * 512 mod 1024 < 512: every second.
-    device = Device(l2_bytes=512, partitions=1, l1_bytes=0)
+    device = device_with(l2_bytes=512, partitions=1, l1_bytes=0)
     loads = [Access("ldg", "b", [4 * line]) for line in range(8)] * 2
     touch_all = Access("ldg", "b", list(range(32)))
     (rows,) = costs([one_warp(touch_all, *loads)], [("a", 70), ("b", 256)], device)
@@ -107,12 +108,12 @@ def test_an_array_larger_than_l2_keeps_an_even_share_of_its_lines_counted_from_i
 def test_the_partition_of_a_line_follows_from_its_address_not_from_its_array() -> None:
     grid = one_warp(Access("ldg", "b", [0, 4, 8]))
     # a takes one line, b begins at 256: line 2 of the device.
-    assert costs([grid], [("a", 3), ("b", 100)], Device(partitions=3)) == [[(3, {0: 1, 1: 1, 2: 1}, False, False)]]
+    assert costs([grid], [("a", 3), ("b", 100)], device_with(partitions=3)) == [[(3, {0: 1, 1: 1, 2: 1}, False, False)]]
 
 
 def test_an_atomic_serves_every_lane_and_never_misses() -> None:
     grid = one_warp(Access("atom", "a", [0, 0, 0, 5]), Access("ldg", "a", [0]))
-    (rows,) = costs([grid], [("a", 100)], Device())
+    (rows,) = costs([grid], [("a", 100)], device_with())
     assert rows == [(2, {0: 3, 1: 1}, False, False), (1, {}, False, True)]
 
 
@@ -121,9 +122,9 @@ def test_kernels_find_what_earlier_ones_touched_only_if_the_run_fits() -> None:
     again = [(2, {}, False, True)]
     first = [(2, {0: 2}, False, False)]
     for device, rows in (
-        (Device(l2_bytes=64), [first, again]),
-        (Device(l2_bytes=63), [[(2, {0: 2}, False, False)]] * 2),
-        (Device(l2_bytes=64, l2_state="warm"), [again, again]),
+        (device_with(l2_bytes=64), [first, again]),
+        (device_with(l2_bytes=63), [[(2, {0: 2}, False, False)]] * 2),
+        (device_with(l2_bytes=64, l2_state="warm"), [again, again]),
     ):
         # More than L2 holds: the array is larger than L2, of its only line all is kept.
         assert costs([grid, grid], [("a", 16)], device) == rows
@@ -134,7 +135,7 @@ def test_kernels_find_what_earlier_ones_touched_only_if_the_run_fits() -> None:
 def test_a_kernel_that_runs_again_is_priced_once_for_each_state() -> None:
     grid, arrays = one_warp(Access("ldg", "a", [0])), [("a", 8)]
     kernel, other = kernel_of(grid, arrays), kernel_of(grid, arrays)
-    one, two, three, four = priced(Run(memories(arrays), (kernel, kernel, other, kernel)), Device())
+    one, two, three, four = priced(Run(memories(arrays), (kernel, kernel, other, kernel)), device_with())
     assert two is four
     assert one is not two
     assert one.instructions is two.instructions is kernel.instructions
@@ -144,16 +145,16 @@ def test_a_kernel_that_runs_again_is_priced_once_for_each_state() -> None:
 def test_a_sector_behind_the_end_of_its_array_is_refused() -> None:
     grid = one_warp(Access("ldg", "a", [2]))
     with pytest.raises(ValueError, match="kernel 'k' touches what lies behind the end of array 0"):
-        costs([grid], [("a", 16), ("b", 99)], Device())
+        costs([grid], [("a", 16), ("b", 99)], device_with())
 
 
 def test_an_array_with_more_elements_than_lanes_can_name_is_refused() -> None:
     with pytest.raises(InputError, match="array 'a' has 2147483648 elements, at most 2147483647 can be simulated"):
-        fits(Run(memories([("a", 1 << 31)]), ()), Device())
+        fits(Run(memories([("a", 1 << 31)]), ()), device_with())
 
 
 def test_a_block_that_no_multiprocessor_has_room_for_is_refused() -> None:
-    device = Device()
+    device = device_with()
     assert residency(KernelShape("k", 4, 40, 8192), device) == 12
     assert residency(KernelShape("k", 4, 0, 0), device) == 16
     # 33 registers of 32 lanes are 1056: 1280 in whole pieces.
@@ -166,7 +167,7 @@ def test_a_block_that_no_multiprocessor_has_room_for_is_refused() -> None:
         with pytest.raises(InputError, match=f"{name}: a block of kernel 'k' needs {needed}, a multiprocessor has"):
             residency(shape, device)
     with pytest.raises(InputError, match="max_blocks"):
-        residency(KernelShape("k", 1), replace(device, max_blocks=0))
+        residency(KernelShape("k", 1), SimpleNamespace(core=ParallelCore(max_blocks=0)))  # type: ignore[arg-type]
 
 
 @settings(max_examples=EXAMPLES // 3, deadline=None)
@@ -198,7 +199,7 @@ def test_the_traffic_of_a_run_is_the_sum_over_its_accesses(seed: int) -> None:
 def test_issues_count_each_time_that_a_kernel_runs() -> None:
     arrays = [("a", 8)]
     kernel = kernel_of(one_warp(None, Access("ldg", "a", [0])), arrays)
-    assert issues_by_class(priced(Run(memories(arrays), (kernel,) * 3), Device())) == {"alu": 3, "ldg": 3}
+    assert issues_by_class(priced(Run(memories(arrays), (kernel,) * 3), device_with())) == {"alu": 3, "ldg": 3}
 
 
 def test_a_product_with_a_vector_by_hand() -> None:
@@ -216,7 +217,7 @@ def test_a_product_with_a_vector_by_hand() -> None:
     warps.stg("y", warp, lane == 0, [last])
     kernel = grid.kernel(KernelShape("product", 4), [-1])
     run = Run(memories([("W", 260), ("x", 130), ("y", 2)]), (kernel,))
-    (each,) = priced(run, Device())
+    (each,) = priced(run, device_with())
     first, second = np.split(np.flatnonzero(kernel.array >= 0), 2)
     assert kernel.lsu[first].tolist() == [2, 2, 2, 2, 1, 1, 1]
     assert kernel.lsu[second].tolist() == [3, 2, 3, 2, 1, 1, 1]

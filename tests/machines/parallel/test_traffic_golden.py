@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lstmsim.machines.parallel.device import Device
+from lstmsim.machines.parallel.device import ParallelDevice
 from lstmsim.machines.parallel.kernel import Run
 from lstmsim.machines.parallel.kernels.gemm import GemmOptions, gemm, tile_of
 from lstmsim.machines.parallel.kernels.gemv import gemv
@@ -24,46 +24,46 @@ from tests.machines.parallel.golden_traffic import expected_traffic, shown_traff
 from tests.model.sparse.golden import Case, cases, matrix_of
 
 
-def _convert(case: Case, device: Device) -> Run:
+def _convert(case: Case, device: ParallelDevice) -> Run:
     return hbp_conversion(matrix_of(case), options_of(ConvertOptions, case["options"]), device).run
 
 
-def _gemm(case: Case, device: Device) -> Run:
+def _gemm(case: Case, device: ParallelDevice) -> Run:
     options = options_of(GemmOptions, case["options"])
     tile = tile_of(options)
     assert tile is not None
     return gemm((case["M"], case["K"], case["N"]), tile, options.split, device).run
 
 
-def _gemv(case: Case, device: Device) -> Run:
+def _gemv(case: Case, device: ParallelDevice) -> Run:
     return gemv(case["M"], case["K"], device).run
 
 
-def _hbp(case: Case, device: Device) -> Run:
+def _hbp(case: Case, device: ParallelDevice) -> Run:
     matrix = matrix_of(case)
     x = drawn_dense(matrix.columns, 1, case["B_seed"])[:, 0]
     return hbp_spmv(matrix, x, options_of(HbpOptions, case["options"]), device).run
 
 
-def _lstm(case: Case, device: Device) -> Run:
+def _lstm(case: Case, device: ParallelDevice) -> Run:
     sizes = RecurrentSizes(case["H"], case["X"], case["N"], case["steps"])
     options = options_of(GemmOptions, case["options"])
     return recurrent_layer(sizes, tile_of(options), options.split, device).run
 
 
-def _spmm(case: Case, device: Device) -> Run:
+def _spmm(case: Case, device: ParallelDevice) -> Run:
     return spmm(matrix_of(case), case["N"], options_of(SpmmOptions, case["options"]), device).run
 
 
-def _spmv(case: Case, device: Device) -> Run:
+def _spmv(case: Case, device: ParallelDevice) -> Run:
     return spmv(matrix_of(case), None, options_of(SpmvOptions, case["options"]), device).run
 
 
-def _sddmm(case: Case, device: Device) -> Run:
+def _sddmm(case: Case, device: ParallelDevice) -> Run:
     return sddmm(matrix_of(case, "C"), case["K"], None, options_of(SddmmOptions, case["options"]), device).run
 
 
-WRITERS: dict[str, Callable[[Case, Device], Run]] = {
+WRITERS: dict[str, Callable[[Case, ParallelDevice], Run]] = {
     "convert": _convert,
     "gemm": _gemm,
     "gemv": _gemv,

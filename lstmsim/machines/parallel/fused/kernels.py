@@ -9,7 +9,7 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.machines.parallel.device import Device
+from lstmsim.machines.parallel.device import ParallelDevice
 from lstmsim.machines.parallel.fused.turns import Spans, Turn, Turns, spanning_passes, spans_of, turns_of
 from lstmsim.machines.parallel.fused.values import Homes, Scene, Table, Values, arrays_of, homes_of
 from lstmsim.machines.parallel.kernel import Kernel, KernelShape, Run
@@ -216,7 +216,7 @@ def _after(first: Result, then: Result) -> Result:
 _WARPS = 4096
 
 
-def fused_run(graph: Graph, kernels: Sequence[PlannedKernel], device: Device) -> Run:
+def fused_run(graph: Graph, kernels: Sequence[PlannedKernel], device: ParallelDevice) -> Run:
     """The kernels of a device for planned kernels of a graph, in the same order.
 
     Arrays: all nodes of the graph by number, then partials as they come. Compute-intensive nodes are no kernels here.
@@ -228,19 +228,19 @@ def fused_run(graph: Graph, kernels: Sequence[PlannedKernel], device: Device) ->
 
 
 def fused_kernel(
-    graph: Graph, kernel: PlannedKernel, partials: Mapping[int, str], places: Mapping[str, int], device: Device
+    graph: Graph, kernel: PlannedKernel, partials: Mapping[int, str], places: Mapping[str, int], device: ParallelDevice
 ) -> Kernel:
     """The kernel of the device for one planned kernel."""
-    warps = up(kernel.threads, device.warp)
+    warps = up(kernel.threads, device.core.warp)
     homes = homes_of(graph, kernel, partials)
-    stages = [stage_turns(homes, stage, device.warp, warps) for stage in kernel.stages]
+    stages = [stage_turns(homes, stage, device.core.warp, warps) for stage in kernel.stages]
     shape = KernelShape(kernel.name, warps, kernel.registers, kernel.shared_bytes, kernel.grid_barriers > 0)
 
     def pieces() -> Iterator[Kernel]:
         step = max(1, _WARPS // warps)
         for begin in range(0, kernel.blocks, step):
             end = min(begin + step, kernel.blocks)
-            grid = Grid(device.warp, places, device.banks, device.element_bytes)
+            grid = Grid(device.core.warp, places, device.core.banks, device.element_bytes)
             Text(homes, grid, begin, end, warps).write(stages)
             yield grid.kernel(shape, np.full(end - begin, -1, np.int32))
 

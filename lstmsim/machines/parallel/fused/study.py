@@ -10,7 +10,7 @@ from typing import Any
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import listed, nearest
 from lstmsim.machines.kernels import FusedFigures, FusedWork, KernelSpan
-from lstmsim.machines.parallel.device import Device, ParallelDevice
+from lstmsim.machines.parallel.device import ParallelDevice
 from lstmsim.machines.parallel.fused.kernels import fused_run
 from lstmsim.machines.parallel.kernel import whole_pieces
 from lstmsim.machines.parallel.kernels.options import bad_choice, bad_number, refuse
@@ -41,7 +41,7 @@ _MOST_THREADS, _SOURCE = 1024, "a block of CUDA has no more threads (CUDA C Prog
 _THREADS = ("block_threads", "element_threads")
 
 
-def fusion_device(device: Device, settings: Mapping[str, Any]) -> FusionDevice:
+def fusion_device(device: ParallelDevice, settings: Mapping[str, Any]) -> FusionDevice:
     """What plans ask of a device.
 
     `InputError` for a name that is no setting, or a value out of range.
@@ -51,42 +51,45 @@ def fusion_device(device: Device, settings: Mapping[str, Any]) -> FusionDevice:
         Mistake(name, f"is no setting of the pass{nearest(name, SETTINGS)}; it has {listed(SETTINGS, 'and')}")
         for name in unknown
     )
-    values = _defaults(device) | {name: value for name, value in settings.items() if value is not None}
+    core, values = (
+        device.core,
+        _defaults(device) | {name: value for name, value in settings.items() if value is not None},
+    )
     refuse(check(name, values[name]) for name, check in _checks(device).items())
     refuse(
-        Mistake(name, f"must be a multiple of {device.warp}, the lanes of a warp, got {values[name]}")
+        Mistake(name, f"must be a multiple of {device.core.warp}, the lanes of a warp, got {values[name]}")
         for name in _THREADS
-        if values[name] % device.warp
+        if values[name] % device.core.warp
     )
-    own = ("sms", "warp", "max_warps", "max_blocks", "registers", "shared_bytes")
-    result = FusionDevice(**{name: getattr(device, name) for name in own}, **values)
+    own = {name: getattr(core, name) for name in ("warp", "max_warps", "max_blocks", "registers", "shared_bytes")}
+    result = FusionDevice(sms=device.sms, **own, **values)
     given = {name for name, value in settings.items() if value is not None}
     # both kinds of blocks may not fit for the same reason, which is told once
     refuse({each.place: each for name in reversed(_THREADS) if (each := _too_many(result, name, given))}.values())
     return result
 
 
-def _defaults(device: Device) -> dict[str, Any]:
+def _defaults(device: ParallelDevice) -> dict[str, Any]:
     usual = FusionDevice()
-    sectors, cycles = device.port
-    warps = min(device.max_warps, device.registers // (usual.assumed_registers * device.warp))
-    threads = max(1, warps) * device.warp
+    sectors, cycles = device.core.port
+    warps = min(device.core.max_warps, device.core.registers // (usual.assumed_registers * device.core.warp))
+    threads = max(1, warps) * device.core.warp
     return {
         "split_rule": usual.split_rule,
         "split_length": usual.split_length,
         "block_threads": min(usual.block_threads, threads),
         "element_threads": min(usual.element_threads, threads),
         # whole pieces only, or else a value that just fits the limit would not fit the SM
-        "shared_limit": min(usual.shared_limit, whole_pieces(device.shared_bytes)),
+        "shared_limit": min(usual.shared_limit, whole_pieces(device.core.shared_bytes)),
         "assumed_registers": usual.assumed_registers,
         "register_elements": usual.register_elements,
         # one sector: issue, load/store unit, port, partition, and the way back
-        "turn_cycles": 2 + -(-cycles // sectors) + device.dram + device.latencies.dram,
+        "turn_cycles": 2 + -(-cycles // sectors) + device.dram + device.core.latency.dram,
         "grid_cycles": device.grid,
     }
 
 
-def _checks(device: Device) -> Mapping[str, Callable[[str, Any], Mistake | None]]:
+def _checks(device: ParallelDevice) -> Mapping[str, Callable[[str, Any], Mistake | None]]:
     def at_most(least: int, most: int) -> Callable[[str, Any], Mistake | None]:
         return partial(bad_number, least=least, most=most)
 
@@ -94,7 +97,7 @@ def _checks(device: Device) -> Mapping[str, Callable[[str, Any], Mistake | None]
         "split_rule": partial(bad_choice, known=SPLIT_RULES),
         "split_length": at_most(1, _MOST),
         **dict.fromkeys(_THREADS, partial(_bad_threads, device=device)),
-        "shared_limit": at_most(0, device.shared_bytes),
+        "shared_limit": at_most(0, device.core.shared_bytes),
         "assumed_registers": at_most(1, _MOST_REGISTERS),
         "register_elements": at_most(0, _MOST),
         "turn_cycles": at_most(0, _MOST),
@@ -102,9 +105,9 @@ def _checks(device: Device) -> Mapping[str, Callable[[str, Any], Mistake | None]
     }
 
 
-def _bad_threads(name: str, value: object, device: Device) -> Mistake | None:
-    slots = device.max_warps * device.warp
-    wrong = bad_number(name, value, device.warp, min(slots, _MOST_THREADS))
+def _bad_threads(name: str, value: object, device: ParallelDevice) -> Mistake | None:
+    slots = device.core.max_warps * device.core.warp
+    wrong = bad_number(name, value, device.core.warp, min(slots, _MOST_THREADS))
     if wrong is None or not isinstance(value, int) or value <= _MOST_THREADS or slots < _MOST_THREADS:
         return wrong
     return Mistake(name, f"{wrong.sentence}; {_SOURCE}")
@@ -160,11 +163,11 @@ class Fused:
             )
             raise InputError(Mistake(f"chip {chip.name}: element_bytes", text))
         own = {"split_rule": chip.split_rule}
-        return fusion_device(chip.view, own | {name: value for name, value in settings.items() if value is not None})
+        return fusion_device(chip, own | {name: value for name, value in settings.items() if value is not None})
 
     def lower(self, chip: ParallelDevice, graph: Graph, kernels: Sequence[PlannedKernel], name: str) -> FusedWork:
         """Make a program of planned kernels; `InputError` if one does not fit, `DeadlockError` if it never ends."""
-        device = chip.view
+        device = chip
         run = fused_run(graph, kernels, device)
         costs = priced(run, device)
         traffic = traffic_of(run, costs)
@@ -173,7 +176,7 @@ class Fused:
 
     def figures(self, chip: ParallelDevice, work: FusedWork, totals: Totals) -> FusedFigures:
         """What the run of a program came to."""
-        device, own = chip.view, work.own
+        device, own = chip, work.own
         outcome = outcome_of(device, own.lowered, totals)
         spans = zip(outcome.kernels, own.lowered.kernels, strict=True)
         return FusedFigures(
@@ -182,7 +185,7 @@ class Fused:
             kernels=tuple(KernelSpan(each.name, tasks.blocks, each.arrive, each.end) for each, tasks in spans),
             busy=tuple(outcome.accounts["issue"].tolist()),
             accounts={name: int(cycles.sum()) for name, cycles in outcome.accounts.items()},
-            account_cycles=device.sms * device.schedulers * outcome.makespan,
+            account_cycles=device.sms * device.core.schedulers * outcome.makespan,
             counts=own.counts,
             l2_bytes=SECTOR_BYTES * own.counts["l2_sectors"],
             dram_bytes=SECTOR_BYTES * own.counts["dram_sectors"],

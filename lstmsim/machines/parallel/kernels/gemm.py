@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
-from lstmsim.machines.parallel.device import Device
+from lstmsim.machines.parallel.device import ParallelDevice
 from lstmsim.machines.parallel.kernel import KernelShape, Made, Memory, Run, residency
 from lstmsim.machines.parallel.kernels.gemv import Sections, span_of_rows
 from lstmsim.machines.parallel.kernels.options import bad_number, refuse
@@ -305,7 +305,7 @@ def gemm(
     sizes: tuple[int, int, int],
     tile: Tile,
     split: int,
-    device: Device,
+    device: ParallelDevice,
     data: tuple[NDArray[Any], NDArray[Any]] | None = None,
 ) -> Made:
     """The kernels of C = A B.
@@ -336,7 +336,7 @@ def gemm(
     return Made(Run(declared, kernels), result, {"macs": rows * inner * columns})
 
 
-def fastest_tile(sizes: tuple[int, int, int], split: int, device: Device, cycles: Callable[[Run], int]) -> Tile:
+def fastest_tile(sizes: tuple[int, int, int], split: int, device: ParallelDevice, cycles: Callable[[Run], int]) -> Tile:
     """The default tile of a product: of the candidates for its columns the one that is fastest, the first of equals."""
     candidates = default_tiles(sizes[2])
     if len(candidates) == 1:
@@ -344,7 +344,7 @@ def fastest_tile(sizes: tuple[int, int, int], split: int, device: Device, cycles
     return min(candidates, key=lambda tile: cycles(gemm(sizes, tile, split, device).run))
 
 
-def gemm_partials(sizes: tuple[int, int, int], tile: Tile, split: int, device: Device) -> int:
+def gemm_partials(sizes: tuple[int, int, int], tile: Tile, split: int, device: ParallelDevice) -> int:
     """Elements of the array of partial results, 0 if the product is in one slice."""
     rows, inner, columns = sizes
     slices = slices_of(inner, split, tile, _tiles(rows, columns, tile), device.sms)
@@ -356,7 +356,7 @@ def _tiles(rows: int, columns: int, tile: Tile) -> int:
 
 
 def gemm_phases(
-    device: Device,
+    device: ParallelDevice,
     names: tuple[str, str, str],
     sizes: tuple[int, int, int],
     tile: Tile,
@@ -366,12 +366,12 @@ def gemm_phases(
     """The phases alone, over arrays of any names; with several slices one that adds them up comes behind."""
     rows, inner, columns = sizes
     slices = slices_of(inner, split, tile, _tiles(rows, columns, tile), device.sms)
-    product = Gemm(tile, sizes, names, device.warp, tuple(slices), sections)
+    product = Gemm(tile, sizes, names, device.core.warp, tuple(slices), sections)
     residency(product.shape, device)
     if len(slices) == 1:
         return [product]
     shape = KernelShape("reduce", 4, 16)
-    return [product, Sum(shape, device.warp, rows * columns, "partial", len(slices), names[2])]
+    return [product, Sum(shape, device.core.warp, rows * columns, "partial", len(slices), names[2])]
 
 
 def _product(a: NDArray[Any], b: NDArray[Any], slices: list[tuple[int, int]]) -> NDArray[Any]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.machines.parallel.device import Device
+from lstmsim.machines.parallel.device import ParallelDevice
 from lstmsim.machines.parallel.kernel import KernelShape, Made, Memory, Run, residency
 from lstmsim.machines.parallel.kernels.options import bad_number, refuse
 from lstmsim.machines.parallel.kernels.phases import phase_kernel
@@ -44,7 +44,9 @@ SHAPE = KernelShape("gemv", 4, 32)
 Ints = NDArray[np.int64]
 
 
-def gemv(rows: int, columns: int, device: Device, data: tuple[NDArray[Any], NDArray[Any]] | None = None) -> Made:
+def gemv(
+    rows: int, columns: int, device: ParallelDevice, data: tuple[NDArray[Any], NDArray[Any]] | None = None
+) -> Made:
     """The kernel of y = W x.
 
     rows, columns: of W, at least 1.
@@ -57,12 +59,12 @@ def gemv(rows: int, columns: int, device: Device, data: tuple[NDArray[Any], NDAr
     residency(SHAPE, device)
     memory = addressable((Memory("W", rows * columns), Memory("x", columns), Memory("y", rows)), device.element_bytes)
     arrays = {each.name: place for place, each in enumerate(memory)}
-    kernel = phase_kernel(Gemv(device.warp, ("W", "x", "y"), ((rows, 0, columns),), columns), device, arrays)
+    kernel = phase_kernel(Gemv(device.core.warp, ("W", "x", "y"), ((rows, 0, columns),), columns), device, arrays)
     result = None
     if data is not None:
         if data[0].shape != (rows, columns) or data[1].shape != (columns,):
             raise InputError(Mistake("data", f"must be {rows} x {columns} and {columns} numbers"))
-        result = _product(*data, device.warp)
+        result = _product(*data, device.core.warp)
     return Made(Run(memory, (kernel,)), result, {"macs": rows * columns})
 
 

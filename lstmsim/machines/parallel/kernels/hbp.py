@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
-from lstmsim.machines.parallel.device import Device
+from lstmsim.machines.parallel.device import ParallelDevice
 from lstmsim.machines.parallel.kernel import Kernel, KernelShape, Made, Memory, Run, residency
 from lstmsim.machines.parallel.kernels.options import bad_choice, bad_number, refuse
 from lstmsim.machines.parallel.kernels.phases import summing_kernel, zeroing_kernel
@@ -291,7 +291,7 @@ def hbp_arrays(hbp: Hbp) -> list[Memory]:
     return [Memory(name, size) for name, size in (sizes | {"begin": len(hbp.begin)}).items()]
 
 
-def hbp_spmv(matrix: Csr, x: NDArray[Any], options: HbpOptions, device: Device) -> HbpMade:
+def hbp_spmv(matrix: Csr, x: NDArray[Any], options: HbpOptions, device: ParallelDevice) -> HbpMade:
     """The kernels of y = A x, and y from the arrays of HBP alone.
 
     matrix: A.
@@ -303,7 +303,7 @@ def hbp_spmv(matrix: Csr, x: NDArray[Any], options: HbpOptions, device: Device) 
     """
     if x.shape != (matrix.columns,):
         raise InputError(Mistake("x", f"must have {matrix.columns} elements, got shape {list(x.shape)}"))
-    made = hashed(matrix, options.m, options.n, device.warp, options.hash, options.shift)
+    made = hashed(matrix, options.m, options.n, device.core.warp, options.hash, options.shift)
     hbp = made.hbp
     shape = KernelShape("hbp", options.warps, 32, 4 * min(options.n, matrix.columns) + 4)
     places = device.sms * min(options.blocks_per_sm, residency(shape, device))
@@ -343,7 +343,7 @@ def _merged(partial: NDArray[Any]) -> NDArray[Any]:
 
 
 def _kernel(
-    walk: Walk, shape: KernelShape, device: Device, arrays: dict[str, int]
+    walk: Walk, shape: KernelShape, device: ParallelDevice, arrays: dict[str, int]
 ) -> tuple[Kernel, NDArray[Any], int, int]:
     """The kernel `hbp`; partial sums, shape (columns of blocks, rows); lane slots and active lanes."""
     partition, blocks = walk.hbp.partition, walk.part.thread_blocks
@@ -357,7 +357,7 @@ def _kernel(
         nonlocal slots, active
         for start in range(0, int(first[-1]), _CHUNK):
             stop = min(int(first[-1]), start + _CHUNK)
-            grid = Grid(device.warp, arrays, device.banks)
+            grid = Grid(device.core.warp, arrays, device.core.banks)
             low, high = np.searchsorted(first[:-1], (start, stop))
             _beginnings(grid, walk, np.arange(low, high), first[low:high] - start)
             low, high = np.searchsorted(number, (start, stop))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.base.records import record
-from lstmsim.machines.parallel.device import Device
+from lstmsim.machines.parallel.device import ParallelDevice
 from lstmsim.machines.parallel.kernel import Kernel, KernelShape, Made, Memory, Run, residency
 from lstmsim.machines.parallel.kernels.hbp import hbp_arrays, shift_mistake
 from lstmsim.machines.parallel.kernels.options import bad_choice, bad_number, refuse
@@ -83,7 +83,7 @@ class _Work:
     probing: bool
 
 
-def hbp_conversion(matrix: Csr, options: ConvertOptions, device: Device) -> ConvertMade:
+def hbp_conversion(matrix: Csr, options: ConvertOptions, device: ParallelDevice) -> ConvertMade:
     """The kernel that converts a matrix from CSR to HBP. Sorting on the device is not charged.
 
     matrix: the matrix.
@@ -92,7 +92,7 @@ def hbp_conversion(matrix: Csr, options: ConvertOptions, device: Device) -> Conv
 
     InputError if sizes do not fit or nothing fits on a multiprocessor.
     """
-    made = hashed(matrix, options.m, options.n, device.warp, options.hash, options.shift)
+    made = hashed(matrix, options.m, options.n, device.core.warp, options.hash, options.shift)
     partition = made.hbp.partition
     shape = KernelShape("convert", 1, 32, 4 * options.m)
     # refused here, before anything is written
@@ -118,7 +118,7 @@ def _blank(hbp: Hbp) -> Hbp:
     return blank
 
 
-def _kernel(work: _Work, shape: KernelShape, device: Device, arrays: dict[str, int]) -> tuple[Kernel, int]:
+def _kernel(work: _Work, shape: KernelShape, device: ParallelDevice, arrays: dict[str, int]) -> tuple[Kernel, int]:
     """The kernel and its search steps."""
     partition = work.made.hbp.partition
     groups = np.diff(partition.first_group)
@@ -133,7 +133,7 @@ def _kernel(work: _Work, shape: KernelShape, device: Device, arrays: dict[str, i
         nonlocal steps
         for start in range(0, int(first[-1]), _CHUNK):
             stop = min(int(first[-1]), start + _CHUNK)
-            grid = Grid(device.warp, arrays, device.banks)
+            grid = Grid(device.core.warp, arrays, device.core.banks)
             heads, searched, stored = (
                 np.flatnonzero((each >= start) & (each < stop)) for each in (first[:-1], slices, stores)
             )

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.machines.parallel.device import Device
+from lstmsim.machines.parallel.device import ParallelDevice
 from lstmsim.machines.parallel.kernel import Kernel, KernelShape
 from lstmsim.machines.parallel.writing.segments import joined
 from lstmsim.machines.parallel.writing.streams import Grid, Result, Warps
@@ -39,12 +39,12 @@ class Phase(Protocol):
         ...
 
 
-def phase_kernel(phase: Phase, device: Device, arrays: Mapping[str, int]) -> Kernel:
+def phase_kernel(phase: Phase, device: ParallelDevice, arrays: Mapping[str, int]) -> Kernel:
     """The kernel of one phase."""
     return _kernel(phase.shape, [phase], device, arrays)
 
 
-def persistent_kernel(name: str, phases: Sequence[Phase], device: Device, arrays: Mapping[str, int]) -> Kernel:
+def persistent_kernel(name: str, phases: Sequence[Phase], device: ParallelDevice, arrays: Mapping[str, int]) -> Kernel:
     """One kernel for several phases, with a grid barrier behind each.
 
     Its blocks have the warps of the first phase. A phase with more streams than the first has needs more blocks; all
@@ -64,14 +64,14 @@ def blocks_of(shape: KernelShape, phases: Sequence[Phase]) -> int:
     return max(-(-each.streams // shape.warps) for each in phases)
 
 
-def _kernel(shape: KernelShape, phases: Sequence[Phase], device: Device, arrays: Mapping[str, int]) -> Kernel:
+def _kernel(shape: KernelShape, phases: Sequence[Phase], device: ParallelDevice, arrays: Mapping[str, int]) -> Kernel:
     blocks = blocks_of(shape, phases)
     step = max(1, _CHUNK // shape.warps)
 
     def pieces() -> Iterator[Kernel]:
         for start in range(0, max(blocks, 1), step):
             stop = min(blocks, start + step)
-            grid = Grid(device.warp, arrays, device.banks, device.element_bytes)
+            grid = Grid(device.core.warp, arrays, device.core.banks, device.element_bytes)
             number = np.arange(start * shape.warps, stop * shape.warps)
             every = grid.warps(number - start * shape.warps)
             for phase in phases:
@@ -150,13 +150,17 @@ class Sum(Elements):
         return [warps.stg(self.target, element, on, [last])]
 
 
-def zeroing_kernel(device: Device, arrays: Mapping[str, int], array: str, elements: int, warps: int) -> Kernel:
+def zeroing_kernel(device: ParallelDevice, arrays: Mapping[str, int], array: str, elements: int, warps: int) -> Kernel:
     """The kernel that sets an array to 0."""
-    return phase_kernel(Zero(KernelShape("zero", warps, 16), device.warp, elements, array), device, arrays)
+    return phase_kernel(Zero(KernelShape("zero", warps, 16), device.core.warp, elements, array), device, arrays)
 
 
 def summing_kernel(
-    shape: KernelShape, device: Device, arrays: Mapping[str, int], parts: tuple[str, int], result: tuple[str, int]
+    shape: KernelShape,
+    device: ParallelDevice,
+    arrays: Mapping[str, int],
+    parts: tuple[str, int],
+    result: tuple[str, int],
 ) -> Kernel:
     """The kernel that adds up parts."""
-    return phase_kernel(Sum(shape, device.warp, result[1], *parts, result[0]), device, arrays)
+    return phase_kernel(Sum(shape, device.core.warp, result[1], *parts, result[0]), device, arrays)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
-from lstmsim.machines.parallel.device import GATES, Device
+from lstmsim.machines.parallel.device import GATES, ParallelDevice
 from lstmsim.machines.parallel.kernel import Kernel, KernelShape, Made, Memory, Run, residency
 from lstmsim.machines.parallel.kernels.gemm import Tile, gemm_partials, gemm_phases
 from lstmsim.machines.parallel.kernels.gemv import Gemv, Sections
@@ -187,7 +187,7 @@ class _Product:
 
 
 def recurrent_layer(
-    sizes: RecurrentSizes, tile: Tile | None, split: int, device: Device, persistent: bool = False
+    sizes: RecurrentSizes, tile: Tile | None, split: int, device: ParallelDevice, persistent: bool = False
 ) -> Made:
     """The kernels of all steps of a layer, over arrays that are declared once. Timing only: no numbers are computed.
 
@@ -201,7 +201,7 @@ def recurrent_layer(
     """
     if sizes.batch > 1 and tile is None:
         raise InputError(Mistake("tile", "is missing; a product for several sequences has one"))
-    steps = _steps(sizes, device.warp)
+    steps = _steps(sizes, device.core.warp)
     columns = sizes.input + sizes.hidden
     memory = _memory(sizes, steps)
     phases: list[Phase] = []
@@ -210,7 +210,7 @@ def recurrent_layer(
         if isinstance(each, CellPhase):
             phases.append(each)
         elif sizes.batch == 1 or tile is None:
-            phases.append(Gemv(device.warp, each.names, each.sections, columns))
+            phases.append(Gemv(device.core.warp, each.names, each.sections, columns))
         else:
             shape = (each.rows, columns, sizes.batch)
             phases += gemm_phases(device, each.names, shape, tile, split, each.sections)
@@ -230,7 +230,7 @@ def recurrent_layer(
     return Made(Run(declared, kernels), None, {"macs": useful * sizes.batch * sizes.steps})
 
 
-def _check_room(sizes: RecurrentSizes, phases: Sequence[Phase], device: Device) -> None:
+def _check_room(sizes: RecurrentSizes, phases: Sequence[Phase], device: ParallelDevice) -> None:
     """`InputError` if blocks would wait at a grid barrier for others that have no room until these end."""
     shape = persistent_shape(sizes.cell, phases)
     blocks, resident = blocks_of(shape, phases), residency(shape, device)

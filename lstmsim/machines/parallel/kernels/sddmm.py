@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
-from lstmsim.machines.parallel.device import Device
+from lstmsim.machines.parallel.device import ParallelDevice
 from lstmsim.machines.parallel.kernel import Kernel, KernelShape, Memory, Run
 from lstmsim.machines.parallel.kernels.options import bad_choice, bad_number, refuse
 from lstmsim.machines.parallel.kernels.rows import (
@@ -287,7 +287,9 @@ class SddmmOptions:
         )
 
 
-def sddmm(matrix: Csr, left: Values | int, right: Values | None, options: SddmmOptions, device: Device) -> RowsMade:
+def sddmm(
+    matrix: Csr, left: Values | int, right: Values | None, options: SddmmOptions, device: ParallelDevice
+) -> RowsMade:
     """D = (A B) o C on a device: products of rows of A and columns of B where C has entries.
 
     matrix: C. Its entries are those of D, exact zeros included.
@@ -303,7 +305,7 @@ def sddmm(matrix: Csr, left: Values | int, right: Values | None, options: SddmmO
 
     >>> from lstmsim.model.sparse.csr import csr_of_dense
     >>> from lstmsim.machines.parallel.device import ParallelCore, ParallelDevice
-    >>> device = ParallelDevice("v100", 1530, (ParallelCore(),) * 80).view
+    >>> device = ParallelDevice("v100", 1530, (ParallelCore(),) * 80)
     >>> ones = np.ones((2, 4), np.int64)
     >>> sddmm(csr_of_dense([[0, 2], [3, 0]]), ones, ones, SddmmOptions(), device).result.tolist()
     [8, 12]
@@ -314,7 +316,7 @@ def sddmm(matrix: Csr, left: Values | int, right: Values | None, options: SddmmO
     places = {memory.name: place for place, memory in enumerate(arrays)}
     operands = None if isinstance(left, int) or right is None else (left, right)
     text = SddmmText(plan, operands)
-    kernel = _kernel(plan, text, options, lambda: Grid(device.warp, places, device.banks))
+    kernel = _kernel(plan, text, options, lambda: Grid(device.core.warp, places, device.core.banks))
     blocks = len(plan.dealt.sm)
     longest = plan.longest.reshape(blocks, options.warps)
     return RowsMade(
@@ -359,13 +361,13 @@ def _inner(matrix: Csr, left: Values, right: Values | None) -> int:
     return int(left.shape[1])
 
 
-def _plan(matrix: Csr, inner: int, options: SddmmOptions, device: Device) -> SddmmPlan:
+def _plan(matrix: Csr, inner: int, options: SddmmOptions, device: ParallelDevice) -> SddmmPlan:
     v = options.v or default_vector(inner)
     wrong = Mistake("v", f"must divide the {inner} columns of A, got {v}") if inner % v else None
-    refuse([wrong, bad_lanes(options.lanes, device.warp)])
-    lanes = options.lanes or min(device.warp, 1 << max(0, (inner // v).bit_length() - 1))
+    refuse([wrong, bad_lanes(options.lanes, device.core.warp)])
+    lanes = options.lanes or min(device.core.warp, 1 << max(0, (inner // v).bit_length() - 1))
     order = ordered(matrix.lengths, options.order)
-    of_warp = device.warp // lanes
+    of_warp = device.core.warp // lanes
     begins = np.arange(0, matrix.columns, options.tile)
     loads = np.clip(matrix.lengths - begins[:, None], 0, options.tile)
     grid = dealt(order, loads, of_warp * options.warps, options.dispatch, device.sms)
@@ -373,7 +375,7 @@ def _plan(matrix: Csr, inner: int, options: SddmmOptions, device: Device) -> Sdd
     begin = np.repeat(grid.tile * options.tile, options.warps)[:, None]
     length = np.append(matrix.lengths, 0)[which]
     return SddmmPlan(
-        warp=device.warp,
+        warp=device.core.warp,
         warps=options.warps,
         lanes=lanes,
         v=v,

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.machines.parallel.device import Device
+from lstmsim.machines.parallel.device import ParallelDevice
 from lstmsim.machines.parallel.kernel import Kernel, KernelShape, Run
 from lstmsim.machines.parallel.kernels.rows import RowsMade, add_in_order, addressable, default_vector
 from lstmsim.machines.parallel.kernels.spmm_plan import SpmmOptions, SpmmPlan, spmm_plan
@@ -285,7 +285,7 @@ class SpmmText:
 
     def _fetch(self, warps: Warps, stream: Ints) -> list[Result]:
         """All of B in the tile goes to shared memory, brought by all warps of the block together."""
-        plan, turns, lanes = self.plan, self.plan.options.warps, self.plan.device.warp
+        plan, turns, lanes = self.plan, self.plan.options.warps, self.plan.device.core.warp
         begin, first = warps.alu(4), plan.first_of_tile(stream)
         across = np.minimum(plan.tile, plan.columns - first) // plan.v
         vectors, warp = plan.inner * across, plan.warp_of(stream)
@@ -316,7 +316,7 @@ class SpmmText:
             warps.part(goes_on).bar(loads)
         self.tail += tail
         steps = np.minimum(strips.end.max(axis=1) - number * plan.options.k_tile, plan.options.k_tile)
-        self.slots += int(steps.sum()) * plan.device.warp * plan.repeats
+        self.slots += int(steps.sum()) * plan.device.core.warp * plan.repeats
         self.active += int(((held >= 0).sum(axis=(1, 2)) * self._vectors[stream]).sum())
         self.take(strips, held)
 
@@ -346,7 +346,7 @@ _AT_ONCE = 1 << 19
 _BLOCKS = 1 << 14
 
 
-def spmm(matrix: Csr, dense: Values | int, options: SpmmOptions, device: Device) -> RowsMade:
+def spmm(matrix: Csr, dense: Values | int, options: SpmmOptions, device: ParallelDevice) -> RowsMade:
     """C = A B on a device.
 
     matrix: A.
@@ -360,7 +360,7 @@ def spmm(matrix: Csr, dense: Values | int, options: SpmmOptions, device: Device)
 
     >>> from lstmsim.model.sparse.csr import csr_of_dense
     >>> from lstmsim.machines.parallel.device import ParallelCore, ParallelDevice
-    >>> device = ParallelDevice("v100", 1530, (ParallelCore(),) * 80).view
+    >>> device = ParallelDevice("v100", 1530, (ParallelCore(),) * 80)
     >>> made = spmm(csr_of_dense([[0, 2], [3, 0]]), np.array([[1], [10]]), SpmmOptions(), device)
     >>> made.result.tolist(), made.metrics["macs"], made.metrics["lane_slots"]
     ([[20], [3]], 2, 32)
@@ -371,10 +371,10 @@ def spmm(matrix: Csr, dense: Values | int, options: SpmmOptions, device: Device)
     numbers = None if isinstance(dense, int) else _Numbers(plan, dense)
     text = SpmmText(plan, numbers.take if numbers else lambda strips, held: None)
     places = {memory.name: place for place, memory in enumerate(arrays)}
-    size = max(1, _AT_ONCE // max(device.warp, plan.subwarps * options.k_tile))
+    size = max(1, _AT_ONCE // max(device.core.warp, plan.subwarps * options.k_tile))
 
     def grid() -> Grid:
-        return Grid(device.warp, places, device.banks)
+        return Grid(device.core.warp, places, device.core.banks)
 
     kernel = written(text.write, text.counts, grid, plan.shape, plan.dealt.sm, size)
     if plan.first is not None:
@@ -390,12 +390,12 @@ def spmm(matrix: Csr, dense: Values | int, options: SpmmOptions, device: Device)
     )
 
 
-def spmm_transposed(matrix: Csr, dense: Values | int, options: SpmmOptions, device: Device) -> RowsMade:
+def spmm_transposed(matrix: Csr, dense: Values | int, options: SpmmOptions, device: ParallelDevice) -> RowsMade:
     """A^T B: the CSC of A is the CSR of A^T, so no array is copied."""
     return spmm(transposed(matrix), dense, options, device)
 
 
-def spmm_sparse_right(dense: Values | int, matrix: Csr, options: SpmmOptions, device: Device) -> RowsMade:
+def spmm_sparse_right(dense: Values | int, matrix: Csr, options: SpmmOptions, device: ParallelDevice) -> RowsMade:
     """A B with a sparse B, as C^T = B^T A^T: A lies in memory by columns, and so does C."""
     made = spmm(transposed(matrix), dense if isinstance(dense, int) else dense.T, options, device)
     return replace(made, result=None if made.result is None else made.result.T)
@@ -427,13 +427,13 @@ def _zeros(plan: SpmmPlan, places: dict[str, int]) -> Kernel:
     """The kernel that writes the rows which DCSR does not have."""
     shape = KernelShape("zero", 1, 16)
     vector = default_vector(plan.columns)
-    lane = np.arange(plan.device.warp) * vector
+    lane = np.arange(plan.device.core.warp) * vector
 
     def piece(rows: NDArray[np.int64]) -> Kernel:
-        grid = Grid(plan.device.warp, places, plan.device.banks)
+        grid = Grid(plan.device.core.warp, places, plan.device.core.banks)
         warps = grid.warps(np.arange(len(rows)))
         begin = warps.alu(4)
-        for column in range(0, plan.columns, plan.device.warp * vector):
+        for column in range(0, plan.columns, plan.device.core.warp * vector):
             across = column + lane
             warps.stg("C", rows[:, None] * plan.columns + across, across < plan.columns, [begin], vector)
         return grid.kernel(shape, np.full(len(rows), -1, np.int32))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from lstmsim.base.errors import Mistake
 from lstmsim.base.records import record
-from lstmsim.machines.parallel.device import Device
+from lstmsim.machines.parallel.device import ParallelDevice
 from lstmsim.machines.parallel.kernel import KernelShape, Memory, in_pieces
 from lstmsim.machines.parallel.kernels.options import bad_choice, bad_flag, bad_number, refuse
 from lstmsim.machines.parallel.kernels.rows import (
@@ -117,7 +117,7 @@ class SpmmPlan:
     """
 
     options: SpmmOptions
-    device: Device
+    device: ParallelDevice
     rows: int
     inner: int
     columns: int
@@ -136,17 +136,17 @@ class SpmmPlan:
     @property
     def subwarps(self) -> int:
         """Rows of a warp."""
-        return self.device.warp // self.lanes
+        return self.device.core.warp // self.lanes
 
     @cached_property
     def subwarp(self) -> Ints:
         """The subwarp of each lane of a warp, shape (lanes of a warp,)."""
-        return np.arange(self.device.warp) // self.lanes
+        return np.arange(self.device.core.warp) // self.lanes
 
     @cached_property
     def lane(self) -> Ints:
         """The place of each lane of a warp in its subwarp, shape (lanes of a warp,)."""
-        return np.arange(self.device.warp) % self.lanes
+        return np.arange(self.device.core.warp) % self.lanes
 
     def spread(self, table: NDArray[Any]) -> NDArray[Any]:
         """A column for each lane, of a table with a column for each subwarp."""
@@ -205,7 +205,7 @@ def _staged(options: SpmmOptions, subwarps: int) -> int:
     return 8 * subwarps * options.k_tile * (1 if options.share else options.warps)
 
 
-def spmm_plan(matrix: Csr, columns: int, options: SpmmOptions, device: Device) -> SpmmPlan:
+def spmm_plan(matrix: Csr, columns: int, options: SpmmOptions, device: ParallelDevice) -> SpmmPlan:
     """How C = A B is cut into tiles and dealt to warps.
 
     `InputError` if sizes do not divide or shared memory does not suffice.
@@ -214,11 +214,11 @@ def spmm_plan(matrix: Csr, columns: int, options: SpmmOptions, device: Device) -
     tile = options.tile or next(size for size in (64, 32, 16, 8, 0) if columns >= size or size == 8)
     width = tile // options.warps if options.share else tile
     refuse(_indivisible(columns, v, tile, options))
-    lanes = min(1 << (width // v).bit_length() - 1, device.warp)
+    lanes = min(1 << (width // v).bit_length() - 1, device.core.warp)
     if width % (lanes * v):
         refuse([Mistake("tile", f"must be whole vectors of {lanes} lanes x v {v} for each warp, got {tile}")])
-    subwarps = device.warp // lanes
-    refuse([_too_much_shared(matrix, tile, subwarps, options, device)])
+    subwarps = device.core.warp // lanes
+    refuse([_too_much_shared(matrix, tile, subwarps, options, device.core.shared_bytes)])
     kept: Csr | Dcsr = dcsr_of(matrix) if options.format == "dcsr" else matrix
     rows = stored(kept, v, options.align)
     order = ordered(rows.length, options.order)
@@ -268,11 +268,11 @@ def _indivisible(columns: int, v: int, tile: int, options: SpmmOptions) -> list[
     return wrong
 
 
-def _too_much_shared(matrix: Csr, tile: int, subwarps: int, options: SpmmOptions, device: Device) -> Mistake | None:
+def _too_much_shared(matrix: Csr, tile: int, subwarps: int, options: SpmmOptions, most: int) -> Mistake | None:
     staged, fetched = _staged(options, subwarps), 4 * matrix.columns * tile if options.fetch == "all" else 0
-    if in_pieces(staged + fetched) <= device.shared_bytes:
+    if in_pieces(staged + fetched) <= most:
         return None
     asked = f"{staged} bytes of rows" + (f" and {fetched} bytes of B" if fetched else "")
     place = "fetch" if fetched else "k_tile"
     given = options.fetch if fetched else options.k_tile
-    return Mistake(place, f"must fit {device.shared_bytes} bytes of shared memory, got {given}: {asked} for each block")
+    return Mistake(place, f"must fit {most} bytes of shared memory, got {given}: {asked} for each block")

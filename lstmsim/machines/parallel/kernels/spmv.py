@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
-from lstmsim.machines.parallel.device import Device
+from lstmsim.machines.parallel.device import ParallelDevice
 from lstmsim.machines.parallel.kernel import KernelShape, Memory, Run
 from lstmsim.machines.parallel.kernels.options import bad_choice, bad_number, refuse
 from lstmsim.machines.parallel.kernels.rows import (
@@ -212,7 +212,7 @@ class SpmvOptions:
         )
 
 
-def spmv(matrix: Csr, vector: Values | None, options: SpmvOptions, device: Device) -> RowsMade:
+def spmv(matrix: Csr, vector: Values | None, options: SpmvOptions, device: ParallelDevice) -> RowsMade:
     """y = A x on a device.
 
     matrix: A.
@@ -226,7 +226,7 @@ def spmv(matrix: Csr, vector: Values | None, options: SpmvOptions, device: Devic
 
     >>> from lstmsim.model.sparse.csr import csr_of_dense
     >>> from lstmsim.machines.parallel.device import ParallelCore, ParallelDevice
-    >>> device = ParallelDevice("v100", 1530, (ParallelCore(),) * 80).view
+    >>> device = ParallelDevice("v100", 1530, (ParallelCore(),) * 80)
     >>> made = spmv(csr_of_dense([[0, 2], [3, 0]]), np.array([1, 10]), SpmvOptions(), device)
     >>> made.result.tolist(), made.metrics["lanes"], made.metrics["lane_active"]
     ([20, 3], 1, 2)
@@ -241,17 +241,17 @@ def spmv(matrix: Csr, vector: Values | None, options: SpmvOptions, device: Devic
     kernel = written(
         text.write,
         text.counts,
-        lambda: Grid(device.warp, places, device.banks),
+        lambda: Grid(device.core.warp, places, device.core.banks),
         KernelShape("spmv", options.warps, options.registers, ordered=("x",)),
         plan.dealt.sm,
-        max(1, _AT_ONCE // (device.warp * options.v)),
+        max(1, _AT_ONCE // (device.core.warp * options.v)),
     )
     return RowsMade(
         run=Run(arrays, (kernel,)),
         result=numbers.result(text) if numbers else None,
         metrics={
             "masked": int(plan.stored.masked.sum()),
-            "lane_slots": text.steps * device.warp,
+            "lane_slots": text.steps * device.core.warp,
             "lane_active": matrix.entries,
             "macs": matrix.entries,
             "blocks_in_grid": len(plan.dealt.sm),
@@ -263,16 +263,16 @@ def spmv(matrix: Csr, vector: Values | None, options: SpmvOptions, device: Devic
     )
 
 
-def _plan(matrix: Csr, options: SpmvOptions, device: Device) -> SpmvPlan:
-    refuse([bad_lanes(options.lanes, device.warp)])
+def _plan(matrix: Csr, options: SpmvOptions, device: ParallelDevice) -> SpmvPlan:
+    refuse([bad_lanes(options.lanes, device.core.warp)])
     mean = matrix.entries // max(1, matrix.rows * options.v)
-    lanes = options.lanes or min(device.warp, 1 << max(0, mean.bit_length() - 1))
+    lanes = options.lanes or min(device.core.warp, 1 << max(0, mean.bit_length() - 1))
     rows = stored(matrix, options.v, options.align)
     order = ordered(rows.length, options.order)
-    of_warp = device.warp // lanes
+    of_warp = device.core.warp // lanes
     grid = dealt(order, rows.length[None, :], of_warp * options.warps, options.dispatch, device.sms)
     return SpmvPlan(
-        warp=device.warp,
+        warp=device.core.warp,
         warps=options.warps,
         lanes=lanes,
         v=options.v,

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError
-from lstmsim.machines.parallel.device import Device
+from lstmsim.machines.parallel.device import ParallelDevice
 from lstmsim.machines.parallel.kernel import CLASS, Ints
 from lstmsim.machines.parallel.lowering.pick import Picked
 from lstmsim.machines.parallel.lowering.prototypes import ARITHMETIC, BARRIER, DEPENDENCE, MEMORY, START, Writing
@@ -121,7 +121,7 @@ class Served:
     missing: Ints
 
     @classmethod
-    def of(cls, device: Device, rows: Picked) -> Served:
+    def of(cls, device: ParallelDevice, rows: Picked) -> Served:
         """The service of picked instructions on a device."""
         kind = rows.kind
         has_lsu = (kind >= _SHFL) & (kind <= _ATOM)
@@ -129,7 +129,7 @@ class Served:
         loads = kind == _LDG
         has_port = through & ((rows.sectors > 0) | (rows.misses > 0) | ~loads)
         lsu = np.maximum(rows.lsu, 1).astype(np.int64)
-        sectors, cycles = device.port
+        sectors, cycles = device.core.port
         port = np.maximum(-(-rows.sectors.astype(np.int64) * cycles // sectors), 1)
         found_l2 = loads & rows.in_l2 & has_port
         nothing = through & (rows.misses == 0) & ~found_l2
@@ -173,7 +173,8 @@ class Results:
 
 def results(writing: Writing, rows: Picked, served: Served, place: Ints) -> Results:
     """The results of picked instructions."""
-    device, latency, kind = writing.device, writing.device.latencies, rows.kind
+    device, core, kind = writing.device, writing.device.core, rows.kind
+    latency = core.latency
     arithmetic = kind < _SHFL
     counts = arithmetic + served.from_lsu.astype(np.int64) + served.from_port + rows.misses
     first = firsts(counts)
@@ -183,7 +184,7 @@ def results(writing: Writing, rows: Picked, served: Served, place: Ints) -> Resu
     later[: len(ARITHMETIC)] = [getattr(latency, name) for name in ARITHMETIC]
     later[[_SHFL, _LDS, _STS, _LDG]] = latency.shuffle, latency.shared, latency.shared, latency.l1
     issue = np.zeros(len(CLASS), dtype=np.int64)
-    issue[: len(ARITHMETIC)] = [-(-device.warp // each) for each in (device.lanes, device.lanes, device.sfu_lanes)]
+    issue[: len(ARITHMETIC)] = core.arithmetic_cycles, core.arithmetic_cycles, core.function_cycles
     own = np.flatnonzero(arithmetic)
     at = first[own]
     operation[at], unit[at], length[at], delay[at], code[at] = (
@@ -375,7 +376,7 @@ class _Piece:
         if len(met):
             operations = self.place[self.meet.mates(met, grid=False)]
             words[spans(at[met], np.full(len(met), warps))] = (
-                self.writing.need(BARRIER, device.latencies.barrier)[0] + operations
+                self.writing.need(BARRIER, device.core.latency.barrier)[0] + operations
             )
         at = at + self.meet.behind * warps
         met = np.flatnonzero(self.meet.behind_grid)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.base.records import record
-from lstmsim.machines.parallel.device import Device
+from lstmsim.machines.parallel.device import ParallelDevice
 from lstmsim.machines.parallel.kernel import CLASS, CLASSES, Ints, Kernel, Priced, Run
 from lstmsim.machines.parallel.lowering.program import KernelTasks, Lowered
 from lstmsim.machines.parallel.words import STALLS
@@ -77,7 +77,7 @@ class Outcome:
         return float(issue.max() / issue.mean()) if issue.any() else 0.0
 
 
-def outcome_of(device: Device, lowered: Lowered, totals: Totals) -> Outcome:
+def outcome_of(device: ParallelDevice, lowered: Lowered, totals: Totals) -> Outcome:
     """What came of a run.
 
     device: where the kernels ran.
@@ -121,7 +121,7 @@ def _span(each: KernelTasks, rows: Ints) -> KernelSpan:
     return KernelSpan(each.kernel.shape.name, arrive, end, each.resident)
 
 
-def _blocks(device: Device, kernel: int, rows: Ints) -> Ints:
+def _blocks(device: ParallelDevice, kernel: int, rows: Ints) -> Ints:
     """The rows of a kernel's blocks. The dispatcher serves them in the order of their placing."""
     placed = TASKS.of(rows, "admitted")
     order = np.argsort(placed, kind="stable")
@@ -147,13 +147,13 @@ class _Costs:
     atomic: Ints
 
     @classmethod
-    def of(cls, device: Device, kernel: Priced) -> _Costs:
+    def of(cls, device: ParallelDevice, kernel: Priced) -> _Costs:
         whole, numbers = kernel.instructions, kernel.numbers
         kind = whole.kind
         counts = np.bincount(kind, weights=whole.count, minlength=len(CLASSES)).astype(np.int64)
         through = (kind >= CLASS["ldg"]) & (kind <= CLASS["atom"])
         lsu = np.where((kind >= CLASS["shfl"]) & (kind <= CLASS["atom"]), np.maximum(numbers.lsu, 1), 0)
-        sectors, cycles = device.port
+        sectors, cycles = device.core.port
         port = np.where(through, -(-numbers.sectors.astype(np.int64) * cycles // sectors), 0)
         own = np.repeat(kind, np.diff(numbers.first_miss)) == CLASS["atom"]
         missing = numbers.missing.astype(np.int64)

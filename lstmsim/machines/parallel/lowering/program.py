@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from lstmsim.base.errors import DeadlockError, InputError
 from lstmsim.base.records import record
-from lstmsim.machines.parallel.device import Device
+from lstmsim.machines.parallel.device import ParallelDevice
 from lstmsim.machines.parallel.kernel import CLASS, Ints, Priced, residency
 from lstmsim.machines.parallel.lowering.bodies import bodies
 from lstmsim.machines.parallel.lowering.pick import block_keys, picked
@@ -77,26 +77,26 @@ class Places:
         self.tables["seats"] += [[core] for core in cores]
 
 
-def machine_tables(device: Device) -> tuple[list[list[int]], list[list[int]]]:
+def machine_tables(device: ParallelDevice) -> tuple[list[list[int]], list[list[int]]]:
     """The rows of `cores` and `units`."""
     number = {name: place for place, name in enumerate(POLICIES)}
-    policy, fifo = number[device.warp_policy], number["fifo"]
+    policy, fifo = number[device.core.warp_policy], number["fifo"]
     cores, units = [], []
     for sm in range(device.sms):
-        cores.append([SM, device.max_warps, 3 * sm, 3, 0, CAPACITY, 0, 0, 0, 0])
-        units += [[policy, 0, device.schedulers], [fifo, 0, 1], [fifo, 0, 1]]
+        cores.append([SM, device.core.max_warps, 3 * sm, 3, 0, CAPACITY, 0, 0, 0, 0])
+        units += [[policy, 0, device.core.schedulers], [fifo, 0, 1], [fifo, 0, 1]]
     memory = 2 * device.partitions + 1
     first = len(units)
-    cores.append([MEMORY, device.sms * device.max_warps, first, memory, -1, -1, 1, 1, 0, 0])
-    cores.append([DISPATCHER, device.sms * device.max_warps, first + memory, 1, -1, -1, 1, 0, 0, 0])
+    cores.append([MEMORY, device.sms * device.core.max_warps, first, memory, -1, -1, 1, 1, 0, 0])
+    cores.append([DISPATCHER, device.sms * device.core.max_warps, first + memory, 1, -1, -1, 1, 0, 0, 0])
     cores.append([HOST, 1, first + memory + 1, 1, -1, -1, 1, 0, 0, 0])
     units += [[fifo, 0, 1]] * (memory + 2)
     return cores, units
 
 
-def bounds(device: Device, kernels: Sequence[Priced]) -> tuple[int, int]:
+def bounds(device: ParallelDevice, kernels: Sequence[Priced]) -> tuple[int, int]:
     """More than any count or number of cycles of an operation, and more than any delay of a need."""
-    sectors, cycles = device.port
+    sectors, cycles = device.core.port
     tops = [device.dispatch, device.dram, device.atomic, 2]
     for kernel in kernels:
         numbers = kernel.numbers
@@ -104,7 +104,7 @@ def bounds(device: Device, kernels: Sequence[Priced]) -> tuple[int, int]:
         tops.append(_top(numbers.missing) * max(device.dram, device.atomic))
         tops.append(len(kernel.instructions.kind) if kernel.shape.persistent else 0)
     most = max(tops) + 1
-    latency = max(getattr(device.latencies, name) for name in vars(device.latencies))
+    latency = max(getattr(device.core.latency, name) for name in vars(device.core.latency))
     return most, most + max(latency, device.grid, device.start) + device.start + 1
 
 
@@ -112,7 +112,7 @@ def _top(values: NDArray[np.int32]) -> int:
     return int(values.max(initial=0))
 
 
-def unit_names(device: Device) -> tuple[tuple[str, bool, str], ...]:
+def unit_names(device: ParallelDevice) -> tuple[tuple[str, bool, str], ...]:
     """Of each unit its name, whether timelines show it, and the name of the way of its results."""
     partitions = range(device.partitions)
     memory = (*(f"dram{each}" for each in partitions), *(f"atomic{each}" for each in partitions), "sync")
@@ -120,7 +120,7 @@ def unit_names(device: Device) -> tuple[tuple[str, bool, str], ...]:
     return tuple((name, name != "host", "") for core in units for name in core)
 
 
-def check_kernel(kernel: Priced, device: Device, resident: int) -> None:
+def check_kernel(kernel: Priced, device: ParallelDevice, resident: int) -> None:
     """Raise an error if a kernel cannot run.
 
     `InputError` if a block is pinned to an SM that is not there. `DeadlockError` if the blocks of a persistent kernel
@@ -144,13 +144,13 @@ def grid_barriers(kernel: Priced) -> int:
     return int(counts[0])
 
 
-def _check_pins(kernel: Priced, device: Device) -> None:
+def _check_pins(kernel: Priced, device: ParallelDevice) -> None:
     top = int(kernel.sm.max(initial=-1))
     if top >= device.sms:
         raise InputError(f"kernel {kernel.shape.name}: a block is pinned to SM {top}; there are {device.sms}")
 
 
-def _check_persistent(kernel: Priced, device: Device, resident: int, gates: int) -> None:
+def _check_persistent(kernel: Priced, device: ParallelDevice, resident: int, gates: int) -> None:
     """`DeadlockError` if blocks that meet at grid barriers are not all there at once."""
     if not kernel.shape.persistent:
         return
@@ -221,7 +221,7 @@ class Lowered:
     kernels: tuple[KernelTasks, ...]
 
 
-def program_of_kernels(device: Device, kernels: Sequence[Priced], name: str = "run") -> Lowered:
+def program_of_kernels(device: ParallelDevice, kernels: Sequence[Priced], name: str = "run") -> Lowered:
     """The program of kernels that run one after the other.
 
     name: of the whole.
@@ -231,7 +231,7 @@ def program_of_kernels(device: Device, kernels: Sequence[Priced], name: str = "r
     return program_of_jobs(device, [DeviceJob(name, tuple(kernels))])
 
 
-def program_of_jobs(device: Device, jobs: Sequence[DeviceJob]) -> Lowered:
+def program_of_jobs(device: ParallelDevice, jobs: Sequence[DeviceJob]) -> Lowered:
     """The program of jobs that run one after the other, each made of kernels; errors as of `program_of_kernels`."""
     return _Writer(device, jobs).lowered()
 
@@ -239,7 +239,7 @@ def program_of_jobs(device: Device, jobs: Sequence[DeviceJob]) -> Lowered:
 class _Writer:
     """The tables of a program on their way."""
 
-    def __init__(self, device: Device, jobs: Sequence[DeviceJob]) -> None:
+    def __init__(self, device: ParallelDevice, jobs: Sequence[DeviceJob]) -> None:
         self.device, self.jobs = device, jobs
         kernels = {id(kernel): kernel for job in jobs for kernel in job.kernels}.values()
         most, delays = bounds(device, list(kernels))

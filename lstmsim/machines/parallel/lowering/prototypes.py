@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.machines.parallel.device import Device
+from lstmsim.machines.parallel.device import ParallelDevice
 from lstmsim.machines.parallel.kernel import CLASS, CLASSES
 from lstmsim.program.flat import FLAT_TABLES
 from lstmsim.program.operations import CAUSE_NUMBERS, need_word
@@ -101,13 +101,13 @@ class Roles:
     quiet: what stands for an empty stream on the scheduler, with number 0.
     """
 
-    def __init__(self, device: Device, members: int, most: int) -> None:
+    def __init__(self, device: ParallelDevice, members: int, most: int) -> None:
         self.device, self.members, self.most = device, members, most
         self.rows, self.works = Numbering(), Numbering()
         # the first number of work is none
         self.works.of(np.zeros(1, dtype=np.int64))
         self._roles: list[_Role] = []
-        latency, retire = device.latencies, device.retire
+        latency, retire = device.core.latency, device.retire
         self.issue = np.array([self._issue(name) for name in CLASSES])
         self.lsu = np.zeros((len(CLASSES), 2), dtype=np.int64)
         self.port = np.zeros((len(CLASSES), 2), dtype=np.int64)
@@ -141,8 +141,8 @@ class Roles:
         if name not in ARITHMETIC:
             result = 1 + (device.retire if name == "bar" else 0)
             return self._add(_Role(0, name, lambda _: 1, lambda _: result))
-        cycles = -(-device.warp // (device.sfu_lanes if name == "sfu" else device.lanes))
-        result = getattr(device.latencies, name) + device.retire
+        cycles = device.core.function_cycles if name == "sfu" else device.core.arithmetic_cycles
+        result = getattr(device.core.latency, name) + device.retire
         return self._add(_Role(0, name, lambda _: cycles, lambda _: result, counted=True))
 
     def prototypes(self, role: Ints, number: Ints, member: Ints, work: Ints | None = None) -> NDArray[np.int32]:
@@ -210,7 +210,7 @@ class Writing:
     delays: more than any delay.
     """
 
-    device: Device
+    device: ParallelDevice
     roles: Roles
     needs: Numbering
     delays: int
