@@ -90,7 +90,7 @@ def agree(graph: Graph, device: FusionDevice) -> bool:
         arrays = [(f"n{v}", size) for v, size in enumerate(plain.sizes)]
         kernels = fusion_modes.kernels_of(plain, plain_plans, mode, numbers)
         for kernel, made in zip(run.kernels, kernels, strict=True):
-            code = Code(plain, made, numbers, arrays, machine.banks)
+            code = Code(plain, made, numbers, arrays, machine.core.banks)
             code.write()
             names = {memory.name: name for memory, (name, _) in zip(run.arrays, arrays, strict=False)} | {"": ""}
             streams = [

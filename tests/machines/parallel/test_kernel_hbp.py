@@ -133,6 +133,6 @@ def test_what_cannot_be_run() -> None:
     assert [each.place for each in error.value.mistakes] == ["m"]
     with pytest.raises(InputError) as error:
         HbpOptions(32, 0, "lineal", (1,), 0, True, 101, 2.5, "atom")  # type: ignore[arg-type]
-    places = ["n", "warps", "blocks_per_sm", "batch", "fixed_percent", "shift", "hash", "merge"]
+    places = ["n", "hash", "shift", "warps", "blocks_per_sm", "fixed_percent", "batch", "merge"]
     assert [each.place for each in error.value.mistakes] == places
     assert options_of(HbpOptions, {"m": 32, "n": 2, "hash": None, "shift": [1, 2]}) == HbpOptions(32, 2, shift=(1, 2))

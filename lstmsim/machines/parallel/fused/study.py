@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
+from typing import Annotated, Any
 
 from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.keys import Key, keys_of
+from lstmsim.base.records import record
 from lstmsim.base.wording import listed, nearest
 from lstmsim.machines.kernels import FusedFigures, FusedWork, KernelSpan
 from lstmsim.machines.parallel.device import ParallelDevice
 from lstmsim.machines.parallel.fused.kernels import fused_run
 from lstmsim.machines.parallel.kernel import whole_pieces
-from lstmsim.machines.parallel.kernels.options import bad_choice, bad_number, refuse
+from lstmsim.machines.parallel.kernels.options import option_mistakes, refuse
 from lstmsim.machines.parallel.lowering.outcome import outcome_of, traffic_of
 from lstmsim.machines.parallel.lowering.program import Lowered, program_of_kernels
 from lstmsim.machines.parallel.traffic import priced
@@ -23,22 +24,37 @@ from lstmsim.model.fusion.graph import Graph
 from lstmsim.model.fusion.plan import SPLIT_RULES, FusionDevice, PlannedKernel
 from lstmsim.program.trace import Totals
 
-#: Settings of the pass, with what each means.
-SETTINGS: Mapping[str, str] = {
-    "split_rule": "when a result is split over blocks: paper, as published; costed, where that is worth a grid barrier",
-    "split_length": "the longest row that one block takes, in elements",
-    "block_threads": "threads of a block with a reduce",
-    "element_threads": "threads of a block without one",
-    "shared_limit": "bytes of shared memory that a block may have",
-    "assumed_registers": "registers of a thread, as long as the launch is not known",
-    "register_elements": "elements that a thread keeps in registers from stage to stage",
-    "turn_cycles": "cycles of a load from DRAM, for costed",
-    "grid_cycles": "cycles of a grid barrier, for costed",
-}
-_MOST_REGISTERS, _MOST = 255, 1 << 30
+_MOST = 1 << 30
 #: Threads of a block, whatever else an SM has room for.
 _MOST_THREADS, _SOURCE = 1024, "a block of CUDA has no more threads (CUDA C Programming Guide)"
 _THREADS = ("block_threads", "element_threads")
+
+
+@record
+class _Settings:
+    """The settings of the pass; what else bounds them is a matter of the device."""
+
+    split_rule: Annotated[
+        str,
+        Key(
+            "when a result is split over blocks: paper, as published; costed, where that is worth a grid barrier",
+            choices=SPLIT_RULES,
+        ),
+    ]
+    split_length: Annotated[int, Key("the longest row that one block takes, in elements", low=1, high=_MOST)]
+    block_threads: Annotated[int, Key("threads of a block with a reduce")]
+    element_threads: Annotated[int, Key("threads of a block without one")]
+    shared_limit: Annotated[int, Key("bytes of shared memory that a block may have", low=0)]
+    assumed_registers: Annotated[int, Key("registers of a thread, as long as the launch is not known", low=1, high=255)]
+    register_elements: Annotated[
+        int, Key("elements that a thread keeps in registers from stage to stage", low=0, high=_MOST)
+    ]
+    turn_cycles: Annotated[int, Key("cycles of a load from DRAM, for costed", low=0, high=_MOST)]
+    grid_cycles: Annotated[int, Key("cycles of a grid barrier, for costed", low=0, high=_MOST)]
+
+
+#: Settings of the pass, with what each means.
+SETTINGS: Mapping[str, str] = {name: each.key.meaning for name, each in keys_of(_Settings).items()}
 
 
 def fusion_device(device: ParallelDevice, settings: Mapping[str, Any]) -> FusionDevice:
@@ -55,7 +71,7 @@ def fusion_device(device: ParallelDevice, settings: Mapping[str, Any]) -> Fusion
         device.core,
         _defaults(device) | {name: value for name, value in settings.items() if value is not None},
     )
-    refuse(check(name, values[name]) for name, check in _checks(device).items())
+    refuse([*option_mistakes(_Settings(**values))] or _too_large(device, values))
     refuse(
         Mistake(name, f"must be a multiple of {device.core.warp}, the lanes of a warp, got {values[name]}")
         for name in _THREADS
@@ -89,28 +105,19 @@ def _defaults(device: ParallelDevice) -> dict[str, Any]:
     }
 
 
-def _checks(device: ParallelDevice) -> Mapping[str, Callable[[str, Any], Mistake | None]]:
-    def at_most(least: int, most: int) -> Callable[[str, Any], Mistake | None]:
-        return partial(bad_number, least=least, most=most)
-
-    return {
-        "split_rule": partial(bad_choice, known=SPLIT_RULES),
-        "split_length": at_most(1, _MOST),
-        **dict.fromkeys(_THREADS, partial(_bad_threads, device=device)),
-        "shared_limit": at_most(0, device.core.shared_bytes),
-        "assumed_registers": at_most(1, _MOST_REGISTERS),
-        "register_elements": at_most(0, _MOST),
-        "turn_cycles": at_most(0, _MOST),
-        "grid_cycles": at_most(0, _MOST),
-    }
-
-
-def _bad_threads(name: str, value: object, device: ParallelDevice) -> Mistake | None:
-    slots = device.core.max_warps * device.core.warp
-    wrong = bad_number(name, value, device.core.warp, min(slots, _MOST_THREADS))
-    if wrong is None or not isinstance(value, int) or value <= _MOST_THREADS or slots < _MOST_THREADS:
-        return wrong
-    return Mistake(name, f"{wrong.sentence}; {_SOURCE}")
+def _too_large(device: ParallelDevice, values: Mapping[str, Any]) -> Iterator[Mistake]:
+    """Settings for which an SM has no room: threads, bytes of shared memory."""
+    core = device.core
+    slots = core.max_warps * core.warp
+    most = min(slots, _MOST_THREADS)
+    for name in _THREADS:
+        if not core.warp <= values[name] <= most:
+            why = f"; {_SOURCE}" if values[name] > _MOST_THREADS <= slots else ""
+            yield Mistake(name, f"must be a whole number from {core.warp} to {most}, got {values[name]}{why}")
+    if values["shared_limit"] > core.shared_bytes:
+        yield Mistake(
+            "shared_limit", f"must be a whole number from 0 to {core.shared_bytes}, got {values['shared_limit']}"
+        )
 
 
 def _too_many(device: FusionDevice, name: str, given: Collection[str]) -> Mistake | None:

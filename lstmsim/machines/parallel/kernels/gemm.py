@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.keys import Key
 from lstmsim.base.records import record
 from lstmsim.machines.parallel.device import ParallelDevice
 from lstmsim.machines.parallel.kernel import KernelShape, Made, Memory, Run, residency
 from lstmsim.machines.parallel.kernels.gemv import Sections, span_of_rows
-from lstmsim.machines.parallel.kernels.options import bad_number, refuse
+from lstmsim.machines.parallel.kernels.options import Options, check_sizes, fours, option_mistakes, refuse
 from lstmsim.machines.parallel.kernels.phases import Phase, Sum, phase_kernel
 from lstmsim.machines.parallel.kernels.rows import addressable, default_vector
 from lstmsim.machines.parallel.writing.streams import Result, Warps
@@ -59,35 +60,22 @@ class Tile:
 
 
 @record
-class GemmOptions:
-    """Options of a dense product. What is None follows from the sizes.
+class GemmOptions(Options):
+    """Options of a dense product: the tile of a block, whole or not at all, and slices of the inner dimension."""
 
-    bm, bn, bk: rows, columns and inner elements of the tile of a block; `bk` a multiple of 4.
-    tm, tn: rows and columns of a thread; multiples of 4.
-    split: slices of the inner dimension; 0: as many as the rule gives.
-
-    The tile is given whole or not at all. InputError if a value does not fit.
-    """
-
-    bm: int | None = None
-    bn: int | None = None
-    bk: int | None = None
-    tm: int | None = None
-    tn: int | None = None
-    split: int = 0
+    bm: Annotated[int | None, Key("rows of the tile", low=1)] = None
+    bn: Annotated[int | None, Key("columns of the tile", low=1)] = None
+    bk: Annotated[int | None, Key("inner elements of the tile", low=1, rule=fours)] = None
+    tm: Annotated[int | None, Key("rows of a thread", low=1, rule=fours)] = None
+    tn: Annotated[int | None, Key("columns of a thread", low=1, rule=fours)] = None
+    split: Annotated[int, Key("slices of the inner dimension; 0: as many as the rule gives", low=0)] = 0
 
     def __post_init__(self) -> None:
+        refuse(option_mistakes(self))
         sizes = {name: getattr(self, name) for name in ("bm", "bn", "bk", "tm", "tn")}
-        given = {name: value for name, value in sizes.items() if value is not None}
-        mistakes = [bad_number(name, value) for name, value in given.items()] + [bad_number("split", self.split, 0)]
-        refuse(mistakes)
-        refuse(
-            Mistake(name, f"must be a multiple of 4, got {given[name]}")
-            for name in ("bk", "tm", "tn")
-            if name in given and given[name] % 4
-        )
-        if given:
-            refuse(Mistake(name, "is missing; a tile has bm, bn, bk, tm and tn") for name in sizes if name not in given)
+        if set(sizes.values()) != {None}:
+            missing = [name for name, size in sizes.items() if size is None]
+            refuse(Mistake(name, "is missing; a tile has bm, bn, bk, tm and tn") for name in missing)
 
 
 def tile_of(options: GemmOptions) -> Tile | None:
@@ -319,7 +307,7 @@ def gemm(
     InputError if sizes, tile or data do not fit.
     """
     rows, inner, columns = sizes
-    refuse(bad_number(name, size) for name, size in zip("MKN", sizes, strict=True))
+    check_sizes(dict(zip("MKN", sizes, strict=True)))
     slices = slices_of(inner, split, tile, _tiles(rows, columns, tile), device.sms)
     memory = [Memory("A", rows * inner), Memory("B", inner * columns), Memory("C", rows * columns)]
     if len(slices) > 1:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.machines.parallel.device import ParallelDevice
 from lstmsim.machines.parallel.kernel import KernelShape, Made, Memory, Run, residency
-from lstmsim.machines.parallel.kernels.options import bad_number, refuse
+from lstmsim.machines.parallel.kernels.options import check_sizes
 from lstmsim.machines.parallel.kernels.phases import phase_kernel
 from lstmsim.machines.parallel.kernels.rows import addressable, default_vector, tree
 from lstmsim.machines.parallel.writing.streams import Result, Warps, later
@@ -55,7 +55,7 @@ def gemv(
 
     InputError if a size is none, or the data has another.
     """
-    refuse([bad_number("M", rows), bad_number("K", columns)])
+    check_sizes({"M": rows, "K": columns})
     residency(SHAPE, device)
     memory = addressable((Memory("W", rows * columns), Memory("x", columns), Memory("y", rows)), device.element_bytes)
     arrays = {each.name: place for place, each in enumerate(memory)}

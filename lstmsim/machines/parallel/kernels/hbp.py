@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.keys import Key
 from lstmsim.base.records import record
 from lstmsim.machines.parallel.device import ParallelDevice
 from lstmsim.machines.parallel.kernel import Kernel, KernelShape, Made, Memory, Run, residency
-from lstmsim.machines.parallel.kernels.options import bad_choice, bad_number, refuse
+from lstmsim.machines.parallel.kernels.options import Options
 from lstmsim.machines.parallel.kernels.phases import summing_kernel, zeroing_kernel
 from lstmsim.machines.parallel.kernels.rows import addressable, allocated
 from lstmsim.machines.parallel.writing.segments import anchored, glued, joined
@@ -230,45 +231,23 @@ Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 
+HASH = Key("strategy that places the rows of a block", choices=tuple(HASHES))
+SHIFT = Key("right and left shift of the strategy `shift`", low=0, high=60)
+
+
 @record
-class HbpOptions:
-    """Options of the HBP kernel.
+class HbpOptions(Options):
+    """Options of the HBP kernel."""
 
-    m: rows of a block, a multiple of the lanes of a warp.
-    n: columns of a block.
-    hash: strategy that places the rows of a block.
-    shift: right and left shift of the strategy `shift`.
-    warps: of a thread block.
-    blocks_per_sm: thread blocks on each multiprocessor that the fixed parts are for.
-    fixed_percent: how much of the matrix is dealt in fixed parts.
-    batch: blocks of the matrix that a thread block takes at once from the rest.
-    merge: `kernel`, which adds up partial results, or `atomic`.
-
-    InputError if a value does not fit.
-    """
-
-    m: int
-    n: int
-    hash: str = "linear"
-    shift: tuple[int, int] = (4, 8)
-    warps: int = 4
-    blocks_per_sm: int = 2
-    fixed_percent: int = 100
-    batch: int = 10
-    merge: str = "kernel"
-
-    def __post_init__(self) -> None:
-        numbers = {name: getattr(self, name) for name in ("m", "n", "warps", "blocks_per_sm", "batch")}
-        mistakes = [bad_number(name, value) for name, value in numbers.items()]
-        mistakes += [bad_number("fixed_percent", self.fixed_percent, 0, 100), shift_mistake(self.shift)]
-        refuse([*mistakes, bad_choice("hash", self.hash, HASHES), bad_choice("merge", self.merge, MERGES)])
-
-
-def shift_mistake(shift: object) -> Mistake | None:
-    """What is wrong with the two numbers of the strategy `shift`, or None."""
-    if isinstance(shift, tuple) and len(shift) == 2 and not any(bad_number("shift", each, 0, 60) for each in shift):
-        return None
-    return Mistake("shift", f"must be two whole numbers from 0 to 60, got {shift}")
+    m: Annotated[int, Key("rows of a block, a multiple of the lanes of a warp", low=1)]
+    n: Annotated[int, Key("columns of a block", low=1)]
+    hash: Annotated[str, HASH] = "linear"
+    shift: Annotated[tuple[int, int], SHIFT] = (4, 8)
+    warps: Annotated[int, Key("warps of a thread block", low=1)] = 4
+    blocks_per_sm: Annotated[int, Key("thread blocks on each SM that the fixed parts are for", low=1)] = 2
+    fixed_percent: Annotated[int, Key("how much of the matrix is dealt in fixed parts", "%", 0, 100)] = 100
+    batch: Annotated[int, Key("blocks of the matrix that a thread block takes at once from the rest", low=1)] = 10
+    merge: Annotated[str, Key("how parts of a row come together: by a kernel, or atomic", choices=MERGES)] = "kernel"
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.base.keys import Key
 from lstmsim.base.records import record
 from lstmsim.machines.parallel.device import ParallelDevice
 from lstmsim.machines.parallel.kernel import Kernel, KernelShape, Made, Memory, Run, residency
-from lstmsim.machines.parallel.kernels.hbp import hbp_arrays, shift_mistake
-from lstmsim.machines.parallel.kernels.options import bad_choice, bad_number, refuse
+from lstmsim.machines.parallel.kernels.hbp import HASH, SHIFT, hbp_arrays
+from lstmsim.machines.parallel.kernels.options import Options
 from lstmsim.machines.parallel.kernels.rows import addressable
 from lstmsim.machines.parallel.writing.segments import glued, joined
 from lstmsim.machines.parallel.writing.streams import Grid, Result, Warps, later
-from lstmsim.model.sparse.csr import Csr, firsts
-from lstmsim.model.sparse.hbp import HASHES, Hashed, Hbp, hashed
+from lstmsim.model.sparse.csr import Csr
+from lstmsim.model.sparse.hbp import Hashed, Hbp, hashed
+from lstmsim.model.sparse.ranges import firsts
 
 __all__ = ["ConvertMade", "ConvertOptions", "hbp_conversion"]
 
@@ -32,25 +34,13 @@ Mask = NDArray[np.bool_]
 
 
 @record
-class ConvertOptions:
-    """Options of the conversion.
+class ConvertOptions(Options):
+    """Options of the conversion, as in `HbpOptions`."""
 
-    m: rows of a block, a multiple of the lanes of a warp.
-    n: columns of a block.
-    hash: strategy that places the rows of a block.
-    shift: right and left shift of the strategy `shift`.
-
-    InputError if a value does not fit.
-    """
-
-    m: int
-    n: int
-    hash: str = "linear"
-    shift: tuple[int, int] = (4, 8)
-
-    def __post_init__(self) -> None:
-        numbers = [bad_number("m", self.m), bad_number("n", self.n)]
-        refuse([*numbers, bad_choice("hash", self.hash, HASHES), shift_mistake(self.shift)])
+    m: Annotated[int, Key("rows of a block, a multiple of the lanes of a warp", low=1)]
+    n: Annotated[int, Key("columns of a block", low=1)]
+    hash: Annotated[str, HASH] = "linear"
+    shift: Annotated[tuple[int, int], SHIFT] = (4, 8)
 
 
 @dataclass(frozen=True, eq=False)

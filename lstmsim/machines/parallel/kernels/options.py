@@ -1,56 +1,81 @@
-"""Options of kernels: from what a user gave to a record, with sentences about what does not fit."""
+"""Options of kernels: records whose keys say which values there may be, made of what a user gave."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, fields
 from typing import Any, TypeVar
 
 from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.key_checkers import type_checker
+from lstmsim.base.key_values import Notes, bounds_of
+from lstmsim.base.keys import Key, keys_of
 from lstmsim.base.wording import must_be, show
 
-__all__ = ["bad_choice", "bad_flag", "bad_number", "options_of", "refuse"]
+__all__ = ["Options", "check_sizes", "fours", "option_mistakes", "options_of", "refuse"]
 
 T = TypeVar("T")
 
 
+class Options:
+    """What options of kernels have in common: each value is checked by the `Key` of its field.
+
+    `InputError` names every option that is wrong.
+    """
+
+    def __post_init__(self) -> None:
+        refuse(option_mistakes(self))
+
+
+def option_mistakes(options: Any) -> Iterator[Mistake]:
+    """Say what is wrong with each value of a record whose fields carry keys."""
+    for name, each in keys_of(type(options)).items():
+        value, notes = getattr(options, name), Notes()
+        if each.key.choices:
+            if value not in each.key.choices:
+                yield Mistake(name, must_be(value, each.key.choices))
+            continue
+        numbers = [*value] if each.several and isinstance(value, tuple) else [value]
+        type_checker(each.type, each.key)(numbers if each.several else value, (name,), notes)
+        rule = bounds_of(each.key, int)
+        wrong = (
+            [] if notes or each.type is bool else [text for one in numbers if one is not None and (text := rule(one))]
+        )
+        told = [note.told(value) for note in notes] or [f"{text}, got {show(value)}" for text in wrong]
+        yield from (Mistake(name, text) for text in told[:1])
+
+
 def options_of(kind: type[T], given: Mapping[str, Any]) -> T:
-    """The options of a kernel: those of `given` that it has; null means the default, others are ignored.
+    """Make the options of a kernel: those of `given` that it has; null means the default, others are ignored.
 
     kind: the class of the options, a dataclass.
     given: values by the names of options.
-    InputError if an option without a default is missing or a value does not fit.
+
+    `InputError` if an option without a default is missing or a value does not fit.
     """
-    own = {each.name for each in fields(kind)}  # type: ignore[arg-type]
+    own = {each.name: each.default for each in fields(kind)}  # type: ignore[arg-type]
     values = {name: value for name, value in given.items() if name in own and value is not None}
-    needed = [each.name for each in fields(kind) if each.default is MISSING]  # type: ignore[arg-type]
-    refuse(Mistake(name, "is missing; the kernel needs it") for name in needed if name not in values)
+    refuse(
+        Mistake(name, "is missing; the kernel needs it")
+        for name, default in own.items()
+        if default is MISSING and name not in values
+    )
     return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
 
 
 def refuse(mistakes: Iterable[Mistake | None]) -> None:
-    """InputError with the mistakes, if there are any."""
+    """`InputError` with the mistakes, if there are any."""
     some = [each for each in mistakes if each is not None]
     if some:
         raise InputError(some)
 
 
-def bad_number(name: str, value: object, least: int = 1, most: int | None = None) -> Mistake | None:
-    """What is wrong with an option that is a whole number, or None."""
-    if isinstance(value, int) and not isinstance(value, bool) and value >= least and (most is None or value <= most):
-        return None
-    bound = f"of at least {least}" if most is None else f"from {least} to {most}"
-    return Mistake(name, f"must be a whole number {bound}, got {show(value)}")
+def check_sizes(sizes: Mapping[str, int]) -> None:
+    """`InputError` with every size of a product, by name, that is below 1."""
+    rule = bounds_of(Key(low=1), int)
+    refuse(Mistake(name, f"{rule(size)}, got {size}") for name, size in sizes.items() if rule(size))
 
 
-def bad_choice(name: str, value: object, known: Iterable[str]) -> Mistake | None:
-    """What is wrong with an option that is one of some words, or None."""
-    words = list(known)
-    if isinstance(value, str) and value in words:
-        return None
-    return Mistake(name, must_be(value, words))
-
-
-def bad_flag(name: str, value: object) -> Mistake | None:
-    """What is wrong with an option that is true or false, or None."""
-    return None if isinstance(value, bool) else Mistake(name, f"must be true or false, got {show(value)}")
+def fours(value: int) -> str:
+    """The rule of a number that is a multiple of 4."""
+    return "must be a multiple of 4" if value % 4 else ""

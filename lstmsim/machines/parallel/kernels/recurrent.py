@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
+from lstmsim.base.wording import must_be
 from lstmsim.machines.parallel.device import GATES, ParallelDevice
 from lstmsim.machines.parallel.kernel import Kernel, KernelShape, Made, Memory, Run, residency
 from lstmsim.machines.parallel.kernels.gemm import Tile, gemm_partials, gemm_phases
 from lstmsim.machines.parallel.kernels.gemv import Gemv, Sections
-from lstmsim.machines.parallel.kernels.options import bad_choice, bad_number, refuse
+from lstmsim.machines.parallel.kernels.options import check_sizes
 from lstmsim.machines.parallel.kernels.phases import (
     Elements,
     Phase,
@@ -145,16 +146,7 @@ CELLS = tuple(GATES)
 
 @record
 class RecurrentSizes:
-    """What a recurrent layer runs on.
-
-    hidden: units.
-    input: elements of x.
-    batch: sequences side by side.
-    steps: time steps.
-    cell: one of `CELLS`.
-
-    InputError if a value does not fit.
-    """
+    """Units, elements of x, sequences side by side, time steps, and the cell: one of `CELLS`."""
 
     hidden: int
     input: int
@@ -163,8 +155,9 @@ class RecurrentSizes:
     cell: str = "lstm"
 
     def __post_init__(self) -> None:
-        numbers = {"H": self.hidden, "X": self.input, "N": self.batch, "steps": self.steps}
-        refuse([*(bad_number(name, value) for name, value in numbers.items()), bad_choice("cell", self.cell, CELLS)])
+        check_sizes({"H": self.hidden, "X": self.input, "N": self.batch, "steps": self.steps})
+        if self.cell not in CELLS:
+            raise InputError(Mistake("cell", must_be(self.cell, CELLS)))
 
 
 @dataclass(frozen=True)

@@ -10,16 +10,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.base.errors import Mistake
-from lstmsim.base.wording import show
+from lstmsim.base.keys import Key
 from lstmsim.machines.parallel.kernel import Made, Memory
 from lstmsim.machines.parallel.kernels.options import refuse
 from lstmsim.model.sparse.csr import Csr, Dcsr
 
 Ints = NDArray[np.int64]
 
-ORDERS = ("plain", "sorted")
-DISPATCHES = ("demand", "static", "round", "snake", "hybrid")
 ALIGNMENTS = ("reverse", "none", "pad")
+
+#: Keys that options of several kernels have.
+ORDER = Key("rows as they are (plain) or longest first (sorted)", choices=("plain", "sorted"))
+DISPATCH = Key(
+    "blocks on demand, or given to multiprocessors beforehand in runs (static), in turn by falling load (round), or to "
+    "and fro by falling load (snake); hybrid: the heavier half to and fro, the rest on demand",
+    choices=("demand", "static", "round", "snake", "hybrid"),
+)
+VECTOR = Key(
+    "elements that a lane loads, computes and stores at once",
+    low=1,
+    high=4,
+    rule=lambda value: "" if value in (1, 2, 4) else "must be 1, 2 or 4",
+)
+REGISTERS = Key("registers of a thread", low=0)
 
 
 def default_vector(size: int) -> int:
@@ -30,12 +43,6 @@ def default_vector(size: int) -> int:
 def allocated(entries: int) -> int:
     """How many entries an array has room for: at least 1, a multiple of 4."""
     return -(-max(1, entries) // 4) * 4
-
-
-def bad_vector(value: object) -> Mistake | None:
-    """What is wrong with the option `v`, or None."""
-    right = isinstance(value, int) and not isinstance(value, bool) and value in (1, 2, 4)
-    return None if right else Mistake("v", f"must be 1, 2 or 4, got {show(value)}")
 
 
 def bad_lanes(value: int | None, warp: int) -> Mistake | None:

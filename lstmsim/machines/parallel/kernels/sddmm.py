@@ -5,25 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.keys import Key
 from lstmsim.base.records import record
 from lstmsim.machines.parallel.device import ParallelDevice
 from lstmsim.machines.parallel.kernel import Kernel, KernelShape, Memory, Run
-from lstmsim.machines.parallel.kernels.options import bad_choice, bad_number, refuse
+from lstmsim.machines.parallel.kernels.options import Options, refuse
 from lstmsim.machines.parallel.kernels.rows import (
-    DISPATCHES,
-    ORDERS,
+    DISPATCH,
+    ORDER,
+    REGISTERS,
+    VECTOR,
     Dealt,
     RowsMade,
     addressable,
     allocated,
     bad_lanes,
-    bad_vector,
     dealt,
     default_vector,
     ordered,
@@ -243,48 +245,27 @@ class SddmmText:
 
 Ints = NDArray[np.int64]
 Values = NDArray[Any]
-_MODES = ("values", "indicator")
 #: Sums of lanes that a piece of a kernel has in hand.
 _AT_ONCE = 1 << 21
 
 
 @record
-class SddmmOptions:
-    """Parameters of SDDMM. None stands for what follows from the sizes.
+class SddmmOptions(Options):
+    """Parameters of SDDMM. None stands for what follows from the sizes."""
 
-    tile: entries of a row of C that a block works on.
-    v: elements of rows of A and B that a lane loads at once: 1, 2 or 4.
-    lanes: of a row, a power of two; by default as many of a warp as have a vector of A.
-    warps: of a block.
-    order, dispatch: as in `SpmmOptions`.
-    mode: D has the products times the values of C (values), or the products themselves (indicator).
-    registers: of a thread.
-
-    `InputError` names every option that is wrong.
-    """
-
-    tile: int = 32
-    v: int | None = None
-    lanes: int | None = None
-    warps: int = 1
-    order: str = "plain"
-    dispatch: str = "demand"
-    mode: str = "values"
-    registers: int = 64
-
-    def __post_init__(self) -> None:
-        refuse(
-            [
-                bad_number("tile", self.tile),
-                None if self.v is None else bad_vector(self.v),
-                None if self.lanes is None else bad_number("lanes", self.lanes),
-                bad_number("warps", self.warps),
-                bad_choice("order", self.order, ORDERS),
-                bad_choice("dispatch", self.dispatch, DISPATCHES),
-                bad_choice("mode", self.mode, _MODES),
-                bad_number("registers", self.registers, 0),
-            ]
-        )
+    tile: Annotated[int, Key("entries of a row of C that a block works on", low=1)] = 32
+    v: Annotated[int | None, VECTOR] = None
+    lanes: Annotated[int | None, Key("lanes of a row; by default as many of a warp as have a vector of A", low=1)] = (
+        None
+    )
+    warps: Annotated[int, Key("warps of a block", low=1)] = 1
+    order: Annotated[str, ORDER] = "plain"
+    dispatch: Annotated[str, DISPATCH] = "demand"
+    mode: Annotated[
+        str,
+        Key("D has the products times the values of C, or the products (indicator)", choices=("values", "indicator")),
+    ] = "values"
+    registers: Annotated[int, REGISTERS] = 64
 
 
 def sddmm(

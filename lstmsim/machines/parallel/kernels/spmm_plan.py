@@ -4,24 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.base.errors import Mistake
+from lstmsim.base.keys import Key
 from lstmsim.base.records import record
 from lstmsim.machines.parallel.device import ParallelDevice
 from lstmsim.machines.parallel.kernel import KernelShape, Memory, in_pieces
-from lstmsim.machines.parallel.kernels.options import bad_choice, bad_flag, bad_number, refuse
+from lstmsim.machines.parallel.kernels.options import Options, fours, option_mistakes, refuse
 from lstmsim.machines.parallel.kernels.rows import (
     ALIGNMENTS,
-    DISPATCHES,
-    ORDERS,
+    DISPATCH,
+    ORDER,
+    REGISTERS,
+    VECTOR,
     Dealt,
     Stored,
     allocated,
-    bad_vector,
     dealt,
     default_vector,
     gathered,
@@ -33,68 +35,43 @@ from lstmsim.model.sparse.csr import Csr, Dcsr, dcsr_of
 __all__ = ["SpmmOptions", "SpmmPlan", "spmm_plan"]
 
 Ints = NDArray[np.int64]
-_FETCHES, _FORMATS = ("needed", "all"), ("csr", "dcsr")
 
 
 @record
-class SpmmOptions:
-    """Parameters of SpMM. None stands for what follows from the sizes.
+class SpmmOptions(Options):
+    """Parameters of SpMM. None stands for what follows from the sizes."""
 
-    tile: columns of C that a block works on; by default 64, 32, 16 or 8, the largest that C has.
-    v: elements that a lane loads, computes and stores at once: 1, 2 or 4.
-    warps: of a block.
-    k_tile: entries of a row that are brought to shared memory at once, a multiple of 4.
-    order: rows as they are (plain) or longest first (sorted).
-    dispatch: blocks on demand, or given to multiprocessors beforehand in runs (static), in turn by falling load
-        (round), or to and fro by falling load (snake); hybrid: the heavier half to and fro, the rest on demand.
-    blocks: thread blocks to which tiles are dealt to and fro by falling load, each working on several one after the
-        other; by default each tile of a bundle of rows is a thread block.
-    align: how vectors meet rows that begin anywhere: from the aligned element before (reverse), by scalar loads (none),
-        or in a copy with filled rows (pad).
-    share: whether the warps of a block share its rows and divide its columns.
-    fetch: the needed elements of B as they come (needed), or first all of the tile (all).
-    format: csr or dcsr.
-    registers: of a thread.
-
-    `InputError` names every option that is wrong.
-    """
-
-    tile: int | None = None
-    v: int | None = None
-    warps: int = 1
-    k_tile: int = 32
-    order: str = "plain"
-    dispatch: str = "demand"
-    align: str = "reverse"
-    share: bool = False
-    fetch: str = "needed"
-    format: str = "csr"
-    registers: int = 40
-    blocks: int | None = None
+    tile: Annotated[int | None, Key("columns of C that a block works on; by default 64, 32, 16 or 8", low=1)] = None
+    v: Annotated[int | None, VECTOR] = None
+    warps: Annotated[int, Key("warps of a block", low=1)] = 1
+    k_tile: Annotated[int, Key("entries of a row that are staged in shared memory at once", low=1, rule=fours)] = 32
+    order: Annotated[str, ORDER] = "plain"
+    dispatch: Annotated[str, DISPATCH] = "demand"
+    align: Annotated[
+        str,
+        Key(
+            "how vectors meet rows that begin anywhere: from the aligned element before (reverse), by scalar loads "
+            "(none), or in a copy with filled rows (pad)",
+            choices=ALIGNMENTS,
+        ),
+    ] = "reverse"
+    share: Annotated[bool, Key("whether the warps of a block share its rows and divide its columns")] = False
+    fetch: Annotated[
+        str, Key("elements of B: the needed ones as they come, or first all of the tile", choices=("needed", "all"))
+    ] = "needed"
+    format: Annotated[str, Key("format of A", choices=("csr", "dcsr"))] = "csr"
+    registers: Annotated[int, REGISTERS] = 40
+    blocks: Annotated[
+        int | None,
+        Key("thread blocks to which tiles are dealt to and fro; by default each tile of a bundle is one", low=1),
+    ] = None
 
     def __post_init__(self) -> None:
-        refuse(
-            [
-                None if self.tile is None else bad_number("tile", self.tile),
-                None if self.v is None else bad_vector(self.v),
-                bad_number("warps", self.warps),
-                bad_number("k_tile", self.k_tile) or _crooked("k_tile", self.k_tile, 4),
-                bad_choice("order", self.order, ORDERS),
-                bad_choice("dispatch", self.dispatch, DISPATCHES),
-                bad_choice("align", self.align, ALIGNMENTS),
-                bad_flag("share", self.share),
-                bad_choice("fetch", self.fetch, _FETCHES),
-                bad_choice("format", self.format, _FORMATS),
-                bad_number("registers", self.registers, 0),
-                None if self.blocks is None else bad_number("blocks", self.blocks) or self._ungathered(),
-            ]
-        )
-
-    def _ungathered(self) -> Mistake | None:
-        """What speaks against several tiles in a thread block."""
-        if self.warps == 1 and self.dispatch == "demand":
-            return None
-        return Mistake("blocks", "needs warps 1 and dispatch demand: each thread block has a list of tiles of its own")
+        wrong = list(option_mistakes(self))
+        if not wrong and self.blocks is not None and (self.warps, self.dispatch) != (1, "demand"):
+            text = "needs warps 1 and dispatch demand: each thread block has a list of tiles of its own"
+            wrong.append(Mistake("blocks", text))
+        refuse(wrong)
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,10 +172,6 @@ class SpmmPlan:
             "C": self.rows * self.columns,
         }
         return tuple(Memory(name, size) for name, size in sizes.items() if size is not None)
-
-
-def _crooked(name: str, value: int, factor: int) -> Mistake | None:
-    return Mistake(name, f"must be a multiple of {factor}, got {value}") if value % factor else None
 
 
 def _staged(options: SpmmOptions, subwarps: int) -> int:

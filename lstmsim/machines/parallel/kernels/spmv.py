@@ -4,19 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.keys import Key
 from lstmsim.base.records import record
 from lstmsim.machines.parallel.device import ParallelDevice
 from lstmsim.machines.parallel.kernel import KernelShape, Memory, Run
-from lstmsim.machines.parallel.kernels.options import bad_choice, bad_number, refuse
+from lstmsim.machines.parallel.kernels.options import Options, refuse
 from lstmsim.machines.parallel.kernels.rows import (
-    DISPATCHES,
-    ORDERS,
+    DISPATCH,
+    ORDER,
+    REGISTERS,
+    VECTOR,
     Dealt,
     RowsMade,
     Stored,
@@ -24,7 +27,6 @@ from lstmsim.machines.parallel.kernels.rows import (
     addressable,
     allocated,
     bad_lanes,
-    bad_vector,
     dealt,
     ordered,
     stored,
@@ -173,43 +175,21 @@ Ints = NDArray[np.int64]
 Values = NDArray[Any]
 #: Addresses that a piece of a kernel has in hand for each line of its text.
 _AT_ONCE = 1 << 18
-_ALIGNMENTS = ("reverse", "none")
 
 
 @record
-class SpmvOptions:
-    """Parameters of SpMV. None stands for what follows from the matrix.
+class SpmvOptions(Options):
+    """Parameters of SpMV. None stands for what follows from the matrix."""
 
-    lanes: of a row, a power of two; by default as many of a warp as have an element each in rows of mean length.
-    v: consecutive elements that a lane takes: 1, 2 or 4.
-    warps: of a block.
-    order, dispatch: as in `SpmmOptions`.
-    align: reverse or none, as in `SpmmOptions`.
-    registers: of a thread.
-
-    `InputError` names every option that is wrong.
-    """
-
-    lanes: int | None = None
-    v: int = 1
-    warps: int = 4
-    order: str = "plain"
-    dispatch: str = "demand"
-    align: str = "reverse"
-    registers: int = 32
-
-    def __post_init__(self) -> None:
-        refuse(
-            [
-                None if self.lanes is None else bad_number("lanes", self.lanes),
-                bad_vector(self.v),
-                bad_number("warps", self.warps),
-                bad_choice("order", self.order, ORDERS),
-                bad_choice("dispatch", self.dispatch, DISPATCHES),
-                bad_choice("align", self.align, _ALIGNMENTS),
-                bad_number("registers", self.registers, 0),
-            ]
-        )
+    lanes: Annotated[
+        int | None, Key("lanes of a row; by default as many as have an element each in rows of mean length", low=1)
+    ] = None
+    v: Annotated[int, VECTOR] = 1
+    warps: Annotated[int, Key("warps of a block", low=1)] = 4
+    order: Annotated[str, ORDER] = "plain"
+    dispatch: Annotated[str, DISPATCH] = "demand"
+    align: Annotated[str, Key("as in `SpmmOptions`", choices=("reverse", "none"))] = "reverse"
+    registers: Annotated[int, REGISTERS] = 32
 
 
 def spmv(matrix: Csr, vector: Values | None, options: SpmvOptions, device: ParallelDevice) -> RowsMade:
