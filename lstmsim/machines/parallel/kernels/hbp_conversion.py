@@ -18,9 +18,8 @@ from lstmsim.machines.parallel.kernels.options import Options
 from lstmsim.machines.parallel.kernels.rows import addressable
 from lstmsim.machines.parallel.writing.segments import glued, joined
 from lstmsim.machines.parallel.writing.streams import Grid, Result, Warps, later
-from lstmsim.model.sparse.csr import Csr
+from lstmsim.model.sparse.csr import Csr, firsts
 from lstmsim.model.sparse.hbp import Hashed, Hbp, hashed
-from lstmsim.model.sparse.ranges import firsts
 
 __all__ = ["ConvertMade", "ConvertOptions", "hbp_conversion"]
 
