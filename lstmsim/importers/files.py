@@ -63,8 +63,8 @@ def _canonical_tensors(network: Network) -> dict[str, Floats]:
 def canonical_network(tensors: Mapping[str, Stored], model: Model) -> Network:
     """Build a network from the tensors of a file.
 
-    tensors: name to tensor. A name that does not begin with `layers.` stands beside the network (an embedding, a layer
-        behind the network) and is left alone.
+    tensors: name to tensor. A name that does not begin with `layers.` is no part of the network (an embedding, a layer
+        after the network) and is left alone.
     model: the shapes.
 
     One `InputError` for all tensors that are missing, wrong or unknown.
@@ -221,7 +221,7 @@ def import_weights(
 
     path: the file; its suffix is one of `SUFFIXES` and tells the format.
     weights: False reads shapes only.
-    heads: whether plain products behind the last recurrent layer become `dense` layers; only ONNX files say what such
+    heads: whether plain products after the last recurrent layer become `dense` layers; only ONNX files say what such
         a product reads.
     cell: `rnn` (tanh) or `rnn-relu`, the cell of an RNN if the file does not hold its function.
 

@@ -69,28 +69,28 @@ class OperatorTable:
 
     @property
     def known(self) -> int:
-        """Multiply-accumulates of all operators whose number can be told."""
+        """Multiply-accumulates of all operators whose number is known."""
         return sum(each.macs or 0 for each in self.groups)
 
     @property
     def unknown(self) -> tuple[Operators, ...]:
-        """The operators whose multiply-accumulates cannot be told."""
+        """The operators whose multiply-accumulates are unknown."""
         return tuple(each for each in self.groups if each.macs is None)
 
     @property
     def left_out(self) -> float | None:
-        """Share of the multiply-accumulates that is left out, 0 to 1; None if it cannot be told."""
+        """Share of the multiply-accumulates that is left out, 0 to 1; None if it is unknown."""
         return None if self.unknown or not self.known else self.at_least
 
     @property
     def at_least(self) -> float:
-        """Least share that is left out: unknown counts are taken as 0. It is 0 if simulated work cannot be told."""
+        """Least share that is left out: unknown counts are taken as 0. It is 0 if simulated work is unknown."""
         if not self.known or any(each.outcome != LEFT_OUT for each in self.unknown):
             return 0.0
         return sum(each.macs or 0 for each in self.groups if each.outcome == LEFT_OUT) / self.known
 
     def warning(self) -> str | None:
-        """Warn the user in a line if more than a tenth of the work is left out, or if the share cannot be told."""
+        """Warn the user in a line if more than a tenth of the work is left out, or if the share is unknown."""
         share = self.left_out
         least, most = self.between if self.between and share is not None else (self.at_least, self.at_least)
         heavy = [each for each in self.groups if each.outcome == LEFT_OUT and each.macs]
@@ -120,14 +120,11 @@ class OperatorTable:
             if outcome == FOLDED:
                 text = f"{outcome} {sum(each.count for each in own)} that only move or prepare numbers"
             if outcome == LEFT_OUT:
-                text += f" ({self._share_words()} of the multiply-accumulates)"
+                share = f"at least {percent(self.at_least)}" if self.at_least else "cannot tell what share"
+                share = share if self.left_out is None else percent(self.left_out)
+                text += f" ({share} of the multiply-accumulates)"
             parts.append(text)
         return f"Operators: {'; '.join(parts)}."
-
-    def _share_words(self) -> str:
-        if self.left_out is not None:
-            return percent(self.left_out)
-        return f"at least {percent(self.at_least)}" if self.at_least else "cannot tell what share"
 
     def lines(self) -> list[str]:
         """Format the table: a line for each group that multiplies, and one line for the rest of each outcome."""
@@ -164,6 +161,11 @@ class OperatorTable:
             amount = f"{each:,.0f}" if each >= 1 else "< 1"
             share = percent(group.macs / self.known) if not self.unknown else ""
         return group.kind, f"{group.count:,}", group.outcome, amount, share
+
+
+def kinds_named(names: str) -> frozenset[str]:
+    """Make a set of operator types from their names in one text."""
+    return frozenset(names.split())
 
 
 def percent(share: float) -> str:

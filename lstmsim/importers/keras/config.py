@@ -61,7 +61,9 @@ def _beginning_of(placed: Placed, cell: str, units: int, directions: int) -> _Be
             inputs.append(state.layer)
         else:
             words.append(_words(state, placed))
-    notes = (_input_note(inputs, placed),) if inputs else ()
+    some = ", ".join(show(each) for each in dict.fromkeys(inputs))
+    note = f"the states of layer {placed.names[-1]!r} are inputs of the model ({some}); here they begin at 0"
+    notes = (note,) if inputs else ()
     return _Beginning(tuple(fixed), " and ".join(dict.fromkeys(words)), notes, _origin(states, placed))
 
 
@@ -71,11 +73,6 @@ def _origin(states: Sequence[Output | Constant | None], placed: Placed) -> str:
     expected = [Output(first, 0, 1 + place) for place in range(len(states))]
     whole = list(states) == expected and placed.kinds.get(first) in _RECURRENT and len(placed.names) == 1
     return first if whole else ""
-
-
-def _input_note(inputs: Sequence[str], placed: Placed) -> str:
-    some = ", ".join(show(each) for each in dict.fromkeys(inputs))
-    return f"the states of layer {placed.names[-1]!r} are inputs of the model ({some}); here they begin at 0"
 
 
 def _words(state: Output | Constant | None, placed: Placed) -> str:
@@ -122,7 +119,7 @@ class KerasLayer:
     `path` is where a Keras 3 file has its weights, `below` the path of the recurrent layer that it reads (or empty).
     `names` are the models around it, outermost first, and its name. `sequences` tells whether it hands on every step,
     `merge` how it joins its two directions (empty for one), `calls` how often one run of the whole model calls it,
-    `upstream` what stands before its frames.
+    `upstream` what feeds its frames.
     """
 
     name: str
@@ -262,15 +259,12 @@ def _cell(kind: str, config: Mapping[str, Any]) -> tuple[str, str]:
         for place, key in enumerate(keys):
             wanted = [names[place] for names in cells]
             if own[place] not in wanted:
-                return "", f"has {key} {show(own[place])}: only {listed(wanted, 'and')} {_are(wanted)} simulated"
+                are = "is" if len(wanted) == 1 else "are"
+                return "", f"has {key} {show(own[place])}: only {listed(wanted, 'and')} {are} simulated"
     cell = cells[tuple(own)]
     if cell == "gru" and not config.get("reset_after", True):
         cell = "gru-lbr0"
     return cell, ""
-
-
-def _are(names: list[str]) -> str:
-    return "is" if len(names) == 1 else "are"
 
 
 def _notes(placed: Placed, config: Mapping[str, Any], merge: str, reverse: bool, sequences: bool) -> list[str]:

@@ -221,7 +221,7 @@ def left_out(groups: Sequence[_Group], used: Collection[str]) -> list[str]:
 
 
 def _recurrent_groups(groups: Mapping[str, Sequence[str]]) -> list[_Group]:
-    """List the groups that hold the variables of a recurrent cell, told by the names of the variables."""
+    """List the groups that hold the variables of a recurrent cell, by the names of the variables."""
     recurrent = []
     for path, names in groups.items():
         plain = {name.removesuffix(":0"): name for name in names}
@@ -277,7 +277,7 @@ def _alone(
         for stem, sides in layers.items()
         for each in sides.values()
     }
-    return [_told(file, stem, sides, size, cell) for stem, sides in whole.items()]
+    return [_layer_by_shapes(file, stem, sides, size, cell) for stem, sides in whole.items()]
 
 
 def _is_old(version: bytes) -> bool:
@@ -301,7 +301,7 @@ def _stem(group: _Group) -> str:
     return group.path.removesuffix("/vars").removesuffix("/cell")
 
 
-def _told(
+def _layer_by_shapes(
     file: Any, stem: str, sides: dict[str, _Group], size: int, cell: str | None
 ) -> tuple[KerasLayer, dict[str, _Group]]:
     """The layer whose cell and size follow from the shapes of its variables, with its groups by direction."""

@@ -71,7 +71,7 @@ def _call(node: Any) -> Call:
         args = args if isinstance(args, list) else []
         kwargs = kwargs if isinstance(kwargs, dict) else {}
     else:
-        # Keras 2: the tensors of the first argument in a row, with the keyword arguments behind the last tensor.
+        # Keras 2: the tensors of the first argument in a row, with the keyword arguments after the last tensor.
         rows = node if isinstance(node, list) else []
         rows = [rows] if rows and isinstance(rows[0], str) else rows
         kwargs = {}
@@ -160,7 +160,7 @@ class Upstream:
     outside: bool = False
 
     def sentence(self, name: str, lower: str = "") -> str:
-        """Say why a layer forms no stack with what it reads; empty if nothing recurrent is behind its frames."""
+        """Say why a layer forms no stack with what it reads; empty if its frames come from nothing recurrent."""
         if not self.origins:
             return ""
         words = listed(_some(self.origins), "and")
@@ -187,7 +187,7 @@ def _upstream_of(
     shared: Collection[str],
     around: Upstream,
 ) -> Upstream:
-    """Search what is behind the frames of a layer."""
+    """Search what feeds the frames of a layer."""
     ends: dict[str, None] = {}
     seen, waiting = {name: None}, [name]
     entered = False
@@ -252,7 +252,7 @@ class Placed:
 @dataclass(frozen=True)
 class _Around:
     """The models around a layer: the first part of the path of its weights, their names, the models that are called
-    more than once, and what is behind the frames of the innermost model."""
+    more than once, and what feeds the frames of the innermost model."""
 
     path: str = ""
     names: tuple[str, ...] = ()
@@ -309,7 +309,7 @@ def _is_recurrent(entry: Mapping[str, Any]) -> bool:
 def _behind(
     entries: list[dict[str, Any]], calls: Mapping[str, list[Call]], around: Upstream
 ) -> Callable[[str], Upstream]:
-    """What is behind the frames of a layer of a model, by the layer's name."""
+    """What feeds the frames of a layer of a model, by the layer's name."""
     frames: dict[str, list[str]] = {}
     for name, own in calls.items():
         states = {each for call in own for each in call.states if isinstance(each, Output)}

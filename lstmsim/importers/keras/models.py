@@ -7,7 +7,7 @@ z r h (keras.io: LSTM, GRU). Keras itself is never imported here.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
@@ -16,7 +16,7 @@ import numpy as np
 
 from lstmsim.base.bounded import placed
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.base.wording import listed, show
+from lstmsim.base.wording import show
 from lstmsim.importers.imported import (
     FOLDED,
     LEFT_OUT,
@@ -24,18 +24,16 @@ from lstmsim.importers.imported import (
     ImportedModel,
     Operators,
     OperatorTable,
+    kinds_named,
     model_names,
     model_stem,
-    percent,
 )
 from lstmsim.importers.keras.config import KerasLayer, keras_kinds, keras_layers
-from lstmsim.importers.onnx.graph import kinds_named
 from lstmsim.importers.tensors import Stacked, Stored, floats, single_or_double, unstacked
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.numerics.weights import Floats, Network, PassWeights
 
-_SHOWN = 4
 #: Classes of Keras that hand values on, unchanged or in another arrangement.
 _MOVING = kinds_named(
     "InputLayer Dropout SpatialDropout1D GaussianNoise GaussianDropout AlphaDropout Identity ActivityRegularization "
@@ -49,21 +47,6 @@ _IDLE = kinds_named(
     "GlobalAveragePooling1D GlobalAveragePooling2D RepeatVector ZeroPadding1D ZeroPadding2D Cropping1D UpSampling1D "
     "StringLookup IntegerLookup TextVectorization"
 )
-
-
-def unread_note(sizes: Mapping[str, int], used: Collection[str]) -> str | None:
-    """Say what is left out of a file of tensors; None if nothing is left out."""
-    rest = sorted((name for name in sizes if name not in used), key=lambda name: -sizes[name])
-    total = sum(sizes.values())
-    if not rest or not total:
-        return None
-    names = [show(name) for name in rest[:_SHOWN]]
-    if len(rest) > _SHOWN:
-        names.append(f"{len(rest) - _SHOWN} more")
-    do = "belongs to no recurrent layer and is" if len(rest) == 1 else "belong to no recurrent layer and are"
-    share = percent(sum(sizes[name] for name in rest) / total)
-    counts = f"{len(rest)} of {len(sizes)} tensors"
-    return f"{counts} {do} left out: {listed(names, 'and')}, {share} of the numbers in the file"
 
 
 def _keras_table(

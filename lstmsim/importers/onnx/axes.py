@@ -164,10 +164,6 @@ def _reshape(known: _Known, scope: Scope, node: Any, view: View, place: int) -> 
             sizes.append(known.size(view[at]) if at < len(view) else None)
         else:
             sizes.append(None if size == fixed(-1) else size)
-    return _grouped(known, view, sizes)
-
-
-def _grouped(known: _Known, view: View, sizes: list[Size | None]) -> View | None:
     parts = tuple(part for axis in view for part in axis)
     return _regrouped(parts, {part: known.size((part,)) for part in parts}, sizes)
 
@@ -227,7 +223,7 @@ def _slice(known: _Known, scope: Scope, node: Any, view: View, place: int) -> Vi
 
 
 def _cut(known: _Known, view: View, at: int, start: int, end: Size, step: int) -> View | None:
-    """The view behind a slice along one axis, if the slice takes the whole axis in order or one whole direction."""
+    """The view after a slice along one axis, if the slice takes the whole axis in order or one whole direction."""
     size = known.size(view[at])
     if size[1]:
         everything = start == 0 and step == 1 and (end == size or (not end[1] and end[0] >= _OPEN_END))

@@ -189,7 +189,7 @@ class _Reader:
         return halves
 
     def _is_recurrent(self, product: Product, like: _Halves | None) -> bool:
-        """Whether a product of the first step is the product of h, which is told by its weights."""
+        """Whether a product of the first step is the product of h, as its weights show."""
         assert like is not None
         assert like.h is not None
         if self._numbers.same(product, like.h) and self._numbers.same(product, like.x):

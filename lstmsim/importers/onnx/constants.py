@@ -264,7 +264,7 @@ _BYTES = {1: 4, 10: 2, 11: 8, 16: 2}
 _MAX_HOPS = 50
 #: How often the bytes of each weight may be made: a few rearrangements. Endless repetitions would fill the memory.
 COPIES, _SPARE = 16, 2**20
-#: Bytes that count for an operation, beside its result.
+#: Bytes that count for an operation, besides its result.
 _OPERATION = 1024
 
 

@@ -1,6 +1,6 @@
 """ONNX networks as models: shapes and, if asked for, weights of LSTM, GRU and RNN nodes and of written-out cells.
 
-Data files beside the network are opened only if weights are asked for. Nothing is executed. A node that cannot be
+Data files of the network are opened only if weights are asked for. Nothing is executed. A node that cannot be
 simulated is refused with a sentence that names it. Needs the package onnx (extra `onnx`).
 """
 

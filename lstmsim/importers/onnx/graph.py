@@ -97,7 +97,7 @@ class Value:
 
     @property
     def tensor(self) -> Any:
-        """The initializer behind the name, or None."""
+        """The initializer of this name, or None."""
         return self.scope.tensors.get(self.name) if self.index < 0 else None
 
 
@@ -393,8 +393,3 @@ def elements(tensor: Any) -> Shape | None:
 def text(given: dict[str, Any], name: str, default: str) -> str:
     """Read a text attribute in lower case; given: a node's attributes by name, default: for one that is left out."""
     return bytes(given[name].s).decode("utf-8", "replace").lower() if name in given else default
-
-
-def kinds_named(names: str) -> frozenset[str]:
-    """Make a set of operator types from their names in one text."""
-    return frozenset(names.split())

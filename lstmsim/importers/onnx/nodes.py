@@ -70,7 +70,8 @@ class _Activation:
 
 def _cell_of(kind: str, peepholes: bool, given: Mapping[str, Any], directions: int) -> Cell | list[str]:
     base = _base(kind, peepholes, given)
-    activations, clip, coupled = _activations(kind, given, directions), _clip(given), _coupled(kind, given)
+    activations, clip = _activations(kind, given, directions), _clip(given)
+    coupled = kind == "LSTM" and bool(integer(dict(given), "input_forget", 0))
     refused = [each for each in (activations, clip) if isinstance(each, str)]
     if refused:
         return refused
@@ -110,10 +111,6 @@ def _source(kind: str, base: Cell, activations: tuple[_Activation, ...], clip: f
     text = f"ONNX {kind} as {base.name}, activations {' '.join(each.word for each in activations)}"
     text += f", clip {clip!r}" if clip is not None else ""
     return text + (", input_forget (f = 1 - i)" if coupled else "")
-
-
-def _coupled(kind: str, given: Mapping[str, Any]) -> bool:
-    return kind == "LSTM" and bool(integer(dict(given), "input_forget", 0))
 
 
 def _short(number: float) -> float:
@@ -313,7 +310,7 @@ def _disagreements(shapes: Shapes, scope: Scope, node: Any, sizes: _Sizes) -> li
 
 
 def _looks_projected(name: str, shape: Shape, sizes: _Sizes) -> bool:
-    """Whether c (or the gates) belong to more units than h has: the mark of a projection behind h."""
+    """Whether c (or the gates) belong to more units than h has: the mark of a projection after h."""
     if name == "initial_c":
         return len(shape) == 3 and (shape[2] or 0) > sizes.hidden
     return name == "R" and shape[2] == sizes.hidden and (shape[1] or 0) > sizes.gates * sizes.hidden

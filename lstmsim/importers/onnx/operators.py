@@ -1,4 +1,4 @@
-"""Plain products behind the last recurrent layer of a stack (its head) as `dense` layers.
+"""Plain products after the last recurrent layer of a stack (its head) as `dense` layers.
 
 A product is taken only if it is proven to read the whole output of the layer at every step, and nothing else. The axes
 of the output (time, direction, batch, unit) are followed through the operations between. Positions may be in any order,
@@ -85,7 +85,7 @@ class Head:
 
 @dataclass(frozen=True)
 class Chain:
-    """The heads behind one stack, in order.
+    """The heads after one stack, in order.
 
     reason: why there is no head, if that is of use to the user; or a note on the heads.
     """
@@ -101,7 +101,7 @@ class Chain:
 
 
 def find_heads(network: Any, scopes: list[Scope], layers: Mapping[Key, Layer], ends: Iterable[Key]) -> dict[Key, Chain]:
-    """Find the heads behind stacks."""
+    """Find the heads after stacks."""
     ends = list(ends)
     if sum(len(scope.nodes) for scope in scopes) > MAX_COUNTED:
         return {key: Chain((), f"the network has more than {MAX_COUNTED:,} nodes") for key in ends}
@@ -173,7 +173,7 @@ class _Walk:
         return uses[0] if uses else None
 
     def _product(self, key: Key) -> tuple[Key | None, str]:
-        """The first product behind a node; None, and why if that is of use, if another operation comes first."""
+        """The first product after a node; None, and why if that is of use, if another operation comes first."""
         for _ in range(_MAX_HOPS):
             use = self._only(key)
             if use is None or isinstance(use, str):
@@ -190,7 +190,7 @@ class _Walk:
         return None, ""
 
     def _picked(self, scope: Scope, index: int) -> str:
-        """Why a product behind a choice of steps is no layer; empty if there is no such product."""
+        """Why a product after a choice of steps is no layer; empty if there is no such product."""
         key: Key = (scope, index)
         for _ in range(10):
             use = self._only(key)
@@ -224,7 +224,7 @@ class _Walk:
         return ": it runs once, not at each step" if once else ": not all steps in their order"
 
     def _last_state(self, end: Key) -> str:
-        """Why a product behind the last state is no layer; empty if there is no such product."""
+        """Why a product after the last state is no layer; empty if there is no such product."""
         for key, _ in self._readers.get((end, 1), []):
             for reader in (key, *(use[0] for use in self._readers.get((key, 0), []))):
                 if _kind(reader) in _PRODUCTS:
@@ -258,7 +258,7 @@ class _Walk:
         return self._completed(Head(Layer(cell("dense"), units, width), key, (key,), turned, bias))
 
     def _completed(self, head: Head) -> Head | str:
-        """The head with the bias and the activation behind its product, or why it is no head."""
+        """The head with the bias and the activation after its product, or why it is no head."""
         use = self._behind(head.product) if head.bias is None else None
         if use and _kind(use[0]) in ("Add", "Sub"):
             (scope, index), place = use
@@ -300,7 +300,7 @@ class _Walk:
         return all(views) and len({view[-1] for view in views if view}) == 1
 
     def _arithmetic(self, key: Key) -> Key | None:
-        """A node that computes with a constant, directly behind a node or behind operations that rearrange."""
+        """A node that computes with a constant, directly after a node or after operations that rearrange."""
         for _ in range(_MAX_HOPS):
             uses = self._readers.get((key, 0), [])
             for (scope, index), place in uses:
@@ -381,7 +381,7 @@ class _Count:
             return {frames_of(shapes, *key)[1] for key in self.layers}
 
     def _macs(self, shapes: Shapes, scope: Scope, index: int) -> int | str:
-        """Multiply-accumulates of a node in the run, or why they cannot be told."""
+        """Multiply-accumulates of a node in the run, or why they are unknown."""
         layer = self.layers.get((scope, index))
         macs: int | str
         if layer is None:

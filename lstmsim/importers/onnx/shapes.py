@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from lstmsim.importers.imported import kinds_named
 from lstmsim.importers.onnx.graph import (
     DEFAULT_DOMAINS,
     MAX_ELEMENTS,
@@ -29,7 +30,6 @@ from lstmsim.importers.onnx.graph import (
     elements,
     integer,
     integers,
-    kinds_named,
     node_input,
     product,
     slice_bounds,

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from lstmsim.importers.imported import DENSE, FOLDED, LEFT_OUT, SIMULATED
+from lstmsim.importers.imported import DENSE, FOLDED, LEFT_OUT, SIMULATED, kinds_named
 from lstmsim.importers.onnx.graph import (
     DEFAULT_DOMAINS,
     Scope,
@@ -20,7 +20,6 @@ from lstmsim.importers.onnx.graph import (
     attributes,
     broadcast,
     integer,
-    kinds_named,
     label,
     node_input,
     product,
@@ -148,7 +147,7 @@ _OPEN = kinds_named("DFT STFT Attention LinearAttention DeformConv Scan Loop")
 
 
 def products(shapes: Shapes, scope: Scope, index: int) -> int | str:
-    """Count the multiply-accumulates of a node, or say why they cannot be told."""
+    """Count the multiply-accumulates of a node, or say why they are unknown."""
     node = scope.nodes[index]
     kind, domain = str(node.op_type), str(node.domain)
     rule = _RULES.get(kind) if domain in (*DEFAULT_DOMAINS, "com.microsoft") else None
@@ -289,7 +288,7 @@ def _inputs_fixed(key: Key, open_nodes: set[Key]) -> bool:
 
 
 def _around(scopes: list[Scope], layers: set[Key], heads: set[Key]) -> set[Key]:
-    """Nodes between a layer and the next computation, before and behind the layer."""
+    """Nodes between a layer and the next computation, before and after the layer."""
     readers: _Readers = defaultdict(list)
     for (source, place), uses in readers_of(scopes).items():
         readers[source] += [(key, place) for key, _ in uses]

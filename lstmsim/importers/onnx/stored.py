@@ -168,7 +168,7 @@ _REARRANGING = ("Identity", "Transpose", "Reshape", "Unsqueeze", "Squeeze", "Cas
 
 
 def plain(scope: Scope, name: str) -> Value | None:
-    """Look up what a name stands for, behind operations that hand a value on unchanged; None if it means nothing."""
+    """Look up what a name stands for, through operations that hand a value on unchanged; None if it means nothing."""
     value = resolve(scope, name)
     for _ in range(_MAX_HOPS):
         if value is None or value.place or value.kind not in ("Identity", "Dropout"):

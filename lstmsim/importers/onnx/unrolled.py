@@ -193,7 +193,7 @@ def _is_one_step(key: Key, shapes: Shapes) -> bool:
 
 
 def _node_behind(scope: Scope, name: str) -> Value | None:
-    """The output of a recurrent node behind a name, through Squeeze and Unsqueeze."""
+    """The output of a recurrent node that a name leads to, through Squeeze and Unsqueeze."""
     value = plain(scope, name)
     while value is not None and value.node is not None and value.node.op_type in ("Squeeze", "Unsqueeze"):
         value = plain(value.scope, node_input(value.node, 0))
@@ -349,7 +349,7 @@ def _longest_chain(scope: Scope, uses: dict[int, tuple[tuple[Scope, str], str]],
 
 
 def _matrix(scope: Scope, name: str) -> tuple[Scope, str] | None:
-    """The stored matrix behind a name; None if the value is computed."""
+    """The stored matrix that a name leads to; None if the value is computed."""
     value: Value | None = resolve(scope, name)
     for _ in range(_MAX_HOPS):
         if value is None:

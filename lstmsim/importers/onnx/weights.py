@@ -142,7 +142,7 @@ def node_weights(constants: Constants, scope: Scope, index: int, layer: Layer) -
 
 
 def head_weights(constants: Constants, head: Head) -> NodeWeights:
-    """Read the weights of a product behind a stack, or say why they are no constants."""
+    """Read the weights of a product after a stack, or say why they are no constants."""
     scope, index = head.product
     names = {"matrix": (scope, node_input(scope.nodes[index], 1))} | ({"bias": head.bias} if head.bias else {})
     units, width = head.layer.hidden, head.layer.input

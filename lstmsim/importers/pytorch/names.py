@@ -10,9 +10,9 @@ by PyTorch's formula. Sources: torch/nn/utils/weight_norm.py, spectral_norm.py, 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from math import prod
 from pathlib import PurePath
 
@@ -21,8 +21,7 @@ import numpy as np
 from lstmsim.base.bounds import MAX_SIZE
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import listed, show
-from lstmsim.importers.imported import ImportedModel, model_names, model_stem
-from lstmsim.importers.keras.models import unread_note
+from lstmsim.importers.imported import ImportedModel, model_names, model_stem, percent
 from lstmsim.importers.tensors import FLOAT_BYTES, Stacked, Stored, floats, shape_text, unstacked
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
@@ -66,14 +65,11 @@ class Group:
         """The module's name without the dot; empty for the whole file."""
         return self.prefix.rstrip("./")
 
-    @cached_property
-    def _is_cell(self) -> bool:
-        return all(name.removeprefix(self.prefix).count("_") == 1 for name in self.names.values())
-
     def spelled(self, key: _Key) -> str:
         """Spell the name that a missing part would have."""
         part, number, side = key
-        return f"{self.prefix}{part}" + ("" if self._is_cell else f"_l{number}{'_reverse' * side}")
+        cell_alone = all(name.removeprefix(self.prefix).count("_") == 1 for name in self.names.values())
+        return f"{self.prefix}{part}" + ("" if cell_alone else f"_l{number}{'_reverse' * side}")
 
 
 def is_recurrent_name(name: str) -> bool:
@@ -302,12 +298,7 @@ def _pruned(parts: list[Stored]) -> Floats:
     w, mask = (each.read() for each in parts)
     if w.shape != mask.shape:
         raise ValueError
-    whole: Floats = w * mask
-    return whole
-
-
-def _same(parts: list[Stored]) -> Floats:
-    return parts[0].read()
+    return w * mask
 
 
 #: The names of the parts -> their order, the function that makes the weight, and which part has the weight's shape.
@@ -319,7 +310,7 @@ _RULES: Mapping[frozenset[str], tuple[tuple[str, ...], _Make, int]] = {
         (("orig", "u", "v"), _spectral_norm, 0),
         (("original", "0._u", "0._v"), _spectral_norm, 0),
         (("orig", "mask"), _pruned, 0),
-        (("raw",), _same, 0),
+        (("raw",), lambda parts: parts[0].read(), 0),
     )
 }
 
@@ -327,7 +318,7 @@ _RULES: Mapping[frozenset[str], tuple[tuple[str, ...], _Make, int]] = {
 #: Modules and tensors tell the parts of a network; only its program tells which part reads which.
 _ALONE = "how its parts are connected, and what they begin with, is not known: each stands alone and begins at 0"
 
-_UNTOLD = "is an RNN, whose function is not in the file: say --cell rnn (tanh, PyTorch's default) or --cell rnn-relu"
+_UNSTATED = "is an RNN, whose function is not in the file: say --cell rnn (tanh, PyTorch's default) or --cell rnn-relu"
 
 
 def import_groups(
@@ -348,13 +339,13 @@ def import_groups(
     models: list[ImportedModel] = []
     mistakes: list[Mistake] = []
     stem = model_stem(file)
-    untold = False
+    unstated = False
     for name, group in zip(model_names(stem, [group.title for group in modules]), modules, strict=True):
         fact = (facts or {}).get(group.title)
         try:
             layers = layers_of(whole, group)
             if any(layer.cell.name == "rnn" for layer in layers):
-                untold = untold or not (fact and fact.function)
+                unstated = unstated or not (fact and fact.function)
                 layers = layers_of(whole, group, _function(group, cell, fact))
             model = Model(name, layers)
             network = network_of(whole, group, model)
@@ -370,10 +361,10 @@ def import_groups(
     if mistakes:
         raise InputError(mistakes)
     used = {name for group in modules for name in group.names.values()} | (set(tensors) - set(whole))
-    rest = unread_note({key: prod(each.shape) for key, each in tensors.items() if each.kind in FLOAT_BYTES}, used)
+    rest = _unread_note({key: prod(each.shape) for key, each in tensors.items() if each.kind in FLOAT_BYTES}, used)
     if rest:
         models = [replace(each, notes=(*each.notes, rest)) for each in models]
-    if cell is not None and not untold:
+    if cell is not None and not unstated:
         raise InputError(f"--cell {cell} says what an RNN is of which the file does not say it, but it holds none")
     return models
 
@@ -381,12 +372,12 @@ def import_groups(
 def _function(group: Group, cell: str | None, fact: Fact | None) -> str:
     """The cell of an RNN; `InputError` if neither file nor user says which, or if the two contradict."""
     place = show(group.title) if group.title else ""
-    told = fact.function if fact else ""
-    if told and cell and told != cell:
-        raise InputError(Mistake(place, f"is of cell {told} by the file, --cell {cell} says something else"))
-    if not told and cell is None:
-        raise InputError(Mistake(place, _UNTOLD))
-    return told or str(cell)
+    stated = fact.function if fact else ""
+    if stated and cell and stated != cell:
+        raise InputError(Mistake(place, f"is of cell {stated} by the file, --cell {cell} says something else"))
+    if not stated and cell is None:
+        raise InputError(Mistake(place, _UNSTATED))
+    return stated or str(cell)
 
 
 def _notes(tensors: Mapping[str, Stored], group: Group, fact: Fact | None) -> list[str]:
@@ -410,3 +401,18 @@ def _notes(tensors: Mapping[str, Stored], group: Group, fact: Fact | None) -> li
         )
         notes.append(f"{title} has other tensors too ({some}): it may compute something else than torch.nn's layer")
     return notes
+
+
+def _unread_note(sizes: Mapping[str, int], used: Collection[str]) -> str | None:
+    """Say what is left out of a file of tensors; None if nothing is left out."""
+    rest = sorted((name for name in sizes if name not in used), key=lambda name: -sizes[name])
+    total = sum(sizes.values())
+    if not rest or not total:
+        return None
+    names = [show(name) for name in rest[:4]]
+    if len(rest) > 4:
+        names.append(f"{len(rest) - 4} more")
+    do = "belongs to no recurrent layer and is" if len(rest) == 1 else "belong to no recurrent layer and are"
+    share = percent(sum(sizes[name] for name in rest) / total)
+    counts = f"{len(rest)} of {len(sizes)} tensors"
+    return f"{counts} {do} left out: {listed(names, 'and')}, {share} of the numbers in the file"

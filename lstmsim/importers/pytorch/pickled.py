@@ -1,7 +1,7 @@
 """Plain data and tensors out of a pickle, by an interpreter that cannot call anything.
 
 `pickletools` decodes the opcodes; a short list of them is carried out here. A global is a word in a table, never an
-imported object. A global that is not in the table is refused by name; where objects are expected beside the data, it
+imported object. A global that is not in the table is refused by name; where objects are expected besides the data, it
 becomes a `Thing`: a name and its arguments, nothing more. A restricted `pickle.Unpickler` is no substitute: 11 bytes
 (LONG_BINPUT) make it take gigabytes, and the hash of a key of nested tuples ends the process or never ends.
 Tensors are views of storages that lie outside the pickle.
@@ -345,7 +345,7 @@ class StorageTable(dict[str, Storage]):
     def find(self, value: Any) -> Any:
         """Give the storage of a persistent id, and keep it."""
         if isinstance(value, tuple) and len(value) == 4 and value[0] == "module":
-            # Old files put the source code of a module's class beside the class; only its name is kept.
+            # Old files put the source code of a module's class with the class; only its name is kept.
             return value[1]
         if not isinstance(value, tuple) or len(value) not in (5, 6) or value[0] != "storage":
             raise TypeError

@@ -1,8 +1,6 @@
-"""Operators that compute each element alone. Source: the ONNX operator pages of the keys of `ELEMENTWISE`.
+"""Operators that compute: on each element, reductions and normalisations, products, 8-bit numbers.
 
-Operators that reduce axes, and those that divide by what they reduced. Source: the ONNX pages of the keys.
-
-Products with what stands before and behind them, and 8-bit numbers. Source: the ONNX pages of the keys.
+Source: the ONNX operator pages of the keys of the tables.
 """
 
 from __future__ import annotations

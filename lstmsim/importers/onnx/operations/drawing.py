@@ -1,10 +1,7 @@
-"""A graph in the making: operations on values, with numpy's rules for shapes; what depends on no input is computed.
+"""A graph in the making, with numpy's rules for shapes, and the values and arguments from which operators draw it.
 
-What a name of a network stands for while its graph is drawn: stored numbers, or the result of a drawn operation.
-
-A node of a network as the rules of its operators see it: attributes, and what stands at its inputs.
-
-What was drawn becomes the nodes of a graph: those that lead to an output, each with a name of its own.
+A name of the network stands for stored numbers or for the result of a drawn operation. What depends on no input is
+computed. In the end, the drawn operations that lead to an output become the nodes of a graph, each with its name.
 """
 
 from __future__ import annotations
@@ -97,9 +94,9 @@ def constant(array: Array, elem: int = INT64, label: str = "constant") -> Value:
     return Value(array.shape, elem, -1, lambda: array, label)
 
 
-def width_told(value: Value) -> str:
+def width_remark(value: Value) -> str:
     """The sentence on a value whose numbers do not have 4 bytes in its network; empty: they have, or are stored."""
-    return next((told for types, told in _OTHER_WIDTHS if value.elem in types and not value.stored), "")
+    return next((remark for types, remark in _OTHER_WIDTHS if value.elem in types and not value.stored), "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,7 +205,7 @@ def finished(drawn: Sequence[_Drawn], names: Mapping[int, str]) -> list[Node]:
 
 
 def _unused(name: str, taken: dict[str, int]) -> str:
-    """The name, with a number behind it if it is taken."""
+    """The name, followed by a number if it is taken."""
     name = "".join(letter if letter.isprintable() else "?" for letter in name).strip()[:_MOST_LETTERS] or "value"
     own = name
     while own in taken:
@@ -289,7 +286,7 @@ class Drawing:
         inner = sources[0].shape if sources and sources[0] else shape
         same = all(each is not None and each.shape == inner for each in sources)
         if same and [size for size in inner if size > 1] == [size for size in shape if size > 1]:
-            # a reduce that keeps its axes is a reduce and a reshape: the reshape goes behind what follows, or vanishes
+            # a reduce that keeps its axes is a reduce and a reshape: the reshape goes after what follows, or vanishes
             within = [self._reshaped[each].number if isinstance(each, int) else each for each in read]
             return self.reshaped(self._add(op, tuple(within), inner, (), elem), shape)
         return self._add(op, tuple(read), shape, (), elem)

@@ -1,8 +1,6 @@
-"""Operators that move elements. Source: the ONNX operator pages of the keys of `MOVING`.
+"""Operators that move elements, operators that only stored numbers go through (above all shapes), and stored numbers.
 
-Operators that only stored numbers go through, above all those that compute shapes. Source: their ONNX pages.
-
-Numbers that a file holds, in the file itself or beside it.
+Source: the ONNX operator pages of the keys of the tables.
 """
 
 from __future__ import annotations
@@ -190,10 +188,6 @@ def _shape(draw: Drawing, given: Arguments) -> list[Value]:
     return [constant(np.array(shape[start:end], np.int64))]
 
 
-def _size(draw: Drawing, given: Arguments) -> list[Value]:
-    return [constant(np.array(given.value(0).size, np.int64))]
-
-
 def _gather(draw: Drawing, given: Arguments) -> list[Value]:
     array, places = given.value(0).array, given.value(1).array
     axis = given.axis(given.whole("axis", 0), array.ndim)
@@ -256,14 +250,10 @@ def _mod(draw: Drawing, given: Arguments) -> list[Value]:
     return [constant(np.asarray(rule(given.value(0).array, given.value(1).array)), given.value(0).elem)]
 
 
-def _is_nan(draw: Drawing, given: Arguments) -> list[Value]:
-    return [constant(np.isnan(given.value(0).array), BOOL)]
-
-
 #: From a node's arguments to its results. What is not stored is a call of a library then.
 FOLDING: Mapping[str, Rule] = {
     "Shape": _shape,
-    "Size": _size,
+    "Size": lambda draw, given: [constant(np.array(given.value(0).size, np.int64))],
     "Gather": _gather,
     "Concat": _concat,
     "ConstantOfShape": _filled,
@@ -271,7 +261,7 @@ FOLDING: Mapping[str, Rule] = {
     "ReduceProd": _prod,
     "Trilu": _trilu,
     "Mod": _mod,
-    "IsNaN": _is_nan,
+    "IsNaN": lambda draw, given: [constant(np.isnan(given.value(0).array), BOOL)],
 }
 
 

@@ -1,8 +1,6 @@
-"""An ONNX file becomes a graph of operations.
+"""An ONNX file becomes a graph: each node in order becomes operations, a call of a library, or unknown.
 
-Through a network in order: each node becomes operations, a call of a library, or unknown.
-
-Nodes without a rule: calls of a library, with the shapes that ONNX's own rules give their results.
+A node without a rule is a call of a library, with the shapes that ONNX's own rules give its results.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ from lstmsim.importers.onnx.operations.drawing import (
     Rule,
     UnreadableError,
     Value,
-    width_told,
+    width_remark,
 )
 from lstmsim.importers.onnx.operations.moving import FOLDING, MOVING, constant_node, stored_value
 from lstmsim.importers.onnx.shapes import inferred_types
@@ -148,13 +146,13 @@ class _Walk:
         self._network, self._main, self._draw, self._files = network, main, draw, files
         self._values: dict[Key, Value] = {}
         self._unknown: dict[Key, str] = {}
-        self._told: dict[str, str] = {}
+        self._remarks: dict[str, str] = {}
 
-    def told(self, known: Collection[str] = ()) -> list[str]:
-        """Sentences on what was left out or assumed; known: reasons (of `why`) that are told elsewhere."""
-        told = [sentence for sentence, reason in self._told.items() if reason not in known]
-        more = len(told) - _MOST_TOLD
-        return [*told[:_MOST_TOLD], *([f"and {more} more like these"] if more > 0 else [])]
+    def remarks(self, known: Collection[str] = ()) -> list[str]:
+        """Sentences on what was left out or assumed; known: reasons (of `why`) that are reported elsewhere."""
+        reported = [sentence for sentence, reason in self._remarks.items() if reason not in known]
+        more = len(reported) - _MOST_REPORTED
+        return [*reported[:_MOST_REPORTED], *([f"and {more} more like these"] if more > 0 else [])]
 
     def start(self, sizes: Mapping[str, int]) -> None:
         """Draw the inputs of the network, and walk through its main graph."""
@@ -222,7 +220,7 @@ class _Walk:
         then, *others = scope.children[index]
         if condition is not None and condition.stored and condition.size == 1 and others:
             return then if condition.array.any() else others[0]
-        self._told[f"{name}: its then_branch is taken, because its condition is known at run time alone"] = ""
+        self._remarks[f"{name}: its then_branch is taken, because its condition is known at run time alone"] = ""
         return then
 
     def _node(self, scope: Scope, index: int) -> tuple[Sequence[Value | None], str]:
@@ -247,7 +245,7 @@ class _Walk:
             raise InputError(Mistake(name, "reads numbers that are rearranged too often")) from None
         except _WRONG:
             raise InputError(Mistake(name, "has arguments that do not fit")) from None
-        self._told.update({width_told(each): "" for each in results if each is not None and width_told(each)})
+        self._remarks.update({width_remark(each): "" for each in results if each is not None and width_remark(each)})
         for output, result in zip(node.output, results, strict=False):
             if result is not None and result.number >= before and output:
                 self._draw.rename(result, str(output))
@@ -255,7 +253,7 @@ class _Walk:
 
     def _left_out(self, name: str, reason: str) -> str:
         why = f"{name} {reason}"
-        self._told[f"{name} is left out: it {reason}"] = why
+        self._remarks[f"{name} is left out: it {reason}"] = why
         return why
 
     def _results(self, scope: Scope, node: Any, given: Arguments, name: str) -> Sequence[Value | None]:
@@ -266,7 +264,7 @@ class _Walk:
             try:
                 return _EXPANDED[given.kind](self._draw, given)
             except UnreadableError as reason:
-                self._told[f"{name} is a call of a library: it {reason}"] = ""
+                self._remarks[f"{name} is a call of a library: it {reason}"] = ""
         if name and given.kind in FOLDING:
             try:
                 return FOLDING[given.kind](self._draw, given)
@@ -283,7 +281,7 @@ def _declared(scope: Scope, name: str) -> Stated | None:
     return (known, FLOAT) if sizes is not None and len(known) == len(sizes) else None
 
 
-_MOST_TOLD = 20
+_MOST_REPORTED = 20
 
 
 @record
@@ -358,7 +356,7 @@ def _read(network: Any, name: str, sizes: dict[str, int]) -> OnnxGraph:
     ordered = list(apart.values())
     nodes, names, stored = draw.nodes([value for _, value in ordered])
     graph = Graph(PurePath(name).stem, tuple(nodes), tuple(names))
-    text = (*_origin(network, name, sizes), *about, *walk.told(reasons), *_unread(network, graph))
+    text = (*_origin(network, name, sizes), *about, *walk.remarks(reasons), *_unread(network, graph))
     graph = checked_graph(Graph(graph.name, graph.nodes, graph.outputs, text))
     graph = Graph(graph.name, graph.nodes, graph.outputs, (*text, *remarks(graph)))
     return OnnxGraph(graph, dict(zip(names, (called for called, _ in ordered), strict=True)), stored)
@@ -366,8 +364,9 @@ def _read(network: Any, name: str, sizes: dict[str, int]) -> OnnxGraph:
 
 def _check_sizes(network: Any, sizes: Mapping[str, int]) -> None:
     wanted = size_names(network)
+    there = f"; open are {listed(wanted, 'and')}" if wanted else ": all its sizes are stated"
     wrong = [
-        Mistake("size", f"no input leaves a size {show(each)} open{nearest(each, wanted) or _there(wanted)}")
+        Mistake("size", f"no input leaves a size {show(each)} open{nearest(each, wanted) or there}")
         for each in sizes
         if each not in wanted
     ]
@@ -377,21 +376,17 @@ def _check_sizes(network: Any, sizes: Mapping[str, int]) -> None:
         if each in wanted and (type(number) is not int or not 1 <= number <= MAX_AXIS)
     ]
     missing, none = [each for each in wanted if each not in sizes], set(empty_sizes(network))
-    for names, told in (
+    for names, sentence in (
         ([each for each in missing if each not in none], "leave sizes open; a number is needed for each"),
         (
             [each for each in missing if each in none],
             "state a size of 0, so there is nothing to compute; a number in its place may be given",
         ),
     ):
-        words = " ".join(f"{each}=N" for each in names[:_MOST_TOLD])
-        wrong += [Mistake("size", f"the network's inputs {told}: {words}")] if names else []
+        words = " ".join(f"{each}=N" for each in names[:_MOST_REPORTED])
+        wrong += [Mistake("size", f"the network's inputs {sentence}: {words}")] if names else []
     if wrong:
         raise InputError(wrong)
-
-
-def _there(wanted: list[str]) -> str:
-    return f"; open are {listed(wanted, 'and')}" if wanted else ": all its sizes are stated"
 
 
 def _origin(network: Any, name: str, sizes: Mapping[str, int]) -> list[str]:
