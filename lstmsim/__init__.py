@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from lstmsim.analysis.report import Report
     from lstmsim.analysis.timeline import Timeline
     from lstmsim.base.errors import DeadlockError, InputError, LstmsimError
-    from lstmsim.files.scenario.model_writer import save_model
+    from lstmsim.files.scenario.written import save_model
     from lstmsim.importers.files import import_weights
     from lstmsim.importers.imported import ImportedModel
     from lstmsim.importers.keras.models import from_keras
@@ -228,7 +228,7 @@ _HOMES = {
         "InputError",
         "LstmsimError",
     ),
-    "lstmsim.files.scenario.model_writer": ("save_model",),
+    "lstmsim.files.scenario.written": ("save_model",),
     "lstmsim.importers.files": ("import_weights",),
     "lstmsim.importers.keras.models": ("from_keras",),
     "lstmsim.importers.pytorch.modules": ("from_torch",),

@@ -13,8 +13,9 @@ import sys
 from dataclasses import replace
 
 from lstmsim import run
+from lstmsim.files.published import deepbench
+from lstmsim.files.published_rows import Measurement
 from lstmsim.files.scenario.scenario_file import load_chip, load_model
-from lstmsim.files.tables.published import Measurement, deepbench
 from lstmsim.machines.row.npu import Dispatch, RowNpu
 from lstmsim.model.scenario import Job, Scenario
 from lstmsim.studies.validate.groups import FITTED

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from experiments.deepbench.room import BANDWIDTH, BANDWIDTH_SOURCE, Placed, Tried, fastest, held_by_all
 from lstmsim import ColumnNpu
 from lstmsim.base.wording import counted, listed, ranged
+from lstmsim.files.published import deepbench, hardware
 from lstmsim.files.scenario.scenario_file import load_model
-from lstmsim.files.tables.published import deepbench, hardware
 from lstmsim.model.model import Precision
 from lstmsim.studies.compare.report import comparison_markdown
 from lstmsim.studies.compare.result import Comparison, geometric_mean

@@ -1,7 +1,7 @@
 """How does a column-wise NPU compare with Brainwave, the Intel NPU, V100 and Plasticine on the DeepBench tasks?
 
 The 11 recurrent tasks of DeepBench in Zhao et al. 2019 (arXiv:1909.13654), Table 6. Simulated: the presets column-
-npu-64k, brainwave-s10 and intel-npu-rtl. Published figures (`lstmsim.files.tables.published`) of Brainwave, V100 and
+npu-64k, brainwave-s10 and intel-npu-rtl. Published figures (`lstmsim.files.published`) of Brainwave, V100 and
 Plasticine stand beside them, as printed. First one inference at a time, each machine at its own size and clock; then as
 many at a time as a batch of the Intel NPU holds; then both at equal peak, the column-wise NPU built with the
 multipliers and the clock of the other machine. What it loses, and why, is computed from these numbers. None of these

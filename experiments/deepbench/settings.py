@@ -11,8 +11,8 @@ from functools import cache, partial
 
 from experiments.deepbench.room import Placed, Tried, all_tried, fastest, placed
 from lstmsim import ColumnCore, ColumnNpu, Latency, Scenario, load_scenario
+from lstmsim.files.published import deepbench, hardware
 from lstmsim.files.scenario.scenario_file import load_chip
-from lstmsim.files.tables.published import deepbench, hardware
 from lstmsim.machines.row.npu import RowNpu
 from lstmsim.studies.compare.result import Comparison, Entry, Machine, geometric_mean
 from lstmsim.studies.compare.run import compare

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import lstmsim
 from experiments.fusion.study import BASELINES, CHIP, PASSES, head, kilobytes, line, ratio, steps, ways
-from lstmsim.files.tables.published import fusion
+from lstmsim.files.published import fusion
 
 __all__ = [
     "ABLATED",

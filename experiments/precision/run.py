@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.files.catalog import input_files
-from lstmsim.files.scenario.frames import read_frames
+from lstmsim.files.scenario.numbers import read_frames
 from lstmsim.files.scenario.scenario_file import load_model
 from lstmsim.importers.files import read_weights
 from lstmsim.importers.safetensors import read_safetensors

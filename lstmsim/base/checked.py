@@ -171,7 +171,7 @@ def _mended(
 ) -> dict[str, Any]:
     """The arguments as the types of the fields; `InputError` with every mistake."""
     # imported here, because hardly a description is wrong
-    from lstmsim.base.key_values import Note
+    from lstmsim.base.checkers import Note
     from lstmsim.base.wording import dotted
 
     name = named.get("name")
@@ -230,7 +230,7 @@ def _value(field: _Field, value: Any, mistakes: list[tuple[str, str]]) -> Any:
 
 
 def _told(path: str, sentence: str, value: Any) -> tuple[str, str]:
-    from lstmsim.base.key_values import Note
+    from lstmsim.base.checkers import Note
 
     return path, Note((), sentence).told(value)
 
@@ -253,8 +253,7 @@ def _part(description: type, value: Any, path: str, mistakes: list[tuple[str, st
 
 def _leaf(field: _Field, value: Any, mistakes: list[tuple[str, str]]) -> Any:
     """A number, a text, or a list or mapping of such."""
-    from lstmsim.base.key_checkers import type_checker
-    from lstmsim.base.key_values import Notes
+    from lstmsim.base.checkers import Notes, type_checker
     from lstmsim.base.wording import dotted
 
     data = [_plain(each) for each in value] if isinstance(value, list | tuple) else value

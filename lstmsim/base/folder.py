@@ -19,8 +19,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.base.files import whole_file
-from lstmsim.base.files_kept import note_written, refuse_if_read
+from lstmsim.base.files import note_written, refuse_if_read, whole_file
 from lstmsim.base.records import record
 
 __all__ = ["LIST", "Written", "check_folder", "write_folder"]

@@ -14,32 +14,38 @@ import click
 from lstmsim import __version__
 from lstmsim.base.errors import MAX_MISTAKES, EngineWarning, InputError, LstmsimError, Mistake
 
-__all__ = ["COMMANDS", "lstmsim"]
+__all__ = ["COMMANDS", "command_of", "lstmsim"]
 
-#: The commands in the order of their help, and the module of each; its attribute `command` is the command.
+#: The commands in the order of their help, and the module of each.
 COMMANDS = {
     "simulate": "lstmsim.cli.simulate",
     "compare": "lstmsim.cli.compare",
-    "validate": "lstmsim.cli.validate",
-    "accuracy": "lstmsim.cli.accuracy",
-    "serve": "lstmsim.cli.serve",
-    "saturate": "lstmsim.cli.saturate",
-    "load-latency": "lstmsim.cli.load_latency",
-    "fit": "lstmsim.cli.fit",
-    "sparse": "lstmsim.cli.sparse",
-    "gemm": "lstmsim.cli.gemm",
-    "fuse": "lstmsim.cli.fuse",
+    "validate": "lstmsim.cli.known",
+    "accuracy": "lstmsim.cli.networks",
+    "serve": "lstmsim.cli.serving",
+    "saturate": "lstmsim.cli.serving",
+    "load-latency": "lstmsim.cli.serving",
+    "fit": "lstmsim.cli.known",
+    "sparse": "lstmsim.cli.kernels",
+    "gemm": "lstmsim.cli.kernels",
+    "fuse": "lstmsim.cli.kernels",
     "rtl": "lstmsim.cli.rtl",
-    "search": "lstmsim.cli.search",
+    "search": "lstmsim.cli.compare",
     "sweep": "lstmsim.cli.sweep",
-    "merge": "lstmsim.cli.merge",
-    "timeline": "lstmsim.cli.timeline",
-    "program": "lstmsim.cli.program",
-    "import": "lstmsim.cli.import_model",
-    "list": "lstmsim.cli.list_known",
+    "merge": "lstmsim.cli.sweep",
+    "timeline": "lstmsim.cli.traces",
+    "program": "lstmsim.cli.traces",
+    "import": "lstmsim.cli.networks",
+    "list": "lstmsim.cli.known",
 }
 
 _MISTAKE_LIMIT = 50
+
+
+def command_of(name: str) -> click.Command:
+    """Import a command, which is called `NAME_command` in its module."""
+    command: click.Command = getattr(import_module(COMMANDS[name]), f"{name.replace('-', '_')}_command")
+    return command
 
 
 class LazyGroup(click.Group):
@@ -52,8 +58,7 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = import_module(COMMANDS[cmd_name]).command
-        return command
+        return command_of(cmd_name)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -73,7 +78,7 @@ class LazyGroup(click.Group):
             return super().make_context(*args, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
-        from lstmsim.base.files_kept import own_ledger
+        from lstmsim.base.files import own_ledger
 
         with _guarded(), own_ledger(), _plain_warnings():
             result = super().invoke(ctx)

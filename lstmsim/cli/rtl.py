@@ -8,10 +8,9 @@ import click
 
 from lstmsim.base.errors import InputError, Mistake, ReplayError
 from lstmsim.base.wording import listed
-from lstmsim.cli.options import engine_option
-from lstmsim.cli.outputs import check_outputs, check_suffix, inputs_of, remark, status, write_json
+from lstmsim.cli.options import check_outputs, check_suffix, engine_option, inputs_of, remark, status, write_json
 
-__all__ = ["command"]
+__all__ = ["rtl_command"]
 
 #: Named here too, because asking `lstmsim.studies.rtl` would import what a help text does not need.
 SIMULATORS = ("icarus", "verilator")
@@ -54,7 +53,7 @@ FAMILIES = ("ecp5", "xilinx", "intel-alm")
 @click.option("--timeline", metavar="FILE", help="With --verify: draw both, one above the other: .png, .svg, .pdf.")
 @click.option("--json", "json_path", metavar="FILE", help="Write the result as JSON; - is standard output.")
 @engine_option
-def command(
+def rtl_command(
     scenario: str, folder: str, vcd: str | None, timeline: str | None, json_path: str | None, **options: Any
 ) -> None:
     """Write the chip of the file SCENARIO, with its jobs, as Verilog into a folder.

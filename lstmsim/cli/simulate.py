@@ -11,8 +11,16 @@ from typing import TYPE_CHECKING
 import click
 
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.cli.options import engine_option
-from lstmsim.cli.outputs import check_outputs, check_suffix, inputs_of, progress, remark, status, write_json
+from lstmsim.cli.options import (
+    check_outputs,
+    check_suffix,
+    engine_option,
+    inputs_of,
+    progress,
+    remark,
+    status,
+    write_json,
+)
 
 if TYPE_CHECKING:
     from lstmsim.analysis.explanations.explanation import Explanation
@@ -23,7 +31,7 @@ if TYPE_CHECKING:
     from lstmsim.studies.serve.result import Serving
     from lstmsim.studies.simulate.run import Run
 
-__all__ = ["command"]
+__all__ = ["simulate_command"]
 
 #: First cycle, and the cycle behind the last; None: the end.
 Window = tuple[int, int | None]
@@ -78,7 +86,7 @@ Window = tuple[int, int | None]
     type=click.IntRange(0, 2**32 - 1),
     help="With --check-numerics and --outputs: draw weights for models that have none.",
 )
-def command(
+def simulate_command(
     scenario: str,
     engine: str,
     overrides: tuple[str, ...],

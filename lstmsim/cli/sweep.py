@@ -1,4 +1,4 @@
-"""`lstmsim sweep`."""
+"""`lstmsim sweep` and `lstmsim merge`."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from lstmsim.base.errors import InputError, LstmsimError, Mistake
-from lstmsim.cli.outputs import check_outputs, check_suffix, remark, status
+from lstmsim.cli.options import check_outputs, check_suffix, remark, status
 
 if TYPE_CHECKING:
     from lstmsim.studies.sweep.run import Progress
 
-__all__ = ["command"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -77,7 +76,7 @@ def plot_options(function: F) -> F:
 @click.option(
     "--set", "overrides", metavar="PATH=VALUE", multiple=True, help="Change a value of the scenario; repeatable."
 )
-def command(
+def sweep_command(
     spec: str,
     folder: str,
     plot_path: str | None,
@@ -203,7 +202,7 @@ def plot_outputs(
         return {}
     if kind not in (None, "pareto") and objectives:
         raise InputError(Mistake("--plot-objectives", f"belongs to --plot-kind pareto, not to {kind}"))
-    from lstmsim.base.files_kept import identity_of
+    from lstmsim.base.files import identity_of
     from lstmsim.report.pictures.figures import SUFFIXES
 
     check_suffix("--plot", plot_path, SUFFIXES)
@@ -291,3 +290,37 @@ def bar_line(text: str, counts: Progress, computed: int, seconds: float) -> str:
     if counts.failed:
         parts.append(f"{counts.failed:,} failed")
     return "  ".join(parts)
+
+
+@click.command(name="merge", short_help="Join the shards of a sweep.")
+@click.argument("out", type=click.Path(), metavar="OUT.sqlite")
+@click.argument("inputs", type=click.Path(), metavar="IN.sqlite...", nargs=-1, required=True)
+@plot_options
+def merge_command(
+    out: str,
+    inputs: tuple[str, ...],
+    plot_path: str | None,
+    plot_kind: str | None,
+    plot_objectives: tuple[str, ...],
+) -> None:
+    """Join files that `lstmsim sweep --shard` wrote into OUT.sqlite, and write the table beside it, as .csv.
+
+    All must come from the same sweep file, scenario and version. The table is that of a sweep without shards.
+
+    \b
+    lstmsim merge results/sweep.sqlite results/sweep-*-of-20.sqlite
+    """
+    from lstmsim.studies.sweep.run import SUFFIX, merge
+
+    check_suffix("OUT", out, [SUFFIX])
+    tables = table_outputs("OUT's table", out[: -len(SUFFIX)])
+    pictures = plot_outputs(plot_path, plot_kind, plot_objectives, out[: -len(SUFFIX)])
+    check_outputs(store_outputs("OUT", out) | tables | pictures, inputs=inputs)
+    with status(f"merging {len(inputs)} files"):
+        merged = merge(out, inputs)
+    click.echo(merged.to_text())
+    for path in [merged.path, *merged.tables]:
+        remark(f"wrote {path}")
+    explain(merged.path, out, whole=merged.points == merged.total)
+    for path in draw(merged.path, plot_path, plot_kind, plot_objectives):
+        remark(f"wrote {path}")

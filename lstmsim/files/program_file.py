@@ -18,10 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.base.bounded import bounded_file, placed
+from lstmsim.base.bounded import bounded_file, open_zip, placed, read_member
 from lstmsim.base.errors import InputError, Mistake, ProgramError
 from lstmsim.base.files import whole_file
-from lstmsim.base.zip_members import open_zip, read_member
 from lstmsim.program.flat import FORMAT, FlatProgram
 from lstmsim.program.flatten import FlatNames, check_rows, default_names
 

@@ -51,7 +51,7 @@ def import_model(
     ...     import_model(file)[0].model.layers[0].hidden
     8
     """
-    from lstmsim.files.scenario.model_writer import save_model
+    from lstmsim.files.scenario.written import save_model
     from lstmsim.importers.files import import_weights
 
     if name is not None and not (name.strip() and name.isprintable()):

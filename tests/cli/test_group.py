@@ -16,7 +16,7 @@ from click.testing import Result
 from lstmsim import __version__, load_scenario
 from lstmsim.base.errors import InputError, LstmsimError, Mistake
 from lstmsim.cli.group import COMMANDS, lstmsim
-from lstmsim.cli.outputs import progress, status
+from lstmsim.cli.options import progress, status
 from tests.cli.runner import call
 
 PROGRAM = [sys.executable, "-c", "from lstmsim.cli import main; main()"]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +17,7 @@ import pytest
 
 import lstmsim
 from lstmsim.base.errors import InputError
-from lstmsim.cli.group import COMMANDS
+from lstmsim.cli.group import COMMANDS, command_of
 from lstmsim.files.catalog import find_chip, find_model, input_files
 from lstmsim.studies.fit.device import device_files
 from tests.cli.runner import call
@@ -138,7 +137,7 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _options(command: str) -> list[click.Option]:
-    parameters = import_module(COMMANDS[command]).command.params
+    parameters = command_of(command).params
     return [each for each in parameters if isinstance(each, click.Option)]
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lstmsim.cli.validate import GROUPS
-from lstmsim.files.tables import published
+from lstmsim.cli.known import GROUPS
+from lstmsim.files import published
 from lstmsim.studies.validate import run
 from tests.cli.runner import call
 from tests.studies.validate.whole import small_kernels

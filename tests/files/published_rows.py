@@ -10,7 +10,7 @@ import hashlib
 import json
 from pathlib import Path
 
-from lstmsim.files.tables.published import published_folder, table_names
+from lstmsim.files.published import published_folder, table_names
 
 RECORD = Path(__file__).parents[1] / "data" / "published_rows.json"
 #: How many of each table's first columns name a row.

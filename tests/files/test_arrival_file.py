@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from lstmsim.base.errors import InputError
 from lstmsim.base.keys import keys_of
 from lstmsim.files.scenario.arrival_file import MAX_LABELS, read_arrivals
-from lstmsim.files.scenario.schema_arrivals import KEYS, ArrivalEntry, arrival_mistakes, describe
-from lstmsim.files.yaml.checks import check
-from lstmsim.files.yaml.document import document_of
+from lstmsim.files.scenario.streams import ARRIVAL_KEYS, ArrivalEntry, arrival_mistakes, describe
+from lstmsim.files.yaml.document import check, document_of
 from lstmsim.traffic.arrival_cycles import arrivals
 from lstmsim.traffic.arrivals import Bursty, ClosedLoop, Fixed, Periodic, Poisson, Stream, Timestamps
 
@@ -188,10 +187,10 @@ def test_entries_stand_for_descriptions(data: dict[str, object], description: ob
 
 def test_every_kind_has_its_keys_and_no_others() -> None:
     kinds = keys_of(ArrivalEntry)["kind"].type
-    assert set(KEYS) == set(kinds.__args__)
-    named = {key for needed, allowed in KEYS.values() for key in (*needed, *allowed)}
+    assert set(ARRIVAL_KEYS) == set(kinds.__args__)
+    named = {key for needed, allowed in ARRIVAL_KEYS.values() for key in (*needed, *allowed)}
     assert named == set(keys_of(ArrivalEntry)) - {"kind"}
-    for kind, (needed, _) in KEYS.items():
+    for kind, (needed, _) in ARRIVAL_KEYS.items():
         assert [key for key, _ in arrival_mistakes(ArrivalEntry(kind=kind))] == list(needed)  # type: ignore[arg-type]
 
 

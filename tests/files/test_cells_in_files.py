@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from lstmsim.base.errors import InputError
-from lstmsim.files.scenario.cell_entries import node_of
+from lstmsim.files.scenario.models import node_of
 from lstmsim.files.scenario.scenario_file import load_model, load_model_file, load_scenario
 from lstmsim.model.cell import Cell
 from lstmsim.model.cell_rules import in_order

@@ -9,10 +9,8 @@ from typing import Annotated, Any, Literal
 import pytest
 
 from lstmsim.base.errors import MAX_MISTAKES, InputError
-from lstmsim.base.keys import Key, keys_of
-from lstmsim.files.yaml.checks import check, usable
-from lstmsim.files.yaml.document import document_of
-from lstmsim.files.yaml.entry import Entry, entry_class, values_of
+from lstmsim.base.keys import Entry, Key, entry_class, entry_values, keys_of
+from lstmsim.files.yaml.document import check, document_of, usable
 
 
 def _even(number: int) -> str:
@@ -159,7 +157,7 @@ def test_an_entry_knows_what_was_given_and_cannot_be_changed() -> None:
     made = entry_class("CoreEntry", {"count": keys_of(Latency)["multiply"], **keys_of(Latency)})
     entry, _ = check(made, document_of({"read": 3}))
     assert entry is not None
-    assert (set(entry.given), values_of(entry)) == ({"read"}, {"count": 4, "read": 3, "multiply": 4})
+    assert (set(entry.given), entry_values(entry)) == ({"read"}, {"count": 4, "read": 3, "multiply": 4})
     with pytest.raises(AttributeError, match="cannot be changed: read"):
         entry.read = 4
 
@@ -185,8 +183,8 @@ def test_entries_of_a_description_leave_out_what_follows_and_name_what_has_a_nam
     made = entry_class("NamedEntry", keys_of(Named))
     entry, _ = check(made, document_of({"by_cell": {"lstm": {"fitted": [1, 9]}}}))
     assert entry is not None
-    assert values_of(entry)["vp"] is None
-    assert values_of(values_of(entry)["by_cell"]["lstm"]) == {"cycles": None, "fitted": (1, 9)}
+    assert entry_values(entry)["vp"] is None
+    assert entry_values(entry_values(entry)["by_cell"]["lstm"]) == {"cycles": None, "fitted": (1, 9)}
     wrong = document_of({"vp": 0, "by_cell": {"": {"fitted": [1, 2, 3]}, "gru": {"fitted": [0, 1], "cell": "x"}}})
     check(made, wrong)
     assert [str(each) for each in wrong.mistakes] == [

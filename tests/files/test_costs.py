@@ -13,9 +13,9 @@ from lstmsim import machines
 from lstmsim.analysis.measure import measure
 from lstmsim.base import wording
 from lstmsim.base.errors import MAX_MISTAKES, InputError
-from lstmsim.files.scenario import job_steps
+from lstmsim.files.scenario import jobs as job_steps
 from lstmsim.files.scenario.scenario_file import load_scenario
-from lstmsim.files.yaml import json_source
+from lstmsim.files.yaml import source as json_source
 from lstmsim.machines.column.npu import ColumnCore
 from lstmsim.machines.row.target import _phases
 from lstmsim.program import validate

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lstmsim.base.errors import InputError
-from lstmsim.files.scenario.frames import read_frames
+from lstmsim.files.scenario.numbers import read_frames
 from lstmsim.importers.files import import_weights
 from tests.importers.weight_files import tensor, text, torch_stream, torch_tensors, torch_zip
 

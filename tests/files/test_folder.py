@@ -10,8 +10,7 @@ import pytest
 
 from lstmsim.base import folder as folders
 from lstmsim.base.errors import InputError
-from lstmsim.base.files import readable_file
-from lstmsim.base.files_kept import own_ledger
+from lstmsim.base.files import own_ledger, readable_file
 from lstmsim.base.folder import LIST, check_folder, write_folder
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from lstmsim.base.errors import InputError
 from lstmsim.files.catalog import input_files
-from lstmsim.files.scenario.frames import read_frames
+from lstmsim.files.scenario.numbers import read_frames
 from lstmsim.files.scenario.scenario_file import load_scenario
 from lstmsim.importers.safetensors import write_safetensors
 

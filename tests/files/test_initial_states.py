@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from lstmsim.base.errors import InputError
-from lstmsim.files.scenario.model_writer import write_model_file
 from lstmsim.files.scenario.numbers import job_data
 from lstmsim.files.scenario.scenario_file import load_model, load_scenario
+from lstmsim.files.scenario.written import write_model_file
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.numerics.golden import float_arithmetic, run_network

@@ -10,7 +10,8 @@ import pytest
 
 from lstmsim import simulate
 from lstmsim.base.errors import InputError
-from lstmsim.files.scenario import arrival_file, job_arrivals, job_entries
+from lstmsim.files.scenario import arrival_file, job_arrivals
+from lstmsim.files.scenario import jobs as job_entries
 from lstmsim.files.scenario.arrival_file import ArrivalFile, Wanted, read_arrivals
 from lstmsim.files.scenario.scenario_file import load_scenario
 from lstmsim.machines import assembly as sizes

@@ -13,11 +13,11 @@ import pytest
 
 import lstmsim as api
 from lstmsim.base.errors import InputError
-from lstmsim.files.scenario.job_initial import Initials
-from lstmsim.files.scenario.model_writer import write_model_file
+from lstmsim.files.scenario.job_checks import Initials
 from lstmsim.files.scenario.numbers import job_data
 from lstmsim.files.scenario.requests import load_requests
 from lstmsim.files.scenario.scenario_file import load_scenario
+from lstmsim.files.scenario.written import write_model_file
 from lstmsim.importers.safetensors import write_safetensors
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model

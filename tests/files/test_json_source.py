@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lstmsim.files.yaml.json_source import json_document
-from lstmsim.files.yaml.source import parse_document, read_document
+from lstmsim.files.yaml.source import json_document, parse_document, read_document
 
 TEXTS = st.text(alphabet=[chr(each) for each in range(32, 127)], max_size=8)
 LEAVES = st.none() | st.booleans() | st.integers(-(10**20), 10**20) | TEXTS | st.decimals(-9, 9, places=3).map(float)

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lstmsim.base.errors import InputError
-from lstmsim.files.scenario.model_writer import model_text, save_model, write_model_file
 from lstmsim.files.scenario.scenario_file import load_model_file
+from lstmsim.files.scenario.written import model_text, save_model, write_model_file
 from lstmsim.files.yaml.source import parse_document
 from lstmsim.importers.imported import ImportedModel
 from lstmsim.model.cells import cell

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lstmsim.base.errors import InputError
-from lstmsim.files.tables import published
-from lstmsim.files.tables.published import claims, deepbench, intel_npu, published_folder, table_names
+from lstmsim.files import published
+from lstmsim.files.published import claims, deepbench, intel_npu, published_folder, table_names
 from tests.files.published_rows import changes, fields_of
 
 FOLDER = published_folder()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lstmsim.base.errors import InputError
-from lstmsim.files.scenario.rates import rate_overrides, rates_of
+from lstmsim.files.scenario.requests import rate_overrides, rates_of
 from lstmsim.files.scenario.scenario_file import load_scenario
 
 CHIP = {"kind": "column-npu", "frequency_mhz": 100, "cores": [{"npe": 64, "ep": 4, "vp": 16}]}

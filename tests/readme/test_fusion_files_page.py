@@ -7,8 +7,7 @@ from pathlib import Path
 
 from lstmsim.base.bounds import MAX_ELEMENTS, MAX_GRAPH_NODES, MAX_RANK
 from lstmsim.base.keys import keys_of
-from lstmsim.files.graphs import read_graph
-from lstmsim.files.graphs.schema import GraphEntry, NodeEntry
+from lstmsim.files.graphs import GraphEntry, NodeEntry, read_graph
 from lstmsim.importers.onnx.operations.computing import ELEMENTWISE, NORMALISING, PRODUCTS
 from lstmsim.importers.onnx.operations.moving import FOLDING, MOVING
 

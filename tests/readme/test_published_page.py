@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from lstmsim.cli.group import COMMANDS
-from lstmsim.cli.validate import GROUPS
-from lstmsim.files.tables.published import claims
+from lstmsim.cli.known import GROUPS
+from lstmsim.files.published import claims
 from lstmsim.studies.validate.run import validate
 from tests.readme.test_readme import tool
 from tests.studies.validate.whole import whole

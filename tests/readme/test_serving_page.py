@@ -12,9 +12,8 @@ from lstmsim.base.bounds import MAX_CYCLES, MAX_JOBS
 from lstmsim.base.keys import keys_of
 from lstmsim.engines.feeds import WINDOW
 from lstmsim.files.scenario.schema import JobEntry, ScenarioFile
-from lstmsim.files.scenario.schema_arrivals import KEYS, ArrivalEntry, TraceEntry
-from lstmsim.files.scenario.schema_steps import KEYS as STEPS_KEYS
-from lstmsim.files.scenario.schema_steps import MAX_LENGTHS, StepsEntry
+from lstmsim.files.scenario.streams import ARRIVAL_KEYS, MAX_LENGTHS, ArrivalEntry, StepsEntry, TraceEntry
+from lstmsim.files.scenario.streams import STEPS_KEYS as STEPS_KEYS
 from lstmsim.machines.column.npu import ColumnCore, Exchange, Memory
 from lstmsim.model.scenario import DISPATCH
 
@@ -40,13 +39,13 @@ def test_every_kind_has_its_keys_units_and_defaults() -> None:
     kinds: dict[str, list[str]] = {}
     for kind, key, unit, default, meaning in table("kind"):
         kinds[kind or list(kinds)[-1]] = [*kinds.get(kind or list(kinds)[-1], []), key]
-        needed, _ = KEYS[list(kinds)[-1]]
+        needed, _ = ARRIVAL_KEYS[list(kinds)[-1]]
         assert default == ("" if key in needed else said(keys_of(ArrivalEntry)[key].default))
         assert unit == next(
             (u for end, u in (("_cycle", "cycles"), ("_ms", "ms"), ("_second", "1/s")) if end in key), ""
         )
         assert meaning
-    assert kinds == {kind: [*needed, *allowed] for kind, (needed, allowed) in KEYS.items()}
+    assert kinds == {kind: [*needed, *allowed] for kind, (needed, allowed) in ARRIVAL_KEYS.items()}
 
 
 def test_every_kind_of_steps_has_its_keys_and_defaults() -> None:
@@ -61,7 +60,7 @@ def test_every_kind_of_steps_has_its_keys_and_defaults() -> None:
 
 
 def test_a_trace_has_the_keys_of_a_file() -> None:
-    keys = set(KEYS["file"][0] + KEYS["file"][1]) - {"job"}
+    keys = set(ARRIVAL_KEYS["file"][0] + ARRIVAL_KEYS["file"][1]) - {"job"}
     assert set(keys_of(TraceEntry)) == keys
     assert all(keys_of(TraceEntry)[key].default == keys_of(ArrivalEntry)[key].default for key in keys - {"path"})
 

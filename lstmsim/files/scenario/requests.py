@@ -1,4 +1,4 @@
-"""The requests of a scenario one after another, up to any number, without a list of all requests."""
+"""The requests of a scenario one after another, without a list of them all, and its rates of random arrivals."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.files.scenario.job_entries import entry_keys, job_templates, tenant_offers
+from lstmsim.files.scenario.chips import left_out
+from lstmsim.files.scenario.jobs import entry_keys, job_templates, tenant_offers
 from lstmsim.files.scenario.scenario_file import checked_scenario, open_scenario
+from lstmsim.files.yaml.source import apply_overrides
 from lstmsim.model.scenario import Job, Scenario
 from lstmsim.traffic.streams import CHUNK
-
-__all__ = ["MAX_REQUESTS", "Batch", "Requests", "load_requests"]
 
 Ints = NDArray[np.int64]
 
@@ -174,3 +174,62 @@ def _merged(streams: Sequence[Iterator[Ints]], count: int) -> Iterator[Batch]:
                 del known[number]
             else:
                 known[number] = following
+
+
+#: The key of the rate in each kind of arrivals that has one.
+_KEYS = {"poisson": "rate_per_second", "bursty": "on_rate_per_second"}
+
+
+def rates_of(source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequence[str] = ()) -> dict[str, float]:
+    """Give the rates in a scenario without mistakes: path -> requests per second.
+
+    source: file of the scenario, or its data.
+    overrides: texts `PATH=VALUE`.
+    `InputError` if the scenario has no rates.
+
+    >>> job = {"model": "lstm-512", "count": 9, "arrival": {"kind": "poisson", "rate_per_second": 500}}
+    >>> rates_of({"chip": "column-npu-64k", "jobs": [{"model": "lstm-256"}, job]})
+    {'jobs.1.arrival.rate_per_second': 500.0}
+    """
+    rates = {}
+    for index, arrival in processes_of(source, overrides).items():
+        key = _KEYS.get(str(arrival.get("kind")))
+        if key and isinstance(arrival.get(key), int | float):
+            rates[f"jobs.{index}.arrival.{key}"] = float(arrival[key])
+    if not rates:
+        text = "no job comes at a rate: expected an arrival of kind poisson or bursty"
+        raise InputError(Mistake("jobs", text))
+    return rates
+
+
+def processes_of(
+    source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequence[str] = ()
+) -> dict[int, Mapping[str, Any]]:
+    """Give the processes and files of arrivals of a scenario without mistakes: number of a job entry -> its keys.
+
+    source: file of the scenario, or its data.
+    overrides: texts `PATH=VALUE`.
+
+    >>> job = {"model": "lstm-512", "count": 9, "arrival": {"kind": "fixed", "interval_cycles": 500}}
+    >>> processes_of({"chip": "column-npu-64k", "jobs": [{"model": "lstm-256"}, job]})
+    {1: {'kind': 'fixed', 'interval_cycles': 500}}
+    """
+    document, _ = open_scenario(source)
+    apply_overrides(document, [each for each in overrides if each.startswith("jobs.")], lambda path: True, left_out)
+    jobs = document.data.get("jobs")
+    entries = enumerate(jobs if isinstance(jobs, list) else [])
+    arrivals = {index: job.get("arrival") for index, job in entries if isinstance(job, dict)}
+    return {index: arrival for index, arrival in arrivals.items() if isinstance(arrival, dict)}
+
+
+def rate_overrides(rates: Mapping[str, float], rate: float) -> list[str]:
+    """Make overrides that bring the sum of the rates to `rate`; each rate keeps its share.
+
+    rates: path -> requests per second.
+    rate: requests per second.
+
+    >>> rate_overrides({"jobs.0.arrival.rate_per_second": 100.0, "jobs.1.arrival.rate_per_second": 300.0}, 40)
+    ['jobs.0.arrival.rate_per_second=10.0', 'jobs.1.arrival.rate_per_second=30.0']
+    """
+    total = sum(rates.values())
+    return [f"{path}={value / total * rate!r}" for path, value in rates.items()]

@@ -9,46 +9,59 @@ from __future__ import annotations
 import copy
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from lstmsim.base.checkers import DataPath
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.files.catalog import find_chip, find_model, is_path
-from lstmsim.files.scenario.cell_entries import read_cells
-from lstmsim.files.scenario.chip_entries import Cores, build_chip, check_width, read_cores, without_effect
-from lstmsim.files.scenario.chip_keys import chip_entry
+from lstmsim.files.scenario.chips import Cores, build_chip, check_width, left_out, read_cores, without_effect
 from lstmsim.files.scenario.job_arrivals import JobArrivals
-from lstmsim.files.scenario.job_entries import build_jobs, check_jobs, job_templates, tenant_offers
-from lstmsim.files.scenario.job_steps import JobSteps
-from lstmsim.files.scenario.left_out import left_out
-from lstmsim.files.scenario.model_entries import read_model
-from lstmsim.files.scenario.opened import Opened, draws
-from lstmsim.files.scenario.precision_entry import Numbers, read_precision
-from lstmsim.files.scenario.schema import ModelFile, ScenarioFile, scenario_entry
-from lstmsim.files.scenario.schema_arrivals import ArrivalEntry
-from lstmsim.files.scenario.schema_steps import StepsEntry
-from lstmsim.files.yaml.checks import check
-from lstmsim.files.yaml.document import DataPath, Document, document_of
-from lstmsim.files.yaml.overrides import apply_overrides
-from lstmsim.files.yaml.source import read_document
+from lstmsim.files.scenario.jobs import JobSteps, build_jobs, check_jobs, job_templates, tenant_offers
+from lstmsim.files.scenario.models import Numbers, read_cells, read_model, read_precision
+from lstmsim.files.scenario.schema import ModelFile, ScenarioFile, chip_entry, scenario_entry
+from lstmsim.files.scenario.streams import ArrivalEntry, StepsEntry
+from lstmsim.files.yaml.document import Document, check, document_of
+from lstmsim.files.yaml.source import apply_overrides, read_document
 from lstmsim.machines.registry import target_of
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Chip, Job, Offer, Scenario
 
-__all__ = [
-    "Checked",
-    "References",
-    "checked_scenario",
-    "load_chip",
-    "load_model",
-    "load_model_file",
-    "load_scenario",
-    "model_and_steps",
-    "open_scenario",
-    "scenario_from_data",
-    "scenario_from_document",
-]
+
+class Opened(Mapping[str, Any]):
+    """The keys of a document that has been read, with the places of its values.
+
+    document: as it was read; whoever changes it takes a copy.
+    overrides: texts like `"chip.cores.0.ep=16"`, to be applied to the copy.
+    name: what a scenario without a name is called.
+    """
+
+    def __init__(self, document: Document, overrides: tuple[str, ...], name: str) -> None:
+        self.document, self.overrides, self.name = document, overrides, name
+
+    def __getitem__(self, key: str) -> Any:
+        return self.document.data[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.document.data)
+
+    def __len__(self) -> int:
+        return len(self.document.data)
+
+
+def draws(document: Document, overrides: tuple[str, ...]) -> bool:
+    """Whether jobs of a document may be drawn: at random, from a file, or as a process that goes on.
+
+    >>> from lstmsim.files.yaml.document import document_of
+    >>> draws(document_of({"jobs": [{"model": "lstm-512", "arrival": 7}]}), ())
+    False
+    """
+    data = document.data if isinstance(document.data, dict) else {}
+    jobs = data.get("jobs")
+    entries = [each for each in jobs if isinstance(each, dict)] if isinstance(jobs, list) else []
+    drawn = any(isinstance(each.get(key), dict) for each in entries for key in ("arrival", "steps"))
+    return drawn or "arrivals" in data or any(str(each).startswith(("jobs", "arrivals")) for each in overrides)
 
 
 def load_scenario(source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequence[str] = ()) -> Scenario:

@@ -21,11 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from lstmsim.base.bounded import bounded_file, placed
+from lstmsim.base.bounded import bounded_file, open_zip, placed, read_member
 from lstmsim.base.bounds import MAX_SIZE
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import listed, show
-from lstmsim.base.zip_members import open_zip, read_member
 from lstmsim.importers.imported import ImportedModel
 from lstmsim.importers.keras.config import KerasLayer, keras_kinds, keras_layers, parsed_config
 from lstmsim.importers.keras.models import keras_models, parts_of

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from lstmsim.base.bounded import LFS_POINTER, MAX_BYTES
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.base.files_kept import note_read
+from lstmsim.base.files import note_read
 from lstmsim.base.wording import listed, show
 from lstmsim.importers.onnx.graph import Scope, Value, attributes, integer, node_input, resolve
 from lstmsim.importers.tensors import shape_text

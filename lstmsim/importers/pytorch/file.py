@@ -15,10 +15,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import IO, Any
 
-from lstmsim.base.bounded import bounded_file, placed
+from lstmsim.base.bounded import bounded_file, open_zip, placed, read_member
 from lstmsim.base.errors import InputError
 from lstmsim.base.wording import show
-from lstmsim.base.zip_members import open_zip, read_member
 from lstmsim.importers.imported import ImportedModel
 from lstmsim.importers.pytorch.modules import Source, states_in
 from lstmsim.importers.pytorch.names import Fact, import_groups

@@ -13,8 +13,7 @@ import matplotlib
 from matplotlib.figure import Figure
 
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.base.files import whole_file
-from lstmsim.base.files_kept import refuse_if_read
+from lstmsim.base.files import refuse_if_read, whole_file
 
 __all__ = ["SUFFIXES", "Picture", "check_name", "save", "settings"]
 

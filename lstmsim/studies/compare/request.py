@@ -49,7 +49,7 @@ def compare(
     >>> [machine.name for machine in comparison.machines]
     ['column-npu-64k', 'intel-npu-rtl']
     """
-    from lstmsim.files.tables.published import deepbench
+    from lstmsim.files.published import deepbench
     from lstmsim.studies.compare.run import chips_of
     from lstmsim.studies.compare.run import compare as comparing
     from lstmsim.studies.serve.served import served

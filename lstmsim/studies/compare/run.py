@@ -14,8 +14,8 @@ from lstmsim.analysis.report import Report
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.units import cycles_to_ms
 from lstmsim.base.wording import show
+from lstmsim.files.published_rows import Measurement
 from lstmsim.files.scenario.scenario_file import load_chip
-from lstmsim.files.tables.published import Measurement
 from lstmsim.machines.registry import target_of
 from lstmsim.model.scenario import Chip, Job, Scenario, arriving
 from lstmsim.program.program import Program

@@ -13,13 +13,12 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from lstmsim.base.errors import InputError
-from lstmsim.base.keys import Key, keys_of
+from lstmsim.base.keys import Entry, Key, entry_values, keys_of
 from lstmsim.base.wording import nearest, show
-from lstmsim.files.scenario.schema_types import Entry, Name, Text
-from lstmsim.files.tables.published import Hardware, hardware
-from lstmsim.files.yaml.checks import check
-from lstmsim.files.yaml.document import Document
-from lstmsim.files.yaml.entry import values_of
+from lstmsim.files.published import hardware
+from lstmsim.files.published_rows import Hardware
+from lstmsim.files.scenario.streams import Name, Text
+from lstmsim.files.yaml.document import Document, check
 from lstmsim.files.yaml.source import read_document
 
 #: What the products of one packing must have in common.
@@ -290,8 +289,8 @@ def read_device(path: str | os.PathLike[str]) -> Device:
         name=entry.name,
         multiplier=entry.multiplier,
         multipliers=entry.multipliers,
-        packings=tuple(Packing(**values_of(each)) for each in entry.packings),
-        memories=tuple(Memory(**values_of(each)) for each in entry.memories),
+        packings=tuple(Packing(**entry_values(each)) for each in entry.packings),
+        memories=tuple(Memory(**entry_values(each)) for each in entry.memories),
         logic=_logic(entry.logic),
         published=entry.published,
         sources=dict(entry.sources),
@@ -300,8 +299,8 @@ def read_device(path: str | os.PathLike[str]) -> Device:
 
 
 def _logic(entry: LogicEntry) -> Logic:
-    small = None if entry.small is None else SmallMemory(**values_of(entry.small))
-    return Logic(**{**values_of(entry), "small": small})
+    small = None if entry.small is None else SmallMemory(**entry_values(entry.small))
+    return Logic(**{**entry_values(entry), "small": small})
 
 
 def _check_sources(document: Document, entry: DeviceFile) -> None:

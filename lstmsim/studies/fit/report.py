@@ -22,7 +22,7 @@ _WIDTH = 100
 
 
 class Published(Protocol):
-    """A published design on the same device; a row of `lstmsim.files.tables.published.hardware()` is one."""
+    """A published design on the same device; a row of `lstmsim.files.published.hardware()` is one."""
 
     @property
     def design(self) -> str: ...

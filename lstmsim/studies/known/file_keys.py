@@ -10,7 +10,9 @@ from typing import Annotated, Literal, get_args, get_origin
 
 from lstmsim.base.bounds import MAX_SIZE
 from lstmsim.base.keys import Described, Key, keys_of
-from lstmsim.files.scenario import schema, schema_arrivals, schema_steps
+from lstmsim.files.scenario import schema
+from lstmsim.files.scenario import streams as schema_arrivals
+from lstmsim.files.scenario import streams as schema_steps
 from lstmsim.model.model import WIDTHS, Layer, Model, Precision
 from lstmsim.model.scenario import Job
 from lstmsim.studies.known.keys import key_line

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import MISSING, is_dataclass
 from typing import Any
 
-from lstmsim.base.keys import Described, Key, keys_of
-from lstmsim.files.yaml.entry import Entry
+from lstmsim.base.keys import Described, Entry, Key, keys_of
 from lstmsim.machines.registry import KINDS, target_of
 
 __all__ = ["chip_keys", "key_line"]

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.files.scenario.rates import rate_overrides, rates_of
-from lstmsim.files.scenario.requests import load_requests
+from lstmsim.files.scenario.requests import load_requests, rate_overrides, rates_of
 from lstmsim.model.scenario import DISPATCH
 from lstmsim.studies.serve.offered import traffic_of
 from lstmsim.studies.shared.loading import Path

@@ -20,9 +20,9 @@ from lstmsim.base.errors import InputError, LstmsimError, Mistake
 from lstmsim.base.files import readable_file, whole_file
 from lstmsim.base.wording import listed
 from lstmsim.files.catalog import is_path
-from lstmsim.files.scenario.rates import processes_of, rate_overrides, rates_of
+from lstmsim.files.scenario.requests import processes_of, rate_overrides, rates_of
 from lstmsim.files.scenario.scenario_file import checked_scenario, open_scenario
-from lstmsim.files.yaml.overrides import LABEL
+from lstmsim.files.yaml.source import LABEL
 from lstmsim.model.scenario import DISPATCH, Scenario
 from lstmsim.studies.serve.capacity import Capacity, capacity_of
 from lstmsim.studies.serve.curves import CDF, LoadLatency, Machine, Measured, Point, measured

@@ -6,15 +6,15 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from lstmsim.base.checkers import DataPath
 from lstmsim.base.errors import InputError
 from lstmsim.files.catalog import chip_files, find_chip, find_model, input_files, is_path, model_files
-from lstmsim.files.scenario.left_out import left_out
-from lstmsim.files.scenario.model_entries import file_path
+from lstmsim.files.published import published_folder
+from lstmsim.files.scenario.chips import left_out
+from lstmsim.files.scenario.models import file_path
 from lstmsim.files.scenario.scenario_file import References
-from lstmsim.files.tables.published import published_folder
-from lstmsim.files.yaml.document import DataPath, Document
-from lstmsim.files.yaml.overrides import apply_overrides
-from lstmsim.files.yaml.source import read_document
+from lstmsim.files.yaml.document import Document
+from lstmsim.files.yaml.source import apply_overrides, read_document
 from lstmsim.studies.fit.device import device_files
 
 __all__ = ["files_read_by", "files_read_by_document", "files_that_come_along"]

@@ -10,7 +10,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.files.scenario.opened import Opened
+from lstmsim.files.scenario.scenario_file import Opened
 from lstmsim.model.model import Precision
 from lstmsim.model.scenario import Job, Scenario
 from lstmsim.studies.shared.objects import is_chip, plain_of, with_networks
@@ -100,7 +100,7 @@ def file_or_data(source: Source) -> Path | Mapping[str, Any]:
         return file_or_data(_built(source)) if _has_jobs(source) else plain_of(source)[0]
     if not isinstance(source, Scenario):
         return file_of(source)
-    from lstmsim.files.scenario.resolved import loads_again, resolved_data
+    from lstmsim.files.scenario.written import loads_again, resolved_data
 
     if not loads_again(source):
         text = "has jobs that come after others or are ranked in unlike ways: expected a file or a mapping"

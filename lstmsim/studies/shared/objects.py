@@ -35,7 +35,7 @@ def model_of(value: object) -> tuple[Model, int | None] | None:
 
 def model_data(model: Model) -> dict[str, Any]:
     """Give a model as a file has it."""
-    from lstmsim.files.scenario.resolved import resolved_data
+    from lstmsim.files.scenario.written import resolved_data
 
     whole = resolved_data(_alone(model))
     own = {"cells": whole["cells"]} if "cells" in whole else {}
@@ -44,7 +44,7 @@ def model_data(model: Model) -> dict[str, Any]:
 
 def layer_data(layer: Layer) -> dict[str, Any]:
     """Give a model of that layer alone, as a file has it; with its cell, if the cell is the user's own."""
-    from lstmsim.files.scenario.cell_data import cell_data
+    from lstmsim.files.scenario.written import cell_data
     from lstmsim.model.cells import CELLS
 
     cell = layer.cell
@@ -56,7 +56,7 @@ def layer_data(layer: Layer) -> dict[str, Any]:
 
 def chip_data(chip: Any) -> dict[str, Any]:
     """Give a chip as a file has it."""
-    from lstmsim.files.scenario.resolved import resolved_data
+    from lstmsim.files.scenario.written import resolved_data
     from lstmsim.model.cells import CELLS
 
     one = Model("one", (Layer(CELLS["dense"], 1, 1),))

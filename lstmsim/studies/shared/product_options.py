@@ -75,7 +75,7 @@ def chip_of(chip: Path | Chip, overrides: Sequence[str]) -> Chip:
 
     overrides: texts like `partitions=8`, which change what its file says.
     """
-    from lstmsim.files.yaml.overrides import LABEL
+    from lstmsim.files.yaml.source import LABEL
     from lstmsim.machines.registry import target_of
     from lstmsim.studies.shared.loading import load_chip, load_scenario
     from lstmsim.studies.shared.objects import is_chip

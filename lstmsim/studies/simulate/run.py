@@ -44,7 +44,7 @@ def about(scenario: Scenario, *, jobs: bool = True) -> dict[str, Any]:
     >>> list(about(one)), about(one, jobs=False)["scenario"]["models"][0]["layers"][0]["hidden"]
     (['version', 'seeds', 'scenario'], 512)
     """
-    from lstmsim.files.scenario.resolved import resolved_data
+    from lstmsim.files.scenario.written import resolved_data
 
     data = resolved_data(scenario)
     if not jobs:

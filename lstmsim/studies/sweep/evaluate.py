@@ -25,7 +25,7 @@ from lstmsim import engines, machines
 from lstmsim.base.errors import InputError, LstmsimError, Mistake
 from lstmsim.base.wording import nearest
 from lstmsim.files.yaml.document import Document
-from lstmsim.files.yaml.overrides import LABEL
+from lstmsim.files.yaml.source import LABEL
 from lstmsim.model.cell import Cell
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Chip, Job, Scenario

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lstmsim.base.checkers import DataPath
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import listed, nearest, show
-from lstmsim.files.yaml.document import DataPath, Document, document_of
+from lstmsim.files.yaml.document import Document, document_of
 from lstmsim.files.yaml.source import read_document
 from lstmsim.studies.fit.device import Device, device, device_files
 from lstmsim.studies.sweep.columns import NUMBERS, PREFIX, ChipColumns, chip_columns, chip_words

@@ -12,8 +12,8 @@ from functools import cache
 from math import inf, prod
 
 from lstmsim.analysis.report import Report
+from lstmsim.files.published_rows import Claim, Measurement
 from lstmsim.files.scenario.scenario_file import load_chip, load_model, load_scenario
-from lstmsim.files.tables.published import Claim, Measurement
 from lstmsim.model.model import Precision
 from lstmsim.model.scenario import Scenario
 from lstmsim.studies.fit.device import device, device_of

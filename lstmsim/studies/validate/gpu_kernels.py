@@ -11,8 +11,8 @@ from itertools import pairwise
 from typing import Any
 
 from lstmsim import engines
+from lstmsim.files.published_rows import Claim
 from lstmsim.files.scenario.scenario_file import load_scenario
-from lstmsim.files.tables.published import Claim
 from lstmsim.machines.kernels import SparseTask
 from lstmsim.machines.registry import target_of
 from lstmsim.model.fusion.baselines import ablation, kernels_of

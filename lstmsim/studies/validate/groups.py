@@ -16,8 +16,8 @@ from lstmsim.analysis.measure import measure
 from lstmsim.analysis.report import Report
 from lstmsim.base.errors import InputError
 from lstmsim.base.units import cycles_to_ms
+from lstmsim.files.published_rows import IntelWorkload, Measurement
 from lstmsim.files.scenario.scenario_file import load_scenario
-from lstmsim.files.tables.published import IntelWorkload, Measurement
 from lstmsim.model.scenario import Scenario
 from lstmsim.studies.validate.rows import Group, Judgement, NullModel, Row, fit_null, noise
 
@@ -117,7 +117,7 @@ _HALVES_TITLES = {
 def in_group(key: str, rows: Sequence[Measurement]) -> tuple[Measurement, ...]:
     """Pick the rows of Brainwave that have a latency and belong to one half.
 
-    >>> from lstmsim.files.tables.published import deepbench
+    >>> from lstmsim.files.published import deepbench
     >>> [row.task for row in in_group(HELD_OUT_GROUP, deepbench())][:2]
     ['lstm-512-25', 'lstm-1536-50']
     """

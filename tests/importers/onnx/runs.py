@@ -13,9 +13,9 @@ import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
 from lstmsim.base.errors import InputError
-from lstmsim.files.scenario.model_writer import write_model_file
 from lstmsim.files.scenario.numbers import job_data
 from lstmsim.files.scenario.scenario_file import load_model_file, load_scenario
+from lstmsim.files.scenario.written import write_model_file
 from lstmsim.importers.files import import_weights
 from lstmsim.model.numerics.golden import float_arithmetic, run_network
 from lstmsim.model.scenario import Scenario

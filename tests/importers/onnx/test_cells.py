@@ -11,8 +11,8 @@ import pytest
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
-from lstmsim.files.scenario.model_writer import write_model_file
 from lstmsim.files.scenario.scenario_file import load_model_file
+from lstmsim.files.scenario.written import write_model_file
 from lstmsim.importers.onnx.file import read_onnx
 from lstmsim.model.cells import CELLS
 from lstmsim.model.model import Precision

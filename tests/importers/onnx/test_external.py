@@ -12,8 +12,8 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from lstmsim.base.errors import InputError
-from lstmsim.base.files_kept import own_ledger
-from lstmsim.files.scenario.model_writer import write_model_file
+from lstmsim.base.files import own_ledger
+from lstmsim.files.scenario.written import write_model_file
 from lstmsim.importers.files import import_weights
 from lstmsim.importers.onnx.file import read_onnx
 from lstmsim.model.numerics.weights import Network

@@ -13,8 +13,8 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from lstmsim.base.errors import InputError
-from lstmsim.files.scenario.model_writer import write_model_file
 from lstmsim.files.scenario.scenario_file import load_model_file
+from lstmsim.files.scenario.written import write_model_file
 from lstmsim.importers.imported import ImportedModel
 from lstmsim.importers.onnx.file import read_onnx
 from lstmsim.model.numerics.golden import float_arithmetic, run_network

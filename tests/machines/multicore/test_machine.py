@@ -10,7 +10,7 @@ import pytest
 
 import lstmsim
 from lstmsim.base.errors import InputError
-from lstmsim.files.scenario.resolved import resolved_data
+from lstmsim.files.scenario.written import resolved_data
 from lstmsim.machines.registry import target_of
 from lstmsim.program.stall_reasons import CYCLE_NAMES
 

@@ -12,7 +12,7 @@ import pytest
 import lstmsim
 from lstmsim.base.errors import InputError
 from lstmsim.files.catalog import input_files
-from lstmsim.files.scenario.frames import read_frames
+from lstmsim.files.scenario.numbers import read_frames
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model, Precision
 from lstmsim.model.numerics.fixed import FixedArithmetic

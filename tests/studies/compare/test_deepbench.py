@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from lstmsim.files.tables.published import deepbench
+from lstmsim.files.published import deepbench
 from lstmsim.model.model import Precision
 from lstmsim.studies.fit.device import device
 from lstmsim.studies.fit.fit import fit

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from lstmsim.files.published import deepbench
 from lstmsim.files.scenario.scenario_file import load_chip, load_scenario
-from lstmsim.files.tables.published import deepbench
 from lstmsim.model.scenario import Chip
 from lstmsim.studies.compare.report import comparison_json, comparison_rows, comparison_text, machines_markdown
 from lstmsim.studies.compare.result import Comparison

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import lstmsim
+from lstmsim.files.published import hardware
 from lstmsim.files.scenario.scenario_file import load_chip, load_model
-from lstmsim.files.tables.published import hardware
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model, Precision
 from lstmsim.studies.compare.report import comparison_json, comparison_text

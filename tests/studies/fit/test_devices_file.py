@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lstmsim.base.errors import InputError
-from lstmsim.files.tables.published import hardware
+from lstmsim.files.published import hardware
 from lstmsim.studies.fit.device import device, device_files, read_device
 
 ARRIA = device_files()["arria-10-gx-1150"].read_text(encoding="utf-8")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from lstmsim.files.published import hardware
 from lstmsim.files.scenario.scenario_file import load_chip
-from lstmsim.files.tables.published import hardware
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
 from lstmsim.machines.row.npu import RowCore, RowNpu
 from lstmsim.model.cells import cell

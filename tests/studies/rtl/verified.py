@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from safetensors.numpy import save_file
 
-from lstmsim.files.scenario.job_initial import state_shapes
+from lstmsim.files.scenario.job_checks import state_shapes
 from lstmsim.model.scenario import Scenario
 from lstmsim.studies.rtl.run import RtlReport, run_rtl
 from lstmsim.studies.simulate.run import load_scenario

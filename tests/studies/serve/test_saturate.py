@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lstmsim.base.errors import InputError
-from lstmsim.files.scenario.rates import rate_overrides, rates_of
+from lstmsim.files.scenario.requests import rate_overrides, rates_of
 from lstmsim.studies.serve.capacity import capacity_of
 from lstmsim.studies.serve.run import serve_on_horizon
 from lstmsim.studies.serve.saturate import saturate

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import lstmsim as api
-from lstmsim.files.scenario.resolved import loads_again, resolved_text
 from lstmsim.files.scenario.scenario_file import load_chip, load_scenario, scenario_from_document
+from lstmsim.files.scenario.written import loads_again, resolved_text
 from lstmsim.files.yaml.document import document_of
 from lstmsim.files.yaml.source import parse_document
 from lstmsim.files.yaml.text import OnOneLine, yaml_text

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from lstmsim.files.tables.published import Claim, claims, deepbench
+from lstmsim.files.published import claims, deepbench
+from lstmsim.files.published_rows import Claim
 from lstmsim.studies.validate.column_claims import (
     Arrays,
     best_ep,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from lstmsim.files.tables.published import claims
+from lstmsim.files.published import claims
 from lstmsim.studies.validate.gpu_kernels import Kernels
 from tests.studies.validate.whole import SMALL, whole
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lstmsim.base.errors import InputError
-from lstmsim.files.tables.published import deepbench, intel_npu
+from lstmsim.files.published import deepbench, intel_npu
 from lstmsim.studies.validate.groups import (
     CPP,
     DESIGN,

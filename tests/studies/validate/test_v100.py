@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from lstmsim.files.tables.published import deepbench
+from lstmsim.files.published import deepbench
 from lstmsim.studies.validate.groups import FACTOR, V100, Bench, layer, step_by_step_ms, v100_group, v100_rows
 from lstmsim.studies.validate.report import validation_json, validation_markdown, validation_text
 from lstmsim.studies.validate.rows import Group, Row, Validation

@@ -7,9 +7,8 @@ from functools import partial
 from math import sqrt
 from typing import Annotated, Any
 
+from lstmsim.base.checkers import Notes, checker_of
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.base.key_checkers import checker_of
-from lstmsim.base.key_values import Notes
 from lstmsim.base.keys import Key
 from lstmsim.base.records import hashed_once, record
 from lstmsim.base.wording import listed

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, fields
 from typing import Any, TypeVar
 
+from lstmsim.base.checkers import Notes, bounds_of, type_checker
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.base.key_checkers import type_checker
-from lstmsim.base.key_values import Notes, bounds_of
 from lstmsim.base.keys import Key, keys_of
 from lstmsim.base.wording import must_be, show
 

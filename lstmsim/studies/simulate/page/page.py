@@ -19,7 +19,7 @@ from lstmsim.analysis.timeline import Timeline
 from lstmsim.analysis.timeline import window as cut
 from lstmsim.base.errors import InputError
 from lstmsim.base.units import cycles_to_ms, tops
-from lstmsim.files.scenario.resolved import loads_again, resolved_text
+from lstmsim.files.scenario.written import loads_again, resolved_text
 from lstmsim.machines.registry import target_of
 from lstmsim.model.figures import CoreFigures
 from lstmsim.model.model import Model

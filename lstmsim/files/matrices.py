@@ -1,0 +1,349 @@
+"""Sparse matrices in files (`.mtx`, `.smtx`, also with `.gz`), and the weight matrices of models by name.
+
+`.smtx` is the form of the Deep Learning Matrix Collection: sizes, row pointers, columns, and no values. Line 1 has
+`rows, columns, entries`, line 2 a pointer for each row and one more, line 3 the columns, counted from 0. Source:
+google-research, state_of_sparsity and sgk, whose collection has this form.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import IO, Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.base.bounded import MAX_BYTES, bounded_file
+from lstmsim.base.bounds import MAX_MATRIX_SIDE, MAX_NONZEROS
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.files import whole_file
+from lstmsim.base.records import record
+from lstmsim.base.wording import listed, nearest, show
+from lstmsim.files.catalog import model_files
+from lstmsim.files.matrix_market import (
+    Coordinates,
+    Header,
+    Position,
+    header_line,
+    kinds_of,
+    misread,
+    numbers,
+    read_matrix_market,
+    same_place,
+    sorted_entries,
+    whole_numbers,
+    word_starts,
+)
+from lstmsim.files.scenario.scenario_file import load_model
+from lstmsim.importers.files import read_weights
+from lstmsim.model.numerics.weights import Network
+from lstmsim.model.sparse.csr import Csr, firsts
+
+#: Bytes that are read at once.
+_BLOCK = 1 << 23
+
+
+def read_smtx(file: IO[bytes], name: str) -> Coordinates:
+    """Read a file of this format; `InputError` with line and column of the first mistake.
+
+    file: its content, unpacked.
+    name: what mistakes call it.
+
+    >>> import io
+    >>> read_smtx(io.BytesIO(b"2, 3, 2\\n0 1 2\\n2 0\\n"), "a.smtx").column.tolist()
+    [2, 0]
+    """
+    rows, columns, entries = _sizes(file, Position(name, 1))
+    text = _rest(file, Position(name))
+    second, _, rest = text.partition(b"\n")
+    third, _, behind = rest.partition(b"\n")
+    if behind.strip():
+        raise Position(name, 4).wrong("expected the end of the file behind the columns")
+    pointers = _line(second, Position(name, 2), rows + 1, "row pointers")
+    _check_pointers(second, pointers, entries, Position(name, 2))
+    column = _line(third, Position(name, 3), entries, "columns")
+    outside = np.flatnonzero(column >= columns)
+    if len(outside):
+        raise _wrong(third, int(outside[0]), Position(name, 3), f"expected a column from 0 to {columns - 1}")
+    row = np.repeat(np.arange(rows, dtype=np.int32), np.diff(pointers))
+    return Coordinates(rows, columns, row, column.astype(np.int32), None)
+
+
+def _rest(file: IO[bytes], at: Position) -> bytes:
+    """What is left of a file; of an archive nobody knows how much that is before it is unpacked."""
+    blocks, read = [], 0
+    while block := file.read(_BLOCK):
+        blocks.append(block)
+        read += len(block)
+        if read > MAX_BYTES:
+            raise at.wrong("unpacks to more than the 2 GB that a matrix can have here")
+    return b"".join(blocks)
+
+
+def _sizes(file: IO[bytes], at: Position) -> tuple[int, int, int]:
+    text = header_line(file, at, "rows, columns, entries")
+    words = [each.strip() for each in text.split(",")]
+    if len(words) != 3 or not all(each.isascii() and each.isdigit() for each in words):
+        raise at.wrong(f"expected three whole numbers 'rows, columns, entries', got {show(text.strip())}")
+    rows, columns, entries = (int(each) if len(each) < 20 else 10**19 for each in words)
+    for side, word in ((rows, words[0]), (columns, words[1])):
+        if side > MAX_MATRIX_SIDE:
+            raise at.wrong(f"a matrix can have at most {MAX_MATRIX_SIDE} rows or columns here, got {show(word)}")
+    if entries > MAX_NONZEROS:
+        raise at.wrong(f"a matrix can have at most {MAX_NONZEROS} entries here, got {show(words[2])}")
+    if entries > rows * columns:
+        raise at.wrong(f"{rows} x {columns} has room for {rows * columns} entries, got {entries}")
+    return rows, columns, entries
+
+
+def _line(text: bytes, at: Position, count: int, what: str) -> NDArray[np.int64]:
+    """The whole numbers of a line that must have `count` of them."""
+    starts = _starts(text)
+    if len(starts) != count:
+        raise at.wrong(f"expected {count} {what}, got {len(starts)}")
+    if not count:
+        return np.empty(0, np.int64)
+    whole_numbers(text, starts, at, "a whole number from 0")
+    # numbers that are too large stay so as floating point, where whole numbers would overflow
+    return np.minimum(numbers(text, count, at), float(MAX_NONZEROS + 1)).astype(np.int64)
+
+
+def _check_pointers(text: bytes, pointers: NDArray[np.int64], entries: int, at: Position) -> None:
+    if pointers[0] != 0:
+        raise _wrong(text, 0, at, "expected the first row pointer to be 0")
+    falling = np.flatnonzero(pointers[1:] < pointers[:-1])
+    if len(falling):
+        place = int(falling[0]) + 1
+        raise _wrong(text, place, at, f"expected a row pointer of at least {pointers[place - 1]}")
+    if pointers[-1] != entries:
+        raise _wrong(text, len(pointers) - 1, at, f"expected the last row pointer to be {entries}, as line 1 says")
+
+
+def _wrong(text: bytes, word: int, at: Position, expected: str) -> InputError:
+    return misread(text, int(_starts(text)[word]), at, expected)
+
+
+def _starts(text: bytes) -> NDArray[np.int64]:
+    """The offsets of the words of a line."""
+    return word_starts(kinds_of(text))
+
+
+def same_column(name: str, first: int, second: int) -> InputError:
+    """The error about two entries that stand in the same row and column; which of the entries, from 0."""
+    text = f"columns number {first + 1} and {second + 1} are the same column of the same row"
+    return Position(name, 3).wrong(text)
+
+
+#: Endings of the files that are read.
+SUFFIXES = (".mtx", ".smtx", ".mtx.gz", ".smtx.gz")
+_WHAT = "a sparse matrix"
+
+
+@record
+class MatrixFile:
+    """A matrix and what its file says of it.
+
+    matrix: its entries. Zeros that the file stores with their places are entries; of files that list all numbers,
+        zeros are none.
+    note: one sentence on what the file is, and where its values are from.
+    """
+
+    matrix: Csr
+    note: str
+
+
+def is_matrix_file(name: str) -> bool:
+    """Whether a text ends as the files of matrices do.
+
+    >>> is_matrix_file("a.mtx.gz"), is_matrix_file("resemblyzer:l1")
+    (True, False)
+    """
+    return name.lower().endswith(SUFFIXES)
+
+
+def read_matrix(path: str | os.PathLike[str], seed: int | None = None) -> MatrixFile:
+    """Read a matrix; `InputError` with file, line, column and value of the first mistake.
+
+    path: the file; its ending says the format.
+    seed: of the values of a file that has none: drawn from the normal distribution; None: each is 1.
+
+    >>> read_matrix("layer.csv")
+    Traceback (most recent call last):
+    lstmsim.InputError: layer.csv: expected a file name that ends in .mtx, .smtx, .mtx.gz or .smtx.gz
+    """
+    name = os.fspath(path)
+    if not is_matrix_file(name):
+        raise InputError(Mistake(name, f"expected a file name that ends in {listed(SUFFIXES)}"))
+    if name.lower().removesuffix(".gz").endswith(".smtx"):
+        with _unpacked(name) as file:
+            entries = read_smtx(file, name)
+        order, twice = sorted_entries(entries)
+        if twice:
+            raise same_column(name, *twice)
+        return _finished(entries, order, seed, "a pattern from the Deep Learning Matrix Collection's format")
+    with _unpacked(name) as file:
+        entries, header = read_matrix_market(file, name)
+    order, twice = sorted_entries(entries)
+    if twice:
+        with _unpacked(name) as file:
+            raise same_place(file, header, name, *twice)
+    return _finished(entries, order, seed, _about(header))
+
+
+@contextmanager
+def _unpacked(name: str) -> Iterator[IO[bytes]]:
+    """Open a file for reading its text; a damaged archive is an `InputError`."""
+    with bounded_file(name, _WHAT) as (file, _):
+        if not name.lower().endswith(".gz"):
+            yield file
+            return
+        try:
+            with gzip.GzipFile(fileobj=file, mode="rb") as text:
+                yield cast("IO[bytes]", text)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise InputError(Mistake(name, f"is no gzip archive, or is damaged: {show(str(error))}")) from None
+
+
+def _about(header: Header) -> str:
+    kind = "coordinate" if header.coordinate else "array"
+    mirrored = "" if header.symmetry == "general" else ", of which the file has one half"
+    return f"Matrix Market, {kind} {header.field} {header.symmetry}{mirrored}"
+
+
+def _finished(entries: Coordinates, order: NDArray[np.int64], seed: int | None, about: str) -> MatrixFile:
+    """The matrix of entries in the order of rows and columns."""
+    if entries.values is not None:
+        values = entries.values[order]
+    elif seed is None:
+        values, about = np.ones(len(order)), f"{about}; it has no values: each is 1"
+    else:
+        values = np.random.default_rng(seed).standard_normal(len(order))
+        about = f"{about}; it has no values: drawn from the normal distribution with seed {seed}"
+    row_ptr = firsts(np.bincount(entries.row, minlength=entries.rows))
+    matrix = Csr(entries.rows, entries.columns, row_ptr, entries.column[order].astype(np.int64), values)
+    return MatrixFile(matrix, about)
+
+
+def write_matrix(path: str | os.PathLike[str], matrix: Csr) -> None:
+    """Write a matrix, whole or not at all.
+
+    path: the file; its ending says the format. `.smtx` keeps places alone, no values.
+
+    `InputError` for another ending, or a path that cannot be written.
+
+    >>> import tempfile, pathlib
+    >>> from lstmsim.model.sparse.csr import csr_of_dense
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "a.mtx")
+    ...     write_matrix(path, csr_of_dense([[0.0, 0.1], [2.0, 0.0]]))
+    ...     read_matrix(path).matrix.values.tolist()
+    [0.1, 2.0]
+    """
+    name = os.fspath(path)
+    if not is_matrix_file(name):
+        raise InputError(Mistake(name, f"expected a file name that ends in {listed(SUFFIXES)}"))
+    with whole_file(name, "wz" if name.lower().endswith(".gz") else "w") as file:
+        if name.lower().removesuffix(".gz").endswith(".smtx"):
+            file.write(f"{matrix.rows}, {matrix.columns}, {matrix.entries}\n")
+            for each in (matrix.row_ptr, matrix.cols):
+                file.write(" ".join(map(str, each.tolist())) + "\n")
+            return
+        file.write("%%MatrixMarket matrix coordinate real general\n")
+        file.write(f"{matrix.rows} {matrix.columns} {matrix.entries}\n")
+        rows, columns, values = matrix.entry_rows.tolist(), matrix.cols.tolist(), matrix.values.tolist()
+        file.writelines(f"{r + 1} {c + 1} {v!r}\n" for r, c, v in zip(rows, columns, values, strict=True))
+
+
+def write_array(path: str | os.PathLike[str], array: NDArray[Any]) -> None:
+    """Write numbers as a NumPy file, whole or not at all.
+
+    path: the file; its name ends in `.npy`.
+    """
+    name = os.fspath(path)
+    if not name.lower().endswith(".npy"):
+        raise InputError(Mistake(name, "expected a file name that ends in .npy"))
+    with whole_file(name, "wb") as file:
+        np.save(file, array, allow_pickle=False)
+
+
+_DIRECTIONS = ("", ".backward")
+
+
+def weight_matrix(name: str) -> tuple[NDArray[Any], str]:
+    """Read the matrix of a layer of a model: a row for each unit of each gate, and the columns of x, then those of h.
+
+    Where the candidate gate of a GRU has its parts apart, both stand in one row, as the other gates have it.
+
+    name: the model's name or file, a colon, the layer's number behind an `l`: `resemblyzer:l1`. `.backward` follows for
+        the backward direction, `.s1` for the second matrix of a cell that has several.
+
+    The answer is the matrix and one sentence on it. `InputError` with the nearest name if there is none.
+
+    >>> weight_matrix("resemblyzer:l1")[0].shape
+    (1024, 512)
+    >>> weight_matrix("resemblyser:l1")
+    Traceback (most recent call last):
+    lstmsim.InputError: no model called 'resemblyser'; did you mean 'resemblyzer'?
+    """
+    model_name, colon, part = name.rpartition(":")
+    if not colon:
+        model_name, part = name, ""
+    model = load_model(model_name)
+    if not model.weights:
+        known = listed(_with_weights(), "and")
+        text = f"has no weights; of those that come with lstmsim, {known} have"
+        raise InputError(Mistake(f"model {model_name}", text))
+    matrices = dict(_matrices(read_weights(model.weights, model)))
+    if part not in matrices:
+        place = f"model {model_name}"
+        if not part:
+            text = (
+                f"has {len(matrices)} matrices, expected one of {listed(f'{model_name}:{each}' for each in matrices)}"
+            )
+        else:
+            text = f"has no matrix {show(part)}{nearest(part, matrices)}; it has {listed(matrices, 'and')}"
+        raise InputError(Mistake(place, text))
+    return matrices[part], f"weights of {model.name}, {part}: a row for each unit of each gate, columns of x, then of h"
+
+
+def weight_names() -> list[str]:
+    """The names of all matrices of the models that come with lstmsim.
+
+    >>> "silero-vad-16k:l0" in weight_names()
+    True
+    """
+    names = []
+    for name in _with_weights():
+        model = load_model(name)
+        for number, layer in enumerate(model.layers):
+            stages = range(len(layer.cell.stages))
+            names += [f"{name}:{_part(number, side, each)}" for side in range(layer.directions) for each in stages]
+    return names
+
+
+def _with_weights() -> list[str]:
+    return [name for name in model_files() if load_model(name).weights]
+
+
+def _part(layer: int, direction: int, stage: int) -> str:
+    return f"l{layer}{_DIRECTIONS[direction]}" + (f".s{stage}" if stage else "")
+
+
+def _matrices(network: Network) -> Iterator[tuple[str, NDArray[Any]]]:
+    """Each matrix of a network under the last part of its name."""
+    for number, (layer, both) in enumerate(zip(network.model.layers, network.passes, strict=True)):
+        for direction, weights in enumerate(both):
+            for place, stage in enumerate(layer.cell.stages):
+                rows = []
+                for gate in stage.gates:
+                    given = {
+                        vector: weights.matrices[each.name, vector] for each in gate.sums for vector in each.vectors
+                    }
+                    units = layer.units(stage.rows)
+                    none = {vector: np.zeros((units, layer.width(vector)), np.float32) for vector in stage.vectors}
+                    rows.append(np.concatenate([(none | given)[vector] for vector in stage.vectors], axis=1))
+                yield _part(number, direction, place), np.concatenate(rows)

@@ -1,0 +1,505 @@
+"""Matrix Market files: entries with their indices, or all numbers column by column; as text or packed with gzip.
+
+The numbers of such text are read in bulk: which words are numbers, and which word is wrong.
+Source: Boisvert, Pozo, Remington, The Matrix Market Exchange Formats (NISTIR 5935).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import IO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.base.bounded import MAX_BYTES
+from lstmsim.base.bounds import MAX_MATRIX_SIDE, MAX_NONZEROS
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.records import record
+from lstmsim.base.wording import must_be, show
+
+#: Bytes that are read at once. A line of entries that is longer is no line of entries.
+_PIECE = 1 << 23
+LONGEST_LINE = 1 << 16
+_DIGITS, _OTHER = 2, 3
+#: Kind of each byte: 0 a space, 1 the end of a line, 2 a digit, 3 anything else.
+_KINDS_tokens = np.full(256, _OTHER, np.uint8)
+_KINDS_tokens[[9, 11, 12, 13, 32]] = 0
+_KINDS_tokens[10] = 1
+_KINDS_tokens[48:58] = _DIGITS
+
+
+@record
+class Position:
+    """A place in a text file.
+
+    name: the file.
+    line: from 1; 0: the file as a whole.
+    column: from 1; 0: the line as a whole.
+    """
+
+    name: str
+    line: int = 0
+    column: int = 0
+
+    def wrong(self, sentence: str) -> InputError:
+        """The error with a sentence at this place.
+
+        >>> print(Position("a.mtx", 3, 7).wrong("is wrong"))
+        a.mtx:3:7: is wrong
+        """
+        numbers = [str(each) for each in (self.line, self.column) if each]
+        return InputError(Mistake(":".join([self.name, *numbers]), sentence))
+
+
+def header_line(file: IO[bytes], at: Position, what: str) -> str:
+    """Read one line of a header; empty at the end of the file.
+
+    at: where the line stands.
+    what: what is expected there, in words.
+
+    `InputError` for a line that is too long or no text.
+
+    >>> import io
+    >>> header_line(io.BytesIO(b"3 4 5\\nrest"), Position("a.mtx", 2), "sizes")
+    '3 4 5\\n'
+    """
+    line = file.readline(LONGEST_LINE + 1)
+    if len(line) > LONGEST_LINE:
+        raise at.wrong(f"has more than {LONGEST_LINE} bytes, expected {what}")
+    try:
+        text = line.decode("utf-8")
+    except UnicodeDecodeError:
+        raise at.wrong(f"is no text, expected {what}") from None
+    return text
+
+
+def pieces(file: IO[bytes]) -> Iterator[bytes]:
+    """Read the rest of a file in pieces of whole lines, each of some MB.
+
+    >>> import io
+    >>> list(pieces(io.BytesIO(b"1 2\\n3 4")))
+    [b'1 2\\n', b'3 4']
+    """
+    rest = b""
+    while block := file.read(_PIECE):
+        text = rest + block
+        end = text.rfind(b"\n") + 1
+        if end:
+            yield text[:end]
+        rest = text[end:]
+        if len(rest) > _PIECE:
+            break
+    if rest:
+        yield rest
+
+
+def kinds_of(text: bytes) -> NDArray[np.uint8]:
+    """The kind of each byte: 0 a space, 1 the end of a line, 2 a digit, 3 anything else.
+
+    >>> kinds_of(b"12 x").tolist()
+    [2, 2, 0, 3]
+    """
+    return _KINDS_tokens[np.frombuffer(text, np.uint8)]
+
+
+def word_starts(kinds: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """The offsets at which words begin.
+
+    >>> word_starts(kinds_of(b"12 x")).tolist()
+    [0, 3]
+    """
+    word = kinds >= _DIGITS
+    first = word.copy()
+    first[1:] &= ~word[:-1]
+    return np.flatnonzero(first)
+
+
+def words_of_lines(text: bytes, width: int, at: Position, what: str) -> NDArray[np.int64]:
+    """Find where the words of a text begin, if every line has `width` of them. Lines without words are passed over.
+
+    at: the place of the text's first line.
+    what: what a line holds, in words.
+
+    The answer is the offsets of the words, shape (lines, width). `InputError` with the line that has more or fewer.
+
+    >>> words_of_lines(b"1 2\\n 3 4\\n", 2, Position("a.mtx", 3), "row and column").tolist()
+    [[0, 2], [5, 7]]
+    """
+    kinds = kinds_of(text)
+    starts = word_starts(kinds)
+    ends = np.flatnonzero(kinds == 1)
+    # the usual case needs no search: as many lines as groups of words, and each line ends behind its own group
+    if len(starts) == width * len(ends):
+        table = starts.reshape(-1, width)
+        if np.all(table[:, -1] < ends) and np.all(table[1:, 0] > ends[:-1]):
+            return table
+    counts = np.bincount(np.searchsorted(ends, starts), minlength=1)
+    wrong = np.flatnonzero((counts != width) & (counts != 0))
+    if len(wrong):
+        line = int(wrong[0])
+        begin = int(ends[line - 1]) + 1 if line else 0
+        shown = text[begin : begin + 80].split(b"\n")[0].decode("utf-8", "replace").strip()
+        raise Position(at.name, at.line + line).wrong(f"has {counts[line]} words, expected {what}: {show(shown)}")
+    return starts.reshape(-1, width)
+
+
+def whole_numbers(text: bytes, starts: NDArray[np.int64], at: Position, what: str) -> None:
+    """`InputError` at the first of some words that is not made of digits alone.
+
+    starts: offsets of the words in the text, ascending in the order of their elements.
+    at: the place of the text's first line.
+    what: what such a word is, in words.
+    """
+    kinds = kinds_of(text)
+    odd = np.flatnonzero(kinds > _DIGITS)
+    flat = starts.ravel()
+    if not len(odd) or not len(flat):
+        return
+    # the ends of the words: the first space or end of a line behind each
+    gap = kinds < _DIGITS
+    ends = np.flatnonzero(gap[1:] & ~gap[:-1]) + 1
+    ends = np.append(ends, len(text))[np.searchsorted(ends, flat)]
+    wrong = np.flatnonzero(np.searchsorted(odd, flat) != np.searchsorted(odd, ends))
+    if len(wrong):
+        raise misread(text, int(flat[wrong[0]]), at, f"expected {what}")
+
+
+def numbers(text: bytes, count: int, at: Position) -> NDArray[np.float64]:
+    """Read every word of a text as a number.
+
+    count: how many words there are.
+    at: the place of the text's first line.
+
+    `InputError` at the first word that is no finite number.
+
+    >>> numbers(b"1 2.5\\n", 2, Position("a.mtx", 3)).tolist()
+    [1.0, 2.5]
+    """
+    try:
+        with warnings.catch_warnings():
+            # older versions of numpy warn where newer ones raise
+            warnings.simplefilter("error", DeprecationWarning)
+            values = np.fromstring(text, np.float64, sep=" ")
+    except (ValueError, DeprecationWarning):
+        values = np.empty(0)
+    if len(values) == count and np.isfinite(values).all():
+        return values
+    offset = 0
+    for word in text.split():
+        offset = text.index(word, offset)
+        if not _finite(word):
+            raise misread(text, offset, at, "expected a finite number")
+        offset += len(word)
+    raise at.wrong(f"cannot be read as {count} numbers")
+
+
+def _finite(word: bytes) -> bool:
+    """Whether a word is a finite number as C writes it."""
+    try:
+        return b"_" not in word and bool(np.isfinite(float(word)))
+    except ValueError:
+        return False
+
+
+def misread(text: bytes, offset: int, at: Position, expected: str) -> InputError:
+    """The error about one word of a text.
+
+    offset: where the word begins.
+    at: the place of the text's first line.
+    expected: what was expected, as the beginning of a sentence.
+
+    >>> print(misread(b"1 x\\n", 2, Position("a.mtx", 3), "expected a number"))
+    a.mtx:3:3: expected a number, got 'x'
+    """
+    line = text.count(b"\n", 0, offset)
+    column = offset - (text.rfind(b"\n", 0, offset) + 1) + 1
+    word = text[offset : offset + 80].split()[0].decode("utf-8", "replace")
+    return Position(at.name, at.line + line, column).wrong(f"{expected}, got {show(word)}")
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """A matrix as a list of its entries.
+
+    rows, columns: its size.
+    row, column: shape (entries,); the place of each entry, from 0.
+    values: shape (entries,); None: the file gives places alone.
+    """
+
+    rows: int
+    columns: int
+    row: NDArray[np.int32]
+    column: NDArray[np.int32]
+    values: NDArray[np.float64] | None
+
+
+def mirrored(entries: Coordinates, sign: int) -> Coordinates:
+    """The whole matrix of the entries on and below the diagonal.
+
+    sign: 1 for a symmetric matrix, -1 for a skew-symmetric one.
+
+    >>> lower = Coordinates(2, 2, np.array([1], np.int32), np.array([0], np.int32), np.array([3.0]))
+    >>> whole = mirrored(lower, -1)
+    >>> whole.row.tolist(), whole.column.tolist(), whole.values.tolist()
+    ([1, 0], [0, 1], [3.0, -3.0])
+    """
+    off = entries.row != entries.column
+    values = entries.values
+    return Coordinates(
+        entries.rows,
+        entries.columns,
+        np.concatenate([entries.row, entries.column[off]]),
+        np.concatenate([entries.column, entries.row[off]]),
+        None if values is None else np.concatenate([values, sign * values[off]]),
+    )
+
+
+def sorted_entries(entries: Coordinates) -> tuple[NDArray[np.int64], tuple[int, int] | None]:
+    """Sort entries by row and column.
+
+    The answer is the places of the entries in this order, and the places of two entries that stand in the same row and
+    column, if there are such.
+
+    >>> same = np.array([1, 0, 1], np.int32)
+    >>> sorted_entries(Coordinates(2, 2, same, same, None))[1]
+    (0, 2)
+    """
+    key = entries.row.astype(np.int64) * entries.columns + entries.column
+    if len(key) < 2 or bool(np.all(key[1:] > key[:-1])):
+        return np.arange(len(key)), None
+    order = np.argsort(key, kind="stable")
+    arranged = key[order]
+    twice = np.flatnonzero(arranged[1:] == arranged[:-1])
+    if len(twice):
+        return order, (int(order[twice[0]]), int(order[twice[0] + 1]))
+    return order, None
+
+
+_BANNER = "%%MatrixMarket"
+_KINDS = {
+    "format": ("coordinate", "array"),
+    "field": ("real", "integer", "pattern"),
+    "symmetry": ("general", "symmetric", "skew-symmetric"),
+}
+#: Words of the format that are not read, and why.
+_REFUSED = {
+    "complex": "complex numbers are not read: the kernels compute with real ones",
+    "hermitian": "Hermitian matrices are complex, and complex numbers are not read",
+}
+#: Whole numbers up to here are exact in 64-bit floating point.
+_EXACT = 2**53
+
+
+@record
+class Header:
+    """The first lines of a file.
+
+    coordinate: whether entries stand with their places; else all numbers stand column by column.
+    field: `real`, `integer` or `pattern`.
+    symmetry: `general`, `symmetric` or `skew-symmetric`.
+    rows, columns: the size.
+    entries: how many lines of numbers follow.
+    line: the line of the sizes.
+    """
+
+    coordinate: bool
+    field: str
+    symmetry: str
+    rows: int
+    columns: int
+    entries: int
+    line: int
+
+
+def read_matrix_market(file: IO[bytes], name: str) -> tuple[Coordinates, Header]:
+    """Read a file of this format; `InputError` with line and column of the first mistake.
+
+    file: its content, unpacked.
+    name: what mistakes call it.
+
+    >>> import io
+    >>> text = b"%%MatrixMarket matrix coordinate pattern general\\n2 3 1\\n2 3\\n"
+    >>> read_matrix_market(io.BytesIO(text), "a.mtx")[0].column.tolist()
+    [2]
+    """
+    header = _header(file, name)
+    entries = _entries(file, header, name) if header.coordinate else _all_numbers(file, header, name)
+    if header.symmetry != "general":
+        entries = mirrored(entries, -1 if header.symmetry == "skew-symmetric" else 1)
+    return entries, header
+
+
+def _header(file: IO[bytes], name: str) -> Header:
+    first = Position(name, 1)
+    words = header_line(file, first, f"the line {_BANNER} matrix ...").split()
+    if len(words) != 5 or words[0].lower() != _BANNER.lower():
+        example = f"{_BANNER} matrix coordinate real general"
+        raise first.wrong(f"expected a line like {example!r}, got {show(' '.join(words))}")
+    if words[1].lower() != "matrix":
+        raise first.wrong(f"expected a matrix, got {show(words[1])}")
+    kinds = {key: _kind(word, key, first) for key, word in zip(_KINDS, words[2:], strict=True)}
+    if kinds["format"] == "array" and kinds["field"] == "pattern":
+        raise first.wrong("a pattern has no numbers, so it cannot be an array")
+    if kinds["field"] == "pattern" and kinds["symmetry"] == "skew-symmetric":
+        raise first.wrong("a pattern has no signs, so it cannot be skew-symmetric")
+    line, text = 2, header_line(file, Position(name, 2), "sizes")
+    while text and (not text.strip() or text.startswith("%")):
+        line, text = line + 1, header_line(file, Position(name, line + 1), "sizes")
+    return _sizes(text.split(), kinds, Position(name, line))
+
+
+def _kind(word: str, key: str, at: Position) -> str:
+    known = _KINDS[key]
+    if word.lower() in known:
+        return word.lower()
+    if word.lower() in _REFUSED:
+        raise at.wrong(_REFUSED[word.lower()])
+    raise at.wrong(f"{key} {must_be(word, known)}")
+
+
+def _sizes(words: list[str], kinds: dict[str, str], at: Position) -> Header:
+    coordinate = kinds["format"] == "coordinate"
+    what = "rows, columns and entries" if coordinate else "rows and columns"
+    if len(words) != (3 if coordinate else 2):
+        raise at.wrong(f"expected {what}, got {show(' '.join(words)) if words else 'the end of the file'}")
+    for word in words:
+        if not (word.isascii() and word.isdigit()):
+            raise at.wrong(f"expected {what} as whole numbers, got {show(word)}")
+    rows, columns, *stated = (int(word) if len(word) < 20 else 10**19 for word in words)
+    for side, word in ((rows, words[0]), (columns, words[1])):
+        if side > MAX_MATRIX_SIDE:
+            raise at.wrong(f"a matrix can have at most {MAX_MATRIX_SIDE} rows or columns here, got {show(word)}")
+    symmetry = kinds["symmetry"]
+    if symmetry != "general" and rows != columns:
+        raise at.wrong(f"a {symmetry} matrix has as many rows as columns, got {rows} x {columns}")
+    size = {
+        "general": rows * columns,
+        "symmetric": rows * (rows + 1) // 2,
+        "skew-symmetric": rows * (rows - 1) // 2 if rows else 0,
+    }[symmetry]
+    entries = stated[0] if stated else size
+    if entries > MAX_NONZEROS:
+        shown = words[2] if stated else f"{rows} x {columns}"
+        raise at.wrong(f"a matrix can have at most {MAX_NONZEROS} entries here, got {show(shown)}")
+    if entries > size:
+        raise at.wrong(f"{rows} x {columns} has room for {size} entries, got {entries}")
+    return Header(coordinate, kinds["field"], symmetry, rows, columns, entries, at.line)
+
+
+def _entries(file: IO[bytes], header: Header, name: str) -> Coordinates:
+    """The lines of entries with their places."""
+    width = 2 if header.field == "pattern" else 3
+    what = "row and column" if width == 2 else "row, column and value"
+    parts = []
+    for text, at in _body(file, header, name):
+        starts = words_of_lines(text, width, at, what)
+        whole_numbers(text, starts[:, :2], at, "a whole number from 1")
+        table = numbers(text, starts.size, at).reshape(-1, width)
+        _check_places(text, table, starts, header, at)
+        if header.field == "integer":
+            _check_whole(text, table[:, 2], starts[:, 2], at)
+        row, column = (table[:, each].astype(np.int32) - 1 for each in (0, 1))
+        parts.append((row, column, table[:, 2].copy() if width == 3 else np.empty(0)))
+        _check_count(sum(len(each) for each, _, _ in parts), header, name, final=False)
+    _check_count(sum(len(each) for each, _, _ in parts), header, name, final=True)
+    rows, columns, values = (_joined([part[each] for part in parts]) for each in range(3))
+    return Coordinates(
+        header.rows,
+        header.columns,
+        rows.astype(np.int32),
+        columns.astype(np.int32),
+        values.astype(np.float64) if width == 3 else None,
+    )
+
+
+def _joined(parts: list[NDArray[np.generic]]) -> NDArray[np.generic]:
+    return np.concatenate(parts) if parts else np.empty(0)
+
+
+def _body(file: IO[bytes], header: Header, name: str) -> Iterator[tuple[bytes, Position]]:
+    """Pieces of the lines behind the sizes, each with the place of its first line."""
+    line, read = header.line + 1, 0
+    for text in pieces(file):
+        read += len(text)
+        if read > MAX_BYTES:
+            raise Position(name, line).wrong("the file unpacks to more than the 2 GB that a matrix can have here")
+        yield text, Position(name, line)
+        line += text.count(b"\n")
+
+
+def _check_places(
+    text: bytes, table: NDArray[np.float64], starts: NDArray[np.int64], header: Header, at: Position
+) -> None:
+    """`InputError` for the first place outside the matrix, or above the diagonal of a symmetric one."""
+    for column, (what, size) in enumerate((("row", header.rows), ("column", header.columns))):
+        outside = np.flatnonzero((table[:, column] < 1) | (table[:, column] > size))
+        if len(outside):
+            raise misread(text, int(starts[outside[0], column]), at, f"expected a {what} from 1 to {size}")
+    if header.symmetry != "general":
+        least = 1 if header.symmetry == "skew-symmetric" else 0
+        above = np.flatnonzero(table[:, 0] < table[:, 1] + least)
+        if len(above):
+            where = "below the diagonal" if least else "on or below the diagonal"
+            expected = f"a {header.symmetry} matrix gives the entries {where}: expected no column above the row"
+            raise misread(text, int(starts[above[0], 1]), at, expected)
+
+
+def _check_whole(text: bytes, values: NDArray[np.float64], starts: NDArray[np.int64], at: Position) -> None:
+    broken = np.flatnonzero((values != np.floor(values)) | (np.abs(values) > _EXACT))
+    if len(broken):
+        raise misread(text, int(starts[broken[0]]), at, "expected a whole number of at most 2^53 in size")
+
+
+def _check_count(count: int, header: Header, name: str, *, final: bool) -> None:
+    what = "entries" if header.coordinate else "numbers"
+    if count > header.entries or (final and count < header.entries):
+        more = "more follow" if count > header.entries else f"only {count} follow{'s' * (count == 1)}"
+        text = f"the size says {header.entries} {what}, but {more}"
+        raise Position(name, header.line).wrong(text)
+
+
+def _all_numbers(file: IO[bytes], header: Header, name: str) -> Coordinates:
+    """Every number of the matrix, column by column; zeros are no entries."""
+    parts: list[NDArray[np.float64]] = []
+    for text, at in _body(file, header, name):
+        starts = words_of_lines(text, 1, at, "one number")
+        values = numbers(text, starts.size, at)
+        if header.field == "integer":
+            _check_whole(text, values, starts[:, 0], at)
+        parts.append(values)
+        _check_count(sum(map(len, parts)), header, name, final=False)
+    _check_count(sum(map(len, parts)), header, name, final=True)
+    given = _joined(list(parts)).astype(np.float64)
+    kept = np.flatnonzero(given)
+    row, column = _places(header, kept)
+    return Coordinates(header.rows, header.columns, row.astype(np.int32), column.astype(np.int32), given[kept])
+
+
+def _places(header: Header, kept: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Row and column of numbers that stand column by column; of symmetric matrices only the lower half stands."""
+    size = header.rows
+    if header.symmetry == "general":
+        return kept % max(size, 1), kept // max(size, 1)
+    least = 1 if header.symmetry == "skew-symmetric" else 0
+    lengths = np.maximum(size - least - np.arange(size), 0)
+    ends = np.cumsum(lengths)
+    column = np.searchsorted(ends, kept, side="right")
+    row = kept - (ends - lengths)[column] + column + least
+    return row, column
+
+
+def same_place(file: IO[bytes], header: Header, name: str, first: int, second: int) -> InputError:
+    """The error about two entries of a file that stand in the same row and column.
+
+    file: the file, from its beginning.
+    first, second: which of its entries, from 0.
+    """
+    numbered = ((at, line.split()) for at, line in enumerate(islice(file, header.line, None), header.line + 1))
+    words = list(islice((each for each in numbered if each[1]), second + 1))
+    line, place = words[second]
+    shown = " ".join(each.decode("ascii") for each in place[:2])
+    return Position(name, line).wrong(f"row and column {shown} are given already in line {words[first][0]}")

@@ -1,1 +1,0 @@
-"""Tables in files: CSV, published figures, devices."""
