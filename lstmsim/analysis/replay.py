@@ -104,11 +104,7 @@ class Checked:
 
 
 def check_numerics(
-    scenario: Scenario,
-    program: Program,
-    trace: Trace,
-    data: Mapping[int, JobData],
-    progress: Progress | None = None,
+    scenario: Scenario, program: Program, trace: Trace, data: Mapping[int, JobData], progress: Progress | None = None
 ) -> tuple[Checked, ...]:
     """Replay jobs in fixed and in floating point, and compare them with the golden model.
 

@@ -36,14 +36,8 @@ class LegWords:
 #: The ways that the path takes off the main unit (the accounted one) and back to it, and what each is. A machine may
 #: have other words (`lstmsim.model.figures.Words`).
 LEGS = {
-    "start": LegWords(
-        "until the {unit}'s first issue on the path",
-        "before the {unit}'s first issue of the chain",
-    ),
-    "end": LegWords(
-        "from the {unit}'s last issue on the path to the end",
-        "behind the {unit}'s last issue",
-    ),
+    "start": LegWords("until the {unit}'s first issue on the path", "before the {unit}'s first issue of the chain"),
+    "end": LegWords("from the {unit}'s last issue on the path to the end", "behind the {unit}'s last issue"),
     "group to group": LegWords(
         "tasks start when those before have ended", "from the last issue of tasks to the next ones"
     ),
@@ -51,19 +45,12 @@ LEGS = {
         "a job starts when another has ended",
         "from the last issue of a job to the first of the job that starts after it",
     ),
-    "switch": LegWords(
-        "the {unit} changes threads",
-        "around thread switches",
-    ),
-    "thread to thread": LegWords(
-        "behind another thread's work in another unit",
-        "behind other threads' results",
-    ),
+    "switch": LegWords("the {unit} changes threads", "around thread switches"),
+    "thread to thread": LegWords("behind another thread's work in another unit", "behind other threads' results"),
     "room": LegWords("work waits for room for its results", "until there is room for the results of what comes next"),
     "weights": LegWords("work waits for weights from the memory", "until the weights are there that are needed next"),
     "layer to layer": LegWords(
-        "a layer waits for results of the layer below",
-        "from the last issue of a layer to the first of the layer above",
+        "a layer waits for results of the layer below", "from the last issue of a layer to the first of the layer above"
     ),
     "step to step": LegWords(
         "a step waits for results (h) of the step before",
