@@ -76,9 +76,8 @@ if TYPE_CHECKING:
     from lstmsim.studies.shared.building import Job, Layer, Model, Scenario
     from lstmsim.studies.shared.loading import load_chip, load_model, load_scenario
     from lstmsim.studies.shared.product_files import save_result
-    from lstmsim.studies.simulate.drawing import plot, timeline
     from lstmsim.studies.simulate.run import Run, check_numerics, explain, outputs, run, serving, simulate, trace
-    from lstmsim.studies.simulate.saving import load_trace, save_outputs, save_report, save_trace
+    from lstmsim.studies.simulate.saving import load_trace, plot, save_outputs, save_report, save_trace, timeline
     from lstmsim.studies.sparse.run import plot_blocks, run_sparse
     from lstmsim.studies.sweep.request import merge, plot_sweep, sweep
     from lstmsim.studies.validate.request import validate
@@ -189,7 +188,7 @@ _HOMES = {
     "lstmsim.studies.compare.request": ("compare", "plot_comparison"),
     "lstmsim.studies.fit.request": ("energy", "fit"),
     "lstmsim.studies.search.request": ("search",),
-    "lstmsim.studies.simulate.drawing": ("plot", "timeline"),
+    "lstmsim.studies.simulate.saving": ("load_trace", "plot", "save_outputs", "save_report", "save_trace", "timeline"),
     "lstmsim.studies.sweep.request": ("merge", "plot_sweep", "sweep"),
     "lstmsim.studies.validate.request": ("validate",),
     "lstmsim.studies.shared.product_files": ("save_result",),
@@ -209,12 +208,6 @@ _HOMES = {
         "serving",
         "simulate",
         "trace",
-    ),
-    "lstmsim.studies.simulate.saving": (
-        "load_trace",
-        "save_outputs",
-        "save_report",
-        "save_trace",
     ),
     "lstmsim.studies.serve.load_latency": ("load_latency", "plot_load_latency"),
     "lstmsim.studies.serve.saturate": ("saturate",),

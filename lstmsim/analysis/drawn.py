@@ -1,9 +1,4 @@
-"""The part of a timeline that a picture or a page shows: as many rows as fit, and joined spans.
-
-Spans are joined if they touch and look the same.
-
-Spans summed exactly into equal windows of time: counter tracks and crowded pictures are made of these sums.
-"""
+"""The part of a timeline that a picture or a page shows: as many rows as fit, joined spans, exact sums over windows."""
 
 from __future__ import annotations
 

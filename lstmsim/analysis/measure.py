@@ -1,7 +1,4 @@
-"""From a trace to its report.
-
-What each layer of each model took of the main units, worked out from the program and from where the jobs ran.
-"""
+"""From a trace to its report: jobs, cores, and what each layer took of the main units."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""The outputs of the jobs of a run: one tensor for each job, as the simulated machine computed it.
-
-Files of outputs: safetensors with a tensor for each job, and in words where its numbers are from.
-
-The outputs of a run as text and as plain data: their shapes and ranges. The numbers go into a file, not here.
-"""
+"""Outputs of the jobs of a run: a tensor for each job, as the simulated machine computed it, and the file of them."""
 
 from __future__ import annotations
 

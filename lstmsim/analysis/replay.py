@@ -1,9 +1,4 @@
-"""The replay of a trace on real numbers: it executes every tile and row block of the trace, in order, and no other.
-
-The check of a trace: it is replayed in fixed and in floating point, and compared with the golden model.
-
-The results of a replay, for people and for scripts.
-"""
+"""A trace replayed on real numbers and compared with the golden model: every tile and row block of it, and no other."""
 
 from __future__ import annotations
 

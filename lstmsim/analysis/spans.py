@@ -1,9 +1,4 @@
-"""Builds the timeline of a trace: rows of named spans for main units, threads and the units beside them.
-
-Whose a task is: on some machines a job is one task and many further ones, which do its work.
-
-What jobs have their colours from: each has its own, or requests of an entry, or of a model, have one together.
-"""
+"""Builds the timeline of a trace: rows of named spans, the jobs whose work they are, and the colours of jobs."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The look and the words of each name of cycles: the one table that reports, pages and pictures read.
+"""Look and words of each stall reason and of each other name of cycles: all that reports and pictures read.
 
-The names and their orders stand in `lstmsim.program.stall_reasons`. A test holds that this table misses none of them.
+Names and their orders stand in `lstmsim.program.stall_reasons`. A test holds that none is missing here.
 """
 
 from __future__ import annotations

@@ -1,12 +1,4 @@
-"""The timeline: a trace as rows of named spans. Exporters and pictures read nothing else.
-
-A timeline in words and as plain data: a record for each span.
-
-A window of a timeline: the cycles that a user wants to look at, cut out before a trace is written.
-
-Cycle numbers and the makespan stay those of the run, so that a window can be compared with the report and with other
-windows. A file says which window it holds. When it is read, the window must be complete.
-"""
+"""The timeline: a trace as rows of named spans, or a window of it. Exporters and pictures read nothing else."""
 
 from __future__ import annotations
 

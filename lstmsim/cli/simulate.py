@@ -351,7 +351,7 @@ def _write(
             save_trace(_cut(result.timeline, window), trace_path)
     if timeline_path is not None:
         with status(f"drawing {timeline_path}"):
-            from lstmsim.studies.simulate.drawing import plot
+            from lstmsim.studies.simulate.saving import plot
 
             plot(_cut(result.timeline, window), timeline_path)
     if json_path is not None:

@@ -1,7 +1,4 @@
-"""The explanation in a few sentences; the first one answers the question.
-
-What held the slowest requests up, in a few sentences; the first one answers the question.
-"""
+"""Explanations in a few sentences, of a run and of its slowest requests; the first sentence answers the question."""
 
 from __future__ import annotations
 

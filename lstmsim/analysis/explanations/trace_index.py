@@ -1,8 +1,6 @@
-"""An index of a trace: from an operation to its rows, from a row to the row before it on its unit.
+"""An index of a trace: from an operation to its rows, from a row to the row before it on its unit, gates to openers.
 
 All columns are numpy arrays, made in time linear in the rows: a trace has millions of rows, of which a path passes few.
-
-Who opened the gates of a run: of those that arrived there, the last one.
 """
 
 from __future__ import annotations
@@ -22,12 +20,7 @@ from lstmsim.program.trace import Trace
 
 
 class Opener(NamedTuple):
-    """The last arrival at a gate.
-
-    cycle: when it came, which is when the gate opened.
-    kind: `issues`, the end of a row of issues; `ends`, the finish of a task; `starts`, the admission of a task.
-    number: the row, or the task.
-    """
+    """The last arrival at a gate: end of a row (`issues`), or finish (`ends`) or admission (`starts`) of a task."""
 
     cycle: int
     kind: str

@@ -1,7 +1,4 @@
-"""What other machines would have made of the same jobs: each change simulated, none guessed.
-
-Which pairs of changes are worth a try: two changes may help where neither does alone.
-"""
+"""Other machines on the same jobs: each change, and pairs that are worth a try, simulated and not guessed."""
 
 from __future__ import annotations
 
@@ -23,11 +20,7 @@ from lstmsim.program.trace import TASKS, Totals
 
 @dataclass(frozen=True)
 class Single:
-    """A change that was simulated alone.
-
-    change: the change. saved_cycles: how many cycles it saves, negative if it did harm.
-    gained: how much more utilization it gives, negative if less.
-    """
+    """A change that was simulated alone."""
 
     change: Change
     saved_cycles: int

@@ -40,13 +40,7 @@ Column = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class _Pipeline:
-    """Operations in the order of their first cycles, and their stages.
-
-    stage: for each stage its span in the timeline.
-    operation: for each stage its operation.
-    first_cycle, last_cycle: for each operation, its first cycle and the cycle behind its last.
-    key: for each operation its job, layer and step.
-    """
+    """Operations in the order of their first cycles, and their stages."""
 
     stage: Column
     operation: Column

@@ -7,7 +7,7 @@ Perfetto colours a slice by its name without the digits. So names have words, an
 `displayTimeUnit` is left out, because old Perfetto versions scale all times by it.
 Source: the Trace Event Format (ph X, C, M) and Perfetto's JSON reader.
 
-The view of a timeline in Perfetto, the same in all encodings: one group of tracks, names of slices, counters.
+Tracks, names of slices and counters are the same in Perfetto's protobuf format (`protobuf.py`).
 """
 
 from __future__ import annotations
@@ -80,12 +80,7 @@ def _letters(number: int) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Counters:
-    """How busy main units are in windows of time.
-
-    window_cycles: length of a window.
-    edges: cycles at which windows begin; the last window ends at the last edge.
-    percent: name of a counter -> percent busy from each edge on; the last number is 0.
-    """
+    """How busy main units are in windows of time."""
 
     window_cycles: int
     edges: list[int]

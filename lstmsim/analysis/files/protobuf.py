@@ -2,15 +2,13 @@
 
 The chip is one group of tracks, which viewers open because it is the only one. Each row is a track, each span is a
 slice, arguments and counters are those of the JSON (`perfetto.py`), and one cycle is one nanosecond. Waits are paler
-than work, as far as a trace can say so (`colours.py`). Slices are pairs of begin and end. The spans of a row never
+than work, as far as a trace can say so (see below). Slices are pairs of begin and end. The spans of a row never
 overlap, so the slices of a track do not overlap either. Each row is a packet sequence of its own, which says its track
 and its names once (interning). Packets are compressed in blocks (`TracePacket.compressed_packets`), which Perfetto
 unpacks. Facts that are no spans are arguments of the instant event `facts`.
 
 The package `perfetto` (extra `trace`) makes the messages.
 Source: protos/perfetto/trace of https://github.com/google/perfetto (TracePacket, TrackDescriptor, TrackEvent).
-
-Colours in Perfetto: words for which Perfetto chooses the wanted colours.
 
 Perfetto takes no colours from a trace. It hashes a slice's `correlation_id` (in its absence the name without digits)
 to a hue and a lightness. This module looks for words with the right hashes: waits are pale, work is dark and has

@@ -3,15 +3,11 @@
 Each row is a scope with three variables: `state` and `job` (strings) and `busy` (one bit). A time step is one cycle,
 called 1 ns. The dump does not hold layers and steps.
 
-Fast signal traces for GTKWave and Surfer: the contents of a value change dump in a tenth of the bytes.
+A fast signal trace (.fst) has the same contents in a tenth of the bytes. GTKWave's own library writes it, through
+`pylibfst` (extra `fst`), which has wheels for Linux only. On other systems `vcd2fst`, which comes with GTKWave, turns a
+`.vcd` into the same file.
 
-GTKWave's own library writes them, through `pylibfst` (extra `fst`), which has wheels for Linux only. On other systems
-`vcd2fst`, which comes with GTKWave, turns a `.vcd` into the same file.
-
-GTKWave save files: the rows of a trace in groups, with the whole run in the window.
-
-Each core has a group, and so have the memories. A save file belongs to a wave file that holds the variables `busy`,
-`state` and `job` of each row (`vcd.py`, `fst.py`).
+A GTKWave save file shows the rows in groups, one for each core and one for memories, with the whole run in the window.
 """
 
 from __future__ import annotations

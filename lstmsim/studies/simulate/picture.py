@@ -1,9 +1,4 @@
-"""The timeline picture: which jobs worked when, the causes of waits, and how busy the main units were.
-
-The upper panel of the timeline picture: one row for each main unit, thread and other unit.
-
-The part of a timeline that a picture shows: chosen rows, a window of time, spans clipped and joined.
-"""
+"""The timeline picture: which jobs worked when, why threads waited, and how busy the main units were."""
 
 from __future__ import annotations
 
@@ -33,11 +28,7 @@ from lstmsim.report.pictures.time_axis import set_time
 
 @dataclass(frozen=True, eq=False)
 class View(Spans):
-    """Spans to draw.
-
-    start_cycle, end_cycle: the window of time.
-    cores: numbers of the chosen cores.
-    """
+    """Spans to draw."""
 
     start_cycle: int
     end_cycle: int

@@ -1,7 +1,4 @@
-"""One simulation as functions: run it, measure it, trace it, execute it, explain it.
-
-What a result says of its input, so that it can be made again: version, scenario, models, seeds.
-"""
+"""One simulation as functions: run it, measure it, trace it, execute it, explain it, say what its input was."""
 
 from __future__ import annotations
 

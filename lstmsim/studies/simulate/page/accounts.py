@@ -1,7 +1,4 @@
-"""The section on where the cycles and the PE-cycles went, core by core.
-
-The section on latencies: from arrival to the last result, for all jobs.
-"""
+"""The sections on where the cycles and the PE-cycles went, core by core, and on latencies."""
 
 from __future__ import annotations
 

@@ -1,21 +1,15 @@
-"""A run as one web page that can be sent by e-mail: everything is in it, and nothing is loaded from anywhere.
-
-The main cause of lost time, in the words of the report on the terminal.
-
-The sections on what ran: chip, models, jobs.
-"""
+"""A run as one web page that can be sent by e-mail: everything is in it, and nothing is loaded from anywhere."""
 
 from __future__ import annotations
 
 import platform
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lstmsim.analysis.report import JobReport, Report
 from lstmsim.analysis.report_text import planned_grid, reason
-from lstmsim.analysis.timeline import Timeline
 from lstmsim.analysis.timeline import window as cut
 from lstmsim.base.errors import InputError
 from lstmsim.base.units import cycles_to_ms, tops
@@ -39,6 +33,9 @@ def answer(report: Report) -> str:
     text = reason(report)
     return f"Utilization {100 * report.utilization:.1f} %. {text[0].upper()}{text[1:]}."
 
+
+if TYPE_CHECKING:
+    from lstmsim.studies.simulate.run import Run
 
 #: More jobs than this are cut with a count; more than `_PRINTED` are not printed on paper.
 _JOBS, _PRINTED = 1000, 40
@@ -187,19 +184,8 @@ _VIEWERS = {
 }
 
 
-class RunLike(Protocol):
-    """What a page needs of a run; `lstmsim.studies.simulate.run.Run` has it."""
-
-    @property
-    def scenario(self) -> Scenario: ...
-    @property
-    def report(self) -> Report: ...
-    @property
-    def timeline(self) -> Timeline: ...
-
-
 def report_page(
-    run: RunLike,
+    run: Run,
     *,
     trace_file: str | None = None,
     fit: str | None = None,
@@ -268,7 +254,7 @@ def _figures(report: Report) -> Markup:
     return element("dl", *boxes, class_="figures")
 
 
-def _timeline(run: RunLike, part: tuple[int, int | None] | None) -> list[Section]:
+def _timeline(run: Run, part: tuple[int, int | None] | None) -> list[Section]:
     try:
         timeline = run.timeline
     except InputError as error:

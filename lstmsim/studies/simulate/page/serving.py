@@ -1,7 +1,4 @@
-"""The section on serving: how many requests wait and how many threads are taken, over time, and the figures as text.
-
-The section on tenants: the latencies of each as a bar, tables of what each got, and who holds others up.
-"""
+"""The sections on serving over time and on tenants: who waits, what each got, and who holds others up."""
 
 from __future__ import annotations
 

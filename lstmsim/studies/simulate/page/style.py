@@ -1,9 +1,4 @@
-"""The style of a page: light or dark as the reader's system is, narrow or wide, and on A4.
-
-How jobs and waits look: the colours and hatches of the pictures, as styles and SVG patterns of a page.
-
-The looks are those of the pictures (`lstmsim.analysis.stall_words`, `lstmsim.report.looks`).
-"""
+"""The style of a page: light or dark, narrow, wide or on A4; colours and hatches are those of the pictures."""
 
 from __future__ import annotations
 
