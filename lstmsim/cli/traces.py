@@ -38,7 +38,7 @@ def timeline_command(
     lstmsim timeline trace.json --from 1000 --to 2000 --cores 0 --out detail.svg
     """
     from lstmsim.report.pictures.figures import SUFFIXES
-    from lstmsim.studies.simulate.drawing import timeline
+    from lstmsim.studies.simulate.saving import timeline
 
     target = out if out is not None else _picture_name(trace)
     check_suffix("--out", target, SUFFIXES)
