@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING
 import click
 
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.cli.options import ENGINES, check_outputs, check_suffix, inputs_of, progress, remark, status, write_json
+from lstmsim.cli.options import (
+    check_outputs,
+    check_suffix,
+    engine_option,
+    inputs_of,
+    json_option,
+    overrides_option,
+    progress,
+    remark,
+    status,
+    write_json,
+)
 
 if TYPE_CHECKING:
     from lstmsim.studies.compare.result import Comparison
@@ -19,15 +30,15 @@ if TYPE_CHECKING:
 @click.argument("scenario", type=click.Path())
 @click.option("--chip", "chips", metavar="NAME_OR_PATH", multiple=True, help="A chip to compare with; repeatable.")
 @click.option("--base", metavar="NAME_OR_PATH", help="Compare with this chip instead of the scenario's own.")
-@click.option("--each", is_flag=True, help="Every model alone, a row each, instead of the scenario as a whole.")
-@click.option("--published", is_flag=True, help="Show published figures of the same tasks beside (DeepBench).")
-@click.option("--engine", type=click.Choice(ENGINES), default="fast", show_default=True, help="Same numbers on both.")
 @click.option(
-    "--set", "overrides", metavar="PATH=VALUE", multiple=True, help="Change a value of the scenario; repeatable."
+    "--each", is_flag=True, help="Run every model alone, one row for each, instead of the scenario as a whole."
 )
-@click.option("--json", "json_path", metavar="FILE", help="Write the result as JSON; - is standard output.")
+@click.option("--published", is_flag=True, help="Show published figures of the same tasks too (DeepBench).")
+@engine_option
+@overrides_option
+@json_option()
 @click.option("--csv", "csv_path", metavar="FILE", help="Write a table, a row for each workload and chip.")
-@click.option("--plot", "plot_path", metavar="FILE", help="Draw bars: .png, .svg or .pdf; numbers beside it, .csv.")
+@click.option("--plot", "plot_path", metavar="FILE", help="Draw bars: .png, .svg or .pdf; numbers next to it, .csv.")
 def compare_command(
     scenario: str,
     chips: tuple[str, ...],
@@ -132,12 +143,10 @@ def _write(comparison: Comparison, json_path: str | None, csv_path: str | None, 
 @click.argument("scenario", type=click.Path())
 @click.option("--npe", metavar="N", type=int, required=True, help="Multipliers of each searched core.")
 @click.option("--exhaustive", is_flag=True, help="Simulate every useful pair too: the optimum, and the greedy regret.")
-@click.option("--any-ep", is_flag=True, help="Not only powers of two.")
+@click.option("--any-ep", is_flag=True, help="Try every EP, not only powers of two.")
 @click.option("--core", metavar="K", type=int, help="Search only this core; else all of the chip, which must be equal.")
-@click.option(
-    "--set", "overrides", metavar="PATH=VALUE", multiple=True, help="Change a value of the scenario; repeatable."
-)
-@click.option("--json", "json_path", metavar="FILE", help="Write the result as JSON; - is standard output.")
+@overrides_option
+@json_option()
 def search_command(
     scenario: str,
     npe: int,

@@ -16,6 +16,7 @@ from lstmsim.cli.options import (
     check_suffix,
     chip_options,
     engine_option,
+    json_option,
     progress,
     remark,
     seed_option,
@@ -53,7 +54,7 @@ def product_options(picture: str, *, result: bool = True) -> Callable[[F], F]:
             help="Write what happened: .json, .json.gz, .pftrace (Perfetto), .csv, .csv.gz, .kanata, .fst or .vcd.",
         ),
         click.option("--trace-window", metavar="A:B", help="Only cycles A to B, B left out, in the trace."),
-        click.option("--json", metavar="FILE", help="Write everything as JSON; - is standard output."),
+        json_option("everything", "json"),
     )
 
     def decorate(function: F) -> F:
@@ -168,7 +169,7 @@ def _size(text: str) -> object:
     default="step",
     show_default=True,
     metavar="NAME",
-    help="Of the layer. step: one time step. projection: the inputs of all time steps. gradient: of the weights.",
+    help="Product of the layer. step: one time step. projection: the inputs of all steps. gradient: of the weights.",
 )
 @click.option("--layer", type=click.IntRange(min=0), default=0, show_default=True, help="Number of the layer.")
 @click.option("--batch", type=click.IntRange(min=1), default=1, show_default=True, help="Inferences at once.")
@@ -176,12 +177,12 @@ def _size(text: str) -> object:
 @click.option(
     "--part",
     type=click.IntRange(min=0),
-    help="Which product, where gates read different vectors; default: the largest one.",
+    help="Number of the product, where gates read different vectors; default: the largest one.",
 )
 @click.option(
     "--threads",
     metavar="P[,P...]",
-    help="On how many cores; default: all of the chip. Several numbers (1,2,4,8): a table of them.",
+    help="Number of cores that compute; default: all of the chip. Several numbers (1,2,4,8): a table of them.",
 )
 @chip_options("epyc-7742", "frequency_mhz=2000")
 @click.option(
@@ -189,7 +190,7 @@ def _size(text: str) -> object:
     default="warm",
     show_default=True,
     metavar="STATE",
-    help="cold: empty at the start. warm: as the same product left them. Both are simulated; this one is told in full.",
+    help="cold: empty at the start. warm: as the same product left them. Both are simulated; this one is shown in full.",
 )
 @click.option(
     "--packed",
@@ -227,7 +228,7 @@ def _size(text: str) -> object:
     default=None,
     help="Compute C in the order of the steps and compare with numpy; default: if the product is not too large.",
 )
-@seed_option("Of the numbers of A and B.")
+@seed_option("Seed of the numbers of A and B.")
 @engine_option
 @product_options("what each thread does over time")
 def gemm_command(sizes: tuple[str, ...], **arguments: Any) -> None:
@@ -327,7 +328,7 @@ def _run_several(sizes: tuple[str, ...], threads: list[object], arguments: dict[
 )
 @click.option("--banks", type=click.IntRange(min=1), default=4, show_default=True, help="Banks of a row.")
 @click.option("--block", type=click.IntRange(min=1), default=4, show_default=True, help="Rows and columns of a block.")
-@seed_option("Of the numbers of dense operands.")
+@seed_option("Seed of the numbers of dense operands.")
 @click.option("--values-seed", type=click.IntRange(min=0), help="Draw the values of a file without values; default: 1.")
 @click.option(
     "--baselines/--no-baselines",
@@ -388,7 +389,7 @@ def sparse_command(matrix: str, **arguments: Any) -> None:
 @click.option(
     "--mode",
     metavar="NAME",
-    help="The one whose kernels are told, drawn over time and traced; default: stitch, the pass.",
+    help="Mode whose kernels are reported, drawn over time and traced; default: stitch, the pass.",
 )
 @click.option("--explain", is_flag=True, help="Say why: every decision of the pass.")
 @click.option("--ablate", is_flag=True, help="Add the mechanisms of the pass one after the other.")
@@ -405,7 +406,7 @@ def sparse_command(matrix: str, **arguments: Any) -> None:
     help="Execute the kernels on numbers and compare with numpy, with exit code 1 if they differ; default: if the "
     "graph is not too large.",
 )
-@seed_option("Of these numbers.")
+@seed_option("Seed of these numbers.")
 @engine_option
 @click.option("--picture", metavar="FILE", help="Draw the graph with its groups: .png, .svg, .pdf.")
 @click.option("--save", metavar="FILE", help="Write the graph as a graph file: .yaml, .yml or .json.")

@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING
 import click
 
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.cli.options import ENGINES, check_outputs, inputs_of, progress, remark, write_json
+from lstmsim.cli.options import (
+    check_outputs,
+    engine_option,
+    inputs_of,
+    json_option,
+    overrides_option,
+    progress,
+    remark,
+    write_json,
+)
 from lstmsim.studies.known.run import KINDS, list_known
 
 if TYPE_CHECKING:
@@ -23,7 +32,7 @@ _NAMES = {"keys": 46}
 
 @click.command(name="list", short_help="Show models, chips, machines, devices, cells, graphs, policies, engines.")
 @click.argument("kind", required=False, type=click.Choice(list(KINDS)))
-@click.option("--json", "json_path", metavar="FILE", help="Write the list as JSON; - is standard output.")
+@json_option("the list")
 def list_command(kind: str | None, json_path: str | None) -> None:
     """Show models, chips, machines, devices, cells, graphs, policies, engines, experiments, or only one KIND of them.
 
@@ -63,14 +72,8 @@ GROUPS = ("intel-npu-rtl", "intel-npu-cpp", "brainwave-fitted", "brainwave-held-
 
 @click.command(name="validate", short_help="Rerun every published figure that a model claims to reproduce.")
 @click.argument("groups", metavar="[GROUP]...", nargs=-1, type=click.Choice(GROUPS))
-@click.option(
-    "--engine",
-    type=click.Choice(ENGINES),
-    default="fast",
-    show_default=True,
-    help="Both give the same numbers.",
-)
-@click.option("--json", "json_path", metavar="FILE", help="Write every row as JSON; - is standard output.")
+@engine_option
+@json_option("every row")
 @click.option("--markdown", "markdown_path", metavar="FILE", help="Write every row as Markdown; - is standard output.")
 def validate_command(groups: tuple[str, ...], engine: str, json_path: str | None, markdown_path: str | None) -> None:
     """Simulate every published figure that a model claims to reproduce, and compare: of all, or of each GROUP.
@@ -127,10 +130,8 @@ def _write(validation: Validation, json_path: str | None, markdown_path: str | N
     "--device", "devices", metavar="NAME", multiple=True, help="A known device or a device file; default: all known."
 )
 @click.option("--energy", "with_energy", is_flag=True, help="Show the energy of each job too, relative.")
-@click.option(
-    "--set", "overrides", metavar="PATH=VALUE", multiple=True, help="Change a value of the scenario; repeatable."
-)
-@click.option("--json", "json_path", metavar="FILE", help="Write the result as JSON; - is standard output.")
+@overrides_option
+@json_option()
 def fit_command(
     scenario: str, devices: tuple[str, ...], with_energy: bool, overrides: tuple[str, ...], json_path: str | None
 ) -> None:

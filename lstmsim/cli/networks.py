@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING
 import click
 
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.cli.options import check_outputs, check_suffix, inputs_of, progress, remark, status, write_json
+from lstmsim.cli.options import (
+    check_outputs,
+    check_suffix,
+    inputs_of,
+    json_option,
+    overrides_option,
+    progress,
+    remark,
+    status,
+    write_json,
+)
 
 if TYPE_CHECKING:
     from lstmsim.importers.imported import ImportedModel, OperatorTable
@@ -23,9 +33,7 @@ _PLOTTED_BITS = "4:12"
 
 @click.command(name="accuracy", short_help="Compare fixed point with floating point: what do 8 bits cost?")
 @click.argument("scenario", type=click.Path())
-@click.option(
-    "--set", "overrides", metavar="PATH=VALUE", multiple=True, help="Change a value of the scenario; repeatable."
-)
+@overrides_option
 @click.option(
     "--random-weights",
     metavar="SEED",
@@ -39,12 +47,12 @@ _PLOTTED_BITS = "4:12"
     metavar="LOW:HIGH",
     help=f"Repeat with weights and vectors of each width in this range; with --plot {_PLOTTED_BITS} unless given.",
 )
-@click.option("--json", "json_path", metavar="FILE", help="Write the report as JSON; - is standard output.")
+@json_option("the report")
 @click.option(
     "--plot",
     "plot_path",
     metavar="FILE",
-    help="Draw the accuracy of each width: .png, .svg or .pdf; the numbers go beside it, as .csv.",
+    help="Draw the accuracy of each width: .png, .svg or .pdf; the numbers go next to it, as .csv.",
 )
 def accuracy_command(
     scenario: str,

@@ -24,8 +24,22 @@ engine_option = click.option(
     type=click.Choice(ENGINES),
     default="fast",
     show_default=True,
-    help="Both give the same numbers.",
+    help="Engine that simulates; both give the same numbers.",
 )
+
+
+overrides_option = click.option(
+    "--set", "overrides", metavar="PATH=VALUE", multiple=True, help="Change a value of the scenario; repeatable."
+)
+
+
+def json_option(content: str = "the result", name: str = "json_path") -> Callable[[F], F]:
+    """The file for all results as JSON: `--json`.
+
+    content: what is written, in words.
+    name: of the argument.
+    """
+    return click.option("--json", name, metavar="FILE", help=f"Write {content} as JSON; - is standard output.")
 
 
 def chip_options(default: str, example: str) -> Callable[[F], F]:

@@ -8,7 +8,17 @@ import click
 
 from lstmsim.base.errors import InputError, Mistake, ReplayError
 from lstmsim.base.wording import listed
-from lstmsim.cli.options import check_outputs, check_suffix, engine_option, inputs_of, remark, status, write_json
+from lstmsim.cli.options import (
+    check_outputs,
+    check_suffix,
+    engine_option,
+    inputs_of,
+    json_option,
+    overrides_option,
+    remark,
+    status,
+    write_json,
+)
 
 __all__ = ["rtl_command"]
 
@@ -45,13 +55,11 @@ FAMILIES = ("ecp5", "xilinx", "intel-alm")
     type=click.IntRange(0, 2**32 - 1),
     help="Draw weights for models that have none.",
 )
-@click.option(
-    "--set", "overrides", metavar="PATH=VALUE", multiple=True, help="Change a value of the scenario; repeatable."
-)
+@overrides_option
 @click.option("--replace", is_flag=True, help="Also replace files in DIR that were changed since lstmsim wrote them.")
 @click.option("--vcd", metavar="FILE", help="With --verify: signals of the RTL, and beside them lstmsim's: .vcd.")
 @click.option("--timeline", metavar="FILE", help="With --verify: draw both, one above the other: .png, .svg, .pdf.")
-@click.option("--json", "json_path", metavar="FILE", help="Write the result as JSON; - is standard output.")
+@json_option()
 @engine_option
 def rtl_command(
     scenario: str, folder: str, vcd: str | None, timeline: str | None, json_path: str | None, **options: Any

@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.cli.options import check_outputs, check_suffix, chip_remarks, inputs_of, progress, remark, write_json
+from lstmsim.cli.options import (
+    check_outputs,
+    check_suffix,
+    chip_remarks,
+    inputs_of,
+    json_option,
+    overrides_option,
+    progress,
+    remark,
+    write_json,
+)
 
 if TYPE_CHECKING:
     from lstmsim.studies.serve.curves import LoadLatency
@@ -25,7 +35,7 @@ if TYPE_CHECKING:
     "--requests",
     metavar="N",
     type=int,
-    help="So many in all, for as long as that takes; default: the file's.",
+    help="Number of requests in all, however long they take; default: the file's.",
 )
 @click.option(
     "--until-half-width",
@@ -34,12 +44,14 @@ if TYPE_CHECKING:
     " most (10,000,000).",
 )
 @click.option(
-    "--percentile", metavar="P", type=float, default=99.0, help="Show that one too, and judge it; default: 99."
+    "--percentile",
+    metavar="P",
+    type=float,
+    default=99.0,
+    help="Latency percentile that is shown as well, and judged; default: 99.",
 )
-@click.option(
-    "--set", "overrides", metavar="PATH=VALUE", multiple=True, help="Change a value of the scenario; repeatable."
-)
-@click.option("--json", "json_path", metavar="FILE", help="Write the result as JSON; - is standard output.")
+@overrides_option
+@json_option()
 @click.option("--csv", "csv_path", metavar="FILE", help="Write a row for each request, as it ends: .csv.")
 def serve_command(
     scenario: str,
@@ -153,16 +165,23 @@ def _as_option(mistake: Mistake) -> Mistake:
 
 @click.command(name="saturate", short_help="The highest rate of requests at which latencies keep their bounds.")
 @click.argument("scenario", type=click.Path())
-@click.option("--bound-ms", metavar="MS", type=float, help="The latency that the percentile of all must keep.")
+@click.option("--bound-ms", metavar="MS", type=float, help="Bound on that percentile of the latencies of all requests.")
 @click.option(
     "--bound",
     "bounds_ms",
     metavar="NAME=MS",
     multiple=True,
     callback=_bounds,
-    help="That of one tenant, by the name of its job entry; repeatable.",
+    help="Bound on the latency of one tenant, by the name of its job entry; repeatable.",
 )
-@click.option("--percentile", metavar="P", type=float, default=99.0, show_default=True, help="Which one is judged.")
+@click.option(
+    "--percentile",
+    metavar="P",
+    type=float,
+    default=99.0,
+    show_default=True,
+    help="Latency percentile that must meet the bound.",
+)
 @click.option("--from", "low", metavar="RATE", type=float, help="Lowest rate tried; default: a hundredth of the most.")
 @click.option(
     "--to",
@@ -171,12 +190,17 @@ def _as_option(mistake: Mistake) -> Mistake:
     type=float,
     help="Highest rate tried; default: the most that can be done, more where requests may be turned away.",
 )
-@click.option("--tolerance", metavar="SHARE", type=float, default=0.01, show_default=True, help="Of the answer.")
-@click.option("--most-requests", metavar="N", type=int, help="Of one run; default: 1,000,000.")
 @click.option(
-    "--set", "overrides", metavar="PATH=VALUE", multiple=True, help="Change a value of the scenario; repeatable."
+    "--tolerance",
+    metavar="SHARE",
+    type=float,
+    default=0.01,
+    show_default=True,
+    help="Relative tolerance of the reported rate.",
 )
-@click.option("--json", "json_path", metavar="FILE", help="Write the result as JSON; - is standard output.")
+@click.option("--most-requests", metavar="N", type=int, help="Most requests of one run; default: 1,000,000.")
+@overrides_option
+@json_option()
 def saturate_command(scenario: str, json_path: str | None, **options: Any) -> None:
     """Find the highest rate at which the jobs of the file SCENARIO keep a bound on a percentile of latency.
 
@@ -244,27 +268,47 @@ def _words(_: click.Context, __: click.Parameter, text: str | None) -> tuple[str
 
 @click.command(name="load-latency", short_help="Latency against offered load, a curve for each policy or chip.")
 @click.argument("scenario", type=click.Path())
-@click.option("--policies", metavar="LIST", callback=_words, help="Like fcfs,sjf,edf+preempt; default: the file's.")
-@click.option("--placements", metavar="LIST", callback=_words, help="Like least-loaded,affinity; default: the file's.")
-@click.option("--chip", "chips", metavar="NAME_OR_PATH", multiple=True, help="Beside the file's own chip; repeatable.")
 @click.option(
-    "--loads", metavar="A:B[:N]", default="0.3:0.95", show_default=True, help="Evenly spaced, or a list by commas."
+    "--policies",
+    metavar="LIST",
+    callback=_words,
+    help="Orders of dispatch, like fcfs,sjf,edf+preempt; default: the file's.",
 )
-@click.option("--requests", metavar="N", type=int, default=20_000, show_default=True, help="Of each point.")
+@click.option(
+    "--placements", metavar="LIST", callback=_words, help="Placements, like least-loaded,affinity; default: the file's."
+)
+@click.option(
+    "--chip", "chips", metavar="NAME_OR_PATH", multiple=True, help="A chip besides the file's own; repeatable."
+)
+@click.option(
+    "--loads",
+    metavar="A:B[:N]",
+    default="0.3:0.95",
+    show_default=True,
+    help="Loads that are simulated: evenly spaced, or a list by commas.",
+)
+@click.option("--requests", metavar="N", type=int, default=20_000, show_default=True, help="Requests of each point.")
 @click.option(
     "--until-half-width",
     metavar="SHARE",
     callback=share_of,
     help="Go on until the 95 % intervals of mean and p99 are no wider, like 5%.",
 )
-@click.option("--most-requests", metavar="N", type=int, default=640_000, show_default=True, help="Where that ends.")
-@click.option("--out", "folder", metavar="DIR", help="Keep every point there; the same command goes on with the rest.")
-@click.option("--jobs", metavar="N", type=click.IntRange(1, 1024), help="Processes; default: one for each processor.")
 @click.option(
-    "--set", "overrides", metavar="PATH=VALUE", multiple=True, help="Change a value of the scenario; repeatable."
+    "--most-requests",
+    metavar="N",
+    type=int,
+    default=640_000,
+    show_default=True,
+    help="Most requests of a point where intervals decide.",
 )
+@click.option("--out", "folder", metavar="DIR", help="Keep every point there; the same command goes on with the rest.")
+@click.option(
+    "--jobs", metavar="N", type=click.IntRange(1, 1024), help="Number of processes; default: one for each processor."
+)
+@overrides_option
 @click.option("--csv", "csv_path", metavar="FILE", help="Write a row for each point, with the distribution: .csv.")
-@click.option("--json", "json_path", metavar="FILE", help="Write the result as JSON; - is standard output.")
+@json_option()
 @click.option("--plot", "plot_path", metavar="FILE", help="Draw the curves: .png, .svg or .pdf.")
 @click.option(
     "--percentile",
@@ -273,9 +317,11 @@ def _words(_: click.Context, __: click.Parameter, text: str | None) -> tuple[str
     default=99.0,
     show_default=True,
     # The values of `lstmsim.studies.serve.curves.CDF`, which is too slow to import for a help text; a test compares.
-    help="That is drawn: 1, 2, 5, 10, 20, 25, 30, 40, 50, 60, 70, 75, 80, 90, 95, 98, 99, 99.5 or 99.9.",
+    help="Percentile that is drawn: 1, 2, 5, 10, 20, 25, 30, 40, 50, 60, 70, 75, 80, 90, 95, 98, 99, 99.5 or 99.9.",
 )
-@click.option("--cdf-at", metavar="LOAD", type=float, help="Whose distribution is drawn; default: the highest stable.")
+@click.option(
+    "--cdf-at", metavar="LOAD", type=float, help="Load whose distribution is drawn; default: the highest stable."
+)
 def load_latency_command(
     scenario: str,
     csv_path: str | None,

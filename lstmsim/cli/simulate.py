@@ -16,6 +16,8 @@ from lstmsim.cli.options import (
     check_suffix,
     engine_option,
     inputs_of,
+    json_option,
+    overrides_option,
     progress,
     remark,
     status,
@@ -40,10 +42,8 @@ Window = tuple[int, int | None]
 @click.command(name="simulate", short_help="Simulate a scenario: how busy is the chip, and why not busier?")
 @click.argument("scenario", type=click.Path())
 @engine_option
-@click.option(
-    "--set", "overrides", metavar="PATH=VALUE", multiple=True, help="Change a value of the scenario; repeatable."
-)
-@click.option("--json", "json_path", metavar="FILE", help="Write the report as JSON; - is standard output.")
+@overrides_option
+@json_option("the report")
 @click.option(
     "--trace",
     "trace_path",

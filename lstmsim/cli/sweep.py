@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from lstmsim.base.errors import InputError, LstmsimError, Mistake
-from lstmsim.cli.options import check_outputs, check_suffix, remark, status
+from lstmsim.cli.options import check_outputs, check_suffix, overrides_option, remark, status
 
 if TYPE_CHECKING:
     from lstmsim.studies.sweep.run import Progress
@@ -48,7 +48,7 @@ def plot_options(function: F) -> F:
             "--plot",
             "plot_path",
             metavar="FILE",
-            help="Draw the results: .png, .svg or .pdf; numbers beside it, .csv (so not the table's name).",
+            help="Draw the results: .png, .svg or .pdf; numbers next to it, .csv (so not the table's name).",
         ),
         click.option(
             "--plot-kind",
@@ -67,15 +67,15 @@ def plot_options(function: F) -> F:
 @click.command(name="sweep", short_help="Simulate a whole design space: in parallel, and resumed where it stopped.")
 @click.argument("spec", type=click.Path())
 @click.option("--out", "folder", metavar="DIR", required=True, help="Folder for the results; made if it is not there.")
-@click.option("--jobs", metavar="N", type=click.IntRange(1, 1024), help="Processes; default: one for each processor.")
+@click.option(
+    "--jobs", metavar="N", type=click.IntRange(1, 1024), help="Number of processes; default: one for each processor."
+)
 @click.option("--dask", metavar="ADDRESS", help="Compute on a dask cluster, like tcp://host:8786.")
 @click.option("--shard", metavar="I/N", callback=_shard, help="Only every N-th point, from the I-th; then merge.")
 @click.option("--retry-failed", is_flag=True, help="Compute points again that have failed.")
 @click.option("--no-resume", is_flag=True, help="Forget the results in DIR and begin anew.")
 @plot_options
-@click.option(
-    "--set", "overrides", metavar="PATH=VALUE", multiple=True, help="Change a value of the scenario; repeatable."
-)
+@overrides_option
 def sweep_command(
     spec: str,
     folder: str,

@@ -6,7 +6,7 @@ import os
 
 import click
 
-from lstmsim.cli.options import check_outputs, check_suffix, engine_option, remark, status, write_json
+from lstmsim.cli.options import check_outputs, check_suffix, engine_option, json_option, remark, status, write_json
 
 
 def _core_numbers(_: click.Context, __: click.Parameter, text: str | None) -> tuple[int, ...] | None:
@@ -56,7 +56,7 @@ def _picture_name(trace: str) -> str:
 @click.command(name="program", short_help="Run a program that was kept in a file, without its scenario.")
 @click.argument("program", type=click.Path())
 @engine_option
-@click.option("--json", "json_path", metavar="FILE", help="Write the result as JSON; - is standard output.")
+@json_option()
 @click.option(
     "--trace", "trace_path", metavar="FILE", help="Write what happened; formats as of `lstmsim simulate --trace`."
 )
