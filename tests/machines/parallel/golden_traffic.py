@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
+
+import numpy as np
 
 from lstmsim.machines.parallel.device import ParallelDevice
 from lstmsim.machines.parallel.kernel import CLASSES, Priced, Run
-from lstmsim.machines.parallel.lowering.outcome import issues_by_class, traffic_of
+from lstmsim.machines.parallel.lowering.outcome import traffic_of
 from lstmsim.machines.parallel.traffic import fits, priced
 
 
@@ -50,3 +53,16 @@ def _streams(kernel: Priced) -> list[list[list[list[Any]]]]:
         )
     streams = [rows[start:stop] for start, stop in zip(text.first, text.first[1:], strict=False)]
     return [streams[start : start + warps] for start in range(0, len(streams), warps)]
+
+
+def issues_by_class(kernels: tuple[Priced, ...]) -> dict[str, int]:
+    """How many issues of each class the kernels have, those that occur, in the order of `CLASSES`.
+
+    An instruction with a count of n counts n. A kernel that stands in the run twice counts twice.
+    """
+    total = np.zeros(len(CLASSES), np.int64)
+    times = Counter(id(each) for each in kernels)
+    for each in {id(each): each for each in kernels}.values():
+        text = each.instructions
+        total += times[id(each)] * np.bincount(text.kind, text.count, len(CLASSES)).astype(np.int64)
+    return {name: count for name, count in zip(CLASSES, total.tolist(), strict=True) if count}

@@ -16,9 +16,10 @@ from lstmsim.base.errors import InputError
 from lstmsim.machines.parallel import traffic as cohorts
 from lstmsim.machines.parallel.device import ParallelCore, ParallelDevice
 from lstmsim.machines.parallel.kernel import CLASSES, KernelShape, Priced, Run, residency
-from lstmsim.machines.parallel.lowering.outcome import Loads, issues_by_class, traffic_of
+from lstmsim.machines.parallel.lowering.outcome import Loads, traffic_of
 from lstmsim.machines.parallel.traffic import fits, priced
 from lstmsim.machines.parallel.writing import streams as writer
+from tests.machines.parallel.golden_traffic import issues_by_class
 from tests.oracle import parallel_traffic as oracle
 from tests.oracle.parallel_traffic import Access, Grid
 from tests.parallel_runs import Arrays, device_with, kernel_of, memories, random_arrays, random_device, random_grid

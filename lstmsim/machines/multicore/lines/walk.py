@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from lstmsim.machines.gemm import Division
 from lstmsim.machines.multicore.execution.steps import Step
-from lstmsim.machines.multicore.lines.space import Matrix, Places, Runs
+from lstmsim.machines.multicore.lines.space import Places, Runs
 from lstmsim.machines.multicore.machine import Machine, up
 
 #: Bases of a block of multiplications: where B of the step begins (packed before: its first panel), the thread's packed
@@ -230,24 +230,3 @@ def _in_buffer(machine: Machine, division: Division, places: Places, step: Step)
     rows, columns, _ = division.cut.owned(step.thread, division.product)
     stride = division.cut.nb * machine.element_bytes
     return address + (step.rows[0] - rows[0]) * stride + (step.columns[0] - columns[0]) * machine.element_bytes, stride
-
-
-def joined(parts: list[Runs]) -> Runs:
-    """Runs one behind the other."""
-    return Runs(
-        np.concatenate([each.address for each in parts]),
-        np.concatenate([each.size for each in parts]),
-        np.concatenate([each.write for each in parts]),
-    )
-
-
-def rows_of_runs(
-    matrix: Matrix, rows: tuple[int, int], columns: tuple[int, int], element_bytes: int, *, write: bool = False
-) -> Runs:
-    """A run for each row of a part of a matrix."""
-    address = matrix.address + np.arange(*rows, dtype=np.int64) * matrix.stride + columns[0] * element_bytes
-    return Runs(
-        address,
-        np.full(len(address), (columns[1] - columns[0]) * element_bytes, dtype=np.int64),
-        np.full(len(address), write),
-    )

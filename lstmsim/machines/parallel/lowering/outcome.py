@@ -241,16 +241,3 @@ def _by_array(kernel: Kernel, each: Priced, rows: NDArray[np.int64], arrays: int
     sectors = numbers.sectors[rows]
     columns = (np.ones(len(rows)), sectors, touched - sectors, missed)
     return np.stack([np.bincount(array, column, arrays) for column in columns]).astype(np.int64)
-
-
-def issues_by_class(kernels: tuple[Priced, ...]) -> dict[str, int]:
-    """How many issues of each class the kernels have, those that occur, in the order of `CLASSES`.
-
-    An instruction with a count of n counts n. A kernel that stands in the run twice counts twice.
-    """
-    total = np.zeros(len(CLASSES), np.int64)
-    times = Counter(id(each) for each in kernels)
-    for each in {id(each): each for each in kernels}.values():
-        text = each.instructions
-        total += times[id(each)] * np.bincount(text.kind, text.count, len(CLASSES)).astype(np.int64)
-    return {name: count for name, count in zip(CLASSES, total.tolist(), strict=True) if count}
