@@ -25,6 +25,10 @@ _DIRECTIONS = ("forward", "backward")
 _NAME = re.compile(r"layers\.\d+\.(forward|backward)\.(matrix|bias|parameter|initial)\.")
 #: (layer, direction, key as in `expected_shapes`)
 _Place = tuple[int, int, tuple[str, ...]]
+#: Endings of the files that can be imported.
+SUFFIXES = (".onnx", ".safetensors", ".keras", ".h5", ".hdf5", ".pt", ".pth", ".ckpt", ".bin", ".pth.tar")
+#: The cells that an RNN can be if its file does not hold its function.
+RNN_CELLS = ("rnn", "rnn-relu")
 
 
 def _places(model: Model) -> dict[str, tuple[_Place, tuple[int, ...]]]:
@@ -129,12 +133,6 @@ def _pass(arrays: Mapping[tuple[str, ...], Floats]) -> PassWeights:
         {key[1]: each for key, each in arrays.items() if key[0] == "bias"},
         {key[1]: each for key, each in arrays.items() if key[0] == "parameter"},
     )
-
-
-#: Endings of the files that can be imported.
-SUFFIXES = (".onnx", ".safetensors", ".keras", ".h5", ".hdf5", ".pt", ".pth", ".ckpt", ".bin", ".pth.tar")
-#: The cells that an RNN can be if its file does not hold its function.
-RNN_CELLS = ("rnn", "rnn-relu")
 
 
 def write_weights(network: Network, path: str | os.PathLike[str], metadata: Mapping[str, str] | None = None) -> None:

@@ -26,6 +26,7 @@ OUTCOMES = (SIMULATED, DENSE, FOLDED, LEFT_OUT)
 WARN_ABOVE = 0.1
 _SHOWN_KINDS = 6
 _CLOSE = 0.01
+_LONGEST_NAME = 150
 
 
 @dataclass(frozen=True)
@@ -171,9 +172,6 @@ def kinds_named(names: str) -> frozenset[str]:
 def percent(share: float) -> str:
     """Format a share (0 to 1) as text."""
     return "< 0.1 %" if 0 < share < 0.001 else f"{100 * share:.1f} %"
-
-
-_LONGEST_NAME = 150
 
 
 @dataclass(frozen=True, eq=False)

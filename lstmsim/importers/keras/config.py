@@ -22,6 +22,15 @@ from lstmsim.importers.keras.graph import Constant, Output, Placed, Upstream, is
 _RECURRENT = ("LSTM", "GRU", "SimpleRNN", "Bidirectional", "RNN")
 #: The states that Keras gives, in its order.
 _STATES = {"lstm": ("h", "c")}
+#: By class: the activations in a layer's configuration, and the cell that has these activations.
+_CELLS: Mapping[str, Mapping[tuple[str, ...], str]] = {
+    "LSTM": {("tanh", "sigmoid"): "lstm"},
+    "GRU": {("tanh", "sigmoid"): "gru"},
+    "SimpleRNN": {("tanh",): "rnn", ("relu",): "rnn-relu"},
+}
+_KEYS = ("activation", "recurrent_activation")
+_DEFAULTS = {"activation": "tanh", "recurrent_activation": "sigmoid"}
+_OTHERS = ("RNN", "ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D", "StackedRNNCells", "CuDNNLSTM", "CuDNNGRU")
 
 
 @dataclass(frozen=True)
@@ -99,17 +108,6 @@ def _values(state: Constant, units: int) -> tuple[float, ...] | str:
     if (rows != rows[0]).any():
         return "has other numbers for each sequence of a batch; one sequence is simulated"
     return tuple(map(float, rows[0]))
-
-
-#: By class: the activations in a layer's configuration, and the cell that has these activations.
-_CELLS: Mapping[str, Mapping[tuple[str, ...], str]] = {
-    "LSTM": {("tanh", "sigmoid"): "lstm"},
-    "GRU": {("tanh", "sigmoid"): "gru"},
-    "SimpleRNN": {("tanh",): "rnn", ("relu",): "rnn-relu"},
-}
-_KEYS = ("activation", "recurrent_activation")
-_DEFAULTS = {"activation": "tanh", "recurrent_activation": "sigmoid"}
-_OTHERS = ("RNN", "ConvLSTM1D", "ConvLSTM2D", "ConvLSTM3D", "StackedRNNCells", "CuDNNLSTM", "CuDNNGRU")
 
 
 @dataclass(frozen=True)

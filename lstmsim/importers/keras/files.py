@@ -34,6 +34,22 @@ from lstmsim.model.numerics.weights import Floats
 MAX_DEPTH = 40
 MAX_OBJECTS = 100_000
 _KINDS = {2: "F16", 4: "F32", 8: "F64"}
+MAX_LAYERS = 1000
+_NAMED = ("kernel", "recurrent_kernel", "bias")
+_NUMBERED = ("0", "1", "2")
+#: Where Keras 3 puts the variables of a layer's only cell, or of one of several cells of an RNN.
+_CELL = re.compile(r"cell(_\d+)?/vars$")
+_BY_GATES = {4: "lstm", 3: "gru", 1: "rnn"}
+_ALONE = (
+    "the file holds weights only: activations tanh and sigmoid are taken, Keras's defaults since version 2.3; forward "
+    "direction and initial states of 0 are taken, for go_backwards, initial_state and other backward layers are not in "
+    "it; how its layers are connected is not in it, so that each stands alone"
+)
+MAX_CONFIG = 16 * 2**20
+MAX_WEIGHTS = 2**30
+_WEIGHTS = "model.weights.h5"
+#: The folder of the layers' weights, and its name in files of Keras 2.12 to 2.15.
+_FOLDERS = ("layers", "_layer_checkpoint_dependencies")
 
 
 @contextmanager
@@ -161,19 +177,6 @@ def _text_attribute(file: Any, name: str, limit: int) -> bytes | None:
     if len(content) > limit:
         raise InputError(Mistake(name, f"is a text of more than {limit} bytes"))
     return content
-
-
-MAX_LAYERS = 1000
-_NAMED = ("kernel", "recurrent_kernel", "bias")
-_NUMBERED = ("0", "1", "2")
-#: Where Keras 3 puts the variables of a layer's only cell, or of one of several cells of an RNN.
-_CELL = re.compile(r"cell(_\d+)?/vars$")
-_BY_GATES = {4: "lstm", 3: "gru", 1: "rnn"}
-_ALONE = (
-    "the file holds weights only: activations tanh and sigmoid are taken, Keras's defaults since version 2.3; forward "
-    "direction and initial states of 0 are taken, for go_backwards, initial_state and other backward layers are not in "
-    "it; how its layers are connected is not in it, so that each stands alone"
-)
 
 
 @dataclass(frozen=True)
@@ -332,13 +335,6 @@ def _name(stem: str) -> str:
     every = stem.split("/")
     parts = [part for part in every if not part.endswith(("_cell", "cell")) and part != "layers"]
     return every[-1] if "cells" in every[:-1] else parts[-1] if parts else stem
-
-
-MAX_CONFIG = 16 * 2**20
-MAX_WEIGHTS = 2**30
-_WEIGHTS = "model.weights.h5"
-#: The folder of the layers' weights, and its name in files of Keras 2.12 to 2.15.
-_FOLDERS = ("layers", "_layer_checkpoint_dependencies")
 
 
 def import_keras(path: str | os.PathLike[str], *, weights: bool = True, cell: str | None = None) -> list[ImportedModel]:

@@ -16,6 +16,22 @@ from typing import Any
 
 from lstmsim.base.errors import InputError
 from lstmsim.base.wording import listed, show
+from lstmsim.importers.imported import kinds_named
+
+_SHOWN = 4
+#: Most layers that a search backwards visits: a hostile configuration has thousands.
+_MOST = 300
+MAX_LAYERS = 10_000
+MAX_DEPTH = 20
+_CONTAINERS = ("Sequential", "Functional", "Model")
+#: Layers that end the search backwards from a layer to its sources.
+_RECURRENT = ("LSTM", "GRU", "SimpleRNN", "Bidirectional")
+#: Layers that hand on the sequence unchanged; `_masks` tells which of them mask steps.
+_PASSING = kinds_named(
+    "InputLayer Dropout SpatialDropout1D AlphaDropout Masking GaussianNoise GaussianDropout ActivityRegularization "
+    "Identity"
+)
+_NOTHING: Mapping[str, Any] = {"class_name": "", "config": {}}
 
 
 @dataclass(frozen=True)
@@ -141,11 +157,6 @@ def _is_reference(each: Any) -> bool:
     return known and (each[0] == "_CONSTANT_VALUE" or type(each[2]) is int)
 
 
-_SHOWN = 4
-#: Most layers that a search backwards visits: a hostile configuration has thousands.
-_MOST = 300
-
-
 @dataclass(frozen=True)
 class Upstream:
     """The recurrent layers and models that feed the frames of a layer (`origins`, in words: `'lstm'`, `model 'inner'`).
@@ -208,25 +219,6 @@ def _upstream_of(
     if entered and not words:
         return Upstream(around.origins, (*passed, *around.passed), outside=True)
     return Upstream(words, passed, also)
-
-
-MAX_LAYERS = 10_000
-MAX_DEPTH = 20
-_CONTAINERS = ("Sequential", "Functional", "Model")
-#: Layers that end the search backwards from a layer to its sources.
-_RECURRENT = ("LSTM", "GRU", "SimpleRNN", "Bidirectional")
-#: Layers that hand on the sequence unchanged; `_masks` tells which of them mask steps.
-_PASSING = (
-    "InputLayer",
-    "Dropout",
-    "SpatialDropout1D",
-    "AlphaDropout",
-    "Masking",
-    "GaussianNoise",
-    "GaussianDropout",
-    "ActivityRegularization",
-    "Identity",
-)
 
 
 @dataclass(frozen=True)
@@ -383,9 +375,6 @@ def _below(entries: list[dict[str, Any]], calls: Mapping[str, list[Call]]) -> di
         if source and readers[source, 0] == 1 and len(calls.get(source, [])) <= 1:
             sources[name] = source
     return sources
-
-
-_NOTHING: Mapping[str, Any] = {"class_name": "", "config": {}}
 
 
 def _source(calls: Mapping[str, list[Call]], name: str) -> str:

@@ -47,6 +47,12 @@ _IDLE = kinds_named(
     "GlobalAveragePooling1D GlobalAveragePooling2D RepeatVector ZeroPadding1D ZeroPadding2D Cropping1D UpSampling1D "
     "StringLookup IntegerLookup TextVectorization"
 )
+#: The order of the gates in Keras's matrices, in the names that the cells have for their gates.
+ORDERS = {"lstm": "ifgo", "gru": "zrn", "gru-lbr0": "zrn", "rnn": "a", "rnn-relu": "a"}
+_SIDES = ("forward", "backward")
+#: Gives the variables of a layer in one direction ("" for a layer of one direction): kernel, recurrent kernel and bias
+#: by their names in the file.
+Variables = Callable[[KerasLayer, str], dict[str, Stored]]
 
 
 def _keras_table(
@@ -71,15 +77,6 @@ def _keras_table(
         macs = sum(more[name] * layers[name].macs_per_step for name in names)
         groups.append(Operators(f"{kind} called again", LEFT_OUT, sum(more[name] for name in names), macs))
     return OperatorTable(tuple(groups), steps=1, assumed="calls of equally many steps" if more else "")
-
-
-#: The order of the gates in Keras's matrices, in the names that the cells have for their gates.
-ORDERS = {"lstm": "ifgo", "gru": "zrn", "gru-lbr0": "zrn", "rnn": "a", "rnn-relu": "a"}
-_SIDES = ("forward", "backward")
-
-#: Gives the variables of a layer in one direction ("" for a layer of one direction): kernel, recurrent kernel and bias
-#: by their names in the file.
-Variables = Callable[[KerasLayer, str], dict[str, Stored]]
 
 
 @dataclass(frozen=True, eq=False)

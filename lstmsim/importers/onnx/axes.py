@@ -17,6 +17,10 @@ from lstmsim.importers.onnx.shapes import Shapes
 Size = tuple[int, tuple[int, ...]]
 #: A short list of whole numbers, with None for each number that is not known.
 Numbers = tuple[Size | None, ...]
+#: Types of numbers, as ONNX numbers them: float32 and float64; float16 and bfloat16.
+_WIDE, _NARROW = (1, 11), (10, 16)
+#: Exporters write a number at least this large as the end of a slice that goes to the end.
+_OPEN_END = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -88,12 +92,6 @@ def _taken(axis: Axis, sizes: Mapping[Part, Size], wanted: Sequence[Size | None]
             return None
         axes.append(axis[begin:at])
     return tuple(axes)
-
-
-#: Types of numbers, as ONNX numbers them: float32 and float64; float16 and bfloat16.
-_WIDE, _NARROW = (1, 11), (10, 16)
-#: Exporters write a number at least this large as the end of a slice that goes to the end.
-_OPEN_END = 2**31 - 1
 
 
 class _Known(Protocol):

@@ -33,6 +33,22 @@ from lstmsim.importers.tensors import single_or_double
 from lstmsim.model.numerics.weights import Floats
 
 _MAX_REPEATS = 4096
+#: Operations whose result may be larger than their inputs.
+REPEATING = ("Expand", "Tile", "ConstantOfShape")
+#: A result of more numbers than this, and than its largest part has, is no weight.
+_SMALL = 2**16
+#: Types of numbers as ONNX numbers them.
+_HALVES = {10: "F16", 16: "BF16"}
+_BITS = {2: 8, 3: 8, 4: 16, 5: 16, 6: 32}
+_PLACES = {"W": 1, "R": 2, "B": 3, "P": 7}
+_MAX_VALUES = 1000
+#: Bytes of the floating-point numbers that weights can have, by ONNX's types.
+_BYTES = {1: 4, 10: 2, 11: 8, 16: 2}
+_MAX_HOPS = 50
+#: How often the bytes of each weight may be made: a few rearrangements. Endless repetitions would fill the memory.
+COPIES, _SPARE = 16, 2**20
+#: Bytes that count for an operation, besides its result.
+_OPERATION = 1024
 
 
 def _known(numbers: Shape | None) -> list[int]:
@@ -144,12 +160,6 @@ RULES = {
     "Tile": _tile,
     "ConstantOfShape": _filled,
 }
-#: Operations whose result may be larger than their inputs.
-REPEATING = ("Expand", "Tile", "ConstantOfShape")
-
-
-#: A result of more numbers than this, and than its largest part has, is no weight.
-_SMALL = 2**16
 
 
 def _sigmoid(x: Floats) -> Floats:
@@ -183,13 +193,6 @@ def computed(kind: str, parts: Sequence[Floats]) -> Floats:
     # The reader of a weight refuses numbers that are not finite.
     with np.errstate(all="ignore"):
         return operation(*parts)
-
-
-#: Types of numbers as ONNX numbers them.
-_HALVES = {10: "F16", 16: "BF16"}
-_BITS = {2: 8, 3: 8, 4: 16, 5: 16, 6: 32}
-_PLACES = {"W": 1, "R": 2, "B": 3, "P": 7}
-_MAX_VALUES = 1000
 
 
 def node_widths(scope: Scope, index: int) -> list[str]:
@@ -257,15 +260,6 @@ def _whole_bits(value: Value) -> int:
     if value.kind != "DequantizeLinear":
         return 0
     return _BITS.get(getattr(stored_tensor(value.scope, node_input(value.node, 0)), "data_type", 0), 0)
-
-
-#: Bytes of the floating-point numbers that weights can have, by ONNX's types.
-_BYTES = {1: 4, 10: 2, 11: 8, 16: 2}
-_MAX_HOPS = 50
-#: How often the bytes of each weight may be made: a few rearrangements. Endless repetitions would fill the memory.
-COPIES, _SPARE = 16, 2**20
-#: Bytes that count for an operation, besides its result.
-_OPERATION = 1024
 
 
 class _NoConstant(Exception):

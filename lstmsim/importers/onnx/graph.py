@@ -30,6 +30,13 @@ _ENDLESS = (
 
 _LARGEST = 10**12
 _GRAPH, _GRAPHS = 5, 10
+#: Sizes of a value's dimensions, with None for a size that the file leaves open.
+Shape = tuple[int | None, ...]
+MAX_ELEMENTS = 64
+_MAX_SIZE = 2**62
+_INT32, _INT64, _EXTERNAL = 6, 7, 1
+#: Start, end and step of a slice along one axis.
+Bounds = tuple[Any, Any, Any]
 
 
 @dataclass(eq=False)
@@ -291,14 +298,6 @@ def _declared(infos: Any) -> dict[str, tuple[int | None, ...]]:
     return shapes
 
 
-#: Sizes of a value's dimensions, with None for a size that the file leaves open.
-Shape = tuple[int | None, ...]
-
-MAX_ELEMENTS = 64
-_MAX_SIZE = 2**62
-_INT32, _INT64, _EXTERNAL = 6, 7, 1
-
-
 def checked(shape: Shape | None) -> Shape | None:
     """Give the shape with None in place of sizes that no tensor has."""
     if shape is None:
@@ -327,10 +326,6 @@ def broadcast(shapes: list[Shape | None]) -> Shape | None:
         wide = {size for size in sizes if size != 1}
         joined.append(wide.pop() if len(wide) == 1 else None if wide else 1)
     return tuple(joined)
-
-
-#: Start, end and step of a slice along one axis.
-Bounds = tuple[Any, Any, Any]
 
 
 def slice_bounds(

@@ -37,6 +37,10 @@ from lstmsim.model.model import Layer
 _MAX_FACTORS, _LARGEST = 16, 2**62
 #: The axes of a recurrent node's output.
 LAYER_ROLES = ("time", "direction", "batch", "units")
+_PLACE = 4
+_REPEATING = ("Expand", "Tile", "Cast", "Identity", "Unsqueeze", "Squeeze", "Reshape")
+_MAX_VISITED = 300
+_SHOWN = 6
 
 
 class Layouts(Memory):
@@ -196,12 +200,6 @@ def _picked_numbers(shapes: Shapes, scope: Scope, node: Any, first: Numbers) -> 
         return tuple(first[at] for at in places if at is not None)
     start, end, step = (shapes.slice(scope, node, 1) or {}).get(0, (None, None, None))
     return None if start is None or end is None or not step else first[start:end:step]
-
-
-_PLACE = 4
-_REPEATING = ("Expand", "Tile", "Cast", "Identity", "Unsqueeze", "Squeeze", "Reshape")
-_MAX_VISITED = 300
-_SHOWN = 6
 
 
 def length_notes(

@@ -48,6 +48,10 @@ _GRAPHS: Mapping[str, str] = {
     "Softsign": "{n}_n multiply {v} -1; {n}_a maximum {v} {n}_n; {n}_s add {n}_a 1; {n} divide {v} {n}_s",
     "Softplus": "{n}_n multiply {v} -1; {n}_l log_sigmoid {n}_n; {n} multiply {n}_l -1",
 }
+_LISTS = ("activation_alpha", "activation_beta")
+#: ONNX's recurrent operators, and the cell of each.
+RECURRENT = {"LSTM": "lstm", "GRU": "gru", "RNN": "rnn"}
+_DIRECTIONS = ("forward", "reverse", "bidirectional")
 
 
 @dataclass(frozen=True)
@@ -175,9 +179,6 @@ def _with_numbers(names: list[str], given: Mapping[str, Any]) -> tuple[_Activati
     return tuple(activations)
 
 
-_LISTS = ("activation_alpha", "activation_beta")
-
-
 def _takes(name: str) -> int:
     return _NEEDS.get(name, len(_DEFAULTS.get(name, ())))
 
@@ -206,11 +207,6 @@ def _with_coupled_gates(own: Cell) -> Cell:
     stages = tuple(Stage(tuple(gate for gate in stage.gates if gate.name != "f"), stage.rows) for stage in own.stages)
     parameters = tuple(name for name in own.parameters if name != "pf")
     return replace(own, stages=stages, nodes=tuple(nodes), parameters=parameters)
-
-
-#: ONNX's recurrent operators, and the cell of each.
-RECURRENT = {"LSTM": "lstm", "GRU": "gru", "RNN": "rnn"}
-_DIRECTIONS = ("forward", "reverse", "bidirectional")
 
 
 def is_recurrent(node: Any) -> bool:

@@ -55,6 +55,8 @@ _ARITHMETIC = ("Add", "Sub", "Mul", "Div")
 _NO_BIAS = "computes with a constant that is no bias of a dense layer (one number for each unit or one for all)"
 #: Operations between two products; real networks have a handful.
 _MAX_HOPS = 100
+#: Frames that are assumed if the file leaves their number open: the number of the table, then two to compare.
+_LENGTHS = (1000, 100, 10_000)
 
 
 @dataclass(frozen=True)
@@ -332,10 +334,6 @@ class _Walk:
 def _kind(key: Key) -> str:
     node = key[0].nodes[key[1]]
     return str(node.op_type) if node.domain in DEFAULT_DOMAINS else ""
-
-
-#: Frames that are assumed if the file leaves their number open: the number of the table, then two to compare.
-_LENGTHS = (1000, 100, 10_000)
 
 
 def operator_table(

@@ -38,6 +38,30 @@ from lstmsim.importers.onnx.graph import (
 
 _SAME = ("Identity", "Cast", "Dropout", "QuantizeLinear", "DequantizeLinear", "Neg", "Tanh", "Sigmoid", "Sqrt")
 _TOGETHER = ("Add", "Sub", "Mul", "Div")
+_SAME_COMPUTED = kinds_named(
+    "Abs BatchNormalization Ceil Celu Clip CumSum DynamicQuantizeLinear Elu Erf Exp Floor Gelu GroupNormalization "
+    "HardSigmoid HardSwish InstanceNormalization LRN LayerNormalization LeakyRelu Log LogSoftmax LpNormalization "
+    "MeanVarianceNormalization Mish Neg Not PRelu RMSNormalization Reciprocal Relu Round Selu Shrink Sigmoid Sign Sin "
+    "Cos Softmax Softplus Softsign Sqrt Swish Tan Tanh ThresholdedRelu Trilu CastLike"
+)
+_TOGETHER_COMPUTED = kinds_named(
+    "Add And BitShift Div Equal Greater GreaterOrEqual Less LessOrEqual Max Mean Min Mod Mul Or Pow Sub Sum Where Xor"
+)
+_INFERRED = kinds_named(
+    "MatMul MatMulInteger QLinearMatMul Gemm Conv ConvInteger QLinearConv ConvTranspose MaxPool AveragePool LpPool "
+    "GlobalAveragePool GlobalMaxPool GlobalLpPool ArgMax ArgMin Flatten Pad Tile"
+)
+#: Inputs that hold numbers on which a shape depends.
+_NUMBERED = {"Pad": (1, 3), "Tile": (1,), "Reduce": (1,)}
+_NUMBERS: dict[str, Callable[[int, int], int]] = {
+    "Add": lambda one, two: one + two,
+    "Sub": lambda one, two: one - two,
+    "Mul": lambda one, two: one * two,
+    # The division of whole numbers rounds towards 0.
+    "Div": lambda one, two: abs(one) // abs(two) * (1 if (one < 0) == (two < 0) else -1),
+}
+#: Types of elements by the names of ONNX's schemas: of these an input has the first that its operator allows.
+_ELEMENTS = {"tensor(float)": 1, "tensor(int64)": 7, "tensor(uint8)": 2, "tensor(int32)": 6, "tensor(bool)": 9}
 
 
 class Shapes(Memory):
@@ -265,32 +289,6 @@ def _agreed(shapes: list[Shape | None] | list[Shape]) -> Shape | None:
 def _total(sizes: list[int | None]) -> int | None:
     known = [size for size in sizes if size is not None]
     return sum(known) if len(known) == len(sizes) else None
-
-
-_SAME_COMPUTED = kinds_named(
-    "Abs BatchNormalization Ceil Celu Clip CumSum DynamicQuantizeLinear Elu Erf Exp Floor Gelu GroupNormalization "
-    "HardSigmoid HardSwish InstanceNormalization LRN LayerNormalization LeakyRelu Log LogSoftmax LpNormalization "
-    "MeanVarianceNormalization Mish Neg Not PRelu RMSNormalization Reciprocal Relu Round Selu Shrink Sigmoid Sign Sin "
-    "Cos Softmax Softplus Softsign Sqrt Swish Tan Tanh ThresholdedRelu Trilu CastLike"
-)
-_TOGETHER_COMPUTED = kinds_named(
-    "Add And BitShift Div Equal Greater GreaterOrEqual Less LessOrEqual Max Mean Min Mod Mul Or Pow Sub Sum Where Xor"
-)
-_INFERRED = kinds_named(
-    "MatMul MatMulInteger QLinearMatMul Gemm Conv ConvInteger QLinearConv ConvTranspose MaxPool AveragePool LpPool "
-    "GlobalAveragePool GlobalMaxPool GlobalLpPool ArgMax ArgMin Flatten Pad Tile"
-)
-#: Inputs that hold numbers on which a shape depends.
-_NUMBERED = {"Pad": (1, 3), "Tile": (1,), "Reduce": (1,)}
-_NUMBERS: dict[str, Callable[[int, int], int]] = {
-    "Add": lambda one, two: one + two,
-    "Sub": lambda one, two: one - two,
-    "Mul": lambda one, two: one * two,
-    # The division of whole numbers rounds towards 0.
-    "Div": lambda one, two: abs(one) // abs(two) * (1 if (one < 0) == (two < 0) else -1),
-}
-#: Types of elements by the names of ONNX's schemas: of these an input has the first that its operator allows.
-_ELEMENTS = {"tensor(float)": 1, "tensor(int64)": 7, "tensor(uint8)": 2, "tensor(int32)": 6, "tensor(bool)": 9}
 
 
 class ComputedShapes(Shapes):

@@ -37,6 +37,24 @@ _MAX_TRIALS = 6
 _LARGEST_OUTPUT = 10_000
 #: A number for each open size, which identifies it after any rearrangement: prime numbers above 2,000.
 PRIMES = tuple(at for at in range(2001, 2500, 2) if all(at % by for by in range(3, 50, 2)))
+#: Operators of ONNX whose work is no product of given matrices, so that a count would be a guess.
+_OPEN = kinds_named("DFT STFT Attention LinearAttention DeformConv Scan Loop")
+#: Operators of other domains that multiply no matrices.
+_IDLE = kinds_named(
+    "BiasGelu FastGelu Gelu LayerNormalization SkipLayerNormalization EmbedLayerNormalization DequantizeLinear "
+    "QuantizeLinear QLinearAdd QLinearMul QLinearSigmoid QLinearLeakyRelu QLinearConcat QLinearSoftmax "
+    "SimplifiedLayerNormalization SkipSimplifiedLayerNormalization QuickGelu"
+)
+#: A node: its scope and its index there.
+Key = tuple[Scope, int]
+_Readers = dict[Key, list[tuple[Key, int]]]
+#: Operations that hand every number on, unchanged or in another arrangement.
+_MOVING = kinds_named("Transpose Squeeze Unsqueeze Reshape Flatten Identity Cast CastLike Dropout")
+#: Operations between a network's states and its inputs and outputs: they also take a layer's part, or join the parts.
+_SHARING = _MOVING | {"Slice", "Split", "Gather", "Concat", "Expand"}
+_FIXED = frozenset(("Shape", "Size"))
+_RANDOM = kinds_named("RandomNormal RandomNormalLike RandomUniform RandomUniformLike Multinomial Bernoulli")
+_STATES_IN, _STATES_OUT = (5, 6), (1, 2)
 
 
 def open_sizes(network: Any) -> list[str]:
@@ -142,10 +160,6 @@ def frames_of(shapes: Shapes, scope: Scope, index: int) -> tuple[int | None, int
     return (frames[1], frames[0]) if integer(attributes(scope, node), "layout", 0) else (frames[0], frames[1])
 
 
-#: Operators of ONNX whose work is no product of given matrices, so that a count would be a guess.
-_OPEN = kinds_named("DFT STFT Attention LinearAttention DeformConv Scan Loop")
-
-
 def products(shapes: Shapes, scope: Scope, index: int) -> int | str:
     """Count the multiply-accumulates of a node, or say why they are unknown."""
     node = scope.nodes[index]
@@ -162,14 +176,6 @@ def products(shapes: Shapes, scope: Scope, index: int) -> int | str:
     if domain not in (*DEFAULT_DOMAINS, "ai.onnx.ml") and kind not in _IDLE:
         return f"{label(scope, index)} belongs to {domain!r}, whose operators are not known here"
     return 0
-
-
-#: Operators of other domains that multiply no matrices.
-_IDLE = kinds_named(
-    "BiasGelu FastGelu Gelu LayerNormalization SkipLayerNormalization EmbedLayerNormalization DequantizeLinear "
-    "QuantizeLinear QLinearAdd QLinearMul QLinearSigmoid QLinearLeakyRelu QLinearConcat QLinearSoftmax "
-    "SimplifiedLayerNormalization SkipSimplifiedLayerNormalization QuickGelu"
-)
 
 
 def _known(shape: Shape | None) -> tuple[int, ...]:
@@ -228,20 +234,6 @@ _RULES: dict[str, Callable[[Shapes, Scope, Any], int | None]] = {
     "ConvTranspose": _conv_transpose,
     "Einsum": _einsum,
 }
-
-
-#: A node: its scope and its index there.
-Key = tuple[Scope, int]
-
-_Readers = dict[Key, list[tuple[Key, int]]]
-
-#: Operations that hand every number on, unchanged or in another arrangement.
-_MOVING = kinds_named("Transpose Squeeze Unsqueeze Reshape Flatten Identity Cast CastLike Dropout")
-#: Operations between a network's states and its inputs and outputs: they also take a layer's part, or join the parts.
-_SHARING = _MOVING | {"Slice", "Split", "Gather", "Concat", "Expand"}
-_FIXED = frozenset(("Shape", "Size"))
-_RANDOM = kinds_named("RandomNormal RandomNormalLike RandomUniform RandomUniformLike Multinomial Bernoulli")
-_STATES_IN, _STATES_OUT = (5, 6), (1, 2)
 
 
 def outcomes(scopes: list[Scope], layers: set[Key], heads: set[Key]) -> dict[Key, str]:

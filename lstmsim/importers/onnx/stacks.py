@@ -48,6 +48,10 @@ _MAX_VISITED = 2000
 _MAX_UPSTREAM = 300
 _MAX_INPUTS = 64
 _MAX_HOPS = 100
+#: Outputs of a recurrent node that are its last states.
+_OUTPUTS = {1: "h", 2: "c"}
+#: Marks begin here and are no whole numbers, so that no constant is taken for a mark.
+_FIRST = 1000.5
 
 
 @dataclass(frozen=True)
@@ -236,12 +240,6 @@ def _origin(scope: Scope, name: str) -> _Origin:
         elif node.op_type not in ("Constant", "ConstantOfShape"):
             origin.others.append(label(value.scope, value.index))
     return origin
-
-
-#: Outputs of a recurrent node that are its last states.
-_OUTPUTS = {1: "h", 2: "c"}
-#: Marks begin here and are no whole numbers, so that no constant is taken for a mark.
-_FIRST = 1000.5
 
 
 class Handed:

@@ -34,6 +34,17 @@ _TENSOR, _TENSORS = 4, 9
 #: Digits of the largest file that any file system holds.
 _MAX_DIGITS = 19
 _ONE_FILE = "export the network as one file (external_data=False), or read shapes only (--no-weights)"
+_MAX_HOPS = 100
+#: Operations between a stored matrix and the product that reads it.
+_REARRANGING = ("Identity", "Transpose", "Reshape", "Unsqueeze", "Squeeze", "Cast", "DequantizeLinear", "Expand")
+_KIND, _DOMAIN = "DynamicQuantizeLSTM", "com.microsoft"
+_GRAPH, _GRAPHS, _FLOAT, _UINT8, _INT8, _HALF = 5, 10, 1, 2, 3, 10
+#: Whole numbers of 8, 16 and 32 bits.
+_WHOLE = (_UINT8, _INT8, 4, 5, 6)
+#: Where a matrix, its scales and its zero points stand among the inputs.
+_MATRICES = {"W": (1, 8, 9), "R": (2, 10, 11)}
+_COPIES, _SPARE = 16, 2**20
+_Tensors = Mapping[str, Any]
 
 
 def is_external(tensor: Any) -> bool:
@@ -162,11 +173,6 @@ def _tensors(scope: Scope) -> Iterator[Any]:
         yield from (tensor.values, tensor.indices) if hasattr(tensor, "indices") else (tensor,)
 
 
-_MAX_HOPS = 100
-#: Operations between a stored matrix and the product that reads it.
-_REARRANGING = ("Identity", "Transpose", "Reshape", "Unsqueeze", "Squeeze", "Cast", "DequantizeLinear", "Expand")
-
-
 def plain(scope: Scope, name: str) -> Value | None:
     """Look up what a name stands for, through operations that hand a value on unchanged; None if it means nothing."""
     value = resolve(scope, name)
@@ -191,17 +197,6 @@ def is_stored(value: Value) -> bool:
             return False
         value = before
     return False
-
-
-_KIND, _DOMAIN = "DynamicQuantizeLSTM", "com.microsoft"
-_GRAPH, _GRAPHS, _FLOAT, _UINT8, _INT8, _HALF = 5, 10, 1, 2, 3, 10
-#: Whole numbers of 8, 16 and 32 bits.
-_WHOLE = (_UINT8, _INT8, 4, 5, 6)
-#: Where a matrix, its scales and its zero points stand among the inputs.
-_MATRICES = {"W": (1, 8, 9), "R": (2, 10, 11)}
-_COPIES, _SPARE = 16, 2**20
-
-_Tensors = Mapping[str, Any]
 
 
 def dequantise(network: Any, files: DataFiles | None) -> dict[str, str]:

@@ -26,6 +26,17 @@ from lstmsim.importers.onnx.weights import begin_of, constant_states, node_weigh
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.numerics.weights import Floats, Network, PassWeights
 
+#: A recurrent node: its scope and its index there.
+Key = tuple[Scope, int]
+_WEIGHTS = (1, 2, 3, 7)
+_PRODUCTS = ("MatMul", "Gemm")
+#: Operations between one product with h and the next.
+_BETWEEN = PASSING | {"Add", "Sub", "Mul", "Tanh", "Sigmoid", "Relu"}
+_CANDIDATES = 8
+_SHOWN_OPERATIONS = 8
+_MAX_HOPS = 100
+_ADVICE = "export nn.RNN, nn.LSTM or nn.GRU with dynamo=False, which keeps the layer as one node"
+
 
 @dataclass(frozen=True, eq=False)
 class UnrolledLayer:
@@ -151,12 +162,6 @@ def _written_out(layer: UnrolledLayer) -> str:
     )
 
 
-#: A recurrent node: its scope and its index there.
-Key = tuple[Scope, int]
-
-_WEIGHTS = (1, 2, 3, 7)
-
-
 def find_node_chains(
     layers: Mapping[Key, Layer], shapes: Shapes, constants: Constants
 ) -> tuple[list[UnrolledStack], set[Key], list[str]]:
@@ -273,15 +278,6 @@ def _frame(key: Key, shapes: Shapes) -> tuple[Value, bool] | None:
         inner = plain(value.scope, node_input(value.node, 0))
         return None if inner is None else (inner, False)
     return value, True
-
-
-_PRODUCTS = ("MatMul", "Gemm")
-#: Operations between one product with h and the next.
-_BETWEEN = PASSING | {"Add", "Sub", "Mul", "Tanh", "Sigmoid", "Relu"}
-_CANDIDATES = 8
-_SHOWN_OPERATIONS = 8
-_MAX_HOPS = 100
-_ADVICE = "export nn.RNN, nn.LSTM or nn.GRU with dynamo=False, which keeps the layer as one node"
 
 
 def explain_absence(scopes: list[Scope]) -> str:

@@ -36,6 +36,12 @@ _HANDING_ON = frozenset(
     )
 )
 _MAX_VISITED = 300
+_ORDERS = {"LSTM": "iofg", "GRU": "zrn", "RNN": "a"}
+_PEEPHOLES = ("pi", "po", "pf")
+_ADVICE = "export it with a stored state and a batch of 1, or read shapes only (--no-weights)"
+_PLACES = {"W": 1, "R": 2, "B": 3, "P": 7}
+#: One pass for each direction, or the sentence that says why there are no constant weights.
+NodeWeights = tuple[PassWeights, ...] | str
 
 
 @dataclass(frozen=True)
@@ -108,15 +114,6 @@ def sources(scope: Scope, name: str) -> Sources:
         else:
             origins.computed.append(f"node {label(value.scope, value.index)}")
     return origins
-
-
-_ORDERS = {"LSTM": "iofg", "GRU": "zrn", "RNN": "a"}
-_PEEPHOLES = ("pi", "po", "pf")
-_ADVICE = "export it with a stored state and a batch of 1, or read shapes only (--no-weights)"
-_PLACES = {"W": 1, "R": 2, "B": 3, "P": 7}
-
-#: One pass for each direction, or the sentence that says why there are no constant weights.
-NodeWeights = tuple[PassWeights, ...] | str
 
 
 def node_weights(constants: Constants, scope: Scope, index: int, layer: Layer) -> NodeWeights:

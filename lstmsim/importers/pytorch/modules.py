@@ -34,6 +34,7 @@ _USED = re.compile(r"\btorch\.rnn_(tanh|relu)(?:_cell)?\(")
 #: Gives the text of a module's class in TorchScript by the class's name; empty if there is none. The text is searched,
 #: never run.
 Source = Callable[[str], str]
+_KINDS = {"torch.float64": "F64", "torch.float32": "F32", "torch.float16": "F16", "torch.bfloat16": "BF16"}
 
 
 @dataclass(frozen=True)
@@ -159,9 +160,6 @@ def _fact(thing: Thing, attributes: Mapping[str, Any], source: Source) -> Fact:
         words += used if len(used) == 1 else []
         kind = ".".join(part for part in kind.split(".")[1:] if not part.startswith("___torch_mangle_"))
     return Fact(kind, next((function for word in words if (function := function_of(word))), ""))
-
-
-_KINDS = {"torch.float64": "F64", "torch.float32": "F32", "torch.float16": "F16", "torch.bfloat16": "BF16"}
 
 
 def from_torch(module: Any, *, name: str = "network", cell: str | None = None) -> list[ImportedModel]:

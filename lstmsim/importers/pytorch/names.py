@@ -38,6 +38,13 @@ _FUNCTIONS = {"RNN_TANH": "rnn", "tanh": "rnn", "RNN_RELU": "rnn-relu", "relu": 
 
 #: A tensor's part (`weight_ih` ...), layer and direction.
 _Key = tuple[str, int, int]
+_BASE = r"(?:weight_(?:ih|hh|hr)|bias_(?:ih|hh))(?:_l\d{1,6}(?:_reverse)?)?"
+_SUFFIXED = re.compile(rf"(?s)(.*?[./]|)({_BASE})_([A-Za-z]\w*)")
+_PARAMETRISED = re.compile(rf"(?s)(.*?[./]|)parametrizations[./]({_BASE})[./](.+)")
+_Make = Callable[[list[Stored]], Floats]
+#: Modules and tensors tell the parts of a network; only its program tells which part reads which.
+_ALONE = "how its parts are connected, and what they begin with, is not known: each stands alone and begins at 0"
+_UNSTATED = "is an RNN, whose function is not in the file: say --cell rnn (tanh, PyTorch's default) or --cell rnn-relu"
 
 
 @dataclass(frozen=True)
@@ -196,12 +203,6 @@ def _pass(layer: Layer, arrays: Mapping[_Key, Floats], number: int, side: int) -
     return unstacked(layer.cell, _ORDERS[layer.cell.name], parts)
 
 
-_BASE = r"(?:weight_(?:ih|hh|hr)|bias_(?:ih|hh))(?:_l\d{1,6}(?:_reverse)?)?"
-_SUFFIXED = re.compile(rf"(?s)(.*?[./]|)({_BASE})_([A-Za-z]\w*)")
-_PARAMETRISED = re.compile(rf"(?s)(.*?[./]|)parametrizations[./]({_BASE})[./](.+)")
-_Make = Callable[[list[Stored]], Floats]
-
-
 def in_parts(name: str) -> bool:
     """Say whether a tensor of this name is a part of a recurrent weight."""
     return _parted(name) is not None
@@ -313,12 +314,6 @@ _RULES: Mapping[frozenset[str], tuple[tuple[str, ...], _Make, int]] = {
         (("raw",), lambda parts: parts[0].read(), 0),
     )
 }
-
-
-#: Modules and tensors tell the parts of a network; only its program tells which part reads which.
-_ALONE = "how its parts are connected, and what they begin with, is not known: each stands alone and begins at 0"
-
-_UNSTATED = "is an RNN, whose function is not in the file: say --cell rnn (tanh, PyTorch's default) or --cell rnn-relu"
 
 
 def import_groups(

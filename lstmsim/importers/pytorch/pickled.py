@@ -57,6 +57,28 @@ _HOSTILE = (
     "eval", "exec", "execfile", "compile", "open", "__import__", "input", "breakpoint", "exit", "quit",
     "globals", "apply",
 )
+#: What a global stands for when it is called with arguments; None for a global that may be named but not called.
+Calls = Mapping[tuple[str, str], Callable[..., Any] | None]
+MAX_RANK = 8
+#: Kinds of number that are read for no weight, and their bytes.
+_ONE, _EIGHT = ("Char", "Byte", "Bool", "QInt8", "QUInt8"), ("Long", "ComplexFloat")
+_OTHER_BYTES = {
+    **dict.fromkeys(_ONE, 1),
+    **dict.fromkeys(_EIGHT, 8),
+    "Short": 2,
+    "Int": 4,
+    "QInt32": 4,
+    "ComplexDouble": 16,
+}
+_STORAGES = {
+    "DoubleStorage": "F64",
+    "FloatStorage": "F32",
+    "HalfStorage": "F16",
+    "BFloat16Storage": "BF16",
+    **{f"{name}Storage": name for name in _OTHER_BYTES},
+}
+#: Bytes of one number of each kind of storage.
+BYTES: Mapping[str, int] = {**FLOAT_BYTES, **_OTHER_BYTES}
 # fmt: on
 
 
@@ -80,10 +102,6 @@ class Thing:
     states: list[Any] = field(default_factory=list)
     items: dict[Any, Any] = field(default_factory=dict)
     elements: list[Any] = field(default_factory=list)
-
-
-#: What a global stands for when it is called with arguments; None for a global that may be named but not called.
-Calls = Mapping[tuple[str, str], Callable[..., Any] | None]
 
 
 def load_data(stream: IO[bytes], calls: Calls, persistent: Callable[[Any], Any], *, objects: bool = False) -> Any:
@@ -236,28 +254,6 @@ def _filled(target: dict[Any, Any], items: tuple[Any, ...]) -> dict[Any, Any]:
         elif not isinstance(key, tuple):
             raise TypeError
     return target
-
-
-MAX_RANK = 8
-#: Kinds of number that are read for no weight, and their bytes.
-_ONE, _EIGHT = ("Char", "Byte", "Bool", "QInt8", "QUInt8"), ("Long", "ComplexFloat")
-_OTHER_BYTES = {
-    **dict.fromkeys(_ONE, 1),
-    **dict.fromkeys(_EIGHT, 8),
-    "Short": 2,
-    "Int": 4,
-    "QInt32": 4,
-    "ComplexDouble": 16,
-}
-_STORAGES = {
-    "DoubleStorage": "F64",
-    "FloatStorage": "F32",
-    "HalfStorage": "F16",
-    "BFloat16Storage": "BF16",
-    **{f"{name}Storage": name for name in _OTHER_BYTES},
-}
-#: Bytes of one number of each kind of storage.
-BYTES: Mapping[str, int] = {**FLOAT_BYTES, **_OTHER_BYTES}
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,12 @@ from lstmsim.importers.onnx.operations.drawing import (
 
 OneRule = Callable[[Drawing, Arguments], Value]
 _SELU_ALPHA, _SELU_GAMMA = 1.67326319217681884765625, 1.05070102214813232421875
+Axes = Sequence[int]
+#: The smallest number of 32 bits with all its digits.
+_SMALLEST = 2.0**-126
+#: Element types of 8 bits, with their ranges.
+_UINT8, _INT8, _INT32 = 2, 3, 6
+_RANGES = {_UINT8: (0.0, 255.0), _INT8: (-128.0, 127.0), 4: (0.0, 65535.0), 5: (-32768.0, 32767.0)}
 
 
 def _one(op: str) -> OneRule:
@@ -210,11 +216,6 @@ ELEMENTWISE: Mapping[str, OneRule] = {
     "LessOrEqual": lambda draw, given: _not(draw, _greater(draw, given.value(0), given.value(1))),
     **_PARTS,
 }
-
-
-Axes = Sequence[int]
-#: The smallest number of 32 bits with all its digits.
-_SMALLEST = 2.0**-126
 
 
 def _rest(given: Arguments, axis: int, rank: int) -> list[int]:
@@ -406,11 +407,6 @@ NORMALISING: Mapping[str, Rule] = {
     "GlobalAveragePool": _global("mean"),
     "GlobalMaxPool": _global("max"),
 }
-
-
-#: Element types of 8 bits, with their ranges.
-_UINT8, _INT8, _INT32 = 2, 3, 6
-_RANGES = {_UINT8: (0.0, 255.0), _INT8: (-128.0, 127.0), 4: (0.0, 65535.0), 5: (-32768.0, 32767.0)}
 
 
 def _product(draw: Drawing, a: Value, b: Value, elem: int) -> Value:

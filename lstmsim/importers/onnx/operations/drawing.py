@@ -34,6 +34,14 @@ _OTHER_WIDTHS = (
     ((2, 3, 4, 5, 21, 22), "whole numbers of 16 bits and less count as 4 bytes each, as all numbers of a graph"),
     ((INT64, 11, 13), "numbers of 64 bits count as 4 bytes each, as all numbers of a graph"),
 )
+_MOST_LETTERS = 400
+Shape = tuple[int, ...]
+#: Bytes of stored numbers that may be computed for a network without weights.
+_SPARE = 1 << 24
+#: How often the bytes of all weights may be made: a few rearrangements.
+_COPIES = 16
+#: Nodes that are drawn at most; many of them may lead to no output.
+_MOST_NODES = 8 * MAX_GRAPH_NODES
 
 
 class UnreadableError(Exception):
@@ -164,9 +172,6 @@ class Arguments:
         return float(value.array.reshape(-1)[0])
 
 
-_MOST_LETTERS = 400
-
-
 @dataclass
 class _Drawn:
     """A node in the making; the fields are those of `Node`, but operands are numbers of nodes (int) or numbers (float).
@@ -215,14 +220,7 @@ def _unused(name: str, taken: dict[str, int]) -> str:
     return own
 
 
-Shape = tuple[int, ...]
 Operand = Value | float
-#: Bytes of stored numbers that may be computed for a network without weights.
-_SPARE = 1 << 24
-#: How often the bytes of all weights may be made: a few rearrangements.
-_COPIES = 16
-#: Nodes that are drawn at most; many of them may lead to no output.
-_MOST_NODES = 8 * MAX_GRAPH_NODES
 
 
 class Drawing:

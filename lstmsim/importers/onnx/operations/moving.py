@@ -31,6 +31,12 @@ from lstmsim.importers.onnx.operations.drawing import (
 )
 from lstmsim.importers.onnx.stored import DataFiles, numbers_of
 
+#: Most numbers of a list that is made, or put together.
+_MOST = 1 << 20
+#: Numbers of 16 bits, which are read as 32.
+_HALF = (10, 16)
+_STRING, _UNDEFINED = 8, 0
+
 
 def _same(draw: Drawing, given: Arguments) -> list[Value]:
     if given.kind == "Dropout" and given.scalar(2, 0.0):
@@ -178,10 +184,6 @@ MOVING: Mapping[str, Rule] = {
 }
 
 
-#: Most numbers of a list that is made, or put together.
-_MOST = 1 << 20
-
-
 def _shape(draw: Drawing, given: Arguments) -> list[Value]:
     shape = given.value(0).shape
     start, end = given.whole("start", 0), given.whole("end", len(shape))
@@ -263,11 +265,6 @@ FOLDING: Mapping[str, Rule] = {
     "Mod": _mod,
     "IsNaN": lambda draw, given: [constant(np.isnan(given.value(0).array), BOOL)],
 }
-
-
-#: Numbers of 16 bits, which are read as 32.
-_HALF = (10, 16)
-_STRING, _UNDEFINED = 8, 0
 
 
 def stored_value(tensor: Any, files: DataFiles) -> Value | None:

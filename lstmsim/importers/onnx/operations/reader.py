@@ -43,6 +43,9 @@ Stated = tuple[tuple[int, ...], int]
 #: What of a recurrent node is a part of its first result: the last states.
 _RECURRENT = ("LSTM", "GRU", "RNN")
 _MOST_NUMBERS = 4096
+Key = tuple[Scope, str]
+_WRONG = (ValueError, IndexError, TypeError, OverflowError, ZeroDivisionError, KeyError, MemoryError)
+_MOST_REPORTED = 20
 
 
 def _stated_shapes(given: Arguments) -> list[Stated | None]:
@@ -112,12 +115,6 @@ def _last(draw: Drawing, given: Arguments, states: Value) -> Value:
     last = 0 if given.text("direction", "forward") == "reverse" else states.shape[axis] - 1
     start = tuple(last if at == axis else 0 for at in range(4))
     return draw.sliced(states, start, tuple(1 if at == axis else size for at, size in enumerate(states.shape)))
-
-
-Key = tuple[Scope, str]
-
-
-_WRONG = (ValueError, IndexError, TypeError, OverflowError, ZeroDivisionError, KeyError, MemoryError)
 
 
 def _single(rule: Callable[[Drawing, Arguments], Value]) -> Rule:
@@ -279,9 +276,6 @@ def _declared(scope: Scope, name: str) -> Stated | None:
     sizes = scope.declared.get(name)
     known = tuple(size for size in sizes or () if size is not None)
     return (known, FLOAT) if sizes is not None and len(known) == len(sizes) else None
-
-
-_MOST_REPORTED = 20
 
 
 @record
