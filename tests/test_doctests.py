@@ -17,7 +17,7 @@ MODULES = ["lstmsim", *sorted(each.name for each in pkgutil.walk_packages(lstmsi
 LIBRARY = "._core"
 #: Those whose examples call the native core itself, or take long without it.
 NEED_CORE = {
-    "lstmsim.studies.serve.capacity",
+    "lstmsim.studies.serve.offered",
     "lstmsim.studies.serve.load_latency",
     "lstmsim.studies.serve.saturate",
     "lstmsim.studies.compare.request",

@@ -25,8 +25,7 @@ from lstmsim.files.scenario.scenario_file import load_chip
 from lstmsim.model.scenario import Job, Offer
 from lstmsim.studies.search.run import reachable
 from lstmsim.studies.serve.result import Serving
-from lstmsim.traffic.arrival_cycles import arrivals
-from lstmsim.traffic.arrivals import Poisson
+from lstmsim.traffic.arrivals import Poisson, arrivals
 from lstmsim.traffic.intervals import Interval, student_t
 
 TASKS = ("lstm-256-150", "lstm-512-25", "lstm-1024-25", "lstm-1536-50", "lstm-2048-25")

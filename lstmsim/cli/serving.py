@@ -384,10 +384,10 @@ def _check_drawn(loads: tuple[float, ...], percentile: float, cdf_at: float | No
 def _write(curves: LoadLatency, csv_path: str | None, json_path: str | None) -> None:
     from lstmsim.base.csv_table import CsvWriter
     from lstmsim.base.files import whole_file
-    from lstmsim.studies.serve.report_load_latency import load_latency_rows
 
     if json_path is not None:
         write_json(json_path, curves.to_dict())
     if csv_path is not None:
         with whole_file(csv_path) as file:
-            CsvWriter(file).writerows(load_latency_rows(curves))
+            rows = curves.to_records()
+            CsvWriter(file).writerows([[*rows[0]], *([*row.values()] for row in rows)])

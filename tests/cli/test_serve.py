@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from lstmsim import run, serve, serving
 from lstmsim.base.errors import InputError
-from lstmsim.studies.serve.report import serving_json, serving_text
+from lstmsim.studies.serve.result import Serving
 from lstmsim.studies.serve.run import Row
 from tests.cli.runner import call
 
@@ -83,7 +83,7 @@ def test_it_is_the_simulation_of_all(entries: list[dict[str, Any]], order: str, 
     whole = run(data)
     rows: list[Row] = []
     answer = serve(data, rows=rows.extend, window=64)
-    assert serving_json(answer.serving) == serving_json(serving(whole))
+    assert Serving.to_dict(answer.serving) == Serving.to_dict(serving(whole))
     assert answer.makespan_cycles == whole.report.makespan_cycles
     assert answer.utilization == pytest.approx(whole.report.utilization, rel=1e-12)
     assert answer.tops == pytest.approx(whole.report.tops, rel=1e-12)
@@ -101,7 +101,7 @@ def test_frames_that_are_due_wait_in_their_turn() -> None:
     for threads in (1, 2):
         change = [f"chip.cores.0.threads={threads}"]
         whole = serving(run(data, overrides=change))
-        assert serving_json(serve(data, overrides=change).serving) == serving_json(whole)
+        assert Serving.to_dict(serve(data, overrides=change).serving) == Serving.to_dict(whole)
         assert whole.misses
 
 
@@ -119,7 +119,7 @@ def test_one_trace_with_tenants_and_steps_of_its_own() -> None:
         whole = run(data)
         done: list[Row] = []
         served = serve(data, rows=done.extend)
-        assert serving_json(served.serving) == serving_json(serving(whole))
+        assert Serving.to_dict(served.serving) == Serving.to_dict(serving(whole))
         assert list(served.serving.tenants) == [
             *(f"a/t{n}" for n in (1, 2, 0, 3)),
             *(f"b/t{n}" for n in (0, 3, 2, 1)),
@@ -134,9 +134,9 @@ def test_one_trace_with_tenants_and_steps_of_its_own() -> None:
 def test_what_is_shown_and_written() -> None:
     result = call("serve", "s.json", "--json", "r.json", "--csv", "r.csv")
     expected = serving(run("s.json"))
-    assert result.stdout.startswith(serving_text(expected) + "\nmakespan ")
+    assert result.stdout.startswith(Serving.to_text(expected) + "\n\nmakespan ")
     content = json.loads(Path("r.json").read_text())
-    assert {key: content[key] for key in serving_json(expected)} == serving_json(expected)
+    assert {key: content[key] for key in Serving.to_dict(expected)} == Serving.to_dict(expected)
     with open("r.csv", newline="") as file:
         rows = list(csv.DictReader(file))
     assert sorted(int(row["request"]) for row in rows) == list(range(702))

@@ -17,8 +17,7 @@ from lstmsim.base.keys import keys_of
 from lstmsim.files.scenario.arrival_file import MAX_LABELS, read_arrivals
 from lstmsim.files.scenario.streams import ARRIVAL_KEYS, ArrivalEntry, arrival_mistakes, describe
 from lstmsim.files.yaml.document import check, document_of
-from lstmsim.traffic.arrival_cycles import arrivals
-from lstmsim.traffic.arrivals import Bursty, ClosedLoop, Fixed, Periodic, Poisson, Stream, Timestamps
+from lstmsim.traffic.arrivals import Bursty, ClosedLoop, Fixed, Periodic, Poisson, Stream, Timestamps, arrivals
 
 
 def written(folder: Path, content: bytes | str) -> Path:

@@ -15,8 +15,7 @@ from lstmsim.files.scenario import jobs as job_entries
 from lstmsim.files.scenario.arrival_file import ArrivalFile, Wanted, read_arrivals
 from lstmsim.files.scenario.scenario_file import load_scenario
 from lstmsim.machines import assembly as sizes
-from lstmsim.traffic.arrival_cycles import arrivals
-from lstmsim.traffic.arrivals import Bursty, Clients, ClosedLoop, OpenArrivals, Periodic, Poisson, Stream
+from lstmsim.traffic.arrivals import Bursty, Clients, ClosedLoop, OpenArrivals, Periodic, Poisson, Stream, arrivals
 from lstmsim.traffic.streams import StreamKey
 
 CHIP = {"kind": "column-npu", "frequency_mhz": 100, "cores": [{"npe": 64, "ep": 4, "vp": 16, "threads": 2}]}

@@ -13,8 +13,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lstmsim.base.errors import InputError
-from lstmsim.traffic.arrival_cycles import arrival_arrays, arrivals, deadlines
-from lstmsim.traffic.arrivals import MAX_CYCLE, Bursty, Fixed, OpenArrivals, Periodic, Poisson, Stream, Timestamps
+from lstmsim.traffic.arrivals import (
+    MAX_CYCLE,
+    Bursty,
+    Fixed,
+    OpenArrivals,
+    Periodic,
+    Poisson,
+    Stream,
+    Timestamps,
+    arrival_arrays,
+    arrivals,
+    deadlines,
+)
 from lstmsim.traffic.streams import UNIT, exponentials
 
 numbers = st.floats(1e-3, 1e6)

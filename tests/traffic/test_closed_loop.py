@@ -15,7 +15,6 @@ from lstmsim import run as simulate
 from lstmsim import serving
 from lstmsim.base.errors import InputError
 from lstmsim.studies.serve.metrics import Collector
-from lstmsim.studies.serve.report import serving_json, serving_text
 from lstmsim.studies.serve.result import Serving
 from lstmsim.traffic.arrivals import Clients, ClosedLoop
 from lstmsim.traffic.streams import UNIT, exponentials
@@ -192,7 +191,7 @@ def test_the_window_ends_when_the_first_client_leaves() -> None:
     assert served.throughput_per_second == served.goodput_per_second == pytest.approx(rate)
     assert served.latency.requests == len(until) - len(until) // 10 == inside
     assert served.requests == 1003
-    plain = serving_json(served)
+    plain = Serving.to_dict(served)
     assert plain["throughput_per_second"] == served.throughput_per_second
     assert plain["throughput_whole_run_per_second"] == pytest.approx(1003 / served.span_cycles * 260e6)
     assert plain["window"] == {
@@ -201,7 +200,7 @@ def test_the_window_ends_when_the_first_client_leaves() -> None:
         "end_cycle": window.end_cycle,
         "requests": inside,
     }
-    text = " ".join(serving_text(served).split())
+    text = " ".join(Serving.to_text(served).split())
     assert f"while all 5 clients are active (cycles {window.start_cycle:,} to {window.end_cycle:,}, " in text
 
 
@@ -234,7 +233,7 @@ def test_all_loops_have_to_be_active() -> None:
 
 def test_without_clients_there_is_no_window() -> None:
     served = serving(simulate({"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 1, "count": 5}]}))
-    plain = serving_json(served)
+    plain = Serving.to_dict(served)
     assert plain["window"] is None
     assert plain["throughput_per_second"] == plain["throughput_whole_run_per_second"] == served.per_second(5)
-    assert "active" not in serving_text(served)
+    assert "active" not in Serving.to_text(served)

@@ -11,8 +11,17 @@ import pytest
 from lstmsim.model.scenario import Offer, estimated_offer
 from lstmsim.studies.serve.metrics import Collector
 from lstmsim.studies.serve.report import load_lines
-from lstmsim.traffic.arrival_cycles import arrivals
-from lstmsim.traffic.arrivals import Bursty, ClosedLoop, Fixed, Periodic, Poisson, Stream, Timestamps, offer_of
+from lstmsim.traffic.arrivals import (
+    Bursty,
+    ClosedLoop,
+    Fixed,
+    Periodic,
+    Poisson,
+    Stream,
+    Timestamps,
+    arrivals,
+    offer_of,
+)
 from lstmsim.traffic.load import Load, Traffic, relaxation_of, verdict_of
 
 

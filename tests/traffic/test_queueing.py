@@ -11,8 +11,7 @@ import pytest
 from experiments.serving.queueing import md1_wait, mdc_wait, mm1_wait, mmc_wait
 from lstmsim.base.errors import InputError
 from lstmsim.studies.serve.metrics import Collector
-from lstmsim.traffic.arrival_cycles import arrivals
-from lstmsim.traffic.arrivals import Poisson
+from lstmsim.traffic.arrivals import Poisson, arrivals
 from lstmsim.traffic.streams import UNIT, exponentials
 from tests.traffic.lindley import served
 

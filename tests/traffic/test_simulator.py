@@ -11,8 +11,7 @@ import lstmsim as api
 from experiments.serving.queueing import md1_wait
 from lstmsim.studies.serve.metrics import Collector
 from lstmsim.studies.serve.result import Serving
-from lstmsim.traffic.arrival_cycles import arrivals
-from lstmsim.traffic.arrivals import Poisson
+from lstmsim.traffic.arrivals import Poisson, arrivals
 from lstmsim.traffic.load import Load
 from tests.traffic.lindley import Finished, served
 

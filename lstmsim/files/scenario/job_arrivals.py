@@ -23,8 +23,16 @@ from lstmsim.files.scenario.schema import JobEntry
 from lstmsim.files.scenario.streams import ArrivalEntry, StepsEntry, TraceEntry, arrival_mistakes, describe, measure_of
 from lstmsim.files.yaml.document import Document
 from lstmsim.model.scenario import Offer, estimated_offer
-from lstmsim.traffic.arrival_cycles import arrival_arrays, arrivals, deadline_arrays
-from lstmsim.traffic.arrivals import Clients, ClosedLoop, Stream, exact, offer_of
+from lstmsim.traffic.arrivals import (
+    Clients,
+    ClosedLoop,
+    Stream,
+    arrival_arrays,
+    arrivals,
+    deadline_arrays,
+    exact,
+    offer_of,
+)
 from lstmsim.traffic.streams import StreamKey
 
 if TYPE_CHECKING:

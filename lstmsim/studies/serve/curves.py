@@ -31,11 +31,7 @@ class Estimate:
 
     @property
     def half_share(self) -> float | None:
-        """The half width as a share of the value.
-
-        >>> Estimate(2.0, 0.1).half_share
-        0.05
-        """
+        """The half width as a share of the value."""
         return None if self.half_width_ms is None or not self.value_ms else self.half_width_ms / self.value_ms
 
 
@@ -45,11 +41,7 @@ class Measured:
 
     verdict: a key of `lstmsim.traffic.load.VERDICTS`.
     offered: the load of this machine; None: unknown.
-    requests: how many requests were served.
-    turned_away: how many requests were not served.
-    misses: how many requests were served after they were due.
-    throughput_per_second: requests that ended.
-    goodput_per_second: requests that ended in time.
+    requests, turned_away, misses: numbers of requests that were served, rejected, and served after they were due.
     mean: the mean latency; None where the machine is not `stable`, for then it may depend on how long the run is.
     percentiles: latencies by percent; empty where there is no mean.
     """
@@ -76,11 +68,7 @@ class Measured:
         return (self.requests - self.misses) / came if came else None
 
     def plain(self) -> dict[str, Any]:
-        """Give the figures as plain data.
-
-        >>> Measured("unstable", 1.2, 10, 0, 0, 5.0, 5.0).plain()["latency_ms"]
-        {}
-        """
+        """Give the figures as plain data."""
         named = {} if self.mean is None else {"mean": self.mean}
         named |= {f"p{percent:g}": each for percent, each in self.percentiles.items()}
         return {
@@ -96,12 +84,7 @@ class Measured:
 
     @classmethod
     def from_plain(cls, data: Mapping[str, Any]) -> Measured:
-        """Make the figures from plain data.
-
-        >>> one = Measured("settled", 0.5, 10, 0, 0, 5.0, 5.0, Estimate(1.0, None), {99.0: Estimate(2.0, 0.1)})
-        >>> Measured.from_plain(one.plain()) == one
-        True
-        """
+        """Make the figures from plain data."""
         known = {name: Estimate(each["value"], each["half_width"]) for name, each in data["latency_ms"].items()}
         mean = known.pop("mean", None)
         return cls(
@@ -140,14 +123,7 @@ def measured(serving: Serving) -> Measured:
 
 @dataclass(frozen=True)
 class Machine:
-    """The machine of one curve.
-
-    label: tells this curve from the others.
-    chip: the chip's name.
-    dispatch: the order of dispatch.
-    preemption: whether jobs may be preempted.
-    placement: how jobs are placed on cores.
-    """
+    """The machine of one curve; its label tells this curve from the others."""
 
     label: str
     chip: str
@@ -158,12 +134,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Point:
-    """One machine at one load.
-
-    load: a share of what the base machine can do.
-    rate_per_second: requests that come at this load.
-    measured: the figures of the run.
-    """
+    """One machine at one load, a share of what the base machine can do."""
 
     machine: Machine
     load: float
@@ -182,7 +153,6 @@ class LoadLatency(Table, forms="lstmsim.studies.serve.report_load_latency"):
     limits_per_second: rates at which each resource of the base machine is used up, by its name; `saturated` is
         measured.
     deadlines: whether any job has a deadline; if none has, every request is in time.
-    points: what was measured.
     """
 
     scenario: str

@@ -24,8 +24,8 @@ from lstmsim.files.scenario.requests import processes_of, rate_overrides, rates_
 from lstmsim.files.scenario.scenario_file import checked_scenario, open_scenario
 from lstmsim.files.yaml.source import LABEL
 from lstmsim.model.scenario import DISPATCH, Scenario
-from lstmsim.studies.serve.capacity import Capacity, capacity_of
 from lstmsim.studies.serve.curves import CDF, LoadLatency, Machine, Measured, Point, measured
+from lstmsim.studies.serve.offered import Capacity, capacity_of
 from lstmsim.studies.serve.run import serve_on_horizon
 from lstmsim.studies.shared.arguments import refuse, wrong_names, wrong_number, wrong_numbers, wrong_whole
 from lstmsim.studies.shared.loading import Path, Source, drawn_anew, load_scenario
@@ -44,14 +44,7 @@ _WANTED = (*(each for each in CDF if each != 99.0), 99.0)
 
 @dataclass(frozen=True)
 class Asked:
-    """A run that is asked for.
-
-    scenario: a path or a mapping.
-    overrides: texts like `"chip.cores.0.ep=16"`.
-    requests: how many, or the fewest with `until_half_width`.
-    most: the most requests with `until_half_width`.
-    until_half_width: go on until the intervals of mean and p99 are within that share of their values.
-    """
+    """A run that is asked for, with the fewest and the most requests where it goes on `until_half_width`."""
 
     scenario: Path | Mapping[str, Any]
     overrides: tuple[str, ...]
@@ -74,8 +67,7 @@ def run_point(asked: Asked) -> Measured:
 
 
 def key_of(asked: Asked) -> str:
-    """Give a hash of all that decides the numbers of a run: its scenario with the files that it names, its length, our
-    version."""
+    """Give a hash of all that decides the numbers of a run: scenario, files in it, length, version."""
     from lstmsim import __version__
 
     document, _ = open_scenario(asked.scenario)
@@ -110,13 +102,11 @@ def compute(
     jobs: int | None = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Measured]:
-    """Give what all runs came to, in their order. Runs that are in `folder` already are read; equal runs are made once.
+    """Give the figures of all runs, in their order. Runs that are in `folder` are read; equal runs are made once.
 
-    points: the runs.
     folder: keeps each point as soon as it is done, whatever stops the others; None: nothing is kept.
     jobs: worker processes; 1: this process alone; None: one for each processor.
     progress: is called with points done and in all.
-
     `LstmsimError` if a worker ends without an answer.
     """
     keys = [key_of(each) for each in points]
@@ -377,7 +367,7 @@ def _names(given: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def _loaded(scenario: Path | Mapping[str, Any], overrides: Sequence[str], chip: str | None) -> Scenario:
-    """Read the scenario on that chip; a mistake of the chip is told of the option that names it."""
+    """Read the scenario on that chip; a mistake of the chip names the option that gives it."""
     try:
         return load_scenario(scenario, overrides)
     except InputError as error:
@@ -389,7 +379,7 @@ def _loaded(scenario: Path | Mapping[str, Any], overrides: Sequence[str], chip: 
 
 
 def _policy(text: str | None) -> list[str]:
-    """Give the overrides for `edf` or `edf+preempt`; None gives none, for the scenario's own order."""
+    """Give the overrides for `edf` or `edf+preempt`; None gives none, for the scenario's order."""
     if text is None:
         return []
     order = text.removesuffix(_PREEMPTS)

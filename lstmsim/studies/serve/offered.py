@@ -13,6 +13,8 @@ Where jobs stop others, the load is measured with what that costs (`lstmsim.stud
 
 Parts of a scenario that share nothing of the chip have loads of their own (`apart`): what overloads one of them says
 nothing about the others.
+
+`Capacity` has the load of a machine at any rate of a scenario's random arrivals, and the rate of any load.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import inf
 from typing import Any, NamedTuple
@@ -28,12 +30,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lstmsim import engines, machines
-from lstmsim.base.errors import InputError
-from lstmsim.model.scenario import Chip, Job, Offer, Scenario, cores_at_once, estimated_offer
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.files.scenario.requests import load_requests, rate_overrides, rates_of
+from lstmsim.model.scenario import DISPATCH, Chip, Job, Offer, Scenario, cores_at_once, estimated_offer
 from lstmsim.program.stall_reasons import CYCLE_NAMES
-from lstmsim.studies.serve.alone import bare, kind_of, memory_cycles
-from lstmsim.studies.serve.bounds import Demand, Kind, beat, bounds, relaxation_at
+from lstmsim.studies.serve.demands import Demand, Kind, bare, beat, bounds, kind_of, memory_cycles, relaxation_at
 from lstmsim.studies.serve.preempted import Ranked, drawn_places, preemption_of
+from lstmsim.studies.shared.loading import Path
 from lstmsim.traffic.load import Load, Preemption, Traffic
 
 
@@ -41,12 +44,6 @@ def apart(scenario: Scenario) -> list[Scenario]:
     """Give the parts of a scenario whose jobs meet no job of another part: on no core, in no memory, in no chain.
 
     The order within a part is that of the scenario. Where there is one part, it is the scenario.
-
-    >>> from lstmsim.studies.shared.loading import load_scenario
-    >>> cores = {"a": [0], "b": [1, 2], "c": [2]}
-    >>> jobs = [{"name": name, "model": "lstm-256", "steps": 1, "cores": own} for name, own in cores.items()]
-    >>> [[job.name for job in each.jobs] for each in apart(load_scenario({"chip": "column-npu-4x16k", "jobs": jobs}))]
-    [['a'], ['b', 'c']]
     """
     groups: list[tuple[set[int], set[str]]] = []
     for name, cores in _cores(scenario).items():
@@ -102,11 +99,10 @@ _BUSY = CYCLE_NAMES.index("busy")
 class _Share(NamedTuple):
     """Jobs that are alike.
 
-    job: one of them, without what ranks it among others.
-    rate: how many come per second.
-    variability: how irregularly they come.
-    memory_seconds, process: as of `Offer`.
-    ranked: the same job with its rank, and with what turns it away.
+    job: one of them, without the keys that rank it among others.
+    rate: number of them that come per second.
+    variability, memory_seconds, process: as of `Offer`.
+    ranked: the same job with its rank, and with the limits that reject it.
     """
 
     job: Job
@@ -118,18 +114,11 @@ class _Share(NamedTuple):
 
 
 def traffic_of(scenario: Scenario, requests: int | None = None) -> Traffic:
-    """Say what comes to the chip of a scenario, by the rates of its entries.
+    """Give the traffic to the chip of a scenario, by the rates of its entries.
 
     Where entries have no rates, because the scenario is not from a file, the rates are estimated from the arrivals.
 
-    scenario: the jobs and the chip.
-    requests: how many requests the question is about (None: all).
-
-    >>> from lstmsim.studies.shared.loading import load_scenario
-    >>> job = {"model": "lstm-512", "steps": 20, "arrival": {"kind": "poisson", "rate_per_second": 203_125}}
-    >>> load = traffic_of(load_scenario({"chip": "column-npu-64k", "jobs": [job]})).load
-    >>> load.parts["PE arrays"], load.bound_per_second <= 406_250
-    (0.5, True)
+    requests: number of requests that the question is about (None: all).
     """
     whole, parts = _traffic_of(scenario, requests), apart(scenario)
     if len(parts) < 2 or not whole.steady:
@@ -180,8 +169,7 @@ def _traffic_of(scenario: Scenario, requests: int | None) -> Traffic:
 
 
 def _groups(scenario: Scenario, offers: Mapping[str, Offer]) -> dict[tuple[Any, ...], list[Job]]:
-    """Group jobs that come at a rate: jobs of one entry that run alike are together. Each key begins with the entry's
-    name."""
+    """Group jobs that come at a rate: jobs of one entry that run alike. Each key begins with the entry's name."""
     groups: dict[tuple[Any, ...], list[Job]] = {}
     for job in scenario.jobs:
         offer = _offer(offers, job)
@@ -216,8 +204,7 @@ def _not_counted(scenario: Scenario, offers: Mapping[str, Offer], early: set[str
 
 
 def _ending_early(offers: Sequence[Offer], requests: int) -> set[str]:
-    """List the entries whose last request comes long before the last one of all: their load is not that of the whole
-    run."""
+    """List the entries whose last request comes long before the last one of all: their load is not the whole run's."""
     ends = {each.entry: each.requests / each.rate_per_second for each in offers if each.requests}
     whole = len(ends) < len({each.entry for each in offers})
     last = requests / sum({each.entry: each.rate_per_second for each in offers}.values())
@@ -319,8 +306,8 @@ def _preemption(chip: Chip, mix: Sequence[_Share], kinds: Sequence[Kind], thread
 def _unsure(parts: Mapping[str, float], preemption: Preemption | None, least: float) -> str:
     """Say what is missing to know whether the load is below 1; nothing if it is known.
 
-    least: what the load is for all that is known, but for preemption. On cores that share a memory requests that are
-        there at once go on to meet there for as long as there is a queue, and those that come at random may not.
+    least: the least that the load may be, but for preemption. On cores that share a memory requests that are there at
+        once go on to meet there for as long as there is a queue, and those that come at random may not.
     """
     if least < 1 <= parts.get("saturated", 0.0):
         return (
@@ -354,8 +341,7 @@ def _alone(chip: Chip, mix: Sequence[_Share]) -> Iterator[tuple[_Share, Demand]]
 
 @lru_cache(maxsize=1024)
 def _demand(chip: Chip, job: Job) -> Demand:
-    """Give the cycles of arrays, of threads and of each memory that a job alone takes: the least of all ways in which
-    it may run."""
+    """Give the cycles of arrays, threads and each memory that a job alone takes: the least over its choices."""
     each = []
     for choice in _choices(chip, job):
         program = machines.lower(chip, (choice,))
@@ -369,11 +355,10 @@ def _demand(chip: Chip, job: Job) -> Demand:
 
 
 def _choices(chip: Chip, job: Job) -> list[Job]:
-    """List the ways in which a job may run.
+    """List the choices of cores on which a job may run.
 
     It runs on each of its cores that is unlike the others, or on all that it takes at once, which are alike wherever a
-    job is spread over its neighbours. A job that learns at its
-    start how many cores it takes runs on each number of them.
+    job is spread over its neighbours. A moldable job runs on each number of its cores.
     """
     cores, arrays = job.allowed(len(chip.core_figures)), chip.core_figures
     if arrays[0].spreads:
@@ -430,3 +415,88 @@ def _reached(cores: frozenset[int], sets: Sequence[frozenset[int]]) -> frozenset
     while any(each & reached and not each <= reached for each in sets):
         reached = reached.union(*(each for each in sets if each & reached))
     return reached
+
+
+#: The part of a load that is measured; the others hold for certain.
+_MEASURED = "saturated"
+#: Requests of a run, for whose load the measured part is as exact as it becomes.
+_MANY = 10_000
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """How the parts of a load grow with the rate: `fixed[name] + per_request[name] * rate` of what the machine can do.
+
+    Rates are the sum of the scenario's random rates, in requests per second (of `bursty` arrivals: while on).
+
+    fixed: the work of all other arrivals, for each part.
+    per_request: the work of one request per second, for each part.
+    own_rate: the rate that the scenario states.
+    not_counted: requests that come but are in no part.
+
+    >>> machine = Capacity({"PE arrays": 0.2}, {"PE arrays": 0.001}, own_rate=100.0)
+    >>> round(machine.load(300), 3), machine.rate(1.0)
+    (0.5, 800.0)
+    """
+
+    fixed: Mapping[str, float]
+    per_request: Mapping[str, float]
+    own_rate: float
+    not_counted: tuple[str, ...] = ()
+
+    def parts(self, rate: float) -> dict[str, float]:
+        """Give the work that comes at a rate over what the machine can do, for each resource."""
+        return {name: self.fixed[name] + each * rate for name, each in self.per_request.items()}
+
+    def load(self, rate: float) -> float:
+        """Give the offered load at a rate: the largest part."""
+        return max(self.parts(rate).values())
+
+    def rate(self, load: float) -> float:
+        """Give the rate at which the offered load is `load`; `InputError` if other arrivals alone are more."""
+        return self._rate(load, self.per_request)
+
+    @property
+    def bound_per_second(self) -> float:
+        """Give the rate at which a certain part is used up: no machine of this kind can keep up with more."""
+        return self._rate(1.0, {name: each for name, each in self.per_request.items() if name != _MEASURED})
+
+    @property
+    def limits_per_second(self) -> dict[str, float]:
+        """Give the rate at which each part of the load would be 1; parts that never reach 1 are left out."""
+        return {name: self._rate(1.0, {name: each}) for name, each in self.per_request.items() if each > 0}
+
+    def _rate(self, load: float, parts: Mapping[str, float]) -> float:
+        least = max(self.fixed[name] for name in parts)
+        if least >= load:
+            text = f"arrivals without a rate are a load of {least:.3g} by themselves"
+            raise InputError(Mistake(f"load {load:.3g}", f"{text}: expected more"))
+        return min((load - self.fixed[name]) / each for name, each in parts.items() if each > 0)
+
+
+def capacity_of(scenario: Path | Mapping[str, Any], overrides: Sequence[str] = ()) -> Capacity:
+    """Say how the offered load of a scenario grows with the rates of its poisson and bursty arrivals, in their shares.
+
+    The answer is exact where all arrivals are of these kinds. With other arrivals the measured part is that of the
+    scenario's mix. What preemption adds is left out: it does not grow in proportion to the rate.
+    """
+    rates = rates_of(scenario, overrides)
+    own = sum(rates.values())
+    ranks = {DISPATCH[job.dispatch](job) for job in load_requests(scenario, overrides, 1).scenario.jobs if job.preempts}
+    overrides = [*overrides, "preemption=false"]
+    first, second = (load_of(scenario, [*overrides, *rate_overrides(rates, rate)], _MANY) for rate in (own, 2 * own))
+    one, two = first.parts, second.parts
+    slopes = {name: (two.get(name, part) - part) / own for name, part in one.items()}
+    # A difference of equal parts may leave a last bit.
+    slopes = {name: each if each * own > 1e-9 else 0.0 for name, each in slopes.items()}
+    rest = {name: part - slopes[name] * own for name, part in one.items()}
+    fixed = {name: each if each > 1e-9 else 0.0 for name, each in rest.items()}
+    return Capacity(fixed, slopes, own, (*first.not_counted, *["what preemption costs"] * (len(ranks) > 1)))
+
+
+def load_of(scenario: Path | Mapping[str, Any], overrides: Sequence[str], requests: int) -> Load:
+    """Give the load that so many requests of a scenario with these overrides offer to its chip."""
+    load = traffic_of(load_requests(scenario, overrides, requests).scenario, requests).load
+    if load is None:
+        raise InputError(Mistake("jobs", "the load of these arrivals is not known"))
+    return load

@@ -26,8 +26,7 @@ from lstmsim import engines, machines
 from lstmsim.files.scenario.requests import MAX_REQUESTS
 from lstmsim.model.scenario import DISPATCH, Chip, Job, cores_at_once
 from lstmsim.program.trace import TASKS
-from lstmsim.traffic.arrival_cycles import arrival_arrays
-from lstmsim.traffic.arrivals import Stream
+from lstmsim.traffic.arrivals import Stream, arrival_arrays
 from lstmsim.traffic.intervals import batch_interval
 from lstmsim.traffic.load import Preemption
 from lstmsim.traffic.streams import below
@@ -50,11 +49,9 @@ _OFF = 0.1
 class Ranked(NamedTuple):
     """Requests of one entry that are alike, with their rank.
 
-    job: one of them.
-    entry: whose they are.
-    rate: how many come in a cycle.
+    rate: number of them that come in a cycle.
     threads: cycles of threads that one of them takes alone.
-    process: how the requests of the entry come, as in `Offer.process`.
+    process: arrivals of the entry, as in `Offer.process`.
     """
 
     job: Job
@@ -73,7 +70,6 @@ class Ranked(NamedTuple):
 def preemption_of(chip: Chip, kinds: tuple[Ranked, ...], contexts: tuple[int, ...]) -> Preemption | None:
     """Measure the load with preemption, of the cores where it is largest; None where no job can stop another.
 
-    chip: the chip.
     kinds: everything that comes at a rate, less than the chip can do without preemption.
     contexts: of each core its threads.
     """
@@ -94,7 +90,7 @@ def preemption_of(chip: Chip, kinds: tuple[Ranked, ...], contexts: tuple[int, ..
 
 
 def _due(chip: Chip, kind: Ranked) -> Job:
-    """The job with the deadline that frames of a stream have, and without what turns it away."""
+    """The job with the deadline that frames of a stream have, and without the limits that reject it."""
     job = replace(kind.job, queue_limit=None, patience=None)
     if job.deadline is None and isinstance(kind.process, Stream):
         return replace(job, deadline=ceil(kind.process.frame_ms * chip.frequency_mhz * 1000))
@@ -165,7 +161,7 @@ def _estimated(
 
     low, alone: of each kind, whether it is of the lowest rank, and its cycles of threads alone.
     loads: of all ranks but the lowest and of the lowest, without preemption.
-    rate: how many of the lowest rank come in a cycle.
+    rate: number of requests of the lowest rank that come in a cycle.
     """
     lowest, own = low[run.kind], alone[run.kind]
     counted = (run.finish > end // 10) & (run.finish <= end)
@@ -224,7 +220,7 @@ def _cycles(chip: Chip, entry: str, process: Any, rate: float, span: int) -> Int
 
 
 class _Run(NamedTuple):
-    """What came to each request that is done: its kind, cycles, and cycles of threads that it took."""
+    """Figures of each request that is done: its kind, cycles, and cycles of threads that it took."""
 
     kind: Ints
     start: Ints
@@ -254,11 +250,7 @@ def _run(chip: Chip, kinds: Sequence[Ranked], low: NDArray[np.bool_], releases: 
 
 
 def drawn_places(shares: Sequence[float], requests: int) -> list[int]:
-    """Draw so many places in `shares`, each as often as its share says, in a mixed order that is always the same.
-
-    >>> sorted(drawn_places([1.0, 3.0], 8))
-    [0, 0, 1, 1, 1, 1, 1, 1]
-    """
+    """Draw so many indices of `shares`, each as often as its share says, in a mixed order that is always the same."""
     if len(shares) == 1:
         return [0] * requests
     ends = np.cumsum(shares) / sum(shares)

@@ -14,13 +14,7 @@ _WIDTH = 100
 
 @dataclass(frozen=True)
 class Refused:
-    """What stands in place of serving figures.
-
-    sentence: why the chip has none.
-
-    >>> Refused("it serves none").to_text()
-    'SERVING: no figures; it serves none'
-    """
+    """The reason why a chip has no serving figures."""
 
     sentence: str
 

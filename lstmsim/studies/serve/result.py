@@ -23,8 +23,7 @@ class Little:
 
     area: requests in the system summed over all cycles, by going through arrivals and finishes in the order of time.
     sojourn: finish - arrival summed over all requests, in cycles.
-    requests: how many there are.
-    span_cycles: the length of the run.
+    requests, span_cycles: number of requests, length of the run.
 
     >>> law = Little(area=30, sojourn=30, requests=3, span_cycles=20)
     >>> law.inside, law.arrival_rate * law.time_inside == law.inside, law.difference
@@ -59,12 +58,7 @@ class Little:
 
 @dataclass(frozen=True)
 class Entry:
-    """An entry of a scenario as a tenant.
-
-    name: the entry's own name.
-    model: its model's name.
-    clients: how many clients it has; 0: its requests come by themselves.
-    """
+    """An entry of a scenario as a tenant; with 0 clients its requests come by themselves."""
 
     name: str
     model: str
@@ -77,9 +71,6 @@ class ClosedWindow:
 
     It ends when the first client has its last answer. It begins when a tenth of the requests that were served until
     then, the warm-up, have their answers.
-
-    clients: how many there are.
-    start_cycle, end_cycle: the cycles after the first up to the second.
     """
 
     clients: int
@@ -94,28 +85,24 @@ class ClosedWindow:
 
 @dataclass(frozen=True)
 class Tenant:
-    """What one tenant got. Rates and what is counted for them are of `Serving.window`, or of the whole run without one.
+    """Figures of one tenant. Rates and the counts for them are of `Serving.window`, or of the whole run without one.
 
-    requests: how many were served.
-    in_time: how many of these were served in time.
+    requests, in_time: numbers of requests that were served, and served in time.
     sojourn, service: their cycles in the system, and with threads.
-    turned_away: how many more were turned away.
+    turned_away: number of requests that were rejected.
     model: the name of the tenant's model.
-    clients: how many ask in its closed loop; 0: its requests come by themselves.
-    with_deadline: requests that have a deadline, those turned away included.
-    attained: how many of the requests with a deadline were served in time.
+    clients: number of clients in its closed loop; 0: its requests come by themselves.
+    with_deadline: requests that have a deadline, rejected ones included.
+    attained: number of the requests with a deadline that were served in time.
     counted, counted_in_time: requests served, and served in time, in the part of the run that rates are of.
     throughput_per_second, goodput_per_second: these two as rates.
     latency, wait: in cycles, without the tenant's own warm-up, its first tenth; None if none was served.
     slowdown: the mean over its served requests of latency / latency of the same job alone on the chip, the normalized
         turnaround time; None if no time alone is known.
-    progress: the mean over its requests of the inverse, 0 for those turned away; None if no time alone is known.
+    progress: the mean over its requests of the inverse, 0 for rejected ones; None if no time alone is known.
     verdict: a key of `lstmsim.traffic.load.VERDICTS`: that of the run, or of the tenant's part of the machine where
         it shares nothing with others.
     rates: throughput, goodput and attainment with intervals; None: of several tenants together.
-
-    >>> Tenant("a", requests=2, in_time=1, sojourn=30, service=20, with_deadline=4, attained=1).attainment
-    0.25
     """
 
     name: str
@@ -156,23 +143,19 @@ class Serving(Table, forms="lstmsim.studies.serve.report"):
 
     Latencies and waits are without the `warmup`; all else is of the whole run, unless there is a `window`.
 
-    frequency_mhz: the clock.
-    servers: how many requests can run at once.
-    requests: how many finish.
-    misses: how many of these finish after they were due.
+    servers: number of requests that can run at once.
+    requests, misses: numbers of requests that finish, and that finish after they were due.
     first_arrival, last_finish: cycles.
     service_cycles: of all servers together.
-    warmup: how many of the first requests are left out.
-    latency: arrival to finish, in cycles.
-    wait: arrival to start, in cycles.
+    latency, wait: from arrival to finish, and to start, in cycles.
     little, little_waiting: Little's law for the system and for the queue; a request that is paused waits again.
     most_waiting, most_inside: the most requests in the queue, and in the system, at one time.
     windows: the run over time.
     tenants: by name, in the order of the scenario's entries.
     memory_requests: the most requests that had to be remembered at once because an earlier one was not finished.
-    turned_away: how many never start; they are in the system until they leave.
-    load: what was asked of the machine; None where requests do not come by themselves (clients ask, or all come at
-        once), or where it is unknown how they come.
+    turned_away: number of requests that never start; they are in the system until they leave.
+    load: the offered load; None where requests do not come by themselves (clients ask, or all come at once), or where
+        it is unknown how they come.
     verdict: a key of `lstmsim.traffic.load.VERDICTS`.
     models: the tenants' counts by the model's name.
     window: where clients wait for their answers, the part of the run that throughput, goodput and latencies are of;

@@ -16,7 +16,7 @@ from lstmsim.engines.feeds import WINDOW, Feed
 from lstmsim.files.scenario.requests import Batch, Requests, load_requests
 from lstmsim.model.scenario import DISPATCH, Scenario, cores_at_once
 from lstmsim.report.results import Table
-from lstmsim.studies.serve.alone import Alones
+from lstmsim.studies.serve.demands import Alones
 from lstmsim.studies.serve.metrics import Collector
 from lstmsim.studies.serve.offered import traffic_of
 from lstmsim.studies.serve.result import Entry, Serving
@@ -31,8 +31,6 @@ from lstmsim.traffic.load import Traffic, relaxation_of
 
 class Inside:
     """Hands requests to the engine as they come, and to the collector once they are done.
-
-    asked: the requests.
 
     Due times and tenants are kept until a request is done, so memory grows with the requests in the machine.
     """
@@ -75,20 +73,14 @@ class Inside:
         return keys
 
     def pause(self, collector: Collector, pauses: Ints) -> None:
-        """Hand pauses to the collector, and note them with their requests.
-
-        pauses: as `Feed.pauses` gives them.
-        """
+        """Hand pauses, as `Feed.pauses` gives them, to the collector, and note them with their requests."""
         numbers, _, _, since, until = pauses.T
         np.add.at(self._inside[3], np.searchsorted(self._inside[0], numbers), until - since)
         # a request that may pause has one thread
         collector.pause(np.stack([since, until, np.ones_like(since)]))
 
     def collect(self, collector: Collector, numbers: Ints, templates: Ints, table: Ints) -> Ints:
-        """Hand requests that are done to the collector, and give the places of their tenants.
-
-        numbers, templates, table: as `Feed.results` gives them.
-        """
+        """Hand finished requests, as `Feed.results` gives them, to the collector; give the indices of their tenants."""
         places = np.searchsorted(self._inside[0], numbers)
         due: Ints = self._inside[1, places]
         tenants: Ints = self._inside[2, places]
@@ -147,10 +139,9 @@ class Row(NamedTuple):
 
     request: its number, in the order in which requests come.
     job: the name of its job entry.
-    core, thread: where it ran; -1: it was turned away, at `start`.
+    core, thread: where it ran; -1: it was rejected, at `start`.
     arrival, start, finish: cycles.
-    steps: its steps.
-    tenant: whose request it is.
+    tenant: the name of the tenant that sent it.
     """
 
     request: int
@@ -165,18 +156,18 @@ class Row(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Served(Table, forms="lstmsim.studies.serve.report_served"):
-    """What serving came to, and figures of the whole run.
+class Served(Table, forms="lstmsim.studies.serve.report"):
+    """The figures of a run that was served, and why it ended.
 
     utilization, tops: as those of a report.
     ended: why serving ended, a key of `ENDS`.
     full_at: the cycle in which more requests than there is room for would have been in the machine at once; those that
-    came until then were all finished and counted.
-    until_half_width: what was asked for, as a share.
-    remarks: what the chip has to say about the jobs.
-    asked: how many requests were to come at most.
-    window: how many requests there was room for.
-    scenario: what was served; its jobs are the templates of the requests.
+        came until then were all finished and counted.
+    until_half_width: the half width asked for, as a share.
+    remarks: remarks of the chip on the jobs.
+    asked: number of requests that were to come at most.
+    window: number of requests for which there was room.
+    scenario: the scenario; its jobs are the templates of the requests.
     """
 
     serving: Serving
@@ -244,10 +235,8 @@ def serve_loaded(
     percentiles: Sequence[float] = PERCENTILES,
     until_half_width: float | None = None,
 ) -> Served:
-    """Serve requests that have been read, once.
+    """Serve requests that have been read, once; arguments are as for `serve`, after `check_wanted`.
 
-    asked: the requests.
-    rows, progress, window, percentiles, until_half_width: as for `serve`, after `check_wanted`.
     `InputError` for a window that is too small.
     """
     chip, jobs = asked.scenario.chip, asked.scenario.jobs
@@ -373,21 +362,9 @@ def serve_on_horizon(
 ) -> Served:
     """Serve the first `requests` of all entries together: each process of arrivals goes on until the last of them.
 
-    scenario: a path or a mapping.
-    requests: how many in all.
-    overrides: texts like `"chip.cores.0.ep=16"`.
-    percentiles: of the latencies.
-    until_half_width: go on until the intervals of the mean latency and of the last of `percentiles` are within that
-    share of their values.
-    most_requests: with `until_half_width`, the most requests.
-
+    until_half_width, most_requests: go on, up to so many, until the intervals of the mean latency and of the last of
+        `percentiles` are within that share of their values.
     `InputError` for clients who wait for answers.
-
-    >>> arrival = {"kind": "poisson", "rate_per_second": 1e5}
-    >>> jobs = [{"model": "lstm-256", "steps": 1, "count": 7, "arrival": arrival, "priority": at} for at in (0, 1)]
-    >>> chip = {"chip": "column-npu-16k", "dispatch": "priority", "preemption": True}
-    >>> serve_on_horizon(chip | {"jobs": jobs}, 300).serving.requests
-    300
     """
     most = requests if until_half_width is None else max(requests, most_requests or requests)
     check_wanted(percentiles, until_half_width)

@@ -10,7 +10,7 @@ from typing import Any
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import nearest, show
 from lstmsim.files.scenario.requests import load_requests, rate_overrides, rates_of
-from lstmsim.studies.serve.capacity import Capacity, capacity_of, load_of
+from lstmsim.studies.serve.offered import Capacity, capacity_of, load_of
 from lstmsim.studies.serve.result import Serving
 from lstmsim.studies.serve.run import serve_on_horizon
 from lstmsim.studies.serve.saturation import (

@@ -38,16 +38,12 @@ Known = tuple[float | None, float | None, tuple[float, float] | None, tuple["Tri
 class Judged:
     """A percentile of latency held against its bound, both in ms; of one tenant, or of all requests.
 
-    bound_ms: the bound.
-    percentile_ms: the percentile; None where there is no such number (unstable, or no request was served).
+    percentile_ms: None where there is no such number (unstable, or no request was served).
     half_width_ms: of its interval; None where there are too few requests for one.
     verdict: a key of `VERDICTS`.
-    requests: how many were served.
-    turned_away: the share of the requests that came and were turned away.
+    requests: number of requests served.
+    turned_away: the share of the requests that came and were rejected.
     beyond: at least this share of the served requests lies beyond the bound; 0: no more than may, or not known.
-
-    >>> Judged(bound_ms=0.5, percentile_ms=0.4, half_width_ms=0.01, verdict="below").kept
-    True
     """
 
     bound_ms: float
@@ -71,14 +67,14 @@ class Tried:
     rate: requests per second.
     p99_ms: the 99th percentile; None where the run is unstable and there is no such number.
     kept: whether every bound is kept; None where that cannot be told.
-    turned_away: the share of requests that were turned away.
+    turned_away: the share of requests that were rejected.
     verdict: a key of `VERDICTS`.
-    requests: how many were simulated.
+    requests: number of requests simulated.
     load: the offered load, work that comes / work that the machine can do.
     percentile_ms, half_width_ms: the judged percentile of all requests, and the half width of its 95 % interval.
-    tenants: the verdicts on tenants with a bound of their own, by name.
-    needs: how many requests it takes until the percentile has an interval; None: not known beforehand.
-    missing: why more requests would not help to tell, in words; empty: they might.
+    tenants: the verdicts on tenants with a bound, by name.
+    needs: number of requests until the percentile has an interval; None: not known beforehand.
+    missing: why more requests would not help to decide, in words; empty: they might.
     beyond: the largest `Judged.beyond` of its bounds.
     """
 
@@ -99,18 +95,18 @@ class Tried:
 
 @dataclass(frozen=True)
 class Saturation(Table, forms="lstmsim.studies.serve.report_saturation"):
-    """Which rates (per second) keep the bounds: `rate` certainly does, `fails_from` certainly does not.
+    """Rates (per second) that keep the bounds: `rate` certainly does, `fails_from` certainly does not.
 
     rate: the highest rate that was seen to keep the bounds; None if none was, not even the lowest.
     fails_from: the lowest rate that was seen to break a bound; None if none was, not even the highest.
     bound_ms: the bound of all requests; None: only tenants have bounds.
     runs: all runs, in the order in which they were made.
-    undecided: the lowest and the highest rate between the two whose run could not tell; None where all could.
-    percentile: which percentile is bounded.
+    undecided: the lowest and the highest undecided rate between the two; None where there is none.
+    percentile: percentile of latency that is bounded.
     bounds_ms: the bounds of tenants, by name.
     bound_per_second: the highest rate that the machine can possibly do of this mix; None where it is unknown.
     limits_per_second: rates at which each resource of the machine is used up, by its name; `saturated` is measured.
-    not_counted: requests that come beside and are in no load, in words.
+    not_counted: requests that come but are in no load, in words.
     complete: False where the search was interrupted, so that `rate` and `fails_from` may lie further apart than asked.
     """
 
@@ -180,20 +176,11 @@ def bisect_verdicts(
     are halved instead, so that the certain rates come as near to it as they can.
 
     judge: makes a run at a rate and judges it.
-    low, high: the ends of the search.
-    close: whether a lower and an upper rate are close enough.
-    probes: how many rates, evenly spread between `low` and the answer, are tried in the end, to show whether they keep
-        the bounds too.
-    doublings: how many times `high` is doubled at most, as long as it does not break the bounds.
+    probes: number of rates, evenly spread between `low` and the answer, that are tried in the end, to show whether they
+        keep the bounds too.
+    doublings: number of times that `high` is doubled at most, as long as it does not break the bounds.
     Returns both rates, the undecided ones between them (lowest, highest), and all runs.
-    `SearchInterrupted` (Ctrl-C) has what is known once there is a run.
-
-    >>> def judge(rate):
-    ...     verdict = "below" if rate < 40 else "above" if rate > 60 else "cannot tell"
-    ...     return Tried(rate, rate, VERDICTS[verdict], verdict=verdict)
-    >>> best, worst, undecided, _ = bisect_verdicts(judge, 1, 101, close=lambda a, b: b - a < 4)
-    >>> 36 < best < 40 < undecided[0] < 44, 57 < undecided[1] < 60 < worst < 64
-    (True, True)
+    `SearchInterrupted` (Ctrl-C) has the same from the runs so far, once there is one.
     """
     search = _Search(judge)
     try:
@@ -270,12 +257,7 @@ class _Search:
 
 
 def check_search(low: float, high: float, tolerance: float, bounds_ms: Mapping[str, float]) -> None:
-    """Raise `InputError` for ends, a tolerance and bounds that no search can work with.
-
-    low, high: rates per second.
-    tolerance: how close the answer has to be, as a share.
-    bounds_ms: the bounds by their names.
-    """
+    """Raise `InputError` for ends, a tolerance (as a share) and bounds that no search can work with."""
     positive("saturation", **{"low": low, "high": high, **bounds_ms, "tolerance": tolerance})
     wrong = []
     if not low < high:
@@ -293,11 +275,7 @@ _FURTHER = 1.5
 
 
 def far_above(percentile: float) -> tuple[float, ...]:
-    """Give the percentiles that tell how many requests lie beyond a bound: those of 1.5, 2.25 ... times as many.
-
-    >>> [round(each, 2) for each in far_above(99.0)[:3]], len(far_above(99.0))
-    ([98.5, 97.75, 96.62], 11)
-    """
+    """Give the percentiles that show how many requests lie beyond a bound: those of 1.5, 2.25 ... times as many."""
     share, wanted = 1 - percentile / 100, []
     while (share := share * _FURTHER) < 1:
         wanted.append(100 * (1 - share))
@@ -312,9 +290,8 @@ def of_beyond(share: float, most: float, units: float) -> bool:
     Springer, 1989). Of such a sum S with mean m, in relaxations, Chernoff's bound is
     P(S >= s) <= exp(-(sqrt(s) - sqrt(m))^2).
 
-    share: of the requests, how many lie beyond the bound.
-    most: the share that may.
-    units: how many relaxations of the queue the run holds.
+    share, most: of the requests, those that lie beyond the bound, and those that may.
+    units: number of relaxations of the queue that the run holds.
 
     >>> of_beyond(0.3, 0.01, units=40), of_beyond(0.3, 0.01, units=20), of_beyond(0.02, 0.01, units=1000)
     (True, False, False)
@@ -325,12 +302,7 @@ def of_beyond(share: float, most: float, units: float) -> bool:
 def of_interval(interval: Interval, bound: float, widths: float = 1.0) -> str:
     """Say where an interval lies: `below` or `above` the bound, `cannot tell` (around it), `too few` (no interval).
 
-    widths: how many half widths away from the bound is certain.
-
-    >>> of_interval(Interval(10.0, 1.0, 20), 12.0), of_interval(Interval(10.0, 1.0, 20), 12.0, widths=3)
-    ('below', 'cannot tell')
-    >>> of_interval(Interval(10.0), 12.0)
-    'too few'
+    widths: number of half widths away from the bound that is certain.
     """
     if interval.half_width is None:
         return "too few"
@@ -340,14 +312,9 @@ def of_interval(interval: Interval, bound: float, widths: float = 1.0) -> str:
 
 
 def of_share(turned_away: int, came: int, most: float, *, alike: float = 1.0, widths: float = 1.0) -> str:
-    """Say whether the share of requests that are turned away is at most `most`, by the interval of `wilson`.
+    """Say whether the share of requests that are rejected is at most `most`, by the interval of `wilson`.
 
-    turned_away, came: numbers of requests.
     alike: of about so many neighbouring requests one tells as much as all, for they meet the same queue (at least 1).
-    widths: as in `wilson`.
-
-    >>> of_share(0, 10_000, 0.01), of_share(0, 100, 0.01), of_share(500, 10_000, 0.01)
-    ('below', 'cannot tell', 'above')
     """
     least, highest = wilson(turned_away / came if came else 0.0, came / max(1.0, alike), widths=widths)
     if highest <= most:
@@ -356,11 +323,7 @@ def of_share(turned_away: int, came: int, most: float, *, alike: float = 1.0, wi
 
 
 def joined(verdicts: Iterable[str]) -> str:
-    """Give the verdict on all bounds together: one broken bound is enough to break them, and all must be kept.
-
-    >>> joined(["below", "cannot tell"]), joined(["too few", "above"]), joined(["below", "below"])
-    ('cannot tell', 'above', 'below')
-    """
+    """Give the verdict on all bounds together: one broken bound is enough to break them, and all must be kept."""
     known = set(verdicts)
     return next(each for each in ("unstable", "above", "too few", "cannot tell", "below") if each in known)
 
@@ -378,23 +341,15 @@ def judged(
     others: Mapping[float, float] | None = None,
     units: float = 0.0,
 ) -> Judged:
-    """Judge a percentile of latencies against its bound; a share above 1 - percentile turned away breaks the bound too.
+    """Judge a percentile of latencies against its bound; a share above 1 - percentile rejected breaks the bound too.
 
     A bound that far more requests exceed than may is broken even where there is no interval (`of_beyond`).
 
     interval: the percentile, in ms.
-    percentile: which one, between 0 and 100.
     served, turned_away: numbers of requests.
-    may_leave: whether requests can be turned away at all.
-    alike: as in `of_share`.
-    widths: how many half widths away from the bound is certain.
+    may_leave: whether requests can be rejected at all.
+    alike, widths, units: as in `of_share`, `of_interval` and `of_beyond`.
     others: the percentiles of `far_above`, in ms; None: unknown.
-    units: how many relaxations of the queue the run holds.
-
-    >>> judged(Interval(0.4, 0.01, 20), 0.5, 99.0, served=900, turned_away=100, may_leave=True).verdict
-    'above'
-    >>> judged(Interval(3.5), 0.5, 99.0, served=9, turned_away=0, may_leave=False, others={60.0: 0.6}, units=40).verdict
-    'above'
     """
     came, most = served + turned_away, 1 - percentile / 100
     verdicts = [of_interval(interval, bound_ms, widths) if served else "too few"]

@@ -13,7 +13,7 @@ from lstmsim.model.figures import Words
 from lstmsim.model.scenario import Chip, Job, Scenario
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Totals
-from lstmsim.studies.serve.alone import Alones
+from lstmsim.studies.serve.demands import Alones
 from lstmsim.studies.serve.metrics import Collector
 from lstmsim.studies.serve.offered import traffic_of
 from lstmsim.studies.serve.result import ClosedWindow, Entry, Serving
@@ -34,12 +34,10 @@ def collect(
 ) -> Serving:
     """Give rates, latencies, queues, misses and slowdowns, by tenant.
 
-    scenario, program, report: the run.
     pauses: as in `Trace.pauses`; None: no job was preempted.
     alone: of each job, its latency alone on the chip in cycles, and whether it ever stalls; None: unknown, and there
         are no slowdowns.
-    traffic: what comes to the machine; None: unknown, and there is no load.
-    percentiles: which percentiles of latencies and waits.
+    traffic: None: unknown, and there is no load.
     """
     gaps: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
     for task, _, _, paused, resumed in [] if pauses is None else pauses.tolist():
@@ -85,14 +83,7 @@ def _tenant(job: Job) -> str:
 
 
 def entries_of(jobs: Sequence[Job]) -> list[Entry]:
-    """List the tenants of the jobs, in their order, with the number of clients of closed loops.
-
-    >>> from lstmsim.studies.shared.loading import load_scenario
-    >>> arrival = {"kind": "closed", "clients": 4, "think_ms": 0.1}
-    >>> jobs = [{"model": "lstm-512", "steps": 1, "count": 9, "arrival": arrival}, {"model": "lstm-512", "steps": 1}]
-    >>> [(each.name, each.clients) for each in entries_of(load_scenario({"chip": "column-npu-64k", "jobs": jobs}).jobs)]
-    [('lstm-512 #1', 4), ('lstm-512 #2', 0)]
-    """
+    """List the tenants of the jobs, in their order, with the number of clients of closed loops."""
     clients = Counter(_tenant(jobs[number]) for number in _last_ones(jobs))
     models = {_tenant(job): job.model.name for job in jobs}
     return [Entry(name, model, clients[name]) for name, model in models.items()]
@@ -126,17 +117,7 @@ def _window(jobs: Sequence[Job], came: Sequence[JobReport | TurnedAway]) -> Clos
 
 
 def coarse_cores(chip: Chip, program: Program) -> dict[int, Coarse]:
-    """Give the threads of each coarse-grained core that has several, by the core's number.
-
-    chip: says what would let the threads share the core's main unit.
-    program: jobs that were lowered for the chip.
-
-    >>> from lstmsim import machines
-    >>> from lstmsim.studies.shared.loading import load_scenario
-    >>> scenario = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 1}]})
-    >>> coarse_cores(scenario.chip, machines.lower(scenario.chip, scenario.jobs))[0].threads
-    2
-    """
+    """Give the threads of each coarse-grained core that has several, by the core's number."""
     own = [each for each in program.cores if not each.shared]
     return {
         number: Coarse(core.contexts, figures.words.get("ready", Words()).remedy)
@@ -166,18 +147,8 @@ def served(
 ) -> Serving:
     """Give latencies, intervals, offered load and verdict of a run.
 
-    scenario, program, report: of the run.
     totals: of the run; None if no job was preempted.
     slowdowns: simulate each kind of job alone for the slowdowns, too.
-    percentiles: of latencies and waits.
-
-    >>> from lstmsim.studies.simulate.run import run
-    >>> arrival = {"kind": "poisson", "rate_per_second": 1e6}
-    >>> jobs = [{"model": "lstm-512", "steps": 20, "count": 30, "arrival": arrival}]
-    >>> result = run({"chip": "column-npu-64k", "jobs": jobs})
-    >>> figures = served(result.scenario, result.program, result.report)
-    >>> figures.verdict, figures.load.offered > 1
-    ('unstable', True)
     """
     alone = None
     if slowdowns:

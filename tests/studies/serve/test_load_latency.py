@@ -14,7 +14,6 @@ from lstmsim.base.errors import InputError
 from lstmsim.studies.serve import load_latency as points
 from lstmsim.studies.serve.curves import CDF, Estimate, LoadLatency, Machine, Measured, Point
 from lstmsim.studies.serve.load_latency import Asked, key_of, load_latency, loads_of
-from lstmsim.studies.serve.report_load_latency import load_latency_json, load_latency_rows, load_latency_text
 from lstmsim.studies.serve.run import serve_on_horizon
 
 #: A curve, or a rate that just keeps a bound, takes thousands of requests.
@@ -68,7 +67,7 @@ def test_other_chips_have_the_same_rates() -> None:
     # How fast a backlog is done is measured by as many requests as are asked about.
     assert own.measured.offered == pytest.approx(0.5, rel=0.01)
     assert other.measured.offered < 0.5  # type: ignore[operator]
-    assert "all chips have the same requests per second" in load_latency_text(answer)
+    assert "all chips have the same requests per second" in LoadLatency.to_text(answer)
 
 
 def test_overload_has_no_latency() -> None:
@@ -76,7 +75,7 @@ def test_overload_has_no_latency() -> None:
     stable, over = answer.points
     assert stable.measured.mean is not None
     assert (over.measured.verdict, over.measured.mean, over.measured.percentiles) == ("unstable", None, {})
-    assert "unstable: more work comes than is done" in load_latency_text(answer)
+    assert "unstable: more work comes than is done" in LoadLatency.to_text(answer)
 
 
 def test_what_cannot_be_told_has_no_latency() -> None:
@@ -87,7 +86,7 @@ def test_what_cannot_be_told_has_no_latency() -> None:
     answer = load_latency(mixed, loads=[0.5], requests=300)
     (point,) = answer.points
     assert (point.measured.verdict, point.measured.mean, point.measured.percentiles) == ("cannot tell", None, {})
-    assert "cannot tell: whether the machine keeps up is not known" in load_latency_text(answer)
+    assert "cannot tell: whether the machine keeps up is not known" in LoadLatency.to_text(answer)
 
 
 def test_who_computes_does_not_matter(tmp_path: Path) -> None:
@@ -141,19 +140,19 @@ def test_the_table_fits_a_terminal(turned_away: int) -> None:
     few = replace(one, verdict="too few", mean=Estimate(0.0052031, None))
     points = tuple(Point(each, 0.5167, 396_452.0, measured) for each in machines for measured in (one, few))
     answer = LoadLatency("s", machines, 404_543.0, 404_543.0, {"PE arrays": 404_543.0}, True, points)
-    lines = load_latency_text(answer).splitlines()
+    lines = LoadLatency.to_text(answer).splitlines()
     assert max(map(len, lines)) <= 100
-    assert "0.005203 +- 0.7%  0.005203 +- 0.7%    396,452  21.73 %" in lines[3]
-    assert any(line.startswith("away: ") for line in lines) == bool(turned_away)
+    assert "0.005203 +- 0.7%  0.005203 +- 0.7%    396,452  21.73 %" in lines[4]
+    assert any(line.startswith("rejected: ") for line in lines) == bool(turned_away)
 
 
 def test_rows_and_json_say_the_same() -> None:
     answer = curves(policies=["fcfs", "edf"])
-    head, *rows = load_latency_rows(answer)
-    data = load_latency_json(answer)
-    assert len({len(row) for row in (head, *rows)}) == 1
-    for row, point in zip(rows, data["points"], strict=True):
-        named = dict(zip(head, row, strict=True))
+    rows = answer.to_records()
+    head = list(rows[0])
+    data = LoadLatency.to_dict(answer)
+    assert all(list(row) == head for row in rows)
+    for named, point in zip(rows, data["points"], strict=True):
         assert (named["machine"], named["load"]) == (point["machine"], point["load"])
         assert named["p99_ms"] == point["latency_ms"]["p99"]["value"]
         quantiles = [

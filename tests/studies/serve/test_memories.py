@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lstmsim import load_latency, load_scenario, run, saturate, serve
-from lstmsim.studies.serve.alone import memory_cycles
+from lstmsim.studies.serve.demands import memory_cycles
 from lstmsim.studies.serve.offered import traffic_of
 
 STREAMED = {"kind": "column-npu", "name": "c", "frequency_mhz": 250, "memory": {"gb_per_s": 20}}

@@ -14,8 +14,7 @@ from lstmsim.analysis.measure import latency_statistics
 from lstmsim.base.errors import InputError
 from lstmsim.studies.serve.metrics import Collector
 from lstmsim.studies.serve.result import Serving
-from lstmsim.traffic.arrival_cycles import arrivals
-from lstmsim.traffic.arrivals import Poisson
+from lstmsim.traffic.arrivals import Poisson, arrivals
 from lstmsim.traffic.intervals import BATCHES, MOST_BATCHES
 from lstmsim.traffic.latencies import Histogram, Series, sum_of
 from lstmsim.traffic.population import WINDOWS, Population

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from lstmsim import Scenario, load_scenario, run, serving
-from lstmsim.studies.serve.bounds import Demand, Kind, relaxation_at
+from lstmsim.studies.serve.demands import Demand, Kind, relaxation_at
 from lstmsim.studies.serve.offered import traffic_of
 from lstmsim.studies.serve.run import serve
 from lstmsim.traffic.load import Load

@@ -9,7 +9,7 @@ import pytest
 from lstmsim import run, saturate, serve, serving
 from lstmsim.files.scenario.requests import load_requests
 from lstmsim.studies.serve.offered import traffic_of
-from lstmsim.studies.serve.report import serving_json, serving_text
+from lstmsim.studies.serve.result import Serving
 from lstmsim.traffic.load import Load, Preemption
 
 pytestmark = pytest.mark.needs_core
@@ -79,7 +79,7 @@ def test_with_a_load_of_1_and_more_the_lowest_rank_is_never_done() -> None:
     assert [each.verdict for each in runs] == ["unstable", "unstable"]
     assert runs[1].most_inside > 2.5 * runs[0].most_inside
     assert all(each.latency.mean.half_width is None for each in runs)
-    text = " ".join(serving_text(runs[0]).split())
+    text = " ".join(Serving.to_text(runs[0]).split())
     assert "offered load 1.046, of which preemption adds 0.146 +- 0.0038 (measured on 17,910 requests): PE" in text
 
 
@@ -87,7 +87,7 @@ def test_a_run_of_a_list_of_jobs_has_the_same_load() -> None:
     data = scenario(at(HIGH, 0.7, count=600), at(LOW, 0.7, count=10))
     (one, two) = (serving(run(data)), serve(data).serving)
     assert one.load == two.load
-    assert serving_json(one)["load"]["preemption"]["load"] == one.load.offered  # type: ignore[union-attr]
+    assert Serving.to_dict(one)["load"]["preemption"]["load"] == one.load.offered  # type: ignore[union-attr]
 
 
 def test_saturate_finds_the_rate_at_which_the_lowest_rank_is_just_done() -> None:
@@ -128,8 +128,8 @@ def test_deadlines_stop_the_fewer_the_longer_the_queue() -> None:
         scenario(at(HIGH, 1, deadline=500), at(LOW, 1, deadline=20_000), dispatch="edf"), requests=3000
     ).serving
     assert (result.verdict, result.latency.mean.half_width) == ("cannot tell", None)
-    assert "which adds" not in serving_text(result)
-    assert "verdict: cannot tell: whether the machine keeps up" in " ".join(serving_text(result).split())
+    assert "which adds" not in Serving.to_text(result)
+    assert "verdict: cannot tell: whether the machine keeps up" in " ".join(Serving.to_text(result).split())
 
 
 def test_sets_of_cores_that_overlap_cannot_be_told() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from lstmsim.base.errors import InputError
 from lstmsim.files.scenario.requests import rate_overrides, rates_of
-from lstmsim.studies.serve.capacity import capacity_of
+from lstmsim.studies.serve.offered import capacity_of
 from lstmsim.studies.serve.run import serve_on_horizon
 from lstmsim.studies.serve.saturate import saturate
 from tests.traffic.md1 import md1_rate

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from lstmsim.base.errors import InputError
 from lstmsim.studies.serve.metrics import Collector
 from lstmsim.studies.serve.saturation import Saturation, Tried, bisect_verdicts, check_search
-from lstmsim.traffic.arrival_cycles import arrivals
-from lstmsim.traffic.arrivals import Poisson
+from lstmsim.traffic.arrivals import Poisson, arrivals
 from tests.traffic.lindley import served
 
 

@@ -6,7 +6,6 @@ import pytest
 
 from lstmsim.studies.serve.curves import measured
 from lstmsim.studies.serve.metrics import Collector
-from lstmsim.studies.serve.report_saturation import saturation_text
 from lstmsim.studies.serve.saturation import Saturation, Tried
 
 RUN = Tried(5.0, 0.4, True, 0.0, "below", 10_000)
@@ -15,19 +14,19 @@ RUN = Tried(5.0, 0.4, True, 0.0, "below", 10_000)
 def test_the_machine_s_line_has_every_limit_and_what_is_not_counted() -> None:
     limits = {"threads": 2000.0, "PE arrays": 1500.0}
     search = Saturation(5.0, None, 0.5, (RUN,), bound_per_second=1500.0, limits_per_second=limits)
-    line = " ".join(saturation_text(search).split("\n\n")[0].split())
+    line = " ".join(Saturation.to_text(search).split("\n\n")[1].split())
     assert line.startswith("MACHINE: at most 1,500 requests/s of this mix")
     assert line.endswith("used up at 1,500/s (PE arrays), 2,000/s (threads)")
     more = Saturation(5.0, None, 0.5, (RUN,), None, 99.0, {}, 1500.0, limits, ("the job lstm", "a stream"))
-    line = " ".join(saturation_text(more).split("\n\n")[0].split())
+    line = " ".join(Saturation.to_text(more).split("\n\n")[1].split())
     assert line.endswith("used up at 1,500/s (PE arrays), 2,000/s (threads); not counted: the job lstm, a stream")
-    assert "MACHINE" not in saturation_text(Saturation(5.0, None, 0.5, (RUN,)))
+    assert "MACHINE" not in Saturation.to_text(Saturation(5.0, None, 0.5, (RUN,)))
 
 
 @pytest.mark.parametrize("kept", [True, False])
 def test_a_lower_rate_that_breaks_the_bound_is_remarked_on(kept: bool) -> None:
     lower = Tried(3.0, 0.4, kept, 0.0, "below" if kept else "above", 10_000)
-    text = saturation_text(Saturation(5.0, None, 0.5, (lower, RUN)))
+    text = Saturation.to_text(Saturation(5.0, None, 0.5, (lower, RUN)))
     assert ("not every lower rate keeps it" in text) == (not kept)
 
 
@@ -45,16 +44,16 @@ def test_a_lower_rate_that_breaks_the_bound_is_remarked_on(kept: bool) -> None:
 )
 def test_rates_that_could_not_tell_are_counted_by_why(verdicts: list[str], said: str | None) -> None:
     open_ = [Tried(6.0 + at, 0.4, None, 0.0, verdict, 100) for at, verdict in enumerate(verdicts)]
-    text = " ".join(saturation_text(Saturation(5.0, None, 0.5, (RUN, *open_))).split())
+    text = " ".join(Saturation.to_text(Saturation(5.0, None, 0.5, (RUN, *open_))).split())
     assert ("undecided" in text) == (said is not None)
     assert (said or "") in text
 
 
 def test_a_need_that_a_run_has_met_in_vain_is_not_told() -> None:
     met, open_ = (Tried(6.0 + needs, 0.4, None, 0.0, "too few", 100_000, needs=needs) for needs in (50_000, 200_000))
-    text = " ".join(saturation_text(Saturation(5.0, None, 0.5, (RUN, met))).split())
+    text = " ".join(Saturation.to_text(Saturation(5.0, None, 0.5, (RUN, met))).split())
     assert "1 rate has too few requests for an interval; --most-requests" in text
-    text = " ".join(saturation_text(Saturation(5.0, None, 0.5, (RUN, met, open_))).split())
+    text = " ".join(Saturation.to_text(Saturation(5.0, None, 0.5, (RUN, met, open_))).split())
     assert "2 rates have too few requests for an interval (the lowest needs 200,000);" in text
 
 

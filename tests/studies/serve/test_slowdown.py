@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 import lstmsim
 from lstmsim import machines, run, serve, serving
 from lstmsim.model.figures import CoreFigures
-from lstmsim.studies.serve.alone import Alones, alone
+from lstmsim.studies.serve.demands import Alones, alone
 from lstmsim.studies.serve.metrics import Collector
-from lstmsim.studies.serve.report import serving_json, serving_text
+from lstmsim.studies.serve.result import Serving
 from lstmsim.studies.serve.served import coarse_cores
 from lstmsim.studies.serve.tenants import Coarse, Rows, Sharing
 from lstmsim.studies.shared.loading import load_scenario
@@ -43,7 +43,7 @@ def test_coarse_threads_that_wait_are_slow() -> None:
     assert small.slowdown == pytest.approx(27_383 / 1_773, rel=1e-12)
     assert small.progress == pytest.approx(1_773 / 27_383, rel=1e-12)
     assert served.fairness_slowdown < 0.7
-    listed = serving_json(served)
+    listed = Serving.to_dict(served)
     assert listed["models"]["lstm-512"]["slowdown"] == listed["tenants"][1]["slowdown"] == small.slowdown
 
 
@@ -54,8 +54,8 @@ def test_who_keeps_others_out_is_named() -> None:
     assert remark.startswith("deepbench-lstm-2048-25 never stalls: on core 0, whose 4 threads are coarse-grained")
     assert "There lstm-512 takes 15.4 times as long" in remark
     assert "`thread_policy: fine`" in remark
-    assert "remark: deepbench-lstm-2048-25 never stalls" in serving_text(served)
-    assert serving_json(served)["remarks"] == [remark]
+    assert "remark: deepbench-lstm-2048-25 never stalls" in Serving.to_text(served)
+    assert Serving.to_dict(served)["remarks"] == [remark]
     assert "There lstm-512 takes 15.4 times as long" in report_page(result, serving=served)
     assert serve(KEPT_OUT, overrides=COARSE).serving.remarks == (remark,)
 
@@ -128,7 +128,7 @@ def test_one_request_a_tenant_is_the_published_definition() -> None:
     assert served.stp == pytest.approx(sum(1 / ratio for ratio in ratios), rel=1e-12)
     assert served.antt is not None
     assert served.antt > 1
-    plain = serving_json(served)
+    plain = Serving.to_dict(served)
     assert (plain["antt"], plain["stp"]) == (served.antt, served.stp)
 
 
@@ -152,7 +152,7 @@ def test_nothing_is_claimed_where_no_time_alone_is_known() -> None:
     collector.add(0, 0, 0, 10)
     served = collector.result()
     assert (served.antt, served.stp, served.tenants[""].slowdown) == (None, None, None)
-    assert "slowdown" not in serving_text(served)
+    assert "slowdown" not in Serving.to_text(served)
 
 
 def test_jobs_alone_are_simulated_once_a_kind() -> None:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from lstmsim import Run, run, serve, serving
 from lstmsim.base.errors import InputError
 from lstmsim.studies.serve.metrics import Collector
-from lstmsim.studies.serve.report import SHOWN, serving_json, serving_text
-from lstmsim.studies.serve.result import Entry
+from lstmsim.studies.serve.report import SHOWN
+from lstmsim.studies.serve.result import Entry, Serving
 from lstmsim.traffic.latencies import KEPT, LEAST_KEPT, Sample, _drawn
 
 POISSON = {"kind": "poisson", "rate_per_second": 400_000}
@@ -38,7 +38,7 @@ def simulated() -> Run:
 def test_each_entry_is_a_tenant_in_the_order_of_the_file() -> None:
     result = simulated()
     served, jobs = serving(result), result.scenario.jobs
-    listed = serving_json(served)["tenants"]
+    listed = Serving.to_dict(served)["tenants"]
     assert [each["tenant"] for each in listed] == list(served.tenants) == NAMES
     assert [each["model"] for each in listed] == ["lstm-512", "lstm-256", "lstm-512", "lstm-256"]
     for name, tenant in served.tenants.items():
@@ -68,12 +68,12 @@ def test_a_deadline_is_attained_by_those_in_time_and_not_by_those_turned_away() 
     assert small.misses > 0
     assert small.attainment == (small.requests - small.misses) / 200
     assert served.tenants["lstm-512 #2"].attainment is None
-    assert serving_json(served)["tenants"][1]["attainment"] == small.attainment
+    assert Serving.to_dict(served)["tenants"][1]["attainment"] == small.attainment
 
 
 def test_models_still_join_what_shares_one() -> None:
     served = serving(simulated())
-    models = serving_json(served)["models"]
+    models = Serving.to_dict(served)["models"]
     assert list(models) == ["lstm-256", "lstm-512"]
     first, second = served.tenants["lstm-512 #1"], served.tenants["lstm-512 #2"]
     assert models["lstm-512"]["requests"] == 400
@@ -83,21 +83,21 @@ def test_models_still_join_what_shares_one() -> None:
 
 
 def test_serve_counts_the_same() -> None:
-    assert serving_json(serve(SCENARIO).serving) == serving_json(serving(simulated()))
+    assert Serving.to_dict(serve(SCENARIO).serving) == Serving.to_dict(serving(simulated()))
 
 
 def test_the_only_tenant_has_the_latencies_of_all() -> None:
     served = serving(run({**SCENARIO, "jobs": SCENARIO["jobs"][:1]}))
     (tenant,) = served.tenants.values()
     assert (tenant.latency, tenant.wait) == (served.latency, served.wait)
-    assert "TENANTS" not in serving_text(served)
-    assert "slowdown against each job alone" in serving_text(served)
+    assert "TENANTS" not in Serving.to_text(served)
+    assert "slowdown against each job alone" in Serving.to_text(served)
 
 
 def test_what_the_terminal_shows() -> None:
-    text = serving_text(serving(simulated()))
+    text = Serving.to_text(serving(simulated()))
     assert "TENANTS\n" in text
-    assert all(text.count(f"\n  {name} ") == 4 for name in NAMES), "counts, rates, and two tables of latencies"
+    assert all(text.count(f"\n{name} ") == 3 for name in NAMES), "counts and rates, latencies, mean waits"
     assert "too few" in text
     assert max(map(len, text.splitlines())) <= 100
 
@@ -118,11 +118,11 @@ def collected(tenants: int, requests: int, kept: int = KEPT, chunk: int = 1000) 
 
 def test_of_many_tenants_the_text_shows_the_worst_and_says_how_many_more() -> None:
     served = collected(40, 400).result()
-    text = serving_text(served)
+    text = Serving.to_text(served)
     assert f"TENANTS (the {SHOWN} of 40 with the largest slowdown; 28 more are in the JSON)" in text
     assert len(text.splitlines()) < 75
     assert max(map(len, text.splitlines())) <= 100
-    assert len(serving_json(served)["tenants"]) == 40
+    assert len(Serving.to_dict(served)["tenants"]) == 40
     slowdowns = sorted((each.slowdown or 0 for each in served.tenants.values()), reverse=True)
     assert f"{slowdowns[0]:.4g}" in text
 
@@ -198,8 +198,8 @@ def test_a_tenant_that_was_never_served_is_listed() -> None:
     assert (b.attainment, b.progress, c.progress) == (0.0, 0.0, None)
     assert (served.antt, served.stp) == (1.0, 1.0)
     assert b.latency is None
-    assert "none served" in serving_text(served)
-    assert serving_json(served)["tenants"][2]["latency_cycles"] is None
+    assert "none served" in Serving.to_text(served)
+    assert Serving.to_dict(served)["tenants"][2]["latency_cycles"] is None
     assert list(served.models) == ["m"]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from lstmsim import run, serving
 from lstmsim.studies.serve.metrics import Collector
-from lstmsim.studies.serve.report import serving_json
+from lstmsim.studies.serve.result import Serving
 from lstmsim.studies.simulate.page.page import report_page
 from lstmsim.studies.simulate.page.serving import serving_section
 
@@ -30,10 +30,10 @@ def test_the_queue_and_the_threads_over_time() -> None:
     page = report_page(result, serving=served)
     assert "requests that wait" in page
     assert "threads taken, of 2" in page
-    assert f"{served.turned_away} more turned away" in page
+    assert f"{served.turned_away} more rejected" in page
     assert re.search(rf"turned away</dt><dd>{served.turned_away}", page)
     assert "0,1</td>" in page, "the cores of the job that is split"
-    over_time = serving_json(served)["over_time"]
+    over_time = Serving.to_dict(served)["over_time"]
     assert sum(each["finished"] for each in over_time) == served.requests
     waited = sum(each["waiting"] * each["width_cycles"] for each in over_time)
     assert round(waited) == served.little_waiting.area

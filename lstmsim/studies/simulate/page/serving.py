@@ -5,7 +5,8 @@ from __future__ import annotations
 from lstmsim.report.figures_text import four_digits
 from lstmsim.report.html.markup import Markup, Section, element, joined, region, short, table
 from lstmsim.report.html.svg import Scale, bottom_axis, line, path, picture, rectangle, round_ticks, steps, words
-from lstmsim.studies.serve.report import interval_texts, serving_text
+from lstmsim.report.renderings import text
+from lstmsim.studies.serve.report import document, interval_texts
 from lstmsim.studies.serve.result import Serving, Tenant
 from lstmsim.traffic.intervals import Interval
 
@@ -29,9 +30,8 @@ def serving_section(serving: Serving) -> Section:
     drawn = region("Serving over time", "wide", picture(_WIDTH, base + 34, label, upper, lower, axis))
     window = serving.windows[0].width_cycles if serving.windows else 0
     note = element("p", f"Means over windows of {window:,} cycle{'s' * (window != 1)}.", class_="note")
-    return Section(
-        "serving", "Serving", joined([note, drawn, element("pre", serving_text(serving, tenants=False), tabindex="0")])
-    )
+    figures = element("pre", text(document(serving, tenants=False)), tabindex="0")
+    return Section("serving", "Serving", joined([note, drawn, figures]))
 
 
 def _levels(name: str, edges: list[float], levels: list[float], scale: Scale, top: float) -> Markup:
