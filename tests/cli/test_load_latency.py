@@ -71,7 +71,7 @@ def test_a_picture_of_one_unstable_machine() -> None:
 def test_the_help_names_every_percentile() -> None:
     text = " ".join(call("load-latency", "--help").stdout.split())
     *first, last = (f"{each:g}" for each in CDF)
-    assert f"That is drawn: {', '.join(first)} or {last}." in text
+    assert f"Percentile that is drawn: {', '.join(first)} or {last}." in text
 
 
 @pytest.mark.parametrize(
