@@ -9,8 +9,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from lstmsim import engines
+from lstmsim.machines import lower
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
-from lstmsim.machines.column.target import lower, operations_per_step
+from lstmsim.machines.column.target import operations_per_step
 from lstmsim.model.cells import CELLS, cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job

@@ -9,9 +9,9 @@ import pytest
 
 from lstmsim.base.errors import InputError
 from lstmsim.engines.reference import run as reference
+from lstmsim.machines import lower
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, Exchange, Memory
 from lstmsim.machines.column.phases import share_weights, split_phases, split_refusal
-from lstmsim.machines.column.target import lower
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from lstmsim import check_numerics, engines, explain, load_scenario, run, serving
 from lstmsim.base.errors import InputError
 from lstmsim.engines.reference import run as reference
+from lstmsim.machines import lower
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, Exchange
 from lstmsim.machines.column.phases import spreads_over
-from lstmsim.machines.column.target import lower
 from lstmsim.machines.column.tiles import ARRAY
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 
 from lstmsim import engines
 from lstmsim.engines.reference import run as reference
+from lstmsim.machines import lower
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, Exchange
-from lstmsim.machines.column.target import lower
 from lstmsim.model.scenario import Job
 from lstmsim.program.accounts import named_cycles, totals_of
 from tests.oracle import split as oracle

@@ -1,14 +1,6 @@
-"""The column-wise NPU in files: rules on several numbers together, and on what its jobs may ask for.
+"""The column-wise NPU as code that knows no machine sees it: files, lowering, changes worth a try, search of EP and VP.
 
-The lowering of jobs on a column-wise NPU to a Program, by the timing contract of the chip.
-
-`lstmsim.machines.column.passes` lowers one step of a pass.
-
-The changes that are worth a try on a column-wise NPU: one thing at a time, on every core.
-
-The array of the column-wise NPU, for a search of its EP and VP.
-
-The column-wise NPU as all other rooms see it.
+The timing contract of the chip is docs/timing.md; `lstmsim.machines.column.passes` lowers one step of a pass.
 """
 
 from __future__ import annotations
@@ -29,15 +21,13 @@ from lstmsim.machines.column.phases import model_phases, split_operations_per_st
 from lstmsim.machines.column.plan import Members, Plan, own_units
 from lstmsim.machines.column.shape import StageShape, pass_shapes
 from lstmsim.machines.column.tiles import ARRAY
-from lstmsim.machines.target import Entries, Fault, Fidelity, StructuralModel, Target
-from lstmsim.model.cell import segments
+from lstmsim.machines.target import Fault, Fidelity, StructuralModel, Target
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import SPLITS, Job
-from lstmsim.program.program import Buffer, Core, Phase, Program
+from lstmsim.model.segments import segments
+from lstmsim.program.program import Buffer, Core, Program
 
 if TYPE_CHECKING:
-    from lstmsim.machines.arrays import ArraySearch
-    from lstmsim.machines.change import Change
     from lstmsim.machines.hardware import Hardware
     from lstmsim.machines.rtl import GeneratedHardware
 
@@ -46,66 +36,11 @@ if TYPE_CHECKING:
 _JUDGED_WITH = {"vp": ("ep", "npe"), "ep": ("tree_inputs", "cat"), "tree_inputs": ("npe",)}
 
 
-class ColumnEntries(Entries):
-    """Entries of column-wise NPUs: `vp` left out is `npe // ep`."""
-
-    kind: ClassVar[str] = "column-npu"
-    title: ClassVar[str] = "column-wise NPU"
-    chip: ClassVar[type] = ColumnNpu
-    core: ClassVar[type] = ColumnCore
-    together: ClassVar[frozenset[str]] = frozenset({"npe", "ep", "vp", "tree_inputs", "cat"})
-    splits: ClassVar[tuple[str, ...]] = tuple(SPLITS)
-
-    def core_of(self, entry: Mapping[str, Any]) -> ColumnCore | Fault:
-        """The core of an entry, or why it cannot be described."""
-        whole = dict(entry)
-        sentence = with_vp(whole)
-        if sentence:
-            return Fault.at("ep", sentence, "npe")
-        return described(ColumnCore, whole)
-
-    def core_faults(self, core: ColumnCore) -> Sequence[Fault]:
-        """What is wrong with a core's numbers, alone and taken together."""
-        return tuple(Fault.at(key, text, *_JUDGED_WITH.get(key, ())) for key, text in core.mistakes())
-
-    def faults_of_all(self, cores: Sequence[ColumnCore]) -> Sequence[str]:
-        """A fault if the cores have more threads than engines keep apart."""
-        threads = sum(core.threads for core in cores)
-        return (f"must have at most {MAX_CONTEXTS} threads in all, got {threads}",) if threads > MAX_CONTEXTS else ()
-
-    def without_effect(self, entry: Mapping[str, Any]) -> Sequence[Fault]:
-        """A fault for a memory beside cores that hold all weights."""
-        cores = entry.get("cores")
-        rooms = [each for each in (cores if isinstance(cores, list) else []) if isinstance(each, dict)]
-        if entry.get("memory") is None or not rooms or any(each.get("weight_kib") is not None for each in rooms):
-            return ()
-        return (Fault.at("memory", "has no effect: no core has weight_kib, so all weights stay on the chip"),)
-
-    def weight_width(self, entry: Mapping[str, Any]) -> tuple[str, int] | None:
-        """`weight_bits`, if a core has a memory for weights."""
-        bits = entry.get("weight_bits")
-        return ("weight_bits", bits) if entry.get("weight_kib") is not None and isinstance(bits, int) else None
-
-    def with_weight_bits(self, chip: ColumnNpu, bits: int) -> ColumnNpu:
-        """The chip with memories for weights of `bits` bits."""
-        if all(core.weight_kib is None for core in chip.cores):
-            return chip
-        return replace(chip, cores=tuple(replace(core, weight_bits=bits) for core in chip.cores))
-
-    def split_refusal(self, core: ColumnCore, model: Model, split: str, members: int) -> str | None:
-        """Why a job cannot be split over `members` cores like this one, in a sentence; None if it can."""
-        return split_refusal(model, core, split, members)
-
-    def varies(self, chip: ColumnNpu) -> bool:
-        """Not if a core has a memory for weights: these are checked for all jobs together."""
-        return all(core.weight_kib is None for core in chip.cores)
-
-
 #: Bounds that are kept: a point of a sweep asks for its own before it is lowered and while it is.
 _MOST_KEPT = 1024
 
 
-def operations_per_step(model: Model, core: ColumnCore, batch: int = 1) -> int:
+def operations_per_step(model: Model, core: ColumnCore) -> int:
     """A bound on the operations of one step of a model on a core. The operations are not made."""
     return _bound(model.layers, core)
 
@@ -123,81 +58,6 @@ def _bound(layers: tuple[Layer, ...], core: ColumnCore) -> int:
             tails = blocks * sum(each.stage == shape.number for each in segments(layer.cell))
             total += layer.directions * (tails + (blocks * groups if single else runs))
     return total
-
-
-def per_step(cores: Sequence[ColumnCore], model: Model, batch: int = 1, split: str = "", members: int = 1) -> PerStep:
-    """Bounds on the operations of one step of a job; arguments as for `lstmsim.machines.target.Target.per_step`."""
-    ways = [0]
-    if split and members > 1:
-        core = cores[0]
-        if split != "auto":
-            only = split_operations_per_step(model, core, split, members)
-            return PerStep(only, only)
-        ways += [split_operations_per_step(model, core, "rows", some) for some in spreads_over(model, core, members)]
-    one = max(operations_per_step(model, core, batch) for core in cores)
-    return PerStep(max(one, *ways), one + sum(ways))
-
-
-def lower(chip: ColumnNpu, jobs: Sequence[Job], templates: bool = False) -> Program:
-    """Lower jobs to a Program; arguments and errors are those of `lstmsim.machines.lower`."""
-    jobs = [job.settled(len(chip.cores)) for job in jobs]
-    if not any(job.split for job in jobs) and all(core.weight_kib is None for core in chip.cores):
-        return assemble(chip.cores, jobs, partial(ColumnEntries().check_job, chip.cores), PARTS, templates=templates)
-    plan = Plan(chip, jobs)
-
-    def refuse(job: Job) -> None:
-        check(chip, job)
-
-    return assemble(chip.cores, jobs, refuse, PARTS, plan.footprint, lambda: plan.machine, templates=templates)
-
-
-def check(chip: ColumnNpu, job: Job) -> None:
-    """`InputError` if no core that the job may use can run it, or if the job cannot be split in its way."""
-    settled = job.settled(len(chip.cores))
-    ColumnEntries().check_job(chip.cores, settled)
-    Members(chip).places(settled)
-
-
-def _job_phases(job: Job, core: ColumnCore) -> tuple[Phase, ...]:
-    return model_phases(job.model, core, job.steps)
-
-
-def _banks(core: ColumnCore) -> tuple[Buffer, ...]:
-    return (Buffer("accumulator bank", core.accumulator_banks),)
-
-
-def _core(kind: int, core: ColumnCore) -> Core:
-    return Core(kind, own_units(core), core.threads, ARRAY)
-
-
-#: What `assemble` makes a Program of.
-PARTS = Parts(per_step, _job_phases, _banks, _core)
-
-
-def changes(chip: ColumnNpu, jobs: Sequence[Job]) -> list[Change]:
-    """List the changes to try, the most telling first.
-
-    >>> chip = ColumnNpu("c", 260, (ColumnCore(npe=64, ep=4, vp=16),))
-    >>> [(each.name, each.detail) for each in changes(chip, ())][:2]
-    [('one more thread', 'threads 1 -> 2'), ('ep doubled', 'ep 4 -> 8, vp 16 -> 8')]
-    """
-    own = [_on_cores(chip, jobs, name, change) for name, change in _OF_CORES.items() if _useful(chip, name)]
-    return [*_around_cores(chip, jobs), *own, *one_more_core(chip, jobs)]
-
-
-def order_changes(chip: ColumnNpu, jobs: Sequence[Job]) -> list[Change]:
-    """List the changes of who goes first among the threads of a core, if there are several jobs.
-
-    >>> order_changes(ColumnNpu("c", 260, (ColumnCore(npe=64, ep=4, vp=16, threads=2),)), ())
-    []
-    """
-    if len(jobs) < 2:
-        return []
-    cores = tuple(replace(core, thread_policy="fine") if core.threads > 1 else core for core in chip.cores)
-    if cores == chip.cores:
-        return []
-    detail = "thread_policy coarse -> fine"
-    return [Change("fine-grained threads", detail, replace(chip, cores=cores), tuple(jobs))]
 
 
 def _narrower(core: ColumnCore) -> dict[str, object]:
@@ -298,12 +158,15 @@ def _of_step(shapes: Sequence[StageShape]) -> int:
     return sum(len(shape.blocks) * sum(map(shape.groups, shape.stage.vectors)) for shape in shapes)
 
 
-ARRAY_SEARCH = _ColumnArraySearch()
+class _ColumnTarget(Target):
+    """The column-wise NPU; in a file, `vp` left out is `npe // ep`."""
 
-
-class _ColumnTarget(ColumnEntries, Target):
-    """The column-wise NPU."""
-
+    kind: ClassVar[str] = "column-npu"
+    title: ClassVar[str] = "column-wise NPU"
+    chip: ClassVar[type] = ColumnNpu
+    core: ClassVar[type] = ColumnCore
+    together: ClassVar[frozenset[str]] = frozenset({"npe", "ep", "vp", "tree_inputs", "cat"})
+    splits: ClassVar[tuple[str, ...]] = tuple(SPLITS)
     counts: ClassVar[tuple[str, ...]] = ("threads", "tail_width", "banks")
     fidelity: ClassVar[Fidelity] = Fidelity(
         exact=(
@@ -317,19 +180,84 @@ class _ColumnTarget(ColumnEntries, Target):
         ),
     )
 
+    def core_of(self, entry: Mapping[str, Any]) -> ColumnCore | Fault:
+        """The core of an entry, or why it cannot be described."""
+        whole = dict(entry)
+        sentence = with_vp(whole)
+        if sentence:
+            return Fault.at("ep", sentence, "npe")
+        return described(ColumnCore, whole)
+
+    def core_faults(self, core: ColumnCore) -> Sequence[Fault]:
+        """What is wrong with a core's numbers, alone and taken together."""
+        return tuple(Fault.at(key, text, *_JUDGED_WITH.get(key, ())) for key, text in core.mistakes())
+
+    def faults_of_all(self, cores: Sequence[ColumnCore]) -> Sequence[str]:
+        """A fault if the cores have more threads than engines keep apart."""
+        threads = sum(core.threads for core in cores)
+        return (f"must have at most {MAX_CONTEXTS} threads in all, got {threads}",) if threads > MAX_CONTEXTS else ()
+
+    def without_effect(self, entry: Mapping[str, Any]) -> Sequence[Fault]:
+        """A fault for a memory beside cores that hold all weights."""
+        cores = entry.get("cores")
+        rooms = [each for each in (cores if isinstance(cores, list) else []) if isinstance(each, dict)]
+        if entry.get("memory") is None or not rooms or any(each.get("weight_kib") is not None for each in rooms):
+            return ()
+        return (Fault.at("memory", "has no effect: no core has weight_kib, so all weights stay on the chip"),)
+
+    def weight_width(self, entry: Mapping[str, Any]) -> tuple[str, int] | None:
+        """`weight_bits`, if a core has a memory for weights."""
+        bits = entry.get("weight_bits")
+        return ("weight_bits", bits) if entry.get("weight_kib") is not None and isinstance(bits, int) else None
+
+    def with_weight_bits(self, chip: ColumnNpu, bits: int) -> ColumnNpu:
+        """The chip with memories for weights of `bits` bits."""
+        if all(core.weight_kib is None for core in chip.cores):
+            return chip
+        return replace(chip, cores=tuple(replace(core, weight_bits=bits) for core in chip.cores))
+
+    def split_refusal(self, core: ColumnCore, model: Model, split: str, members: int) -> str | None:
+        """Why a job cannot be split over `members` cores like this one, in a sentence; None if it can."""
+        return split_refusal(model, core, split, members)
+
+    def varies(self, chip: ColumnNpu) -> bool:
+        """Not if a core has a memory for weights: these are checked for all jobs together."""
+        return all(core.weight_kib is None for core in chip.cores)
+
     def lower(self, chip: ColumnNpu, jobs: Sequence[Job], *, templates: bool = False) -> Program:
-        """The Program of these jobs on that chip."""
-        return lower(chip, jobs, templates)
+        """Lower jobs to a Program; arguments and errors are those of `lstmsim.machines.lower`."""
+        jobs = [job.settled(len(chip.cores)) for job in jobs]
+        parts = Parts(
+            self.per_step,
+            lambda job, core: model_phases(job.model, core, job.steps),
+            lambda core: (Buffer("accumulator bank", core.accumulator_banks),),
+            lambda kind, core: Core(kind, own_units(core), core.threads, ARRAY),
+        )
+        if not any(job.split for job in jobs) and all(core.weight_kib is None for core in chip.cores):
+            return assemble(chip.cores, jobs, partial(self.check_job, chip.cores), parts, templates=templates)
+        plan, refuse = Plan(chip, jobs), partial(self.check, chip)
+        return assemble(chip.cores, jobs, refuse, parts, plan.footprint, lambda: plan.machine, templates=templates)
 
     def check(self, chip: ColumnNpu, job: Job) -> None:
-        """`InputError` if no core that the job may use can run it."""
-        check(chip, job)
+        """`InputError` if no core that the job may use can run it, or if the job cannot be split in its way."""
+        settled = job.settled(len(chip.cores))
+        self.check_job(chip.cores, settled)
+        Members(chip).places(settled)
 
     def per_step(
         self, cores: Sequence[ColumnCore], model: Model, batch: int = 1, split: str = "", members: int = 1
     ) -> PerStep:
         """Bounds on the operations of one step of a job."""
-        return per_step(cores, model, batch, split, members)
+        ways = [0]
+        if split and members > 1:
+            core = cores[0]
+            if split != "auto":
+                only = split_operations_per_step(model, core, split, members)
+                return PerStep(only, only)
+            over = spreads_over(model, core, members)
+            ways += [split_operations_per_step(model, core, "rows", some) for some in over]
+        one = max(operations_per_step(model, core) for core in cores)
+        return PerStep(max(one, *ways), one + sum(ways))
 
     def structural_model(self) -> StructuralModel:
         """What executes a trace of this machine."""
@@ -375,19 +303,26 @@ class _ColumnTarget(ColumnEntries, Target):
         return total
 
     def changes(self, chip: ColumnNpu, jobs: Sequence[Job]) -> Sequence[Change]:
-        """What lies around the cores, then the cores themselves."""
+        """What lies around the cores, then the cores themselves, the most telling first.
 
-        return changes(chip, jobs)
+        >>> chip = ColumnNpu("c", 260, (ColumnCore(npe=64, ep=4, vp=16),))
+        >>> [(each.name, each.detail) for each in TARGET.changes(chip, ())][:2]
+        [('one more thread', 'threads 1 -> 2'), ('ep doubled', 'ep 4 -> 8, vp 16 -> 8')]
+        """
+        own = [_on_cores(chip, jobs, name, change) for name, change in _OF_CORES.items() if _useful(chip, name)]
+        return [*_around_cores(chip, jobs), *own, *one_more_core(chip, jobs)]
 
     def order_changes(self, chip: ColumnNpu, jobs: Sequence[Job]) -> Sequence[Change]:
-        """Fine-grained threads."""
-
-        return order_changes(chip, jobs)
+        """Fine-grained threads, if there are several jobs."""
+        cores = tuple(replace(core, thread_policy="fine") if core.threads > 1 else core for core in chip.cores)
+        if len(jobs) < 2 or cores == chip.cores:
+            return []
+        detail = "thread_policy coarse -> fine"
+        return [Change("fine-grained threads", detail, replace(chip, cores=cores), tuple(jobs))]
 
     def array_search(self) -> ArraySearch:
         """EP and VP of its array."""
-
-        return ARRAY_SEARCH
+        return _ColumnArraySearch()
 
     def beside_cores(self, chip: ColumnNpu, jobs: Sequence[Job]) -> tuple[str, ...]:
         """The memory, and the links between cores where a job is split."""

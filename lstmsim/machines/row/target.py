@@ -1,10 +1,6 @@
-"""The row-wise NPU in files: numbers by cell, what its jobs may ask for.
+"""The row-wise NPU as code that knows no machine sees it: files, lowering (docs/row_npu.md), changes worth a try.
 
-The lowering of jobs on a row-wise NPU to a Program: one phase for each block of a job's plan.
-
-The changes that are worth a try on a row-wise NPU: one thing at a time, on every core.
-
-The row-wise NPU as all other rooms see it.
+Lowering makes one phase for each block of a job's plan.
 """
 
 from __future__ import annotations
@@ -20,43 +16,18 @@ from lstmsim.machines.change import Change, detail_of, halved, one_more_core
 from lstmsim.machines.row.npu import Dispatch, RowCore, RowNpu, Shape
 from lstmsim.machines.row.plan import PROGRAMS, Block, plan
 from lstmsim.machines.row.timing import MVU, UNITS, BlockTimer, Wait, Written
-from lstmsim.machines.target import Entries, Fault, Fidelity, Target
+from lstmsim.machines.target import Fault, Fidelity, Target
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Job
 from lstmsim.program.operations import Dependence, Name, Operation, rows_of
 from lstmsim.program.program import Body, Core, Phase, Program, Unit
 
 if TYPE_CHECKING:
-    from lstmsim.machines.change import Change
     from lstmsim.machines.hardware import Hardware
 
 
 #: Numbers that layers of a cell have from the core, where `by_cell` leaves them out.
 _GENERAL = ("dispatch_cycles", "start_cycles")
-
-
-class RowEntries(Entries):
-    """Entries of row-wise NPUs: what `by_cell` leaves out is as for all cells."""
-
-    kind: ClassVar[str] = "row-npu"
-    title: ClassVar[str] = "row-wise NPU"
-    batches: ClassVar[bool] = True
-    chip: ClassVar[type] = RowNpu
-    core: ClassVar[type] = RowCore
-
-    def core_of(self, entry: Mapping[str, Any]) -> RowCore | Fault:
-        """The core of an entry, or why it cannot be described."""
-        by_cell = entry.get("by_cell") or {}
-        for cell in by_cell:
-            if cell not in PROGRAMS:
-                return Fault((("by_cell", cell),), f"a row-npu has no program for cell {cell!r}", [*PROGRAMS])
-        keys = keys_of(RowCore)
-        general = {key: entry.get(key, keys[key].default) for key in _GENERAL}
-        own = {
-            cell: general | {key: value for key, value in each.items() if value is not None}
-            for cell, each in by_cell.items()
-        }
-        return described(RowCore, {**entry, "by_cell": own})
 
 
 #: First letters of the units that pictures do not show.
@@ -179,7 +150,7 @@ def _phases(model: Model, core: RowCore, steps: int, batch: int, paced: bool) ->
     return tuple(phases)
 
 
-def operations_per_step(model: Model, core: RowCore, batch: int) -> int:
+def _operations_per_step(model: Model, core: RowCore, batch: int) -> int:
     """A bound on the operations of one step of a model in a batch. The operations are not made."""
     shape, total = Shape(core), 0
     for layer in model.layers:
@@ -193,34 +164,12 @@ def operations_per_step(model: Model, core: RowCore, batch: int) -> int:
     return total * -(-batch // core.batch)
 
 
-def per_step(cores: Sequence[RowCore], model: Model, batch: int = 1, split: str = "", members: int = 1) -> PerStep:
-    """Bounds on the operations of one step of a job; arguments as for `lstmsim.machines.target.Target.per_step`.
-
-    A job runs on one core, so `split` and `members` do not matter.
-    """
-    most = max(operations_per_step(model, core, batch) for core in cores)
-    return PerStep(most, most)
-
-
-def lower(chip: RowNpu, jobs: Sequence[Job], templates: bool = False) -> Program:
-    """Lower jobs to a Program; arguments and errors are those of `lstmsim.machines.lower`."""
-    return assemble(chip.cores, jobs, partial(RowEntries().check_job, chip.cores), PARTS, templates=templates)
-
-
-def _job_phases(job: Job, core: RowCore) -> tuple[Phase, ...]:
-    return _phases(job.model, core, job.steps, job.batch, job.frame_interval > 0)
-
-
 def _core(kind: int, core: RowCore) -> Core:
     called = {UNITS[MVU]: "MVM"}
     units = tuple(
         Unit(name, "coarse", shown=not name.startswith(_HIDDEN), pipeline=called.get(name, "")) for name in UNITS
     )
     return Core(kind, units, 1, MVU)
-
-
-#: What `assemble` makes a Program of.
-PARTS = Parts(per_step, _job_phases, lambda _: (), _core)
 
 
 def _faster_dispatch(core: RowCore) -> dict[str, object]:
@@ -245,33 +194,6 @@ _OF_CORES: dict[str, Callable[[RowCore], dict[str, object]]] = {
 }
 
 
-def changes(chip: RowNpu, jobs: Sequence[Job]) -> list[Change]:
-    """List the changes to try, the most telling first. Changes without effect are left out.
-
-    >>> chip = RowNpu("c", 250, (RowCore(tiles=7, engines=40, lanes=40),))
-    >>> "wider vector pipe" in [each.name for each in changes(chip, ())]
-    True
-    """
-    tried = []
-    for name, change in _OF_CORES.items():
-        pairs = [(core, change(core)) for core in chip.cores]
-        cores = tuple(replace(core, **new) for core, new in pairs)  # type: ignore[arg-type]
-        if cores == chip.cores or (name == "replicas doubled" and not _in_rounds(chip, jobs)):
-            continue
-        detail = (
-            _dispatch_detail(chip, jobs)
-            if name == "faster dispatch"
-            else detail_of(pairs, untold=("latency", "by_cell"))
-        )
-        tried.append(Change(name, detail, replace(chip, cores=cores), tuple(jobs)))
-    filled = tuple(replace(job, batch=max(job.batch, _room(chip, job))) for job in jobs)
-    if filled != tuple(jobs):
-        sizes = sorted({f"batch {job.batch} -> {new.batch}" for job, new in zip(jobs, filled, strict=True)})
-        detail = sizes[0] if len(sizes) == 1 else "batch of each job"
-        tried.insert(1, Change("full batches", detail, chip, filled))
-    return [*tried, *one_more_core(chip, jobs)]
-
-
 def _room(chip: RowNpu, job: Job) -> int:
     """Inferences that run together on every core that the job may use."""
     return min(core.batch for core in [chip.cores[index] for index in job.allowed(len(chip.cores))])
@@ -287,9 +209,14 @@ def _dispatch_detail(chip: RowNpu, jobs: Sequence[Job]) -> str:
     return told.pop() if len(told) == 1 else "dispatch_cycles -> 1"
 
 
-class _RowTarget(RowEntries, Target):
-    """The row-wise NPU."""
+class _RowTarget(Target):
+    """The row-wise NPU; in a file, what `by_cell` leaves out is as for all cells."""
 
+    kind: ClassVar[str] = "row-npu"
+    title: ClassVar[str] = "row-wise NPU"
+    batches: ClassVar[bool] = True
+    chip: ClassVar[type] = RowNpu
+    core: ClassVar[type] = RowCore
     counts: ClassVar[tuple[str, ...]] = ("threads", "tail_width")
     fidelity: ClassVar[Fidelity] = Fidelity(
         exact=(
@@ -305,15 +232,35 @@ class _RowTarget(RowEntries, Target):
         ),
     )
 
+    def core_of(self, entry: Mapping[str, Any]) -> RowCore | Fault:
+        """The core of an entry, or why it cannot be described."""
+        by_cell = entry.get("by_cell") or {}
+        for cell in by_cell:
+            if cell not in PROGRAMS:
+                return Fault((("by_cell", cell),), f"a row-npu has no program for cell {cell!r}", [*PROGRAMS])
+        keys = keys_of(RowCore)
+        general = {key: entry.get(key, keys[key].default) for key in _GENERAL}
+        own = {
+            cell: general | {key: value for key, value in each.items() if value is not None}
+            for cell, each in by_cell.items()
+        }
+        return described(RowCore, {**entry, "by_cell": own})
+
     def lower(self, chip: RowNpu, jobs: Sequence[Job], *, templates: bool = False) -> Program:
-        """The Program of these jobs on that chip."""
-        return lower(chip, jobs, templates)
+        """Lower jobs to a Program; arguments and errors are those of `lstmsim.machines.lower`."""
+
+        def phases(job: Job, core: RowCore) -> tuple[Phase, ...]:
+            return _phases(job.model, core, job.steps, job.batch, job.frame_interval > 0)
+
+        parts = Parts(self.per_step, phases, lambda _: (), _core)
+        return assemble(chip.cores, jobs, partial(self.check_job, chip.cores), parts, templates=templates)
 
     def per_step(
         self, cores: Sequence[RowCore], model: Model, batch: int = 1, split: str = "", members: int = 1
     ) -> PerStep:
-        """Bounds on the operations of one step of a job."""
-        return per_step(cores, model, batch, split, members)
+        """Bounds on the operations of one step; a job runs on one core, so `split` and `members` do not matter."""
+        most = max(_operations_per_step(model, core, batch) for core in cores)
+        return PerStep(most, most)
 
     def hardware(self) -> Hardware:
         """What its cores are built of."""
@@ -330,9 +277,25 @@ class _RowTarget(RowEntries, Target):
         return sum(core.vp * (core.ep - 1) + core.vp for core in chip.cores)
 
     def changes(self, chip: RowNpu, jobs: Sequence[Job]) -> Sequence[Change]:
-        """Dispatch, batches, then the cores' parts."""
-
-        return changes(chip, jobs)
+        """Dispatch, batches, then the cores' parts; changes without effect are left out."""
+        tried = []
+        for name, change in _OF_CORES.items():
+            pairs = [(core, change(core)) for core in chip.cores]
+            cores = tuple(replace(core, **new) for core, new in pairs)  # type: ignore[arg-type]
+            if cores == chip.cores or (name == "replicas doubled" and not _in_rounds(chip, jobs)):
+                continue
+            detail = (
+                _dispatch_detail(chip, jobs)
+                if name == "faster dispatch"
+                else detail_of(pairs, untold=("latency", "by_cell"))
+            )
+            tried.append(Change(name, detail, replace(chip, cores=cores), tuple(jobs)))
+        filled = tuple(replace(job, batch=max(job.batch, _room(chip, job))) for job in jobs)
+        if filled != tuple(jobs):
+            sizes = sorted({f"batch {job.batch} -> {new.batch}" for job, new in zip(jobs, filled, strict=True)})
+            detail = sizes[0] if len(sizes) == 1 else "batch of each job"
+            tried.insert(1, Change("full batches", detail, chip, filled))
+        return [*tried, *one_more_core(chip, jobs)]
 
 
 TARGET = _RowTarget()
