@@ -20,7 +20,7 @@ from tests.test_architecture import FILES, HOMES, MACHINES, docstrings, tree
 
 #: Where names of machines' descriptions are read outside their folders, and why.
 PLACES = {
-    "lstmsim.studies.search": "points have ep and vp of their own; cores are asked through `Target.array_search`",
+    "lstmsim.studies.search": "points have ep and vp of their own; cores are asked through `array_search`",
 }
 #: Names of keys that are also names of functions of numpy and matplotlib.
 NUMPY = {"accumulate", "divide", "grid"}

@@ -1,8 +1,4 @@
-"""How a matrix product is divided: into one block for each thread, and these into sub-blocks.
-
-A product C = A B, with A of m x k and B of k x n, is spread over threads by a `Cut`.
-
-What a machine answers about threads for a matrix product: plans, what runs, what a run came to.
+"""A matrix product C = A B on threads: how it is partitioned, and what a machine answers about plans and runs.
 
 A machine's planner chooses how a product is divided; its executor takes any division. A machine without such threads
 has no answer (`Target.gemm_threads` is None).

@@ -1,11 +1,7 @@
-"""What a machine answers about sparse layers: its kernels, how one becomes a program, and what the run came to.
+"""What a machine answers about kernels of sparse layers and of fused operations: programs, and what a run came to.
 
-A machine without such kernels has no answer (`Target.sparse_kernels` is None). Nobody outside the machine's folder
-needs to know how its kernels work: methods and parameters are names with a sentence each.
-
-What a machine answers about fused kernels: its numbers for plans, what runs, what a run came to.
-
-A machine without such kernels has no answer (`Target.fused_kernels` is None).
+Methods and parameters are names with a sentence each; nobody outside the machine's folder needs to know how its kernels
+work. A machine without such kernels has no answer.
 """
 
 from __future__ import annotations

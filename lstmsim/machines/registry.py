@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
 
 from lstmsim.base.errors import InputError
 from lstmsim.machines.target import Target
-
-__all__ = ["KINDS", "target_of"]
 
 #: Kind of a chip -> module that fills in the contract as `TARGET`.
 KINDS = {
@@ -30,3 +30,16 @@ def target_of(kind: str) -> Target:
         raise InputError(f"there is no machine of kind {kind!r}; known are {', '.join(KINDS)}")
     target: Target = import_module(KINDS[kind]).TARGET
     return target
+
+
+def capability(kind: str, name: str) -> Any:
+    """What one study asks of one machine: the module of that name in the machine's folder, plain functions.
+
+    None if the machine has none.
+
+    >>> capability("column-npu", "array_search") is None, capability("row-npu", "array_search") is None
+    (False, True)
+    """
+    target_of(kind)
+    module = f"{KINDS[kind].rpartition('.')[0]}.{name}"
+    return import_module(module) if find_spec(module) else None

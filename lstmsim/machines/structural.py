@@ -1,7 +1,4 @@
-"""The threads that each task holds over time, read from a trace and checked.
-
-Values that appear over time. It is an error to read a value before it is there.
-"""
+"""What structural models share: threads that tasks hold, and values that must not be read before they are there."""
 
 from __future__ import annotations
 

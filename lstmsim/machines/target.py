@@ -1,14 +1,8 @@
-"""The trust in a machine's numbers: what they agree with exactly, and what is assumed.
+"""The contract that every machine fills in, once, in its own folder: in files, as a program, and what else it can do.
 
-The part of the contract for files: how an entry becomes a chip, which keys depend on each other, what a job may ask.
-
-The keys with their types, defaults and bounds are read off the descriptions (`lstmsim.base.keys`). This module has the
-rules that no single key can say.
-
-The contract that every machine fills in, once, in its own folder.
-
-All other rooms ask this contract, and never ask which machine it is: files, sweeps, explanations, devices, the replay
-of a trace, reports and pages. If a machine leaves a method out, the method here says what that means.
+All other packages ask this contract, and never ask which machine it is: files, sweeps, explanations, devices, the
+replay of a trace, reports and pages. If a machine leaves a method out, the method here says what that means. Keys with
+their types, defaults and bounds are read off the descriptions (`lstmsim.base.keys`).
 """
 
 from __future__ import annotations
@@ -27,7 +21,6 @@ from lstmsim.model.scenario import Job, Scenario
 from lstmsim.program.program import Program
 
 if TYPE_CHECKING:
-    from lstmsim.machines.arrays import ArraySearch
     from lstmsim.machines.change import Change
     from lstmsim.machines.gemm import GemmThreads
     from lstmsim.machines.hardware import Hardware
@@ -309,10 +302,6 @@ class Target(Entries, ABC):
         Orders of dispatch are no question to machines: explanations try them on every machine.
         """
         return ()
-
-    def array_search(self) -> ArraySearch | None:
-        """The answers for a search of the best (EP, VP); None: the machine has no array with EP and VP."""
-        return None
 
     def sparse_kernels(self) -> SparseKernels | None:
         """The kernels for sparse matrices; None: the machine runs none."""

@@ -1,14 +1,8 @@
-"""The column-wise NPU: description of a core.
+"""The column-wise NPU: descriptions of a core, of the memory beside a chip, of the chip; and its words.
 
 Sources: column-wise LSTM patent (PE array, adder tree with configurable tail, threads). The patent gives no latency;
 the defaults are an assumption, because a deeply pipelined Stratix 10 design is of that size and both of
 the patent's stated orderings come out with them.
-
-The memory beside a chip (DRAM or HBM). Weights that the cores cannot hold come from it.
-
-Words of the column-wise NPU: for cycles and losses, with the keys that can help, and for its units.
-
-The column-wise NPU: description of the chip. Its lowering is in `lstmsim.machines.column.target`.
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
-"""The operations of a pass on the tail unit and on the exchange unit of one core of the column-wise NPU.
+"""One step of one pass (a layer in one direction) as operations of the column-wise NPU, on one core or on several.
 
-A tail operation is one segment of one row block. An exchange operation sends one vector's elements of one row block to
-the other cores of a job.
-
-One step of one pass (a layer in one direction) as operations of the column-wise NPU, on one core or on several.
-
-Tiles are in `lstmsim.machines.column.tiles`, what follows them in `lstmsim.machines.column.passes`.
+Tiles are in `lstmsim.machines.column.tiles`. A tail operation is one segment of one row block. An exchange operation
+sends one vector's elements of one row block to the other cores of a job.
 """
 
 from __future__ import annotations

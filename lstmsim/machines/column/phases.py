@@ -1,9 +1,7 @@
-"""The phases of a model on the column-wise NPU, in either order of layers, a pass on one core or on several.
+"""The phases of a model on the column-wise NPU, in either order of layers, on one core or split over several.
 
-One model on several cores of the column-wise NPU: how the model is cut, which models cannot be cut, the phases.
-
-Rules: docs/timing.md, section 9. A place is a sequence of core numbers, one for each member. Members with equal numbers
-are on different threads of one core.
+Rules of splits: docs/timing.md, section 9. The cores of a split job are a sequence of numbers, one for each member;
+members with equal numbers are on different threads of one core.
 """
 
 from __future__ import annotations

@@ -1,17 +1,11 @@
-"""Weights that a core cannot hold: row blocks that stay, row blocks that are streamed, models that are loaded anew.
-
-A weight is read once in a step, so the useful multiply-accumulates of a row block are its weights. Tiles wait for the
-transfer of their row block (cause `weights`). If a model replaces another one, its first tiles wait until all of its
-blocks that stay have been loaded (cause `reload`). Rules: docs/timing.md, section 10.
-
-The cores that a job of a column-wise NPU takes together, and its phases on them.
-
-The plan of where jobs of a column-wise NPU run: cores taken together, contents of weight memories.
+"""Where jobs of a column-wise NPU run: cores taken together, resident and streamed weights (docs/timing.md, 10).
 
 A content is the weights of a model on a core (of its share, if the job is split). If all contents that jobs may want on
 a core fit together, on every core, they are there from the start and cost nothing. Otherwise a `memory` beside the chip
 decides. Without it, a core keeps the first contents that fit, and jobs with other contents run elsewhere or not at all.
-With it, contents take turns.
+With it, contents take turns: if a model replaces another one, its first tiles wait until all of its blocks that stay
+have been loaded (cause `reload`), and tiles of other row blocks wait for the transfer of their block (cause `weights`).
+A weight is read once in a step, so the useful multiply-accumulates of a row block are its weights.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The column-wise NPU as code that knows no machine sees it: files, lowering, changes worth a try, search of EP and VP.
+"""The column-wise NPU as code that knows no machine sees it: files, lowering, changes worth a try.
 
 The timing contract of the chip is docs/timing.md; `lstmsim.machines.column.passes` lowers one step of a pass.
 """
@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from lstmsim.base.bounds import MAX_CONTEXTS
 from lstmsim.base.errors import InputError
 from lstmsim.base.keys import described
-from lstmsim.machines.arrays import ArraySearch
 from lstmsim.machines.assembly import Parts, PerStep, assemble
 from lstmsim.machines.change import Change, detail_of, halved, one_more_core
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, with_vp
 from lstmsim.machines.column.phases import model_phases, split_operations_per_step, split_refusal, spreads_over
 from lstmsim.machines.column.plan import Members, Plan, own_units
-from lstmsim.machines.column.shape import StageShape, pass_shapes
+from lstmsim.machines.column.shape import pass_shapes
 from lstmsim.machines.column.tiles import ARRAY
 from lstmsim.machines.target import Fault, Fidelity, StructuralModel, Target
 from lstmsim.model.model import Layer, Model
@@ -120,42 +119,6 @@ def _on_cores(
         return Change(name, detail, replace(chip, cores=cores), tuple(jobs))
     except InputError as error:
         return Change(name, detail, None, tuple(jobs), error.mistakes[0].sentence)
-
-
-#: EP of a core that can run every model which any array can run: any model has few column groups and row blocks on it.
-_EP = 1024
-
-
-class _ColumnArraySearch(ArraySearch):
-    """Rules: docs/timing.md, sections 2 and 3."""
-
-    def with_array(self, core: ColumnCore, npe: int, ep: int, vp: int) -> ColumnCore:
-        """The core with this array. Its trees are built for the EP: no configurable tail narrows the search."""
-        return replace(core, npe=npe, ep=ep, vp=vp, tree_inputs=None, cat=1)
-
-    def tail_width(self, core: ColumnCore) -> int:
-        """Units that the tail takes in a cycle."""
-        return core.tail_width
-
-    def tiles(self, core: ColumnCore, model: Model) -> tuple[int, int]:
-        """All tiles of a step, and those of its first pass."""
-        passes = [(layer, pass_shapes(layer, core)) for layer in model.layers]
-        step = sum(layer.directions * _of_step(shapes) for layer, shapes in passes)
-        first, shapes = passes[0]
-        # x comes first in the first layer, so that all of its step is behind the frame
-        return step, _of_step(shapes) if "x" in first.cell.stages[0].vectors else 1
-
-    def last_cycles(self, core: ColumnCore) -> int:
-        """The latency of a matrix-vector product."""
-        return core.latency.mvm_cycles(core.ep)
-
-    def widest_core(self, count: int, npe: int) -> dict[str, int]:
-        """The keys of cores that have all multipliers in long rows."""
-        return {"count": count, "npe": npe, "ep": _EP, "vp": npe // _EP}
-
-
-def _of_step(shapes: Sequence[StageShape]) -> int:
-    return sum(len(shape.blocks) * sum(map(shape.groups, shape.stage.vectors)) for shape in shapes)
 
 
 class _ColumnTarget(Target):
@@ -319,10 +282,6 @@ class _ColumnTarget(Target):
             return []
         detail = "thread_policy coarse -> fine"
         return [Change("fine-grained threads", detail, replace(chip, cores=cores), tuple(jobs))]
-
-    def array_search(self) -> ArraySearch:
-        """EP and VP of its array."""
-        return _ColumnArraySearch()
 
     def beside_cores(self, chip: ColumnNpu, jobs: Sequence[Job]) -> tuple[str, ...]:
         """The memory, and the links between cores where a job is split."""

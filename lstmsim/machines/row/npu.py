@@ -1,4 +1,4 @@
-"""The row-wise NPU: description of a core.
+"""The row-wise NPU: descriptions of a core and of the chip, sizes of words and row groups; and its words.
 
 A matrix-vector unit of `tiles` x `engines` x `lanes` multipliers needs the whole vector before a product starts; its
 results run through an in-order vector pipe (register file, two multi-function units, loader). Instructions carry one
@@ -7,12 +7,6 @@ operation for each of these units, and tags that say how many loader operations 
 Sources: Fowers et al., "A Configurable Cloud-Scale DNN Processor for Real-Time AI", ISCA 2018 (Brainwave); Boutros
 et al., "Beyond Peak Performance", FPT 2020, and the public repository intel/fpga-npu (Intel NPU: RTL, simulator,
 compiler).
-
-Sizes on a row-wise NPU: words of vectors and matrices, and when the row groups of a product are finished.
-
-Words of the row-wise NPU: for cycles and losses, with the keys that can help, and for its units.
-
-The row-wise NPU: description of the chip. Its lowering is in `lstmsim.machines.row.target`.
 """
 
 from __future__ import annotations

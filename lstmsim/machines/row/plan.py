@@ -1,19 +1,16 @@
-"""One time step of a cell on a row-wise NPU, as chains of its vector pipe.
+"""The instructions of a job on a row-wise NPU, before they are timed: blocks of chains and loads that repeat.
 
 A chain begins with a matrix-vector product or with a vector that is read from the register file. It passes the two
 multi-function units, each with at most an addition and a multiplication by another vector. Then its result is written
 back. The chains of `dense`, `rnn`, `gru-lbr0` and `lstm` and their order are from the Intel NPU's compiler
 (intel/fpga-npu, compiler/npu_layers.py). The compiler has no `gru`, whose reset gate comes after the product: its
-chains are an assumption. Biases and activations are part of the multi-function units' work and take no time of their
-own.
+chains are an assumption. Biases and activations are part of the multi-function units' work and take no time.
 
-The instructions of a job on a row-wise NPU, before they are timed: blocks of chains and loads that repeat.
-
-A recurrent layer is three blocks. The first block loads the first x. The second block is all steps but the last; each
-step loads the next x between its two parts. The third block is the last step, whose h leaves the machine if no layer
-is above. A batch that does not fit at once is worked on in rounds, one after another. A stack of dense layers is one
-block: layer by layer, each layer for all rounds (intel/fpga-npu, compiler/npu_layers.py). That compiler keeps only the
-last h of a layer. So stacks of recurrent layers, both directions, and `layer_order: step` are an assumption.
+A recurrent layer is three blocks: the first x is loaded; all steps but the last, each of which loads the next x
+between its two parts; the last step, whose h leaves the machine if no layer is above. A batch that does not fit at
+once is worked on in rounds. A stack of dense layers is one block: layer by layer, each layer for all rounds. That
+compiler keeps only the last h of a layer. So stacks of recurrent layers, both directions, and `layer_order: step` are
+an assumption.
 """
 
 from __future__ import annotations

@@ -14,11 +14,11 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from typing import Any
 
 from lstmsim import engines, machines
 from lstmsim.base.errors import InputError
-from lstmsim.machines.arrays import ArraySearch
-from lstmsim.machines.registry import target_of
+from lstmsim.machines.registry import capability, target_of
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Chip, Job, distinct_jobs
 from lstmsim.program.stall_reasons import CYCLE_NAMES
@@ -170,9 +170,9 @@ class Searched:
         return distinct_jobs(self.jobs)
 
     @cached_property
-    def array(self) -> ArraySearch:
+    def array(self) -> Any:
         """The chip's machine, as a search asks about it."""
-        array = target_of(self.chip.kind).array_search()
+        array = capability(self.chip.kind, "array_search")
         assert array is not None, "only such chips are searched"
         return array
 
@@ -250,7 +250,8 @@ def least_of(searched: Searched) -> Least:
     def least(ep: int, vp: int) -> int:
         core = searched.array.with_array(base, searched.npe, ep, vp)
         tiles = {number: searched.array.tiles(core, model) for number, model in models.items()}
-        return max((_last(load, tiles) for load in loads), default=0) + searched.array.last_cycles(core)
+        after: int = searched.array.last_cycles(core)
+        return max((_last(load, tiles) for load in loads), default=0) + after
 
     return least
 

@@ -18,7 +18,7 @@ from typing import Any
 from lstmsim.base.bounds import MAX_PES
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.files.scenario.scenario_file import load_scenario
-from lstmsim.machines.registry import KINDS, target_of
+from lstmsim.machines.registry import KINDS, capability
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Chip, Scenario
 from lstmsim.studies.search.array import Score, Searched, doublings, least_of, score_of, widest_vp
@@ -117,7 +117,7 @@ def load_for_search(source: str | os.PathLike[str] | Mapping[str, Any], override
             # First the chip is read without its jobs, then the jobs with a chip that runs all that any array can run.
             trivial = [f"jobs={json.dumps([_TRIVIAL])}", "precision.calibration=null"]
             chip = load_scenario(source, [*overrides, *trivial]).chip
-            array = target_of(chip.kind).array_search()
+            array = capability(chip.kind, "array_search")
             if array is None:
                 raise error from None
             core = array.widest_core(len(chip.cores), MAX_PES)
@@ -193,8 +193,8 @@ def search(
 def _searched(scenario: Scenario, npe: int, core: int | None) -> Searched:
     """Check what is asked for, and put it together; `InputError` for mistakes."""
     chip = scenario.chip
-    if target_of(chip.kind).array_search() is None:
-        able = [kind for kind in KINDS if target_of(kind).array_search() is not None]
+    if capability(chip.kind, "array_search") is None:
+        able = [kind for kind in KINDS if capability(kind, "array_search") is not None]
         text = f"is of kind {chip.kind!r}, which has no EP and VP; expected a {' or '.join(able)}"
         raise InputError(Mistake(f"chip {chip.name}", text))
     searched = Searched(chip, scenario.jobs, _cores(chip, core), npe)

@@ -11,7 +11,7 @@ import pytest
 import lstmsim
 from lstmsim.base.errors import InputError
 from lstmsim.files.scenario.written import resolved_data
-from lstmsim.machines.registry import target_of
+from lstmsim.machines.registry import capability, target_of
 from lstmsim.program.stall_reasons import CYCLE_NAMES
 
 #: Two groups of two cores, each with a memory; small caches, so that lines come from the memories again and again.
@@ -188,7 +188,7 @@ def test_what_it_has_not_is_said() -> None:
     machine = target_of("multicore")
     assert machine.structural_model() is None
     assert machine.hardware() is None
-    assert machine.array_search() is None
+    assert capability("multicore", "array_search") is None
     assert machine.sparse_kernels() is None
     assert [text.partition(":")[0] for text in loaded.remarks] == [
         "left out",

@@ -1,7 +1,4 @@
-"""Weights of one job that come from the memory beside the chip while it runs: loaded once, or again in every step.
-
-A whole job under way: its members, the vectors that each core sees, and the vectors that go from core to core.
-"""
+"""A whole job under way: its members, the vectors that go from core to core, and weights that come while it runs."""
 
 from __future__ import annotations
 

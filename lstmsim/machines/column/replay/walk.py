@@ -1,9 +1,4 @@
-"""The check that each unit of a core does one thing at a time.
-
-The weights on each core at admissions, and the tasks that find theirs there (docs/timing.md, 10.4, 11.7).
-
-The walk through a trace of the column-wise NPU, which executes the trace.
-"""
+"""The walk through a trace of the column-wise NPU: what units do, which weights are there, tiles that are executed."""
 
 from __future__ import annotations
 

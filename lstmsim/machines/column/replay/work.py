@@ -1,11 +1,4 @@
-"""The cut of a job over its members: the units that each member has of each layer, and the cores that read them.
-
-One member of a job under way: its results so far, and the cycle from which on each element is there.
-
-The work of the array in a job: tiles are multiplied and added up in accumulator banks.
-
-The work of the tail unit in a job: sums go through the adapter, then through the cell's graph, by segments.
-"""
+"""One member of a job under way: its share of the model, its tiles in accumulator banks, its turns in the tail."""
 
 from __future__ import annotations
 

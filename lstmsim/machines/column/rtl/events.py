@@ -1,7 +1,4 @@
-"""What the log of a generated NPU must say, read off the trace of its simulation; and events in words.
-
-What a run of a generated NPU never did: of that its comparison shows nothing.
-"""
+"""What the log of a generated NPU must say, read off the trace of its simulation; and what a run never did."""
 
 from __future__ import annotations
 

@@ -1,9 +1,4 @@
-"""What cannot be written as Verilog, each with its key.
-
-The files of a design that depend on its numbers: generated modules, and what the host writes into memories.
-
-The column-wise NPU as generated hardware: all its answers to the neutral question.
-"""
+"""The column-wise NPU as generated hardware: what cannot be written as Verilog, and all files of a design."""
 
 from __future__ import annotations
 

@@ -1,10 +1,7 @@
-"""Tables of `npu_config.vh` as text: localparams whose entries have 2^k bits, so that no index needs a product.
+"""`npu_config.vh` as text, what each module includes of it, and the widths of its signals.
 
-What each module includes: of the sizes and tables of a design those that it reads, and no others.
-
-So a reader sees what a module depends on, and a lint sees nothing that is not used.
-
-Widths of the signals of a design, and the depth of its delay lines.
+Entries of tables have 2^k bits, so that no index needs a product. A module includes the sizes and tables that it reads
+and no others: a reader sees what it depends on, and a lint sees nothing that is not used.
 """
 
 from __future__ import annotations

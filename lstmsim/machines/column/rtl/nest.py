@@ -1,9 +1,7 @@
-"""The first places of a job's loop nest, in Python.
+"""How each job begins on each core, a constant word in `npu_issue.vh`: two tiles, the third place of the loop nest.
 
 A thread keeps two tiles ready, so it must know them in the cycle in which it takes a job. The Verilog of the loop nest
 (`npu_nest.v`) has all other tiles; `verilog/npu_words.vh` has their widths.
-
-How each job begins on each core, as one constant word in `npu_issue.vh`: two tiles, the third place.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The control store of a generated NPU: what each row of its tables says.
+"""What a generated NPU is built of: one frozen description with its control store, from which every file is written.
 
 A **program** is what one model does on one core: one `StageRow` for each stage of each pass, in the order of layers,
 directions and stages. A pass is a layer in one direction. A step of a pass is numbered in the order in which steps are
@@ -6,8 +6,6 @@ computed, from 0, also in a backward pass.
 
 Addresses are those of one thread's part of a memory where it says so; the part of thread t begins at t times the part's
 size.
-
-What a generated NPU is built of: one frozen description, from which every file is written.
 """
 
 from __future__ import annotations

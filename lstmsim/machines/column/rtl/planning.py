@@ -1,9 +1,4 @@
-"""Where vectors lie in a core's vector memories: regions that are not needed at the same time share elements.
-
-The rows of a program: stages of passes in order, what they read, what their segments write and wait for.
-
-The plan of a generated NPU: cores, programs, addresses, jobs in posting order.
-"""
+"""The plan of a generated NPU: regions of vectors in memories, rows of programs, cores, jobs in posting order."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""What a design's README says of the memories that the host fills: space, words, and how an address is made.
-
-README.md of a design: how to run it, ports, memory maps, clock edges with its numbers, programs, what is assumed.
-"""
+"""README.md of a design: how to run it, ports, memory maps, clock edges with its numbers, programs, what is assumed."""
 
 from __future__ import annotations
 

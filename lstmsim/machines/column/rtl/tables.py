@@ -1,7 +1,4 @@
-"""The columns of the tables of programs: stage rows, sums, reads, needs, segments, vectors written, wants.
-
-`npu_config.vh`: the sizes of a design, the widths of its signals, and its control store.
-"""
+"""`npu_config.vh`: the sizes of a design, the widths of its signals, and its control store, row by row."""
 
 from __future__ import annotations
 

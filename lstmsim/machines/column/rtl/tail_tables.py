@@ -1,9 +1,7 @@
-"""What the tail's blocks wait for beside their sums, as rows of the control store.
+"""The tables that only the tail reads: when results are there, and what blocks wait for beside their sums.
 
 A row names a block whose start was stamped, and how many cycles later the waiting block may start. The stamps of a
 thread have a place for every row block of every segment whose values others wait for.
-
-The columns that only the tail reads: when results are there, and what blocks wait for.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The arithmetic of every pass that a generated NPU does: one for each model, whatever jobs it has.
-
-What the host writes into the memories of a generated NPU: weights, frames, constants of the adapters.
-"""
+"""What the host writes into the memories of a generated NPU: weights, frames, constants of the adapters."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""One lane of a kind of cell: the nodes of one unit, their memories and tables, as a Verilog module.
-
-What the lanes of a core hold, how large it is, and where the host writes it.
+"""One lane of a kind of cell (the nodes of one unit, their memories and tables), and what all lanes of a core hold.
 
 An address of the host's bus has the space in bits 31..28, the core in 27..24, and below that:
 
@@ -11,10 +9,8 @@ An address of the host's bus has the space in bits 31..28, the core in 27..24, a
 Each field has as many bits as its largest number needs, and none if that is 0. A word of a table with two parts is
 written as a whole with its last part.
 
-What is kept by unit and not by turn: where two stages do not have a unit in the same lane at the same address.
-
-That is so where the units of a row block are no multiple of the lanes. Such a value goes through a memory that all
-lanes share, `npu_unit_memory`.
+Where the units of a row block are no multiple of the lanes, two stages do not have a unit in the same lane at the same
+address. A value from one to the other goes through a memory that all lanes share, `npu_unit_memory`.
 """
 
 from __future__ import annotations

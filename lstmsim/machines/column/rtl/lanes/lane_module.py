@@ -1,8 +1,6 @@
-"""A lane as a module: its ports, its memories with their write ports, its nodes.
+"""A lane as a module (ports, memories, nodes), and numbers that are one for all units, kept for each thread.
 
-Means over all units: squares, a tree over the units of a turn, a running sum for each thread, an exact quotient.
-
-Numbers that are one for all units: means, and what is computed of them once, kept for each thread.
+A mean over all units: squares, a tree over the units of a turn, a running sum for each thread, an exact quotient.
 """
 
 from __future__ import annotations

@@ -1,12 +1,6 @@
-"""All lanes of a core as one module: what a turn is to each kind of cell, the host's writes, the lanes side by side.
+"""All lanes of a core as one module, what the host writes into them, and how the testbench logs what is within.
 
-What the host writes into the lanes of a core before it begins: tables, parameters, states before the first step.
-
-`sim/npu_deep.vh`: how the testbench logs numbers within the tail, adapted sums and states, of this design.
-
-It looks into the lanes from outside, so the hardware is the same whether somebody looks or not.
-
-The tail's lanes of a design as files: `rtl/npu_tail_lane.v`, and what the host writes into them.
+The log (`sim/npu_deep.vh`) looks into the lanes from outside: the hardware is the same whether somebody looks or not.
 """
 
 from __future__ import annotations

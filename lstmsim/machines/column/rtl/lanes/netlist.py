@@ -1,6 +1,6 @@
 """Verilog in the making: signed wires and registers of exact widths, in the order in which they are made.
 
-Shifts that round half up, saturation, and operands in common units, as wires of exact widths.
+Shifts round half up; operands are brought into common units without a loss.
 """
 
 from __future__ import annotations

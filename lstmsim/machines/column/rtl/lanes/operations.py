@@ -1,12 +1,7 @@
-"""What the arithmetic of a pass says, as plain numbers, and which passes say the same.
+"""The operations of a lane, each from its operands to the value of the node, through the node's registers.
 
-Division and the reciprocal of a square root in a lane: a bit of the result after another, spread over registers.
-
-Activation functions in a lane: the place of the argument, a read of the table, the line between two entries.
-
-The operations of a lane, each from its operands to the value of the node, through the node's registers.
-
-A node's value is what `FixedArithmetic.compute` gives: exact on aligned operands, rounded half up once, saturated.
+A node's value is what `FixedArithmetic.compute` gives: exact on aligned operands, rounded half up once, saturated. An
+activation is a read of its table and a line between two entries; a quotient comes a bit after another.
 """
 
 from __future__ import annotations
