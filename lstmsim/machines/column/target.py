@@ -21,9 +21,9 @@ from lstmsim.machines.column.plan import Members, Plan, own_units
 from lstmsim.machines.column.shape import pass_shapes
 from lstmsim.machines.column.tiles import ARRAY
 from lstmsim.machines.target import Fault, Fidelity, StructuralModel, Target
+from lstmsim.model.cell import segments
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import SPLITS, Job
-from lstmsim.model.segments import segments
 from lstmsim.program.program import Buffer, Core, Program
 
 if TYPE_CHECKING:

@@ -94,19 +94,16 @@ def written_files(
     `InputError` if jobs of one model have different weights, or if a memory is larger than the host's bus addresses.
     """
     passes = passes_of(design, numbers)
-    shifts, lanes = shifts_of(design, passes), lane_files(design, numbers, deep)
+    shifts, (lanes, writes) = shifts_of(design, passes), lane_files(design, numbers, passes, deep)
     return {
         "README.md": readme(design, version, memory_rows(design, passes, shifts), number_rows(design, passes)),
         "rtl/npu_config.vh": data_header(design, shifts),
         "rtl/npu_pick.v": pick_modules(design, shifts),
-        "rtl/npu_tail_lane.v": lanes.verilog,
-        "sim/npu_deep.vh": lanes.deep,
+        **lanes,
         "data/weights.hex": hex_text(weights(design, passes)),
         "data/frames.hex": hex_text(frames(design, passes, numbers)),
         "data/constants.hex": hex_text(constants(design, passes, shifts)),
-        "data/tables.hex": hex_text(lanes.tables),
-        "data/parameters.hex": hex_text(lanes.parameters),
-        "data/initial.hex": hex_text(lanes.initial),
+        **{f"data/{space}.hex": hex_text(own) for space, own in writes.items()},
     }
 
 

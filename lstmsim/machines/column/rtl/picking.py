@@ -6,34 +6,9 @@ import re
 from collections.abc import Sequence
 
 from lstmsim.base.records import record
+from lstmsim.machines.column.rtl.lanes.lanes_module import TOKEN
 from lstmsim.machines.column.rtl.layout import INTEGER, Column, column_text, number_text
 from lstmsim.machines.column.rtl.plan import CorePlan, Design, StageRow
-
-__all__ = ["TOKEN", "Shifts", "data_header", "pick_modules", "slots_of", "sums_of"]
-
-#: Fields of the delay line of turns, and the localparam of their width ("": one bit).
-TOKEN: tuple[tuple[str, str], ...] = (
-    ("valid", ""),
-    ("thread", "W_THREAD"),
-    ("job", "W_JOB"),
-    ("row", "W_ROW"),
-    ("segment", "W_SEGMENT"),
-    ("step", "W_STEP"),
-    ("block", "W_BLOCK"),
-    ("bank", "W_BANK"),
-    ("turn", "W_TURN"),
-    ("number", "W_NUMBER"),
-    ("unit", "W_UNIT"),
-    ("units", "W_UNIT"),
-    ("constant", "W_CONSTANT"),
-    ("parameter", "W_TURN"),
-    ("write", "W_ELEMENT"),
-    ("zero", ""),
-    ("initial", ""),
-    ("last_turn", ""),
-    ("last_block", ""),
-    ("last_step", ""),
-)
 
 
 @record
@@ -228,7 +203,7 @@ def _lanes(plans: Sequence[CorePlan]) -> str:
         ("input wire", "host_write"),
         ("input wire [31:0]", "host_address"),
         ("input wire [31:0]", "host_data"),
-        *((f"input wire [{f'(D+1)*{width}-1' if width else 'D'}:0]", f"d_{name}") for name, width in TOKEN),
+        *((f"input wire [{f'(D+1)*{width}-1' if width else 'D'}:0]", f"d_{name}") for name, width in TOKEN.items()),
         ("input wire [WIDTH*SUMS*TAIL_BITS-1:0]", "sums"),
         ("output wire [MEMORIES*WIDTH*VECTOR_BITS-1:0]", "y"),
     ]

@@ -16,6 +16,7 @@ from lstmsim.machines.column.rtl.layout import depth_of, widths
 from lstmsim.machines.column.rtl.plan import Design, StageRow
 from lstmsim.machines.column.rtl.planning import design
 from lstmsim.machines.column.rtl.tables import config
+from lstmsim.machines.column.rtl.words import passes_of
 from lstmsim.machines.column.shape import depths
 from lstmsim.model.cell import Cell, segments
 from lstmsim.model.model import Layer, Model, Precision
@@ -105,14 +106,14 @@ class Work:
 
         changed: makes another Verilog of the lanes' own.
         """
-        made = lane_files(self.design, self.numbers)
-        files = {"npu_tail_lane.v": changed(made.verilog), "npu_config.vh": config(self.design)}
+        made, written = lane_files(self.design, self.numbers, passes_of(self.design, self.numbers))
+        files = {"npu_tail_lane.v": changed(made["rtl/npu_tail_lane.v"]), "npu_config.vh": config(self.design)}
         wide, deep, plan, convert = widths(self.design), depth_of(self.plan), self.plan, self.core.latency.convert
         sizes = dict.fromkeys(("valid", "zero", "initial", "last_turn", "last_block"), 1)
         sizes |= {name: wide[f"W_{name.upper()}"] for name in ("thread", "job", "row", "segment", "step", "turn")}
         sizes |= {name: wide[f"W_{name.upper()}"] for name in ("block", "number")}
         sizes |= {"unit": wide["W_UNIT"], "units": wide["W_UNIT"], "parameter": wide["W_TURN"]}
-        writes = (*made.tables, *made.parameters, *made.initial)
+        writes = [each for own in written.values() for each in own]
         first = len(writes)
         at = {each.cycle: each for each in self.turns}
         last = max(at) + deep + 2

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from lstmsim.base.records import record
 from lstmsim.machines.column.rtl.lanes.lane import CoreLanes, Pass, bits_of, unit_memories
 from lstmsim.machines.column.rtl.lanes.lane_module import (
     Module,
@@ -30,7 +29,8 @@ from lstmsim.model.numerics.weights import Stimulus
 #: Spaces of the host's bus that lanes decode.
 SPACES = {"tables": 4, "parameters": 5, "initial": 6}
 
-_FIELDS: Mapping[str, str] = {
+#: Fields of the delay line of turns, and the localparam of their width ("": one bit).
+TOKEN: Mapping[str, str] = {
     "valid": "",
     "thread": "W_THREAD",
     "job": "W_JOB",
@@ -67,7 +67,7 @@ def _lanes(core: CoreLanes, modules: Sequence[Module], scalars: Sequence[Module 
     sums = max(len(stage.sums) for kind in plan.kinds for stage in kind.cell.stages)
     ports = [Port("clock", ""), Port("reset", ""), Port("host_write", "")]
     ports += [Port("host_address", "[31:0]"), Port("host_data", "[31:0]")]
-    ports += [Port(f"d_{name}", f"[(D+1)*{bits}-1:0]" if bits else "[D:0]") for name, bits in _FIELDS.items()]
+    ports += [Port(f"d_{name}", f"[(D+1)*{bits}-1:0]" if bits else "[D:0]") for name, bits in TOKEN.items()]
     ports.append(Port("sums", f"[{width * sums * core.precision.tail_bits - 1}:0]"))
     vector = width * core.precision.vector_bits
     ports += [
@@ -187,7 +187,7 @@ def _connected(core: CoreLanes, kind: int, field: str, cycle: int) -> str:
     if field == "first":
         return f"!(|d_block[({entry})*W_BLOCK +: W_BLOCK]) && !(|d_number[({entry})*W_NUMBER +: W_NUMBER])"
     if field in ("turn", "parameter", "thread", "units"):
-        width = _FIELDS[field]
+        width = TOKEN[field]
         return f"d_{field}[({entry})*{width} +: {width}]"
     if field == "odd":
         return f"d_step[({entry})*W_STEP]"
@@ -462,42 +462,16 @@ def _state_log(core: CoreLanes, kind: int, place: int, state: StateWrite) -> Ite
     yield "      end"
 
 
-@record
-class LaneFiles:
-    """What is written of the lanes of a design.
-
-    verilog: `npu_lanes_c<core>` of every core, with what they are built of.
-    deep: how the testbench logs numbers within them.
-    tables, parameters, initial: (address, data) of each write of the host.
-    """
-
-    verilog: str
-    deep: str
-    tables: tuple[Write, ...]
-    parameters: tuple[Write, ...]
-    initial: tuple[Write, ...]
-
-
-def lane_files(design: Design, numbers: Mapping[int, JobNumbers], deep: bool = False) -> LaneFiles:
-    """Write the lanes of a design.
-
-    `InputError` if a pass of a core has no numbers.
-    """
-    passes: dict[Pass, FixedArithmetic] = {}
-    stimuli: dict[int, tuple[int, Stimulus]] = {}
-    for number, job in enumerate(design.jobs):
-        own = numbers[job.index]
-        stimuli[number] = job.model, own.stimulus
-        for layer, both in enumerate(own.arithmetic):
-            for direction, each in enumerate(both):
-                assert isinstance(each, FixedArithmetic)
-                passes.setdefault((job.model, layer, direction), each)
+def lane_files(
+    design: Design, numbers: Mapping[int, JobNumbers], passes: Mapping[Pass, FixedArithmetic], deep: bool = False
+) -> tuple[dict[str, str], dict[str, tuple[Write, ...]]]:
+    """The lanes of a design as Verilog files, and the host's writes by the name of their space."""
+    stimuli = {number: (job.model, numbers[job.index].stimulus) for number, job in enumerate(design.jobs)}
     cores = [CoreLanes.of(plan, passes, design.precision) for plan in design.cores if plan.kinds]
     head = "// The lanes of the tail, written from the graphs of the cells and the formats of the passes.\n"
-    return LaneFiles(
-        short_lines(head + "`default_nettype none\n\n" + "\n".join(map(core_text, cores))),
-        deep_text(cores, deep),
-        tuple(write for core in cores for write in table_writes(core)),
-        tuple(write for core in cores for write in parameter_writes(core, passes)),
-        tuple(write for core in cores for write in initial_writes(core, passes, stimuli)),
-    )
+    text = short_lines(head + "`default_nettype none\n\n" + "\n".join(map(core_text, cores)))
+    return {"rtl/npu_tail_lane.v": text, "sim/npu_deep.vh": deep_text(cores, deep)}, {
+        "tables": tuple(write for core in cores for write in table_writes(core)),
+        "parameters": tuple(write for core in cores for write in parameter_writes(core, passes)),
+        "initial": tuple(write for core in cores for write in initial_writes(core, passes, stimuli)),
+    }
