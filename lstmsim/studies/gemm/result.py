@@ -10,16 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lstmsim import engines
 from lstmsim.analysis.spans import build_timeline
 from lstmsim.base.records import record
-from lstmsim.machines.gemm import (
-    CACHES,
-    Cut,
-    Division,
-    GemmFigures,
-    GemmPlan,
-    GemmTask,
-    GemmThreads,
-    Product,
-)
+from lstmsim.machines.gemm import CACHES, Cut, Division, GemmFigures, GemmPlan, GemmTask, GemmThreads, Product
 from lstmsim.model.numerics.matrices import Matrix, digest
 from lstmsim.program.program import Program
 from lstmsim.report.results import Table

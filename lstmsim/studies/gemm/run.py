@@ -8,15 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lstmsim import engines
-from lstmsim.machines.gemm import (
-    CACHES,
-    RELIEFS,
-    Cut,
-    Division,
-    GemmFigures,
-    GemmPlan,
-    check_word,
-)
+from lstmsim.machines.gemm import CACHES, RELIEFS, Cut, Division, GemmFigures, GemmPlan, check_word
 from lstmsim.model.numerics.matrices import Matrix, drawn_matrices, largest_error, same_integers
 from lstmsim.studies.gemm.request import Asked, GemmRequest, asked_for, cut_and_threads, cut_for, shape_asked
 from lstmsim.studies.gemm.result import BY_SHAPES, Beside, Computed, GemmReport, GemmRow

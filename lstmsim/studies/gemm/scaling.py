@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lstmsim.base.errors import Mistake
 from lstmsim.base.wording import listed
-from lstmsim.machines.gemm import (
-    CACHES,
-)
+from lstmsim.machines.gemm import CACHES
 from lstmsim.report.document import Cell, Column, Document, Section, facts, grid, remark
 from lstmsim.report.figures_text import percent
 from lstmsim.report.results import Forms, Table, picked, plain
