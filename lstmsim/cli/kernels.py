@@ -190,7 +190,7 @@ def _size(text: str) -> object:
     default="warm",
     show_default=True,
     metavar="STATE",
-    help="cold: empty at the start. warm: as the same product left them. Both are simulated; this one is shown in full.",
+    help="cold: empty at the start. warm: as the same product left them. Both are simulated; this one is in full.",
 )
 @click.option(
     "--packed",

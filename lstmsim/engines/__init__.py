@@ -112,7 +112,7 @@ def feed(program: Program, chunks: Iterable[Ints], *, window: int = WINDOW) -> F
     >>> sum(len(numbers) for numbers, _, _ in run.results()), run.makespan_cycles
     (100, 500)
     """
-    home = import_module(f"lstmsim.engines.{'fast' if has_fast() else 'reference'}.feed")
+    home = import_module("lstmsim.engines.fast.run" if has_fast() else "lstmsim.engines.reference.feed")
     made: Feed = home.Feed(program, chunks, window=window)
     return made
 

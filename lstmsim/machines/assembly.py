@@ -158,14 +158,14 @@ class Tally:
 def remembered_fault(phases: Sequence[Phase]) -> str:
     """Say that the later phases of a job look back at more operations than a thread remembers; empty if they do not.
 
-        phases: of the job on one kind of core.
+    phases: of the job on one kind of core.
 
-        >>> from lstmsim.program.operations import Dependence, Operation
-    from lstmsim.program.program import Body
-        >>> body = Body((Operation(0),))
-        >>> later = Body((Operation(0, needs=(Dependence(0, 1, phase=0),)),))
-        >>> remembered_fault([Phase(body, 2**28), Phase(later, 1)])[:59]
-        'its later phases look back at 268,435,456 operations, and a'
+    >>> from lstmsim.program.operations import Dependence, Operation
+    >>> from lstmsim.program.program import Body
+    >>> body = Body((Operation(0),))
+    >>> later = Body((Operation(0, needs=(Dependence(0, 1, phase=0),)),))
+    >>> remembered_fault([Phase(body, 2**28), Phase(later, 1)])[:59]
+    'its later phases look back at 268,435,456 operations, and a'
     """
     looked_at = {need.phase for each in phases for one in each.body.operations for need in one.needs} - {None}
     sizes = [phases[number].repeat * len(phases[number].body.operations) for number in looked_at if number is not None]

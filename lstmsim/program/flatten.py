@@ -195,15 +195,15 @@ class Writer:
 def flat_of(program: Program) -> FlatProgram:
     """The flat form of a program that keeps all rules (`lstmsim.program.validate`).
 
-        `ProgramError` if a number does not fit into 64 bits.
+    `ProgramError` if a number does not fit into 64 bits.
 
-        >>> from lstmsim.program.operations import Operation
-    from lstmsim.program.program import Core, Unit
-        >>> body = Body((Operation(0, count=3),))
-        >>> task = Task("t", ((0, (Phase(body, 2),)),), (), (0,))
-        >>> flat = flat_of(Program((Core(0, (Unit("array", "coarse"),)),), (task, task)))
-        >>> len(flat.table("tasks")), flat.column("operations", "count").tolist()
-        (2, [3])
+    >>> from lstmsim.program.operations import Operation
+    >>> from lstmsim.program.program import Core, Unit
+    >>> body = Body((Operation(0, count=3),))
+    >>> task = Task("t", ((0, (Phase(body, 2),)),), (), (0,))
+    >>> flat = flat_of(Program((Core(0, (Unit("array", "coarse"),)),), (task, task)))
+    >>> len(flat.table("tasks")), flat.column("operations", "count").tolist()
+    (2, [3])
     """
     if isinstance(program, TabledProgram):
         return program.flat

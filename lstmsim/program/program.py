@@ -37,7 +37,23 @@ from typing import Any
 
 from lstmsim.base.records import record
 from lstmsim.program.flat import FlatProgram
-from lstmsim.program.operations import Name, Operation, Rows, operations_of, rows_of
+from lstmsim.program.operations import Dependence, Name, Operation, Rows, operations_of, rows_of
+
+__all__ = [
+    "MAX_SPREAD",
+    "Body",
+    "Buffer",
+    "Content",
+    "Core",
+    "Dependence",
+    "Operation",
+    "Phase",
+    "Program",
+    "TabledProgram",
+    "Task",
+    "Unit",
+    "Wide",
+]
 
 
 class Body:

@@ -126,15 +126,15 @@ def _arrivals_of(phases: tuple[Phase, ...]) -> Counter[int]:
 def quiet_faults(phases: tuple[Phase, ...], number: int, index: int) -> Iterator[str]:
     """Yield what is wrong with an operation of no issue.
 
-        phases: of its task.
-        number: its phase.
-        index: its place in the body.
+    phases: of its task.
+    number: its phase.
+    index: its place in the body.
 
-        >>> from lstmsim.program.operations import Dependence, Operation
-    from lstmsim.program.program import Body
-        >>> body = Body((Operation(0), Operation(1, count=0, needs=(Dependence(0, 5),))))
-        >>> [*quiet_faults((Phase(body, 1),), 0, 1)], [*quiet_faults((Phase(body, 2),), 0, 1)]
-        ([], ['has no issue, so its phase must be the last one and not repeat'])
+    >>> from lstmsim.program.operations import Dependence, Operation
+    >>> from lstmsim.program.program import Body
+    >>> body = Body((Operation(0), Operation(1, count=0, needs=(Dependence(0, 5),))))
+    >>> [*quiet_faults((Phase(body, 1),), 0, 1)], [*quiet_faults((Phase(body, 2),), 0, 1)]
+    ([], ['has no issue, so its phase must be the last one and not repeat'])
     """
     phase = phases[number]
     operations = phase.body.operations
