@@ -82,7 +82,7 @@ def test_with_a_queue_limit_rates_above_load_1_are_tried(percentile: float, limi
     assert shares[answer.rate] < 1 - percentile / 100 < shares[answer.fails_from]
     # one server does no more than its bound
     assert shares[answer.fails_from] >= 1 - answer.bound_per_second / answer.fails_from - 0.02
-    assert "the rest is turned away" in answer.to_text().replace("\n", " ")
+    assert "the rest is rejected" in answer.to_text().replace("\n", " ")
 
 
 FAST = {"name": "fast", "model": "lstm-256", "steps": 10, "count": 1000, "arrival": POISSON}
