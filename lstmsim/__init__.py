@@ -59,15 +59,14 @@ if TYPE_CHECKING:
     from lstmsim.studies.compare.request import compare, plot_comparison
     from lstmsim.studies.fit.fits import Fits, fit_summary
     from lstmsim.studies.fit.request import energy, fit
-    from lstmsim.studies.fuse.graph import load_graph, save_graph
-    from lstmsim.studies.fuse.pictures import plot_fusion, plot_kernels
-    from lstmsim.studies.fuse.run import run_fusion
+    from lstmsim.studies.fuse.request import load_graph, save_graph
+    from lstmsim.studies.fuse.run import plot_fusion, plot_kernels, run_fusion
     from lstmsim.studies.gemm.run import plot_threads, run_gemm
     from lstmsim.studies.gemm.scaling import run_gemm_threads
     from lstmsim.studies.importing import import_model
     from lstmsim.studies.known.run import list_known
     from lstmsim.studies.program.run import load_program, run_program, save_program
-    from lstmsim.studies.rtl.pictures import plot_rtl
+    from lstmsim.studies.rtl.picture import plot_rtl
     from lstmsim.studies.rtl.run import run_rtl
     from lstmsim.studies.search.request import search
     from lstmsim.studies.serve.load_latency import load_latency, plot_load_latency
@@ -75,7 +74,7 @@ if TYPE_CHECKING:
     from lstmsim.studies.serve.saturate import saturate
     from lstmsim.studies.shared.building import Job, Layer, Model, Scenario
     from lstmsim.studies.shared.loading import load_chip, load_model, load_scenario
-    from lstmsim.studies.shared.product_files import save_result
+    from lstmsim.studies.shared.products import save_result
     from lstmsim.studies.simulate.run import Run, check_numerics, explain, outputs, run, serving, simulate, trace
     from lstmsim.studies.simulate.saving import load_trace, plot, save_outputs, save_report, save_trace, timeline
     from lstmsim.studies.sparse.run import plot_blocks, run_sparse
@@ -163,14 +162,10 @@ __version__ = "0.1.0"
 _HOMES = {
     "lstmsim.studies.shared.building": ("Job", "Layer", "Model", "Scenario"),
     "lstmsim.studies.fit.fits": ("Fits", "fit_summary"),
-    "lstmsim.studies.fuse.run": ("run_fusion",),
-    "lstmsim.studies.fuse.graph": (
+    "lstmsim.studies.fuse.run": ("plot_fusion", "plot_kernels", "run_fusion"),
+    "lstmsim.studies.fuse.request": (
         "load_graph",
         "save_graph",
-    ),
-    "lstmsim.studies.fuse.pictures": (
-        "plot_fusion",
-        "plot_kernels",
     ),
     "lstmsim.studies.gemm.run": (
         "plot_threads",
@@ -191,14 +186,14 @@ _HOMES = {
     "lstmsim.studies.simulate.saving": ("load_trace", "plot", "save_outputs", "save_report", "save_trace", "timeline"),
     "lstmsim.studies.sweep.request": ("merge", "plot_sweep", "sweep"),
     "lstmsim.studies.validate.request": ("validate",),
-    "lstmsim.studies.shared.product_files": ("save_result",),
+    "lstmsim.studies.shared.products": ("save_result",),
     "lstmsim.studies.program.run": (
         "load_program",
         "run_program",
         "save_program",
     ),
     "lstmsim.studies.rtl.run": ("run_rtl",),
-    "lstmsim.studies.rtl.pictures": ("plot_rtl",),
+    "lstmsim.studies.rtl.picture": ("plot_rtl",),
     "lstmsim.studies.simulate.run": (
         "Run",
         "check_numerics",

@@ -20,8 +20,8 @@ from lstmsim.model.fusion.counts import counted
 from lstmsim.model.fusion.graph import Graph
 from lstmsim.model.fusion.plan import MODES, FusionDevice, FusionPlan, PlannedKernel, PlannedSubgraph
 from lstmsim.model.fusion.planner import planned
-from lstmsim.studies.fuse.json import group_json
-from lstmsim.studies.program.flat_runs import totals_of_flat
+from lstmsim.studies.fuse.report import group_data
+from lstmsim.studies.program.run import totals_of_flat
 from tools.contract_sparse import device_of
 
 __all__ = ["chip_of", "modes_shown", "plan_shown", "result"]
@@ -66,7 +66,7 @@ def _subgraph_shown(subgraph: PlannedSubgraph, names: Sequence[str]) -> dict[str
     kernel = subgraph.kernel
     barriers = [names[each.node] for each in kernel.stages if each.grid_barrier]
     return {
-        "groups": [group_json(names, each) for each in subgraph.groups],
+        "groups": [group_data(names, each) for each in subgraph.groups],
         "free": [names[each] for each in subgraph.free],
         "stages": [names[each.node] for each in kernel.stages],
         "schemes": {names[each.node]: each.scheme for each in kernel.stages},

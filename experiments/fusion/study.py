@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 
 import lstmsim
-from lstmsim.studies.fuse.runs import FusionRow
+from lstmsim.studies.fuse.result import FusionRow
 
 __all__ = ["BASELINES", "CHIP", "PASSES", "Way", "head", "kilobytes", "line", "ratio", "steps", "ways"]
 

@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import lstmsim
+from lstmsim.report import renderings
+from lstmsim.report.document import Document
 from lstmsim.studies.rtl.comparison import GROUPS
-from lstmsim.studies.rtl.synthesis_result import synthesis_lines
+from lstmsim.studies.rtl.report import synthesis_sections
 
 SCENARIOS = Path(__file__).resolve().parents[1] / "scenarios"
 SMALL_LATENCY = dict.fromkeys(("read", "multiply", "accumulate", "convert", "activation", "quantize", "writeback"), 2)
@@ -144,7 +146,14 @@ def resources() -> list[str]:
         report = lstmsim.run_rtl(COUNTED, f"{around}/design", random_weights=1, synth="ecp5")
     assert report.synthesis is not None
     title = "An LSTM 16/16 on 16 multipliers (ep 2, vp 8), two threads, one lane:"
-    return [title, "", "```text", *synthesis_lines(report.run.scenario, report.synthesis), "```"]
+    rendered = renderings.text(Document.of("", *synthesis_sections(report.run.scenario, report.synthesis)))
+    return [
+        title,
+        "",
+        "```text",
+        *rendered.splitlines(),
+        "```",
+    ]
 
 
 def text(small: bool = False) -> str:

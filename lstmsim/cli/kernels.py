@@ -26,7 +26,7 @@ from lstmsim.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from lstmsim.studies.fuse.run import FusionReport
+    from lstmsim.studies.fuse.result import FusionReport
     from lstmsim.studies.gemm.result import GemmReport
     from lstmsim.studies.sparse.result import SparseReport
 
@@ -112,7 +112,7 @@ def write_product_outputs(
     """
     output, picture, trace, json = (outputs[name] for name in ("output", "timeline", "trace", "json"))
     if output is not None:
-        from lstmsim.studies.shared.product_files import save_result
+        from lstmsim.studies.shared.products import save_result
 
         save_result(report, output)  # type: ignore[arg-type]
     if picture is not None:
@@ -428,10 +428,10 @@ def fuse_command(graph: str, **arguments: Any) -> None:
     picture, saved, explain = (arguments.pop(name) for name in ("picture", "save", "explain"))
     view = _check(outputs, picture, saved, (graph, arguments["chip"]))
     arguments["modes"] = [each.strip() for each in arguments["modes"].split(",") if each.strip()]
-    from lstmsim.studies.fuse.graph import save_graph
-    from lstmsim.studies.fuse.pictures import plot_fusion, plot_kernels
-    from lstmsim.studies.fuse.run import run_fusion
-    from lstmsim.studies.fuse.text import fusion_text
+    from lstmsim.report import renderings
+    from lstmsim.studies.fuse.report import document
+    from lstmsim.studies.fuse.request import save_graph
+    from lstmsim.studies.fuse.run import plot_fusion, plot_kernels, run_fusion
 
     if (outputs["timeline"] or outputs["trace"]) and arguments["cycles"] is None:
         arguments["cycles"] = True
@@ -442,7 +442,7 @@ def fuse_command(graph: str, **arguments: Any) -> None:
             plot_fusion(report, picture)
     if saved is not None:
         save_graph(report.graph, saved)
-    text = fusion_text(report, explain)
+    text = renderings.text(document(report, explain))
     write_product_outputs(report, outputs, lambda path: plot_kernels(report, path), view, text)
     for path in (picture, saved):
         if path is not None:

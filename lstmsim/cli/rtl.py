@@ -79,9 +79,8 @@ def rtl_command(
     if options["timing_only"]:
         _check_timing_only(options)
     _check(scenario, options["overrides"], folder, verify, outputs)
-    from lstmsim.studies.rtl.run import run_rtl
-    from lstmsim.studies.rtl.runs import slow_words
-    from lstmsim.studies.rtl.synthesis_result import synthesis_words
+    from lstmsim.studies.rtl.run import run_rtl, slow_words
+    from lstmsim.studies.rtl.synthesis import synthesis_words
     from lstmsim.studies.shared.loading import load_scenario
 
     loaded = load_scenario(scenario, options.pop("overrides"))
@@ -95,7 +94,7 @@ def rtl_command(
         report = run_rtl(loaded, folder, vcd=vcd, **options)
     if timeline is not None:
         with status(f"drawing {timeline}"):
-            from lstmsim.studies.rtl.pictures import plot_rtl
+            from lstmsim.studies.rtl.picture import plot_rtl
 
             plot_rtl(report, timeline)
     if json_path is not None:

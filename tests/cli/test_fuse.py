@@ -178,8 +178,8 @@ def test_without_cycles_and_numbers_this_is_said() -> None:
 
 
 def test_a_large_graph_is_planned_and_no_more_until_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lstmsim.studies.fuse.runs.MOST_SIMULATED", 1000)
-    monkeypatch.setattr("lstmsim.studies.fuse.runs.MOST_EXECUTED", 1000)
+    monkeypatch.setattr("lstmsim.studies.fuse.request.MOST_SIMULATED", 1000)
+    monkeypatch.setattr("lstmsim.studies.fuse.request.MOST_EXECUTED", 1000)
     printed = text("softmax")
     assert "nothing was simulated: the graph has 82,048 elements in all" in printed
     assert "nothing was executed on numbers: the graph has 82,048 elements" in printed

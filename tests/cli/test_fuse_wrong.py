@@ -33,7 +33,7 @@ def computes(monkeypatch: pytest.MonkeyPatch) -> Any:
                 raise given
             return given
 
-        monkeypatch.setattr("lstmsim.studies.fuse.runs.difference_of_run", instead)
+        monkeypatch.setattr("lstmsim.studies.fuse.run.difference_of_run", instead)
 
     return set_to
 

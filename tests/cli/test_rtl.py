@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lstmsim.cli.rtl import FAMILIES, SIMULATORS
-from lstmsim.studies.rtl import families, simulators
+from lstmsim.studies.rtl import simulators, synthesis
 from tests.cli.runner import call
 
 SCENARIO = """
@@ -39,4 +39,4 @@ def test_what_does_not_go_together_is_refused(
 
 def test_the_command_offers_what_there_is() -> None:
     assert tuple(simulators.SIMULATORS) == SIMULATORS
-    assert tuple(families.FAMILIES) == FAMILIES
+    assert tuple(synthesis.FAMILIES) == FAMILIES

@@ -5,7 +5,7 @@ from __future__ import annotations
 import lstmsim
 from lstmsim.base.keys import keys_of
 from lstmsim.files.scenario import schema
-from lstmsim.studies.known.file_keys import file_keys
+from lstmsim.studies.known.keys import file_keys
 
 
 def test_every_key_of_the_files_is_listed_with_its_meaning() -> None:

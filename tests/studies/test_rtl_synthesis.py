@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import lstmsim
 from lstmsim.machines.column.rtl.generated import GENERATED
-from lstmsim.studies.rtl.families import FAMILIES
-from lstmsim.studies.rtl.synthesis import REST, PartCells, Synthesis
-from lstmsim.studies.rtl.synthesis_result import beside, synthesis_json, synthesis_lines
+from lstmsim.report.document import Document
+from lstmsim.report.renderings import text as text_of
+from lstmsim.studies.rtl.report import synthesis_data, synthesis_sections
+from lstmsim.studies.rtl.synthesis import FAMILIES, REST, PartCells, Synthesis, beside
 from lstmsim.studies.shared.loading import load_scenario
 
 _LATENCY = {"read": 0, "convert": 0, "activation": 1}
@@ -38,13 +39,13 @@ def test_each_resource_and_each_part_stands_beside_what_fit_says() -> None:
     # 16 of the array and 17 of the lane: four adapters of two blocks, nine operations.
     assert (rows["multipliers"].fit, rows["multipliers"].yosys, rows["multipliers"].error) == (33, 33, 0.0)
     assert (rows["memories"].fit, rows["memories"].yosys) == (5, 5)
-    data = synthesis_json(loaded, synthesis())
+    data = synthesis_data(loaded, synthesis())
     (array,) = [each for each in data["parts"] if each["part"] == "array"]
     assert array["logic"] == {"fit": 1424, "yosys": 2 * 200 + 256 + 6 * 128}
     assert array["registers"] == {"fit": 1184, "yosys": 1184}
     # `fit` counts no part of that name.
     assert data["parts"][-1]["logic"] == {"fit": None, "yosys": 1000}
-    text = "\n".join(synthesis_lines(loaded, synthesis()))
+    text = text_of(Document.of("", *synthesis_sections(loaded, synthesis())))
     assert "33     33          +0 %" in text
     assert "1,424 (1,424)" in text
 
@@ -53,9 +54,9 @@ def test_counts_that_cannot_be_compared_are_told() -> None:
     loaded = load_scenario(scenario(), ())
     for family, words in (("ecp5", ()), ("xilinx", ("SRL16E", "DSP48E1")), ("intel-alm", ("MLAB", "rounded up"))):
         made = replace(synthesis(), family=FAMILIES[family])
-        notes = "\n".join(synthesis_lines(loaded, made)).split("\npart ")[0].split("\n\n")[1:]
+        notes = text_of(Document.of("", *synthesis_sections(loaded, made))).split("\npart ")[0].split("\n\n")[1:]
         assert [word in "".join(notes) for word in words] == [True] * len(words)
-        assert bool(notes) == bool(words) == bool(synthesis_json(loaded, made)["notes"])
+        assert bool(notes) == bool(words) == bool(synthesis_data(loaded, made)["notes"])
 
 
 def test_latencies_that_keep_memories_out_of_blocks_are_told() -> None:

@@ -1,146 +1,41 @@
-"""Fusion of a graph's memory-intensive part on a chip: planned, executed, simulated, compared with other cuts."""
+"""Fusion of the memory-intensive part of a graph on a chip: planned, executed, simulated, compared with other cuts."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lstmsim import engines
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.base.wording import listed, must_be
+from lstmsim.base.wording import listed
 from lstmsim.machines.registry import target_of
 from lstmsim.model.fusion.baselines import ablation, kernels_of
+from lstmsim.model.fusion.counts import counted
 from lstmsim.model.fusion.graph import Graph
-from lstmsim.model.fusion.interpreter.checks import overlap_remarks
+from lstmsim.model.fusion.interpreter.checks import difference_of_run, overlap_remarks
+from lstmsim.model.fusion.interpreter.run import Fault
 from lstmsim.model.fusion.plan import MODES, SPLIT_RULES, FusionDevice, FusionPlan, PlannedKernel
 from lstmsim.model.fusion.planner import planned
-from lstmsim.report.results import Table
-from lstmsim.studies.fuse.graph import graph_of, sizes_from
-from lstmsim.studies.fuse.runs import Asked, Checked, FusionRow, row_of
-from lstmsim.studies.program.flat_runs import timeline_of
-from lstmsim.studies.shared.arguments import refuse, wrong_names, wrong_whole
+from lstmsim.studies.fuse.request import STITCH, Asked, _chips_with_kernels, _modes, _wrong_seed, graph_of, sizes_from
+from lstmsim.studies.fuse.result import Checked, FusionReport, FusionRow, simulated_row
+from lstmsim.studies.program.run import totals_of_flat
+from lstmsim.studies.shared.arguments import refuse
 from lstmsim.studies.shared.loading import Path
-from lstmsim.studies.shared.product_options import chip_of, options_from
-from lstmsim.studies.simulate.run import check_engine
+from lstmsim.studies.shared.products import chip_of, options_from
+from lstmsim.studies.simulate.run import check_engine, expect
 
 if TYPE_CHECKING:
-    from lstmsim.analysis.timeline import Timeline
     from lstmsim.model.scenario import Chip
+    from lstmsim.report.pictures.figures import Picture
+    from lstmsim.studies.shared.loading import Path
 
-__all__ = ["STITCH", "FusionReport", "run_fusion", "simulated_row"]
-
-#: The mode of the pass itself; the others are what it is compared with.
-STITCH = "stitch"
+__all__ = ["plot_fusion", "plot_kernels", "row_of", "run_fusion"]
 
 #: Is called with ways to cut the graph done and in all.
 _Progress = Callable[[int, int], None]
 #: A name, the numbers and settings that kernels were planned with, and the kernels.
 _Way = tuple[str, FusionDevice, tuple[PlannedKernel, ...]]
-
-
-@dataclass(frozen=True, eq=False)
-class FusionReport(Table, forms="lstmsim.studies.fuse.text"):
-    """A graph whose memory-intensive part was fused.
-
-    source: where the graph is from.
-    asked: the graph, the chip with its numbers and settings of the pass, the engine that ran.
-    plan: the plan.
-    rows: the ways to cut the graph that were asked for, a mode each.
-    mode: the one of them that is told in full.
-    other: the plan under the other rule for splits, if its kernels differ; None: they do not, or `stitch` was left out.
-    ablations: the pass with its mechanisms one after the other, in the order of the paper.
-    remarks: further sentences.
-    """
-
-    source: str
-    asked: Asked
-    plan: FusionPlan
-    rows: tuple[FusionRow, ...]
-    mode: str
-    other: FusionRow | None
-    ablations: tuple[FusionRow, ...]
-    remarks: tuple[str, ...]
-
-    @property
-    def graph(self) -> Graph:
-        """The graph."""
-        return self.asked.graph
-
-    @property
-    def chip(self) -> Chip:
-        """The chip."""
-        return self.asked.chip
-
-    @property
-    def engine(self) -> str:
-        """The engine that ran."""
-        return self.asked.engine
-
-    @property
-    def told(self) -> FusionRow:
-        """The row that is told in full."""
-        return next(each for each in self.rows if each.name == self.mode)
-
-    @property
-    def stitched(self) -> FusionRow | None:
-        """The row of the pass; None: it was not asked for."""
-        return next((each for each in self.rows if each.name == STITCH), None)
-
-    @property
-    def strongest(self) -> FusionRow | None:
-        """The baseline that takes the fewest cycles, the first of equals; None: none was simulated."""
-        some = [each for each in self.rows if each.name != STITCH and each.cycles is not None]
-        return min(some, key=lambda each: each.cycles or 0, default=None)
-
-    @property
-    def ratio(self) -> float | None:
-        """Cycles of the pass over those of the strongest baseline: above 1 the pass loses; None: one is not known."""
-        return None if self.stitched is None else self.ratio_of(self.stitched)
-
-    def ratio_of(self, row: FusionRow) -> float | None:
-        """Cycles of a row over those of the strongest baseline; None: one is not known."""
-        base = self.strongest
-        if base is None or base.cycles is None or row.cycles is None:
-            return None
-        return row.cycles / base.cycles
-
-    @property
-    def executed(self) -> dict[str, Checked]:
-        """What each row that was executed computed, by the row's name; steps of the ablation may be rows themselves."""
-        rows = [*self.rows, *([] if self.other is None else [self.other]), *self.ablations]
-        return {each.name: each.checked for each in rows if each.checked is not None}
-
-    @property
-    def wrong(self) -> tuple[str, ...]:
-        """A sentence for each row whose kernels do not compute what numpy does, or cannot run; none: all is right."""
-        return tuple(
-            f"{name} is WRONG, please report it: {each.why}" for name, each in self.executed.items() if not each.equal
-        )
-
-    @cached_property
-    def timeline(self) -> Timeline:
-        """What happened cycle by cycle in the row that is told in full, for trace files; it runs once more for it.
-
-        `InputError` if it was not simulated, or has too many operations.
-        """
-        work = simulated_row(self, "trace").work
-        assert work is not None
-        return timeline_of(work.flat, work.names, self.chip, self.engine)
-
-
-def simulated_row(report: FusionReport, place: str) -> FusionRow:
-    """The row that is told in full; `InputError` if it has no cycles.
-
-    report: whose row it is.
-    place: what needs the cycles, for the mistake.
-    """
-    row = report.told
-    if row.figures is None:
-        none = "" if row.kernels else "there is no kernel: the graph has no memory-intensive operation"
-        raise InputError(Mistake(place, none or row.refused or f"{row.name} was not simulated: ask for cycles"))
-    return row
 
 
 def run_fusion(
@@ -257,30 +152,65 @@ def _remarks(asked: Asked, plan: FusionPlan) -> tuple[str, ...]:
     return (*filter(None, (asked.not_simulated, asked.not_executed)), *large, *told)
 
 
-def _wrong_seed(seed: object) -> list[Mistake]:
-    """What is wrong with a seed; without one, numbers would be others each time, and nobody could repeat them."""
-    if seed is None:
-        return [Mistake("seed", "must be a whole number of at least 0, got nothing")]
-    return wrong_whole("seed", seed, 0)
+def row_of(asked: Asked, name: str, device: FusionDevice, kernels: Sequence[PlannedKernel]) -> FusionRow:
+    """Count, execute and simulate kernels, as far as it is asked for.
+
+    asked: where they run.
+    name: of the row.
+    device: the numbers that the kernels were planned with.
+    kernels: all of the graph, in the order in which they run.
+    """
+    some = tuple(kernels)
+    counts = counted(asked.graph, some)
+    checked = _checked(asked, device, some) if asked.executes and some else None
+    if not asked.simulates or not some:
+        return FusionRow(name, device, some, counts, checked, None)
+    try:
+        work = asked.fused.lower(asked.chip, asked.graph, some, name)
+    except InputError as error:
+        return FusionRow(name, device, some, counts, checked, None, refused=str(error).replace("\n", "; "))
+    figures = asked.fused.figures(asked.chip, work, totals_of_flat(work.flat, work.names, asked.engine))
+    return FusionRow(name, device, some, counts, checked, figures, work)
 
 
-def _modes(modes: Sequence[str], mode: str | None) -> tuple[tuple[str, ...], str]:
-    """The modes in their order, and the one that is told in full."""
-    refuse(wrong_names("modes", modes, "the name of a mode"))
-    given = [modes] if isinstance(modes, str) else list(modes)
-    wrong = [Mistake("modes", must_be(each, MODES)) for each in given if each not in MODES]
-    refuse(wrong, [] if given else [Mistake("modes", f"must be some of {listed(MODES)}, got none")])
-    wanted = tuple(each for each in MODES if each in given)
-    if mode is None:
-        return wanted, STITCH if STITCH in wanted else wanted[0]
-    if mode not in wanted:
-        raise InputError(Mistake("mode", must_be(mode, wanted)))
-    return wanted, mode
+def _checked(asked: Asked, device: FusionDevice, kernels: tuple[PlannedKernel, ...]) -> Checked:
+    try:
+        return Checked(difference_of_run(asked.graph, kernels, device, asked.seed))
+    except Fault as fault:
+        return Checked(None, str(fault))
 
 
-def _chips_with_kernels() -> list[str]:
-    """Names of the presets whose machines run fused kernels."""
-    from lstmsim.files.catalog import chip_files
-    from lstmsim.studies.shared.loading import load_chip
+def plot_fusion(report: FusionReport, path: Path | None = None) -> Picture:
+    """Draw the graph: its sub-graphs framed, groups in colour, where each value lies.
 
-    return [name for name in chip_files() if target_of(load_chip(name).kind).fused_kernels() is not None]
+    report: what `run_fusion` gives.
+    path: the picture's file (.png, .svg or .pdf); None: no file.
+
+    `InputError` for a graph of more nodes than one can look at.
+    """
+    from lstmsim.studies.fuse import picture as plots
+
+    expect(report, (FusionReport,), "plot_fusion", "what run_fusion gives")
+    title = f"{report.graph.name} on {report.chip.name}"
+    row = report.stitched
+    if row is not None and row.cycles is not None:
+        # the picture shows calls of libraries too, which these cycles do not have
+        title += f", fused part: {row.cycles:,} cycles"
+    return plots.plot(report.plan, path, title=title)
+
+
+def plot_kernels(report: FusionReport, path: Path | None = None) -> Picture:
+    """Draw the blocks of each core over time, in the mode that is told in full, and how much each core has issued.
+
+    report: what `run_fusion` gives.
+    path: the picture's file (.png, .svg or .pdf); None: no file.
+
+    `InputError` if nothing was simulated.
+    """
+    from lstmsim.report.pictures import blocks as plots
+
+    expect(report, (FusionReport,), "plot_kernels", "what run_fusion gives")
+    figures = simulated_row(report, "timeline").figures
+    assert figures is not None
+    title = f"{report.graph.name} by {report.mode} on {report.chip.name}: {figures.makespan:,} cycles"
+    return plots.plot(figures.blocks, figures.busy, path, title=title)

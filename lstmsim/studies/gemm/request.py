@@ -28,7 +28,7 @@ from lstmsim.machines.registry import target_of
 from lstmsim.model.cells import LayerProduct, input_projection, step_products
 from lstmsim.studies.shared.arguments import refuse, wrong_whole
 from lstmsim.studies.shared.loading import Path
-from lstmsim.studies.shared.product_options import chip_of, options_from
+from lstmsim.studies.shared.products import chip_of, options_from
 
 if TYPE_CHECKING:
     from lstmsim.model.model import Layer, Model

@@ -1,15 +1,26 @@
-"""Keys of chips by machine, with meaning, unit, bounds, default and source, read off the machines' descriptions."""
+"""Keys of chips by machine, with meaning, unit, bounds, default and source, read off the machines' descriptions.
+
+Keys of scenario, model and sweep files, with meaning, bounds and default, read off the entries that check them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import MISSING, is_dataclass
-from typing import Any
+import inspect
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, is_dataclass, replace
+from typing import Annotated, Any, Literal, get_args, get_origin
 
-from lstmsim.base.keys import Described, Entry, Key, keys_of
+from lstmsim.base.bounds import MAX_SIZE
+from lstmsim.base.keys import Described, Key, keys_of
+from lstmsim.files.scenario import schema, schema_arrivals, schema_steps
+from lstmsim.files.yaml.entry import Entry
 from lstmsim.machines.registry import KINDS, target_of
-
-__all__ = ["chip_keys", "key_line"]
+from lstmsim.model.model import WIDTHS, Layer, Model, Precision
+from lstmsim.model.scenario import Job
+from lstmsim.studies.sweep.spec_file import AXIS_KEYS, GROUP_KEYS, SWEEP_KEYS
+from lstmsim.traffic import arrivals, lengths
+from lstmsim.traffic import arrivals as closed_loop
 
 
 def chip_keys() -> list[tuple[str, str]]:
@@ -70,3 +81,85 @@ def _default(each: Described) -> str:
     if is_dataclass(each.default) or isinstance(each.default, tuple | Entry):
         return ""
     return f"default: {str(each.default).lower() if isinstance(each.default, bool) else each.default}"
+
+
+#: Where keys stand, the entry that checks them, and the classes whose docstrings say what they mean, first one first.
+_ENTRIES: tuple[tuple[str, type, tuple[type, ...]], ...] = (
+    ("scenario", schema.ScenarioFile, (schema.ScenarioFile,)),
+    ("scenario jobs", schema.JobEntry, (schema.JobEntry, Job)),
+    ("scenario jobs.initial", schema.InitialEntry, (schema.InitialEntry,)),
+    (
+        "scenario jobs.arrival",
+        schema_arrivals.ArrivalEntry,
+        (
+            schema_arrivals.ArrivalEntry,
+            schema_arrivals.TraceEntry,
+            *(arrivals.Fixed, arrivals.Periodic, arrivals.Poisson, arrivals.Bursty, arrivals.Stream),
+            closed_loop.ClosedLoop,
+        ),
+    ),
+    (
+        "scenario jobs.steps",
+        schema_steps.StepsEntry,
+        (schema_steps.StepsEntry, lengths.Weighted, lengths.Uniform, lengths.Geometric),
+    ),
+    ("scenario arrivals", schema_arrivals.TraceEntry, (schema_arrivals.TraceEntry,)),
+    ("scenario precision", schema.PrecisionEntry, (schema.PrecisionEntry, Precision)),
+    ("model", schema.ModelFile, (schema.ModelFile, Model)),
+    ("model layers", schema.LayerEntry, (schema.LayerEntry, Layer)),
+    ("model cells.NAME", schema.CellEntry, (schema.CellEntry,)),
+    ("model cells.NAME.stages", schema.StageEntry, (schema.StageEntry,)),
+)
+_SAID = re.compile(r"^ {4}([a-z_]+(?:, [a-z_]+)*): (.+(?:\n {8}.+)*)", re.MULTILINE)
+
+
+def file_keys() -> list[tuple[str, str]]:
+    """Give each key of scenario, model and sweep files as `FILE PATH`, and a line about it.
+
+    >>> dict(file_keys())["scenario jobs.deadline"]
+    'cycles from the arrival, for the `dispatch` that asks for it; 1 to 1,000,000,000,000; default: none'
+    """
+    return [*_entries(), *_sweeps()]
+
+
+def _entries() -> Iterator[tuple[str, str]]:
+    for place, entry, documents in _ENTRIES:
+        said: dict[str, str] = {}
+        for each in reversed(documents):
+            said |= _meanings(each)
+        for name, key in keys_of(entry).items():
+            joint = "." if " " in place else " "
+            yield f"{place}{joint}{name}", key_line(_with_meaning(key, said.get(name, "")))
+
+
+def _with_meaning(each: Described, said: str) -> Described:
+    """A key with what docstrings say of it, unless it says more itself, and the words and bounds of its type."""
+    kinds = [each.type, *get_args(each.type)]
+    words = tuple(str(word) for kind in kinds if get_origin(kind) is Literal for word in get_args(kind))
+    inner = [part for kind in kinds if get_origin(kind) is Annotated for part in get_args(kind)[1:]]
+    key: Key = next((part for part in [each.key, *inner] if isinstance(part, Key) and part.high is not None), each.key)
+    if each.key.high == MAX_SIZE == -(each.key.low or 0) and each.name in Precision.__annotations__:
+        # The entry takes any number, and the description says what is wrong with it.
+        low, high = WIDTHS.get(each.name, (None, None))
+        key = replace(key, low=low, high=high)
+    counted = {str: "letters", list: "entries", dict: "entries", tuple: "entries"}
+    unit = each.key.unit or (counted.get(get_origin(each.kind) or each.kind, "") if key.high is not None else "")
+    meaning = said.rstrip(".") or each.key.meaning
+    return replace(
+        each, key=replace(key, meaning=meaning, unit=unit, choices=key.choices or words, source="", rule=None)
+    )
+
+
+def _meanings(described: type) -> Mapping[str, str]:
+    """What a class's docstring says of its fields, by name."""
+    text = inspect.getdoc(described) or ""
+    found = _SAID.finditer("\n".join(f"    {line}" for line in text.splitlines()))
+    meanings = {name: " ".join(each[2].split()) for each in found for name in each[1].split(", ")}
+    # What None means in Python is what leaving the key out means in a file.
+    plain = {name: re.sub(r"[;,]? (?:None|empty)(?: for|:) [^;.]*", "", said) for name, said in meanings.items()}
+    return {name: said for name, said in plain.items() if not said.startswith("as in ")}
+
+
+def _sweeps() -> Iterator[tuple[str, str]]:
+    for place, keys in (("sweep ", SWEEP_KEYS), ("sweep axes.", GROUP_KEYS), ("sweep axes.NAME.", AXIS_KEYS)):
+        yield from ((f"{place}{name}", meaning) for name, meaning in keys.items())

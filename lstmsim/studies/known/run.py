@@ -95,8 +95,7 @@ def experiments(package: Path = _PACKAGE) -> Known:
 
 
 def _keys() -> Known:
-    from lstmsim.studies.known.file_keys import file_keys
-    from lstmsim.studies.known.keys import chip_keys
+    from lstmsim.studies.known.keys import chip_keys, file_keys
 
     return [*file_keys(), *chip_keys()]
 

@@ -1,4 +1,7 @@
-"""Programs without their scenarios: kept in files, loaded and run again."""
+"""Programs without their scenarios: kept in files, loaded and run again.
+
+Runs of flat programs, which machines make of single products and of fused kernels.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from lstmsim import engines
 from lstmsim.analysis.spans import build_timeline, named_groups
 from lstmsim.analysis.timeline import Timeline
 from lstmsim.base.errors import InputError, Mistake, ProgramError
+from lstmsim.model.scenario import Chip
 from lstmsim.program.accounts import totals_of
 from lstmsim.program.flat import FlatProgram
 from lstmsim.program.flatten import FlatNames, check_rows, default_names, flat_of, names_of
@@ -22,8 +26,6 @@ from lstmsim.report.results import Table
 from lstmsim.studies.shared.arguments import refuse, wrong_path
 from lstmsim.studies.shared.loading import Path
 from lstmsim.studies.simulate.run import Run, check_engine, expect, refuse_long_trace
-
-__all__ = ["ProgramRun", "SavedProgram", "load_program", "operations_of", "run_program", "save_program"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +56,7 @@ class SavedProgram:
 
 
 @dataclass(frozen=True, eq=False)
-class ProgramRun(Table, forms="lstmsim.studies.program.text"):
+class ProgramRun(Table, forms="lstmsim.studies.program.report"):
     """A program that was run.
 
     saved: the program.
@@ -198,3 +200,34 @@ def operations_of(flat: FlatProgram) -> int:
     )
     profiles = [variants[first] if count else 0 for first, count in firsts]
     return sum(profiles[profile] for profile in flat.column("tasks", "profile").tolist())
+
+
+def totals_of_flat(flat: FlatProgram, names: FlatNames, engine: str) -> Totals:
+    """What a run came to.
+
+    flat, names: the program.
+    engine: a key of `lstmsim.engines.ENGINES`.
+    """
+    if engines.running(engine) == "fast":
+        return engines.totals(flat, check=False)
+    program = program_of(flat, names)
+    return totals_of(program, engines.run(program, engine, check=False))
+
+
+def timeline_of(flat: FlatProgram, names: FlatNames, chip: Chip, engine: str) -> Timeline:
+    """The timeline of a run: schedulers and warps of each core, and the memory behind them.
+
+    flat, names: the program.
+    chip: whose name and clock the timeline has.
+    engine: a key of `lstmsim.engines.ENGINES`.
+
+    `InputError` if it has more operations than are recorded.
+    """
+    refuse_long_trace(operations_of(flat))
+    try:
+        program = program_of(flat, names)
+    except ProgramError as error:
+        raise InputError(Mistake("trace", f"is too long to record, because {error}")) from None
+    trace = engines.run(program, engine, check=False)
+    unit = chip.core_figures[0].unit.name
+    return build_timeline(program, trace, names.tasks, chip.name, chip.frequency_mhz, unit)

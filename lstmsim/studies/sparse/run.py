@@ -15,10 +15,10 @@ from lstmsim.machines.kernels import Settings, SparseFigures, SparseKernels, Spa
 from lstmsim.machines.registry import target_of
 from lstmsim.model.sparse.csr import Csr, takes_sparse_path
 from lstmsim.model.sparse.products import Values, drawn_operands, largest_error
-from lstmsim.studies.program.flat_runs import totals_of_flat
+from lstmsim.studies.program.run import totals_of_flat
 from lstmsim.studies.shared.arguments import refuse, wrong_number, wrong_whole
 from lstmsim.studies.shared.loading import Path
-from lstmsim.studies.shared.product_options import chip_of, options_from
+from lstmsim.studies.shared.products import chip_of, options_from
 from lstmsim.studies.simulate.run import check_engine
 from lstmsim.studies.sparse.request import KERNELS, LEFT, as_asked, check_side, matrix_of, walked
 from lstmsim.studies.sparse.result import Search, SparseReport, SparseRow, Tried

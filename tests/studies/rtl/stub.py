@@ -15,7 +15,7 @@ from lstmsim.model.numerics.recorded import Values
 from lstmsim.model.scenario import Scenario
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
-from lstmsim.studies.rtl.log import log_text
+from lstmsim.studies.rtl.comparison import log_text
 from tests.toy_target.target import _ToyTarget
 
 __all__ = ["TARGET", "TESTBENCH"]

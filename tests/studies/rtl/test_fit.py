@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 
 import lstmsim
-from lstmsim.studies.rtl.families import FAMILIES, RESOURCES
-from lstmsim.studies.rtl.synthesis import REST, PartCells, Synthesis
-from lstmsim.studies.rtl.synthesis_result import beside, fitted
+from lstmsim.studies.rtl.synthesis import FAMILIES, RESOURCES, REST, PartCells, Synthesis, beside, fitted
 from lstmsim.studies.shared.loading import load_scenario
 from tests.studies.rtl.counted import DESIGNS, Counted
 

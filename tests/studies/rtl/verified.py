@@ -12,7 +12,8 @@ from safetensors.numpy import save_file
 
 from lstmsim.files.scenario.job_checks import state_shapes
 from lstmsim.model.scenario import Scenario
-from lstmsim.studies.rtl.run import RtlReport, run_rtl
+from lstmsim.studies.rtl.result import RtlReport
+from lstmsim.studies.rtl.run import run_rtl
 from lstmsim.studies.simulate.run import load_scenario
 
 __all__ = ["all_compared", "verify", "written"]

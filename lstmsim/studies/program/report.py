@@ -1,23 +1,23 @@
-"""A program that was run, in words and as plain data."""
+"""A program that was run, as people and programs read it: a document, plain data, records."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from lstmsim.program.stall_reasons import CYCLE_NAMES, MACHINE_NAMES, names_of
+from lstmsim.report.document import Document, Grid, grid
 from lstmsim.report.figures_text import short_name
 from lstmsim.report.results import Forms
-from lstmsim.report.tables import table
 from lstmsim.studies.program.run import ProgramRun, operations_of
 
-__all__ = ["FORMS", "program_json", "program_text"]
+__all__ = ["FORMS"]
 
 #: Most tasks, and most cores, in the text; the JSON has all.
 _SHOWN = 20
 _LONGEST_NAME = 36
 
 
-def program_json(run: ProgramRun) -> dict[str, Any]:
+def _data(run: ProgramRun) -> dict[str, Any]:
     """Give the run as plain data of schema `lstmsim/program/1`."""
     names, totals = run.saved.names, run.totals
     cores = zip(run.saved.flat.column("cores", "contexts").tolist(), totals.cycles.tolist(), strict=True)
@@ -65,43 +65,29 @@ def _tasks(run: ProgramRun) -> list[dict[str, Any]]:
     ]
 
 
-def program_text(run: ProgramRun) -> str:
-    """Give what is in the program, where the cycles of its cores went, and when its first tasks finished."""
-    names = run.saved.names
+def _document(run: ProgramRun) -> Document:
+    """What is in the program, where the cycles of its cores went, and when its first tasks finished."""
+    names, counts = run.saved.names, _counts(run)
     chip = f"{short_name(names.chip, _LONGEST_NAME)} at {names.frequency_mhz:g} MHz, engine {run.engine}"
-    counts = _counts(run)
     inside = ", ".join(f"{each} {counts[each]:,}" for each in ("cores", "units", "tasks", "bodies", "operations"))
+    heads = ["core", "thread", "arrival", "start", "finish"]
+    rows = [[short_name(task["name"], _LONGEST_NAME), *(task[key] for key in heads)] for task in _tasks(run)]
+    tasks = grid(["<task", *heads], rows, "TASKS: times in cycles", limit=_SHOWN, more="tasks; --json FILE has them")
     summary = f"makespan {run.makespan_cycles:,} cycles, {counts['issues']:,} issues"
-    return "\n\n".join([chip, f"PROGRAM: {inside}", _cores_text(run), _tasks_text(run), summary])
+    return Document.of(chip, f"PROGRAM: {inside}", _cores(run), tasks, summary)
 
 
-def _cores_text(run: ProgramRun) -> str:
+def _cores(run: ProgramRun) -> Grid:
     cycles = run.totals.cycles
+    used = cycles.sum(axis=0) > 0
     # a machine with names of its own may lack others: then only what occurs has a column
-    own = cycles.sum(axis=0)[[name not in MACHINE_NAMES for name in CYCLE_NAMES]].any()
-    always = names_of("work", "rest") if own else MACHINE_NAMES
-    shown = [
-        name for name, used in zip(CYCLE_NAMES, cycles.sum(axis=0).tolist(), strict=True) if used or name in always
-    ]
-    rows = [["core", "contexts", *shown]]
-    contexts_of = run.saved.flat.column("cores", "contexts").tolist()
-    for index, contexts in enumerate(contexts_of[:_SHOWN]):
-        counts = dict(zip(CYCLE_NAMES, cycles[index].tolist(), strict=True))
-        rows.append([str(index), f"{contexts:,}", *(f"{counts[name]:,}" for name in shown)])
-    more = len(contexts_of) - _SHOWN
-    note = [f"... and {more:,} more; --json FILE has every core"] if more > 0 else []
-    return "\n".join(["CORES: where the cycles went", *table(rows), *note])
+    special = used[[name not in MACHINE_NAMES for name in CYCLE_NAMES]].any()
+    always = names_of("work", "rest") if special else MACHINE_NAMES
+    shown = [at for at, name in enumerate(CYCLE_NAMES) if used[at] or name in always]
+    contexts = run.saved.flat.column("cores", "contexts").tolist()
+    rows = [(str(core), contexts[core], *counts) for core, counts in enumerate(cycles[:, shown].tolist())]
+    heads = ["core", "contexts", *(CYCLE_NAMES[at] for at in shown)]
+    return grid(heads, rows, "CORES: where the cycles went", limit=_SHOWN, more="cores; --json FILE has them")
 
 
-def _tasks_text(run: ProgramRun) -> str:
-    tasks = _tasks(run)
-    rows = [["task", "core", "thread", "arrival", "start", "finish"]]
-    for task in tasks[:_SHOWN]:
-        numbers = ("-" if task[key] is None else f"{task[key]:,}" for key in rows[0][1:])
-        rows.append([short_name(task["name"], _LONGEST_NAME), *numbers])
-    more = len(tasks) - _SHOWN
-    note = [f"... and {more:,} more; --json FILE has every task"] if more > 0 else []
-    return "\n".join(["TASKS: times in cycles", *table(rows, left=(0,)), *note])
-
-
-FORMS = Forms(program_json, program_text, _tasks)
+FORMS = Forms(_data, _document, _tasks)
