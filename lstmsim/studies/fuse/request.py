@@ -185,7 +185,7 @@ def save_graph(graph: Graph, path: Path) -> None:
     graph: the graph.
     path: a file that ends in .yaml, .yml or .json.
     """
-    from lstmsim.base.files_kept import refuse_if_read
+    from lstmsim.base.files import refuse_if_read
     from lstmsim.files.graphs import write_graph
 
     expect(graph, (Graph,), "save_graph", "a Graph, as the graph of what run_fusion gives")

@@ -12,15 +12,15 @@ from dataclasses import MISSING, is_dataclass, replace
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 from lstmsim.base.bounds import MAX_SIZE
-from lstmsim.base.keys import Described, Key, keys_of
-from lstmsim.files.scenario import schema, schema_arrivals, schema_steps
-from lstmsim.files.yaml.entry import Entry
+from lstmsim.base.keys import Described, Entry, Key, keys_of
+from lstmsim.files.scenario import schema, streams
 from lstmsim.machines.registry import KINDS, target_of
 from lstmsim.model.model import WIDTHS, Layer, Model, Precision
 from lstmsim.model.scenario import Job
 from lstmsim.studies.sweep.spec_file import AXIS_KEYS, GROUP_KEYS, SWEEP_KEYS
 from lstmsim.traffic import arrivals, lengths
-from lstmsim.traffic import arrivals as closed_loop
+
+__all__ = ["chip_keys", "file_keys"]
 
 
 def chip_keys() -> list[tuple[str, str]]:
@@ -90,20 +90,20 @@ _ENTRIES: tuple[tuple[str, type, tuple[type, ...]], ...] = (
     ("scenario jobs.initial", schema.InitialEntry, (schema.InitialEntry,)),
     (
         "scenario jobs.arrival",
-        schema_arrivals.ArrivalEntry,
+        streams.ArrivalEntry,
         (
-            schema_arrivals.ArrivalEntry,
-            schema_arrivals.TraceEntry,
+            streams.ArrivalEntry,
+            streams.TraceEntry,
             *(arrivals.Fixed, arrivals.Periodic, arrivals.Poisson, arrivals.Bursty, arrivals.Stream),
-            closed_loop.ClosedLoop,
+            arrivals.ClosedLoop,
         ),
     ),
     (
         "scenario jobs.steps",
-        schema_steps.StepsEntry,
-        (schema_steps.StepsEntry, lengths.Weighted, lengths.Uniform, lengths.Geometric),
+        streams.StepsEntry,
+        (streams.StepsEntry, lengths.Weighted, lengths.Uniform, lengths.Geometric),
     ),
-    ("scenario arrivals", schema_arrivals.TraceEntry, (schema_arrivals.TraceEntry,)),
+    ("scenario arrivals", streams.TraceEntry, (streams.TraceEntry,)),
     ("scenario precision", schema.PrecisionEntry, (schema.PrecisionEntry, Precision)),
     ("model", schema.ModelFile, (schema.ModelFile, Model)),
     ("model layers", schema.LayerEntry, (schema.LayerEntry, Layer)),
