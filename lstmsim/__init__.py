@@ -74,7 +74,7 @@ if TYPE_CHECKING:
     from lstmsim.studies.serve.saturate import saturate
     from lstmsim.studies.shared.building import Job, Layer, Model, Scenario
     from lstmsim.studies.shared.loading import load_chip, load_model, load_scenario
-    from lstmsim.studies.shared.products import save_result
+    from lstmsim.studies.shared.product_files import save_result
     from lstmsim.studies.simulate.run import Run, check_numerics, explain, outputs, run, serving, simulate, trace
     from lstmsim.studies.simulate.saving import load_trace, plot, save_outputs, save_report, save_trace, timeline
     from lstmsim.studies.sparse.run import plot_blocks, run_sparse
@@ -186,7 +186,7 @@ _HOMES = {
     "lstmsim.studies.simulate.saving": ("load_trace", "plot", "save_outputs", "save_report", "save_trace", "timeline"),
     "lstmsim.studies.sweep.request": ("merge", "plot_sweep", "sweep"),
     "lstmsim.studies.validate.request": ("validate",),
-    "lstmsim.studies.shared.products": ("save_result",),
+    "lstmsim.studies.shared.product_files": ("save_result",),
     "lstmsim.studies.program.run": (
         "load_program",
         "run_program",

@@ -112,7 +112,7 @@ def write_product_outputs(
     """
     output, picture, trace, json = (outputs[name] for name in ("output", "timeline", "trace", "json"))
     if output is not None:
-        from lstmsim.studies.shared.products import save_result
+        from lstmsim.studies.shared.product_files import save_result
 
         save_result(report, output)  # type: ignore[arg-type]
     if picture is not None:
@@ -190,7 +190,8 @@ def _size(text: str) -> object:
     default="warm",
     show_default=True,
     metavar="STATE",
-    help="cold: empty at the start. warm: as the same product left them. Both are simulated; this one is in full.",
+    help="cold: empty at the start. warm: as the same product left them. Both are simulated; this one is shown in "
+    "full.",
 )
 @click.option(
     "--packed",

@@ -132,7 +132,8 @@ def run_program(program: SavedProgram | Program | FlatProgram | Path, *, engine:
 
     `InputError` if the program breaks a rule. `DeadlockError` if it gets stuck.
 
-    >>> from lstmsim.program.program import *
+    >>> from lstmsim.program.operations import Operation
+    >>> from lstmsim.program.program import Body, Core, Phase, Program, Task, Unit
     >>> task = Task("t", ((0, (Phase(Body((Operation(0, count=3),)), repeat=2),)),), (), cores=(0,))
     >>> run_program(Program((Core(0, (Unit("array", "coarse"),)),), (task,))).makespan_cycles
     6
@@ -185,7 +186,8 @@ def operations_of(flat: FlatProgram) -> int:
 
     flat: a program whose rows are all there.
 
-    >>> from lstmsim.program.program import *
+    >>> from lstmsim.program.operations import Operation
+    >>> from lstmsim.program.program import Body, Core, Phase, Program, Task, Unit
     >>> task = Task("t", ((0, (Phase(Body((Operation(0, count=3),)), repeat=2),)),), (), cores=(0,))
     >>> operations_of(flat_of(Program((Core(0, (Unit("array", "coarse"),)),), (task, task))))
     4

@@ -1,7 +1,4 @@
-"""What users say of a product beside its operands: the chip, parameters of a kernel or of a planner.
-
-Results of single products as files.
-"""
+"""What users say of a product beside its operands: the chip, parameters of a kernel or of a planner."""
 
 from __future__ import annotations
 
@@ -12,15 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import given_twice, listed, nearest, show
-from lstmsim.studies.shared.loading import Path
-from lstmsim.studies.simulate.run import expect
 
 if TYPE_CHECKING:
     from lstmsim.model.scenario import Chip
-    from lstmsim.studies.gemm.result import GemmReport
     from lstmsim.studies.shared.loading import Path
-    from lstmsim.studies.sparse.result import SparseReport
 
+__all__ = ["chip_of", "options_from"]
 
 _WORDS = {"true": True, "false": False, "null": None}
 _FRACTION = re.compile(r"-?\d{1,18}\.\d{1,18}", re.ASCII)
@@ -105,20 +99,3 @@ def chip_of(chip: Path | Chip, overrides: Sequence[str]) -> Chip:
         raise InputError(
             [Mistake(each.place, hint) if each.place.partition("=")[0] in counted else each for each in told]
         ) from error
-
-
-def save_result(report: SparseReport | GemmReport, path: Path) -> None:
-    """Write what was computed as a NumPy file (`.npy`); of `sddmm` one number for each entry of the matrix.
-
-    report: of `lstmsim.run_sparse` or `lstmsim.run_gemm`.
-
-    `InputError` for a product whose numbers were not computed.
-    """
-    from lstmsim.files.matrices import write_array
-    from lstmsim.studies.gemm.result import GemmReport
-    from lstmsim.studies.sparse.result import SparseReport
-
-    expect(report, (SparseReport, GemmReport), "save_result", "what run_sparse or run_gemm gives")
-    if report.result is None:
-        raise InputError(Mistake(f"result {os.fspath(path)}", report.no_result))
-    write_array(path, report.result)
