@@ -166,7 +166,7 @@ HOROWITZ_2014 = EnergyTable(
 
 
 @dataclass(frozen=True)
-class Energy(Result, forms="lstmsim.studies.fit.energy_forms"):
+class Energy(Result, forms="lstmsim.studies.fit.report"):
     """Energy of one job.
 
     model, steps: what each of its inferences runs.

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from lstmsim.report.results import Table
-from lstmsim.studies.fit.fit import Fit
+from lstmsim.report.tables import folded
 
 if TYPE_CHECKING:
     from lstmsim.studies.fit.energy import Energy
     from lstmsim.studies.fit.fit import Fit
 
 
-class Fits(tuple["Fit", ...], Table, forms="lstmsim.studies.fit.fits_text"):
+class Fits(tuple["Fit", ...], Table, forms="lstmsim.studies.fit.report"):
     """A fit for each device, as a tuple.
 
     energy: of each distinct job, where energy was asked for.
@@ -27,9 +26,6 @@ class Fits(tuple["Fit", ...], Table, forms="lstmsim.studies.fit.fits_text"):
         made = super().__new__(cls, fits)
         made.energy = tuple(energy)
         return made
-
-
-_WIDTH = 100
 
 
 @dataclass(frozen=True)
@@ -53,22 +49,24 @@ class Summary:
     @property
     def text(self) -> str:
         """A heading and a paragraph for each verdict, of at most 100 columns; without a final newline."""
+        return "\n".join(line for each in self.paragraphs for line in folded(each, 2))
+
+    @property
+    def paragraphs(self) -> list[str]:
+        """The heading, and a sentence for each verdict."""
         parts = (("fits", self.fits), ("does not fit", self.does_not_fit), ("cannot tell", self.cannot_tell))
-        lines = [f"SUMMARY of {self.chip}"]
-        for verdict, devices in parts:
-            named = ", ".join(f"{name} ({why})" for name, why in devices)
-            if named or verdict == "fits":
-                lines += textwrap.wrap(f"{verdict}: {named or 'none of these devices'}", _WIDTH, subsequent_indent="  ")
-        return "\n".join(lines)
+        named = [(verdict, ", ".join(f"{name} ({why})" for name, why in devices)) for verdict, devices in parts]
+        told = [
+            f"{verdict}: {names or 'none of these devices'}" for verdict, names in named if names or verdict == "fits"
+        ]
+        return [f"SUMMARY of {self.chip}", *told]
 
     @property
     def json(self) -> dict[str, Any]:
         """Plain data, ready for `json.dumps`: for each verdict the reason by device."""
         return {
-            "chip": self.chip,
-            "fits": dict(self.fits),
-            "does_not_fit": dict(self.does_not_fit),
-            "cannot_tell": dict(self.cannot_tell),
+            each.name: dict(value) if isinstance(value := getattr(self, each.name), tuple) else value
+            for each in fields(self)
         }
 
 

@@ -1,78 +1,109 @@
-"""A fit and an energy in the forms that people and scripts read: tables for the terminal, JSON."""
+"""Fits and energies as plain data and as documents, with published designs on each device."""
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
-from typing import Any, Protocol
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import singledispatch
+from typing import Any
 
-from lstmsim.report.results import Forms
-from lstmsim.report.tables import table
+from lstmsim.files.tables.published import Hardware
+from lstmsim.report.document import Document, Piece, Section, Text, grid, remark
+from lstmsim.report.results import Forms, Keys, picked, plain
+from lstmsim.studies.fit.device import Device, Packing, published_on
 from lstmsim.studies.fit.energy import Energy
-from lstmsim.studies.fit.fit import Fit, Resource
+from lstmsim.studies.fit.fit import Fit, MemoryNeed, Resource
+from lstmsim.studies.fit.fits import Fits, fit_summary
 from lstmsim.studies.fit.needs import TailNeed
 
-__all__ = ["ENERGY_SCHEMA", "FIT_SCHEMA", "FORMS", "Published", "energy_json", "energy_text", "fit_json", "fit_text"]
-
-FIT_SCHEMA = "lstmsim/fit/1"
-ENERGY_SCHEMA = "lstmsim/energy/1"
-
-_WIDTH = 100
-
-
-class Published(Protocol):
-    """A published design on the same device; a row of `lstmsim.files.published.hardware()` is one."""
-
-    @property
-    def design(self) -> str: ...
-    @property
-    def precision(self) -> str: ...
-    @property
-    def macs(self) -> int | None: ...
-    @property
-    def frequency_mhz(self) -> float | None: ...
-    @property
-    def alm(self) -> str: ...
-    @property
-    def dsp(self) -> str: ...
-    @property
-    def m20k(self) -> str: ...
-    @property
-    def power(self) -> str: ...
-    @property
-    def source(self) -> str: ...
+_KEYS: Keys = {
+    Device: lambda device: device.name,
+    Packing: lambda packing: packing.name,
+    Resource: "name need available share how band missing at_least fits",
+    MemoryNeed: "kind capacity bandwidth ports total available bound",
+    TailNeed: "kind=multiplier.kind widths=multiplier.widths lane count packing blocks",
+    Hardware: "design precision macs frequency_mhz alm dsp m20k power source",
+}
 
 
-def fit_text(fit: Fit, published: Sequence[Published] = ()) -> str:
-    """Write at most 100 columns: what is needed, what there is, what binds; then published designs on the device.
+@singledispatch
+def _data(result: Any) -> dict[str, Any]:
+    raise TypeError(type(result))
 
-    >>> from lstmsim.studies.fit.device import device
-    >>> from lstmsim.studies.fit.fit import fit
-    >>> from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
-    >>> from lstmsim.model.cells import cell
-    >>> from lstmsim.model.model import Layer, Model
-    >>> from lstmsim.model.model import Precision
-    >>> chip = ColumnNpu("c", 250, (ColumnCore(npe=1024, ep=16, vp=64),))
-    >>> made = fit(chip, [Model("m", (Layer(cell("lstm"), 64, 64),))], Precision(), device("stratix-10-gx-2800"))
-    >>> print(fit_text(made).splitlines()[0])
-    FIT of c on stratix-10-gx-2800: fits: DSP 14 % used
-    """
-    device = fit.device
-    lines = textwrap.wrap(f"FIT of {fit.chip} on {device.name}: {fit.verdict}", _WIDTH, subsequent_indent="  ")
-    lines += textwrap.wrap(f"models: {', '.join(fit.models)}", _WIDTH, subsequent_indent="  ")
-    rows = [["", "needed", "there are", "share"]]
-    rows += [[each.name, _need(each), _number(each.available), each.percent] for each in fit.resources]
-    lines += table(rows, left=[0])
-    lines.append(_binding(fit))
-    for each in fit.resources:
-        lines += textwrap.wrap(f"{each.name}: {each.how}", _WIDTH, subsequent_indent="  ")
-    rows = [["blocks if all memories were of", "by capacity", "by bandwidth", "by ports", "together", "there are"]]
-    for need in fit.memories:
-        counts = (need.capacity, need.bandwidth, need.ports, need.total, need.available)
-        rows.append([need.kind, *(_number(each) for each in counts)])
-    lines += ["", *table(rows, left=[0])]
-    return "\n".join([*lines, *_published_lines(published)])
+
+@_data.register
+def fit_json(fit: Fit, published: Sequence[Hardware] = ()) -> dict[str, Any]:
+    """Give the fit as plain data of schema `lstmsim/fit/1`; None stands for unknown numbers."""
+    return {
+        "schema": "lstmsim/fit/1",
+        **picked(fit, "chip device models precision fits verdict", _KEYS),
+        "binds": None if fit.binds is None else fit.binds.name,
+        **picked(fit, "packings array_blocks tail_blocks tail resources memories", _KEYS),
+        "published": plain(published, _KEYS),
+        "sources": dict(fit.device.sources),
+    }
+
+
+@_data.register
+def _energy_json(energy: Energy) -> dict[str, Any]:
+    names = "model steps batch total_nj parts_pj=parts operations left_out table=table.name label source=table.source"
+    return {"schema": "lstmsim/energy/1", **picked(energy, names)}
+
+
+@_data.register
+def _fits_json(fits: Fits) -> dict[str, Any]:
+    return {
+        "schema": "lstmsim/fits/1",
+        "fits": [fit_json(each, published_on(each.device)) for each in fits],
+        "summary": fit_summary(fits).json,
+        "energy": [each.to_dict() for each in fits.energy],
+    }
+
+
+@singledispatch
+def _document(result: Any) -> Document:
+    raise TypeError(type(result))
+
+
+@_document.register
+def fit_document(fit: Fit, published: Sequence[Hardware] = ()) -> Document:
+    """Say what is needed, what there is and what binds; then published designs on the device."""
+    rows = [[each.name, _need(each), each.available, each.percent] for each in fit.resources]
+    memories = [
+        [need.kind, need.capacity, need.bandwidth, need.ports, need.total, need.available] for need in fit.memories
+    ]
+    causes = ["by capacity", "by bandwidth", "by ports", "together", "there are"]
+    shown = Section.of(
+        Text(f"models: {', '.join(fit.models)}", hang=2),
+        grid(["<", "needed", "there are", "share"], rows),
+        _binding(fit),
+        *(Text(f"{each.name}: {each.how}", hang=2) for each in fit.resources),
+    )
+    headline = f"FIT of {fit.chip} on {fit.device.name}: {fit.verdict}"
+    return Document.of(
+        headline, shown, grid(["<blocks if all memories were of", *causes], memories), _designs(published)
+    )
+
+
+@_document.register
+def _energy_document(energy: Energy) -> Document:
+    title, *parts = _spent(energy).parts
+    return Document(title.text if isinstance(title, Text) else "", (Section(tuple(parts)),))
+
+
+@_document.register
+def _fits_document(fits: Fits) -> Document:
+    """Each fit, each energy, and a summary of the verdicts."""
+    shown: list[Piece] = []
+    for fit in fits:
+        document = fit_document(fit, published_on(fit.device))
+        shown += [Text(document.headline, hang=2), *document.sections]
+    return Document.of(
+        "",
+        *shown,
+        *map(_spent, fits.energy),
+        Section.of(*(Text(each, hang=2) for each in fit_summary(fits).paragraphs)),
+    )
 
 
 def _binding(fit: Fit) -> str:
@@ -85,99 +116,48 @@ def _binding(fit: Fit) -> str:
     return f"binding: {replace(binds, missing='').words}{rest}"
 
 
-def _number(value: int | None, estimated: bool = False) -> str:
-    # Two digits of an estimate are more than its band allows.
-    if value is None:
-        return "-"
-    if not estimated or value < 100:
-        return f"{value:,}"
-    step = 10 ** (len(str(value)) - 2)
-    return f"~{round(value / step) * step:,}"
-
-
 def _need(resource: Resource) -> str:
-    number = _number(resource.need, bool(resource.band))
+    """The need; two digits of an estimate are more than its band allows."""
+    need = resource.need
+    if need is not None and resource.band and need >= 100:
+        step = 10 ** (len(str(need)) - 2)
+        number = f"~{round(need / step) * step:,}"
+    else:
+        number = "-" if need is None else f"{need:,}"
     return f"at least {number}" if resource.at_least else number
 
 
-def _published_lines(published: Sequence[Published]) -> Iterator[str]:
-    if not published:
-        return
-    yield ""
-    yield "published on this device, not simulated"
+def _designs(published: Sequence[Hardware]) -> Section | None:
+    texts = []
     for each in published:
         facts = [f"{each.macs:,} multipliers" if each.macs else "", each.precision]
         facts.append(f"{each.frequency_mhz:g} MHz" if each.frequency_mhz else "")
         figures = {"logic": each.alm, "multiplier blocks": each.dsp, "memory blocks": each.m20k, "power": each.power}
         facts += [f"{name}: {figure}" for name, figure in figures.items() if figure]
-        text = f"{each.design}: {'; '.join(fact for fact in facts if fact)}. {each.source}"
-        yield from textwrap.wrap(text, _WIDTH, initial_indent="  ", subsequent_indent="    ")
+        texts.append(Text(f"  {each.design}: {'; '.join(fact for fact in facts if fact)}. {each.source}", hang=4))
+    return Section.of(*texts, title="published on this device, not simulated") if texts else None
 
 
-def fit_json(fit: Fit, published: Sequence[Published] = ()) -> dict[str, Any]:
-    """Give the fit as plain data of schema `lstmsim/fit/1`, ready for `json.dumps`; None stands for unknown numbers."""
-    keys = ("design", "precision", "macs", "frequency_mhz", "alm", "dsp", "m20k", "power", "source")
-    return {
-        "schema": FIT_SCHEMA,
-        "chip": fit.chip,
-        "device": fit.device.name,
-        "models": list(fit.models),
-        "precision": asdict(fit.precision),
-        "fits": fit.fits,
-        "verdict": fit.verdict,
-        "binds": None if fit.binds is None else fit.binds.name,
-        "packings": [None if each is None else each.name for each in fit.packings],
-        "array_blocks": fit.array_blocks,
-        "tail_blocks": fit.tail_blocks,
-        "tail": [_tail_json(each) for each in fit.tail],
-        "resources": [asdict(each) | {"fits": each.fits} for each in fit.resources],
-        "memories": [asdict(each) | {"bound": each.bound} for each in fit.memories],
-        "published": [{key: getattr(each, key) for key in keys} for each in published],
-        "sources": dict(fit.device.sources),
-    }
-
-
-def _tail_json(need: TailNeed) -> dict[str, Any]:
-    return {
-        "kind": need.multiplier.kind,
-        "widths": list(need.multiplier.widths),
-        "lane": need.lane,
-        "count": need.count,
-        "packing": None if need.packing is None else need.packing.name,
-        "blocks": need.blocks,
-    }
-
-
-def energy_text(energy: Energy) -> str:
-    """Write the parts of an inference's energy with the label that they are relative; at most 100 columns."""
+def _spent(energy: Energy) -> Section:
+    """The parts of a job's energy, with the label that they are relative."""
     steps = "1 step" if energy.steps == 1 else f"{energy.steps:,} steps"
     batch = f", a batch of {energy.batch}" if energy.batch > 1 else ""
-    lines = [f"ENERGY of {energy.model}, {steps}{batch}: {energy.total_nj:,.1f} nJ, {energy.table.name}"]
     total = sum(energy.parts.values()) or 1.0
-    rows = [["", "nJ", "share"]]
-    rows += [[name, f"{part / 1000:,.1f}", f"{100 * part / total:.1f} %"] for name, part in energy.parts.items()]
-    lines += table(rows, left=[0])
-    for name, number in energy.left_out.items():
-        lines.append(f"left out, no energy in the table: {number:,} of {name}")
-    lines += textwrap.wrap(f"{energy.label}. {energy.table.source}", _WIDTH)
-    return "\n".join(lines)
+    rows = [[name, f"{part / 1000:,.1f}", f"{100 * part / total:.1f} %"] for name, part in energy.parts.items()]
+    missing = energy.left_out.items()
+    return Section.of(
+        f"ENERGY of {energy.model}, {steps}{batch}: {energy.total_nj:,.1f} nJ, {energy.table.name}",
+        grid(["<", "nJ", "share"], rows),
+        *(f"left out, no energy in the table: {number:,} of {name}" for name, number in missing),
+        remark(f"{energy.label}. {energy.table.source}"),
+    )
 
 
-def energy_json(energy: Energy) -> dict[str, Any]:
-    """Give the energy as plain data of schema `lstmsim/energy/1`, ready for `json.dumps`; parts in pJ."""
-    return {
-        "schema": ENERGY_SCHEMA,
-        "model": energy.model,
-        "steps": energy.steps,
-        "batch": energy.batch,
-        "total_nj": energy.total_nj,
-        "parts_pj": dict(energy.parts),
-        "operations": asdict(energy.operations),
-        "left_out": dict(energy.left_out),
-        "table": energy.table.name,
-        "label": energy.label,
-        "source": energy.table.source,
-    }
+def _records(result: Fit | Fits) -> Iterable[dict[str, Any]]:
+    """A row for each resource; of several devices with its name and verdict."""
+    if isinstance(result, Fit):
+        return list(fit_json(result)["resources"])
+    return [{"device": fit.device.name, "verdict": fit.verdict, **row} for fit in result for row in _records(fit)]
 
 
-FORMS = Forms(fit_json, fit_text, lambda fit: fit_json(fit)["resources"])
+FORMS = Forms(_data, _document, _records)

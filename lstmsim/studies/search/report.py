@@ -1,75 +1,61 @@
-"""The result of a search in the forms that people and scripts read: tables for the terminal, and JSON."""
+"""The result of a search as a document and as plain data."""
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
-from lstmsim.report.results import Forms
-from lstmsim.report.tables import table
-from lstmsim.studies.search.result import CatChoice, Exhaustive, Found, Mix, ModelChoice, Point, SearchResult
+from lstmsim.report.document import Column, Document, Section, grid
+from lstmsim.report.results import Forms, picked, plain
+from lstmsim.studies.search.result import Exhaustive, Found, Mix, SearchResult
 from lstmsim.studies.search.strategies import TOLERANCE
 
-__all__ = ["FORMS", "SCHEMA", "search_json", "search_text"]
 
-SCHEMA = "lstmsim/search/1"
-
-_WIDTH = 100
-
-
-def search_text(result: SearchResult) -> str:
-    """Write the path with the chosen pair marked, why it ended, and optimum and mix where they were asked for.
-
-    There is no final newline.
-    """
-    return "\n\n".join([_title(result), _found_text(result.common), *([_mix_text(result)] if result.mix else [])])
-
-
-def _title(result: SearchResult) -> str:
+def _document(result: SearchResult) -> Document:
+    """The walk with the chosen pair marked, why it ended, and optimum and mix where they were asked for."""
     several = len(result.cores) > 1
     cores = f"cores {result.cores[0]} to {result.cores[-1]}, each" if several else f"core {result.cores[0]}"
     ep = "any EP" if result.any_ep else "EP a power of two"
     job = "1 job" if result.jobs == 1 else f"{result.jobs} jobs"
     models = ", ".join(result.models[:8]) + (f" and {len(result.models) - 8} more" if len(result.models) > 8 else "")
-    return "\n".join(
-        [
-            f"SEARCH for {result.scenario}: {job} of {models} on {result.chip}",
-            f"{cores} with NPE {result.npe}; {ep}, adder trees built for it; VP = min(Hw, NPE // EP); Hw {result.rows}",
-        ]
+    headline = (
+        f"SEARCH for {result.scenario}: {job} of {models} on {result.chip}\n"
+        f"{cores} with NPE {result.npe}; {ep}, adder trees built for it; VP = min(Hw, NPE // EP); Hw {result.rows}"
     )
+    mix = [] if result.mix is None else [_mixed(result.mix, result.common), _trees(result.mix, result.any_ep)]
+    return Document.of(headline, *_found(result.common), *mix)
 
 
-def _found_text(answer: Found) -> str:
+def _found(answer: Found) -> tuple[Section, Section]:
     walk = answer.walk
-    rows = [["", "EP", "VP", "VP bound by", "cycles", "utilization", "hazard"]]
-    for point in sorted([*walk.path, *walk.refined], key=lambda each: (each.ep, each.vp)):
-        rows.append(["*" if point == walk.chosen else "", *_point_cells(point)])
-    lines = table(rows, left=(0, 3))
-    for each in walk.refused:
-        lines += textwrap.wrap(f"EP {each.ep}, VP {each.vp} cannot be simulated: {each.reason}", _WIDTH)
-    chosen = walk.chosen
+    chosen, points = walk.chosen, sorted([*walk.path, *walk.refined], key=lambda each: (each.ep, each.vp))
+    rows = [
+        [
+            *("*" if each == chosen else "", str(each.ep), str(each.vp), each.bound, each.cycles),
+            *(f"{100 * share:.1f} %" for share in (each.utilization, each.hazard)),
+        ]
+        for each in points
+    ]
+    refused = [f"EP {each.ep}, VP {each.vp} cannot be simulated: {each.reason}" for each in walk.refused]
     rule = (
         f"An EP that ties or takes up to {100 * TOLERANCE:.0f} % more cycles than the best does not end the walk, "
         "because row blocks that divide badly at one EP often divide well at the next."
     )
-    lines += ["", f"chosen: EP {chosen.ep}, VP {chosen.vp}: {chosen.cycles:,} cycles"]
-    lines += textwrap.wrap(f"stopped: {walk.stopped}. {rule}", _WIDTH)
+    refined = None
     if walk.refined:
         low, high = walk.refined[0].ep, walk.refined[-1].ep
-        lines.append(f"then {len(walk.refined)} EPs from {low} to {high} that are no powers of two")
-    if answer.exhaustive is not None:
-        lines += textwrap.wrap(_optimum_text(answer, answer.exhaustive), _WIDTH)
-    return "\n".join(lines)
+        refined = f"then {len(walk.refined)} EPs from {low} to {high} that are no powers of two"
+    return (
+        Section.of(grid(["<", "EP", "VP", "<VP bound by", "cycles", "utilization", "hazard"], rows), *refused),
+        Section.of(
+            f"chosen: EP {chosen.ep}, VP {chosen.vp}: {chosen.cycles:,} cycles",
+            f"stopped: {walk.stopped}. {rule}",
+            refined,
+            None if answer.exhaustive is None else _optimum(answer, answer.exhaustive),
+        ),
+    )
 
 
-def _point_cells(point: Point) -> list[str]:
-    numbers = [f"{point.cycles:,}", f"{100 * point.utilization:.1f} %", f"{100 * point.hazard:.1f} %"]
-    return [str(point.ep), str(point.vp), point.bound, *numbers]
-
-
-def _optimum_text(answer: Found, brute: Exhaustive) -> str:
+def _optimum(answer: Found, brute: Exhaustive) -> str:
     best, regret = brute.optimum, f"{answer.regret_percent:.2f} %"
     pair = f"EP {best.ep}, VP {best.vp}: {best.cycles:,} cycles"
     cannot = f"; {brute.refused:,} cannot be simulated" if brute.refused else ""
@@ -81,45 +67,40 @@ def _optimum_text(answer: Found, brute: Exhaustive) -> str:
     return f"optimum of all {brute.pairs:,} pairs that differ: {pair}; regret of the greedy choice: {regret}; {proof}"
 
 
-def _mix_text(result: SearchResult) -> str:
-    mix, common = result.mix, result.common.walk.chosen
-    assert mix is not None
-    exhaustive = result.common.exhaustive is not None
-    rows = [["model", "jobs", "EP", "VP", "cycles", f"at EP {common.ep}", *(["regret"] if exhaustive else [])]]
+def _mixed(mix: Mix, found: Found) -> Section:
+    """Each model at its best EP, searched alone, and at the common one."""
+    common, exhaustive = found.walk.chosen, found.exhaustive is not None
+    rows: list[list[str | int]] = []
     for each in mix.models:
         own = each.found.walk.chosen
         regret = [f"{each.found.regret_percent:.2f} %"] if exhaustive else []
-        numbers = [str(each.jobs), str(own.ep), str(own.vp), f"{own.cycles:,}", f"{each.cycles_at_common_ep:,}"]
-        rows.append([each.model, *numbers, *regret])
-    own_sum = mix.own_cycles
+        rows.append(
+            [each.model, str(each.jobs), str(own.ep), str(own.vp), own.cycles, each.cycles_at_common_ep, *regret]
+        )
     common_sum = sum(each.cycles_at_common_ep for each in mix.models)
-    rows.append(["sum", "", "", "", f"{own_sum:,}", f"{common_sum:,}", *([""] if exhaustive else [])])
-    lines = ["MIX: one array, VP = NPE // EP; each model searched alone, at an EP of its own", *table(rows, left=[0])]
+    rows.append(["sum", "", "", "", mix.own_cycles, common_sum, *([""] if exhaustive else [])])
     note = (
         f"All jobs at the common EP {common.ep} take {common.cycles:,} cycles: that is a simulated run of the whole "
         "scenario. The cycles in this table are runs of one model's jobs alone, from the arrival of the first; "
         "their sums leave out what jobs of different models gain from sharing the array."
     )
-    lines += textwrap.wrap(note, _WIDTH)
-    lines += [_unproven(each) for each in mix.models if each.found.exhaustive and not each.found.exhaustive.proven]
-    return "\n".join([*lines, "", *_cat_lines(mix, result.any_ep)])
+    regrets = [
+        f"regret of {each.model}: at least; best of {each.found.exhaustive.simulated:,} pairs tried, not proven"
+        for each in mix.models
+        if each.found.exhaustive and not each.found.exhaustive.proven
+    ]
+    columns = ["<model", "jobs", "EP", "VP", "cycles", f"at EP {common.ep}", *(["regret"] if exhaustive else [])]
+    title = "MIX: one array, VP = NPE // EP; each model searched alone, at an EP of its own"
+    return Section.of(grid(columns, rows), note, *regrets, title=title)
 
 
-def _unproven(choice: ModelChoice) -> str:
-    brute = choice.found.exhaustive
-    assert brute is not None
-    return f"regret of {choice.model}: at least; best of {brute.simulated:,} pairs tried, not proven"
-
-
-def _cat_lines(mix: Mix, any_ep: bool) -> list[str]:
-    lines = textwrap.wrap(_sufficient(mix), _WIDTH)
-    if any_ep:
-        lines += [f"best of {len(mix.trees)} trees tried: the powers of two, and the EPs above times powers of two"]
-    if len(mix.cats) > 1:
-        rows = [["CAT", "tree inputs", "sum of cycles", "EP of each model"]]
-        rows += [_cat_cells(each) for each in mix.cats]
-        lines += table(rows, left=[3])
-    return lines
+def _trees(mix: Mix, any_ep: bool) -> Section:
+    """Which CAT-n suffices, and the best trees of smaller ones."""
+    tried = f"best of {len(mix.trees)} trees tried: the powers of two, and the EPs above times powers of two"
+    shown = [", ".join(map(str, each.eps[:12])) + " ..." * (len(each.eps) > 12) for each in mix.cats]
+    rows = [[f"CAT-{each.cat}", each.tree_inputs, each.cycles, eps] for each, eps in zip(mix.cats, shown, strict=True)]
+    columns: list[str | Column] = ["CAT", Column("tree inputs", form=str), "sum of cycles", "<EP of each model"]
+    return Section.of(_sufficient(mix), tried if any_ep else None, grid(columns, rows) if len(rows) > 1 else None)
 
 
 def _sufficient(mix: Mix) -> str:
@@ -137,69 +118,32 @@ def _sufficient(mix: Mix) -> str:
     return text if enough.eps == chosen else f"{text}; the models take {sums}"
 
 
-def _cat_cells(choice: CatChoice) -> list[str]:
-    shown = ", ".join(map(str, choice.eps[:12])) + (" ..." if len(choice.eps) > 12 else "")
-    return [f"CAT-{choice.cat}", str(choice.tree_inputs), f"{choice.cycles:,}", shown]
-
-
-def search_json(result: SearchResult) -> dict[str, Any]:
-    """Give the result as plain data of schema `lstmsim/search/1`, ready for `json.dumps`; shares are 0 to 1."""
+def _data(result: SearchResult) -> dict[str, Any]:
+    """The result as plain data of schema `lstmsim/search/1`; shares are 0 to 1."""
     return {
-        "schema": SCHEMA,
-        "scenario": result.scenario,
-        "chip": result.chip,
-        "cores": list(result.cores),
-        "npe": result.npe,
-        "any_ep": result.any_ep,
-        "jobs": result.jobs,
-        "models": list(result.models),
-        "hw": result.rows,
+        "schema": "lstmsim/search/1",
+        **picked(result, "scenario chip cores npe any_ep jobs models hw=rows"),
         "tolerance": TOLERANCE,
-        **_found_json(result.common),
-        "mix": None if result.mix is None else _mix_json(result.mix),
+        **_found_data(result.common),
+        "mix": None if result.mix is None else _mix_data(result.mix),
     }
 
 
-def _found_json(answer: Found) -> dict[str, Any]:
-    walk = answer.walk
-    brute = answer.exhaustive
-    return {
-        "chosen": asdict(walk.chosen),
-        "path": [asdict(each) for each in walk.path],
-        "refined": [asdict(each) for each in walk.refined],
-        "refused": [asdict(each) for each in walk.refused],
-        "stopped": walk.stopped,
-        "exhaustive": None if brute is None else asdict(brute) | {"regret_percent": answer.regret_percent},
-    }
+def _found_data(answer: Found) -> dict[str, Any]:
+    names = "chosen=walk.chosen path=walk.path refined=walk.refined refused=walk.refused stopped=walk.stopped"
+    brute = None if answer.exhaustive is None else plain(answer.exhaustive) | {"regret_percent": answer.regret_percent}
+    return {**picked(answer, names), "exhaustive": brute}
 
 
-def _mix_json(mix: Mix) -> dict[str, Any]:
-    models = [
-        {
-            "model": each.model,
-            "jobs": each.jobs,
-            "cycles_at_common_ep": each.cycles_at_common_ep,
-            **_found_json(each.found),
-        }
-        for each in mix.models
-    ]
-    return {
-        "models": models,
-        "cat": None if mix.sufficient is None else mix.sufficient.cat,
-        "tree_inputs": None if mix.sufficient is None else mix.sufficient.tree_inputs,
-        "cats": _cats_json(mix.cats),
-        "trees": list(mix.trees),
-    }
-
-
-def _cats_json(cats: Sequence[CatChoice]) -> list[dict[str, Any]]:
-    return [asdict(each) | {"eps": list(each.eps)} for each in cats]
+def _mix_data(mix: Mix) -> dict[str, Any]:
+    models = [{**picked(each, "model jobs cycles_at_common_ep"), **_found_data(each.found)} for each in mix.models]
+    enough = (None, None) if mix.sufficient is None else (mix.sufficient.cat, mix.sufficient.tree_inputs)
+    return {"models": models, "cat": enough[0], "tree_inputs": enough[1], **picked(mix, "cats trees")}
 
 
 def _records(result: SearchResult) -> list[dict[str, Any]]:
     """Every pair that the search simulated, in order."""
-    walk = result.common.walk
-    return [asdict(each) for each in (*walk.path, *walk.refined)]
+    return [plain(each) for each in (*result.common.walk.path, *result.common.walk.refined)]
 
 
-FORMS = Forms(search_json, search_text, _records)
+FORMS = Forms(_data, _document, _records)

@@ -80,10 +80,11 @@ def save_report(
 
     from lstmsim.base.files import whole_file
     from lstmsim.machines.registry import target_of
+    from lstmsim.report.renderings import text
     from lstmsim.studies.fit.device import published_on
     from lstmsim.studies.fit.fits import fit_summary
     from lstmsim.studies.fit.needs import NO_PARTS
-    from lstmsim.studies.fit.report import fit_text
+    from lstmsim.studies.fit.report import fit_document
     from lstmsim.studies.serve.refused import Refused
     from lstmsim.studies.simulate.page.page import report_page
 
@@ -95,7 +96,7 @@ def save_report(
         fitting = fit_summary(fit(result.scenario)).text
     if device is not None:
         (fitted,) = fit(result.scenario, [device])
-        fitting = f"{fit_text(fitted, published_on(fitted.device))}\n\n{fitting}"
+        fitting = f"{text(fit_document(fitted, published_on(fitted.device)))}\n\n{fitting}"
     said = [("Remarks", "\n".join(result.report.remarks))] if result.report.remarks else []
     if isinstance(serving, Refused):
         said, serving = [*said, ("Serving", serving.to_text())], None

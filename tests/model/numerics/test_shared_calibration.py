@@ -14,12 +14,12 @@ from lstmsim.base.errors import InputError
 from lstmsim.files.catalog import input_files
 from lstmsim.files.scenario.numbers import read_frames
 from lstmsim.model.cells import cell
-from lstmsim.model.model import Layer, Model, Precision
+from lstmsim.model.model import Layer, Model
 from lstmsim.model.numerics.fixed import FixedArithmetic
 from lstmsim.model.numerics.fixed_networks import fixed_arithmetic
 from lstmsim.model.numerics.jobs import JobData, fixed_numbers, judged_frames, run_jobs
 from lstmsim.model.numerics.weights import Stimulus, random_network, random_stimulus
-from lstmsim.studies.accuracy.report import accuracy_text
+from lstmsim.model.precision import Precision
 from tests.cli.runner import call
 
 MODEL = Model("m", (Layer(cell("lstm"), 6, 5),))
@@ -71,7 +71,7 @@ SILERO = {"model": "silero-vad-16k", "steps": 60, "inputs": "silero-speech.safet
 def test_accuracy_says_what_it_calibrated_on(tmp_path: Path) -> None:
     base = {"chip": "column-npu-16k", "jobs": [SILERO]}
     own = lstmsim.accuracy(base)
-    shown = accuracy_text(own)
+    shown = own.to_text()
     assert "silero-vad-16k: formats calibrated on the frames that are judged: optimistic; give precision.calib" in shown
     frames = _speech()
     np.save(tmp_path / "other.npy", frames[60:])
@@ -81,12 +81,11 @@ def test_accuracy_says_what_it_calibrated_on(tmp_path: Path) -> None:
     for name in ("other", "all", "silence"):
         report = lstmsim.accuracy({**base, "precision": {"calibration": str(tmp_path / f"{name}.npy")}})
         ratios[name] = report.given.jobs[0].accuracy.sqnr_db
-        text = accuracy_text(report)
+        text = " ".join(report.to_text().split())
         assert f"formats calibrated on {name}.npy ({len(np.load(tmp_path / f'{name}.npy'))} frames)" in text
         assert ("optimistic" in text) == (name != "other")
-    assert "which has 60 of the 60 judged frames: optimistic" in accuracy_text(
-        lstmsim.accuracy({**base, "precision": {"calibration": str(tmp_path / "all.npy")}})
-    )
+    every = lstmsim.accuracy({**base, "precision": {"calibration": str(tmp_path / "all.npy")}}).to_text()
+    assert "which has 60 of the 60 judged frames: optimistic" in " ".join(every.split())
     # a quarter of a second says little about the rest
     assert ratios["silence"] < own.given.jobs[0].accuracy.sqnr_db - 10
 

@@ -15,7 +15,6 @@ from lstmsim.machines.row.npu import RowCore, RowNpu
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model, Precision
 from lstmsim.studies.fit.energy import HOROWITZ_2014, EnergyTable, energy, operations
-from lstmsim.studies.fit.report import energy_json, energy_text
 
 LSTM = Model("lstm-512", (Layer(cell("lstm"), 512, 512),))
 CORE = ColumnCore(npe=65536, ep=32, vp=2048)
@@ -118,17 +117,17 @@ def test_what_the_table_does_not_have_is_left_out_and_said() -> None:
     model = Model("x", (Layer(cell("slstm"), 16, 16),))
     spent = energy(ColumnNpu("c", 260, (ColumnCore(64, 4, 16),)), model, 5, Precision())
     assert dict(spent.left_out) == {"divide": 5 * 16}
-    assert "left out, no energy in the table: 80 of divide" in energy_text(spent)
+    assert "left out, no energy in the table: 80 of divide" in spent.to_text()
 
 
 def test_energy_is_labelled_relative_with_its_source() -> None:
     spent = energy(CHIP, LSTM, 25, Precision())
-    text = energy_text(spent)
+    text = spent.to_text()
     assert text.startswith("ENERGY of lstm-512, 25 steps: ")
     assert max(map(len, text.splitlines())) <= 100
     assert "relative" in text
     assert "ISSCC 2014" in text
-    data = json.loads(json.dumps(energy_json(spent)))
+    data = json.loads(json.dumps(spent.to_dict()))
     assert data["total_nj"] == pytest.approx(sum(data["parts_pj"].values()) / 1000)
     assert data["label"].startswith("relative")
 
@@ -150,8 +149,8 @@ def test_a_batch_counts_every_inference() -> None:
     three = lstmsim.energy({"chip": "intel-npu-cpp", "jobs": [jobs[1] | {"steps": 40}]})[0]
     (job,) = lstmsim.simulate({"chip": "intel-npu-cpp", "jobs": [jobs[1] | {"steps": 40}]}).jobs
     assert three.operations.macs == job.macs == 62_914_560
-    assert energy_text(three).startswith("ENERGY of lstm-256, 40 steps, a batch of 3: ")
-    assert energy_json(three)["batch"] == 3
+    assert three.to_text().startswith("ENERGY of lstm-256, 40 steps, a batch of 3: ")
+    assert three.to_dict()["batch"] == 3
 
 
 def test_refusals() -> None:

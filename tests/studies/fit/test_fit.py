@@ -15,11 +15,13 @@ from lstmsim.machines.hardware import Demand, Hardware, Stored, tree_bits
 from lstmsim.machines.row.hardware import HARDWARE as ROW
 from lstmsim.machines.row.npu import RowCore, RowNpu
 from lstmsim.model.cells import cell
-from lstmsim.model.model import Layer, Model, Precision
+from lstmsim.model.model import Layer, Model
+from lstmsim.model.precision import Precision
+from lstmsim.report.renderings import text as written
 from lstmsim.studies.fit.device import Device, Logic, Memory, Packing, device, device_files, published_on
 from lstmsim.studies.fit.fit import Resource, fit
 from lstmsim.studies.fit.fits import fit_summary
-from lstmsim.studies.fit.report import fit_json, fit_text
+from lstmsim.studies.fit.report import fit_document, fit_json
 
 INT8 = Precision()
 LSTM = Model("lstm-512", (Layer(cell("lstm"), 512, 512),))
@@ -220,7 +222,7 @@ def test_a_verdict_names_what_is_too_much_or_missing() -> None:
 
 def lines_of(on: Device) -> str:
     """The whole text about the chip on a device, in one line."""
-    return " ".join(fit_text(fit(CHIP, [LSTM], INT8, on)).split())
+    return " ".join(fit(CHIP, [LSTM], INT8, on).to_text().split())
 
 
 def test_a_need_of_which_a_part_is_not_known_is_printed_as_the_least() -> None:
@@ -318,7 +320,7 @@ def test_what_has_no_source_is_said() -> None:
     assert answer.array_blocks is None
     assert [each.share for each in answer.resources] == [None] * 3
     assert (answer.binds, answer.fits) == (None, None)
-    text = fit_text(answer)
+    text = answer.to_text()
     assert "no source for a packing of 16 x 8 bits in a tensor block" in " ".join(text.split())
     assert "what binds is not known" in text
     assert "cannot tell: " in text
@@ -344,7 +346,7 @@ def test_refusals() -> None:
 def test_every_chip_on_every_device_can_be_written(chip: str, name: str) -> None:
     on = device(name)
     answer = fit(load_chip(chip), [LSTM], INT8, on)
-    lines = fit_text(answer, published_on(on)).splitlines()
+    lines = written(fit_document(answer, published_on(on))).splitlines()
     assert max(map(len, lines)) <= 100
     # A count of the array never takes more products of a block than it has.
     assert (answer.array_blocks or 0) * max(each.products for each in on.packings) >= 16384
