@@ -71,7 +71,7 @@ SILERO = {"model": "silero-vad-16k", "steps": 60, "inputs": "silero-speech.safet
 def test_accuracy_says_what_it_calibrated_on(tmp_path: Path) -> None:
     base = {"chip": "column-npu-16k", "jobs": [SILERO]}
     own = lstmsim.accuracy(base)
-    shown = own.to_text()
+    shown = " ".join(own.to_text().split())
     assert "silero-vad-16k: formats calibrated on the frames that are judged: optimistic; give precision.calib" in shown
     frames = _speech()
     np.save(tmp_path / "other.npy", frames[60:])
