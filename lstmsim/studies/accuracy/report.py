@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from lstmsim.model.model import Precision
 from lstmsim.model.numerics.jobs import beginning_lines, calibration_lines, judged_frames
-from lstmsim.model.precision import Precision
 from lstmsim.report.document import Document, Grid, Section, Text, grid
 from lstmsim.report.results import Forms, picked, plain
 from lstmsim.studies.accuracy.study import AccuracyReport, JobAccuracy, Study, WordsAccuracy

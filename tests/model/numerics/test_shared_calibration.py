@@ -14,12 +14,11 @@ from lstmsim.base.errors import InputError
 from lstmsim.files.catalog import input_files
 from lstmsim.files.scenario.numbers import read_frames
 from lstmsim.model.cells import cell
-from lstmsim.model.model import Layer, Model
+from lstmsim.model.model import Layer, Model, Precision
 from lstmsim.model.numerics.fixed import FixedArithmetic
 from lstmsim.model.numerics.fixed_networks import fixed_arithmetic
 from lstmsim.model.numerics.jobs import JobData, fixed_numbers, judged_frames, run_jobs
 from lstmsim.model.numerics.weights import Stimulus, random_network, random_stimulus
-from lstmsim.model.precision import Precision
 from tests.cli.runner import call
 
 MODEL = Model("m", (Layer(cell("lstm"), 6, 5),))

@@ -15,8 +15,7 @@ from lstmsim.machines.hardware import Demand, Hardware, Stored, tree_bits
 from lstmsim.machines.row.hardware import HARDWARE as ROW
 from lstmsim.machines.row.npu import RowCore, RowNpu
 from lstmsim.model.cells import cell
-from lstmsim.model.model import Layer, Model
-from lstmsim.model.precision import Precision
+from lstmsim.model.model import Layer, Model, Precision
 from lstmsim.report.renderings import text as written
 from lstmsim.studies.fit.device import Device, Logic, Memory, Packing, device, device_files, published_on
 from lstmsim.studies.fit.fit import Resource, fit
