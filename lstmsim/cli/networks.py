@@ -83,9 +83,10 @@ def accuracy_command(
         report = accuracy(scenario, overrides=overrides, random_weights=random_weights, bits=bits, progress=show)
     written = _write(report, json_path, plot_path)
     if json_path != "-":
-        from lstmsim.studies.accuracy.report import accuracy_text
+        from lstmsim.report.renderings import text
+        from lstmsim.studies.accuracy.report import accuracy_document
 
-        click.echo(accuracy_text(report, steps))
+        click.echo(text(accuracy_document(report, steps)))
     for path in written:
         remark(f"wrote {path}")
 
