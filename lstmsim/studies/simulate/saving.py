@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from lstmsim.analysis.timeline import Timeline
+from lstmsim.report.renderings import text
 from lstmsim.studies.fit.request import fit
 from lstmsim.studies.shared.arguments import refuse, wrong_path, wrong_whole, wrong_wholes
 from lstmsim.studies.shared.loading import Path, Source
@@ -80,7 +81,6 @@ def save_report(
 
     from lstmsim.base.files import whole_file
     from lstmsim.machines.registry import target_of
-    from lstmsim.report.renderings import text
     from lstmsim.studies.fit.device import published_on
     from lstmsim.studies.fit.fits import fit_summary
     from lstmsim.studies.fit.needs import NO_PARTS
