@@ -22,6 +22,7 @@ MAX_MISTAKES = 100
 class LstmsimError(Exception):
     """Base of all errors that lstmsim raises on purpose.
 
+    >>> from lstmsim.base.errors import InputError, LstmsimError
     >>> issubclass(InputError, LstmsimError)
     True
     """
@@ -45,6 +46,7 @@ class Mistake:
 class InputError(LstmsimError):
     """The user's input is at fault; carries every mistake found, not only the first.
 
+    >>> from lstmsim.base.errors import InputError, Mistake
     >>> error = InputError([Mistake("a.yaml:1:1: chip", "missing"), Mistake("a.yaml:2:1: job", "unknown key")])
     >>> print(error)
     a.yaml:1:1: chip: missing

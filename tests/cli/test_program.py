@@ -59,7 +59,7 @@ def test_the_text_says_what_is_in_the_program() -> None:
     assert text.startswith("column-npu-4x16k at 260 MHz, engine fast\n\nPROGRAM: cores 4, units 8, tasks 31, bodies ")
     program = lstmsim.load_program("p.npz").program
     assert f"operations {sum(operations(task) for task in program.tasks):,}\n" in text
-    assert "\n... and 11 more; --json FILE has every task\n" in text
+    assert "\n... and 11 more tasks; --json FILE has them\n" in text
     totals = lstmsim.run_program("p.npz").totals
     assert text.endswith(f"makespan {totals.makespan_cycles:,} cycles, {totals.issues.sum():,} issues\n")
 
@@ -147,7 +147,7 @@ def test_the_text_of_many_cores_is_short_and_has_no_names_that_do_not_occur() ->
     text = done("program", "v.npz")
     cores = text.split("\n\n")[2].splitlines()
     assert len(cores) == 23
-    assert cores[-1] == "... and 63 more; --json FILE has every core"
+    assert cores[-1] == "... and 63 more cores; --json FILE has them"
     assert "memory" in cores[1]
     assert not {"switch", "hazard", "backpressure", "input"} & set(cores[1].split())
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from lstmsim.report.results import Table
 from lstmsim.report.tables import folded
+from lstmsim.studies.fit.fit import Fit
 
 if TYPE_CHECKING:
     from lstmsim.studies.fit.energy import Energy
-    from lstmsim.studies.fit.fit import Fit
 
 
 class Fits(tuple["Fit", ...], Table, forms="lstmsim.studies.fit.report"):
