@@ -163,22 +163,12 @@ _HOMES = {
     "lstmsim.studies.shared.building": ("Job", "Layer", "Model", "Scenario"),
     "lstmsim.studies.fit.fits": ("Fits", "fit_summary"),
     "lstmsim.studies.fuse.run": ("plot_fusion", "plot_kernels", "run_fusion"),
-    "lstmsim.studies.fuse.request": (
-        "load_graph",
-        "save_graph",
-    ),
-    "lstmsim.studies.gemm.run": (
-        "plot_threads",
-        "run_gemm",
-    ),
+    "lstmsim.studies.fuse.request": ("load_graph", "save_graph"),
+    "lstmsim.studies.gemm.run": ("plot_threads", "run_gemm"),
     "lstmsim.studies.gemm.scaling": ("run_gemm_threads",),
     "lstmsim.studies.importing": ("import_model",),
     "lstmsim.studies.known.run": ("list_known",),
-    "lstmsim.studies.shared.loading": (
-        "load_chip",
-        "load_model",
-        "load_scenario",
-    ),
+    "lstmsim.studies.shared.loading": ("load_chip", "load_model", "load_scenario"),
     "lstmsim.studies.accuracy.request": ("accuracy", "plot_accuracy"),
     "lstmsim.studies.compare.request": ("compare", "plot_comparison"),
     "lstmsim.studies.fit.request": ("energy", "fit"),
@@ -187,11 +177,7 @@ _HOMES = {
     "lstmsim.studies.sweep.request": ("merge", "plot_sweep", "sweep"),
     "lstmsim.studies.validate.request": ("validate",),
     "lstmsim.studies.shared.product_files": ("save_result",),
-    "lstmsim.studies.program.run": (
-        "load_program",
-        "run_program",
-        "save_program",
-    ),
+    "lstmsim.studies.program.run": ("load_program", "run_program", "save_program"),
     "lstmsim.studies.rtl.run": ("run_rtl",),
     "lstmsim.studies.rtl.picture": ("plot_rtl",),
     "lstmsim.studies.simulate.run": (
@@ -207,15 +193,8 @@ _HOMES = {
     "lstmsim.studies.serve.load_latency": ("load_latency", "plot_load_latency"),
     "lstmsim.studies.serve.saturate": ("saturate",),
     "lstmsim.studies.serve.run": ("serve",),
-    "lstmsim.studies.sparse.run": (
-        "plot_blocks",
-        "run_sparse",
-    ),
-    "lstmsim.base.errors": (
-        "DeadlockError",
-        "InputError",
-        "LstmsimError",
-    ),
+    "lstmsim.studies.sparse.run": ("plot_blocks", "run_sparse"),
+    "lstmsim.base.errors": ("DeadlockError", "InputError", "LstmsimError"),
     "lstmsim.files.scenario.written": ("save_model",),
     "lstmsim.importers.files": ("import_weights",),
     "lstmsim.importers.keras.models": ("from_keras",),
@@ -223,15 +202,8 @@ _HOMES = {
     "lstmsim.importers.imported": ("ImportedModel",),
     "lstmsim.analysis.report": ("Report",),
     "lstmsim.analysis.timeline": ("Timeline",),
-    "lstmsim.machines.column.npu": (
-        "ColumnCore",
-        "ColumnNpu",
-        "Latency",
-    ),
-    "lstmsim.machines.row.npu": (
-        "RowCore",
-        "RowNpu",
-    ),
+    "lstmsim.machines.column.npu": ("ColumnCore", "ColumnNpu", "Latency"),
+    "lstmsim.machines.row.npu": ("RowCore", "RowNpu"),
     "lstmsim.model.cells": ("cell",),
 }
 

@@ -19,9 +19,7 @@ from lstmsim.machines.target import COMMON
 from tests.test_architecture import FILES, HOMES, MACHINES, docstrings, tree
 
 #: Where names of machines' descriptions are read outside their folders, and why.
-PLACES = {
-    "lstmsim.studies.search": "points have ep and vp of their own; cores are asked through `array_search`",
-}
+PLACES = {"lstmsim.studies.search": "points have ep and vp of their own; cores are asked through `array_search`"}
 #: Names of keys that are also names of functions of numpy and matplotlib.
 NUMPY = {"accumulate", "divide", "grid"}
 #: Methods that take a text apart.

@@ -129,7 +129,7 @@ def refused() -> list[str]:
     path = ", ".join(names[number].name for each in cycle.plan.refused for number in each.path)
     lines = [
         f"* `lstmsim fuse cycle`: {len(cycle.plan.subgraphs)} sub-graphs; the edge {edges} is refused, for it would "
-        f"close a cycle over {path}.",
+        f"close a cycle over {path}."
     ]
     for limit in (49152, 2048):
         report = lstmsim.run_fusion("overflow", chip=CHIP, settings={"shared_limit": limit})

@@ -29,11 +29,7 @@ def summary(small: bool = False) -> str:
     sections = [
         ("Cycles of a layer-normalised LSTM", grid.ABOUT["cycles"], grid.cycles_table(layernorm, sizes)),
         ("Kernels and bytes of a layer-normalised LSTM", grid.ABOUT["bytes"], grid.bytes_table(layernorm, sizes)),
-        (
-            "A plain LSTM",
-            grid.ABOUT["plain"],
-            [*grid.cycles_table(tail, plain), "", *grid.bytes_table(tail, plain)],
-        ),
+        ("A plain LSTM", grid.ABOUT["plain"], [*grid.cycles_table(tail, plain), "", *grid.bytes_table(tail, plain)]),
         (
             "Mechanism after mechanism",
             f"{beside.ABOUT['ablation']} {beside.ablation_verdict(ablated)}",

@@ -147,13 +147,7 @@ def resources() -> list[str]:
     assert report.synthesis is not None
     title = "An LSTM 16/16 on 16 multipliers (ep 2, vp 8), two threads, one lane:"
     rendered = renderings.text(Document.of("", *synthesis_sections(report.run.scenario, report.synthesis)))
-    return [
-        title,
-        "",
-        "```text",
-        *rendered.splitlines(),
-        "```",
-    ]
+    return [title, "", "```text", *rendered.splitlines(), "```"]
 
 
 def text(small: bool = False) -> str:

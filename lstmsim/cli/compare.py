@@ -173,13 +173,7 @@ def search_command(
 
         try:
             result = search(
-                scenario,
-                npe,
-                exhaustive=exhaustive,
-                any_ep=any_ep,
-                core=core,
-                overrides=overrides,
-                progress=show,
+                scenario, npe, exhaustive=exhaustive, any_ep=any_ep, core=core, overrides=overrides, progress=show
             )
         except InputError as error:
             raise InputError([_as_option(each) for each in error.mistakes]) from None

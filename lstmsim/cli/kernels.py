@@ -212,10 +212,7 @@ def _size(text: str) -> object:
     metavar="NAME",
     help="How threads that add into the same block of C keep out of each other's way: plan, none, sub, buffer or both.",
 )
-@setting_option(
-    "settings",
-    "A parameter of the planner, like contention=4 or mn=all",
-)
+@setting_option("settings", "A parameter of the planner, like contention=4 or mn=all")
 @click.option(
     "--baselines/--no-baselines",
     "baselines",
@@ -319,10 +316,7 @@ def _run_several(sizes: tuple[str, ...], threads: list[object], arguments: dict[
     help="Columns of the dense operand (rows, for --side right); of sddmm the length of the inner products.",
 )
 @chip_options("v100", "partitions=8")
-@setting_option(
-    "options",
-    "A parameter of the kernel, like tile=64",
-)
+@setting_option("options", "A parameter of the kernel, like tile=64")
 @click.option("--prune", type=float, metavar="FRACTION", help="Take this fraction of a model's weights away.")
 @click.option(
     "--prune-by", default="magnitude", show_default=True, metavar="WAY", help="magnitude, row, bank or block."
@@ -395,10 +389,7 @@ def sparse_command(matrix: str, **arguments: Any) -> None:
 @click.option("--explain", is_flag=True, help="Say why: every decision of the pass.")
 @click.option("--ablate", is_flag=True, help="Add the mechanisms of the pass one after the other.")
 @click.option(
-    "--cycles/--no-cycles",
-    "cycles",
-    default=None,
-    help="Simulate the kernels; default: if the graph is not too large.",
+    "--cycles/--no-cycles", "cycles", default=None, help="Simulate the kernels; default: if the graph is not too large."
 )
 @click.option(
     "--numbers/--no-numbers",

@@ -32,10 +32,7 @@ if TYPE_CHECKING:
 @click.command(name="serve", short_help="Serve millions of requests: rates, latencies, queues, in little memory.")
 @click.argument("scenario", type=click.Path())
 @click.option(
-    "--requests",
-    metavar="N",
-    type=int,
-    help="Number of requests in all, however long they take; default: the file's.",
+    "--requests", metavar="N", type=int, help="Number of requests in all, however long they take; default: the file's."
 )
 @click.option(
     "--until-half-width",

@@ -297,11 +297,7 @@ def bar_line(text: str, counts: Progress, computed: int, seconds: float) -> str:
 @click.argument("inputs", type=click.Path(), metavar="IN.sqlite...", nargs=-1, required=True)
 @plot_options
 def merge_command(
-    out: str,
-    inputs: tuple[str, ...],
-    plot_path: str | None,
-    plot_kind: str | None,
-    plot_objectives: tuple[str, ...],
+    out: str, inputs: tuple[str, ...], plot_path: str | None, plot_kind: str | None, plot_objectives: tuple[str, ...]
 ) -> None:
     """Join files that `lstmsim sweep --shard` wrote into OUT.sqlite, and write the table beside it, as .csv.
 

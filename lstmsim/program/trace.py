@@ -154,12 +154,7 @@ PAUSES = TraceTable(
 SEATS = TraceTable(
     "seats",
     "a task has a thread beside its first",
-    {
-        "task": "which",
-        "member": "as which of its members, from 1",
-        "core": "of the thread",
-        "context": "of the core",
-    },
+    {"task": "which", "member": "as which of its members, from 1", "core": "of the thread", "context": "of the core"},
     order=("task", "member"),
 )
 HALTS = TraceTable(

@@ -230,12 +230,7 @@ def mean_interval(value: float, least: float, spread: Spread, requests: int, uni
 
 
 def tail_interval(
-    percent: float,
-    value: float,
-    spread: Spread,
-    requests: int,
-    units: float,
-    percentile: Callable[[float], float],
+    percent: float, value: float, spread: Spread, requests: int, units: float, percentile: Callable[[float], float]
 ) -> Interval:
     """Give the interval of a percentile; without half width if too few requests lie beyond it.
 

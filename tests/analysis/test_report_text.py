@@ -97,12 +97,7 @@ def test_names_cannot_break_text_or_html() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "shown"),
-    [
-        ("x" * 36, "x" * 36),
-        ("x" * 37, "x" * 33 + "..."),
-        ("tab\tand \x1b[31m", "tab?and ?[31m"),
-    ],
+    ("name", "shown"), [("x" * 36, "x" * 36), ("x" * 37, "x" * 33 + "..."), ("tab\tand \x1b[31m", "tab?and ?[31m")]
 )
 def test_a_name_takes_at_most_36_letters_of_the_text(name: str, shown: str) -> None:
     text = report_text(replace(REPORT, jobs=(replace(JOB, name=name),)))

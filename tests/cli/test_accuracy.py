@@ -191,10 +191,7 @@ def test_as_functions(tmp_path: Path) -> None:
 
 def test_a_chip_that_does_not_compute_in_fixed_point_is_told_of(tmp_path: Path) -> None:
     path = tmp_path / "s.json"
-    for chip, said in (
-        ("v100", "a parallel device computes with floating point, not fixed point"),
-        (CHIP, ""),
-    ):
+    for chip, said in (("v100", "a parallel device computes with floating point, not fixed point"), (CHIP, "")):
         path.write_text(json.dumps({"chip": chip, "jobs": [SILERO]}))
         assert report(str(path))["other_numbers"] == said
         assert ("of the networks alone: " in call("accuracy", str(path)).stdout) == bool(said)

@@ -246,10 +246,7 @@ def test_python_functions_keep_what_was_loaded() -> None:
         ("data/chip.json", lambda: lstmsim.save_trace(run.timeline, "data/chip.json")),
         ("data/times.csv", lambda: lstmsim.save_trace(run.timeline, "data/times.csv")),
         ("s.json", lambda: lstmsim.save_report(run, "s.json")),
-        (
-            "data/times.csv",
-            lambda: lstmsim.plot_comparison(compared, "data/times.svg"),
-        ),
+        ("data/times.csv", lambda: lstmsim.plot_comparison(compared, "data/times.svg")),
     ]
     for path, write in writes:
         before = Path(path).read_bytes()

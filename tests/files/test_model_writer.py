@@ -28,11 +28,7 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     assert path.read_text(encoding="utf-8") == text
     assert load_model_file(path) == MODEL
     layers = "lstm of 8 units in each direction over 4 inputs, gru of 3 units over 16 inputs"
-    assert text.splitlines()[:3] == [
-        f"# Recurrent network of 2 layers: {layers}.",
-        "# first",
-        "# second",
-    ]
+    assert text.splitlines()[:3] == [f"# Recurrent network of 2 layers: {layers}.", "# first", "# second"]
 
 
 def test_step_order_is_kept(tmp_path: Path) -> None:

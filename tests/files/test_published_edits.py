@@ -110,10 +110,7 @@ ROW = "a,gemv,512-512,1,6,167,5.65,266,3.55,somewhere,,\n"
         (HEAD + ROW.replace("167", "0"), "intel_npu.csv:2: cpp_cycles: must be a whole number above 0"),
         (HEAD + ROW.replace("167", "9" * 5000), "intel_npu.csv:2: cpp_cycles: must be a whole number above 0"),
         (HEAD + ROW.replace("512-512", "512"), "sizes: must be two or more sizes, such as 1024-512, got '512'"),
-        (
-            HEAD + ROW.replace("gemv", "gem"),
-            "must be gemv, mlp, rnn, gru or lstm, got 'gem'; did you mean 'gemv'?",
-        ),
+        (HEAD + ROW.replace("gemv", "gem"), "must be gemv, mlp, rnn, gru or lstm, got 'gem'; did you mean 'gemv'?"),
         (HEAD + ROW.replace("somewhere", '"open'), "intel_npu.csv:2: is no row of a CSV table: unexpected end of data"),
         (HEAD + ROW.replace("somewhere", '"a"b'), "intel_npu.csv:2: is no row of a CSV table"),
         (HEAD + ROW * 40, "and 19 more like these"),

@@ -237,11 +237,7 @@ def test_missing_keys_say_what_they_are_for(folder):
         (data(core={"block_order": "column", "vp": 8}), "jobs.0", "needs accumulator_banks >= 4"),
         (data(colour=object()), "colour", "got a value of type object"),
         (data(chip={**CHIP, "kind": "column_npu"}), "chip.kind", "did you mean 'column-npu'?"),
-        (
-            data(chip={**CHIP, "frequency_mhz": float("inf")}),
-            "chip.frequency_mhz",
-            "finite number, got infinity",
-        ),
+        (data(chip={**CHIP, "frequency_mhz": float("inf")}), "chip.frequency_mhz", "finite number, got infinity"),
         (data(chip={**CHIP, "frequency_mhz": 1e-9}), "chip.frequency_mhz", "must be at least 1e-06, got 1e-09"),
         (data(chip="column-npu-64kk"), "chip", "did you mean 'column-npu-64k'?"),
     ],

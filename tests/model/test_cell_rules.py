@@ -13,12 +13,7 @@ from lstmsim.model.cells import CELLS, graph
 PROJECTED = (stage_of("i[x h]"), stage_of("p[m]", "projection"))
 
 
-def made(
-    nodes: str,
-    stages: tuple[Stage, ...] | str = "a[x h]",
-    states: str = "h=h'",
-    parameters: str = "",
-) -> Cell:
+def made(nodes: str, stages: tuple[Stage, ...] | str = "a[x h]", states: str = "h=h'", parameters: str = "") -> Cell:
     pairs = dict(pair.split("=") for pair in states.split())
     whole = (stage_of(stages),) if isinstance(stages, str) else stages
     return Cell("c", whole, graph(nodes), pairs, tuple(parameters.split()))
@@ -35,11 +30,7 @@ BROKEN = {
     "too few inputs": (made("t add a; h' quantize t"), "nodes.t", "add takes 2 inputs, got 1"),
     "too many inputs": (made("t tanh a a; h' quantize t"), "nodes.t", "tanh takes 1 input, got 2"),
     "empty reduction": (made("m mean; t add a m; h' quantize t"), "nodes.m", "takes at least 1 input, got 0"),
-    "input": (
-        made("tt tanh a; h' quantize ttt"),
-        "nodes.h'",
-        "unknown input 'ttt'; did you mean 'tt'?",
-    ),
+    "input": (made("tt tanh a; h' quantize ttt"), "nodes.h'", "unknown input 'ttt'; did you mean 'tt'?"),
     "x as input": (made("t multiply a x; h' quantize t"), "nodes.t", "reads x, which only the products"),
     "gate as input": (made("t add n nx; u add t nh; h' quantize u", "n{nx[x] nh[h]}"), "nodes.t", "gate 'n', whose"),
     "node twice": (made("t tanh a; t sigmoid a; h' quantize t"), "nodes.t", "'t' is taken by a node"),
@@ -161,11 +152,7 @@ BROKEN = {
         "nodes.c'",
         "has rows hidden, but comes behind stage 1",
     ),
-    "only a projection": (
-        made("h' quantize a", (stage_of("a[x h]", "projection"),)),
-        "stages",
-        "nothing to project",
-    ),
+    "only a projection": (made("h' quantize a", (stage_of("a[x h]", "projection"),)), "stages", "nothing to project"),
     "unused parameter": (made("h' quantize a", parameters="p"), "parameters.0", "parameter 'p' feeds nothing"),
     "unused node": (made("t tanh a; h' quantize a"), "nodes.t", "node 't' feeds nothing"),
     "unused sum": (made("h' quantize a", "a[x h] b[x h]"), "stages.0.gates.b", "sum 'b' feeds nothing"),
@@ -195,13 +182,7 @@ def test_each_rule_has_its_place_and_sentence(name: str) -> None:
 
 def test_all_mistakes_of_a_group_come_at_once() -> None:
     cell = made("t tahn a; u add t; h' quantize v", "a[x k]", states="h=h' c=w")
-    assert [place for place, _ in mistakes(cell)] == [
-        "stages.0.gates.a",
-        "nodes.t",
-        "nodes.u",
-        "nodes.h'",
-        "states.c",
-    ]
+    assert [place for place, _ in mistakes(cell)] == ["stages.0.gates.a", "nodes.t", "nodes.u", "nodes.h'", "states.c"]
 
 
 @pytest.mark.parametrize(

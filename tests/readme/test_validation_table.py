@@ -13,10 +13,7 @@ from lstmsim.studies.validate.report import readme_table
 from tests.readme.test_readme import TEXT, tool
 from tests.studies.validate.whole import whole
 
-pytestmark = [
-    pytest.mark.needs_core,
-    pytest.mark.skipif(not TEXT, reason="the README is in the checkout only"),
-]
+pytestmark = [pytest.mark.needs_core, pytest.mark.skipif(not TEXT, reason="the README is in the checkout only")]
 
 
 def test_the_table_is_up_to_date_and_an_edit_of_it_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

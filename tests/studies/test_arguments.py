@@ -86,10 +86,7 @@ SPEC = {"scenario": SCENARIO, "axes": {"ep": {"path": "chip.cores.0.ep", "values
             lambda: ANY.run_fusion("softmax", settings=7),
             "--set: must be a list of texts like 'name=value' or a mapping, got 7",
         ),
-        (
-            lambda: ANY.run_gemm(8, 8, 8, chip=5),
-            "chip: must be a preset's name, a chip's file or a chip, got 5",
-        ),
+        (lambda: ANY.run_gemm(8, 8, 8, chip=5), "chip: must be a preset's name, a chip's file or a chip, got 5"),
     ],
 )
 def test_a_wrong_argument_is_told(call: Callable[[], Any], told: str) -> None:

@@ -55,10 +55,7 @@ def test_with_auditwheel_the_wheel_gets_its_better_name(
 
 
 def test_without_auditwheel_it_says_so(
-    tmp_path: Path,
-    commands: list[list[str]],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, commands: list[list[str]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(build_wheels.shutil, "which", lambda name, path=None: None)
     assert build_wheels.repaired(build_wheels.build(tmp_path)) == tmp_path / NAME

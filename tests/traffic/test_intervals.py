@@ -140,9 +140,7 @@ def test_a_percentile_is_no_finer_than_one_independent_request_where_all_batches
 
 
 @pytest.mark.parametrize("percent", [90, 95, 99, 99.9, 5, 1])
-def test_a_percentile_has_an_interval_from_the_request_on_that_makes_twelve_units_beyond_it(
-    percent: float,
-) -> None:
+def test_a_percentile_has_an_interval_from_the_request_on_that_makes_twelve_units_beyond_it(percent: float) -> None:
     """120 requests with 12 beyond are enough, although 1 - 0.9 has no exact double."""
     least, share = round(TAIL_UNITS / min(percent / 100, 1 - percent / 100)), percent / 100
     around = Spread([share - 0.001, share + 0.001] * 5, 1000)

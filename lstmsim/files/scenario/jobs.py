@@ -283,13 +283,7 @@ def _check_entry(document: Document, path: DataPath, entry: JobEntry, cores: Cor
 
 
 def _check_steps(
-    document: Document,
-    index: int,
-    entry: JobEntry,
-    keys: set[str | int],
-    steps: JobSteps,
-    count: int,
-    alike: Hashable,
+    document: Document, index: int, entry: JobEntry, keys: set[str | int], steps: JobSteps, count: int, alike: Hashable
 ) -> int:
     """Check the steps of an entry, and give the most steps that a job of it may have; 1 if they are unknown."""
     path: DataPath = ("jobs", index)

@@ -469,8 +469,7 @@ class ColumnNpu:
     frequency_mhz: Clock
     cores: tuple[ColumnCore, ...]
     memory: Annotated[
-        Memory | None,
-        Key("memory beside the chip", source="assumption, because the patent's weights stay on the chip"),
+        Memory | None, Key("memory beside the chip", source="assumption, because the patent's weights stay on the chip")
     ] = None
     exchange: Annotated[
         Exchange, Key("links between cores", source="assumption, because the patent's cores share nothing")

@@ -97,9 +97,7 @@ WORDS = {
         glossary="a core has done its last step, and the job's last lines or its last barrier are on their way",
     ),
     "idle": Words(
-        "no job is on the core",
-        "more or earlier jobs, or jobs with more threads, would help",
-        "no job is on the core",
+        "no job is on the core", "more or earlier jobs, or jobs with more threads, would help", "no job is on the core"
     ),
     "padding": Words(
         "cores pack, start micro-kernels, compute activations, or move lines between caches",

@@ -149,8 +149,7 @@ class ParallelCore:
         ),
     ] = (4, 5)
     warp_policy: Annotated[
-        str,
-        Key("the warp that a scheduler takes: the next, or the same", choices=WARP_POLICIES, source=f"{_G}: lrr"),
+        str, Key("the warp that a scheduler takes: the next, or the same", choices=WARP_POLICIES, source=f"{_G}: lrr")
     ] = "fine"
     latency: Annotated[ParallelLatency, Key("until results are there", "cycles", source=f"{_G}; {_P}")] = field(
         default_factory=ParallelLatency
@@ -247,8 +246,7 @@ class ParallelDevice:
         ),
     ] = 4
     l2_state: Annotated[
-        str,
-        Key("what L2 holds at the start", choices=L2_STATES, source="assumption, because nothing has run before"),
+        str, Key("what L2 holds at the start", choices=L2_STATES, source="assumption, because nothing has run before")
     ] = "cold"
     dispatch: Annotated[
         int, _number("of the dispatcher, for a block", "assumption, because blocks go to SMs one a cycle")

@@ -110,11 +110,7 @@ def adaptation_decision(graph: Graph, group: Group, tried: Adapted) -> Decision:
 
 
 def grid_barriers(
-    stages: Sequence[int],
-    reads: Mapping[int, Collection[int]],
-    across: Set[int],
-    split: Set[int],
-    outputs: Set[int],
+    stages: Sequence[int], reads: Mapping[int, Collection[int]], across: Set[int], split: Set[int], outputs: Set[int]
 ) -> tuple[frozenset[int], bool]:
     """The stages before which all blocks meet, and whether they meet at the end.
 

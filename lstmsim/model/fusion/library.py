@@ -277,22 +277,13 @@ _EXAMPLES = (
     NamedGraph("bias-gradient", "gradients behind a tanh, and of its bias", {"rows": 100, "units": 96}, bias_gradient),
     NamedGraph("row-sum", "the sum of each row", {"rows": 4, "length": 2048}, row_sum),
     NamedGraph(
-        "figure-3",
-        "a reduce over the middle one of three axes",
-        {"outer": 5, "length": 4, "inner": 6},
-        column_min,
+        "figure-3", "a reduce over the middle one of three axes", {"outer": 5, "length": 4, "inner": 6}, column_min
     ),
     NamedGraph(
-        "figure-4",
-        "four reduces in two groups",
-        {"rows": 2048, "parts": 8, "length": 64, "results": 64},
-        figure_4,
+        "figure-4", "four reduces in two groups", {"rows": 2048, "parts": 8, "length": 64, "results": 64}, figure_4
     ),
     NamedGraph(
-        "figure-7",
-        "figure 7 of AStitch (ASPLOS'22), in kind",
-        {"repeats": 32, "rows": 64, "length": 256},
-        figure_7,
+        "figure-7", "figure 7 of AStitch (ASPLOS'22), in kind", {"repeats": 32, "rows": 64, "length": 256}, figure_7
     ),
     NamedGraph("cycle", "a product between two operations that must not become one kernel", {"size": 8}, cycle),
     NamedGraph(

@@ -71,12 +71,7 @@ class Sketch:
         return self._add(name, "slice", (operand,), tuple(size), tuple(start))
 
     def _add(
-        self,
-        name: str,
-        op: str,
-        operands: tuple[str | float, ...],
-        shape: tuple[int, ...],
-        axes: tuple[int, ...] = (),
+        self, name: str, op: str, operands: tuple[str | float, ...], shape: tuple[int, ...], axes: tuple[int, ...] = ()
     ) -> str:
         assert name not in self._nodes, f"{name} is there already"
         self._nodes[name] = Node(name, op, operands, shape, axes)

@@ -270,8 +270,7 @@ def accuracy_cases(scenario: Scenario, random_weights: int | None = None) -> tup
         case_of[index] = len(groups) - 1 if len(group) == 1 else case_of[group[0]]
     return tuple(
         Case(
-            jobs=tuple(scenario.jobs[index].name for index in indices),
-            **{**vars(data[indices[0]]), "follows": key[-1]},
+            jobs=tuple(scenario.jobs[index].name for index in indices), **{**vars(data[indices[0]]), "follows": key[-1]}
         )
         for key, indices in groups.items()
     )

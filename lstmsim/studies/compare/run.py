@@ -255,12 +255,7 @@ def _machine(name: str, chip: Chip, designs: Sequence[Machine]) -> Machine:
 
 
 def _entry_on(
-    chip: Chip,
-    scenario: Scenario,
-    chips: Sequence[Chip],
-    at_clock: AtClock | None,
-    engine: str,
-    served: Served | None,
+    chip: Chip, scenario: Scenario, chips: Sequence[Chip], at_clock: AtClock | None, engine: str, served: Served | None
 ) -> tuple[Entry, Report | None]:
     """The entry of one chip, and its report; `chips` and `at_clock` as in `compare`."""
     if at_clock is not None and chip.frequency_mhz != scenario.chip.frequency_mhz:

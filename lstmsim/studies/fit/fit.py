@@ -185,13 +185,7 @@ class Fit(Table, forms="lstmsim.studies.fit.report"):
         return f"cannot tell: {'; '.join(each.words for each in self.resources if each.fits is None)}"
 
 
-def fit(
-    chip: Chip,
-    models: Sequence[Model],
-    precision: Precision,
-    device: Device,
-    stored: Stored | None = None,
-) -> Fit:
+def fit(chip: Chip, models: Sequence[Model], precision: Precision, device: Device, stored: Stored | None = None) -> Fit:
     """Count what a chip with all those models resident takes of a device.
 
     chip, models: every core must be able to run every model.

@@ -111,11 +111,7 @@ class PartNeed:
 
 
 def part_needs(
-    every: Sequence[Sequence[Part]],
-    packings: Sequence[Packing | None],
-    hardware: Hardware,
-    chip: Chip,
-    device: Device,
+    every: Sequence[Sequence[Part]], packings: Sequence[Packing | None], hardware: Hardware, chip: Chip, device: Device
 ) -> tuple[PartNeed, ...]:
     """Add up the parts of all cores, by name."""
     needs: dict[str, PartNeed] = {}

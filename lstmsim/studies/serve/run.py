@@ -217,12 +217,7 @@ def serve(
     if requests is None and until_half_width is not None and _goes_on(asked):
         asked = load_requests(scenario, overrides, MOST_REQUESTS)
     return serve_loaded(
-        asked,
-        rows=rows,
-        progress=progress,
-        window=window,
-        percentiles=percentiles,
-        until_half_width=until_half_width,
+        asked, rows=rows, progress=progress, window=window, percentiles=percentiles, until_half_width=until_half_width
     )
 
 

@@ -131,12 +131,7 @@ def _answer(asked: _Asked, capacity: Capacity, known: Known) -> Saturation:
 
 
 def _search(
-    runs: _Runs,
-    low: float,
-    high: float,
-    tolerance: float,
-    progress: Callable[[int, int], None] | None,
-    doublings: int,
+    runs: _Runs, low: float, high: float, tolerance: float, progress: Callable[[int, int], None] | None, doublings: int
 ) -> Known:
     """Run the bisection; `progress` is told of every run."""
     about = 6 + 2 * max(0, ceil(log2((high - low) / (tolerance * high))))

@@ -14,11 +14,7 @@ from lstmsim.model.sparse.products import Values
 __all__ = ["KERNELS", "LEFT", "SIDES", "as_asked", "check_side", "matrix_of", "walked"]
 
 #: The products, with what each one is.
-KERNELS = {
-    "spmv": "y = A x, A sparse",
-    "spmm": "C = A B, A sparse",
-    "sddmm": "D = (A B) o C, C sparse",
-}
+KERNELS = {"spmv": "y = A x, A sparse", "spmm": "C = A B, A sparse", "sddmm": "D = (A B) o C, C sparse"}
 #: The side that needs no word.
 LEFT = "left"
 #: Of each kernel its sides, with what each one is. W is MATRIX.

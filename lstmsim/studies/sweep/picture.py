@@ -415,11 +415,7 @@ def kind_of(axes: Sequence[Axis]) -> str:
 
 
 def plot(
-    store: Store,
-    path: str | os.PathLike[str] | None = None,
-    *,
-    kind: str | None = None,
-    objectives: Sequence[str] = (),
+    store: Store, path: str | os.PathLike[str] | None = None, *, kind: str | None = None, objectives: Sequence[str] = ()
 ) -> Picture:
     """Draw the table of a sweep.
 

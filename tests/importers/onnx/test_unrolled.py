@@ -321,12 +321,7 @@ def nodes_of_one_step(kind: str, order: list[int], *, cells: int = 1, feed_back:
     return net.model([outputs[at] for at in sorted(outputs)])
 
 
-CHAINS = [
-    ("LSTM", [0, 1, 2, 3], 1),
-    ("GRU", [3, 2, 1, 0], 1),
-    ("RNN", [0, 1, 2, 3], 1),
-    ("LSTM", [0, 1, 2, 3], 2),
-]
+CHAINS = [("LSTM", [0, 1, 2, 3], 1), ("GRU", [3, 2, 1, 0], 1), ("RNN", [0, 1, 2, 3], 1), ("LSTM", [0, 1, 2, 3], 2)]
 
 
 @pytest.mark.parametrize(("kind", "order", "cells"), CHAINS)

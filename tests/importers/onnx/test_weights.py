@@ -51,10 +51,7 @@ def reference(path: Path, x: np.ndarray) -> np.ndarray:
 
 
 @given(
-    st.sampled_from(["LSTM", "peepholes", "GRU", "lbr0", "RNN"]),
-    st.integers(1, 6),
-    st.integers(1, 6),
-    st.booleans(),
+    st.sampled_from(["LSTM", "peepholes", "GRU", "lbr0", "RNN"]), st.integers(1, 6), st.integers(1, 6), st.booleans()
 )
 def test_the_numbers_are_those_of_the_reference_evaluator(
     tmp_path_factory: Any, what: str, hidden: int, width: int, bias: bool

@@ -43,15 +43,7 @@ def chip_of(machine: Machine) -> MulticoreCpu:
 
 def job_of(number: int, job: model.Job) -> Job:
     network = Model(f"m{number}", layers_of(job))
-    return Job(
-        f"j{number}",
-        network,
-        job.steps,
-        job.arrival,
-        job.frame_interval,
-        batch=job.batch,
-        threads=job.threads,
-    )
+    return Job(f"j{number}", network, job.steps, job.arrival, job.frame_interval, batch=job.batch, threads=job.threads)
 
 
 @pytest.mark.parametrize("engine", engines.ENGINES)

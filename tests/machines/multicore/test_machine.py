@@ -102,12 +102,7 @@ def test_texts_speak_of_cores_and_lanes(ran: lstmsim.Run) -> None:
     explanation = lstmsim.explain(lstmsim.run(scenario({**JOB, "count": 2})))
     assert "the unit that counts the threads" in str(explanation.to_dict()["glossary"])
     explained = explanation.to_text()
-    for word in (
-        "threads halved",
-        "threads 2 -> 1",
-        "core busy",
-        "barrier pipeline",
-    ):
+    for word in ("threads halved", "threads 2 -> 1", "core busy", "barrier pipeline"):
         assert word in explained
     for each in (text, explained):
         assert "PE" not in each.split()

@@ -32,9 +32,7 @@ QUICK = ("fusion-1-00",)
 
 
 @pytest.mark.parametrize(
-    "case",
-    [each for each in cases() if LONG or each["name"] in QUICK],
-    ids=lambda case: case["name"],
+    "case", [each for each in cases() if LONG or each["name"] in QUICK], ids=lambda case: case["name"]
 )
 def test_the_model_has_the_golden_cycles(case) -> None:
     graph, expect, device = PlainGraph(case["graph"]), case["expect"].get("cycles", {}), case["device"]

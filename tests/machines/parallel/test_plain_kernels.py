@@ -33,12 +33,7 @@ SPMM = COMMON | {
     "format": ["csr", "dcsr"],
     "blocks": [None],
 }
-SPMV = COMMON | {
-    "lanes": [None, 1, 2, 4, 8, 16, 32],
-    "v": [1, 2, 4],
-    "warps": [1, 2, 4],
-    "align": ["reverse", "none"],
-}
+SPMV = COMMON | {"lanes": [None, 1, 2, 4, 8, 16, 32], "v": [1, 2, 4], "warps": [1, 2, 4], "align": ["reverse", "none"]}
 SDDMM = COMMON | {
     "tile": [1, 3, 8, 32],
     "v": [None, 1, 2, 4],

@@ -143,10 +143,7 @@ def test_a_small_block_changes_lanes_and_pieces() -> None:
 def _expected(group: Group, mapping: ThreadMapping, result: int, position: int) -> tuple[int, int]:
     """The block and thread of one element, as sections 5.1 and 5.2 have them."""
     if group.kind == "row" and mapping.kind == "split":
-        return (
-            result * mapping.pieces + position // mapping.piece,
-            position % mapping.piece % mapping.threads,
-        )
+        return (result * mapping.pieces + position // mapping.piece, position % mapping.piece % mapping.threads)
     if group.kind == "row":
         tile = result // mapping.per_block
         return tile // mapping.tasks, result % mapping.per_block * mapping.lanes + position % mapping.lanes

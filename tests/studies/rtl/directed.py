@@ -79,8 +79,7 @@ DIRECTED: dict[str, dict[str, Any] | Scenario] = {
     ),
     # a job whose first pass goes backward waits for its last frame, also for its very first tile
     "backward_from_the_last_frame": _scenario(
-        [{"model": _model(("rnn", 6, 3), reverse=True), "steps": 2, "frame_interval": gap} for gap in (5, 9)],
-        _core(),
+        [{"model": _model(("rnn", 6, 3), reverse=True), "steps": 2, "frame_interval": gap} for gap in (5, 9)], _core()
     ),
     # a bank is taken with the first tile and free behind the last turn
     # meanwhile a thread waits for frames: that is named only if no other thread lacks a bank

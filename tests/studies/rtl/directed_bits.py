@@ -94,13 +94,7 @@ PILED = {
 #: A mean of values that are not 0 where the sums are: units that do not count would show.
 MEAN = {
     "stages": [{"gates": {"a": ["x", "h"], "b": ["x", "h"]}}],
-    "nodes": {
-        "at": "sigmoid a",
-        "m": "mean at",
-        "d": "subtract at m",
-        "e": "multiply d b",
-        "h'": "quantize e",
-    },
+    "nodes": {"at": "sigmoid a", "m": "mean at", "d": "subtract at m", "e": "multiply d b", "h'": "quantize e"},
     "states": {"h": "h'"},
 }
 #: Values that reach the ends of both tables.

@@ -32,8 +32,7 @@ def test_worked_example_of_a_split_job_alone(tmp_path: Path) -> None:
 # levels less, so each of the 20 steps is 3 cycles shorter, and those of the two products of `gru-lbr0` 6.
 @needs_icarus
 @pytest.mark.parametrize(
-    ("name", "makespan"),
-    [("one_lstm", 1423 - 20 * 3), ("two_lstm", 1471 - 20 * 3), ("gru_lbr0", 2343 - 20 * 6)],
+    ("name", "makespan"), [("one_lstm", 1423 - 20 * 3), ("two_lstm", 1471 - 20 * 3), ("gru_lbr0", 2343 - 20 * 6)]
 )
 def test_worked_examples_with_an_eighth_of_everything(name: str, makespan: int, tmp_path: Path) -> None:
     report = verify(WORKED[name], tmp_path, timing_only=True)

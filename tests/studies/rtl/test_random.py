@@ -15,10 +15,7 @@ from tests.studies.rtl.scenarios import drawn, step_of
 from tests.studies.rtl.verified import all_compared, verify
 
 #: Who draws: the steps of docs/rtl.md section 3 one by one, or anything of the whole section.
-DRAWN: dict[str, Callable[[int], dict[str, Any]]] = {
-    "step": lambda seed: drawn(seed, step_of(seed)),
-    "whole": seeded,
-}
+DRAWN: dict[str, Callable[[int], dict[str, Any]]] = {"step": lambda seed: drawn(seed, step_of(seed)), "whole": seeded}
 
 
 def compared(scenario: Mapping[str, Any], folder: Path, simulator: str = "icarus") -> None:

@@ -17,10 +17,7 @@ STREAMED |= {"cores": [{"npe": 1024, "ep": 8, "vp": 128, "threads": 2, "weight_k
 
 @pytest.mark.parametrize(
     ("chip", "job"),
-    [
-        ("epyc-7742", {"model": "lstm-256", "steps": 3, "threads": 5}),
-        (STREAMED, {"model": "lstm-512", "steps": 3}),
-    ],
+    [("epyc-7742", {"model": "lstm-256", "steps": 3, "threads": 5}), (STREAMED, {"model": "lstm-512", "steps": 3})],
     ids=["cpu", "streamed"],
 )
 def test_an_account_is_what_a_run_takes(chip: Any, job: dict[str, Any]) -> None:

@@ -221,7 +221,7 @@ def test_what_stays_is_drawn_by_splitmix64_as_published() -> None:
 
     # the numbers that other implementations give from seed 0
     assert [published(number) for number in range(4)] == [
-        *(0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F, 0xF88BB8A8724C81EC),
+        *(0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F, 0xF88BB8A8724C81EC)
     ]
     for level in (0, 1, 5, 63):
         assert _drawn(np.arange(300), level).tolist() == [published(64 * group + level) & 1 for group in range(300)]

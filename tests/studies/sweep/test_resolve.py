@@ -167,10 +167,7 @@ def test_an_axis_may_take_the_place_of_a_process(kind: str, tmp_path: Path) -> N
     job = {"model": "lstm-512", "steps": 2, "name": "p", "arrival": {"kind": kind, **processes[kind]}}
     if kind != "file":
         job["count"] = 2
-    axes = {
-        "when": {"path": "jobs.0.arrival", "values": [3, 4]},
-        "steps": {"path": "jobs.1.steps", "values": [2, 3]},
-    }
+    axes = {"when": {"path": "jobs.0.arrival", "values": [3, 4]}, "steps": {"path": "jobs.1.steps", "values": [2, 3]}}
     setup, _ = prepare({"scenario": {**SCENARIO, "jobs": [job, JOBS[0]]}, "axes": axes})
     resolver = Resolver(setup)
     values = setup.sweep.values(0)

@@ -77,10 +77,7 @@ _PICK_PORTS = (
     ("output wire [WIDTH*SUMS*ACCUMULATOR_BITS-1:0]", "picked"),
     ("output wire [SUMS*SHIFT_BITS-1:0]", "shifts"),
 )
-_SLOT_PORTS = (
-    ("input wire [W_READ-1:0]", "read"),
-    ("output wire [ARRAY_ROWS*SLOTS-1:0]", "slots"),
-)
+_SLOT_PORTS = (("input wire [W_READ-1:0]", "read"), ("output wire [ARRAY_ROWS*SLOTS-1:0]", "slots"))
 
 
 def _sizes(core: str, text: str) -> str:

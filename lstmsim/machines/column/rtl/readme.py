@@ -133,10 +133,7 @@ writes into its memories, `golden/events.txt` what lstmsim says."""
 
 
 def readme(
-    design: Design,
-    version: str,
-    memories: Sequence[Sequence[object]] | None,
-    numbers: Sequence[Sequence[object]] = (),
+    design: Design, version: str, memories: Sequence[Sequence[object]] | None, numbers: Sequence[Sequence[object]] = ()
 ) -> str:
     """Give the text of `README.md`."""
     parts = [

@@ -294,20 +294,13 @@ def _core_columns(design: Design) -> list[Column]:
 def _memories(design: Design) -> list[Column]:
     memories = [memory for plan in design.cores for memory in plan.memories]
     return columns(
-        "M",
-        memories,
-        slot=(INTEGER, lambda memory: memory.slot),
-        elements=(INTEGER, lambda memory: memory.elements),
+        "M", memories, slot=(INTEGER, lambda memory: memory.slot), elements=(INTEGER, lambda memory: memory.elements)
     )
 
 
 def _program_columns(design: Design, wide: Mapping[str, int]) -> list[Column]:
     programs: list[Program | None] = [program for plan in design.cores for program in plan.programs]
-    made = columns(
-        "G",
-        programs,
-        interleaved=(1, lambda one: 0 if one is None else int(one.interleaved)),
-    )
+    made = columns("G", programs, interleaved=(1, lambda one: 0 if one is None else int(one.interleaved)))
     rows = firsts(0 if one is None else len(one.stages) for one in programs)
     # a program that is not there may stand behind the last row
     made.append(Column("G_ROW", tuple(rows), wide["W_ROW"]))

@@ -19,11 +19,7 @@ from lstmsim.program.stall_reasons import CYCLE_NAMES
 from lstmsim.program.trace import TASKS, Totals
 
 #: Names of scheduler-cycles -> the names of cycles that they are in a program.
-ACCOUNTS: Mapping[str, str] = {
-    "issue": "busy",
-    **{name: name for name in (*STALLS, "drain")},
-    "empty": "idle",
-}
+ACCOUNTS: Mapping[str, str] = {"issue": "busy", **{name: name for name in (*STALLS, "drain")}, "empty": "idle"}
 
 
 @dataclass(frozen=True)
