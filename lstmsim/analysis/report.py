@@ -10,8 +10,6 @@ from lstmsim.model.figures import CoreFigures, MainUnit, PlannedProducts, Words
 from lstmsim.program.stall_reasons import CYCLE_NAMES, MACHINE_NAMES
 from lstmsim.report.results import Table
 
-__all__ = ["ACCOUNTS", "LOSSES", "CoreReport", "JobReport", "LatencyMs", "LayerReport", "Report", "TurnedAway"]
-
 #: The names that the cycles of every machine can have. Each cycle has exactly one name. Some machines have more names
 #: (`CoreFigures.stalls`).
 ACCOUNTS = MACHINE_NAMES

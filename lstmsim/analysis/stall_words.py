@@ -11,8 +11,6 @@ from types import MappingProxyType
 from lstmsim.base.records import record
 from lstmsim.report.looks import JOB_STYLES, Style
 
-__all__ = ["NAMED", "PE_NAMES", "Named", "pe_names"]
-
 #: In a busy cycle of a core, some multipliers are useful and others are not: PE-cycles have these names for `busy`.
 PE_NAMES = ("useful", "padding", "unmapped")
 

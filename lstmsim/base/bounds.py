@@ -5,32 +5,6 @@ The bounds are far above anything built. They keep every cycle count that can co
 
 from __future__ import annotations
 
-__all__ = [
-    "MAX_AXIS",
-    "MAX_BANKS",
-    "MAX_CELLS",
-    "MAX_CONTEXTS",
-    "MAX_CORES",
-    "MAX_CYCLES",
-    "MAX_ELEMENTS",
-    "MAX_FREQUENCY_MHZ",
-    "MAX_GB_PER_S",
-    "MAX_GRAPH_NODES",
-    "MAX_INTERVAL_CYCLES",
-    "MAX_JOBS",
-    "MAX_LATENCY_CYCLES",
-    "MAX_MATRIX_SIDE",
-    "MAX_NONZEROS",
-    "MAX_PES",
-    "MAX_RANK",
-    "MAX_SIZE",
-    "MAX_STEPS",
-    "MAX_THREADS",
-    "MAX_WEIGHT_KIB",
-    "MIN_FREQUENCY_MHZ",
-    "MIN_GB_PER_S",
-]
-
 #: Units, elements, lanes and whatever else is a size.
 MAX_SIZE = 1_000_000
 #: Rows or columns of a sparse matrix: a table of one number for each row stays below 128 MB.

@@ -18,8 +18,6 @@ from typing import Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hint
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.keys import Described, Key, unwrapped
 
-__all__ = ["checked", "of_kind"]
-
 T = TypeVar("T")
 #: Completes the arguments, by name, with what follows from others.
 Follows = Callable[[dict[str, Any]], None]

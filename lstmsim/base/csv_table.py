@@ -15,8 +15,6 @@ from typing import IO, Any
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import listed, nearest, show
 
-__all__ = ["NUMBER", "CsvTable", "CsvWriter", "neutral", "original", "shown"]
-
 #: A text that looks like a number.
 NUMBER = re.compile(r"[+-]?[0-9]+\.?[0-9]*(?:[eE][+-]?[0-9]+)?", re.ASCII)
 

@@ -4,17 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = [
-    "MAX_MISTAKES",
-    "DeadlockError",
-    "EngineWarning",
-    "InputError",
-    "LstmsimError",
-    "Mistake",
-    "ProgramError",
-    "ReplayError",
-]
-
 #: After so many mistakes the rest of a file is not looked at.
 MAX_MISTAKES = 100
 

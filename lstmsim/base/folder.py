@@ -22,8 +22,6 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.files import note_written, refuse_if_read, whole_file
 from lstmsim.base.records import record
 
-__all__ = ["LIST", "Written", "check_folder", "write_folder"]
-
 #: The list of the files and their SHA-256.
 LIST = "files.sha256"
 

@@ -19,8 +19,6 @@ from typing import NoReturn
 from lstmsim.base.errors import InputError, LstmsimError, Mistake
 from lstmsim.base.records import record
 
-__all__ = ["Ran", "missing", "run_program", "scratch_folder"]
-
 #: What a supervisor, a batch system or a closed terminal sends, and what would end Python without any cleaning up.
 _ENDING = (signal.SIGTERM, signal.SIGHUP)
 

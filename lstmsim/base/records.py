@@ -12,8 +12,6 @@ from operator import attrgetter
 from reprlib import recursive_repr
 from typing import Any, TypeVar, dataclass_transform
 
-__all__ = ["hashed_once", "record"]
-
 T = TypeVar("T")
 
 

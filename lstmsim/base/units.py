@@ -5,8 +5,6 @@ Cycles are whole numbers; time is for people.
 
 from __future__ import annotations
 
-__all__ = ["cycles_to_ms", "cycles_to_us", "rank_below", "tops"]
-
 
 def cycles_to_us(cycles: int, frequency_mhz: float) -> float:
     """Convert `cycles` at `frequency_mhz` to microseconds.

@@ -7,19 +7,6 @@ import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-__all__ = [
-    "counted",
-    "dotted",
-    "given_twice",
-    "listed",
-    "markdown",
-    "must_be",
-    "nearest",
-    "nearest_file",
-    "ranged",
-    "show",
-]
-
 _LONGEST = 60
 #: Most names that are compared with a word; of more names, only those of about its length are compared.
 _MOST_COMPARED = 2000

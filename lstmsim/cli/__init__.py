@@ -6,8 +6,6 @@ import gc
 import sys
 from typing import NoReturn
 
-__all__ = ["main"]
-
 #: Objects that are made before Python looks for garbage that refers to itself; at some 100 bytes each these are 20 MB.
 _MOST_YOUNG = 200_000
 

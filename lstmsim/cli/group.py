@@ -14,8 +14,6 @@ import click
 from lstmsim import __version__
 from lstmsim.base.errors import MAX_MISTAKES, EngineWarning, InputError, LstmsimError, Mistake
 
-__all__ = ["COMMANDS", "command_of", "lstmsim"]
-
 #: The commands in the order of their help, and the module of each.
 COMMANDS = {
     "simulate": "lstmsim.cli.simulate",

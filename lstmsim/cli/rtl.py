@@ -20,8 +20,6 @@ from lstmsim.cli.options import (
     write_json,
 )
 
-__all__ = ["rtl_command"]
-
 #: Named here too, because asking `lstmsim.studies.rtl` would import what a help text does not need.
 SIMULATORS = ("icarus", "verilator")
 FAMILIES = ("ecp5", "xilinx", "intel-alm")

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from lstmsim.studies.serve.result import Serving
     from lstmsim.studies.simulate.run import Run
 
-__all__ = ["simulate_command"]
-
 #: First cycle, and the cycle behind the last; None: the end.
 Window = tuple[int, int | None]
 

@@ -17,8 +17,6 @@ from lstmsim.program.program import Program
 from lstmsim.program.trace import Totals, Trace
 from lstmsim.program.validate import validate
 
-__all__ = ["ENGINES", "feed", "has_fast", "run", "running", "totals"]
-
 #: Engines by name, with a line for people.
 ENGINES = {
     "fast": "a native core that goes from event to event; the default",

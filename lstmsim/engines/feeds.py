@@ -12,8 +12,6 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Totals
 
-__all__ = ["WINDOW", "Batches", "Feed", "Group", "Ints", "check_templates"]
-
 #: Tasks that can be in the machine at once, waiting ones among them.
 WINDOW = 8192
 

@@ -10,18 +10,6 @@ from lstmsim.base.records import record
 from lstmsim.base.wording import nearest, show
 from lstmsim.files.yaml.source import read_document
 
-__all__ = [
-    "Entry",
-    "chip_files",
-    "find_chip",
-    "find_model",
-    "input_files",
-    "is_path",
-    "list_chips",
-    "list_models",
-    "model_files",
-]
-
 _PACKAGE = Path(__file__).resolve().parents[1]
 _SUFFIXES = (".yaml", ".yml", ".json")
 

@@ -24,8 +24,6 @@ from lstmsim.base.files import whole_file
 from lstmsim.program.flat import FORMAT, FlatProgram
 from lstmsim.program.flatten import FlatNames, check_rows, default_names
 
-__all__ = ["FILE_FORMAT", "load_program", "save_program"]
-
 #: The version of the file, beside the version of the flat program in it.
 FILE_FORMAT = 1
 #: Most bytes of names: some millions of names.

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-__all__ = ["Anchor", "Claim", "Hardware", "IntelWorkload", "KernelCounts", "Measurement"]
-
 #: Cell -> how many matrices with `hidden` rows take the input in each step. As many matrices take the state.
 _GATES: Mapping[str, int] = {"lstm": 4, "gru": 3, "rnn": 1}
 

@@ -22,8 +22,6 @@ from lstmsim.base.wording import show
 from lstmsim.importers.tensors import FLOAT_BYTES, Stored, decoded
 from lstmsim.model.numerics.weights import Floats
 
-__all__ = ["MAX_HEADER", "METADATA", "Safetensors", "read_safetensors", "write_safetensors"]
-
 #: Bytes of the longest header: room for some 100,000 tensors.
 MAX_HEADER = 16 * 2**20
 MAX_RANK = 16

@@ -14,8 +14,6 @@ from lstmsim.machines.registry import target_of
 from lstmsim.model.scenario import Chip, Job, distinct_jobs
 from lstmsim.program.program import Program, TabledProgram
 
-__all__ = ["lower", "refusals"]
-
 #: No job of so few steps has more operations than an engine remembers.
 _SHORT = MAX_REMEMBERED // MAX_STEP_OPERATIONS
 

@@ -9,8 +9,6 @@ from typing import Any
 from lstmsim.base.errors import InputError
 from lstmsim.model.scenario import Chip, Job
 
-__all__ = ["Change", "detail_of", "halved", "one_more_core"]
-
 
 @dataclass(frozen=True)
 class Change:

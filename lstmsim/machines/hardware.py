@@ -22,19 +22,6 @@ if TYPE_CHECKING:
 
     from lstmsim.model.numerics.products import Multiplier
 
-__all__ = [
-    "Demand",
-    "Hardware",
-    "Part",
-    "Stored",
-    "TailLanes",
-    "layers_of",
-    "most_vector_elements",
-    "tail_bits",
-    "tree_bits",
-    "unit_bits",
-]
-
 
 @dataclass(frozen=True)
 class Demand:

@@ -20,8 +20,6 @@ from lstmsim.model.scenario import Scenario
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
 
-__all__ = ["EVENT_KINDS", "Event", "EventKind", "GeneratedHardware"]
-
 #: H a vector is visible, F a job has finished, A a job takes a context, I a tile issues, T a turn of the tail, C the
 #: name of a cycle; where numbers within the tail are logged, S adapted sums of a turn and V a state that is computed.
 #: The log has the events of a cycle in this order; of one kind in the order of cores, then of threads or memories (A:

@@ -14,8 +14,6 @@ import sys
 from hashlib import sha256
 from pathlib import Path
 
-__all__ = ["COMMON", "FLAGS", "arguments", "cores_of", "digest_in", "digest_of", "library_of"]
-
 #: The folder of what libraries share; an installed package has none.
 COMMON = Path(__file__).with_name("common")
 #: The name of a library, as the platform calls it.

@@ -15,8 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-__all__ = ["POLICIES", "coarse", "fifo", "fine"]
-
 Policy = Callable[[int, bool, Mapping[int, int]], int | None]
 
 

@@ -11,8 +11,6 @@ from typing import Literal
 
 from lstmsim.base.records import record
 
-__all__ = ["CAUSES", "CYCLES", "CYCLE_NAMES", "MACHINE_NAMES", "SPAN_NAMES", "CycleName", "Kind", "names_of"]
-
 #: What happens in a cycle of a name. `work`: something issues. `switch`: the unit changes threads. `wait`: an operation
 #: lacks something (a cause). `turn`: an operation lacks nothing and waits for its turn. `rest`: no operation is left
 #: that could wait.

@@ -12,8 +12,6 @@ from lstmsim.program.policy import POLICIES
 from lstmsim.program.program import Body, Buffer, Content, Core, Phase, Program, TabledProgram, Task, Unit, Wide
 from lstmsim.program.stall_reasons import CAUSES
 
-__all__ = ["MOST_PARTS", "program_of", "tabled"]
-
 #: Most objects that a Program is made of: some GB. Rows of a flat program may be shared, so a small file can name many.
 MOST_PARTS = 10_000_000
 _POLICIES = tuple(POLICIES)

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 
 from lstmsim.program.program import Core
 
-__all__ = ["MEMORY", "is_unit", "name_faults"]
-
 #: The name of the unit of a memory that cores share. No unit of a core has it.
 MEMORY = "memory"
 

@@ -13,22 +13,6 @@ from typing import Any
 from lstmsim.base.records import record
 from lstmsim.report.figures_text import percent, three_digits
 
-__all__ = [
-    "Cell",
-    "Column",
-    "Document",
-    "Facts",
-    "Grid",
-    "Part",
-    "Piece",
-    "Section",
-    "Text",
-    "advice",
-    "facts",
-    "grid",
-    "remark",
-]
-
 #: A value of a table; None: there is none.
 Cell = str | int | float | None
 

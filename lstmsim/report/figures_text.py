@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["cut", "four_digits", "percent", "short_name", "short_path", "three_digits", "two_digits"]
-
 
 def percent(part: float, whole: float, nothing: str = "0.0 %") -> str:
     """A share in percent for people. A part that is there never reads as 0.

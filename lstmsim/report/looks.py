@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from lstmsim.base.records import record
 
-__all__ = ["GROUP_HATCHES", "JOB_STYLES", "Style"]
-
 
 @record
 class Style:

@@ -11,8 +11,6 @@ from lstmsim.report.tables import WIDTH, folded, table, wrapped
 if TYPE_CHECKING:
     from lstmsim.report.html.markup import Markup
 
-__all__ = ["html", "html_of", "markdown", "text"]
-
 
 def text(document: Document) -> str:
     """Show a document as text of at most 100 columns, without a final newline.

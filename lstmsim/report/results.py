@@ -21,8 +21,6 @@ from lstmsim.base.records import record
 if TYPE_CHECKING:
     from lstmsim.report.document import Document
 
-__all__ = ["Forms", "Keys", "Result", "Table", "flat", "picked", "plain"]
-
 #: How objects of a class become plain data: the names of `picked`, or a function that gives what stands for one.
 Keys = Mapping[type, str | Callable[[Any], Any]]
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Sequence
 
-__all__ = ["WIDTH", "folded", "table", "wrapped"]
-
 #: Columns of the terminal that texts take at most.
 WIDTH = 100
 

@@ -13,8 +13,6 @@ from lstmsim.studies.shared.loading import Path
 if TYPE_CHECKING:
     from lstmsim.importers.imported import ImportedModel
 
-__all__ = ["import_model", "renamed", "targets_of"]
-
 
 def import_model(
     file: Path,

@@ -27,8 +27,6 @@ from lstmsim.program.program import Program
 from lstmsim.program.stall_reasons import CAUSES
 from lstmsim.program.trace import Trace
 
-__all__ = ["HELD_BY", "KINDS", "CriticalPath", "critical_path"]
-
 #: What a segment is. `busy`: issue time of a unit. `turn`: issue time of a unit, while the path's next operation, of
 #: another task, was ready and waited for its turn. `latency`: results are in a pipeline. `switch`: a unit switches
 #: threads. `input`: a frame is on its way. `arrival`: the job has not come yet. `behind`: nor has a task behind a gate,

@@ -18,8 +18,6 @@ from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
 from lstmsim.report.results import Table
 
-__all__ = ["MAX_STEPS", "Explanation", "Window", "explain"]
-
 #: Steps of the path that are kept, from its beginning; `path_steps` says how many there are.
 MAX_STEPS = 1_000
 #: Steps of the path that are shown at its heart.

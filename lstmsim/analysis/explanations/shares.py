@@ -16,8 +16,6 @@ from lstmsim.program.accounts import issued_steps
 from lstmsim.program.program import Unit
 from lstmsim.program.stall_reasons import CAUSES
 
-__all__ = ["LEGS", "Leg", "LegWords", "PathTable", "Share", "Step", "leg_words"]
-
 Numbers = NDArray[np.int64]
 
 

@@ -9,8 +9,6 @@ from lstmsim.analysis.timeline import Timeline
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import listed
 
-__all__ = ["LIMIT_BYTES", "READABLE", "SUFFIXES", "load_trace", "save_trace", "view_beside"]
-
 #: Suffix -> module, its writer, and its reader; None if the file does not hold all of a timeline.
 _FORMATS: dict[str, tuple[str, str, str | None]] = {
     ".json": ("perfetto", "write_perfetto", "read_perfetto"),

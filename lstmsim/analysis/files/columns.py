@@ -16,8 +16,6 @@ from lstmsim.analysis.timeline import MAIN, STATES, Row, Timeline
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.program.unit_names import is_unit
 
-__all__ = ["SCHEMA", "Spans", "as_json", "facts", "timeline_of"]
-
 #: The schema that every trace file names. Its number rises when the meaning of a field changes.
 SCHEMA = "lstmsim/trace/1"
 

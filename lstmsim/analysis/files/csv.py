@@ -22,8 +22,6 @@ from lstmsim.base.csv_table import neutral
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.files import readable_file, whole_file
 
-__all__ = ["COLUMNS", "LIMIT_BYTES", "read_csv", "write_csv"]
-
 #: Unpacked size above which a packed file is not read: about sixty million spans.
 LIMIT_BYTES = 4 * 2**30
 

@@ -24,8 +24,6 @@ from lstmsim.base.files import whole_file
 from lstmsim.program.stall_reasons import names_of
 from lstmsim.program.unit_names import is_unit
 
-__all__ = ["MAX_OPERATIONS", "write_kanata"]
-
 #: Most rows of a log: assumption, because people read a pipeline row by row, and Konata holds all rows in memory.
 MAX_OPERATIONS = 200_000
 

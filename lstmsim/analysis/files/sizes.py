@@ -5,8 +5,6 @@ from __future__ import annotations
 from lstmsim.analysis.timeline import Timeline
 from lstmsim.base.errors import InputError, Mistake
 
-__all__ = ["BYTES_PER_SPAN", "estimated_bytes", "require_small"]
-
 #: Suffix -> bytes for each span, measured on timelines of 10^5 and 10^6 spans (tests/files/test_traces_window.py
 #: measures again). Long names of jobs make text formats larger. Regular traces make packed formats smaller.
 BYTES_PER_SPAN = {

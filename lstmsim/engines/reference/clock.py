@@ -11,8 +11,6 @@ from lstmsim.engines.reference.thread import Seat, Thread
 from lstmsim.program.program import Program
 from lstmsim.program.trace import TraceBuilder
 
-__all__ = ["ADMISSION", "CHOICE", "Clockwork", "Process"]
-
 # after simpy's URGENT (0) and NORMAL (1)
 ADMISSION, CHOICE = EventPriority(2), EventPriority(3)
 

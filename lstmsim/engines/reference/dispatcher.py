@@ -19,8 +19,6 @@ from lstmsim.engines.reference.clock import ADMISSION, Process
 from lstmsim.engines.reference.thread import Seat, Thread, stream
 from lstmsim.program.program import Program
 
-__all__ = ["Dispatcher"]
-
 
 class Dispatcher(Arrivals):
     """Tasks from their arrival to their end. What happens while they run is in `lstmsim.engines.reference.run`."""

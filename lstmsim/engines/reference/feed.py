@@ -17,8 +17,6 @@ from lstmsim.program.program import Program
 from lstmsim.program.trace import TASKS, Totals, TraceBuilder
 from lstmsim.program.validate import validate
 
-__all__ = ["Feed"]
-
 
 class _FedMachine(Machine):
     """A machine that is told of its tasks while it runs. The tasks of its program are templates; none of them comes."""

@@ -25,8 +25,6 @@ from lstmsim.program.stall_reasons import CAUSES
 from lstmsim.program.trace import Trace
 from lstmsim.program.validate import describe_wait, validate
 
-__all__ = ["Machine", "run"]
-
 #: What held back an issue that follows another one of its operation.
 _UNHELD = (0,) * len(CAUSES)
 

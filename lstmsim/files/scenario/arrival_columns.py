@@ -14,8 +14,6 @@ from lstmsim.base.bounds import MAX_STEPS
 from lstmsim.base.csv_table import NUMBER
 from lstmsim.traffic.arrivals import MAX_CYCLE, exact
 
-__all__ = ["FEMTOSECONDS", "OWN_STEPS", "Measure", "cycles", "milliseconds", "moment", "seconds", "word"]
-
 #: Femtoseconds of a second. Times are read in femtoseconds as long as the earliest time is not known.
 FEMTOSECONDS = 10**15
 

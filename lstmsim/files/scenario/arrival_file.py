@@ -38,8 +38,6 @@ from lstmsim.files.scenario.arrival_columns import (
 )
 from lstmsim.traffic.arrivals import MAX_CYCLE, Timestamps, exact, positive
 
-__all__ = ["LABELS", "MAX_LABELS", "TIMES", "ArrivalFile", "Wanted", "read_arrivals", "read_lengths"]
-
 TIMES = ("arrival_cycles", "arrival_ms")
 #: Columns of times of the public layouts.
 PUBLIC = (("TIMESTAMP",), ("end_timestamp", "duration"))

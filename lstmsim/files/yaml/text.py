@@ -6,8 +6,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["OnOneLine", "scalar_text", "yaml_text"]
-
 #: Words that YAML reads as text without quotes. Some other words get quotes without need.
 _PLAIN = re.compile(r"[A-Za-z](?:[A-Za-z0-9_./()+ -]*[A-Za-z0-9_./()+-])?")
 _NOT_TEXT = {"true", "false", "null", "yes", "no", "on", "off", "y", "n"}

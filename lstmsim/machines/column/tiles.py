@@ -16,8 +16,6 @@ from lstmsim.base.records import record
 from lstmsim.machines.column.shape import StageShape
 from lstmsim.program.body_writer import NONE, BodyWriter, Home
 
-__all__ = ["ARRAY", "Group", "Read", "Share", "Source", "Tiles", "column_groups"]
-
 #: Number of the array among the units of a core.
 ARRAY = 0
 

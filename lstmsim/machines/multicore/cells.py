@@ -9,9 +9,6 @@ from lstmsim.machines.assembly import OperationClasses
 from lstmsim.model.cell import REDUCTIONS, Cell
 from lstmsim.model.model import Model
 
-__all__ = ["CellWork", "cell_work", "refusal"]
-
-
 #: What an operation of cells is to a core: an exponential and what is made of it, or one of all others.
 _CLASSES = OperationClasses.grouped(
     "multicore",

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from lstmsim.program.trace import Trace
 
-__all__ = ["THREADS", "Threads"]
-
 _MEANINGS = {
     "k_fit": "the part of kc that a part of K has, 1 at most; more is better",
     "mn_fit": "the part of mc, of nc, or of both, that a block of C has, 1 at most; more is better",

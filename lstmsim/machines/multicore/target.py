@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from lstmsim.machines.gemm import GemmThreads
     from lstmsim.model.figures import PlannedProducts
 
-__all__ = ["TARGET"]
-
 
 class _MulticoreTarget(MulticoreEntries, Target):
     """The multi-core CPU."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from lstmsim.machines.multicore.machine import Machine
 
-__all__ = ["TOY"]
-
 #: Two cores of one group and one memory, with caches of 1, 4 and 64 KiB and micro-tiles of 2 x 4.
 TOY = Machine(
     cores=2,

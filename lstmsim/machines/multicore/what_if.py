@@ -12,8 +12,6 @@ from lstmsim.machines.multicore.chip import MAX_CPU_CORES, CpuCore, MulticoreCpu
 from lstmsim.machines.multicore.machine import up
 from lstmsim.model.scenario import Job
 
-__all__ = ["changes"]
-
 #: Name of a change -> the fields of the chip that it changes.
 _OF_CHIP: dict[str, Callable[[MulticoreCpu], dict[str, Any]]] = {
     "barriers twice as fast": lambda chip: {"barrier_cycles": chip.barrier_cycles // 2},

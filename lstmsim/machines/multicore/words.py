@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from lstmsim.machines.gemm import GemmTask
     from lstmsim.machines.multicore.machine import Machine
 
-__all__ = ["ALL_CORES", "LEFT_OUT", "LEFT_OUT_OF_PRODUCTS", "OF_JOBS", "STALLS", "UNIT", "WORDS", "packing_told"]
-
 #: Names of cycles that not every machine has.
 STALLS = ("memory", "contention", "barrier")
 

@@ -12,8 +12,6 @@ from lstmsim.model.fusion.cells import products_of, step_graph
 from lstmsim.model.fusion.operations import COMPUTE
 from lstmsim.model.model import Layer, Model
 
-__all__ = ["per_step"]
-
 #: Operations of a global access beside its partitions: scheduler, load/store unit, port.
 _ACCESS = 3
 #: The same of an access to shared memory; elements of a line; most phases of a step of a persistent kernel.

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from lstmsim.machines.change import Change
     from lstmsim.machines.kernels import FusedKernels, SparseKernels
 
-__all__ = ["TARGET"]
-
 
 class _ParallelTarget(ParallelEntries, Target):
     """The parallel device."""

@@ -10,8 +10,6 @@ from lstmsim.machines.change import Change, detail_of, halved
 from lstmsim.machines.parallel.device import ParallelCore, ParallelDevice, cells_refusal, joint_mistakes
 from lstmsim.model.scenario import Job
 
-__all__ = ["changes", "order_changes"]
-
 #: Name of a change -> the fields of the chip that it changes.
 _OF_CHIP: dict[str, Callable[[ParallelDevice], dict[str, Any]]] = {
     "SMs doubled": lambda chip: {"cores": chip.cores * 2},

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from lstmsim.model.figures import MainUnit, Words
 
-__all__ = ["HALVES", "NOT_MODELLED", "STALLS", "UNIT", "WORDS"]
-
 #: What the device leaves out, whatever runs on it.
 NOT_MODELLED = (
     "instruction fetch, register banks, TLB, slices of L2, rows of DRAM, dual issue",

@@ -23,8 +23,6 @@ from lstmsim.model.cell import Cell
 from lstmsim.model.model import Layer, Model, Precision
 from lstmsim.model.numerics.products import Multiplier
 
-__all__ = ["HARDWARE", "weight_words"]
-
 #: Multi-function units of a core, one behind the other; each has an activation and a multiplication.
 _UNITS = 2
 

@@ -14,8 +14,6 @@ from lstmsim.machines.row.npu import RowCore, Shape
 from lstmsim.machines.row.plan import Chain, Item, Load, Product
 from lstmsim.program.operations import Dependence, Operation
 
-__all__ = ["MVU", "UNITS", "BlockTimer", "Wait", "Written"]
-
 #: Units of a core: the fetch unit, decoders for the units that instructions have a slot for, those, the serializer.
 UNITS = (
     *("fetch", "decode_mvu", "decode_evrf", "decode_mfu0", "decode_mfu1", "decode_loader"),

@@ -14,8 +14,6 @@ from lstmsim.model.fusion.operations import CHEAP, HEAVY, REDUCE
 from lstmsim.model.fusion.plan import GLOBAL, VALUE_BYTES, PlannedKernel, Stage
 from lstmsim.model.fusion.schemes import Maps, occurrences
 
-__all__ = ["Counts", "KernelCounts", "counted"]
-
 Ints = NDArray[np.int64]
 
 

@@ -8,8 +8,6 @@ from math import prod
 from lstmsim.base.records import record
 from lstmsim.model.fusion.operations import CHEAP, HEAVY, MOVE, REDUCE, class_of
 
-__all__ = ["CONSTANT", "Graph", "Node"]
-
 #: In place of the number of a node: the operand is a plain number.
 CONSTANT = -1
 

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Sequence
 
 from lstmsim.model.fusion.graph import Graph, Node
 
-__all__ = ["Sketch"]
-
 
 class Sketch:
     """A graph in the making. Each method adds a node and returns its name, so that it can be an operand.

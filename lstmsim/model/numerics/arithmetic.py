@@ -14,8 +14,6 @@ from lstmsim.model.cell import Node
 from lstmsim.model.model import Layer
 from lstmsim.model.numerics.weights import Floats, PassWeights
 
-__all__ = ["Arithmetic", "Array", "FloatArithmetic"]
-
 Array = NDArray[Any]
 
 

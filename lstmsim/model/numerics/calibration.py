@@ -13,8 +13,6 @@ from lstmsim.model.numerics.arithmetic import Array, FloatArithmetic
 from lstmsim.model.numerics.golden import initial_states, run_pass
 from lstmsim.model.numerics.weights import Network, Stimulus
 
-__all__ = ["Range", "calibrate"]
-
 #: Smallest and largest value seen, 0 included.
 Range = tuple[float, float]
 

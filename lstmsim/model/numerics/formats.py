@@ -9,8 +9,6 @@ from lstmsim.model.model import Precision
 from lstmsim.model.numerics.calibration import Range
 from lstmsim.model.numerics.fixed_point import QFormat, VectorFormat
 
-__all__ = ["Format", "formats_of", "largest_of", "q_format"]
-
 Format = QFormat | VectorFormat
 
 

@@ -12,8 +12,6 @@ from lstmsim.model.cell import segments
 from lstmsim.model.numerics.arithmetic import Arithmetic, Array, FloatArithmetic
 from lstmsim.model.numerics.weights import Network, Stimulus
 
-__all__ = ["NetworkRun", "PassRun", "float_arithmetic", "run_network", "run_pass", "step"]
-
 #: Called with the name and the held values of everything computed; for calibration.
 Observer = Callable[[str, Array], None]
 

@@ -15,9 +15,6 @@ from lstmsim.model.numerics.fixed_networks import fixed_chip
 from lstmsim.model.numerics.golden import NetworkRun, float_arithmetic, run_network
 from lstmsim.model.numerics.weights import Floats, Network, States, Stimulus
 
-__all__ = ["JobData", "JobNumbers", "beginning_lines", "calibration_lines", "continued", "fixed_numbers"]
-__all__ += ["float_numbers", "judged_frames", "last_states", "run_jobs", "some_of"]
-
 
 @dataclass(frozen=True, eq=False)
 class JobData:

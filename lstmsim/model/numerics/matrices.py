@@ -7,8 +7,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Matrix", "digest", "drawn_matrices", "largest_error", "same_integers"]
-
 Matrix = NDArray[Any]
 
 #: Drawn integers are from -8 to 8: a sum of so many of their products as memory could hold is exact in 53 bits.

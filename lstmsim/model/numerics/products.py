@@ -14,8 +14,6 @@ from lstmsim.model.cell import REDUCTIONS, Cell, Node, kinds
 from lstmsim.model.model import Precision
 from lstmsim.model.numerics.fixed_point import TABULATED
 
-__all__ = ["KINDS", "Multiplier", "once", "per_unit"]
-
 #: Where a multiplier stands: behind a sum, within a piece of an activation, in a product of the cell, before a vector
 #: is written, after an element of a vector is read, in a mean of squares.
 KINDS = ("adapter", "interpolation", "product", "quantize", "vector read", "square")

@@ -10,8 +10,6 @@ from lstmsim.model.numerics.arithmetic import Arithmetic, Array
 from lstmsim.model.numerics.golden import NetworkRun, run_network
 from lstmsim.model.numerics.jobs import JobNumbers
 
-__all__ = ["Values", "run_recorded"]
-
 #: `values[layer][direction][name]`: a sum's or node's held values, a row for each step in the order of computing.
 Values = tuple[tuple[Mapping[str, Array], ...], ...]
 

@@ -13,18 +13,6 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.model.cell import Cell
 from lstmsim.model.model import Layer, Model
 
-__all__ = [
-    "LARGEST",
-    "Floats",
-    "Network",
-    "PassWeights",
-    "States",
-    "Stimulus",
-    "expected_shapes",
-    "random_network",
-    "random_stimulus",
-]
-
 Floats = NDArray[np.floating]
 #: (layer, direction) to the states before the first step, name to [units].
 States = Mapping[tuple[int, int], Mapping[str, Floats]]

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from lstmsim.model.sparse.csr import Csr
 
-__all__ = ["Values", "drawn_operands", "largest_error", "number_type", "result_shape"]
-
 Values = NDArray[Any]
 
 #: Products that are held at once.

@@ -9,21 +9,6 @@ from urllib.parse import quote
 
 from lstmsim.report import figures_text
 
-__all__ = [
-    "Markup",
-    "Section",
-    "attributes",
-    "element",
-    "escaped",
-    "joined",
-    "link_to",
-    "number_text",
-    "percent",
-    "region",
-    "short",
-    "table",
-]
-
 
 class Markup(str):
     """Text that is HTML already; any other text is escaped when it is put into an element.

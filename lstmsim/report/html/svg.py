@@ -7,20 +7,6 @@ from dataclasses import dataclass
 
 from lstmsim.report.html.markup import Markup, element, joined, number_text
 
-__all__ = [
-    "Scale",
-    "bottom_axis",
-    "circle",
-    "line",
-    "path",
-    "picture",
-    "rectangle",
-    "round_ticks",
-    "steps",
-    "swatch",
-    "words",
-]
-
 
 @dataclass(frozen=True)
 class Scale:

@@ -12,8 +12,6 @@ from matplotlib.ticker import MaxNLocator
 from lstmsim.report.pictures.figures import Picture, check_name, save, settings
 from lstmsim.report.pictures.styles import short
 
-__all__ = ["plot"]
-
 _FILL, _EDGE, _BAR, _MEAN = "#0072B2", "#003E63", "#56B4E9", "#333333"
 #: Most blocks whose edges are drawn.
 _MOST_EDGED = 4000

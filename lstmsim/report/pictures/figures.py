@@ -15,8 +15,6 @@ from matplotlib.figure import Figure
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.files import refuse_if_read, whole_file
 
-__all__ = ["SUFFIXES", "Picture", "check_name", "save", "settings"]
-
 SUFFIXES = (".png", ".svg", ".pdf")
 
 _SETTINGS: Any = {

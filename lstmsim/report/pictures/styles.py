@@ -5,8 +5,6 @@ from __future__ import annotations
 from lstmsim.report.figures_text import cut
 from lstmsim.report.looks import GROUP_HATCHES, JOB_STYLES, Style
 
-__all__ = ["grey", "job_style", "short"]
-
 
 def job_style(number: int) -> Style:
     """Give the style of a job by its place in the scenario; the first eight differ in colour, later ones also in hatch.

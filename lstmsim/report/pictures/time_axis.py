@@ -7,8 +7,6 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-__all__ = ["set_time"]
-
 _TICKS: Any = {"nbins": 10, "steps": [1, 2, 5, 10]}
 
 

@@ -16,8 +16,6 @@ from lstmsim.base.files import whole_file
 from lstmsim.report.pictures.figures import Picture, check_name, save, settings
 from lstmsim.report.pictures.styles import job_style, short
 
-__all__ = ["DECIBELS_PER_BIT", "Curve", "numbers_path", "plot"]
-
 #: 20 log10(2): what one more bit gains where rounding is the only error.
 DECIBELS_PER_BIT = 6.02
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from lstmsim.report.pictures.figures import Picture
     from lstmsim.studies.accuracy.study import AccuracyReport
 
-__all__ = ["accuracy", "plot_accuracy"]
-
 
 def accuracy(
     scenario: Source,

@@ -24,8 +24,6 @@ from lstmsim.studies.compare.report import comparison_rows
 from lstmsim.studies.compare.result import PERCENTILES, Comparison
 from lstmsim.traffic.intervals import Interval
 
-__all__ = ["MAX_BARS", "plot"]
-
 #: More bars than this in a panel are too thin to be told apart.
 MAX_BARS = 400
 

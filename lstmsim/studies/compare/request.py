@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from lstmsim.report.pictures.figures import Picture
     from lstmsim.studies.compare.result import Comparison
 
-__all__ = ["compare", "plot_comparison"]
-
 #: What a chip is named by, in words.
 _CHIP = "a preset's name or a chip's file"
 

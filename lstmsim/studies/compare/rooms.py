@@ -14,8 +14,6 @@ from lstmsim.model.scenario import Chip
 from lstmsim.studies.fit.device import Device, device, device_of
 from lstmsim.studies.fit.fit import fit, joint_share
 
-__all__ = ["NO_DEVICE", "Room", "room_on", "rooms", "rooms_json", "rooms_text"]
-
 NO_DEVICE = "no device known"
 _WIDTH = 100
 

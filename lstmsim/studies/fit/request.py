@@ -12,8 +12,6 @@ from lstmsim.studies.shared.loading import Source, load_scenario
 if TYPE_CHECKING:
     from lstmsim.studies.fit.energy import Energy
 
-__all__ = ["energy", "fit"]
-
 
 def fit(
     scenario: Source, devices: str | Sequence[str] = (), *, with_energy: bool = False, overrides: Sequence[str] = ()

@@ -26,8 +26,6 @@ from lstmsim.report.pictures.figures import Picture, check_name, save, settings
 from lstmsim.report.pictures.styles import short
 from lstmsim.studies.fuse.picture_layers import Drawing, Edge, Point, layered
 
-__all__ = ["BARRIER", "LINES", "Box", "Way", "boxes_of", "plot", "size_of", "way_of"]
-
 #: Most nodes of a graph that is drawn.
 _MOST_NODES = 600
 #: Largest side of a picture in inches; a larger one is drawn smaller.

@@ -6,8 +6,6 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import pairwise
 
-__all__ = ["Drawing", "layered"]
-
 Edge = tuple[int, int]
 Point = tuple[float, float]
 

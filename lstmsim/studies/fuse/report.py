@@ -20,8 +20,6 @@ from lstmsim.report.tables import table
 from lstmsim.studies.fuse.request import STITCH
 from lstmsim.studies.fuse.result import FusionReport, FusionRow
 
-__all__ = ["FORMS", "document", "group_data"]
-
 _SCHEMA = "lstmsim/fusion/1"
 #: Kernels that people are shown; the others are counted.
 _MOST_KERNELS = 12

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from lstmsim.model.scenario import Chip
     from lstmsim.studies.shared.loading import Path
 
-__all__ = ["MOST_EXECUTED", "MOST_SIMULATED", "STITCH", "Asked", "graph_of", "load_graph", "save_graph", "sizes_from"]
-
 #: The mode of the pass itself; the others are what it is compared with.
 STITCH = "stitch"
 _NUMBER = re.compile(r"[+-]?\d{1,18}", re.ASCII)

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from lstmsim.analysis.timeline import Timeline
     from lstmsim.model.scenario import Chip
 
-__all__ = ["Checked", "FusionReport", "FusionRow", "simulated_row"]
-
 
 @record
 class Checked:

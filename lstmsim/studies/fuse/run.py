@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from lstmsim.report.pictures.figures import Picture
     from lstmsim.studies.shared.loading import Path
 
-__all__ = ["plot_fusion", "plot_kernels", "row_of", "run_fusion"]
-
 #: Is called with ways to cut the graph done and in all.
 _Progress = Callable[[int, int], None]
 #: A name, the numbers and settings that kernels were planned with, and the kernels.

@@ -21,8 +21,6 @@ from lstmsim.report.pictures.figures import Picture, check_name, save, settings
 from lstmsim.report.pictures.styles import short
 from lstmsim.report.pictures.time_axis import set_time
 
-__all__ = ["LOOKS", "activities", "plot"]
-
 #: What a thread does, in the order in which it is stacked, with its look.
 LOOKS = {
     "works on a step": Style("#0072B2"),

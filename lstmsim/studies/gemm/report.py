@@ -13,8 +13,6 @@ from lstmsim.report.figures_text import percent, three_digits
 from lstmsim.report.results import Forms, Keys, picked, plain
 from lstmsim.studies.gemm.result import BY_SHAPES, Computed, GemmReport, GemmRow
 
-__all__ = ["FORMS", "KEYS", "cut_words", "document", "faster", "headline", "product_facts"]
-
 _SCHEMA = "lstmsim/gemm/1"
 _RECONSTRUCTION = (
     "the planner is a reconstruction: the patent on threads along K says which quantities are weighed and ranked, and "

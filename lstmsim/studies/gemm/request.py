@@ -35,18 +35,6 @@ if TYPE_CHECKING:
     from lstmsim.model.scenario import Chip
     from lstmsim.studies.shared.loading import Path
 
-__all__ = [
-    "PRODUCTS",
-    "Asked",
-    "GemmRequest",
-    "asked_for",
-    "cut_and_threads",
-    "cut_for",
-    "cut_given",
-    "shape_asked",
-    "shape_of_layer",
-]
-
 #: The products of a layer that may be asked for, with what each one is.
 PRODUCTS: Mapping[str, str] = {
     "step": "one time step: batch x gates of the cell, all vectors that the gates read",

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from lstmsim.analysis.timeline import Timeline
     from lstmsim.model.scenario import Chip
 
-__all__ = ["BY_SHAPES", "Beside", "Computed", "GemmReport", "GemmRow"]
-
 #: What the plan is called that follows from sizes alone.
 BY_SHAPES = "the plan by sizes alone"
 

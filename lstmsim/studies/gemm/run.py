@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from lstmsim.report.pictures.figures import Picture
     from lstmsim.studies.shared.loading import Path
 
-__all__ = ["Progress", "plot_threads", "run_gemm"]
-
 #: Is called with simulations done and in all.
 Progress = Callable[[int, int], None]
 #: Most accesses to lines of all divisions beside a plan that are simulated without being asked for: about a minute.

@@ -20,8 +20,6 @@ from lstmsim.studies.shared.arguments import refuse
 if TYPE_CHECKING:
     pass
 
-__all__ = ["GemmScaling", "run_gemm_threads", "wrong_for_several"]
-
 #: What is asked of one number of threads only, with the value that stands for nothing asked. The last ones are files
 #: that the command writes.
 _ALONE: Mapping[str, Any] = {

@@ -20,8 +20,6 @@ from lstmsim.model.scenario import Job
 from lstmsim.studies.sweep.spec_file import AXIS_KEYS, GROUP_KEYS, SWEEP_KEYS
 from lstmsim.traffic import arrivals, lengths
 
-__all__ = ["chip_keys", "file_keys"]
-
 
 def chip_keys() -> list[tuple[str, str]]:
     """Give each key of each machine as `MACHINE PATH`, and a line about it.

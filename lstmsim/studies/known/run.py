@@ -10,8 +10,6 @@ from typing import Any
 
 import lstmsim
 
-__all__ = ["KINDS", "Known", "experiments", "list_known"]
-
 #: Name and source of each known thing of one kind.
 Known = list[tuple[str, str]]
 

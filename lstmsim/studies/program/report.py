@@ -10,8 +10,6 @@ from lstmsim.report.figures_text import short_name
 from lstmsim.report.results import Forms
 from lstmsim.studies.program.run import ProgramRun, operations_of
 
-__all__ = ["FORMS"]
-
 #: Most tasks, and most cores, in the text; the JSON has all.
 _SHOWN = 20
 _LONGEST_NAME = 36

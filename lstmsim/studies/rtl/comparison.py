@@ -13,8 +13,6 @@ from lstmsim.machines.rtl import EVENT_KINDS, Event, EventKind
 if TYPE_CHECKING:
     from lstmsim.machines.rtl import Event
 
-__all__ = ["BEFORE", "GROUPS", "ORDER", "Compared", "Difference", "compare", "log_text", "read_log"]
-
 #: What is compared, in this order, and the kinds of events that it is.
 GROUPS: dict[str, tuple[EventKind, ...]] = {
     "issue": ("I",),

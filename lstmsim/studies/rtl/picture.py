@@ -22,8 +22,6 @@ from lstmsim.studies.rtl.result import RtlReport
 from lstmsim.studies.shared.loading import Path
 from lstmsim.studies.simulate.run import expect
 
-__all__ = ["Row", "plot", "plot_rtl"]
-
 _DIFFERS, _ALIKE = "#D00000", Style("#555555")
 #: Most jobs that the legend names.
 _MOST_NAMED = 8

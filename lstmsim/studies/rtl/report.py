@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from lstmsim.studies.rtl.result import RtlReport
     from lstmsim.studies.rtl.synthesis import Synthesis
 
-__all__ = ["FORMS", "compared_lines", "difference_lines", "synthesis_data", "synthesis_sections"]
-
 _SCHEMA = "lstmsim/rtl/1"
 #: Kinds of events in words.
 _KINDS = {

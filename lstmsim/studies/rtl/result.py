@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from lstmsim.machines.rtl import Event, GeneratedHardware
     from lstmsim.studies.rtl.simulators import Simulator
 
-__all__ = ["RtlReport", "Verified"]
-
 
 @dataclass(frozen=True, eq=False)
 class Verified:

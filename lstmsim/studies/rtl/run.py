@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from lstmsim.model.numerics.recorded import Values
     from lstmsim.model.scenario import Scenario
 
-__all__ = ["GOLDEN", "run_rtl", "slow_words"]
-
 #: What the simulator says, in the folder of a design.
 GOLDEN = "golden/events.txt"
 #: The log that the testbench writes in the folder of a design.

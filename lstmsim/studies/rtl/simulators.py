@@ -11,8 +11,6 @@ from lstmsim.base.errors import InputError, LstmsimError, Mistake
 from lstmsim.base.processes import Ran, missing, run_program, scratch_folder
 from lstmsim.base.records import record
 
-__all__ = ["SIMULATORS", "Simulated", "Simulator", "simulate_rtl", "simulator_of"]
-
 #: Verilator compiles a testbench with delays from this version on.
 _OLDEST_VERILATOR = (5, 2)
 

@@ -29,20 +29,6 @@ from lstmsim.studies.fit.fit import Fit, fit
 if TYPE_CHECKING:
     from lstmsim.model.scenario import Scenario
 
-__all__ = [
-    "FAMILIES",
-    "RESOURCES",
-    "REST",
-    "PartCells",
-    "Synthesis",
-    "beside",
-    "family_of",
-    "fitted",
-    "synthesis_words",
-    "synthesize",
-    "yosys_program",
-]
-
 #: What is counted, in the order of the report.
 RESOURCES = ("multipliers", "memories", "logic", "registers")
 #: The part of all cells that stand in no other.

@@ -12,8 +12,6 @@ from lstmsim.base.records import record
 from lstmsim.machines.rtl import Event
 from lstmsim.studies.rtl.comparison import Difference
 
-__all__ = ["SCOPE", "merge_waves"]
-
 #: The scope of the simulator's signals.
 SCOPE = "lstmsim"
 #: Numbers of an issue, in the order of its fields.

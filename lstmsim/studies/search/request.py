@@ -12,8 +12,6 @@ from lstmsim.studies.shared.loading import Source, file_or_data
 if TYPE_CHECKING:
     from lstmsim.studies.search.result import SearchResult
 
-__all__ = ["search"]
-
 
 def search(
     scenario: Source,

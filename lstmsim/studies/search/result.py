@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from lstmsim.report.results import Table
 
-__all__ = ["CatChoice", "Exhaustive", "Found", "Mix", "ModelChoice", "Point", "Refused", "SearchResult", "Walk"]
-
 
 @dataclass(frozen=True)
 class Point:

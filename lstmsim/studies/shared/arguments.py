@@ -9,17 +9,6 @@ from typing import Any
 
 from lstmsim.base.errors import InputError, Mistake
 
-__all__ = [
-    "refuse",
-    "wrong_name",
-    "wrong_names",
-    "wrong_number",
-    "wrong_numbers",
-    "wrong_path",
-    "wrong_whole",
-    "wrong_wholes",
-]
-
 
 def refuse(*mistakes: Iterable[Mistake]) -> None:
     """Raise `InputError` if there is any mistake.

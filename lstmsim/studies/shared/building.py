@@ -20,8 +20,6 @@ from lstmsim.model.model import Precision
 from lstmsim.studies.shared.loading import scenario_of
 from lstmsim.studies.shared.objects import layer_data, model_of
 
-__all__ = ["Job", "Layer", "Model", "Scenario"]
-
 
 class _Built(type):
     """The class of all classes here: a call builds an object of the pure class; `isinstance` takes that object."""

@@ -12,8 +12,6 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 from lstmsim.base.errors import InputError, Mistake
 
-__all__ = ["called", "wrong_types"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 #: Types by the words for them; others are called by their names.
 _WORDS = {

@@ -17,8 +17,6 @@ from lstmsim.files.yaml.document import Document
 from lstmsim.files.yaml.source import apply_overrides, read_document
 from lstmsim.studies.fit.device import device_files
 
-__all__ = ["files_read_by", "files_read_by_document", "files_that_come_along"]
-
 #: Keys whose text is for people. A text at any other key names a file if there is a file of that name: arrivals, steps,
 #: weights, input frames, and keys that may come later.
 _WORDS = ("name", "source", "licence", "notes")

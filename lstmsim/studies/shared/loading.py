@@ -20,20 +20,6 @@ if TYPE_CHECKING:
     from lstmsim.model.model import Model
     from lstmsim.model.scenario import Chip
 
-__all__ = [
-    "AtClock",
-    "Path",
-    "Source",
-    "drawn_anew",
-    "file_of",
-    "file_or_data",
-    "load_at_clocks",
-    "load_chip",
-    "load_model",
-    "load_scenario",
-    "scenario_of",
-]
-
 Path = str | PathLike[str]
 Source = Scenario | Path | Mapping[str, Any]
 #: A chip and a job that stand for others while the rest of a scenario is checked.

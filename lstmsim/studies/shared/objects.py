@@ -10,8 +10,6 @@ from lstmsim.base.keys import as_data
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Chip, Job, Scenario
 
-__all__ = ["is_chip", "layer_data", "model_data", "model_of", "plain_of", "with_networks"]
-
 #: The file that stands for numbers in memory while a scenario is checked; it is never opened.
 _IN_MEMORY = "in-memory-{}.safetensors"
 

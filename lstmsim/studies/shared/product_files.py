@@ -10,8 +10,6 @@ from lstmsim.studies.shared.loading import Path
 from lstmsim.studies.simulate.run import expect
 from lstmsim.studies.sparse.result import SparseReport
 
-__all__ = ["save_result"]
-
 
 def save_result(report: SparseReport | GemmReport, path: Path) -> None:
     """Write what was computed as a NumPy file (`.npy`); of `sddmm` one number for each entry of the matrix.

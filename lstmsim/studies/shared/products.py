@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from lstmsim.model.scenario import Chip
     from lstmsim.studies.shared.loading import Path
 
-__all__ = ["chip_of", "options_from"]
-
 _WORDS = {"true": True, "false": False, "null": None}
 _FRACTION = re.compile(r"-?\d{1,18}\.\d{1,18}", re.ASCII)
 _ANY_JOB = {"model": {"layers": [{"cell": "lstm", "hidden": 1, "input": 1}]}, "steps": 1}

@@ -9,8 +9,6 @@ from typing import Any
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.model.scenario import Job, Offer
 
-__all__ = ["check_parts", "ready_jobs"]
-
 
 def ready_jobs(jobs: Sequence[Job]) -> tuple[Job, ...]:
     """Give the jobs with unique names. A job whose `initial` names an earlier one comes after it, as in a file.

@@ -14,8 +14,6 @@ from lstmsim.report.results import Forms, Keys, picked
 from lstmsim.studies.sparse.request import LEFT, SIDES
 from lstmsim.studies.sparse.result import Search, SparseReport, SparseRow, Tried, regret
 
-__all__ = ["FORMS", "document", "headline"]
-
 _SCHEMA = "lstmsim/sparse/1"
 #: Kernels that people are shown; the others are counted.
 _MOST_KERNELS = 12

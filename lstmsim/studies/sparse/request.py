@@ -11,8 +11,6 @@ from lstmsim.model.sparse.csr import Csr, csr_of_dense, transposed
 from lstmsim.model.sparse.made import PRUNINGS, pruned
 from lstmsim.model.sparse.products import Values
 
-__all__ = ["KERNELS", "LEFT", "SIDES", "as_asked", "check_side", "matrix_of", "walked"]
-
 #: The products, with what each one is.
 KERNELS = {"spmv": "y = A x, A sparse", "spmm": "C = A B, A sparse", "sddmm": "D = (A B) o C, C sparse"}
 #: The side that needs no word.

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from lstmsim.program.flat import FlatProgram
     from lstmsim.program.flatten import FlatNames
 
-__all__ = ["Search", "SparseReport", "SparseRow", "Tried", "regret"]
-
 
 @record
 class SparseRow:

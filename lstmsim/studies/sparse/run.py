@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from lstmsim.model.scenario import Chip
     from lstmsim.report.pictures.figures import Picture
 
-__all__ = ["plot_blocks", "run_sparse"]
-
 #: Most multiply-accumulates of a product beside which others are simulated without being asked for.
 _MOST_BESIDE = 4_000_000
 #: Is called with settings of a search: done, and known so far.

@@ -14,8 +14,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-__all__ = ["MAX_LENGTH", "Expression", "ExpressionError", "Number", "parse"]
-
 Number = int | float | bool
 Values = Mapping[str, Any]
 _Rule = Callable[[Values], Any]

@@ -9,8 +9,6 @@ from lstmsim.report.results import Forms
 from lstmsim.studies.sweep.report import stored_records, with_front
 from lstmsim.studies.sweep.run import Merged
 
-__all__ = ["FORMS", "merged_json", "merged_text"]
-
 
 def merged_json(merged: Merged) -> dict[str, Any]:
     """Give the result as plain data of schema `lstmsim/merge/1`: its files and counts."""

@@ -19,8 +19,6 @@ from multiprocessing import spawn
 from queue import SimpleQueue
 from typing import Any
 
-__all__ = ["CannotStartError", "ProcessExecutor", "WorkerEndedError", "processors"]
-
 _Call = tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]
 #: New objects of a worker after which circles among them are sought; Python's own number is 700.
 _YOUNG_OBJECTS = 50_000

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from lstmsim.report.pictures.figures import Picture
     from lstmsim.studies.sweep.run import Merged, Progress, SweepResult
 
-__all__ = ["merge", "plot_sweep", "sweep"]
-
 
 def sweep(
     spec: Path | Mapping[str, Any],

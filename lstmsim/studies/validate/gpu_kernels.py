@@ -28,8 +28,6 @@ from lstmsim.studies.validate.column_claims import whole_numbers
 from lstmsim.studies.validate.groups import V100, layer
 from lstmsim.studies.validate.rows import Finding, Verdict
 
-__all__ = ["Kernels"]
-
 #: Rows and columns of a sixteenth of the recurrent weights of an LSTM of 2,048 units, entries of a row on average (a
 #: quarter), columns of the dense operand, deviation of the rows' lengths over their mean.
 _SPARSE = (512, 2048, 512, 128, 0.3)

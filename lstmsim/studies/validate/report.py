@@ -12,8 +12,6 @@ from lstmsim.report.tables import table
 from lstmsim.studies.validate.rows import ClaimRow, Group, Row, Validation, Verdict
 from lstmsim.studies.validate.run import TOPICS
 
-__all__ = ["FORMS", "SCHEMA", "readme_table", "validation_json", "validation_markdown", "validation_text"]
-
 SCHEMA = "lstmsim/validation/1"
 
 _WIDTH = 100

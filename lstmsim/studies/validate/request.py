@@ -11,8 +11,6 @@ from lstmsim.studies.shared.arguments import refuse, wrong_names
 if TYPE_CHECKING:
     from lstmsim.studies.validate.rows import Validation
 
-__all__ = ["validate"]
-
 
 def validate(
     groups: str | Sequence[str] = (), *, engine: str = "fast", progress: Callable[[int, int], None] | None = None

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from lstmsim.base.errors import ReplayError
 from lstmsim.model.numerics.arithmetic import Array
 
-__all__ = ["PeArray", "tree_levels"]
-
 
 def tree_levels(leaves: int) -> tuple[int, ...]:
     """Count the adders of each level of a tree, from the leaves to the root. An odd value passes to the next level."""

@@ -13,8 +13,6 @@ from lstmsim.machines.gemm import Division
 from lstmsim.machines.multicore.execution.steps import steps_of
 from lstmsim.machines.multicore.machine import Machine
 
-__all__ = ["computed"]
-
 #: Elements of C from which it is quicker to go through K one by one than to hold all products of several k at once.
 _MANY = 1024
 #: Products that are held at once.

@@ -20,8 +20,6 @@ from lstmsim.program.body_writer import NONE, BodyWriter
 from lstmsim.program.operations import CAUSE_NUMBERS
 from lstmsim.program.program import Body, Core, Phase, Unit
 
-__all__ = ["CORE", "MEMORY", "SYNC", "Block", "cores_of", "phases_of", "place_of"]
-
 #: Units of a core, and the only unit of a memory.
 CORE, SYNC, MEMORY = 0, 1, 0
 

@@ -19,8 +19,6 @@ from lstmsim.machines.multicore.lines.space import COLUMNS, Runs, Stage, TimedSt
 from lstmsim.machines.multicore.lines.walk import runs_of
 from lstmsim.machines.multicore.machine import Machine
 
-__all__ = ["TRACED", "TracedJob", "TracedPass", "TracedStep", "alike", "traced"]
-
 #: Time steps of a pass that are traced; each later one has the counts of the last of them.
 TRACED = 3
 

@@ -13,8 +13,6 @@ from math import isqrt
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["HASHES", "NO_HASH", "order_of_blocks", "polynomial_for", "sets_of"]
-
 #: How a last-level cache finds the set of a line.
 HASHES = ("bits", "xor")
 #: The polynomial 1, by which every rest is 0: nothing is hashed.

@@ -12,8 +12,6 @@ from lstmsim.machines.multicore.lines.hashing import order_of_blocks, polynomial
 from lstmsim.machines.multicore.lines.space import COLUMNS, OWN, SHARED, Array, Runs, pages_of
 from lstmsim.machines.multicore.machine import Machine
 
-__all__ = ["PlainCaches"]
-
 
 class _Cache:
     """Lines of one cache with their dirty marks, of each set the least recently used first.

@@ -21,8 +21,6 @@ from lstmsim.machines.parallel.writing.streams import Grid, Result, Warps, later
 from lstmsim.model.sparse.csr import Csr, firsts
 from lstmsim.model.sparse.hbp import Hashed, Hbp, hashed
 
-__all__ = ["ConvertMade", "ConvertOptions", "hbp_conversion"]
-
 #: Strategies that look at no entries of a table.
 _WITHOUT_PROBES = ("identity", "sort")
 #: Slices and groups that are written at once.

@@ -11,8 +11,6 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.keys import Key, keys_of
 from lstmsim.base.wording import must_be, show
 
-__all__ = ["Options", "check_sizes", "fours", "option_mistakes", "options_of", "refuse"]
-
 T = TypeVar("T")
 
 

@@ -32,8 +32,6 @@ from lstmsim.machines.parallel.kernels.rows import (
 )
 from lstmsim.model.sparse.csr import Csr, Dcsr, dcsr_of
 
-__all__ = ["SpmmOptions", "SpmmPlan", "spmm_plan"]
-
 Ints = NDArray[np.int64]
 
 

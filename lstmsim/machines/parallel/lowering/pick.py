@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from lstmsim.machines.parallel.kernel import Ints, Priced
 from lstmsim.model.sparse.csr import firsts, spans
 
-__all__ = ["Picked", "block_keys", "picked"]
-
 
 @dataclass(frozen=True, eq=False)
 class Picked:

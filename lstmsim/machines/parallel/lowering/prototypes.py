@@ -18,8 +18,6 @@ from lstmsim.machines.parallel.kernel import CLASS, CLASSES
 from lstmsim.program.flat import FLAT_TABLES
 from lstmsim.program.operations import CAUSE_NUMBERS, need_word
 
-__all__ = ["ARITHMETIC", "Numbering", "Roles", "Writing", "need_rows"]
-
 #: Classes that only take a scheduler, several issues in a row.
 ARITHMETIC = ("alu", "fma", "sfu")
 #: Largest table that is looked up by code; beyond it codes are searched.

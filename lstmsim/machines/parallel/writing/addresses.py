@@ -11,8 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["OFF", "SECTOR_BYTES", "Touched", "atomic_touches", "lines_per_row", "touched", "wavefronts"]
-
 #: Stands for the address of a lane that is off. No wrong address comes out as this one by chance.
 OFF = -(1 << 31)
 #: Bytes of a sector. A line has four sectors.

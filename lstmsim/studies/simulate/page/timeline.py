@@ -32,8 +32,6 @@ from lstmsim.report.html.svg import (
 )
 from lstmsim.studies.simulate.page.style import LOOKS, job_class, job_ink, state_class
 
-__all__ = ["SPAN_LIMIT", "timeline_sections"]
-
 #: Above this many spans the page shows fractions of time instead of single spans: each takes 100 bytes.
 SPAN_LIMIT = 3000
 

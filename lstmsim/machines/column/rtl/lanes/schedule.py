@@ -18,8 +18,6 @@ from lstmsim.machines.column.npu import Latency
 from lstmsim.machines.column.shape import node_cycles
 from lstmsim.model.cell import Cell, Node, Segment, kinds, segments
 
-__all__ = ["Kept", "Read", "Schedule", "Wait"]
-
 
 @record
 class Kept:
