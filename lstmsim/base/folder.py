@@ -143,11 +143,7 @@ def _digest(content: bytes) -> str:
 
 
 def _in_the_way(folder: str, real: str, name: str) -> Iterator[Mistake]:
-    """Tell what keeps a file from standing in a folder: the first part of its path that is not what it must be.
-
-    folder, real: the folder as the user wrote it, and without symbolic links.
-    name: path of the file in it.
-    """
+    """Tell what keeps a file from standing in a folder: the first part of its path that is not what it must be."""
     parts = name.split("/")
     for end in range(1, len(parts) + 1):
         path, is_file = os.path.join(real, *parts[:end]), end == len(parts)

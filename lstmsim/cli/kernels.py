@@ -39,11 +39,7 @@ OUTPUTS = ("output", "timeline", "trace", "trace_window", "json")
 
 
 def product_options(picture: str, *, result: bool = True) -> Callable[[F], F]:
-    """The options for what is written; their arguments are `OUTPUTS`.
-
-    picture: what is drawn, in words.
-    result: whether there is one result that can be written; else the option for it is left out.
-    """
+    """The options for what is written; their arguments are `OUTPUTS`."""
     output = click.option("--output", metavar="FILE", help="Write the result as .npy.")
     options = (
         *([output] if result else []),
@@ -104,12 +100,7 @@ def write_product_outputs(
     view: str | None,
     text: str | None = None,
 ) -> None:
-    """Write what was asked for, print the report, and say what was written.
-
-    outputs: as in `check_product_outputs`, which gave `view`.
-    draw: draws the picture into a file.
-    text: is printed; None: the report's own.
-    """
+    """Write what was asked for, print the report, and say what was written."""
     output, picture, trace, json = (outputs[name] for name in ("output", "timeline", "trace", "json"))
     if output is not None:
         from lstmsim.studies.shared.product_files import save_result

@@ -34,20 +34,12 @@ overrides_option = click.option(
 
 
 def json_option(content: str = "the result", name: str = "json_path") -> Callable[[F], F]:
-    """The file for all results as JSON: `--json`.
-
-    content: what is written, in words.
-    name: of the argument.
-    """
+    """The file for all results as JSON: `--json`."""
     return click.option("--json", name, metavar="FILE", help=f"Write {content} as JSON; - is standard output.")
 
 
 def chip_options(default: str, example: str) -> Callable[[F], F]:
-    """The chip of a command that needs no scenario, and what is changed of it: `chip` and `chip_overrides`.
-
-    default: the chip if none is named.
-    example: a change of it, like `partitions=8`.
-    """
+    """The chip of a command that needs no scenario, and what is changed of it: `chip` and `chip_overrides`."""
     chip = click.option(
         "--chip", default=default, show_default=True, metavar="CHIP", help="A preset's name or a chip's file."
     )
@@ -62,19 +54,12 @@ def chip_options(default: str, example: str) -> Callable[[F], F]:
 
 
 def setting_option(name: str, help: str) -> Callable[[F], F]:
-    """Parameters of what a command does: `--set`.
-
-    name: of the argument.
-    help: what they are, a sentence without its end.
-    """
+    """Parameters of what a command does: `--set`."""
     return click.option("--set", name, metavar="NAME=VALUE", multiple=True, help=f"{help}; repeatable.")
 
 
 def seed_option(numbers: str) -> Callable[[F], F]:
-    """The seed of drawn numbers: `seed`.
-
-    numbers: which they are, a sentence.
-    """
+    """The seed of drawn numbers: `seed`."""
     return click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help=numbers)
 
 
@@ -85,12 +70,7 @@ def check_suffix(option: str, path: str | None, suffixes: Sequence[str]) -> None
 
 
 def check_outputs(outputs: Mapping[str, str | None], inputs: Iterable[str] = (), kept: Sequence[str] = ()) -> None:
-    """Raise `InputError` with every output that cannot be written or would replace another file in use.
-
-    outputs: the path of each option (None: not asked for).
-    inputs: the files that are read.
-    kept: options whose files are there already and will not be written; they only must be no other file in use.
-    """
+    """Raise `InputError` with every output that cannot be written or would replace another file in use."""
     from lstmsim.base.files import identity_of, was_read
 
     mistakes = []
@@ -128,10 +108,6 @@ def inputs_of(scenario: str, overrides: Sequence[str] = (), others: Sequence[str
 
     They are the scenario's own, the files that it names after `--set`, those of `others` that are files, and those that
     come with lstmsim.
-
-    scenario: the file.
-    overrides: what `--set` changes.
-    others: names or paths of chips and devices (None: not given).
     """
     from lstmsim.studies.shared.files_read import files_read_by, files_that_come_along
 

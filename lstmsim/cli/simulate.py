@@ -308,10 +308,7 @@ def _check(
 
 
 def _window(text: str | None, alone: bool) -> Window | None:
-    """Read the window that was asked for; a mistake in the text is told at once.
-
-    alone: whether nothing that shows single cycles was asked for.
-    """
+    """Read the window that was asked for; a mistake in the text is told at once."""
     if text is None:
         return None
     if alone:

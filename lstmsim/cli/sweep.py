@@ -186,15 +186,7 @@ def _points(count: int) -> str:
 def plot_outputs(
     plot_path: str | None, kind: str | None = None, objectives: Sequence[str] = (), stem: str | None = None
 ) -> dict[str, str | None]:
-    """Give the files that `--plot` writes, by what they are.
-
-    plot_path: the picture; None: not asked for.
-    kind, objectives: as the options say.
-    stem: where the table goes, without its suffix.
-
-    `InputError` for a suffix that is no picture's, if the numbers would replace the table, or if there is no picture
-    that the kind or the objectives could apply to.
-    """
+    """Give the files that `--plot` writes, by what they are."""
     if plot_path is None:
         for option, given in (("--plot-kind", kind), ("--plot-objectives", objectives)):
             if given:
@@ -271,12 +263,7 @@ def _bar(text: str) -> Iterator[Any]:
 
 
 def bar_line(text: str, counts: Progress, computed: int, seconds: float) -> str:
-    """Give the line of the bar: `computed` points took `seconds`.
-
-    >>> from lstmsim.studies.sweep.run import Progress
-    >>> bar_line("a.yaml", Progress(done=50, total=200, failed=1), 40, 20.0)
-    'a.yaml [######..................] 50/200  2.0/s  1:15 left  1 failed'
-    """
+    """Give the line of the bar: `computed` points took `seconds`."""
     filled = _BAR_CELLS * counts.done // max(counts.total, 1)
     parts = [f"{text} [{'#' * filled}{'.' * (_BAR_CELLS - filled)}] {counts.done:,}/{counts.total:,}"]
     if computed and seconds > 0:

@@ -61,10 +61,6 @@ class GraphEntry(Entry):
 def following_shape(op: str, operands: list[Shape], axes: Shape) -> Shape | None:
     """The shape of a result; None if it does not follow, or its operands are wrong.
 
-    op: the operation.
-    operands: the shapes of its operands, without plain numbers.
-    axes: as of `lstmsim.model.fusion.graph.Node`.
-
     >>> following_shape("reduce_sum", [(5, 4, 6)], (1,)), following_shape("reshape", [(5, 4)], ())
     ((5, 6), None)
     """
@@ -99,9 +95,6 @@ _INSTEAD = {"name": "?", "op": "?"}
 
 def graph_of_document(document: Document, name: str) -> Graph:
     """Make a graph of the document of a graph file; `InputError` with every mistake.
-
-    document: as it was read.
-    name: of the graph if the document has none.
 
     The graph's `about` ends with what a user may not expect of it.
     """
@@ -232,17 +225,7 @@ def read_graph(path: str | os.PathLike[str]) -> Graph:
 
 
 def graph_from_data(data: Mapping[str, Any], name: str = "graph") -> Graph:
-    """Make a graph of data that is laid out as in a graph file.
-
-    data: keys `nodes`, `outputs`, perhaps `name` and `about`.
-    name: of the graph if the data has none.
-
-    `InputError` with every mistake.
-
-    >>> nodes = [{"name": "x", "op": "input", "shape": [4]}, {"name": "y", "op": "tanh", "inputs": ["x"]}]
-    >>> graph_from_data({"nodes": nodes, "outputs": ["y"]}).nodes[1].shape
-    (4,)
-    """
+    """Make a graph of data that is laid out as in a graph file."""
     return graph_of_document(document_of(data), name)
 
 
@@ -258,17 +241,7 @@ def _node_data(node: Node) -> dict[str, Any]:
 
 
 def graph_text(graph: Graph, *, as_json: bool = False) -> str:
-    """Write a graph as the text of a graph file, a line for each node.
-
-    graph: without mistakes.
-    as_json: JSON instead of YAML.
-
-    >>> print(graph_text(Graph("g", (Node("x", "input", (), (4,)),), ("x",))), end="")
-    name: g
-    outputs: [x]
-    nodes:
-      - {name: x, op: input, shape: [4]}
-    """
+    """Write a graph as the text of a graph file, a line for each node."""
     rows = [_node_data(node) for node in graph.nodes]
     if as_json:
         head = [f'"name": {_json(graph.name)}', *([f'"about": {_json(graph.about)}'] if graph.about else [])]

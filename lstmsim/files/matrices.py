@@ -50,9 +50,6 @@ _BLOCK = 1 << 23
 def read_smtx(file: IO[bytes], name: str) -> Coordinates:
     """Read a file of this format; `InputError` with line and column of the first mistake.
 
-    file: its content, unpacked.
-    name: what mistakes call it.
-
     >>> import io
     >>> read_smtx(io.BytesIO(b"2, 3, 2\\n0 1 2\\n2 0\\n"), "a.smtx").column.tolist()
     [2, 0]
@@ -229,20 +226,7 @@ def _finished(entries: Coordinates, order: NDArray[np.int64], seed: int | None, 
 
 
 def write_matrix(path: str | os.PathLike[str], matrix: Csr) -> None:
-    """Write a matrix, whole or not at all.
-
-    path: the file; its ending says the format. `.smtx` keeps places alone, no values.
-
-    `InputError` for another ending, or a path that cannot be written.
-
-    >>> import tempfile, pathlib
-    >>> from lstmsim.model.sparse.csr import csr_of_dense
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "a.mtx")
-    ...     write_matrix(path, csr_of_dense([[0.0, 0.1], [2.0, 0.0]]))
-    ...     read_matrix(path).matrix.values.tolist()
-    [0.1, 2.0]
-    """
+    """Write a matrix, whole or not at all."""
     name = os.fspath(path)
     if not is_matrix_file(name):
         raise InputError(Mistake(name, f"expected a file name that ends in {listed(SUFFIXES)}"))

@@ -46,22 +46,13 @@ class Position:
     column: int = 0
 
     def wrong(self, sentence: str) -> InputError:
-        """The error with a sentence at this place.
-
-        >>> print(Position("a.mtx", 3, 7).wrong("is wrong"))
-        a.mtx:3:7: is wrong
-        """
+        """The error with a sentence at this place."""
         numbers = [str(each) for each in (self.line, self.column) if each]
         return InputError(Mistake(":".join([self.name, *numbers]), sentence))
 
 
 def header_line(file: IO[bytes], at: Position, what: str) -> str:
     """Read one line of a header; empty at the end of the file.
-
-    at: where the line stands.
-    what: what is expected there, in words.
-
-    `InputError` for a line that is too long or no text.
 
     >>> import io
     >>> header_line(io.BytesIO(b"3 4 5\\nrest"), Position("a.mtx", 2), "sizes")
@@ -120,9 +111,6 @@ def word_starts(kinds: NDArray[np.uint8]) -> NDArray[np.int64]:
 
 def words_of_lines(text: bytes, width: int, at: Position, what: str) -> NDArray[np.int64]:
     """Find where the words of a text begin, if every line has `width` of them. Lines without words are passed over.
-
-    at: the place of the text's first line.
-    what: what a line holds, in words.
 
     The answer is the offsets of the words, shape (lines, width). `InputError` with the line that has more or fewer.
 
@@ -207,10 +195,6 @@ def _finite(word: bytes) -> bool:
 
 def misread(text: bytes, offset: int, at: Position, expected: str) -> InputError:
     """The error about one word of a text.
-
-    offset: where the word begins.
-    at: the place of the text's first line.
-    expected: what was expected, as the beginning of a sentence.
 
     >>> print(misread(b"1 x\\n", 2, Position("a.mtx", 3), "expected a number"))
     a.mtx:3:3: expected a number, got 'x'
@@ -317,9 +301,6 @@ class Header:
 
 def read_matrix_market(file: IO[bytes], name: str) -> tuple[Coordinates, Header]:
     """Read a file of this format; `InputError` with line and column of the first mistake.
-
-    file: its content, unpacked.
-    name: what mistakes call it.
 
     >>> import io
     >>> text = b"%%MatrixMarket matrix coordinate pattern general\\n2 3 1\\n2 3\\n"
@@ -493,11 +474,7 @@ def _places(header: Header, kept: NDArray[np.int64]) -> tuple[NDArray[np.int64],
 
 
 def same_place(file: IO[bytes], header: Header, name: str, first: int, second: int) -> InputError:
-    """The error about two entries of a file that stand in the same row and column.
-
-    file: the file, from its beginning.
-    first, second: which of its entries, from 0.
-    """
+    """The error about two entries of a file that stand in the same row and column."""
     numbered = ((at, line.split()) for at, line in enumerate(islice(file, header.line, None), header.line + 1))
     words = list(islice((each for each in numbered if each[1]), second + 1))
     line, place = words[second]

@@ -108,16 +108,7 @@ def text(name: str, empty: bool = False) -> Column:
 def read_table(
     path: str | os.PathLike[str], columns: Sequence[Column], key: Sequence[str]
 ) -> tuple[dict[str, Any], ...]:
-    """Read the rows of a CSV file, in its order, as mappings from names of columns to values.
-
-    columns: the columns of the file, in order.
-    key: names of the columns whose values differ between any two rows.
-    `InputError` for another header, rows with more or fewer fields, wrong fields, and two rows with one key.
-
-    >>> read_table("no-such-table.csv", [whole("steps")], ["steps"])
-    Traceback (most recent call last):
-    lstmsim.InputError: no-such-table.csv: no such file or folder
-    """
+    """Read the rows of a CSV file, in its order, as mappings from names of columns to values."""
     name = os.fspath(path)
     lines = _lines(name)
     number, header = next(lines, (1, []))

@@ -158,8 +158,6 @@ class Tally:
 def remembered_fault(phases: Sequence[Phase]) -> str:
     """Say that the later phases of a job look back at more operations than a thread remembers; empty if they do not.
 
-    phases: of the job on one kind of core.
-
     >>> from lstmsim.program.operations import Dependence, Operation
     >>> from lstmsim.program.program import Body
     >>> body = Body((Operation(0),))

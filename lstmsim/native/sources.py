@@ -34,13 +34,7 @@ def cores_of(package: Path) -> list[Path]:
 
 
 def library_of(core: Path) -> Path:
-    """Give the file of the library that belongs to some sources.
-
-    core: their folder.
-
-    >>> library_of(Path("fast", "core")).stem
-    '_core'
-    """
+    """Give the file of the library that belongs to some sources."""
     return core.with_name(_NAME)
 
 
@@ -55,13 +49,7 @@ def arguments(core: Path, flags: tuple[str, ...] = FLAGS) -> list[str]:
 
 
 def digest_of(core: Path) -> str | None:
-    """Give a digest of sources, of what libraries share, and of the flags; None if there are no sources.
-
-    core: the folder of the sources.
-
-    >>> digest_of(Path("nowhere")) is None
-    True
-    """
+    """Give a digest of sources, of what libraries share, and of the flags; None if there are no sources."""
     own = _files(core)
     if not own:
         return None
@@ -77,10 +65,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def digest_in(library: ctypes.CDLL) -> str:
-    """Give the digest that a library was built with; empty if it was built without one.
-
-    library: the library, loaded.
-    """
+    """Give the digest that a library was built with; empty if it was built without one."""
     try:
         function = library.lstmsim_sources
     except AttributeError:

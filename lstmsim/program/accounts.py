@@ -329,8 +329,6 @@ def named_cycles(
 def useful_work(program: Program, trace: Trace) -> list[int]:
     """Count the useful multiply-accumulates that each core issued.
 
-    `ProgramError` if a sum does not fit into 64 bits.
-
     >>> from lstmsim.engines import run
     >>> from lstmsim.program.program import *
     >>> body = Body((Operation(0, count=3, work=8),))

@@ -51,11 +51,7 @@ class FlatTable:
         return len(self.columns)
 
     def place(self, column: str) -> int:
-        """The place of a column.
-
-        >>> FLAT_TABLES["units"].place("switch_cycles")
-        1
-        """
+        """The place of a column."""
         return tuple(self.columns).index(column)
 
 
@@ -400,13 +396,7 @@ def check_limits(flat: FlatProgram) -> None:
 
 
 def refuse_row(table: str, values: NDArray[np.int64], wrong: NDArray[np.bool_], text: str) -> None:
-    """Raise `ProgramError` with the first row that is wrong, if there is one.
-
-    table: its name.
-    values: the numbers of the column, shape (rows,).
-    wrong: whether each is, shape (rows,).
-    text: the sentence, with {} where the number stands.
-    """
+    """Raise `ProgramError` with the first row that is wrong, if there is one."""
     if wrong.any():
         row = int(np.argmax(wrong))
         raise ProgramError(f"table {table}, row {row}: {text.format(int(values[row]))}")

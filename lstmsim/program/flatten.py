@@ -88,12 +88,7 @@ class Writer:
         return number
 
     def variant(self, kind: int, members: int, phases: tuple[Phase, ...], buffers: tuple[Buffer, ...]) -> None:
-        """Write a variant.
-
-        kind: of the first core of its places.
-        members: how many cores it takes.
-        phases, buffers: what a task does on these cores, and with which buffers.
-        """
+        """Write a variant."""
         place = self.phases.get(id(phases))
         if place is None:
             place = self.phases[id(phases)] = (self.size("phases"), len(phases))
@@ -146,10 +141,7 @@ class Writer:
         return number, content.loading
 
     def profile(self, task: Task, variants: tuple[int, int, int, int]) -> None:
-        """Write what a task has in common with others.
-
-        variants: as of `variants_of`.
-        """
+        """Write what a task has in common with others."""
         limits = (-1 if each is None else each for each in (task.queue_limit, task.patience))
         self.rows["profiles"] += (self.group(task), *self.content(task.content), task.affine, task.preempts)
         self.rows["profiles"] += (*limits, *variants)

@@ -235,8 +235,6 @@ def check_packed(flat: FlatProgram) -> None:
 
     A packed body has no buffers and no extra cycles. It waits for its own operations, each of which comes earlier in
     the same iteration, and for gates.
-
-    flat: a program whose bodies name rows of `words` that exist.
     """
     for body in np.flatnonzero(flat.column("bodies", "first_word") >= 0).tolist():
         first, own = flat.column("bodies", "first_operation")[body], flat.column("bodies", "operations")[body]

@@ -46,11 +46,7 @@ class TraceTable:
         return tuple(self.columns)
 
     def place(self, column: str) -> int:
-        """The place of a column; `ValueError` if there is none of that name.
-
-        >>> SEATS.place("core")
-        2
-        """
+        """The place of a column; `ValueError` if there is none of that name."""
         return self.names.index(column)
 
     def of(self, table: Table, column: str) -> Table:
@@ -59,19 +55,11 @@ class TraceTable:
         return values
 
     def empty(self) -> Table:
-        """The table without rows.
-
-        >>> PAUSES.empty().shape
-        (0, 5)
-        """
+        """The table without rows."""
         return np.zeros((0, len(self.columns)), dtype=np.int64)
 
     def ordered(self, table: Table) -> Table:
-        """The rows in the canonical order. Equal rows stay in the order in which they come.
-
-        >>> SEATS.ordered(np.array([[1, 1, 0, 0], [0, 2, 3, 1], [0, 1, 4, 0]])).tolist()
-        [[0, 1, 4, 0], [0, 2, 3, 1], [1, 1, 0, 0]]
-        """
+        """The rows in the canonical order. Equal rows stay in the order in which they come."""
         columns = [np.ascontiguousarray(self.of(table, column)) for column in self.order]
         if _in_order(columns):
             return table

@@ -20,8 +20,6 @@ from lstmsim.program.stall_reasons import CAUSES
 def gate_faults(program: Program) -> Iterator[str]:
     """Yield what is wrong with the gates of a program, in sentences.
 
-    program: in which everything else is right.
-
     >>> from lstmsim.program.program import *
     >>> core, phases = Core(0, (Unit("array", "coarse"),)), (Phase(Body((Operation(0),)), 1),)
     >>> list(gate_faults(Program((core,), (Task("t", ((0, phases),), (), (0,), starts=3),), gates=(1,))))
@@ -125,10 +123,6 @@ def _arrivals_of(phases: tuple[Phase, ...]) -> Counter[int]:
 
 def quiet_faults(phases: tuple[Phase, ...], number: int, index: int) -> Iterator[str]:
     """Yield what is wrong with an operation of no issue.
-
-    phases: of its task.
-    number: its phase.
-    index: its place in the body.
 
     >>> from lstmsim.program.operations import Dependence, Operation
     >>> from lstmsim.program.program import Body

@@ -79,11 +79,7 @@ class Warmup:
 
 @cache
 def student_t(confidence: float, degrees: int) -> float:
-    """Give the t with P(|T| <= t) = `confidence` for Student's distribution with so many degrees of freedom.
-
-    >>> round(student_t(0.95, 19), 4), round(student_t(0.95, 1), 3)
-    (2.093, 12.706)
-    """
+    """Give the t with P(|T| <= t) = `confidence` for Student's distribution with so many degrees of freedom."""
     if not 0 < confidence < 1 or degrees < 1:
         text = f"must be between 0 and 1, with at least 1 degree of freedom, got {confidence} with {degrees}"
         raise InputError(Mistake("confidence", text))
@@ -198,10 +194,6 @@ def forgetting(spreads: Sequence[Spread], variance: float, relaxation: float | N
 
     In a stationary series size * variance of batch means / variance goes to twice the relaxation of a queue as batches
     grow. The largest of several sizes is taken, for small batches hide what is forgotten slowly.
-
-    spreads: the series in batches of several sizes.
-    variance: that of the series' single numbers.
-    relaxation: from the offered load, in requests; None: unknown.
     """
     seen = 1.0
     for means, size in spreads:
@@ -212,14 +204,7 @@ def forgetting(spreads: Sequence[Spread], variance: float, relaxation: float | N
 
 
 def mean_interval(value: float, least: float, spread: Spread, requests: int, units: float) -> Interval:
-    """Give the interval of a mean; without half width if the requests are too few.
-
-    least: the smallest number of the series.
-    units: the relaxation of the queue, in requests.
-
-    >>> mean_interval(2.0, 0.0, Spread([1.9, 2.1] * 5, 100), requests=1000, units=2.0)
-    Interval(value=2.0, half_width=0.078..., batches=10, correlation=-0.9...)
-    """
+    """Give the interval of a mean; without half width if the requests are too few."""
     if requests < MEAN_UNITS * units or len(spread.means) < BATCHES:
         return Interval(value)
     plain = batch_interval(value, spread.means)
@@ -232,16 +217,7 @@ def mean_interval(value: float, least: float, spread: Spread, requests: int, uni
 def tail_interval(
     percent: float, value: float, spread: Spread, requests: int, units: float, percentile: Callable[[float], float]
 ) -> Interval:
-    """Give the interval of a percentile; without half width if too few requests lie beyond it.
-
-    percent: the percentile's rank, between 0 and 100.
-    value: the percentile.
-    spread: of each batch, the share of its numbers that are no larger than `value`.
-    percentile: gives any other percentile of the whole series.
-
-    >>> tail_interval(50, 9.0, Spread([0.49, 0.51] * 5, 100), 1000, 2.0, percentile=lambda percent: percent / 5)
-    Interval(value=9.0, half_width=1.15..., batches=10, correlation=-0.9...)
-    """
+    """Give the interval of a percentile; without half width if too few requests lie beyond it."""
     share = percent / 100
     beyond = requests * min(share, 1 - share) / units
     if requests < MEAN_UNITS * units or beyond < TAIL_UNITS * (1 - 1e-9) or len(spread.means) < BATCHES:

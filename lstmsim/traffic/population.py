@@ -97,10 +97,7 @@ class Population:
         self.now = int(times[-1])
 
     def _sweep(self, times: Ints, distinct: Ints, levels: list[Ints], finishes: NDArray[np.bool_]) -> None:
-        """Add areas and finishes up to the last of the times, window by window.
-
-        levels: requests waiting and running, and servers taken, from each distinct time on.
-        """
+        """Add areas and finishes up to the last of the times, window by window."""
         end = int(distinct[-1])
         while end > self.first_cycle + self._width * WINDOWS:
             self._sums = [_in_pairs(each) for each in self._sums]

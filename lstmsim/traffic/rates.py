@@ -168,9 +168,6 @@ def level_interval(value: float, counts: ArrayLike, per: float, requests: int, u
 def share_interval(part: ArrayLike, whole: ArrayLike, units: float) -> Interval:
     """Give the 95 % interval of a share, such as that of requests in time.
 
-    part, whole: numbers of requests in each of equal times.
-    units: the relaxation of the queue, in requests of the whole.
-
     Near 0 and 1, where fewer than `EXCURSIONS` independent excursions are to be expected, it is Wilson's, with the
     larger side for both: of two relaxations one request tells as much as all.
     """

@@ -127,12 +127,7 @@ def occupied(contexts: Contexts, core: int) -> int:
 
 
 def best_place(waiting: Waiting, contexts: Contexts, memories: Sequence[Memory], kept: Collection[int]) -> Place | None:
-    """The place where a task is admitted now; None if there is none.
-
-    contexts: for each core, what sits in its contexts.
-    memories: for each core, its memory.
-    kept: cores that are kept for tasks which wait before this one.
-    """
+    """The place where a task is admitted now; None if there is none."""
     content = waiting.task.content
     able = [
         place
@@ -154,12 +149,7 @@ def best_place(waiting: Waiting, contexts: Contexts, memories: Sequence[Memory],
 
 
 def spread_over(one: Waiting, others: Sequence[Waiting], contexts: Contexts) -> Place | None:
-    """The cores that a task with `wide` takes at once; None if it takes the one place that is free for it.
-
-    one: the task.
-    others: all other tasks that wait.
-    contexts: for each core, what sits in its contexts.
-    """
+    """The cores that a task with `wide` takes at once; None if it takes the one place that is free for it."""
     own = set(one.task.cores)
     if not one.task.wide or any(core in own for each in others for place in each.places for core in place):
         return None

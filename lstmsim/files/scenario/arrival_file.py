@@ -88,11 +88,7 @@ class ArrivalFile:
         return Timestamps(tuple(self.cycles))
 
     def line(self, number: int) -> int:
-        """Give the line of the file in which arrival `number` stands.
-
-        >>> ArrivalFile("a.csv", array("q", [5, 6, 9]), gaps=((0, 2), (2, 7))).line(2)
-        7
-        """
+        """Give the line of the file in which arrival `number` stands."""
         row = number if self.order is None else self.order[number]
         first, line = self.gaps[bisect_right(self.gaps, row, key=lambda each: each[0]) - 1]
         return line + row - first
@@ -101,16 +97,7 @@ class ArrivalFile:
 def read_arrivals(
     path: str | os.PathLike[str], frequency_mhz: float, limit: int = MAX_JOBS, wanted: Wanted = Wanted()
 ) -> ArrivalFile:
-    """Read the arrivals in a CSV file; each time becomes the cycle in which it falls, exactly.
-
-    limit: most arrivals that the file may have.
-    wanted: parts of the file that are read besides its times.
-    `InputError` with file, line, column and value of the first 20 mistakes.
-
-    >>> read_arrivals("no-such-file.csv", 250)
-    Traceback (most recent call last):
-    lstmsim.InputError: no-such-file.csv: no such file or folder
-    """
+    """Read the arrivals in a CSV file; each time becomes the cycle in which it falls, exactly."""
     positive("chip", frequency_mhz=frequency_mhz)
     positive("arrivals", speedup=wanted.speedup)
     with bounded_file(path, _WHAT) as (file, _):
@@ -118,16 +105,7 @@ def read_arrivals(
 
 
 def read_lengths(path: str | os.PathLike[str], measure: Measure = OWN_STEPS, limit: int = MAX_JOBS) -> array[int]:
-    """Read the numbers of steps in the rows of a CSV file.
-
-    measure: the rule that gives the steps of a row.
-    limit: most rows that the file may have.
-    `InputError` as of `read_arrivals`.
-
-    >>> read_lengths("no-such-file.csv")
-    Traceback (most recent call last):
-    lstmsim.InputError: no-such-file.csv: no such file or folder
-    """
+    """Read the numbers of steps in the rows of a CSV file."""
     with bounded_file(path, "a CSV file of lengths") as (file, _):
         table = CsvTable(os.fspath(path), file, "number")
         table.check_twice()

@@ -34,11 +34,7 @@ class Cores:
 
 
 def read_cores(document: Document, path: DataPath, wrong: list[DataPath]) -> Cores:
-    """Read the cores of a chip. Mistakes between the keys of a core, or between cores, are noted in the document.
-
-    path: path of the chip.
-    wrong: paths of the mistakes in single keys, which have been noted before.
-    """
+    """Read the cores of a chip. Mistakes between the keys of a core, or between cores, are noted in the document."""
     chip = document.at(path)
     entries = chip.get("cores") if isinstance(chip, dict) else None
     target = _machine(chip)
@@ -118,10 +114,7 @@ def without_effect(document: Document) -> None:
 
 
 def check_width(document: Document, bits: int | None) -> int | None:
-    """Give the width of weights; None if neither `precision` nor a core states it. Other widths of cores are noted.
-
-    bits: the width in `precision`; None: the width of the first core that states one counts.
-    """
+    """Give the width of weights; None if neither `precision` nor a core states it. Other widths of cores are noted."""
     chip = document.data.get("chip")
     target = _machine(chip)
     entries = chip.get("cores") if target is not None else None
@@ -138,12 +131,7 @@ def check_width(document: Document, bits: int | None) -> int | None:
 
 
 def build_chip(entry: Any, data: dict[str, Any], cores: Cores) -> Chip:
-    """Build the chip of an entry without mistakes.
-
-    entry: the checked entry.
-    data: the plain data of the entry.
-    cores: the cores of the chip.
-    """
+    """Build the chip of an entry without mistakes."""
     assert cores.target is not None, "its kind has been checked"
     chip: Chip = cores.target.chip_of({**data, "name": entry.name}, cores.cores)
     return chip

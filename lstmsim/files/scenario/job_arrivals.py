@@ -376,22 +376,7 @@ class JobArrivals:
         return entry.count if rows is None else len(rows.numbers)
 
     def coming(self, index: int, entry: JobEntry, name: str, occurrence: int, first: int) -> list[Coming]:
-        """Give the arrivals of the jobs of entry number `index`.
-
-        name: name of the entry.
-        occurrence: how many earlier entries have that name. Name and occurrence give the entry random numbers of its
-        own.
-        first: position of the entry's first job among all jobs.
-        `InputError` for arrivals that are too late for a simulation.
-
-        >>> from lstmsim.files.yaml.document import document_of
-        >>> layers = [{"cell": "rnn", "hidden": 4, "input": 4}]
-        >>> data = {"model": {"layers": layers}, "count": 3, "arrival": {"kind": "stream", "frame_ms": 0.5}}
-        >>> from lstmsim.files.yaml.document import usable
-        >>> entry = usable(JobEntry, data, ())
-        >>> JobArrivals(document_of({"jobs": [data]}), frequency_mhz=1).coming(0, entry, "a", 0, 0)
-        [(0, None, 500), (500, None, 500), (1000, None, 500)]
-        """
+        """Give the arrivals of the jobs of entry number `index`."""
         process, rows = entry.arrival, self.traces.rows(index, entry)
         if rows is None and not isinstance(process, ArrivalEntry):
             each = process if isinstance(process, list) else [process] * entry.count
@@ -418,10 +403,7 @@ class JobArrivals:
         return isinstance(entry.arrival, ArrivalEntry) and self.traces.comes_from(index, entry) is None
 
     def tenants(self, index: int, entry: JobEntry, name: str) -> list[str] | None:
-        """Name the tenant of each request of an entry, `name/word`; None if its file names no tenants.
-
-        name: name of the entry.
-        """
+        """Name the tenant of each request of an entry, `name/word`; None if its file names no tenants."""
         rows = self.traces.rows(index, entry)
         words = None if rows is None else rows.tenants
         return None if words is None else [f"{name}/{word}" for word in words]

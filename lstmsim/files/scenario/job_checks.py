@@ -63,11 +63,7 @@ class Runnable:
         self._known: dict[Hashable, list[AnyCore]] = {}
 
     def cores(self, path: DataPath, entry: JobEntry, model: Model) -> list[AnyCore]:
-        """Give the distinct cores that can run the jobs of an entry. If there is no such core, a mistake is noted.
-
-        path: path of the entry.
-        model: model of the entry; equal models must be one object.
-        """
+        """Give the distinct cores that can run the jobs of an entry. If there is no such core, a mistake is noted."""
         key = (named_cores(entry), entry.split, id(model))
         if key in self._known:
             return self._known[key]
@@ -175,22 +171,13 @@ def names_job(initial: str) -> bool:
 
 
 def initial_file(document: Document, index: int, entry: JobEntry) -> str:
-    """Give the path of an entry's file of states; `ZERO` for states of 0; empty if there is no file.
-
-    index: number of the entry.
-    """
+    """Give the path of an entry's file of states; `ZERO` for states of 0; empty if there is no file."""
     named = _named(index, entry)
     return ZERO if entry.initial == ZERO else file_path(document, named.path, named.file or None)
 
 
 def state_shapes(model: Model) -> list[list[dict[str, int]]]:
-    """List for each recurrent layer and each of its directions: name of a state -> its units.
-
-    >>> from lstmsim.model.cells import cell
-    >>> from lstmsim.model.model import Layer
-    >>> state_shapes(Model("m", (Layer(cell("lstm"), 8, 4), Layer(cell("dense"), 5, 8))))
-    [[{'h': 8, 'c': 8}]]
-    """
+    """List for each recurrent layer and each of its directions: name of a state -> its units."""
     return [
         [{name: layer.width(name) for name in layer.cell.states}] * layer.directions
         for layer in model.layers

@@ -53,10 +53,6 @@ class JobSteps:
         """Check the steps of entry number `index`, and give their distribution; None if they are missing or wrong.
 
         A mistake is noted in the document.
-
-        count: how many jobs the entry has.
-        own: steps that the model states; None if it states none.
-        alike: equal for entries that share the lowered programs of equal steps; None: the entry shares none.
         """
         place: DataPath = ("jobs", index, "steps")
         try:
@@ -184,16 +180,7 @@ def check_jobs(
     *,
     single: bool = False,
 ) -> list[Model | None]:
-    """Check all job entries, and give the model of each; None for a wrong model.
-
-    document: the document, in which mistakes between jobs, models and cores are noted.
-    wrong: paths of the mistakes in single keys, which have been noted before.
-    cores: the cores of the chip.
-    cells: the cells of the scenario.
-    arrivals: the arrivals of the jobs.
-    steps: the steps of the jobs.
-    single: whether each entry counts as one job, whatever its number of jobs.
-    """
+    """Check all job entries, and give the model of each; None for a wrong model."""
     jobs = document.data.get("jobs")
     jobs = jobs if isinstance(jobs, list) else []
     models = _one_of_each([_model(document, wrong, cells, index, data) for index, data in enumerate(jobs)])
@@ -259,8 +246,6 @@ def _name(entry: JobEntry | None, model: Model | None) -> str:
 def entry_keys(names: list[str]) -> list[tuple[str, int]]:
     """Give for each entry its name and how many earlier entries have that name: the key of its random numbers.
 
-    names: names of the entries, in order.
-
     >>> entry_keys(["a", "b", "a"])
     [('a', 0), ('b', 0), ('a', 1)]
     """
@@ -308,14 +293,7 @@ def _blame_size(document: Document, path: DataPath, wrong: TooLarge | None) -> N
 def build_jobs(
     document: Document, order: ScenarioFile, models: list[Model], arrivals: JobArrivals, steps: JobSteps
 ) -> tuple[Job, ...]:
-    """Build the jobs of a file without mistakes, with `count` expanded and unique names.
-
-    order: the checked scenario.
-    models: model of each entry.
-    arrivals: the arrivals of the jobs.
-    steps: the steps of the jobs.
-    `InputError` for arrivals that are too late for a simulation.
-    """
+    """Build the jobs of a file without mistakes, with `count` expanded and unique names."""
     templates = job_templates(document, order, models)
     names = [each.name for each in templates]
     keys = entry_keys(names)
@@ -356,12 +334,7 @@ def build_jobs(
 
 
 def job_templates(document: Document, order: ScenarioFile, models: list[Model]) -> tuple[Job, ...]:
-    """Build one job for each entry of a file without mistakes: it comes at cycle 0 and has one step.
-
-    order: the checked scenario.
-    models: model of each entry.
-    The names of these jobs may be equal.
-    """
+    """Build one job for each entry of a file without mistakes: it comes at cycle 0 and has one step."""
     jobs: list[Job] = []
     tenants = tenant_names([entry.name or model.name for entry, model in zip(order.jobs, models, strict=True)])
     for index, (entry, model) in enumerate(zip(order.jobs, models, strict=True)):
@@ -392,14 +365,7 @@ def job_templates(document: Document, order: ScenarioFile, models: list[Model]) 
 def tenant_offers(
     order: ScenarioFile, jobs: tuple[Job, ...], arrivals: JobArrivals, steps: JobSteps, counts: Sequence[int]
 ) -> dict[str, Offer]:
-    """Give by the name of an entry or tenant the rate at which its jobs come in the long run.
-
-    order: the checked scenario.
-    jobs: the templates, one for each entry.
-    arrivals: the arrivals of the jobs.
-    steps: the steps of the jobs.
-    counts: how many jobs each entry has; 0: the user says how many.
-    """
+    """Give by the name of an entry or tenant the rate at which its jobs come in the long run."""
     offers: dict[str, Offer] = {}
     initials = Initials(arrivals.document, order.jobs, [job.name for job in jobs], [])
     firsts: list[int] = []

@@ -27,12 +27,7 @@ _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 def read_cells(document: Document, path: DataPath, wrong: list[DataPath]) -> Mapping[str, Cell | None]:
-    """Read the cells under the key `cells` of a mapping: name -> cell; None for a cell with a noted mistake.
-
-    document: the document, in which mistakes are noted.
-    path: path of the mapping.
-    wrong: paths of the mistakes that have been noted before.
-    """
+    """Read the cells under the key `cells` of a mapping: name -> cell; None for a cell with a noted mistake."""
     holder = document.at(path)
     entries = holder.get("cells") if isinstance(holder, dict) else None
     cells: dict[str, Cell | None] = {}
@@ -207,10 +202,6 @@ def read_precision(
     document: Document, wrong: list[DataPath], models: Sequence[Model | None], *, given: bool
 ) -> Numbers:
     """Read the key `precision` of a document. Mistakes between its keys are noted in the document.
-
-    wrong: paths of the mistakes in single keys, which have been noted before.
-    models: model of each job entry; None: a wrong model.
-    given: whether the scenario has the key.
 
     >>> from lstmsim.files.yaml.document import document_of
     >>> read_precision(document_of({"precision": {"weight_bits": 6}}), [], [], given=True).precision.weight_bits

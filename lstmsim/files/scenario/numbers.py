@@ -32,17 +32,7 @@ FRAME_SUFFIXES = (".safetensors", ".npy", ".csv")
 
 
 def read_frames(path: str | os.PathLike[str], steps: int | None, width: int) -> Floats:
-    """Read the first frames of a file: an array [steps, width].
-
-    path: a file that ends in .safetensors, .npy or .csv.
-    steps: how many frames; None: all frames of the file, at least one.
-    width: numbers of a frame.
-    `InputError` if the file has fewer frames, frames of another width, or numbers that are not finite or too large.
-
-    >>> read_frames("no-such-file.csv", steps=1, width=1)
-    Traceback (most recent call last):
-    lstmsim.InputError: no-such-file.csv: no such file or folder
-    """
+    """Read the first frames of a file: an array [steps, width]."""
     name = os.fspath(path)
     suffix = os.path.splitext(name)[1].lower()
     if suffix == ".safetensors":

@@ -133,10 +133,7 @@ def _templates(blocks: Iterable[Ints], lengths: Sequence[int], first: int) -> It
 def _in_time(
     coming: Iterable[tuple[Ints, Ints | None]], templates: Iterable[Ints], whose: Sequence[int]
 ) -> Iterator[Ints]:
-    """Yield the requests of an entry in the order of time, as arrays whose rows are the columns of a `Batch`.
-
-    whose: places of the tenants, of each request or of all.
-    """
+    """Yield the requests of an entry in the order of time, as arrays whose rows are the columns of a `Batch`."""
     owners = np.array(whose)
     first = 0
     for (cycles, due), own in zip(coming, templates, strict=False):

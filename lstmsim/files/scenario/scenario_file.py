@@ -96,16 +96,7 @@ def open_scenario(source: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[D
 
 
 def scenario_from_data(data: Mapping[str, Any], overrides: Sequence[str] = (), name: str = "scenario") -> Scenario:
-    """Load a scenario from data in the layout of a scenario file; `InputError` with every mistake.
-
-    overrides: changes `PATH=VALUE`.
-    name: name of the scenario if the data gives none.
-
-    >>> scenario_from_data({"chip": "column-npu-64k", "jobs": []})
-    Traceback (most recent call last):
-    ...
-    lstmsim.InputError: jobs: must be a list of at least 1 entry, got 0
-    """
+    """Load a scenario from data in the layout of a scenario file; `InputError` with every mistake."""
     return _scenario(document_of(data), overrides, name)
 
 

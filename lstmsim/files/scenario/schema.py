@@ -46,8 +46,6 @@ class UnknownChip(Entry):
 def core_entry(kind: str) -> type[Entry]:
     """Give the entry of a core: the keys of the machine's core, and `count`, the number of equal cores.
 
-    kind: kind of the chip.
-
     >>> list(keys_of(core_entry("column-npu")))[:4]
     ['count', 'npe', 'ep', 'vp']
     """

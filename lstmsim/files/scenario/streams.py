@@ -136,13 +136,7 @@ class TraceEntry(Entry):
 
 
 def arrival_mistakes(entry: ArrivalEntry) -> list[tuple[str, str]]:
-    """List the mistakes between the keys of an entry, as (key, sentence). Each key by itself is right.
-
-    >>> arrival_mistakes(ArrivalEntry(kind="poisson", frame_ms=10.0))
-    [('rate_per_second', 'required key is missing for poisson'), ('frame_ms', 'is no key of poisson; its keys: ...')]
-    >>> arrival_mistakes(ArrivalEntry(kind="periodic", interval_cycles=5, jitter_cycles=6))
-    [('jitter_cycles', 'must be at most interval_cycles (5), got 6: requests would overtake each other')]
-    """
+    """List the mistakes between the keys of an entry, as (key, sentence). Each key by itself is right."""
     needed, allowed = ARRIVAL_KEYS[entry.kind]
     given = entry.given - {"kind"}
     mistakes = [(key, f"required key is missing for {entry.kind}") for key in needed if key not in given]

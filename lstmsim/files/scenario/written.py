@@ -223,22 +223,7 @@ _WIDTH = 118
 def model_text(
     model: Model, *, source: str, licence: str | None = None, notes: Iterable[str] = (), steps: int | None = None
 ) -> str:
-    """Write a model as the text of a model file: comments first, then the model.
-
-    source: where the model comes from.
-    licence: licence of the model; None: not stated.
-    notes: further comments.
-    steps: steps of a job that states none.
-
-    >>> from lstmsim.model.cells import cell
-    >>> print(model_text(Model("m", (Layer(cell("gru"), 8, 4),)), source="an example"), end="")
-    # Recurrent network of 1 layer: gru of 8 units over 4 inputs.
-    name: m
-    source: an example
-    layers:
-      - {cell: gru, hidden: 8, input: 4}
-    layer_order: layer
-    """
+    """Write a model as the text of a model file: comments first, then the model."""
     lines = [line for text in (_summary(model), *notes) for line in _comment(text)]
     lines += [f"name: {scalar_text(model.name)}", f"source: {scalar_text(source)}"]
     if licence is not None:
@@ -265,22 +250,7 @@ def write_model_file(
     network: Network | None = None,
     steps: int | None = None,
 ) -> str:
-    """Write a model file, whole or not at all, and return its text.
-
-    path: the file.
-    source, licence, notes, steps: as of `model_text`.
-    network: numbers of the model. They go into `weights_path(path)`, which the model file names: both files are written
-    or none. None: there are no numbers.
-    `InputError` if a file cannot be written.
-
-    >>> import tempfile, pathlib
-    >>> from lstmsim.model.cells import cell
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "m.yaml")
-    ...     text = write_model_file(Model("m", (Layer(cell("gru"), 8, 4),)), path, source="an example")
-    ...     path.read_text() == text
-    True
-    """
+    """Write a model file, whole or not at all, and return its text."""
     if network is None:
         text = model_text(model, source=source, licence=licence, notes=notes, steps=steps)
         with whole_file(path, "w") as stream:

@@ -169,11 +169,7 @@ class WrongPaths(list[DataPath]):
         self._counted = 0
 
     def below(self, path: DataPath) -> set[str | int]:
-        """Give the keys of the mapping at `path` that hold a mistake.
-
-        >>> WrongPaths([("jobs", 0, "steps"), ("jobs", 1, "core")]).below(("jobs", 0))
-        {'steps'}
-        """
+        """Give the keys of the mapping at `path` that hold a mistake."""
         for each in self[self._counted :]:
             for depth, key in enumerate(each):
                 self._below.setdefault(each[:depth], set()).add(key)
@@ -218,18 +214,6 @@ def usable(
     """Make an entry of data without its wrong keys; None if the entry needs one of these keys.
 
     So a mistake does not hide other mistakes that have nothing to do with it.
-
-    kind: class of the entry.
-    data: the data; None is given for anything but a mapping.
-    wrong: keys that are left out.
-    instead: keys and values that are added, for example in place of wrong keys.
-
-    >>> from lstmsim.base.keys import Entry
-    >>> class Core(Entry):
-    ...     ep: int
-    ...     threads: int = 1
-    >>> usable(Core, {"ep": 4, "threads": "x"}, {"threads"}), usable(Core, {"ep": "x"}, {"ep"})
-    (Core(ep=4), None)
     """
     if not isinstance(data, dict):
         return None

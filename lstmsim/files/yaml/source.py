@@ -42,16 +42,7 @@ _MAX_KEY = 1000
 
 
 def json_document(text: str, name: str) -> Document | None:
-    """Read JSON text as a document; None if the text is not of the plain kind.
-
-    name: name of the file.
-
-    >>> document = json_document('{"steps": 10}', "a.json")
-    >>> document.data, document.place(("steps",))
-    ({'steps': 10}, 'a.json:1:11: steps')
-    >>> json_document('{steps: 10}', "a.json") is None
-    True
-    """
+    """Read JSON text as a document; None if the text is not of the plain kind."""
     if text[:1] not in ("{", "[") or not _PLAIN.fullmatch(text):
         return None
     reader = _Reader(text, name)
@@ -234,14 +225,7 @@ def _read_text(path: Path, name: str) -> str:
 
 
 def parse_document(text: str, name: str) -> Document:
-    """Read YAML text as a document; `InputError` if it is no YAML, holds several documents, or grows too large.
-
-    name: name of the file.
-
-    >>> document = parse_document("steps: 010", "a.yaml")
-    >>> document.data, document.place(("steps",))
-    ({'steps': 10}, 'a.yaml:1:8: steps')
-    """
+    """Read YAML text as a document; `InputError` if it is no YAML, holds several documents, or grows too large."""
     short_cut = json_document(text, name) if len(text) >= _LARGE else None
     if short_cut is not None:
         return short_cut

@@ -17,15 +17,7 @@ class OnOneLine(dict[str, Any]):
 
 
 def yaml_text(data: Mapping[str, Any]) -> str:
-    """Write a mapping of plain data as YAML text; lists of plain values stand on one line.
-
-    >>> print(yaml_text({"a": [1, 2], "b": {"c": "no", "d": [{"e": 1.5}]}}), end="")
-    a: [1, 2]
-    b:
-      c: "no"
-      d:
-        - e: 1.5
-    """
+    """Write a mapping of plain data as YAML text; lists of plain values stand on one line."""
     return "\n".join(_mapping(data)) + "\n"
 
 

@@ -107,11 +107,6 @@ class Thing:
 def load_data(stream: IO[bytes], calls: Calls, persistent: Callable[[Any], Any], *, objects: bool = False) -> Any:
     """Read the value that the pickle at the stream's position describes; `InputError` for anything but plain data.
 
-    stream: must be in memory, so that a stated length is never more than what is there.
-    calls: the table of globals.
-    persistent: resolves the persistent ids with which a stream points out of itself.
-    objects: keep each object of an unknown class as a `Thing`, instead of refusing the file. Nothing is called.
-
     >>> import io
     >>> load_data(io.BytesIO(b"cos\\nsystem\\n(S'ls'\\ntR."), {}, list)  # doctest: +ELLIPSIS
     Traceback (most recent call last):

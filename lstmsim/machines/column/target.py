@@ -253,9 +253,6 @@ class _ColumnTarget(Target):
 
         A core with `tree_inputs` has its trees built, whatever `ep` is set: `tree_inputs - 1` and an accumulator for
         each `tree_inputs` multipliers (a configurable tail takes its further sums from the tree's own adders).
-
-        >>> TARGET.adders(ColumnNpu("c", 260, (ColumnCore(npe=64, ep=4, vp=8),)))
-        32
         """
         total = 0
         for core in chip.cores:
@@ -266,12 +263,7 @@ class _ColumnTarget(Target):
         return total
 
     def changes(self, chip: ColumnNpu, jobs: Sequence[Job]) -> Sequence[Change]:
-        """What lies around the cores, then the cores themselves, the most telling first.
-
-        >>> chip = ColumnNpu("c", 260, (ColumnCore(npe=64, ep=4, vp=16),))
-        >>> [(each.name, each.detail) for each in TARGET.changes(chip, ())][:2]
-        [('one more thread', 'threads 1 -> 2'), ('ep doubled', 'ep 4 -> 8, vp 16 -> 8')]
-        """
+        """What lies around the cores, then the cores themselves, the most telling first."""
         own = [_on_cores(chip, jobs, name, change) for name, change in _OF_CORES.items() if _useful(chip, name)]
         return [*_around_cores(chip, jobs), *own, *one_more_core(chip, jobs)]
 

@@ -64,10 +64,7 @@ def planned_step(device: ParallelDevice, layer: Layer, batch: int, split_rule: s
 
 
 def fused_step(device: ParallelDevice, layer: Layer, batch: int, fusion: str, split_rule: str) -> FusedStep:
-    """The kernels of one time step in an order that its graph allows, lowest first operation first.
-
-    `InputError` if an array is too large or a block does not fit.
-    """
+    """The kernels of one time step in an order that its graph allows, lowest first operation first."""
     drawn = step_graph(layer, batch)
     graph = drawn.graph
     plan = planned_step(device, layer, batch, split_rule)

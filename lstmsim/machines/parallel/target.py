@@ -39,10 +39,7 @@ class _ParallelTarget(ParallelEntries, Target):
     )
 
     def lower(self, chip: ParallelDevice, jobs: Sequence[Job], *, templates: bool = False) -> Program:
-        """The Program of these jobs on that chip; it has tables, no objects.
-
-        `InputError` for templates: requests that keep coming are not simulated on this machine.
-        """
+        """The Program of these jobs on that chip; it has tables, no objects."""
         from lstmsim.machines.parallel.jobs import device_jobs
         from lstmsim.machines.parallel.lowering.program import program_of_jobs
         from lstmsim.program.unflatten import tabled

@@ -58,12 +58,7 @@ BASELINES: Mapping[str, Callable[[Graph, Sequence[int]], tuple[int, ...]]] = {
 
 
 def roots_of(graph: Graph, nodes: Sequence[int], mode: str) -> tuple[int, ...]:
-    """The operations of a sub-graph that become a kernel each.
-
-    graph: the graph.
-    nodes: numbers of the sub-graph's operations, ascending.
-    mode: a name of `BASELINES`.
-    """
+    """The operations of a sub-graph that become a kernel each."""
     return BASELINES[mode](graph, nodes)
 
 
@@ -82,14 +77,7 @@ def kernels_of(graph: Graph, plan: FusionPlan, device: FusionDevice, mode: str) 
 
 
 def baseline_mapping(group: Group, device: FusionDevice) -> ThreadMapping:
-    """The mapping that a compiler gives to a kernel: a block for each row, 32 columns a block, an element a thread.
-
-    group: the root, alone.
-    device: the numbers of the device.
-
-    >>> baseline_mapping(Group((1,), 1, (), "row", 750000, 32), FusionDevice()).blocks
-    750000
-    """
+    """The mapping that a compiler gives to a kernel: a block for each row, 32 columns a block, an element a thread."""
     warp = device.warp
     most = _most_threads(device)
     if group.kind == ROW:
@@ -117,14 +105,7 @@ def root_kernels(
     mode: str,
     mapping: Callable[[Group], ThreadMapping],
 ) -> tuple[PlannedKernel, ...]:
-    """A kernel for each root of each sub-graph, in the order of the roots: that in which they run.
-
-    graph: the graph.
-    subgraphs: their operations, ascending.
-    device: the numbers of the device.
-    mode: a name of `BASELINES`.
-    mapping: of a root alone.
-    """
+    """A kernel for each root of each sub-graph, in the order of the roots: that in which they run."""
     kernels: list[PlannedKernel] = []
     known: dict[object, tuple[Owners, Owners]] = {}
     for place, nodes in enumerate(subgraphs):

@@ -121,16 +121,7 @@ class StepGraph:
 
 
 def cell_graph(cell: Cell, hidden: int, input: int, batch: int, projection: int | None = None) -> Graph:
-    """The graph of one time step; `InputError` if the cell or its sizes are wrong.
-
-    cell: any cell.
-    hidden, input, projection: as of `lstmsim.model.model.Layer`.
-    batch: sequences side by side.
-
-    >>> from lstmsim.model.cells import cell
-    >>> [node.name for node in cell_graph(cell("rnn"), 4, 3, 2).nodes]
-    ['x.h', 'x.h.W', 'x.h.p', 'x.h.b', 'x.h.bb', 'a', 'hf']
-    """
+    """The graph of one time step; `InputError` if the cell or its sizes are wrong."""
     layer = Layer(cell, hidden, input, projection=projection)
     # a model tells what is wrong with a layer
     Model(cell.name, (layer,))

@@ -110,8 +110,5 @@ def _of_kernel(graph: Graph, kernel: PlannedKernel, whole: Callable[[int], Ints]
 
 
 def _is_off_chip(stage: Stage | None) -> bool:
-    """Whether what a kernel reads comes from device memory.
-
-    stage: the stage of this kernel that it is, if it is one.
-    """
+    """Whether what a kernel reads comes from device memory."""
     return stage is None or stage.scheme == GLOBAL

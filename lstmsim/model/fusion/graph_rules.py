@@ -25,9 +25,6 @@ AXES_KEYS: Mapping[str, str] = {"broadcast": "dims", "transpose": "perm", "slice
 def wrong_shapes(node: Node, operands: Sequence[Node]) -> Iterator[Wrong]:
     """Say what does not fit in the shape and the axes of a node.
 
-    node: the node, with the right number of operands.
-    operands: those of its operands that are nodes, in order.
-
     >>> x, y = Node("x", "input", (), (2, 3)), Node("y", "transpose", ("x",), (2, 3), (1, 0))
     >>> list(wrong_shapes(y, [x]))
     [(('shape',), "must be [3, 2], because 'x' is [2, 3] and perm is [1, 0], got [2, 3]")]

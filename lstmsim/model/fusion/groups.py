@@ -33,16 +33,7 @@ def outputs_of(graph: Graph, nodes: Sequence[int]) -> tuple[int, ...]:
 
 
 def candidates_of(graph: Graph, nodes: Sequence[int]) -> tuple[Decision, ...]:
-    """The candidates of a sub-graph in order, each with why it is one.
-
-    graph: the graph.
-    nodes: numbers of the sub-graph's operations, ascending.
-
-    >>> from lstmsim.model.fusion.graph import Node
-    >>> x, y = Node("x", "input", (), (2, 3)), Node("y", "reduce_sum", ("x",), (2,), (1,))
-    >>> [each.because for each in candidates_of(Graph("g", (x, y), ("y",)), [1])]
-    ['it is a reduce; it is an output of the graph']
-    """
+    """The candidates of a sub-graph in order, each with why it is one."""
     inside = set(nodes)
     reasons = {number: _reasons(graph, number, inside) for number in nodes}
     return tuple(
@@ -95,11 +86,7 @@ class Grouping:
 
 
 def reduce_kind(graph: Graph, number: int) -> str:
-    """`row` if a reduce takes the last axes of its operand, else `column`.
-
-    graph: the graph.
-    number: of the reduce.
-    """
+    """`row` if a reduce takes the last axes of its operand, else `column`."""
     node = graph.nodes[number]
     rank = len(graph.nodes[graph.operands[number][0]].shape)
     return ROW if sorted(node.axes) == list(range(rank - len(node.axes), rank)) else COLUMN
@@ -274,9 +261,6 @@ def steps(graph: Graph, kernels: Sequence[PlannedKernel]) -> tuple[PlannedKernel
 
 def lowest_first(firsts: Sequence[int], waits: Sequence[Set[int]]) -> list[int]:
     """Places in an order in which each comes after those it waits for; what waits for itself is missing.
-
-    firsts: of each place; of those that could come next it is the one with the lowest.
-    waits: the places that each one waits for.
 
     >>> lowest_first([0, 1, 2], [{2}, set(), set()])
     [1, 2, 0]

@@ -55,11 +55,6 @@ def operand_elements(graph: Graph, number: int, operand: int, elements: Ints) ->
 def reduced_elements(graph: Graph, number: int, elements: Ints, position: Ints) -> Ints:
     """The element of a reduce's operand at a position of a result.
 
-    graph: the graph.
-    number: of the reduce.
-    elements: results.
-    position: place of each along the reduced axes, row-major; broadcast against `elements`.
-
     >>> nodes = (Node("x", "input", (), (5, 4, 6)), Node("y", "reduce_sum", ("x",), (5, 6), (1,)))
     >>> reduced_elements(Graph("g", nodes, ("y",)), 1, np.array([7]), np.array([0, 1])).tolist()
     [25, 31]
@@ -158,11 +153,7 @@ Values = NDArray[np.float64]
 
 
 def drawn_inputs(graph: Graph, seed: int = 0) -> dict[int, Values]:
-    """Numbers for all inputs, from 0.25 to 1.75, so that logarithms and roots are there.
-
-    graph: the graph.
-    seed: of the numbers.
-    """
+    """Numbers for all inputs, from 0.25 to 1.75, so that logarithms and roots are there."""
     rng = np.random.default_rng(seed)
     return {
         number: rng.uniform(0.25, 1.75, node.shape) for number, node in enumerate(graph.nodes) if node.kind == INPUT
@@ -170,12 +161,7 @@ def drawn_inputs(graph: Graph, seed: int = 0) -> dict[int, Values]:
 
 
 def library_call(graph: Graph, number: int, values: Mapping[int, Values]) -> Values:
-    """What a compute-intensive node gives: a matrix product, or drawn numbers where the call is not known here.
-
-    graph: the graph.
-    number: of the node.
-    values: of its operands.
-    """
+    """What a compute-intensive node gives: a matrix product, or drawn numbers where the call is not known here."""
     node = graph.nodes[number]
     if node.op == "matmul":
         a, b = (values[operand] for operand in graph.operands[number])

@@ -96,12 +96,7 @@ def _following(name: str, one: Earlier, read: np.ndarray) -> Adapted:
 
 
 def adaptation_decision(graph: Graph, group: Group, tried: Adapted) -> Decision:
-    """Why a group took over the blocks of another one.
-
-    graph: the graph.
-    group: the group.
-    tried: what `adapted` made of it.
-    """
+    """Why a group took over the blocks of another one."""
     mapping = tried.mapping
     chosen = "blocks by the rule for elements"
     if mapping is not None:
@@ -179,8 +174,6 @@ def buffered(stages: Sequence[int], requests: Mapping[int, int], last_reader: Ma
 
 def most_of_a_block(owners: Owners) -> int:
     """The most elements that one block owns.
-
-    owners: of a tensor.
 
     >>> most_of_a_block(Owners(np.int32([0, 2, 2]), np.int32([0, 0, 1])))
     2

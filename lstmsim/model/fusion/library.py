@@ -108,10 +108,7 @@ def _exponentials(draw: Sketch, value: str) -> tuple[str, str]:
 
 
 def log_softmax(rows: int, length: int) -> Graph:
-    """The logarithm of a softmax of each row.
-
-    rows, length: of the matrix.
-    """
+    """The logarithm of a softmax of each row."""
     draw = Sketch()
     d, e = _exponentials(draw, draw.input("x", (rows, length)))
     logarithm = draw.element("log", "l", draw.reduce("reduce_sum", "s", e, (1,)))
@@ -120,10 +117,7 @@ def log_softmax(rows: int, length: int) -> Graph:
 
 
 def l2_norm(rows: int, length: int) -> Graph:
-    """A projection with relu whose rows get length 1.
-
-    rows, length: of what is projected, and of the result.
-    """
+    """A projection with relu whose rows get length 1."""
     draw = Sketch()
     product = draw.matmul("p", draw.input("a", (rows, length)), draw.input("W", (length, length)))
     r = draw.element("maximum", "r", product, 0.0)
@@ -149,10 +143,7 @@ def quantisation(rows: int, length: int) -> Graph:
 
 
 def bias_gradient(rows: int, units: int) -> Graph:
-    """The gradient behind a tanh of a batch of steps, and the gradient of the bias: its sum over all of them.
-
-    rows, units: steps of all sequences, and hidden units.
-    """
+    """The gradient behind a tanh of a batch of steps, and the gradient of the bias: its sum over all of them."""
     draw = Sketch()
     dz, t = draw.input("dz", (rows, units)), draw.input("t", (rows, units))
     slope = draw.element("subtract", "one", 1.0, draw.element("multiply", "t2", t, t))
@@ -161,28 +152,19 @@ def bias_gradient(rows: int, units: int) -> Graph:
 
 
 def row_sum(rows: int, length: int) -> Graph:
-    """The sum of each row; 4 rows of 2048 is the published example of a row that several blocks share.
-
-    rows, length: of the matrix.
-    """
+    """The sum of each row; 4 rows of 2048 is the published example of a row that several blocks share."""
     draw = Sketch()
     return draw.graph("row-sum", (draw.reduce("reduce_sum", "y", draw.input("x", (rows, length)), (1,)),))
 
 
 def column_min(outer: int, length: int, inner: int) -> Graph:
-    """The minimum over the middle axis of three; figure 3.
-
-    outer, length, inner: sizes of the axes.
-    """
+    """The minimum over the middle axis of three; figure 3."""
     draw = Sketch()
     return draw.graph("figure-3", (draw.reduce("reduce_min", "y", draw.input("x", (outer, length, inner)), (1,)),))
 
 
 def figure_4(rows: int, parts: int, length: int, results: int) -> Graph:
-    """Four reduces in two groups; figures 4 and 6.
-
-    rows, parts, length: of x, which is reduced over the last axis and then over the parts. results: rows of y.
-    """
+    """Four reduces in two groups; figures 4 and 6."""
     draw = Sketch()
     x, y = draw.input("x", (rows, parts, length)), draw.input("y", (results, rows))
     r1 = draw.reduce("reduce_sum", "r1", draw.element("multiply", "x2", x, x), (2,))
@@ -194,10 +176,7 @@ def figure_4(rows: int, parts: int, length: int, results: int) -> Graph:
 
 
 def figure_7(repeats: int, rows: int, length: int) -> Graph:
-    """Two reduces, an expensive operation before a broadcast, an output; in kind figure 7 of AStitch (ASPLOS'22).
-
-    repeats, rows, length: of y; x has the last two.
-    """
+    """Two reduces, an expensive operation before a broadcast, an output; in kind figure 7 of AStitch (ASPLOS'22)."""
     draw = Sketch()
     flat, whole = (rows, length), (repeats, rows, length)
     x, y = draw.input("x", flat), draw.input("y", whole)

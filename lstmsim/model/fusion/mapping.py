@@ -100,13 +100,7 @@ def _elements(size: int, device: FusionDevice, wave: int) -> ThreadMapping:
 
 
 def owners_by_rule(graph: Graph, group: Group, mapping: ThreadMapping, device: FusionDevice) -> Owners:
-    """Who owns the elements of the backbone's operand; in a group of elements, of its result.
-
-    graph: the graph.
-    group: the group.
-    mapping: of kind `pack`, `split`, `column` or `element`.
-    device: the numbers of the device.
-    """
+    """Who owns the elements of the backbone's operand; in a group of elements, of its result."""
     if group.kind == ELEMENT:
         element = np.arange(group.rows)
         return _owners(element // mapping.threads // mapping.tasks, element % mapping.threads)
@@ -131,21 +125,7 @@ def _owners(block: np.ndarray, thread: np.ndarray) -> Owners:
 
 
 def mapping_decision(graph: Graph, group: Group, mapping: ThreadMapping, device: FusionDevice, wave: int) -> Decision:
-    """Why a group has its mapping, with the numbers.
-
-    graph: the graph.
-    group: the group.
-    mapping: what `mapped` made of it.
-    device: the numbers of the device.
-    wave: as of `mapped`.
-
-    >>> from lstmsim.model.fusion.graph import Node
-    >>> nodes = (Node("x", "input", (), (64, 30000)), Node("s", "reduce_sum", ("x",), (64,), (1,)))
-    >>> group = Group((1,), 1, (), "row", 64, 30000)
-    >>> device = FusionDevice()
-    >>> mapping_decision(Graph("g", nodes, ("s",)), group, mapped(group, device, 160), device, 160).because
-    '64 rows of 30,000 elements, longer than 1,024, would fill only 64 of 160 blocks'
-    """
+    """Why a group has its mapping, with the numbers."""
     size = f"{counted(mapping.blocks, 'block')} of {counted(mapping.threads, 'thread')}"
     pieces = f"split over {counted(mapping.pieces, 'block')}, {counted(mapping.piece, 'element')} each"
     times = "" if mapping.tasks == 1 else f", {counted(mapping.tasks, 'time')}"
@@ -193,11 +173,7 @@ _NOBODY = -1
 
 
 def start_node(graph: Graph, group: Group) -> int:
-    """The node whose elements the backbone's threads take: the operand of a reduce, else the backbone.
-
-    graph: the graph.
-    group: one of its groups.
-    """
+    """The node whose elements the backbone's threads take: the operand of a reduce, else the backbone."""
     backbone = group.backbone
     return graph.operands[backbone][0] if graph.nodes[backbone].kind == REDUCE else backbone
 
@@ -205,23 +181,7 @@ def start_node(graph: Graph, group: Group) -> int:
 def propagated(
     graph: Graph, group: Group, mapping: ThreadMapping, start: Owners, cut: Set[int] = frozenset()
 ) -> dict[int, Owners]:
-    """The owners of all that indices reach from the backbone, by node. Tensors owned alike share the arrays.
-
-    graph: the graph.
-    group: the group.
-    mapping: its threads.
-    start: owners of the elements of `start_node`.
-    cut: reduces of the graph that lost the edge to their operand.
-
-    >>> from lstmsim.model.fusion.graph import Node
-    >>> x, y = Node("x", "input", (), (2, 4)), Node("y", "reduce_sum", ("x",), (2,), (1,))
-    >>> group = Group((1,), 1, (), "row", 2, 4, None)
-    >>> mapping = ThreadMapping("pack", 2, 32, 32, 1, 1, 1, 4)
-    >>> start = Owners(np.int32([0, 0, 0, 0, 1, 1, 1, 1]), np.int32([0, 1, 2, 3] * 2))
-    >>> owners = propagated(Graph("g", (x, y), ("y",)), group, mapping, start)
-    >>> owners[1].block.tolist(), owners[1].thread.tolist(), owners[0] is start
-    ([0, 1], [0, 0], True)
-    """
+    """The owners of all that indices reach from the backbone, by node. Tensors owned alike share the arrays."""
     walk = _Walk(graph, group, mapping, cut)
     walk.known[start_node(graph, group)] = start
     while walk.waiting:

@@ -96,13 +96,7 @@ class FusionDevice:
         return self.resident(threads, shared) * self.sms
 
     def launch_registers(self, threads: int, shared: int) -> int:
-        """Registers of a thread: what an SM has for all threads that are on it; docs/fusion.md, section 7.5.
-
-        threads, shared: as of `resident`.
-
-        >>> FusionDevice().launch_registers(640, 88)
-        32
-        """
+        """Registers of a thread: what an SM has for all threads that are on it; docs/fusion.md, section 7.5."""
         # where no block fits, a plan is tried anew, and the machine refuses other kernels
         warps = max(1, self.resident(threads, shared)) * up(threads, self.warp)
         return min(_MOST_REGISTERS, self.registers // (warps * self.warp) // 8 * 8)

@@ -179,11 +179,7 @@ def planned(graph: Graph, device: FusionDevice = _USUAL, *, apart: bool = False)
 
 
 def first_wave(device: FusionDevice) -> int:
-    """How many blocks a grid has at most, until more is known; docs/fusion.md, section 5.
-
-    device: the numbers of the device.
-    `InputError` if not even one block fits on a multiprocessor.
-    """
+    """How many blocks a grid has at most, until more is known; docs/fusion.md, section 5."""
     wave = device.wave(device.block_threads, 0)
     if wave < 1:
         said = f"no block of {device.block_threads} threads fits on a multiprocessor"
@@ -192,13 +188,7 @@ def first_wave(device: FusionDevice) -> int:
 
 
 def scratch_of(graph: Graph, stages: Collection[int], threads: int, device: FusionDevice) -> int:
-    """Bytes of shared memory in which the warps of a block leave their part of a reduce.
-
-    graph: the graph.
-    stages: what the kernel computes.
-    threads: of a block.
-    device: the numbers of the device.
-    """
+    """Bytes of shared memory in which the warps of a block leave their part of a reduce."""
     has_reduce = any(graph.nodes[number].kind == REDUCE for number in stages)
     return VALUE_BYTES * up(threads, device.warp) if has_reduce else 0
 

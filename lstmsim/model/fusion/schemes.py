@@ -41,12 +41,7 @@ class Occurrence:
 
 
 def start_of(graph: Graph, stage: int, elements: Ints) -> tuple[int, Ints]:
-    """Where the expression of a stage begins: the operand of a reduce, else the node itself.
-
-    graph: the graph.
-    stage: number of the candidate.
-    elements: elements that it evaluates: of the operand of a reduce, else of the result.
-    """
+    """Where the expression of a stage begins: the operand of a reduce, else the node itself."""
     return (graph.operands[stage][0] if graph.nodes[stage].kind == REDUCE else stage), elements
 
 
@@ -54,13 +49,6 @@ def occurrences(
     graph: Graph, stage: int, elements: Ints, ends: Set[int], maps: Maps | None = None
 ) -> dict[int, list[Occurrence]]:
     """All that a stage evaluates or reads, by node. What is read from outside, or is one of `ends`, is read only.
-
-    graph: the graph.
-    stage: number of the candidate.
-    elements: shape (n,); as in `start_of`.
-    ends: nodes that are read and not evaluated: candidates, whatever is outside of the kernel. The stage's own node
-        is evaluated even so.
-    maps: from stage to stage the same dictionary, empty at first, so that no index map is applied twice.
 
     >>> from lstmsim.model.fusion.graph import Node
     >>> x, c = Node("x", "input", (), (4,)), Node("c", "tanh", ("x",), (4,))
@@ -198,10 +186,6 @@ def all_reads(graph: Graph, candidates: Sequence[int], ends: Set[int]) -> Reads:
 def by_result(graph: Graph, number: int, values: NDArray[np.int32]) -> NDArray[np.int32]:
     """A number for each element of a reduce's operand, in order of the results.
 
-    graph: the graph.
-    number: of the reduce.
-    values: shape (elements of the operand,).
-
     Shape (results, elements of one result).
 
     >>> from lstmsim.model.fusion.graph import Node
@@ -216,12 +200,7 @@ def by_result(graph: Graph, number: int, values: NDArray[np.int32]) -> NDArray[n
 
 
 def partials_of(graph: Graph, number: int, work: Owners) -> int:
-    """Over how many blocks a result of a candidate is split at most; 0 if none is.
-
-    graph: the graph.
-    number: of the candidate.
-    work: who evaluates which element.
-    """
+    """Over how many blocks a result of a candidate is split at most; 0 if none is."""
     if graph.nodes[number].kind != REDUCE:
         return 0
     blocks = by_result(graph, number, work.block)

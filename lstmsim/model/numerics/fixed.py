@@ -84,14 +84,7 @@ class Adapter:
     def of(
         cls, unit: Floats, bias: Floats, result: QFormat, precision: Precision, largest: float | None = None
     ) -> Adapter:
-        """Make the adapter of a sum.
-
-        unit: [units], the real number that one unit of each row's accumulator stands for.
-        bias: [units], real numbers.
-        result: format of the sum.
-        precision: gives the width of factors, and whether rows share a shift.
-        largest: with a common shift, that of this unit is taken; None: that of the largest of the rows.
-        """
+        """Make the adapter of a sum."""
         raw, _ = QFormat(_BIAS_BITS, result.fraction).held(bias)
         common = None
         if precision.shift == "common":

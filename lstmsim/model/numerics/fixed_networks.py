@@ -28,8 +28,6 @@ def shared_ranges(networks: Sequence[tuple[Sequence[Cell], NetworkRanges]]) -> l
 
     The scale of x is folded into the weights of each pass, so a machine need not know it.
 
-    networks: the cell of each layer, and the ranges `[layer][direction]`.
-
     >>> from lstmsim.model.cells import cell
     >>> rnn = cell("rnn")
     >>> one, other = {"x": (0.0, 9.0), "a": (-1.0, 2.0)}, {"x": (0.0, 1.0), "a": (-3.0, 1.0)}
@@ -52,8 +50,6 @@ def shared_ranges(networks: Sequence[tuple[Sequence[Cell], NetworkRanges]]) -> l
 def largest_units(passes: Iterable[tuple[Cell, Mapping[str, float]]]) -> dict[Cell, dict[str, float]]:
     """For each kind of cell and each of its sums the largest of what one unit of a row's accumulator stands for.
 
-    passes: the cell of each pass, and by sum the largest of its own rows.
-
     >>> from lstmsim.model.cells import cell
     >>> list(largest_units([(cell("rnn"), {"a": 0.1}), (cell("rnn"), {"a": 0.3})]).values())
     [{'a': 0.3}]
@@ -71,28 +67,14 @@ Ranges = Sequence[Sequence[Mapping[str, Range]]]
 
 
 def fixed_arithmetic(network: Network, stimulus: Stimulus | Sequence[Stimulus], precision: Precision) -> Passes:
-    """Make the arithmetic `[layer][direction]` of a network, with formats that hold all that the stimuli reach.
-
-    network: the weights; no other network is on the chip.
-    stimulus: one stimulus or several, which the network is calibrated on.
-    precision: widths of all numbers.
-
-    `InputError` if a width is not possible or a value of the floating-point run is not finite.
-    """
+    """Make the arithmetic `[layer][direction]` of a network, with formats that hold all that the stimuli reach."""
     return fixed_passes(
         network, calibrate(network, [stimulus] if isinstance(stimulus, Stimulus) else stimulus), precision
     )
 
 
 def fixed_passes(network: Network, ranges: Ranges, precision: Precision) -> Passes:
-    """Make the arithmetic `[layer][direction]` of a network whose ranges are known.
-
-    network: the weights; no other network is on the chip.
-    ranges: name to range, `[layer][direction]`, as `calibrate` gives them.
-    precision: widths of all numbers.
-
-    `InputError` if a width is not possible.
-    """
+    """Make the arithmetic `[layer][direction]` of a network whose ranges are known."""
     return fixed_chip([(network, ranges)], precision)[0]
 
 

@@ -169,11 +169,7 @@ def shifted(values: Array, shift: int | ArrayLike) -> Array:
 
 
 def floored(values: Array, shift: ArrayLike) -> Array:
-    """Compute values * 2**-shift as `shifted` does, but rounded down, as a plain arithmetic shift does it.
-
-    >>> floored(np.array([5, -5]), 2).tolist()
-    [1, -2]
-    """
+    """Compute values * 2**-shift as `shifted` does, but rounded down, as a plain arithmetic shift does it."""
     right, left = _directions(values, shift)
     return _raised(values >> right, left)
 

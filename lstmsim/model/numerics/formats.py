@@ -23,13 +23,7 @@ def largest_of(range_: Range) -> float:
 
 
 def formats_of(cell: Cell, ranges: Mapping[str, Range], x: VectorFormat, precision: Precision) -> dict[str, Format]:
-    """Give the format of x and of every sum, node, state and parameter; a state has that of the node that feeds it.
-
-    cell: of the pass.
-    ranges: of every sum, node and parameter.
-    x: format of the input.
-    precision: widths of all numbers.
-    """
+    """Give the format of x and of every sum, node, state and parameter; a state has that of the node that feeds it."""
     formats: dict[str, Format] = {"x": x}
     for name in (*(each.name for each in cell.sums), *cell.parameters):
         formats[name] = QFormat.of(largest_of(ranges[name]), precision.tail_bits)

@@ -88,13 +88,7 @@ def run_pass(
     backward: bool = False,
     observe: Observer | None = None,
 ) -> PassRun:
-    """Run all steps of one pass.
-
-    x: input as held, [steps, input].
-    states: name to values before the first step, [units].
-    backward: whether the last time step is computed first.
-    observe: called with the name and the values of every sum and node.
-    """
+    """Run all steps of one pass."""
     order = range(len(x))
     h = None
     for time in reversed(order) if backward else order:

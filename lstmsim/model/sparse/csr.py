@@ -190,17 +190,7 @@ class Dcsr:
 
 
 def csr_of_coo(rows: int, columns: int, row: ArrayLike, column: ArrayLike, values: ArrayLike) -> Csr:
-    """The matrix of entries in any order.
-
-    rows, columns: its size.
-    row, column, values: shape (n,); where each entry stands and what it is.
-
-    `InputError` if an entry lies outside or stands twice.
-
-    >>> csr_of_coo(2, 2, [1, 0], [0, 1], [3, 4]).dense()
-    array([[0, 4],
-           [3, 0]])
-    """
+    """The matrix of entries in any order."""
     _check_sizes(rows, columns)
     down, across = _integers("rows of the entries", row), _integers("columns of the entries", column)
     numbers = _numbers(values)

@@ -126,13 +126,6 @@ def literal_places(base: Ints, end: int) -> Placing:
 
     The nearest free entries on both sides come from structures of next free entries; how many entries one would have
     looked at one by one follows from their distances. So a full table costs no square of its size.
-
-    base: shape (rows,); at least 0.
-    end: entries of the table, at least as many as rows.
-
-    >>> made = literal_places(np.array([1, 1, 1, 9]), 4)
-    >>> made.place, made.probes
-    (array([1, 2, 0, 3]), array([1, 2, 3, 1]))
     """
     # above[i]: the next free entry from i on, or nearer to it; `end`: none. below[i + 1]: from i down; 0: none.
     above, below = list(range(end + 1)), list(range(end + 1))
@@ -374,10 +367,7 @@ def _placings(matrix: Csr, partition: Partition, counts: Ints, strategy: str, sh
 
 
 def _arranged(matrix: Csr, partition: Partition, counts: Ints, position: Ints, at: Ints, output_hash: Ints) -> Hbp:
-    """The arrays, once every row has its position.
-
-    counts, position: by local row; at: the same counts by position.
-    """
+    """The arrays, once every row has its position."""
     groups = partition.group_of_position
     zeros = at == 0
     before = np.cumsum(zeros) - zeros
@@ -406,10 +396,7 @@ def _arranged(matrix: Csr, partition: Partition, counts: Ints, position: Ints, a
 
 
 def csr_of_hbp(hbp: Hbp) -> Csr:
-    """The matrix again, from the arrays of HBP alone: every lane walks its row by `add_sign`.
-
-    hbp: the matrix.
-    """
+    """The matrix again, from the arrays of HBP alone: every lane walks its row by `add_sign`."""
     partition = hbp.partition
     lane = np.arange(partition.positions) - partition.first_of_group[partition.group_of_position]
     some = np.flatnonzero(hbp.zero_row >= 0)

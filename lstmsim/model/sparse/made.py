@@ -22,17 +22,7 @@ _SKEWED = (1, 1, 2, 4)
 
 
 def drawn_matrix(rows: int, columns: int, permille: int, seed: int, skew: bool = False) -> Csr:
-    """A random matrix of whole numbers from -4 to 5 without 0.
-
-    rows, columns: its size.
-    permille: how many of 1000 places have an entry.
-    seed: where the generator starts.
-    skew: whether rows are unlike: half of them have half as many entries, a quarter of them twice as many.
-
-    >>> drawn_matrix(2, 4, 500, 3).dense()
-    array([[-3,  0,  2,  0],
-           [-4,  0, -1, -2]])
-    """
+    """A random matrix of whole numbers from -4 to 5 without 0."""
     # of each place up to two draws, of each row one
     draws = _states(seed, rows * (2 * columns + 1)).tolist()
     at = 0

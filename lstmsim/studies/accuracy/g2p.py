@@ -105,10 +105,7 @@ class G2p:
 
 
 def letters_of(word: str) -> tuple[int, ...]:
-    """Give the rows of the letters' embedding for a word, with the end sign.
-
-    `InputError` if the word is too long or has no letter from a to z.
-    """
+    """Give the rows of the letters' embedding for a word, with the end sign."""
     if len(word) > MAX_LETTERS:
         raise InputError(f"a word of {len(word)} letters, expected at most {MAX_LETTERS}")
     if not any("a" <= letter <= "z" for letter in word.lower()):
@@ -168,10 +165,7 @@ _UNITS = 256
 
 
 def read_g2p(folder: Path | None = None) -> G2p:
-    """Read the speller from `g2p-en-encoder.safetensors` and `g2p-en-decoder.safetensors`.
-
-    `InputError` names the file and every tensor that is wrong.
-    """
+    """Read the speller from `g2p-en-encoder.safetensors` and `g2p-en-decoder.safetensors`."""
     folder = folder or find_model("g2p-en-encoder").parent / "weights"
     encoder, around_encoder = _part(folder, "encoder", {"embedding": (len(GRAPHEMES), _UNITS)})
     shapes = {

@@ -254,10 +254,7 @@ _G2P = ("g2p-en-encoder", "g2p-en-decoder")
 
 
 def accuracy_cases(scenario: Scenario, random_weights: int | None = None) -> tuple[Case, ...]:
-    """Read the numbers of a scenario's jobs; jobs with equal model, weights, inputs, steps and states are one case.
-
-    `InputError` if `job_data` cannot read a file.
-    """
+    """Read the numbers of a scenario's jobs; jobs with equal model, weights, inputs, steps and states are one case."""
     groups: dict[tuple[Model, str, str, int, str, int | None], list[int]] = {}
     data: Mapping[int, JobData] = job_data(scenario, random_weights)
     case_of: dict[int, int] = {}

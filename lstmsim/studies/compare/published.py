@@ -46,11 +46,7 @@ def _machine(row: Measurement, built: Hardware | None) -> Machine:
 
 
 def stands_for(chip: str, designs: Sequence[Machine]) -> str:
-    """The name of the published machine that a chip describes; empty if it is not among these.
-
-    >>> stands_for("v100", [Machine("Tesla V100", True, None, 1380)]), stands_for("v100", [])
-    ('Tesla V100', '')
-    """
+    """The name of the published machine that a chip describes; empty if it is not among these."""
     named: Mapping[str, str] = {each.preset: each.design for each in hardware() if each.preset} if designs else {}
     return named[chip] if named.get(chip) in {each.name for each in designs} else ""
 

@@ -250,20 +250,7 @@ class Comparison(Table, forms="lstmsim.studies.compare.report"):
         return [latencies.last_arrival_ms / ms for latencies, ms in known if latencies is not None and ms]
 
     def latency_ratio(self, row: int, column: int, percentile: int | None = None) -> float | None:
-        """Give latency of the base / latency of the machine, in milliseconds; above 1 the machine is faster.
-
-        row, column: of the machine's entry.
-        percentile: which percentile, one of `PERCENTILES`; None: the mean.
-        None where latencies are unknown or `not_comparable`.
-
-        >>> from lstmsim.traffic.intervals import Interval
-        >>> pair = [Latencies(9, frozenset(), None, Interval(ms), {}, None, 0.5, "settled", 1.0) for ms in (3.0, 2.0)]
-        >>> machines = Machine("a", False, 100, 250.0), Machine("b", False, 400, 250.0)
-        >>> rows = (tuple(Entry(ms=1.2, latencies=each) for each in pair),)
-        >>> comparison = Comparison("s", "fast", False, machines, (Workload("s", 9, 9),), rows, "open")
-        >>> comparison.by_latency, comparison.latency_ratio(0, 1)
-        (True, 1.5)
-        """
+        """Give latency of the base / latency of the machine, in milliseconds; above 1 the machine is faster."""
         base, own = self.entries[row][0].latencies, self.entries[row][column].latencies
         if base is None or own is None or not_comparable(base, own):
             return None
@@ -276,14 +263,7 @@ class Comparison(Table, forms="lstmsim.studies.compare.report"):
         return None if base is None or own is None else base / own
 
     def later_speedup(self, row: int, column: int) -> float | None:
-        """Give the speed-up by steady steps: of what later time steps add to each makespan. None: not measured.
-
-        >>> machines = Machine("a", False, 100, 250.0), Machine("b", False, 400, 250.0, begins_cold=True)
-        >>> entries = Entry(cycles=10, ms=1.0, first_cycles=2), Entry(cycles=100, ms=10.0, first_cycles=60)
-        >>> comparison = Comparison("s", "fast", False, machines, (Workload("s", 1, 9),), (entries,))
-        >>> comparison.speedup(0, 1), comparison.later_speedup(0, 1)
-        (0.1, 0.2)
-        """
+        """Give the speed-up by steady steps: of what later time steps add to each makespan. None: not measured."""
         base, own = self.entries[row][0].later_ms, self.entries[row][column].later_ms
         return base / own if base is not None and own is not None and base > 0 and own > 0 else None
 
@@ -302,13 +282,7 @@ class Comparison(Table, forms="lstmsim.studies.compare.report"):
         return None if tops is None or pes is None else 1000 * tops / pes
 
     def mean_speedup(self, column: int) -> float | None:
-        """Give the geometric mean of the speed-ups over all rows that both machines ran; None without such a row.
-
-        >>> machines = Machine("a", False, 100, 250.0), Machine("b", False, 400, 250.0)
-        >>> rows = (Entry(ms=3.0), Entry(ms=3.0)), (Entry(ms=4.0), Entry(ms=1.0))
-        >>> Comparison("s", "fast", True, machines, (Workload("x", 1, 9), Workload("y", 1, 9)), rows).mean_speedup(1)
-        2.0
-        """
+        """Give the geometric mean of the speed-ups over all rows that both machines ran; None without such a row."""
         speedups = [self.speedup(row, column) for row in range(len(self.workloads))]
         return geometric_mean([each for each in speedups if each is not None])
 

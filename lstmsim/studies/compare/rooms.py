@@ -61,13 +61,7 @@ def room_on(
     rivals: Sequence[str] = (),
     workload: str = "",
 ) -> Room:
-    """Say whether a chip with the weights of some models has room on a device.
-
-    >>> from lstmsim.files.scenario.scenario_file import load_chip, load_model
-    >>> chip, model = load_chip("column-npu-64k"), load_model("lstm-512")
-    >>> room_on(chip, [model], Precision(), device("stratix-10-gx-2800")).short
-    'no: DSP 2.94 times over, M20K 1.18 times over; weights fit (10 %)'
-    """
+    """Say whether a chip with the weights of some models has room on a device."""
     try:
         occupancy = fit(chip, models, precision, on)
     except InputError as error:

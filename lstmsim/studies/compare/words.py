@@ -99,11 +99,7 @@ class Defeat:
 
 
 def lost_shares(entry: Entry) -> str:
-    """Name where PE-cycles were lost, with shares: all shares from 1 % on, at least the largest.
-
-    >>> lost_shares(Entry(losses={"useful": 0.5, "padding": 0.101, "hazard": 0.398, "drain": 0.001}))
-    'hazard 39.8 %, padding 10.1 %'
-    """
+    """Name where PE-cycles were lost, with shares: all shares from 1 % on, at least the largest."""
     shares = sorted(
         ((share, name) for name, share in entry.losses.items() if name != "useful" and share > 0),
         key=lambda pair: -pair[0],

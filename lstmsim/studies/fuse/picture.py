@@ -310,11 +310,7 @@ class Way:
 
 
 def way_of(subgraph: int, number: int) -> Way:
-    """The look of a group.
-
-    subgraph: number of its sub-graph.
-    number: of the group there.
-    """
+    """The look of a group."""
     # black is for calls of a library and for text
     known = [each for each in JOB_STYLES if each.fill != "#000000"]
     style = known[(subgraph * 3 + number) % len(known)]
@@ -349,12 +345,7 @@ class Box:
     round: bool = False
 
     def draw(self, axes: Axes, centre: Point, scale: float) -> None:
-        """Draw it.
-
-        axes: where.
-        centre: its middle.
-        scale: of letters and lines.
-        """
+        """Draw it."""
         (x, y), (width, height) = centre, size_of(self)
         style = f"round,pad=0,rounding_size={0.09 if self.round else 0.035}"
         shape = FancyBboxPatch(
@@ -406,13 +397,7 @@ def size_of(box: Box) -> Point:
 def boxes_of(
     graph: Graph, plan: PlannedSubgraph | None, nodes: Sequence[int], others: Set[int] = frozenset()
 ) -> Mapping[int, Box]:
-    """The boxes of operations and of the inputs that they read.
-
-    graph: the graph.
-    plan: of the sub-graph; None: the operations are calls of a library.
-    nodes: their numbers.
-    others: those among them that come from elsewhere.
-    """
+    """The boxes of operations and of the inputs that they read."""
     return {each: _read(graph.nodes[each]) if each in others else _box(graph, plan, each) for each in nodes}
 
 

@@ -40,17 +40,7 @@ class _Layers:
 def layered(
     sizes: Mapping[int, Point], edges: Sequence[Edge], gap: Point = (0.2, 0.3), first: Set[int] = frozenset()
 ) -> Drawing:
-    """Lay out a graph without cycles.
-
-    sizes: width and height of each box.
-    edges: from a box to one that stands below it.
-    gap: between boxes of a layer, and between layers.
-    first: boxes with nothing above them that stay in the first layer.
-
-    >>> drawing = layered({0: (1, 1), 1: (1, 1), 2: (1, 1)}, [(0, 1), (1, 2), (0, 2)], (0.5, 0.5))
-    >>> [y for _, y in drawing.centres.values()], [y for _, y in drawing.routes[0, 2]]
-    ([0.5, 2.0, 3.5], [1.5, 2.5])
-    """
+    """Lay out a graph without cycles."""
     if not sizes:
         return Drawing({}, {}, 0.0, 0.0)
     wanted = list(dict.fromkeys(edges))

@@ -388,11 +388,7 @@ def _subgraph_data(report: FusionReport, plan: PlannedSubgraph) -> dict[str, Any
 
 
 def group_data(names: Sequence[str], group: Group) -> dict[str, Any]:
-    """A group with its mapping as plain data, operations by their names.
-
-    names: of all nodes of the graph, in order.
-    group: the group.
-    """
+    """A group with its mapping as plain data, operations by their names."""
     return {
         "members": [names[each] for each in group.members],
         "backbone": names[group.backbone],

@@ -92,16 +92,7 @@ class Asked:
 
 
 def graph_of(source: object, sizes: Mapping[str, int]) -> tuple[Graph, str]:
-    """The graph, and where it is from.
-
-    source: a name of `lstmsim list graphs`, a graph file (YAML, JSON), an ONNX file, or a graph.
-    sizes: of a named graph, or of open axes of an ONNX file.
-
-    `InputError` for a name or a file that is none, and for a graph with mistakes.
-
-    >>> graph_of("softmax", {"rows": 2})[0].nodes[0].shape
-    (2, 256)
-    """
+    """The graph, and where it is from."""
     from lstmsim.files.graphs import is_graph_file, read_graph
 
     if isinstance(source, Graph):
@@ -134,10 +125,6 @@ def _no_sizes(sizes: Mapping[str, int], what: str) -> None:
 
 def sizes_from(given: Collection[str] | Mapping[str, int]) -> dict[str, int]:
     """Read sizes of a graph.
-
-    given: texts like `hidden=512`, or a mapping from name to number.
-
-    `InputError` for texts that are none.
 
     >>> sizes_from(["hidden=512", "batch=8"])
     {'hidden': 512, 'batch': 8}

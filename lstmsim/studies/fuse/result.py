@@ -113,10 +113,7 @@ class FusionRow:
         return min(kernel.blocks, self.device.sms) / self.device.sms
 
     def mean(self, of: Callable[[PlannedKernel], float]) -> float:
-        """The mean of a figure over the kernels, by their cycles if these are known.
-
-        of: gives the figure of a kernel.
-        """
+        """The mean of a figure over the kernels, by their cycles if these are known."""
         if self.figures is None or not sum(each.cycles for each in self.figures.kernels):
             weights = [1] * len(self.kernels)
         else:
@@ -217,11 +214,7 @@ class FusionReport(Table, forms="lstmsim.studies.fuse.report"):
 
 
 def simulated_row(report: FusionReport, place: str) -> FusionRow:
-    """The row that is told in full; `InputError` if it has no cycles.
-
-    report: whose row it is.
-    place: what needs the cycles, for the mistake.
-    """
+    """The row that is told in full; `InputError` if it has no cycles."""
     row = report.told
     if row.figures is None:
         none = "" if row.kernels else "there is no kernel: the graph has no memory-intensive operation"

@@ -38,11 +38,7 @@ _Spans = dict[str, NDArray[np.int64]]
 
 
 def activities(timeline: Timeline, finish: Sequence[int]) -> _Spans:
-    """What threads do, by the names of `LOOKS`: for each a table of shape (spans, 3), of thread, start and end.
-
-    timeline: of a product. Thread t runs on core t.
-    finish: of each thread the end of its last step; 0: it has none.
-    """
+    """What threads do, by the names of `LOOKS`: for each a table of shape (spans, 3), of thread, start and end."""
     places = [place for place, row in enumerate(timeline.rows) if row.kind == MAIN and row.core < len(finish)]
     cores = np.full(len(timeline.rows), -1)
     cores[places] = [timeline.rows[place].core for place in places]

@@ -115,11 +115,7 @@ def _verdict(report: GemmReport) -> Facts:
 
 
 def product_facts(report: GemmReport, cores: bool = True) -> Facts:
-    """The product, and where it runs.
-
-    report: of the product.
-    cores: whether the number of threads is named.
-    """
+    """The product, and where it runs."""
     m, n, k = report.product.m, report.product.n, report.product.k
     size = f"C ({m:,} x {n:,}) = A ({m:,} x {k:,}) B ({k:,} x {n:,}), "
     size += counted(report.product.macs, "multiply-accumulate")
@@ -179,11 +175,7 @@ def _cut_text(cut: Cut) -> str:
 
 
 def _parts(cut: Cut) -> str:
-    """What is cut into more than one part, with its verb.
-
-    >>> [_parts(Cut("MK", p_m, 1, p_k, 8, 8, 8)) for p_m, p_k in ((4, 2), (4, 1), (1, 8), (1, 1))]
-    ['rows of C and K are', 'rows of C are', 'K is', 'nothing is']
-    """
+    """What is cut into more than one part, with its verb."""
     sides = [name for name, parts in {"rows": cut.p_m, "columns": cut.p_n}.items() if parts > 1]
     named = [*([f"{listed(sides, 'and')} of C"] if sides else []), *(["K"] if cut.p_k > 1 else [])]
     return f"{listed(named, 'and')} {'are' if sides else 'is'}"

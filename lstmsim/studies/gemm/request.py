@@ -191,19 +191,7 @@ def _shape_given(m: object, n: object, k: object) -> Shape:
 def shape_of_layer(
     model: Path | Model, what: str, layer: int = 0, batch: int = 1, steps: int | None = None, part: int | None = None
 ) -> Shape:
-    """The product of a layer of a model.
-
-    model: a model's name or file, or a model.
-    what: a key of `PRODUCTS`.
-    layer: its number. batch: inferences at once. steps: time steps; needed for all but `step`, which has none.
-    part: which of several products, 0 first, where gates read different vectors; None: the largest one.
-
-    `InputError` if there is no such layer or product, and for a product that is too large.
-
-    >>> shape = shape_of_layer("lstm-512", "gradient", batch=4, steps=25)
-    >>> shape.product
-    Product(m=2048, n=1024, k=100)
-    """
+    """The product of a layer of a model."""
     if what not in PRODUCTS:
         raise InputError(Mistake("product", must_be(what, PRODUCTS)))
     wholes = {"layer": (layer, 0), "batch": (batch, 1), "steps": (steps, 1), "part": (part, 0)}
@@ -268,16 +256,7 @@ def _others(every: list[tuple[LayerProduct, Product]], taken: int, part: int | N
 
 
 def cut_given(value: object) -> GivenCut:
-    """Read a cut; `InputError` if it is none.
-
-    value: a text, or a `Cut`.
-
-    >>> cut_given("MK:4x1x16:8x512x264")
-    GivenCut(kind='MK', parts=(4, 1, 16), sizes=(8, 512, 264))
-    >>> cut_given("MNN:4x2x2")
-    Traceback (most recent call last):
-    lstmsim.InputError: cut MNN:4x2x2: 'MNN' must be MN, MK, NK or MNK; did you mean 'MN'?
-    """
+    """Read a cut; `InputError` if it is none."""
     if isinstance(value, Cut):
         given = GivenCut(value.kind, (value.p_m, value.p_n, value.p_k), (value.mb, value.nb, value.kb))
     else:
@@ -310,11 +289,7 @@ def _wrong_parts(given: GivenCut) -> Iterator[str]:
 
 
 def cut_for(asked: Asked, given: GivenCut | None) -> Cut | None:
-    """The cut of a product; None: none is given.
-
-    asked: the product, and where it runs.
-    given: the cut; `InputError` if it is for another number of threads, or if its blocks do not fit the product.
-    """
+    """The cut of a product; None: none is given."""
     if given is None:
         return None
     p_m, p_n, p_k = given.parts
@@ -326,10 +301,7 @@ def cut_for(asked: Asked, given: GivenCut | None) -> Cut | None:
 
 
 def asked_for(request: GemmRequest, shape: Shape, threads: object) -> Asked:
-    """The product and where it runs; `InputError` for what is wrong.
-
-    shape: the product. threads: their number; None: all of the chip.
-    """
+    """The product and where it runs; `InputError` for what is wrong."""
     check_word("caches", request.caches, CACHES)
     packed = shape.packed if request.packed is None else request.packed
     check_word("packed", packed, PACKED)

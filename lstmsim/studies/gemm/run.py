@@ -87,10 +87,7 @@ def plot_threads(report: GemmReport, path: Path | None = None) -> Picture:
 def _beside_plan(
     asked: Asked, plan: GemmPlan, request: GemmRequest, progress: Progress | None, given: Cut | None
 ) -> Beside:
-    """Simulate a plan, and what it is compared with.
-
-    given: the cut that runs; None: the fastest, or of a relief that is not the planner's the plan's.
-    """
+    """Simulate a plan, and what it is compared with."""
     relief, wanted, ablate = request.relief, request.baselines, request.ablate
     bench = _Bench(asked, progress, 0 if not ablate else len(RELIEFS) - 1)
     planned = bench.divided(plan.division.cut)
@@ -139,10 +136,7 @@ class _Bench:
         return self._asked.threads.division(self._asked.chip, self._asked.task, cut, relief)
 
     def run(self, divisions: Sequence[Division], others: int = 0) -> None:
-        """Simulate what was not simulated.
-
-        others: how many will come after them.
-        """
+        """Simulate what was not simulated."""
         new = [each for each in dict.fromkeys(divisions) if each not in self.ready]
         if not new:
             return
@@ -170,10 +164,7 @@ class _Bench:
 
 
 def _cut_for(asked: Asked, plan: GemmPlan, caches: str) -> Cut:
-    """The cut of the plan for a state of the caches.
-
-    plan: for the state that was asked for.
-    """
+    """The cut of the plan for a state of the caches."""
     if caches == asked.task.caches:
         return plan.division.cut
     return asked.threads.plan(asked.chip, replace(asked.task, caches=caches)).division.cut
@@ -202,10 +193,6 @@ def _simulated(
     """Simulate divisions with cold and with warm caches; equal ones once.
 
     The traffic of caches is worked out outside of Python, so threads of this process do it side by side.
-
-    asked: where they run.
-    divisions: of one product.
-    progress: is called with divisions done and in all.
     """
     every = list(dict.fromkeys(divisions))
     if progress is not None:
@@ -236,13 +223,7 @@ def _once(asked: Asked, division: Division, caches: str) -> GemmFigures:
 
 
 def _computed(asked: Asked, division: Division, wanted: bool | None, seed: int) -> Computed | None:
-    """Compute C as the threads do, once of whole numbers and once in floating point.
-
-    asked: where it runs.
-    division: of the product.
-    wanted: whether it is computed; None: if the product is not too large.
-    seed: of the operands.
-    """
+    """Compute C as the threads do, once of whole numbers and once in floating point."""
     product = division.product
     small = product.macs <= _MOST_MACS and (product.m + product.n) * product.k <= _MOST_NUMBERS
     if wanted is False or (wanted is None and not small):

@@ -112,11 +112,7 @@ _SAID = re.compile(r"^ {4}([a-z_]+(?:, [a-z_]+)*): (.+(?:\n {8}.+)*)", re.MULTIL
 
 
 def file_keys() -> list[tuple[str, str]]:
-    """Give each key of scenario, model and sweep files as `FILE PATH`, and a line about it.
-
-    >>> dict(file_keys())["scenario jobs.deadline"]
-    'cycles from the arrival, for the `dispatch` that asks for it; 1 to 1,000,000,000,000; default: none'
-    """
+    """Give each key of scenario, model and sweep files as `FILE PATH`, and a line about it."""
     return [*_entries(), *_sweeps()]
 
 

@@ -43,10 +43,7 @@ class SavedProgram:
 
     @cached_property
     def program(self) -> Program:
-        """The program as objects.
-
-        `InputError` if it breaks a rule of `lstmsim.program`.
-        """
+        """The program as objects."""
         try:
             made = program_of(self.flat, self.names)
             validate(made)

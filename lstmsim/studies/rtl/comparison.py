@@ -118,13 +118,8 @@ def _count(log: Sequence[Event], number: int) -> int:
 def read_log(lines: Iterable[str]) -> tuple[Event, ...]:
     """Read the events of a log.
 
-    lines: the lines, with or without their ends.
-
     A field that is no number stays a text: Icarus writes `x` where hardware reads what was never written.
     `LstmsimError` for a line that is no event.
-
-    >>> read_log(["I 4 0 0 0 0 0 1 x", "C 4 busy"])
-    (Event(kind='I', cycle=4, fields=(0, 0, 0, 0, 0, 1, 'x')), Event(kind='C', cycle=4, fields=('busy',)))
     """
     return tuple(_event(number, line.split()) for number, line in enumerate(lines, 1))
 
@@ -139,9 +134,5 @@ def _event(number: int, words: list[str]) -> Event:
 
 
 def log_text(events: Iterable[Event]) -> str:
-    r"""Give events as the text of a log.
-
-    >>> log_text([Event("F", 9, (0,))])
-    'F 9 0\n'
-    """
+    r"""Give events as the text of a log."""
     return "".join(f"{event.line}\n" for event in events)

@@ -95,10 +95,7 @@ def _patch(colour: int) -> Patch:
 
 
 def _draw(axes: Axes, panel: str, rows: Sequence[Row], colour: Sequence[int]) -> None:
-    """Draw the rows of a panel.
-
-    colour: the place of each job's colour.
-    """
+    """Draw the rows of a panel."""
     for place, row in enumerate(rows):
         for job in sorted({each[0] for each in row.spans}):
             look = job_style(colour[job]) if job >= 0 else _ALIKE

@@ -76,11 +76,7 @@ def _verdict(report: RtlReport) -> str:
 
 
 def compared_lines(compared: Compared, words: _Words) -> list[str]:
-    """Say what is equal, and what differs: a line for each group, then the first difference of each in full.
-
-    compared: two logs; a group without events in either has no line.
-    words: says the fields of an event.
-    """
+    """Say what is equal, and what differs: a line for each group, then the first difference of each in full."""
     lines = []
     wrong = {each.group: each for each in compared.differences}
     for group in GROUPS:
@@ -95,10 +91,7 @@ def compared_lines(compared: Compared, words: _Words) -> list[str]:
 
 
 def difference_lines(difference: Difference, words: _Words) -> list[str]:
-    """Say where two logs differ first: both events, and those before them.
-
-    words: says the fields of an event.
-    """
+    """Say where two logs differ first: both events, and those before them."""
     several = difference.group not in ("issue", "turn")
     both = {"RTL": difference.rtl, "lstmsim": difference.simulated}
     sides = "; ".join(f"{who} {_short(event, words, several)}" for who, event in both.items())
@@ -122,11 +115,7 @@ def _short(event: Event | None, words: _Words, with_kind: bool) -> str:
 
 
 def synthesis_sections(scenario: Scenario, synthesis: Synthesis) -> list[Piece]:
-    """What Yosys counted: the whole compared with `lstmsim fit`, then each part.
-
-    scenario: what was built.
-    synthesis: of it.
-    """
+    """What Yosys counted: the whole compared with `lstmsim fit`, then each part."""
     rows = [
         (each.resource, each.unit, each.fit, each.yosys, None if each.error is None else f"{100 * each.error:+.0f} %")
         for each in beside(scenario, synthesis)
@@ -158,11 +147,7 @@ def _parts(scenario: Scenario, synthesis: Synthesis) -> dict[str, dict[str, tupl
 
 
 def synthesis_data(scenario: Scenario, synthesis: Synthesis) -> dict[str, Any]:
-    """What Yosys counted as plain data.
-
-    scenario: what was built.
-    synthesis: of it.
-    """
+    """What Yosys counted as plain data."""
     parts = _parts(scenario, synthesis).items()
     return {
         **picked(synthesis, "family=family.name device=family.device version notes=family.notes"),

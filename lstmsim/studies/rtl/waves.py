@@ -36,16 +36,7 @@ class _Signal:
 def merge_waves(
     source: str, target: str, testbench: str, events: Sequence[Event], differences: Sequence[Difference]
 ) -> None:
-    """Write the signals of the RTL and of the simulator into one file.
-
-    source: the value change dump of the RTL; its testbench has a register `cycle`.
-    target: the file to write.
-    testbench: the name of that module.
-    events: what the simulator says.
-    differences: where both differ: the signal `differs` rises in the first cycle of them.
-
-    `LstmsimError` if the dump has no such register.
-    """
+    """Write the signals of the RTL and of the simulator into one file."""
     values = _values(events, differences)
     with open(source, encoding="utf-8", errors="replace") as lines, whole_file(target) as file:
         codes, cycle_code = _header(lines, file, testbench, list(dict.fromkeys(each for each, _, _ in values)))

@@ -27,11 +27,7 @@ from lstmsim.traffic.rates import Rates, Span, level_interval, relaxation_in, un
 
 
 def check_times(number: Ints, arrival: Ints, start: Ints, finish: Ints, before: tuple[int, int]) -> None:
-    """Raise `InputError` for the first request whose times cannot be true.
-
-    number: indices of the requests in the order of arrivals; all columns are in the order of finishes.
-    before: the least number that has not come yet, and the last finish so far.
-    """
+    """Raise `InputError` for the first request whose times cannot be true."""
     following, last_finish = before
     earlier = np.concatenate([[last_finish], finish[:-1]])
     for wrong, sentence in (
@@ -157,13 +153,7 @@ class Collector:
         stalls: ArrayLike | None = None,
         paused: ArrayLike | None = None,
     ) -> None:
-        """Take many requests at once, as sequences of one length; other arguments are as those of `add`.
-
-        tenants: the names of their tenants, or their indices among the `entries`; one name may stand for all.
-        servers: number of servers on which each ran, 0 if it was rejected at its start and finish; 1 unless given.
-        paused: cycles that each had no server between its start and its finish (`pause` says when).
-        `InputError` if the lengths differ or times cannot be true.
-        """
+        """Take many requests at once, as sequences of one length; other arguments are as those of `add`."""
         self._flush()
         number = np.asarray(numbers, dtype=np.int64)
         columns = [number, *(np.asarray(each, dtype=np.int64) for each in (arrivals, starts, finishes))]
@@ -184,11 +174,7 @@ class Collector:
             self._take(list(np.array(rows, dtype=np.int64).T), names)
 
     def pause(self, pauses: Ints) -> None:
-        """Move requests from running to waiting while they are paused, before `add_many` takes these requests.
-
-        pauses: rows of the cycles from which they had no server, to which they had none, and how many servers each
-            gives up; shape [3, pauses].
-        """
+        """Move requests from running to waiting while they are paused, before `add_many` takes these requests."""
         paused, resumed, servers = pauses
         one, length = np.ones(len(paused), dtype=np.int64), int((resumed - paused).sum())
         self._waited += length
@@ -303,12 +289,7 @@ class Collector:
         percentiles: Sequence[float] = PERCENTILES,
         cut: bool = False,
     ) -> Serving:
-        """Give the figures of all requests; nothing can be added after that.
-
-        traffic: arrivals, for intervals and verdict; `load` stands for one with a load only.
-        cut: whether the run ended because more requests came than it had room for; then there are no intervals.
-        `InputError` if there are no requests, or a number below the highest is missing.
-        """
+        """Give the figures of all requests; nothing can be added after that."""
         swept, warmup = self._finish()
         span, came = swept.span_cycles, self._requests + self._away
         taken = self._taken / (self.servers * span) if span else 0.0

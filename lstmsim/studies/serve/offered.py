@@ -248,10 +248,7 @@ def _plain(job: Job) -> Job:
 
 @lru_cache(maxsize=64)
 def _load(chip: Chip, mix: tuple[_Share, ...], measured: int, ordered: bool) -> Load:
-    """Put the load of a mix together.
-
-    ordered: whether requests may be served in another order than that in which they come.
-    """
+    """Put the load of a mix together."""
     program = machines.lower(chip, tuple(share.job for share in mix), templates=True)
     threads = [core.contexts for core in program.cores if not core.shared]
     kinds = [_kind(chip, threads, share, alone) for share, alone in _alone(chip, mix)]
@@ -304,11 +301,7 @@ def _preemption(chip: Chip, mix: Sequence[_Share], kinds: Sequence[Kind], thread
 
 
 def _unsure(parts: Mapping[str, float], preemption: Preemption | None, least: float) -> str:
-    """Say what is missing to know whether the load is below 1; nothing if it is known.
-
-    least: the least that the load may be, but for preemption. On cores that share a memory requests that are there at
-        once go on to meet there for as long as there is a queue, and those that come at random may not.
-    """
+    """Say what is missing to know whether the load is below 1; nothing if it is known."""
     if least < 1 <= parts.get("saturated", 0.0):
         return (
             "the load is below that of a backlog, whose requests begin together and meet in the memory that cores "
@@ -390,10 +383,7 @@ def _kind(chip: Chip, threads: Sequence[int], share: _Share, alone: Demand) -> K
 def _capacity(
     chip: Chip, jobs: tuple[Job, ...], shares: tuple[float, ...], work: tuple[float, ...], requests: int
 ) -> float:
-    """Give the requests of this mix per cycle that start while there is a queue: that of the cores done last.
-
-    work: of each job; the requests drawn may have a little more or less work than the mix.
-    """
+    """Give the requests of this mix per cycle that start while there is a queue: that of the cores done last."""
     drawn = np.array(drawn_places(shares, requests))
     started = engines.totals(machines.lower(chip, tuple(jobs[one] for one in drawn)), check=False).task("admitted")
     sets = [frozenset(job.allowed(len(chip.core_figures))) for job in jobs]

@@ -68,11 +68,7 @@ class Ranked(NamedTuple):
 
 @lru_cache(maxsize=64)
 def preemption_of(chip: Chip, kinds: tuple[Ranked, ...], contexts: tuple[int, ...]) -> Preemption | None:
-    """Measure the load with preemption, of the cores where it is largest; None where no job can stop another.
-
-    kinds: everything that comes at a rate, less than the chip can do without preemption.
-    contexts: of each core its threads.
-    """
+    """Measure the load with preemption, of the cores where it is largest; None where no job can stop another."""
     kinds = tuple(each._replace(job=_due(chip, each)) for each in kinds)
     found = []
     for cores, inside in _apart(kinds, len(contexts)):
@@ -157,12 +153,7 @@ def _measured(chip: Chip, kinds: Sequence[Ranked], threads: int, requests: int) 
 def _estimated(
     run: _Run, low: NDArray[np.bool_], alone: Floats, loads: Sequence[float], end: int, rate: float, made: Preemption
 ) -> Preemption:
-    """Put the load together from what requests took that were done until cycle `end`, without the first tenth.
-
-    low, alone: of each kind, whether it is of the lowest rank, and its cycles of threads alone.
-    loads: of all ranks but the lowest and of the lowest, without preemption.
-    rate: number of requests of the lowest rank that come in a cycle.
-    """
+    """Put the load together from what requests took that were done until cycle `end`, without the first tenth."""
     lowest, own = low[run.kind], alone[run.kind]
     counted = (run.finish > end // 10) & (run.finish <= end)
 

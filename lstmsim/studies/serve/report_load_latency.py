@@ -53,11 +53,7 @@ def _points(curves: LoadLatency) -> Grid:
 
 
 def _latency(estimate: Estimate) -> str:
-    """The latency to the fourth figure, with the half width of its 95 % interval as a share, which is short.
-
-    >>> _latency(Estimate(0.0052031, 0.000038)), _latency(Estimate(12.5, 2.0)), _latency(Estimate(12.5, None))
-    ('0.005203 +- 0.7%', '12.5 +- 16%', '12.5 too few')
-    """
+    """The latency to the fourth figure, with the half width of its 95 % interval as a share, which is short."""
     if estimate.half_width_ms is None:
         return f"{estimate.value_ms:.4g} too few"
     share = 100 * (estimate.half_share or 0.0)

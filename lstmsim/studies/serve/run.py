@@ -230,10 +230,7 @@ def serve_loaded(
     percentiles: Sequence[float] = PERCENTILES,
     until_half_width: float | None = None,
 ) -> Served:
-    """Serve requests that have been read, once; arguments are as for `serve`, after `check_wanted`.
-
-    `InputError` for a window that is too small.
-    """
+    """Serve requests that have been read, once; arguments are as for `serve`, after `check_wanted`."""
     chip, jobs = asked.scenario.chip, asked.scenario.jobs
     refuse(wrong_whole("window", window, len(jobs), MOST_WINDOW))
     program = machines.lower(chip, jobs, templates=True)
@@ -355,12 +352,7 @@ def serve_on_horizon(
     until_half_width: float | None = None,
     most_requests: int | None = None,
 ) -> Served:
-    """Serve the first `requests` of all entries together: each process of arrivals goes on until the last of them.
-
-    until_half_width, most_requests: go on, up to so many, until the intervals of the mean latency and of the last of
-        `percentiles` are within that share of their values.
-    `InputError` for clients who wait for answers.
-    """
+    """Serve the first `requests` of all entries together: each process of arrivals goes on until the last of them."""
     most = requests if until_half_width is None else max(requests, most_requests or requests)
     check_wanted(percentiles, until_half_width)
     return serve_loaded(

@@ -174,13 +174,6 @@ def bisect_verdicts(
 
     The bracket is halved until `close(lower, upper)`. Where a middle cannot be told, both sides of the undecided part
     are halved instead, so that the certain rates come as near to it as they can.
-
-    judge: makes a run at a rate and judges it.
-    probes: number of rates, evenly spread between `low` and the answer, that are tried in the end, to show whether they
-        keep the bounds too.
-    doublings: number of times that `high` is doubled at most, as long as it does not break the bounds.
-    Returns both rates, the undecided ones between them (lowest, highest), and all runs.
-    `SearchInterrupted` (Ctrl-C) has the same from the runs so far, once there is one.
     """
     search = _Search(judge)
     try:
@@ -206,10 +199,7 @@ class _Search:
         return self.best, self.worst, self.undecided, tuple(self.runs)
 
     def go(self, low: float, highs: Sequence[float], close: Callable[[float, float], bool], probes: int) -> None:
-        """Halve the bracket until it is close, then look at rates below it; nothing more if `low` breaks the bound.
-
-        highs: upper ends; the first that breaks the bound is the last that is tried.
-        """
+        """Halve the bracket until it is close, then look at rates below it; nothing more if `low` breaks the bound."""
         first = self.kept(low)
         self.note(low, first)
         if first is False:
@@ -290,9 +280,6 @@ def of_beyond(share: float, most: float, units: float) -> bool:
     Springer, 1989). Of such a sum S with mean m, in relaxations, Chernoff's bound is
     P(S >= s) <= exp(-(sqrt(s) - sqrt(m))^2).
 
-    share, most: of the requests, those that lie beyond the bound, and those that may.
-    units: number of relaxations of the queue that the run holds.
-
     >>> of_beyond(0.3, 0.01, units=40), of_beyond(0.3, 0.01, units=20), of_beyond(0.02, 0.01, units=1000)
     (True, False, False)
     """
@@ -300,10 +287,7 @@ def of_beyond(share: float, most: float, units: float) -> bool:
 
 
 def of_interval(interval: Interval, bound: float, widths: float = 1.0) -> str:
-    """Say where an interval lies: `below` or `above` the bound, `cannot tell` (around it), `too few` (no interval).
-
-    widths: number of half widths away from the bound that is certain.
-    """
+    """Say where an interval lies: `below` or `above` the bound, `cannot tell` (around it), `too few` (no interval)."""
     if interval.half_width is None:
         return "too few"
     if interval.value + widths * interval.half_width <= bound:
@@ -312,10 +296,7 @@ def of_interval(interval: Interval, bound: float, widths: float = 1.0) -> str:
 
 
 def of_share(turned_away: int, came: int, most: float, *, alike: float = 1.0, widths: float = 1.0) -> str:
-    """Say whether the share of requests that are rejected is at most `most`, by the interval of `wilson`.
-
-    alike: of about so many neighbouring requests one tells as much as all, for they meet the same queue (at least 1).
-    """
+    """Say whether the share of requests that are rejected is at most `most`, by the interval of `wilson`."""
     least, highest = wilson(turned_away / came if came else 0.0, came / max(1.0, alike), widths=widths)
     if highest <= most:
         return "below"

@@ -59,9 +59,6 @@ def called(function: F) -> F:
 def wrong_types(function: Callable[..., Any], values: tuple[Any, ...], named: Mapping[str, Any]) -> list[Mistake]:
     """List the arguments whose values are not of the types that the function names.
 
-    function: it has annotations.
-    values, named: what it was called with.
-
     >>> wrong_types(lambda engine: None, ("fast",), {})
     []
     """
@@ -83,10 +80,7 @@ def wrong_types(function: Callable[..., Any], values: tuple[Any, ...], named: Ma
 
 
 def _hint(function: Callable[..., Any], name: str) -> Any:
-    """The annotation of an argument; `object` where it has none, or names what only a type checker imports.
-
-    function: what has annotations: a function, or the class of its request, whose fields are arguments too.
-    """
+    """The annotation of an argument; `object` where it has none, or names what only a type checker imports."""
     one = type("One", (), {"__annotations__": {name: function.__annotations__.get(name, object)}})
     try:
         return get_type_hints(one, vars(modules[function.__module__]))[name]

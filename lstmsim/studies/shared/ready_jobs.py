@@ -13,10 +13,6 @@ from lstmsim.model.scenario import Job, Offer
 def ready_jobs(jobs: Sequence[Job]) -> tuple[Job, ...]:
     """Give the jobs with unique names. A job whose `initial` names an earlier one comes after it, as in a file.
 
-    jobs: as the user wrote them.
-
-    `InputError` for a name that no earlier job has, and for a position that is not one of an earlier job.
-
     >>> from lstmsim.model.cells import cell
     >>> from lstmsim.model.model import Layer, Model
     >>> model = Model("m", (Layer(cell("gru"), 8, 4),))
@@ -84,8 +80,6 @@ def _followed(jobs: Sequence[Job]) -> list[int | None]:
 
 def check_parts(parts: Mapping[str, Any]) -> None:
     """Raise `InputError` for parts of a scenario beside its chip and jobs that are of a wrong type.
-
-    parts: values by the names of the fields of `lstmsim.model.scenario.Scenario`; None: not given.
 
     >>> check_parts({"precision_given": "x"})
     Traceback (most recent call last):

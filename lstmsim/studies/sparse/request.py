@@ -64,13 +64,7 @@ def as_asked(result: Values | None, side: str) -> Values | None:
 def matrix_of(
     source: object, prune: float | None, prune_by: str, banks: int, block: int, seed: int | None
 ) -> tuple[Csr, str]:
-    """The matrix, and a sentence on where it is from.
-
-    source: a file, the name of a model's weights, or a matrix.
-    prune: which fraction of a model's weights goes; None: none.
-    prune_by, banks, block: how, as in `lstmsim.model.sparse.made.pruned`.
-    seed: of the values of a file that has none; None: each is 1.
-    """
+    """The matrix, and a sentence on where it is from."""
     from lstmsim.files.matrices import is_matrix_file, read_matrix, weight_matrix
 
     if isinstance(source, Csr):

@@ -119,11 +119,7 @@ def _method(chip: Chip, kernel: str, method: str | None, threshold: float | None
 def _report(
     asked: _Asked, found: tuple[_Ran, Search] | None, about: str, seed: int, baselines: bool | None, ablate: bool
 ) -> SparseReport:
-    """The report of a product.
-
-    found: the product in its fastest setting, and the search; None: it is simulated as it is asked.
-    about: where the matrix is from.
-    """
+    """The report of a product."""
     if found is not None:
         asked = replace(asked, task=replace(asked.task, options={**asked.task.options, **found[1].chosen}))
     kernels, chip, task = asked.kernels, asked.chip, asked.task
@@ -217,11 +213,7 @@ class _Ran:
 
 
 def _simulated(asked: _Asked, task: SparseTask) -> _Ran:
-    """Simulate a product; where its machine leaves a choice, each way, and the fastest is it, the first of equals.
-
-    asked: where it runs.
-    task: the product.
-    """
+    """Simulate a product; where its machine leaves a choice, each way, and the fastest is it, the first of equals."""
     choices = asked.kernels.choices(asked.chip, task)
     if not choices:
         return _once(asked, task)
@@ -268,12 +260,7 @@ def _error_of(task: SparseTask, figures: SparseFigures, result: Values | None) -
 
 
 def _searched(asked: _Asked, progress: _Progress | None = None) -> tuple[_Ran, Search]:
-    """Simulate the settings that a machine has for a product, and take the fastest.
-
-    asked: the product; what it sets stays. progress: is called with settings done and, as far as known, in all.
-
-    `InputError` if nothing is left to choose, or if the product itself is refused.
-    """
+    """Simulate the settings that a machine has for a product, and take the fastest."""
     settings = asked.kernels.settings(asked.chip, asked.task)
     if not settings.together and not settings.alone:
         text = f"{asked.task.method} has no parameter left whose values could be searched"
@@ -289,10 +276,7 @@ def _searched(asked: _Asked, progress: _Progress | None = None) -> tuple[_Ran, S
 
 
 def _single_changes(settings: Settings, options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """Every setting that differs from one in a single parameter.
-
-    options: of that one.
-    """
+    """Every setting that differs from one in a single parameter."""
     for name, values in (*settings.together.items(), *settings.alone.items()):
         for value in values:
             if value != options[name]:
@@ -311,10 +295,7 @@ class _Search:
         self.tried = {tuple(self.start.values()): self.best}
 
     def all_of(self, changes: list[dict[str, Any]]) -> None:
-        """Simulate settings that have not been simulated yet.
-
-        changes: what each has instead of what the first one has.
-        """
+        """Simulate settings that have not been simulated yet."""
         known = len(self.tried)
         for number, each in enumerate(changes):
             if self.progress is not None:

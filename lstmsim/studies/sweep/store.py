@@ -126,10 +126,7 @@ class Store:
             raise
 
     def _open(self, create: bool) -> None:
-        """Take the lock and check the format.
-
-        `InputError` if this version cannot read the file; `LstmsimError` for a full disk.
-        """
+        """Take the lock and check the format."""
         try:
             self.sql.execute("PRAGMA locking_mode = EXCLUSIVE" if create else "PRAGMA query_only = ON")
             self.sql.execute("PRAGMA synchronous = NORMAL")

@@ -235,10 +235,7 @@ def keep_objectives(store: Store, objectives: Sequence[Objective]) -> None:
 
 
 def objectives_of(store: Store) -> tuple[Objective, ...]:
-    """Read what the points of a file are judged by.
-
-    `InputError` if the file does not say, as files of earlier versions do not.
-    """
+    """Read what the points of a file are judged by."""
     text = store.meta(_OBJECTIVES)
     if text is None:
         again = "run `lstmsim sweep` on it again (results that are there are taken over)"

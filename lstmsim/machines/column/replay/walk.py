@@ -93,10 +93,7 @@ def _key(content: Content) -> int:
 
 
 def warm_tasks(program: Program, trace: Trace, seats: Seats) -> frozenset[int]:
-    """Give the tasks whose weights lie on all of their cores at admission.
-
-    `ReplayError` if running tasks need more weights on a core than the core holds.
-    """
+    """Give the tasks whose weights lie on all of their cores at admission."""
     sizes = {_key(task.content): task.content.size for task in program.tasks if task.content is not None}
     held = {
         number: _Held(number, core.capacity, {key: sizes.get(key, 0) for key in core.held})
@@ -121,10 +118,7 @@ def warm_tasks(program: Program, trace: Trace, seats: Seats) -> frozenset[int]:
 
 
 def check_lasting(scenario: Scenario, program: Program, seats: Seats) -> None:
-    """Check that each core can hold all weights that are used on it and never come from the memory.
-
-    `ReplayError` if a core holds too few weights.
-    """
+    """Check that each core can hold all weights that are used on it and never come from the memory."""
     chip = scenario.chip
     assert isinstance(chip, ColumnNpu)
     if all(core.weight_capacity is None for core in chip.cores):

@@ -258,10 +258,7 @@ class ArrayWork:
         return self.weights[key]
 
     def empty(self, place: Place, cycle: int, who: str) -> Bank:
-        """Take the sums of a row block that enters the tail at `cycle`; its bank is free when all of it has entered.
-
-        `ReplayError` if sums are missing or have not arrived yet.
-        """
+        """Take the sums of a row block that enters the tail at `cycle`; its bank is free when all of it has entered."""
         work = self.work
         bank = self.banks.pop(place, None)
         shape = work.shape(place)

@@ -89,10 +89,7 @@ def _of_weights(scenario: Scenario, chip: ColumnNpu) -> Iterator[Mistake]:
 def written_files(
     design: Design, numbers: Mapping[int, JobNumbers], version: str, deep: bool = False
 ) -> dict[str, str]:
-    """Give the files by path; of `npu_config.vh` the part that depends on numbers.
-
-    `InputError` if jobs of one model have different weights, or if a memory is larger than the host's bus addresses.
-    """
+    """Give the files by path; of `npu_config.vh` the part that depends on numbers."""
     passes = passes_of(design, numbers)
     shifts, (lanes, writes) = shifts_of(design, passes), lane_files(design, numbers, passes, deep)
     return {

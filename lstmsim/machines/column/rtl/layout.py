@@ -121,11 +121,7 @@ _WHOLE = re.compile(r'^[ \t]*`include "npu_config\.vh"\n', re.MULTILINE)
 
 
 def localparams(text: str) -> dict[str, str]:
-    """Give the localparams of a text: the statement of each by its name, in their order.
-
-    >>> localparams("// sizes\\nlocalparam CORES = 2;\\nlocalparam integer W = CORES + 1;")
-    {'CORES': 'localparam CORES = 2;', 'W': 'localparam integer W = CORES + 1;'}
-    """
+    """Give the localparams of a text: the statement of each by its name, in their order."""
     return {found[1]: found[0].strip() for found in _PARAMETER.finditer(_COMMENT.sub("", text))}
 
 

@@ -21,10 +21,7 @@ Pass = tuple[int, int, int]
 
 
 def passes_of(design: Design, numbers: Mapping[int, JobNumbers]) -> dict[Pass, FixedArithmetic]:
-    """Give the arithmetic of each pass of each model.
-
-    `InputError` if jobs of one model have different weights, for a core holds a model once.
-    """
+    """Give the arithmetic of each pass of each model."""
     passes: dict[Pass, FixedArithmetic] = {}
     mistakes = []
     for job in design.jobs:

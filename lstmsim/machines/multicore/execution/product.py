@@ -51,10 +51,7 @@ class Traced:
 
 
 def in_rounds(threads: Sequence[Sequence[Step]]) -> list[Step]:
-    """The steps in the order in which they drive the caches: the first of each thread, then the second ones.
-
-    threads: of each thread its steps.
-    """
+    """The steps in the order in which they drive the caches: the first of each thread, then the second ones."""
     return [step for together in zip_longest(*threads) for step in together if step is not None]
 
 
@@ -167,12 +164,7 @@ class StepTimes:
 
 
 def step_times(program: Program, trace: Trace, number: int = 0) -> StepTimes:
-    """The times of the steps of a task that ran.
-
-    program: made by `lstmsim.machines.multicore.execution.stages`.
-    trace: of its run.
-    number: of the task.
-    """
+    """The times of the steps of a task that ran."""
     task = program.tasks[number]
     first = int(trace.task("core")[number])
     place = next(each for each in task.places if each[0] == first)
@@ -254,11 +246,7 @@ def lowered(machine: Machine, division: Division, caches: str = "cold") -> GemmW
 
 
 def figures_of(machine: Machine, work: GemmWork, trace: Trace) -> GemmFigures:
-    """What the run of a product came to.
-
-    machine, work: as `lowered` had and made it.
-    trace: of the run of its program.
-    """
+    """What the run of a product came to."""
     cut, times = work.division.cut, step_times(work.program, trace)
     finish = np.zeros(cut.threads, np.int64)
     np.maximum.at(finish, times.thread, times.end)

@@ -133,12 +133,7 @@ class Step(NamedTuple):
 
 @lru_cache(maxsize=8)
 def steps_of(machine: Machine, division: Division) -> tuple[tuple[Step, ...], ...]:
-    """The steps of each thread, in its order; a thread without rows, columns or part of K has none.
-
-    machine: of it only the blocks that fit its caches count, and whether one row needs no packing.
-    division: any cut, also one that no planner would give.
-    `InputError` for a division that leaves out a part of its product.
-    """
+    """The steps of each thread, in its order; a thread without rows, columns or part of K has none."""
     check_division(division)
     blocks = blocks_of(machine)
     cut = division.cut

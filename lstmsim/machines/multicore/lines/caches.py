@@ -122,10 +122,7 @@ class Caches(Protocol):
     """All caches of a machine, in the state in which the accesses so far have left them."""
 
     def drive(self, cores: Sequence[int], runs: Sequence[Runs]) -> NDArray[np.int64]:
-        """Let steps touch their lines; what was counted, shape (steps, len(COLUMNS) + memories).
-
-        `ValueError` for a core that is not there, or a run outside the space.
-        """
+        """Let steps touch their lines; what was counted, shape (steps, len(COLUMNS) + memories)."""
 
 
 def open_caches(machine: Machine, arrays: Sequence[Array]) -> Caches:

@@ -172,12 +172,7 @@ def _panel(machine: Machine, sizes: Sizes) -> tuple[NDArray[np.int64], NDArray[n
 
 
 def runs_of(machine: Machine, division: Division, places: Places, step: Step) -> Runs:
-    """What a step touches.
-
-    machine, division: the product's.
-    places: where its operands are.
-    step: one of its steps.
-    """
+    """What a step touches."""
     size, (m0, m1), (n0, n1), (k0, k1) = machine.element_bytes, step.rows, step.columns, step.ks
     c = places.c.address + m0 * places.c.stride + n0 * size
     if step.update:

@@ -124,19 +124,7 @@ def second_stage(machine: Machine, cut: Cut) -> SecondStage:
 def division_of(
     machine: Machine, product: Product, cut: Cut, relief: str = "plan", *, packed: bool = False
 ) -> Division:
-    """What a cut becomes with the sub-blocks and the buffer of the planner, or with a relief.
-
-    machine: as for `second_stage`.
-    product, cut: what is cut, and how.
-    relief: one of `lstmsim.machines.gemm.RELIEFS`. A cut that leaves K whole needs none and gets none; one without a
-        way to cut its blocks further gets no sub-blocks.
-    packed: whether B was packed before.
-
-    >>> from lstmsim.machines.multicore.toy import TOY
-    >>> division = division_of(TOY, Product(4, 8, 64), Cut("MK", 1, 1, 2, 4, 8, 32), "sub")
-    >>> division.sub_blocks, division.buffer
-    (SubBlocks(sm=2, sn=16, s_m=2, s_n=1), False)
-    """
+    """What a cut becomes with the sub-blocks and the buffer of the planner, or with a relief."""
     stage = second_stage(machine, cut)
     sub_blocks = stage.sub_blocks if relief in ("plan", "sub", "both") else None
     buffer = stage.buffer if relief == "plan" else relief in ("buffer", "both") and cut.p_k > 1

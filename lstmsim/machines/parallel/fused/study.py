@@ -58,10 +58,7 @@ SETTINGS: Mapping[str, str] = {name: each.key.meaning for name, each in keys_of(
 
 
 def fusion_device(device: ParallelDevice, settings: Mapping[str, Any]) -> FusionDevice:
-    """What plans ask of a device.
-
-    `InputError` for a name that is no setting, or a value out of range.
-    """
+    """What plans ask of a device."""
     unknown = [name for name in settings if name not in SETTINGS]
     refuse(
         Mistake(name, f"is no setting of the pass{nearest(name, SETTINGS)}; it has {listed(SETTINGS, 'and')}")

@@ -86,10 +86,7 @@ def tile_of(options: GemmOptions) -> Tile | None:
 
 
 def default_tiles(columns: int) -> tuple[Tile, ...]:
-    """The tiles of which the fastest is taken where none is given.
-
-    columns: of the product.
-    """
+    """The tiles of which the fastest is taken where none is given."""
     if columns <= 16:
         return (Tile(64, 16, 8, 4, 4),)
     if columns <= 32:

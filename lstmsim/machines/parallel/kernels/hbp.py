@@ -273,11 +273,6 @@ def hbp_arrays(hbp: Hbp) -> list[Memory]:
 def hbp_spmv(matrix: Csr, x: NDArray[Any], options: HbpOptions, device: ParallelDevice) -> HbpMade:
     """The kernels of y = A x, and y from the arrays of HBP alone.
 
-    matrix: A.
-    x: shape (columns,).
-    options: of the kernel.
-    device: the device that they are written for.
-
     InputError if sizes do not fit together or nothing fits on a multiprocessor.
     """
     if x.shape != (matrix.columns,):

@@ -73,10 +73,6 @@ class _Work:
 def hbp_conversion(matrix: Csr, options: ConvertOptions, device: ParallelDevice) -> ConvertMade:
     """The kernel that converts a matrix from CSR to HBP. Sorting on the device is not charged.
 
-    matrix: the matrix.
-    options: of the kernel.
-    device: the device that it is written for.
-
     InputError if sizes do not fit or nothing fits on a multiprocessor.
     """
     made = hashed(matrix, options.m, options.n, device.core.warp, options.hash, options.shift)

@@ -43,13 +43,7 @@ def option_mistakes(options: Any) -> Iterator[Mistake]:
 
 
 def options_of(kind: type[T], given: Mapping[str, Any]) -> T:
-    """Make the options of a kernel: those of `given` that it has; null means the default, others are ignored.
-
-    kind: the class of the options, a dataclass.
-    given: values by the names of options.
-
-    `InputError` if an option without a default is missing or a value does not fit.
-    """
+    """Make the options of a kernel: those of `given` that it has; null means the default, others are ignored."""
     own = {each.name: each.default for each in fields(kind)}  # type: ignore[arg-type]
     values = {name: value for name, value in given.items() if name in own and value is not None}
     refuse(

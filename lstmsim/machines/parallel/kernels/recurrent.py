@@ -184,12 +184,6 @@ def recurrent_layer(
 ) -> Made:
     """The kernels of all steps of a layer, over arrays that are declared once. Timing only: no numbers are computed.
 
-    sizes: of the layer.
-    tile: of the product; not used (and may be None) for one sequence, which runs as matrix times vector.
-    split: slices of the product, 0 for the rule.
-    device: the device that they are written for.
-    persistent: whether all steps are one kernel with grid barriers.
-
     InputError if sizes or tile do not fit, or not all blocks of a persistent kernel are there at once.
     """
     if sizes.batch > 1 and tile is None:

@@ -177,10 +177,7 @@ def _staged(options: SpmmOptions, subwarps: int) -> int:
 
 
 def spmm_plan(matrix: Csr, columns: int, options: SpmmOptions, device: ParallelDevice) -> SpmmPlan:
-    """How C = A B is cut into tiles and dealt to warps.
-
-    `InputError` if sizes do not divide or shared memory does not suffice.
-    """
+    """How C = A B is cut into tiles and dealt to warps."""
     v = options.v or default_vector(columns)
     tile = options.tile or next(size for size in (64, 32, 16, 8, 0) if columns >= size or size == 8)
     width = tile // options.warps if options.share else tile

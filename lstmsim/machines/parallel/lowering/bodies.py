@@ -55,10 +55,7 @@ class Meetings:
 
 
 def meetings(rows: Picked, stream: Ints) -> Meetings:
-    """Find the barriers of picked blocks.
-
-    `InputError` if the streams of a block have unequal numbers of barriers.
-    """
+    """Find the barriers of picked blocks."""
     bar, grid = rows.kind == CLASS["bar"], rows.kind == CLASS["gridbar"]
     ordinal = np.zeros(len(stream), dtype=np.int64)
     kinds = []

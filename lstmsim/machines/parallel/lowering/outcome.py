@@ -74,12 +74,7 @@ class Outcome:
 
 
 def outcome_of(device: ParallelDevice, lowered: Lowered, totals: Totals) -> Outcome:
-    """What came of a run.
-
-    device: where the kernels ran.
-    lowered: the program.
-    totals: of its run, on any engine.
-    """
+    """What came of a run."""
     cycles = totals.cycles[: device.sms]
     accounts = {name: cycles[:, CYCLE_NAMES.index(own)] for name, own in ACCOUNTS.items()}
     lsu, port = np.zeros((2, device.sms), dtype=np.int64)

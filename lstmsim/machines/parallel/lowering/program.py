@@ -121,11 +121,7 @@ def unit_names(device: ParallelDevice) -> tuple[tuple[str, bool, str], ...]:
 
 
 def check_kernel(kernel: Priced, device: ParallelDevice, resident: int) -> None:
-    """Raise an error if a kernel cannot run.
-
-    `InputError` if a block is pinned to an SM that is not there. `DeadlockError` if the blocks of a persistent kernel
-    are not all there at once.
-    """
+    """Raise an error if a kernel cannot run."""
     _check_pins(kernel, device)
     _check_persistent(kernel, device, resident, grid_barriers(kernel))
 
@@ -222,12 +218,7 @@ class Lowered:
 
 
 def program_of_kernels(device: ParallelDevice, kernels: Sequence[Priced], name: str = "run") -> Lowered:
-    """The program of kernels that run one after the other.
-
-    name: of the whole.
-    `InputError` if a block does not fit on an SM, or is not written by the rules. `DeadlockError` if the blocks of a
-    persistent kernel do not all fit at once.
-    """
+    """The program of kernels that run one after the other."""
     return program_of_jobs(device, [DeviceJob(name, tuple(kernels))])
 
 

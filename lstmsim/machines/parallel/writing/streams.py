@@ -304,12 +304,7 @@ class Warps:
     def lds(
         self, address: ArrayLike, on: ArrayLike = True, vector: int = 1, waits: Sequence[Result | None] = ()
     ) -> Result:
-        """A load from shared memory.
-
-        address: shape (n, lanes) or what becomes it; byte address of each lane, a multiple of 4 `vector`.
-        on: shape (n, lanes) or what becomes it; which lanes take part.
-        vector: words that each lane takes.
-        """
+        """A load from shared memory."""
         return self._write("lds", 1, waits, self._access(address, on, -1, vector))
 
     def sts(
@@ -321,13 +316,7 @@ class Warps:
     def ldg(
         self, array: str, index: ArrayLike, on: ArrayLike = True, waits: Sequence[Result | None] = (), vector: int = 1
     ) -> Result:
-        """A load from device memory.
-
-        array: name of the array.
-        index: shape (n, lanes) or what becomes it; number of the first element of each lane, a multiple of `vector`.
-        on: shape (n, lanes) or what becomes it; which lanes take part.
-        vector: elements that each lane takes.
-        """
+        """A load from device memory."""
         return self._write("ldg", 1, waits, self._access(index, on, self.grid.arrays[array], vector))
 
     def stg(

@@ -160,12 +160,7 @@ def overlap_remarks(graph: Graph, kernels: Iterable[PlannedKernel], warp: int = 
 
 
 def _all_meet(before: Stage, stage: Stage, writes: Callable[[int], _Writes], place: int) -> bool:
-    """Whether the warps of a block meet between the reads of a stage and the writes of the next one.
-
-    before, stage: the two.
-    writes: of the stage at a place.
-    place: of the second one.
-    """
+    """Whether the warps of a block meet between the reads of a stage and the writes of the next one."""
     return before.scheme == SHARED or stage.grid_barrier or writes(place - 1).together or writes(place).together
 
 
@@ -187,12 +182,7 @@ class _Writes:
             self.together = bool((who != self.writer[result]).any())
 
     def are_early(self, value: Stage, reader: Stage, reads: Sequence[Ints]) -> bool:
-        """Whether some word of a value is written by another warp than one that reads it, or in an earlier turn.
-
-        value: it lies in the same buffer.
-        reader: the stage that reads it: this one, or one before it from which no barrier parts it.
-        reads: for each element that the reader evaluates the element of the value.
-        """
+        """Whether some word of a value is written by another warp than one that reads it, or in an earlier turn."""
         block, words, place = self.stage.owners.block, ranks(self.stage.owners.block), ranks(value.owners.block)
         shape = int(max(block.max(), value.owners.block.max())) + 1, 1 + int(max(words.max(), place.max()))
         turns, warps = np.full(shape, np.iinfo(np.int64).max), np.full(shape, -1)

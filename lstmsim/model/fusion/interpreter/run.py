@@ -49,12 +49,6 @@ def evaluated_stage(
 ) -> Values:
     """The values that a stage computes of what it reads: of a reduce those of its operand.
 
-    graph: the graph.
-    stage: number of the candidate.
-    elements: shape (n,); what it evaluates: of a reduce elements of its operand.
-    ends: nodes that are read and not evaluated; the stage's own node is evaluated even so.
-    read: called with each of `ends` that the stage needs, and its elements, in the order of the stage's elements.
-
     >>> from lstmsim.model.fusion.graph import Node
     >>> x, y = Node("x", "input", (), (4,)), Node("y", "multiply", ("x", 2.0), (4,))
     >>> graph = Graph("g", (x, y), ("y",))
@@ -201,11 +195,7 @@ class KernelMemory:
         self._whose = np.full(self._shared.shape, _NOBODY, np.int64)
 
     def write(self, stage: Stage, values: Values) -> None:
-        """Store what a stage computed, where its scheme says.
-
-        stage: the stage.
-        values: shape (n,); of all its elements.
-        """
+        """Store what a stage computed, where its scheme says."""
         if stage.scheme == REGISTER:
             self._registers[stage.node] = values
         elif stage.scheme == SHARED:
@@ -223,12 +213,7 @@ class KernelMemory:
         return {stage.node: self._global[stage.node][1] for stage in self.kernel.stages if stage.written}
 
     def read(self, number: int, elements: Ints, reader: Reader) -> Values:
-        """The elements of a node, one for each of the reader's; a fault if it cannot have one.
-
-        number: of a stage of this kernel, or of a node outside.
-        elements: shape (n,).
-        reader: who reads.
-        """
+        """The elements of a node, one for each of the reader's; a fault if it cannot have one."""
         stage = self.kernel.stage_of.get(number)
         if stage is None:
             return self.device[number][elements]
@@ -315,13 +300,7 @@ AT_ONCE = 1 << 16
 
 
 def run_stage(graph: Graph, kernel: PlannedKernel, stage: Stage, memory: KernelMemory) -> None:
-    """Compute a stage in all blocks and store it; `Fault` if it reads what it cannot have.
-
-    graph: the graph.
-    kernel: the kernel.
-    stage: one of its stages; those before it were run.
-    memory: of the running kernel.
-    """
+    """Compute a stage in all blocks and store it; `Fault` if it reads what it cannot have."""
     ends = kernel.ends(graph)
     reduces = graph.nodes[stage.node].kind == REDUCE
     if not reduces and not _alike(stage.work, stage.owners):
@@ -350,10 +329,7 @@ def _alike(work: Owners, owners: Owners) -> bool:
 
 
 def _runs(block: NDArray[np.int32]) -> Iterator[Ints]:
-    """Elements block by block, ascending in each; some blocks at a time.
-
-    block: shape (n,); of each element.
-    """
+    """Elements block by block, ascending in each; some blocks at a time."""
     ordered = bool(np.all(block[1:] >= block[:-1]))
     order = np.arange(block.size) if ordered else np.argsort(block, kind="stable")
     ends = np.flatnonzero(np.diff(block[order])) + 1
@@ -382,13 +358,7 @@ def _parts(
 
 
 def _joined(op: str, place: Ints, values: Values, size: int) -> Values:
-    """Values of the same place, joined one after the other.
-
-    op: a reduce.
-    place: shape (n,); of each value.
-    values: shape (n,).
-    size: how many places; each has a value.
-    """
+    """Values of the same place, joined one after the other."""
     with np.errstate(all="ignore"):
         if op == "reduce_sum":
             # adds in order

@@ -262,10 +262,7 @@ class CoreLanes:
 
     @classmethod
     def of(cls, plan: CorePlan, passes: Mapping[Pass, FixedArithmetic], precision: Precision) -> CoreLanes:
-        """Make the lanes of a core from the arithmetic of all passes that run on it.
-
-        `InputError` if a pass has no arithmetic.
-        """
+        """Make the lanes of a core from the arithmetic of all passes that run on it."""
         kinds, class_of = [], []
         for kind in plan.kinds:
             missing = [each for each in kind.passes if each not in passes]

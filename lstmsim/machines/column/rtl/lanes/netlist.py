@@ -23,11 +23,7 @@ class Signal:
 
 
 def literal(value: int, bits: int) -> str:
-    """Write a signed number of `bits` bits.
-
-    >>> literal(-3, 4), literal(5, 4)
-    ("4'shd", "4'sh5")
-    """
+    """Write a signed number of `bits` bits."""
     return f"{bits}'sh{value & ((1 << bits) - 1):x}"
 
 
