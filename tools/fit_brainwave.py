@@ -13,8 +13,7 @@ import sys
 from dataclasses import replace
 
 from lstmsim import run
-from lstmsim.files.published import deepbench
-from lstmsim.files.published_rows import Measurement
+from lstmsim.files.published import Measurement, deepbench
 from lstmsim.files.scenario.scenario_file import load_chip, load_model
 from lstmsim.machines.row.npu import Dispatch, RowNpu
 from lstmsim.model.scenario import Job, Scenario

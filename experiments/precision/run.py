@@ -25,7 +25,7 @@ from lstmsim.files.catalog import input_files
 from lstmsim.files.scenario.numbers import read_frames
 from lstmsim.files.scenario.scenario_file import load_model
 from lstmsim.importers.files import read_weights
-from lstmsim.importers.safetensors import read_safetensors
+from lstmsim.importers.tensors import read_safetensors
 from lstmsim.model.model import ACTIVATIONS, Precision
 from lstmsim.model.numerics.accuracy import accuracy
 from lstmsim.model.numerics.arithmetic import Arithmetic

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from lstmsim.analysis.replay import Checked, Progress, execute
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import show
-from lstmsim.importers.safetensors import MAX_HEADER, METADATA, write_safetensors
+from lstmsim.importers.tensors import MAX_HEADER, METADATA, write_safetensors
 from lstmsim.machines.registry import target_of
 from lstmsim.model.numerics.jobs import JobData
 from lstmsim.model.scenario import Scenario

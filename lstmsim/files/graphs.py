@@ -21,10 +21,9 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.files import whole_file
 from lstmsim.base.keys import Entry, Key
 from lstmsim.base.wording import listed, show
-from lstmsim.files.scenario.streams import Name, Text, Word
-from lstmsim.files.yaml.document import Document, WrongPaths, check, document_of, usable
+from lstmsim.files.scenario.schema import Name, Text, Word
+from lstmsim.files.yaml.document import Document, WrongPaths, check, document_of, scalar_text, usable
 from lstmsim.files.yaml.source import read_document
-from lstmsim.files.yaml.text import scalar_text
 from lstmsim.model.fusion.graph import Graph, Node
 from lstmsim.model.fusion.graph_rules import AXES_KEYS, checked_graph, located_mistakes, remarks
 from lstmsim.model.fusion.operations import OPERATIONS, REDUCES, mistaken_name

@@ -16,8 +16,7 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import listed, nearest, show
 from lstmsim.importers.imported import ImportedModel
 from lstmsim.importers.pytorch.names import Group, groups, import_groups, layers_of, network_of, whole_weights
-from lstmsim.importers.safetensors import read_safetensors, write_safetensors
-from lstmsim.importers.tensors import Stored, floats, shape_text
+from lstmsim.importers.tensors import Stored, floats, read_safetensors, shape_text, write_safetensors
 from lstmsim.model.model import Model
 from lstmsim.model.numerics.weights import Floats, Network, PassWeights, States, expected_shapes
 
@@ -260,6 +259,6 @@ def _imported(name: str, suffix: str, weights: bool, heads: bool, cell: str | No
         from lstmsim.importers.keras.files import import_keras
 
         return import_keras(name, weights=weights, cell=cell)
-    from lstmsim.importers.pytorch.file import import_pytorch
+    from lstmsim.importers.pytorch.modules import import_pytorch
 
     return import_pytorch(name, weights=weights, cell=cell)

@@ -41,7 +41,7 @@ def import_model(
 
     >>> import tempfile, pathlib
     >>> import numpy as np
-    >>> from lstmsim.importers.safetensors import write_safetensors
+    >>> from lstmsim.importers.tensors import write_safetensors
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = pathlib.Path(folder, "speech.safetensors")
     ...     tensors = {"weight_ih_l0": np.zeros((32, 4)), "weight_hh_l0": np.zeros((32, 8))}

@@ -21,7 +21,7 @@ import pytest
 
 from lstmsim.base.csv_table import CsvWriter
 from lstmsim.files.catalog import find_chip
-from lstmsim.importers.safetensors import write_safetensors
+from lstmsim.importers.tensors import write_safetensors
 from lstmsim.studies.fit.device import device_files
 from tests.cli.runner import call
 from tests.importers.weight_files import torch_stream, torch_tensors, torch_zip

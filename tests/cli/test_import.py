@@ -13,7 +13,7 @@ from click.testing import Result
 
 from lstmsim import load_scenario
 from lstmsim.importers.files import read_weights
-from lstmsim.importers.safetensors import read_safetensors
+from lstmsim.importers.tensors import read_safetensors
 from lstmsim.model.model import Model
 from tests.cli import runner
 from tests.importers.weight_files import (

@@ -11,7 +11,7 @@ import pytest
 
 import lstmsim
 from lstmsim.importers.files import write_weights
-from lstmsim.importers.safetensors import read_safetensors, write_safetensors
+from lstmsim.importers.tensors import read_safetensors, write_safetensors
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.numerics.golden import float_arithmetic, run_network

@@ -11,7 +11,7 @@ import pytest
 
 import lstmsim
 from lstmsim.base.errors import DeadlockError, InputError
-from lstmsim.files.yaml.text import yaml_text
+from lstmsim.files.yaml.document import yaml_text
 from lstmsim.program.flat import flat_program
 from lstmsim.program.flatten import flat_of
 from lstmsim.program.operations import Operation

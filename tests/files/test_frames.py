@@ -16,7 +16,7 @@ from lstmsim.base.errors import InputError
 from lstmsim.files.catalog import input_files
 from lstmsim.files.scenario.numbers import read_frames
 from lstmsim.files.scenario.scenario_file import load_scenario
-from lstmsim.importers.safetensors import write_safetensors
+from lstmsim.importers.tensors import write_safetensors
 
 X = np.arange(12, dtype=np.float64).reshape(4, 3) / 8
 

@@ -18,7 +18,7 @@ from lstmsim.files.scenario.numbers import job_data
 from lstmsim.files.scenario.requests import load_requests
 from lstmsim.files.scenario.scenario_file import load_scenario
 from lstmsim.files.scenario.written import write_model_file
-from lstmsim.importers.safetensors import write_safetensors
+from lstmsim.importers.tensors import write_safetensors
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.numerics.golden import float_arithmetic, run_network

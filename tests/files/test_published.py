@@ -8,8 +8,16 @@ from math import prod
 import pytest
 
 from lstmsim.files.catalog import model_files
-from lstmsim.files.published import accelerators, claims, deepbench, hardware, intel_npu, published_folder, table_names
-from lstmsim.files.published_rows import Measurement
+from lstmsim.files.published import (
+    Measurement,
+    accelerators,
+    claims,
+    deepbench,
+    hardware,
+    intel_npu,
+    published_folder,
+    table_names,
+)
 from tests.files.published_rows import fields_of
 
 ZHAO = ("Brainwave BW_S10", "Plasticine", "Tesla V100", "Xeon Skylake")

@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lstmsim.base.errors import InputError
-from lstmsim.importers.safetensors import MAX_HEADER, read_safetensors, write_safetensors
-from lstmsim.importers.tensors import decoded, floats
+from lstmsim.importers.tensors import MAX_HEADER, decoded, floats, read_safetensors, write_safetensors
 from tests.importers.weight_files import safe
 
 SHAPES = st.lists(st.integers(0, 4), max_size=3).map(tuple)

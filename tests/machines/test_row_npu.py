@@ -18,8 +18,7 @@ from lstmsim.analysis.report_text import report_json
 from lstmsim.base.errors import InputError
 from lstmsim.engines import ENGINES
 from lstmsim.files.catalog import list_models
-from lstmsim.files.published import intel_npu
-from lstmsim.files.published_rows import IntelWorkload
+from lstmsim.files.published import IntelWorkload, intel_npu
 from lstmsim.files.scenario.scenario_file import load_chip, load_model, load_scenario
 from lstmsim.machines.row.npu import RowCore, RowLatency, RowNpu
 from lstmsim.machines.row.plan import PROGRAMS

@@ -15,7 +15,7 @@ import pytest
 
 import lstmsim
 from lstmsim import ColumnCore, ColumnNpu, InputError, Job, Layer, Model, Scenario, cell
-from lstmsim.importers.safetensors import write_safetensors
+from lstmsim.importers.tensors import write_safetensors
 from lstmsim.model import model as models
 from lstmsim.model import scenario as scenarios
 from lstmsim.model.numerics.weights import random_network

@@ -16,8 +16,8 @@ import pytest
 
 import lstmsim
 from lstmsim.cli.group import COMMANDS
-from lstmsim.files.yaml.text import yaml_text
-from lstmsim.importers.safetensors import write_safetensors
+from lstmsim.files.yaml.document import yaml_text
+from lstmsim.importers.tensors import write_safetensors
 from tests.cli import runner
 from tests.core_needed import names_with_core
 

@@ -17,10 +17,18 @@ from lstmsim.base.checkers import DataPath
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
 from lstmsim.base.wording import nearest, show
-from lstmsim.files.scenario.arrival_columns import OWN_STEPS, Measure
 from lstmsim.files.scenario.models import file_path
-from lstmsim.files.scenario.schema import JobEntry
-from lstmsim.files.scenario.streams import ArrivalEntry, StepsEntry, TraceEntry, arrival_mistakes, describe, measure_of
+from lstmsim.files.scenario.schema import (
+    OWN_STEPS,
+    ArrivalEntry,
+    JobEntry,
+    Measure,
+    StepsEntry,
+    TraceEntry,
+    arrival_mistakes,
+    describe,
+    measure_of,
+)
 from lstmsim.files.yaml.document import Document
 from lstmsim.model.scenario import Offer, estimated_offer
 from lstmsim.traffic.arrivals import (

@@ -10,10 +10,8 @@ from typing import Any, NamedTuple
 from lstmsim.base.checkers import DataPath
 from lstmsim.base.errors import InputError
 from lstmsim.base.wording import listed, nearest, show
-from lstmsim.files.scenario.chips import Cores
-from lstmsim.files.scenario.models import STAND_IN, file_path, frames_path
-from lstmsim.files.scenario.schema import InitialEntry, JobEntry
-from lstmsim.files.scenario.streams import ArrivalEntry
+from lstmsim.files.scenario.models import STAND_IN, Cores, file_path, frames_path
+from lstmsim.files.scenario.schema import ArrivalEntry, InitialEntry, JobEntry
 from lstmsim.files.yaml.document import Document, check, document_of
 from lstmsim.machines.assembly import AnyCore
 from lstmsim.model.model import Model

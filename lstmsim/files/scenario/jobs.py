@@ -16,13 +16,19 @@ from lstmsim.base.bounds import MAX_JOBS
 from lstmsim.base.checkers import DataPath
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import show
-from lstmsim.files.scenario.arrival_columns import Measure
-from lstmsim.files.scenario.chips import Cores, blame_all
 from lstmsim.files.scenario.job_arrivals import Coming, JobArrivals, job_names, tenant_names
 from lstmsim.files.scenario.job_checks import Initials, Runnable, check_cores, initial_file, named_cores
-from lstmsim.files.scenario.models import STAND_IN, file_path, frames_path, read_model
-from lstmsim.files.scenario.schema import JobEntry, ScenarioFile
-from lstmsim.files.scenario.streams import MAX_LENGTHS, StepsEntry, measure_of, random_lengths, steps_mistakes
+from lstmsim.files.scenario.models import STAND_IN, Cores, blame_all, file_path, frames_path, read_model
+from lstmsim.files.scenario.schema import (
+    MAX_LENGTHS,
+    JobEntry,
+    Measure,
+    ScenarioFile,
+    StepsEntry,
+    measure_of,
+    random_lengths,
+    steps_mistakes,
+)
 from lstmsim.files.yaml.document import Document, usable, wrong_keys
 from lstmsim.machines.assembly import Tally, TooLarge, way_out
 from lstmsim.model.cell import Cell

@@ -21,8 +21,7 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import show
 from lstmsim.files.scenario.job_checks import ZERO
 from lstmsim.importers.files import read_states, read_weights
-from lstmsim.importers.safetensors import read_safetensors
-from lstmsim.importers.tensors import floats, shape_text
+from lstmsim.importers.tensors import floats, read_safetensors, shape_text
 from lstmsim.model.model import Model
 from lstmsim.model.numerics.jobs import JobData
 from lstmsim.model.numerics.weights import LARGEST, Floats, Network, States, Stimulus, random_network, random_stimulus

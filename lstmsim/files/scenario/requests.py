@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.files.scenario.chips import left_out
 from lstmsim.files.scenario.jobs import entry_keys, job_templates, tenant_offers
+from lstmsim.files.scenario.models import left_out
 from lstmsim.files.scenario.scenario_file import checked_scenario, open_scenario
 from lstmsim.files.yaml.source import apply_overrides
 from lstmsim.model.scenario import Job, Scenario

@@ -16,12 +16,21 @@ from typing import Any, NamedTuple
 from lstmsim.base.checkers import DataPath
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.files.catalog import find_chip, find_model, is_path
-from lstmsim.files.scenario.chips import Cores, build_chip, check_width, left_out, read_cores, without_effect
 from lstmsim.files.scenario.job_arrivals import JobArrivals
 from lstmsim.files.scenario.jobs import JobSteps, build_jobs, check_jobs, job_templates, tenant_offers
-from lstmsim.files.scenario.models import Numbers, read_cells, read_model, read_precision
-from lstmsim.files.scenario.schema import ModelFile, ScenarioFile, chip_entry, scenario_entry
-from lstmsim.files.scenario.streams import ArrivalEntry, StepsEntry
+from lstmsim.files.scenario.models import (
+    Cores,
+    Numbers,
+    build_chip,
+    check_width,
+    left_out,
+    read_cells,
+    read_cores,
+    read_model,
+    read_precision,
+    without_effect,
+)
+from lstmsim.files.scenario.schema import ArrivalEntry, ModelFile, ScenarioFile, StepsEntry, chip_entry, scenario_entry
 from lstmsim.files.yaml.document import Document, check, document_of
 from lstmsim.files.yaml.source import apply_overrides, read_document
 from lstmsim.machines.registry import target_of

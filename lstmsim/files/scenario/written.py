@@ -15,7 +15,7 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.files import note_read, own_ledger, whole_file
 from lstmsim.base.keys import as_data
 from lstmsim.files.scenario.job_arrivals import job_names
-from lstmsim.files.yaml.text import OnOneLine, scalar_text, yaml_text
+from lstmsim.files.yaml.document import OnOneLine, scalar_text, yaml_text
 from lstmsim.model.cell import Cell, Stage
 from lstmsim.model.cells import CELLS
 from lstmsim.model.model import Layer, Model

@@ -26,8 +26,7 @@ from lstmsim.base.bounds import MAX_SIZE
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import listed, show
 from lstmsim.importers.imported import ImportedModel
-from lstmsim.importers.keras.config import KerasLayer, keras_kinds, keras_layers, parsed_config
-from lstmsim.importers.keras.models import keras_models, parts_of
+from lstmsim.importers.keras.models import KerasLayer, keras_kinds, keras_layers, keras_models, parsed_config, parts_of
 from lstmsim.importers.tensors import Stored, shape_text
 from lstmsim.model.numerics.weights import Floats
 

@@ -21,13 +21,15 @@ from math import prod
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from lstmsim.base.bounds import MAX_SIZE
 from lstmsim.base.wording import listed, show
 from lstmsim.importers.imported import FOLDED, LEFT_OUT, SIMULATED, Operators, OperatorTable
-from lstmsim.importers.onnx.axes import View
-from lstmsim.importers.onnx.constants import width_notes
+from lstmsim.importers.onnx.axes import Layouts, View
+from lstmsim.importers.onnx.constants import Constants, width_notes
 from lstmsim.importers.onnx.graph import DEFAULT_DOMAINS, Scope, Shape, attributes, integer, label, node_input, resolve
-from lstmsim.importers.onnx.layouts import Layouts
+from lstmsim.importers.onnx.nodes import NodeWeights, checked_arrays
 from lstmsim.importers.onnx.shapes import Shapes
 from lstmsim.importers.onnx.sizes import (
     MAX_COUNTED,
@@ -44,6 +46,7 @@ from lstmsim.importers.onnx.sizes import (
 )
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer
+from lstmsim.model.numerics.weights import Floats, PassWeights
 
 _ACTIVATIONS = {"Relu": "dense-relu", "Tanh": "dense-tanh", "Sigmoid": "dense-sigmoid"}
 _PRODUCTS = ("MatMul", "Gemm")
@@ -100,6 +103,25 @@ class Chain:
         if self.heads:
             return tuple([note for head in self.heads for note in head.widths()] + [self.reason] * bool(self.reason))
         return (f"the network has no head that can be a dense layer{f': {self.reason}' if self.reason else ''}",)
+
+
+def head_weights(constants: Constants, head: Head) -> NodeWeights:
+    """Read the weights of a product after a stack, or say why they are no constants."""
+    scope, index = head.product
+    names = {"matrix": (scope, node_input(scope.nodes[index], 1))} | ({"bias": head.bias} if head.bias else {})
+    units, width = head.layer.hidden, head.layer.input
+    arrays = dict[str, Floats]()
+    for name, value in names.items():
+        array = constants.of(*value)
+        if isinstance(array, str):
+            return f"the {name} of {label(scope, index)} comes from {array}: shapes only"
+        arrays[name] = array if name == "matrix" and head.turned else array.T
+    expected = {"matrix": (units, width), "bias": arrays["bias"].shape if "bias" in arrays else ()}
+    arrays = checked_arrays(arrays, expected, label(scope, index))
+    biases = {"y": np.full(units, arrays["bias"].reshape(-1))} if "bias" in arrays else {}
+    if head.subtracted:
+        biases = {name: -array for name, array in biases.items()}
+    return (PassWeights({("y", "x"): arrays["matrix"]}, biases),)
 
 
 def find_heads(network: Any, scopes: list[Scope], layers: Mapping[Key, Layer], ends: Iterable[Key]) -> dict[Key, Chain]:

@@ -13,14 +13,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from lstmsim.importers.onnx.axes import RULES, View
+from lstmsim.importers.onnx.axes import LAYER_ROLES, RULES, Layouts, View
 from lstmsim.importers.onnx.constants import Constants
 from lstmsim.importers.onnx.graph import Scope, attributes, integer, label, node_input, resolve
-from lstmsim.importers.onnx.layouts import LAYER_ROLES, Layouts
-from lstmsim.importers.onnx.nodes import is_recurrent
+from lstmsim.importers.onnx.nodes import STATES, is_recurrent
 from lstmsim.importers.onnx.shapes import Shapes
 from lstmsim.importers.onnx.stored import DataFiles
-from lstmsim.importers.onnx.weights import STATES
 from lstmsim.model.model import Layer
 from lstmsim.model.numerics.weights import Floats
 

@@ -20,8 +20,7 @@ from lstmsim.base.bounded import placed
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.files.catalog import find_model
 from lstmsim.importers.files import canonical_network
-from lstmsim.importers.safetensors import read_safetensors
-from lstmsim.importers.tensors import floats
+from lstmsim.importers.tensors import floats, read_safetensors
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.numerics.arithmetic import Arithmetic, Array

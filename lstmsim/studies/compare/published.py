@@ -8,8 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from lstmsim.base.units import tops
-from lstmsim.files.published import hardware
-from lstmsim.files.published_rows import Hardware, Measurement
+from lstmsim.files.published import Hardware, Measurement, hardware
 from lstmsim.files.scenario.scenario_file import load_chip
 from lstmsim.model.scenario import Chip, Job
 from lstmsim.report.figures_text import three_digits

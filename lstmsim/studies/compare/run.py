@@ -14,7 +14,7 @@ from lstmsim.analysis.report import Report
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.units import cycles_to_ms
 from lstmsim.base.wording import show
-from lstmsim.files.published_rows import Measurement
+from lstmsim.files.published import Measurement
 from lstmsim.files.scenario.scenario_file import load_chip
 from lstmsim.machines.registry import target_of
 from lstmsim.model.scenario import Chip, Job, Scenario, arriving

@@ -15,9 +15,8 @@ from typing import Annotated, Literal
 from lstmsim.base.errors import InputError
 from lstmsim.base.keys import Entry, Key, entry_values, keys_of
 from lstmsim.base.wording import nearest, show
-from lstmsim.files.published import hardware
-from lstmsim.files.published_rows import Hardware
-from lstmsim.files.scenario.streams import Name, Text
+from lstmsim.files.published import Hardware, hardware
+from lstmsim.files.scenario.schema import Name, Text
 from lstmsim.files.yaml.document import Document, check
 from lstmsim.files.yaml.source import read_document
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import singledispatch
 from typing import Any
 
-from lstmsim.files.published_rows import Hardware
+from lstmsim.files.published import Hardware
 from lstmsim.report.document import Document, Piece, Section, Text, grid, remark
 from lstmsim.report.results import Forms, Keys, picked, plain
 from lstmsim.studies.fit.device import Device, Packing, published_on

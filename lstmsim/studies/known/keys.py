@@ -13,7 +13,8 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 from lstmsim.base.bounds import MAX_SIZE
 from lstmsim.base.keys import Described, Entry, Key, keys_of
-from lstmsim.files.scenario import schema, streams
+from lstmsim.files.scenario import schema
+from lstmsim.files.scenario import schema as streams
 from lstmsim.machines.registry import KINDS, target_of
 from lstmsim.model.model import WIDTHS, Layer, Model, Precision
 from lstmsim.model.scenario import Job

@@ -10,8 +10,7 @@ from lstmsim.base.checkers import DataPath
 from lstmsim.base.errors import InputError
 from lstmsim.files.catalog import chip_files, find_chip, find_model, input_files, is_path, model_files
 from lstmsim.files.published import published_folder
-from lstmsim.files.scenario.chips import left_out
-from lstmsim.files.scenario.models import file_path
+from lstmsim.files.scenario.models import file_path, left_out
 from lstmsim.files.scenario.scenario_file import References
 from lstmsim.files.yaml.document import Document
 from lstmsim.files.yaml.source import apply_overrides, read_document

@@ -19,11 +19,10 @@ from typing import Any, NamedTuple, TypeVar
 from lstmsim.base.bounds import MAX_CORES, MAX_JOBS
 from lstmsim.base.errors import InputError
 from lstmsim.base.keys import Described, Key, keys_of, unwrapped
-from lstmsim.files.scenario.chips import own_keys
 from lstmsim.files.scenario.job_arrivals import job_names
+from lstmsim.files.scenario.models import own_keys
 from lstmsim.files.scenario.scenario_file import scenario_from_document
-from lstmsim.files.scenario.schema import JobEntry, LayerEntry
-from lstmsim.files.scenario.streams import Cycles, Steps
+from lstmsim.files.scenario.schema import Cycles, JobEntry, LayerEntry, Steps
 from lstmsim.files.yaml.document import Document
 from lstmsim.machines.assembly import PerStep, Tally
 from lstmsim.machines.registry import KINDS, target_of

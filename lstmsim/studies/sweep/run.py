@@ -21,7 +21,7 @@ from lstmsim.base.bounded import bounded_file
 from lstmsim.base.errors import InputError, LstmsimError, Mistake
 from lstmsim.base.files import identity_of, refuse_if_read
 from lstmsim.files.catalog import is_path
-from lstmsim.files.scenario.chips import left_out
+from lstmsim.files.scenario.models import left_out
 from lstmsim.files.scenario.scenario_file import scenario_from_document
 from lstmsim.files.yaml.document import Document
 from lstmsim.files.yaml.source import LABEL, apply_overrides

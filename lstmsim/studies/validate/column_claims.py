@@ -12,7 +12,7 @@ from functools import cache
 from math import inf, prod
 
 from lstmsim.analysis.report import Report
-from lstmsim.files.published_rows import Claim, Measurement
+from lstmsim.files.published import Claim, Measurement
 from lstmsim.files.scenario.scenario_file import load_chip, load_model, load_scenario
 from lstmsim.model.model import Precision
 from lstmsim.model.scenario import Scenario

@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 
 from lstmsim import engines
-from lstmsim.files.published_rows import Claim
+from lstmsim.files.published import Claim
 from lstmsim.files.scenario.scenario_file import load_scenario
 from lstmsim.machines.kernels import SparseTask
 from lstmsim.machines.registry import target_of

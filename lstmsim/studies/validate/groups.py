@@ -16,7 +16,7 @@ from lstmsim.analysis.measure import measure
 from lstmsim.analysis.report import Report
 from lstmsim.base.errors import InputError
 from lstmsim.base.units import cycles_to_ms
-from lstmsim.files.published_rows import IntelWorkload, Measurement
+from lstmsim.files.published import IntelWorkload, Measurement
 from lstmsim.files.scenario.scenario_file import load_scenario
 from lstmsim.model.scenario import Scenario
 from lstmsim.studies.validate.rows import Group, Judgement, NullModel, Row, fit_null, noise

@@ -13,7 +13,7 @@ from itertools import permutations
 from math import inf, prod
 from typing import Literal
 
-from lstmsim.files.published_rows import Measurement
+from lstmsim.files.published import Measurement
 from lstmsim.report.results import Table
 
 

@@ -11,7 +11,7 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import nearest
 from lstmsim.engines import ENGINES
 from lstmsim.files import published
-from lstmsim.files.published_rows import Claim, IntelWorkload, Measurement
+from lstmsim.files.published import Claim, IntelWorkload, Measurement
 from lstmsim.studies.validate import column_claims as optima
 from lstmsim.studies.validate import column_claims as ratios
 from lstmsim.studies.validate.column_claims import Arrays

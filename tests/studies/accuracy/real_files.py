@@ -12,7 +12,7 @@ from lstmsim.files.catalog import find_model
 from lstmsim.files.scenario.scenario_file import load_model
 from lstmsim.files.yaml.source import read_document
 from lstmsim.importers.files import read_weights
-from lstmsim.importers.safetensors import Safetensors, read_safetensors
+from lstmsim.importers.tensors import Safetensors, read_safetensors
 from lstmsim.model.numerics.weights import Network
 
 NAMES = ("g2p-en-decoder", "g2p-en-encoder", "resemblyzer", "silero-vad-16k")

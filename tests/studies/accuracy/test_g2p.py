@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError
-from lstmsim.importers.safetensors import write_safetensors
+from lstmsim.importers.tensors import write_safetensors
 from lstmsim.model.numerics.golden import float_arithmetic, run_network
 from lstmsim.model.numerics.weights import Floats, Stimulus
 from lstmsim.studies.accuracy.g2p import (

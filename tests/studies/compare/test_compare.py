@@ -13,8 +13,7 @@ import lstmsim as api
 from lstmsim import simulate
 from lstmsim.base.errors import InputError
 from lstmsim.base.units import cycles_to_ms
-from lstmsim.files.published import deepbench
-from lstmsim.files.published_rows import Measurement
+from lstmsim.files.published import Measurement, deepbench
 from lstmsim.files.scenario.scenario_file import load_chip, load_scenario
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
 from lstmsim.machines.parallel.device import ParallelDevice

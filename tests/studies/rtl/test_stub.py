@@ -87,7 +87,7 @@ def test_equal_and_different() -> None:
 
 @needs_icarus
 def test_the_command(tmp_path: Path) -> None:
-    from lstmsim.files.yaml.text import yaml_text
+    from lstmsim.files.yaml.document import yaml_text
 
     Path("s.yaml").write_text(yaml_text(SCENARIO), encoding="utf-8")
     done = call("rtl", "s.yaml", "--out", "out", "--verify", "--timing-only", "--timeline", "both.svg")

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 import lstmsim as api
 from lstmsim.files.scenario.scenario_file import load_chip, load_scenario, scenario_from_document
 from lstmsim.files.scenario.written import loads_again, resolved_text
-from lstmsim.files.yaml.document import document_of
+from lstmsim.files.yaml.document import OnOneLine, document_of, yaml_text
 from lstmsim.files.yaml.source import parse_document
-from lstmsim.files.yaml.text import OnOneLine, yaml_text
 from lstmsim.machines.column.npu import ColumnNpu
 from lstmsim.machines.row.npu import RowNpu
 from lstmsim.model.cell_rules import in_order

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from lstmsim.files.published import claims, deepbench
-from lstmsim.files.published_rows import Claim
+from lstmsim.files.published import Claim, claims, deepbench
 from lstmsim.studies.validate.column_claims import (
     Arrays,
     best_ep,

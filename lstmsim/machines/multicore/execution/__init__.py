@@ -1,0 +1,1 @@
+"""The executor: which steps each thread does, and what they compute."""

@@ -1,0 +1,1 @@
+"""Recurrent jobs: the products of their cells, their arrays, their traffic, and their program."""

@@ -1,0 +1,1 @@
+"""The planner: which cut, which sub-blocks, whether a buffer."""
