@@ -14,13 +14,11 @@ from measures import Cost, cpu_seconds, new_process, table
 
 from lstmsim import engines, load_chip, run_gemm, simulate
 from lstmsim.machines.gemm import Division, GemmTask, Product
-from lstmsim.machines.multicore.execution.product import in_rounds
-from lstmsim.machines.multicore.execution.steps import steps_of
-from lstmsim.machines.multicore.lines.caches import Caches, NativeCaches
-from lstmsim.machines.multicore.lines.plain import PlainCaches
-from lstmsim.machines.multicore.lines.space import COLUMNS, Space, operands
-from lstmsim.machines.multicore.lines.walk import runs_of
-from lstmsim.machines.multicore.study import THREADS
+from lstmsim.machines.multicore.gemm import THREADS
+from lstmsim.machines.multicore.lines.caches import Caches, NativeCaches, PlainCaches
+from lstmsim.machines.multicore.lines.space import COLUMNS, Space, operands, runs_of
+from lstmsim.machines.multicore.product import in_rounds
+from lstmsim.machines.multicore.steps import steps_of
 
 __all__ = ["GEMM_HEAD", "GEMM_NOTE", "TASKS", "WALK_HEAD", "gemm_rows", "walk_rows"]
 

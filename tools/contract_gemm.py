@@ -17,11 +17,11 @@ from lstmsim import engines
 from lstmsim.base.errors import InputError, LstmsimError, Mistake
 from lstmsim.base.wording import listed
 from lstmsim.machines.gemm import Cut, Division, GemmFigures, GemmPlan, Product, SubBlocks
-from lstmsim.machines.multicore.execution.numbers import computed
-from lstmsim.machines.multicore.execution.product import figures_of, lowered
+from lstmsim.machines.multicore.cuts import division_of
 from lstmsim.machines.multicore.machine import Machine
-from lstmsim.machines.multicore.planning.cuts import division_of
-from lstmsim.machines.multicore.planning.planner import DOCUMENTED, plan
+from lstmsim.machines.multicore.planner import DOCUMENTED, plan
+from lstmsim.machines.multicore.product import figures_of, lowered
+from lstmsim.machines.multicore.steps import computed
 from tools.contract_gemm_jobs import job_result
 from tools.contract_gemm_keys import USUAL
 

@@ -14,13 +14,11 @@ from numpy.typing import NDArray
 
 from lstmsim import engines
 from lstmsim.machines.gemm import GemmPlan
-from lstmsim.machines.multicore.execution.product import step_times, waits_of
-from lstmsim.machines.multicore.execution.stages import cores_of, place_of
-from lstmsim.machines.multicore.jobs.arrays import Shape
-from lstmsim.machines.multicore.jobs.lower import job_phases
-from lstmsim.machines.multicore.jobs.traced import TracedJob, traced
+from lstmsim.machines.multicore.jobs import Shape, TracedJob, job_phases, traced
 from lstmsim.machines.multicore.lines.space import COLUMNS
 from lstmsim.machines.multicore.machine import Machine
+from lstmsim.machines.multicore.product import step_times, waits_of
+from lstmsim.machines.multicore.stages import cores_of, place_of
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer
 from lstmsim.program.program import Program, Task

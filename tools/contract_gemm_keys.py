@@ -9,7 +9,7 @@ from typing import Any
 from lstmsim.base.wording import listed, show
 from lstmsim.machines.gemm import CACHES
 from lstmsim.machines.gemm import KINDS as CUTS
-from lstmsim.machines.multicore.lines.hashing import HASHES
+from lstmsim.machines.multicore.chip import HASHES
 from lstmsim.machines.multicore.machine import Machine
 from lstmsim.model.cells import CELLS
 

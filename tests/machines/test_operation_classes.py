@@ -11,7 +11,7 @@ from lstmsim.machines.assembly import OperationClasses
 from lstmsim.machines.column import hardware as column_hardware
 from lstmsim.machines.column import shape
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, Latency
-from lstmsim.machines.multicore import cells as multicore_cells
+from lstmsim.machines.multicore import chip as multicore_cells
 from lstmsim.machines.row.hardware import HARDWARE as ROW
 from lstmsim.machines.row.npu import RowCore, RowNpu
 from lstmsim.model.cell import OPERATIONS

@@ -25,7 +25,7 @@ class Machine:
     cores_per_llc, cores_per_domain: cores that share a last-level cache; that share a memory.
     line, page: bytes.
     l1_sets, l1_ways, l2_sets, l2_ways: of the caches of a core. llc_sets, llc_ways: of the cache of a group, and
-        llc_hash: how it finds the set of a line, of `lstmsim.machines.multicore.lines.hashing.HASHES`.
+        llc_hash: how it finds the set of a line, of `lstmsim.machines.multicore.lines.caches.HASHES`.
     overlap: whether transfers between levels, and computing, overlap each other.
     l2_cycles_per_line, llc_cycles_per_line: L1-L2, L2-LLC. core_memory_cycles_per_line: LLC-memory, of one core.
     memory_cycles_per_line: of one memory.

@@ -9,13 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lstmsim import engines
-from lstmsim.machines.multicore.execution.product import step_times, waits_of
-from lstmsim.machines.multicore.execution.stages import cores_of, place_of
-from lstmsim.machines.multicore.jobs.arrays import Shape
-from lstmsim.machines.multicore.jobs.lower import job_phases
-from lstmsim.machines.multicore.jobs.traced import traced
+from lstmsim.machines.multicore.jobs import Shape, job_phases, traced
 from lstmsim.machines.multicore.lines.space import COLUMNS
 from lstmsim.machines.multicore.machine import Machine
+from lstmsim.machines.multicore.product import step_times, waits_of
+from lstmsim.machines.multicore.stages import cores_of, place_of
 from lstmsim.program.program import Program, Task
 from tests.machines.multicore.random_work import cut_of, jobs, layers_of, machines
 from tests.oracle.multicore import total_counts

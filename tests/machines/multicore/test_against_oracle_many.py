@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from lstmsim import engines
 from lstmsim.machines.multicore.chip import CpuCore, MulticoreCpu
-from lstmsim.machines.multicore.execution.product import step_times, waits_of
-from lstmsim.machines.multicore.jobs.lower import lower
+from lstmsim.machines.multicore.jobs import lower
 from lstmsim.machines.multicore.machine import Machine
+from lstmsim.machines.multicore.product import step_times, waits_of
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Job
 from tests.machines.multicore.random_work import jobs, layers_of, machines

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lstmsim.machines.gemm import RELIEFS, Product
+from lstmsim.machines.multicore.cuts import division_of, mn_cuts
 from lstmsim.machines.multicore.machine import Machine, blocks_of
-from lstmsim.machines.multicore.planning.cuts import division_of, mn_cuts
-from lstmsim.machines.multicore.planning.planner import DOCUMENTED, plan
+from lstmsim.machines.multicore.planner import DOCUMENTED, plan
 from tests.machines.multicore.random_work import cut_of, machines, modelled
 from tests.oracle import multicore_plan as model
 

@@ -11,14 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lstmsim.machines.gemm import Division
-from lstmsim.machines.multicore.execution.numbers import computed
-from lstmsim.machines.multicore.execution.steps import steps_of
-from lstmsim.machines.multicore.execution.timing import compute_cycles, core_cycles
-from lstmsim.machines.multicore.lines.caches import open_caches
-from lstmsim.machines.multicore.lines.plain import PlainCaches
-from lstmsim.machines.multicore.lines.space import COLUMNS, Space, operands
-from lstmsim.machines.multicore.lines.walk import runs_of
+from lstmsim.machines.multicore.lines.caches import PlainCaches, open_caches
+from lstmsim.machines.multicore.lines.space import COLUMNS, Space, operands, runs_of
 from lstmsim.machines.multicore.machine import Machine
+from lstmsim.machines.multicore.product import compute_cycles, core_cycles
+from lstmsim.machines.multicore.steps import computed, steps_of
 from tests.machines.multicore.random_work import divisions, machines, modelled
 from tests.oracle import multicore_caches, multicore_lines
 from tests.oracle import multicore_steps as model

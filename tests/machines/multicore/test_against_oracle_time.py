@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from lstmsim import engines
 from lstmsim.machines.gemm import CACHES, Division, GemmFigures
-from lstmsim.machines.multicore.execution.product import figures_of, lowered
 from lstmsim.machines.multicore.machine import Machine
+from lstmsim.machines.multicore.product import figures_of, lowered
 from tests.machines.multicore.random_work import divisions, machines, modelled
 from tests.oracle.multicore import run
 

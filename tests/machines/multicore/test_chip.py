@@ -12,7 +12,7 @@ import lstmsim
 from lstmsim import Job, load_chip, load_scenario
 from lstmsim.base.errors import InputError
 from lstmsim.machines.multicore.chip import MAX_CPU_CORES, CpuCore, MulticoreCpu
-from lstmsim.machines.multicore.what_if import changes
+from lstmsim.machines.multicore.target import changes
 from lstmsim.machines.registry import target_of
 from tools.contract import read_cases
 

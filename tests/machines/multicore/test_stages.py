@@ -9,10 +9,10 @@ from heapq import heappop, heappush
 import pytest
 
 from lstmsim import engines
-from lstmsim.machines.multicore.execution.product import program_of, step_times, waits_of
-from lstmsim.machines.multicore.execution.stages import Block, cores_of, phases_of, place_of
 from lstmsim.machines.multicore.lines.space import Stage, TimedStep
 from lstmsim.machines.multicore.machine import Machine
+from lstmsim.machines.multicore.product import program_of, step_times, waits_of
+from lstmsim.machines.multicore.stages import Block, cores_of, phases_of, place_of
 from lstmsim.machines.multicore.toy import TOY
 from lstmsim.program.accounts import named_cycles
 from lstmsim.program.program import Phase, Program, Task

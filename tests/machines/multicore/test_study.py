@@ -11,9 +11,9 @@ from lstmsim import engines
 from lstmsim.base.errors import InputError
 from lstmsim.engines import ENGINES
 from lstmsim.machines.gemm import CONDITIONS, Cut, Division, GemmFigures, GemmTask, Product, SubBlocks
+from lstmsim.machines.multicore.gemm import THREADS
 from lstmsim.machines.multicore.lines.caches import OWN_LIBRARY
 from lstmsim.machines.multicore.machine import Machine
-from lstmsim.machines.multicore.study import THREADS
 from lstmsim.machines.multicore.toy import TOY
 from tests.machines.multicore.drawn import drawn_division, many_cores
 from tests.machines.multicore.test_golden import CASES

@@ -1,22 +1,265 @@
-"""The caches of all cores, driven line by line (section 5 of docs/multicore.md); C++ is behind `core/interface.cpp`."""
+"""The caches of all cores, driven line by line (section 5 of docs/multicore.md): in C++, or else in plain Python.
+
+The set of a line is its number mod the sets, or an XOR of many bits (section 9). A block is as many lines as there are
+sets. Within a block each set has one line, hashed or not; a hash gives the lines of each block another order.
+"""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from ctypes import POINTER, byref, c_char_p, c_int64, c_void_p
-from functools import cache
+from functools import cache, lru_cache
+from math import isqrt
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.machines.multicore.lines.hashing import polynomial_for
-from lstmsim.machines.multicore.lines.plain import PlainCaches
-from lstmsim.machines.multicore.lines.space import COLUMNS, Array, Runs, pages_of
+from lstmsim.machines.multicore.lines.space import COLUMNS, OWN, SHARED, Array, Runs, pages_of
 from lstmsim.machines.multicore.machine import Machine
 from lstmsim.native.library import Library, warn_once
+
+#: The polynomial 1, by which every rest is 0: nothing is hashed.
+NO_HASH = 1
+
+
+@lru_cache(maxsize=64)
+def polynomial_for(kind: str, sets: int) -> int:
+    """A polynomial over GF(2) without divisors, with the power of two in `sets` as its degree; bit i is x**i.
+
+    It is the least from 2**degree times the golden ratio on. So about half of its bits are set, and high bits of a
+    line's number reach all bits of its set. With few bits set, runs of lines a power of two apart would share sets.
+    """
+    degree = (sets & -sets).bit_length() - 1
+    if kind == "bits" or not degree:
+        return NO_HASH
+    polynomial = (1 << degree) + isqrt(5 << 2 * degree) >> 1
+    while any(not _rest(polynomial, by) for by in range(2, 1 << degree // 2 + 1)):
+        polynomial += 1
+    return polynomial
+
+
+def _rest(number: int, by: int) -> int:
+    """The rest of a division of polynomials."""
+    degree = by.bit_length()
+    while number.bit_length() >= degree:
+        number ^= by << number.bit_length() - degree
+    return number
+
+
+def order_of_blocks(polynomial: int, blocks: int) -> NDArray[np.int64]:
+    """Of each block of lines what the lowest bits of its sets are XORed with; shape (blocks,).
+
+    It is the rest of x**degree times the block's number, so each bit of it is an XOR of bits of that number.
+    """
+    order = np.zeros(blocks, dtype=np.int64)
+    image, bit = polynomial ^ (1 << polynomial.bit_length() - 1), 1
+    while bit < blocks:
+        order[bit : 2 * bit] = order[: min(bit, blocks - bit)] ^ image
+        image, bit = _rest(image << 1, polynomial), 2 * bit
+    return order
+
+
+def sets_of(kind: str, sets: int, lines: int) -> Callable[[NDArray[np.int64]], NDArray[np.int64]]:
+    """What gives the sets of lines."""
+    order = order_of_blocks(polynomial_for(kind, sets), lines // sets + 1)
+
+    def found(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+        blocks, rest = np.divmod(numbers, sets)
+        found: NDArray[np.int64] = rest ^ order[blocks]
+        return found
+
+    return found
+
+
+class _PlainCache:
+    """Lines of one cache with their dirty marks, of each set the least recently used first.
+
+    sets, ways: how many.
+    order: of each block of lines what its sets are XORed with; empty: nothing.
+    """
+
+    def __init__(self, sets: int, ways: int, order: Sequence[int] = ()) -> None:
+        self._count, self._ways, self._order = sets, ways, order
+        self._sets: defaultdict[int, dict[int, bool]] = defaultdict(dict)
+
+    def _set_of(self, line: int) -> dict[int, bool]:
+        block, rest = divmod(line, self._count)
+        return self._sets[rest ^ self._order[block] if self._order else rest]
+
+    def touch(self, line: int) -> bool:
+        """Make a line the youngest of its set; whether it is there."""
+        own = self._set_of(line)
+        if line not in own:
+            return False
+        own[line] = own.pop(line)
+        return True
+
+    def room(self, line: int) -> int | None:
+        """Make room for a line that is not there; the line that had to go, if it was dirty."""
+        own = self._set_of(line)
+        if len(own) < self._ways:
+            return None
+        victim = next(iter(own))
+        return victim if own.pop(victim) else None
+
+    def put(self, line: int, dirty: bool) -> int | None:
+        """Put a line in as the youngest; the line that had to go, if it was dirty."""
+        own = self._set_of(line)
+        if line in own:
+            own[line] = own.pop(line) or dirty
+            return None
+        victim = self.room(line)
+        own[line] = dirty
+        return victim
+
+    def mark(self, line: int) -> None:
+        """Mark a line that is there as dirty."""
+        self._set_of(line)[line] = True
+
+    def dirty(self, line: int) -> bool:
+        """Whether a line is there and dirty."""
+        return self._set_of(line).get(line, False)
+
+    def drop(self, line: int) -> None:
+        """Remove a line if it is there."""
+        self._set_of(line).pop(line, None)
+
+
+class PlainCaches:
+    """All caches of a machine (`lstmsim.machines.multicore.lines.caches.Caches`).
+
+    machine: whose caches they are.
+    arrays: the whole space, one behind the other; `ValueError` if they do not lie so.
+    """
+
+    def __init__(self, machine: Machine, arrays: Sequence[Array]) -> None:
+        self._machine = machine
+        homes, kinds = pages_of(machine, arrays)
+        self._homes, self._kinds = homes.tolist(), kinds.tolist()
+        self._lines_of_page = machine.page // machine.line
+        self._l1 = [_PlainCache(machine.l1_sets, machine.l1_ways) for _ in range(machine.cores)]
+        self._l2 = [_PlainCache(machine.l2_sets, machine.l2_ways) for _ in range(machine.cores)]
+        blocks = len(homes) * self._lines_of_page // machine.llc_sets + 1
+        order = order_of_blocks(polynomial_for(machine.llc_hash, machine.llc_sets), blocks).tolist()
+        self._llc = [_PlainCache(machine.llc_sets, machine.llc_ways, order) for _ in range(machine.groups)]
+        self._written: set[int] = set()
+        self._count: dict[str, int] = {}
+        self._memory: list[int] = []
+        self._core = 0
+
+    def drive(self, cores: Sequence[int], runs: Sequence[Runs]) -> NDArray[np.int64]:
+        """See `Caches.drive`."""
+        if len(cores) != len(runs):
+            raise ValueError(f"there are {len(cores)} cores for {len(runs)} steps")
+        rows = np.zeros((len(runs), len(COLUMNS) + self._machine.domains), dtype=np.int64)
+        for core, each in zip(cores, runs, strict=True):
+            self._check(core, each)
+        for row, core, each in zip(rows, cores, runs, strict=True):
+            self._core = core
+            self._count = dict.fromkeys(COLUMNS, 0)
+            self._memory = [0] * self._machine.domains
+            size = self._machine.line
+            for address, length, write in zip(
+                each.address.tolist(), each.size.tolist(), each.write.tolist(), strict=True
+            ):
+                if length:
+                    for line in range(address // size, (address + length - 1) // size + 1):
+                        self._access(line, write)
+            row[:] = [*self._count.values(), *self._memory]
+        return rows
+
+    def _check(self, core: int, runs: Runs) -> None:
+        if not 0 <= core < self._machine.cores:
+            raise ValueError(f"there is no core {core} among {self._machine.cores}")
+        end = len(self._homes) * self._machine.page
+        address, size = runs.address, runs.size
+        if np.any((address < 0) | (size < 0) | (address > end) | (size > end - address)):
+            raise ValueError(f"a run is not inside the space of {end} bytes")
+
+    def _access(self, line: int, write: bool) -> None:
+        count, core = self._count, self._core
+        kind = self._kinds[line // self._lines_of_page]
+        if kind & SHARED:
+            self._share(line, write)
+        l1 = self._l1[core]
+        count["l1"] += 1
+        if l1.touch(line):
+            count["l1_hit"] += 1
+        else:
+            self._fetch(line, bool(kind & OWN))
+            l1.put(line, False)
+        if write:
+            l1.mark(line)
+            if kind & OWN:
+                self._written.add(line)
+
+    def _fetch(self, line: int, own: bool) -> None:
+        """Make room in L1, and get a line into L2."""
+        count, l2 = self._count, self._l2[self._core]
+        victim = self._l1[self._core].room(line)
+        if victim is not None:
+            count["l1_l2"] += 1
+            self._into_l2(victim, dirty=True)
+        count["l1_l2"] += 1
+        count["l2"] += 1
+        if l2.touch(line):
+            count["l2_hit"] += 1
+            return
+        group = self._machine.group(self._core)
+        count["l2_llc"] += 1
+        count["llc"] += 1
+        if self._llc[group].touch(line):
+            count["llc_hit"] += 1
+        else:
+            if not own or line in self._written:
+                self._memory_line(line, "memory_read")
+            self._into_llc(group, line, dirty=False)
+        self._into_l2(line, dirty=False)
+
+    def _into_l2(self, line: int, *, dirty: bool) -> None:
+        victim = self._l2[self._core].put(line, dirty)
+        if victim is not None:
+            self._count["l2_llc"] += 1
+            self._into_llc(self._machine.group(self._core), victim, dirty=True)
+
+    def _into_llc(self, group: int, line: int, *, dirty: bool) -> None:
+        victim = self._llc[group].put(line, dirty)
+        if victim is not None:
+            self._memory_line(victim, "memory_write")
+
+    def _memory_line(self, line: int, way: str) -> None:
+        home = self._homes[line // self._lines_of_page]
+        self._count[way] += 1
+        self._memory[home] += 1
+        self._count["remote"] += home != self._machine.domain(self._core)
+
+    def _share(self, line: int, write: bool) -> None:
+        """What others have of a line goes where this core finds it; if it writes, others keep nothing."""
+        machine, core = self._machine, self._core
+        here = machine.group(core)
+        for other, (l1, l2) in enumerate(zip(self._l1, self._l2, strict=True)):
+            if other != core and (l1.dirty(line) or l2.dirty(line)):
+                l1.drop(line)
+                l2.drop(line)
+                self._count["transfers"] += 1
+                self._into_llc(machine.group(other), line, dirty=True)
+        for group, llc in enumerate(self._llc):
+            if group != here and llc.dirty(line):
+                llc.drop(line)
+                self._memory_line(line, "memory_write")
+        if write:
+            for other in range(machine.cores):
+                if other != core:
+                    self._l1[other].drop(line)
+                    self._l2[other].drop(line)
+            for group, llc in enumerate(self._llc):
+                if group != here:
+                    llc.drop(line)
+
 
 #: The library. Its version is `FORMAT` of `core/caches.hpp`.
 OWN_LIBRARY = Library(Path(__file__).with_name("core"), 2)
@@ -70,7 +313,7 @@ class NativeCaches:
             *(shape.ctypes.data, len(shape), homes.ctypes.data, kinds.ctypes.data, len(homes)),
             *(byref(self._own), message, _ROOM),
         )
-        _check(code, message)
+        _raise_failure(code, message)
 
     def __del__(self) -> None:
         if hasattr(self, "_own") and self._own.value is not None:
@@ -104,10 +347,10 @@ class NativeCaches:
             *(address.ctypes.data, size.ctypes.data, write.ctypes.data, len(address)),
             *(rows.ctypes.data, rows.size, message, _ROOM),
         )
-        _check(code, message)
+        _raise_failure(code, message)
 
 
-def _check(code: int, message: ctypes.Array[ctypes.c_char]) -> None:
+def _raise_failure(code: int, message: ctypes.Array[ctypes.c_char]) -> None:
     """Raise what a failure of the library is in Python."""
     if code:
         said = message.value.decode(errors="replace")

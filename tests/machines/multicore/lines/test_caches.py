@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from lstmsim.machines.multicore.lines import caches as native
-from lstmsim.machines.multicore.lines.caches import OWN_LIBRARY, Caches, NativeCaches, open_caches
-from lstmsim.machines.multicore.lines.plain import PlainCaches
+from lstmsim.machines.multicore.lines.caches import OWN_LIBRARY, Caches, NativeCaches, PlainCaches, open_caches
 from lstmsim.machines.multicore.lines.space import COLUMNS, Array, Runs
 from lstmsim.machines.multicore.toy import TOY
 from lstmsim.native.sources import COMMON

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from lstmsim.machines.gemm import Cut, Division, Product
-from lstmsim.machines.multicore.execution.steps import Step
 from lstmsim.machines.multicore.lines.caches import open_caches
-from lstmsim.machines.multicore.lines.space import COLUMNS, Runs, Space, operands
-from lstmsim.machines.multicore.lines.walk import runs_of
+from lstmsim.machines.multicore.lines.space import COLUMNS, Runs, Space, operands, runs_of
+from lstmsim.machines.multicore.steps import Step
 from lstmsim.machines.multicore.toy import TOY
 
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from lstmsim.machines.gemm import Product
-from lstmsim.machines.multicore.lines.hashing import HASHES, polynomial_for, sets_of
+from lstmsim.machines.multicore.chip import HASHES
+from lstmsim.machines.multicore.lines.caches import polynomial_for, sets_of
 from lstmsim.studies.shared.loading import load_chip
 from tests.oracle.multicore_caches import set_of
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lstmsim.machines.gemm import Cut, Division, Product
-from lstmsim.machines.multicore.execution.steps import Step
-from lstmsim.machines.multicore.lines.space import Array, Places, Runs, Segment, Space, operands
-from lstmsim.machines.multicore.lines.walk import runs_of
+from lstmsim.machines.multicore.lines.space import Array, Places, Runs, Segment, Space, operands, runs_of
+from lstmsim.machines.multicore.steps import Step
 from lstmsim.machines.multicore.toy import TOY
 
 

@@ -1,6 +1,6 @@
 // All caches of a machine, and the pages of the space that they are for: the table of contents.
 //
-// The rules are section 5 of docs/multicore.md, rule for rule as in lstmsim/machines/multicore/lines/plain.py. Two things
+// The rules are section 5 of docs/multicore.md, rule for rule as in lstmsim/machines/multicore/lines/caches.py. Two things
 // are quicker here than there, and the same. A line is taken into L1, and into L2, before it is looked for below: nothing
 // below asks the cache that it is taken into, and what has left it goes down where the rules say. And of shared lines it is known who wrote them last, and who may have them, so that nobody
 // else is asked: a line is dirty nowhere but at its last writer, or in the last-level cache of that core's group.

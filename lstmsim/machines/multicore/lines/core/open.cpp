@@ -59,7 +59,7 @@ Caches::Caches(Slice<const i64> numbers, Slice<const i64> homes, Slice<const i64
     open(llc_, groups, s.llc_sets, s.llc_ways, order.part(0, order.size()));
 }
 
-/// As `order_of_blocks` of lstmsim/machines/multicore/lines/hashing.py. A set stays below the number of sets, because
+/// As `order_of_blocks` of lstmsim/machines/multicore/lines/caches.py. A set stays below the number of sets, because
 /// that is a multiple of the power of two below which all images are.
 void Caches::order_blocks(i64 lines) {
     const i64 polynomial = shape_.llc_polynomial, top = i64{1} << (63 - __builtin_clzll(polynomial));

@@ -13,9 +13,9 @@ from lstmsim.base.keys import Key
 from lstmsim.base.records import hashed_once, record
 from lstmsim.base.wording import listed
 from lstmsim.machines.gemm import CONDITIONS, Candidate, Cut, GemmPlan, Product
-from lstmsim.machines.multicore.machine import Machine, blocks_of, up
-from lstmsim.machines.multicore.planning.cuts import (
+from lstmsim.machines.multicore.cuts import (
     blis_cut,
+    estimated_cycles,
     fitness_of,
     is_idle,
     k_cuts,
@@ -23,7 +23,7 @@ from lstmsim.machines.multicore.planning.cuts import (
     normalised,
     second_stage,
 )
-from lstmsim.machines.multicore.planning.estimate import estimated_cycles
+from lstmsim.machines.multicore.machine import Machine, blocks_of, up
 
 
 def conditions_of(
@@ -149,7 +149,7 @@ def plan(
     packed: whether B was packed before.
 
     >>> from lstmsim.machines.multicore.toy import TOY
-    >>> from lstmsim.machines.multicore.planning.planner import DOCUMENTED
+    >>> from lstmsim.machines.multicore.planner import DOCUMENTED
     >>> of = plan(TOY, Product(4, 8, 64), 2, DOCUMENTED)
     >>> [(each.cut.kind, each.fitness) for each in of.ranked], of.chosen
     ([('MK', 0.956521739), ('MN', 0.910512552)], 0)

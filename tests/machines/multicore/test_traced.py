@@ -9,9 +9,9 @@ import pytest
 
 from lstmsim.base.errors import InputError
 from lstmsim.machines.gemm import Cut, Division, Product, SubBlocks
-from lstmsim.machines.multicore.execution import product as module
-from lstmsim.machines.multicore.execution.product import Traced, in_rounds, traced
-from lstmsim.machines.multicore.execution.steps import (
+from lstmsim.machines.multicore import product as module
+from lstmsim.machines.multicore.product import Traced, in_rounds, traced
+from lstmsim.machines.multicore.steps import (
     MOST_ACCESSES,
     MOST_STEPS,
     check_division,

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from lstmsim.machines.gemm import Cut, Division, Product, SubBlocks
-from lstmsim.machines.multicore.execution.steps import Step, steps_of
-from lstmsim.machines.multicore.execution.timing import compute_cycles
+from lstmsim.machines.multicore.product import compute_cycles
+from lstmsim.machines.multicore.steps import Step, steps_of
 from lstmsim.machines.multicore.toy import TOY
 from tests.machines.multicore.drawn import drawn_division, many_cores
 

@@ -9,14 +9,20 @@ import pytest
 
 from lstmsim import engines, load_chip
 from lstmsim.base.errors import InputError
-from lstmsim.machines.multicore.cells import cell_work, refusal
-from lstmsim.machines.multicore.chip import CpuCore, MulticoreCpu
-from lstmsim.machines.multicore.execution.product import step_times, waits_of
-from lstmsim.machines.multicore.execution.stages import Block
-from lstmsim.machines.multicore.jobs.arrays import Shape, laid_out, plans_of, tail_runs
-from lstmsim.machines.multicore.jobs.lower import kinds_of_cores, lower, operations_per_step
-from lstmsim.machines.multicore.jobs.traced import traced
+from lstmsim.machines.multicore.chip import CpuCore, MulticoreCpu, cell_work, refusal
+from lstmsim.machines.multicore.jobs import (
+    Shape,
+    kinds_of_cores,
+    laid_out,
+    lower,
+    operations_per_step,
+    plans_of,
+    tail_runs,
+    traced,
+)
 from lstmsim.machines.multicore.lines.space import COLUMNS
+from lstmsim.machines.multicore.product import step_times, waits_of
+from lstmsim.machines.multicore.stages import Block
 from lstmsim.machines.multicore.toy import TOY
 from lstmsim.model.cells import CELLS, cell
 from lstmsim.model.model import Layer, Model
@@ -24,7 +30,7 @@ from lstmsim.model.scenario import Job
 from lstmsim.program.accounts import totals_of
 from lstmsim.program.stall_reasons import CYCLE_NAMES
 from tests.machines.multicore.drawn import many_cores
-from tests.machines.multicore.jobs.test_against_oracle import check, chip_of
+from tests.machines.multicore.test_jobs_against_oracle import check, chip_of
 from tests.machines.multicore.test_stages import Run, plainly
 from tests.oracle import multicore_jobs as model
 

@@ -10,9 +10,9 @@ import pytest
 
 from lstmsim.base.errors import InputError
 from lstmsim.machines.gemm import CONDITIONS, Cut, Division, Product, SubBlocks
+from lstmsim.machines.multicore.cuts import division_of, k_cuts, mn_cuts, second_stage
 from lstmsim.machines.multicore.machine import blocks_of
-from lstmsim.machines.multicore.planning.cuts import division_of, k_cuts, mn_cuts, second_stage
-from lstmsim.machines.multicore.planning.planner import DOCUMENTED, Settings, plan, settings_of
+from lstmsim.machines.multicore.planner import DOCUMENTED, Settings, plan, settings_of
 from lstmsim.machines.multicore.toy import TOY
 
 MANY = replace(TOY, cores=128)

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.machines.gemm import CACHES, RELIEFS, Cut, Division, GemmFigures, GemmPlan, GemmTask, GemmWork, check_word
-from lstmsim.machines.multicore.execution.numbers import computed
-from lstmsim.machines.multicore.execution.product import figures_of, lowered
-from lstmsim.machines.multicore.execution.steps import check_division
+from lstmsim.machines.multicore.cuts import cut_of_parts, division_of, mn_cuts
 from lstmsim.machines.multicore.machine import Machine
-from lstmsim.machines.multicore.planning.cuts import cut_of_parts, division_of, mn_cuts
-from lstmsim.machines.multicore.planning.planner import DOCUMENTED, Settings, plan, settings_of
+from lstmsim.machines.multicore.planner import DOCUMENTED, Settings, plan, settings_of
+from lstmsim.machines.multicore.product import figures_of, lowered
+from lstmsim.machines.multicore.steps import check_division, computed
 from lstmsim.machines.multicore.words import LEFT_OUT_OF_PRODUCTS, packing_told
 
 if TYPE_CHECKING:

@@ -8,11 +8,10 @@ import pytest
 
 from lstmsim import engines
 from lstmsim.machines.gemm import Cut, Product
-from lstmsim.machines.multicore.execution.product import figures_of, lowered
+from lstmsim.machines.multicore.cuts import division_of, estimated_cycles, mn_cuts
 from lstmsim.machines.multicore.machine import Machine
-from lstmsim.machines.multicore.planning.cuts import division_of, mn_cuts
-from lstmsim.machines.multicore.planning.estimate import estimated_cycles
-from lstmsim.machines.multicore.planning.planner import Settings, plan
+from lstmsim.machines.multicore.planner import Settings, plan
+from lstmsim.machines.multicore.product import figures_of, lowered
 from lstmsim.machines.multicore.toy import TOY
 
 #: Of the sizes of a real machine, with four groups and two memories.

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError
 from lstmsim.machines.gemm import Cut, Division, Product, SubBlocks
-from lstmsim.machines.multicore.execution import numbers
-from lstmsim.machines.multicore.execution.numbers import computed
-from lstmsim.machines.multicore.execution.steps import steps_of
+from lstmsim.machines.multicore import steps as numbers
+from lstmsim.machines.multicore.steps import computed, steps_of
 from lstmsim.machines.multicore.toy import TOY
 from tests.machines.multicore.drawn import drawn_division, many_cores
 

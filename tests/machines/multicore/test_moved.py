@@ -7,10 +7,9 @@ from dataclasses import replace
 import pytest
 
 from lstmsim.machines.gemm import Cut, Division, Product
-from lstmsim.machines.multicore.execution.product import traced
-from lstmsim.machines.multicore.lines.hashing import HASHES
-from lstmsim.machines.multicore.planning.cuts import division_of
-from lstmsim.machines.multicore.planning.estimate import estimated_cycles, moved_lines
+from lstmsim.machines.multicore.chip import HASHES
+from lstmsim.machines.multicore.cuts import division_of, estimated_cycles, moved_lines
+from lstmsim.machines.multicore.product import traced
 from lstmsim.machines.multicore.toy import TOY
 
 #: Sixteen cores with caches of 32 KiB and 256 KiB, and of 1 MiB for every four.

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import lstmsim
-from lstmsim.machines.multicore.jobs.arrays import plans_of
-from lstmsim.machines.multicore.jobs.lower import planned_products
+from lstmsim.machines.multicore.jobs import planned_products, plans_of
 from lstmsim.model.figures import PlannedProducts
 
 #: Two layers whose products are equal, and a cell of several products.

@@ -11,12 +11,10 @@ from hypothesis import strategies as st
 
 from lstmsim import engines
 from lstmsim.machines.multicore.chip import CpuCore, MulticoreCpu
-from lstmsim.machines.multicore.execution.product import step_times, waits_of
-from lstmsim.machines.multicore.jobs.arrays import Shape
-from lstmsim.machines.multicore.jobs.lower import lower, twin
-from lstmsim.machines.multicore.jobs.traced import traced
+from lstmsim.machines.multicore.jobs import Shape, lower, traced, twin
 from lstmsim.machines.multicore.lines.space import COLUMNS
 from lstmsim.machines.multicore.machine import Machine
+from lstmsim.machines.multicore.product import step_times, waits_of
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job

@@ -1,1 +1,0 @@
-"""The executor: which steps each thread does, and what they compute."""

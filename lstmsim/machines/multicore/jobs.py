@@ -1,0 +1,475 @@
+"""Recurrent jobs (section 6 of docs/multicore.md): their products and arrays, their traffic, their program.
+
+Of each pass the first three time steps are traced, with caches that keep their lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.records import hashed_once, record
+from lstmsim.machines.assembly import Footprint, Parts, PerStep, assemble
+from lstmsim.machines.gemm import Division, GemmPlan, Product
+from lstmsim.machines.multicore.chip import CellWork, CpuCore, MulticoreCpu, MulticoreEntries, cell_work, machine_of
+from lstmsim.machines.multicore.lines.caches import Caches, open_caches
+from lstmsim.machines.multicore.lines.space import (
+    COLUMNS,
+    Array,
+    Matrix,
+    Places,
+    Runs,
+    Segment,
+    Space,
+    Stage,
+    TimedStep,
+    operands,
+    runs_of,
+)
+from lstmsim.machines.multicore.machine import Machine, up
+from lstmsim.machines.multicore.planner import DOCUMENTED, plan
+from lstmsim.machines.multicore.product import core_cycles, in_rounds, memory_cycles, timed_steps
+from lstmsim.machines.multicore.stages import Block, cores_of, phases_of, place_of
+from lstmsim.machines.multicore.steps import MOST_ACCESSES, estimated_accesses, steps_of
+from lstmsim.model.cells import LayerProduct, step_products
+from lstmsim.model.figures import PlannedProduct, PlannedProducts, merged
+from lstmsim.model.model import Layer, Model
+from lstmsim.model.scenario import Job
+from lstmsim.program.program import Core, Phase, Program
+
+
+@hashed_once
+@record
+class Shape:
+    """All of a job on which its traffic depends.
+
+    layers: from the input to the output.
+    steps, batch: time steps; sequences that run together.
+    threads: on how many cores.
+    """
+
+    layers: tuple[Layer, ...]
+    steps: int
+    batch: int
+    threads: int
+
+
+class Vectors(NamedTuple):
+    """Where a vector of each time step is: an array with a block for each of them.
+
+    address: of the block of time step 0.
+    width: elements of one vector; a block has one for each sequence.
+    """
+
+    address: int
+    width: int
+
+    def at(self, step: int, batch: int, element_bytes: int) -> Matrix:
+        """The block of a time step."""
+        stride = self.width * element_bytes
+        return Matrix(self.address + step * batch * stride, stride)
+
+
+class Pass(NamedTuple):
+    """One direction of a layer.
+
+    layer, direction: which; `backward`: whether it goes from the last time step to step 0.
+    hidden: units.
+    products: of a time step, in order.
+    work: what follows them.
+    x: what it reads: the frames, or h of each direction of the layer below.
+    h_read, h_written: h of the step before, and its own.
+    states: where its further states are, a vector for each sequence.
+    plans, divisions, places: of each product; A is where no time step reads it (`segments` say where).
+    """
+
+    layer: int
+    direction: int
+    backward: bool
+    hidden: int
+    products: tuple[LayerProduct, ...]
+    work: CellWork
+    x: tuple[Vectors, ...]
+    h_read: Vectors
+    h_written: Vectors
+    states: tuple[Matrix, ...]
+    plans: tuple[GemmPlan, ...]
+    divisions: tuple[Division, ...]
+    places: tuple[Places, ...]
+
+    def segments(self, number: int, step: int, batch: int, element_bytes: int) -> tuple[Segment, ...]:
+        """Where the rows of A of product `number` are in a time step."""
+        vectors: dict[str, tuple[Vectors, ...]] = {"x": self.x, "h": (self.h_read,)}
+        segments, first = [], 0
+        for each in (one for name in self.products[number].vectors for one in vectors[name]):
+            block = each.at(step, batch, element_bytes)
+            segments.append(Segment(first, first + each.width, *block))
+            first += each.width
+        return tuple(segments)
+
+
+class JobSpace(NamedTuple):
+    """The arrays of a job, and its passes over them, in their order."""
+
+    arrays: tuple[Array, ...]
+    passes: tuple[Pass, ...]
+
+
+@lru_cache(maxsize=256)
+def plans_of(machine: Machine, layer: Layer, batch: int, threads: int) -> tuple[GemmPlan, ...]:
+    """The plans of the products of a layer's time step, with the parameters of section 2 of docs/multicore.md."""
+    products = (Product(batch, each.rows, each.columns) for each in step_products(layer))
+    return tuple(plan(machine, each, threads, DOCUMENTED, packed=True) for each in products)
+
+
+def divisions_of(machine: Machine, layer: Layer, batch: int, threads: int) -> tuple[Division, ...]:
+    """What the plans of a layer tell the executor; its weights have been packed before. Arguments as of `plans_of`."""
+    return tuple(each.division for each in plans_of(machine, layer, batch, threads))
+
+
+def laid_out(machine: Machine, shape: Shape, first: int) -> JobSpace:
+    """Lay the arrays of a job one behind the other."""
+    space, batch = Space(machine), shape.batch
+    width = shape.layers[0].input
+    frames = space.add("frames", shape.steps * batch * width * machine.element_bytes)
+    x: tuple[Vectors, ...] = (Vectors(frames.first, width),)
+    passes: list[Pass] = []
+    for number, layer in enumerate(shape.layers):
+        own = [_pass(space, machine, shape, first, number, direction, x) for direction in range(layer.directions)]
+        passes += own
+        x = tuple(each.h_written for each in own)
+    return JobSpace(space.arrays, tuple(passes))
+
+
+def _pass(
+    space: Space, machine: Machine, shape: Shape, first: int, number: int, direction: int, x: tuple[Vectors, ...]
+) -> Pass:
+    """Lay the arrays of a pass behind the others: h of all time steps, further states, then those of each product."""
+    layer, size, batch = shape.layers[number], machine.element_bytes, shape.batch
+    work, backward = cell_work(layer.cell), layer.backward(direction)
+    block = batch * layer.hidden * size
+    h = space.add("h", (shape.steps + 1) * block, shared=True).first
+    before, after = Vectors(h, layer.hidden), Vectors(h + block, layer.hidden)
+    states = [Matrix(space.add(name, block, shared=True).first, layer.hidden * size) for name in work.states]
+    divisions = divisions_of(machine, layer, batch, shape.threads)
+    places = [operands(space, machine, each, job=True, first=first) for each in divisions]
+    return Pass(
+        layer=number,
+        direction=direction,
+        backward=backward,
+        hidden=layer.hidden,
+        products=step_products(layer),
+        work=work,
+        x=x,
+        # backward, the first h is in the last block, and each step leaves its h in the block before
+        h_read=after if backward else before,
+        h_written=before if backward else after,
+        states=tuple(states),
+        plans=plans_of(machine, layer, batch, shape.threads),
+        divisions=divisions,
+        places=tuple(places),
+    )
+
+
+def units_of(hidden: int, threads: int) -> Iterator[tuple[int, int]]:
+    """The units of each thread that has some, as (first, end); threads without units are the last ones."""
+    each = up(hidden, threads)
+    return ((first, min(first + each, hidden)) for first in range(0, hidden, each))
+
+
+def tail_cycles(machine: Machine, one: Pass, units: int, batch: int) -> int:
+    """Cycles of arithmetic for so many units of each sequence."""
+    vectors = up(units * batch, machine.lanes)
+    work = one.work
+    return vectors * (work.activations * machine.activation_cycles + work.others * machine.elementwise_cycles)
+
+
+def tail_runs(machine: Machine, one: Pass, units: tuple[int, int], step: int, batch: int) -> Runs:
+    """What a tail touches: for each sequence its units of every gate, then of every further state, and of h."""
+    size = machine.element_bytes
+    gates = [
+        Matrix(places.c.address + gate * one.hidden * size, places.c.stride)
+        for places, product in zip(one.places, one.products, strict=True)
+        for gate in range(len(product.sums))
+    ]
+    written = [*one.states, one.h_written.at(step, batch, size)]
+    address, stride = np.array([*gates, *written], dtype=np.int64).T
+    rows = np.arange(batch)[:, None]
+    addresses = (address + units[0] * size + rows * stride).ravel()
+    write = np.arange(len(address)) >= len(gates)
+    return Runs(addresses, np.full(len(addresses), (units[1] - units[0]) * size), np.tile(write, batch))
+
+
+#: Time steps of a pass that are traced; each later one has the counts of the last of them.
+TRACED = 3
+
+_Counts = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class TracedStep:
+    """A time step.
+
+    products, tail: what threads do up to the barrier behind the products, and behind that.
+    counts: of both, over all threads: shape (2, len(COLUMNS) + memories).
+    """
+
+    products: Stage
+    tail: Stage
+    counts: _Counts
+
+
+@dataclass(frozen=True, eq=False)
+class TracedPass:
+    """One direction of a layer.
+
+    backward: whether it goes from the last time step to step 0.
+    plans: of each product.
+    steps: its first time steps, in its order.
+    """
+
+    backward: bool
+    plans: tuple[GemmPlan, ...]
+    steps: tuple[TracedStep, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class TracedJob:
+    """All passes, in their order."""
+
+    passes: tuple[TracedPass, ...]
+
+
+def alike(machine: Machine, first: int, threads: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """What of a place its traffic depends on: which threads share a last-level cache, and the memory of each."""
+    cores = range(first, first + threads)
+    groups = tuple(machine.group(core) - machine.group(first) for core in cores)
+    return groups, tuple(machine.domain(core) for core in cores)
+
+
+@lru_cache(maxsize=64)
+def traced(machine: Machine, shape: Shape, first: int) -> TracedJob:
+    """Trace a job that finds the caches empty.
+
+    machine: the machine.
+    shape: the job.
+    first: core of thread 0. Of places that are `alike`, callers name the first, so that each is traced once.
+    """
+    space = laid_out(machine, shape, first)
+    tracer = _Tracer(machine, shape, first, open_caches(machine, space.arrays))
+    return TracedJob(tuple(map(tracer.of_pass, space.passes)))
+
+
+class _Tracer:
+    def __init__(self, machine: Machine, shape: Shape, first: int, caches: Caches) -> None:
+        self._machine, self._shape, self._first, self._caches = machine, shape, first, caches
+
+    def of_pass(self, one: Pass) -> TracedPass:
+        steps = range(min(self._shape.steps, TRACED))
+        last = self._shape.steps - 1
+        traced_steps = tuple(self._step(one, last - each if one.backward else each) for each in steps)
+        return TracedPass(one.backward, one.plans, traced_steps)
+
+    def _step(self, one: Pass, step: int) -> TracedStep:
+        threads, frames = self._shape.threads, one.layer == 0
+        own: list[list[TimedStep]] = [[] for _ in range(threads)]
+        counts = sum(self._product(one, number, step, own) for number in range(len(one.divisions)))
+        tail, after = self._tail(one, step)
+        return TracedStep(Stage(tuple(map(tuple, own)), frames), Stage(tail, frames), np.array([counts, after]))
+
+    def _product(self, one: Pass, number: int, step: int, own: list[list[TimedStep]]) -> _Counts:
+        """Trace a product of a time step, and put its steps behind those that each thread has."""
+        machine, division = self._machine, one.divisions[number]
+        segments = one.segments(number, step, self._shape.batch, machine.element_bytes)
+        places = one.places[number]._replace(a=segments)
+        steps = in_rounds(steps_of(machine, division))
+        counts = self._drive(
+            [each.thread for each in steps], [runs_of(machine, division, places, each) for each in steps]
+        )
+        label = " ".join(one.products[number].sums)
+        before = [len(each) for each in own]
+        for each, timed in zip(steps, timed_steps(machine, steps, counts, (one.layer, one.direction)), strict=True):
+            after = None if timed.after is None else (timed.after[0], before[timed.after[0]] + timed.after[1])
+            own[each.thread].append(timed._replace(after=after, label=label))
+        total: _Counts = counts.sum(axis=0)
+        return total
+
+    def _tail(self, one: Pass, step: int) -> tuple[tuple[tuple[TimedStep, ...], ...], _Counts]:
+        """Trace the tail of a time step: its steps, and the counts over all threads."""
+        machine, batch, threads = self._machine, self._shape.batch, self._shape.threads
+        units = list(units_of(one.hidden, threads))
+        counts = self._drive(range(len(units)), [tail_runs(machine, one, each, step, batch) for each in units])
+        compute = np.array([tail_cycles(machine, one, end - begin, batch) for begin, end in units])
+        cycles, paid = (each(machine, compute, counts).tolist() for each in (core_cycles, memory_cycles))
+        lines = map(tuple, counts[:, len(COLUMNS) :].tolist())
+        place = one.layer, one.direction
+        steps = [
+            (TimedStep(taken, own, label="tail", place=place, of_memory=of_memory),)
+            for taken, own, of_memory in zip(cycles, lines, paid, strict=True)
+        ]
+        return (*steps, *((),) * (threads - len(units))), counts.sum(axis=0)
+
+    def _drive(self, threads: Sequence[int], runs: Sequence[Runs]) -> _Counts:
+        """Let steps touch their lines, one after the other."""
+        return self._caches.drive([self._first + each for each in threads], runs)
+
+
+def places_for(machine: Machine, threads: int) -> tuple[int, ...]:
+    """The first cores of the places of jobs with so many threads. Cores behind the last whole place have none."""
+    return tuple(range(0, machine.cores - threads + 1, threads))
+
+
+@lru_cache(maxsize=256)
+def twin(machine: Machine, first: int, threads: int) -> int:
+    """The first core of the first place on which a job has the same traffic."""
+    own = alike(machine, first, threads)
+    return next(each for each in places_for(machine, threads) if alike(machine, each, threads) == own)
+
+
+@lru_cache(maxsize=64)
+def job_phases(machine: Machine, shape: Shape, first: int) -> tuple[Phase, ...]:
+    """The phases of a job whose thread 0 is on core `first`: of each pass its first, second, and all later time steps.
+
+    machine: the machine.
+    shape: the job.
+    first: a core that is its own `twin`.
+    """
+    blocks = []
+    for one in traced(machine, shape, first).passes:
+        for number, each in enumerate(one.steps):
+            repeat = shape.steps - number if number == TRACED - 1 else 1
+            step = shape.steps - 1 - number if one.backward else number
+            blocks.append(Block((each.products, each.tail), repeat, step, one.backward))
+    return phases_of(machine, blocks, first)
+
+
+def operations_per_step(machine: Machine, model: Model, batch: int, threads: int) -> PerStep:
+    """Bounds on the operations of one step of a job."""
+    each = 0
+    for layer in model.layers:
+        steps = threads
+        for division in divisions_of(machine, layer, batch, threads):
+            steps += sum(map(len, steps_of(machine, division)))
+        each += layer.directions * (steps * (1 + machine.domains) + 2)
+    ways = len({twin(machine, first, threads) for first in places_for(machine, threads)})
+    return PerStep(each, each * ways * TRACED)
+
+
+def per_step(cores: Sequence[CpuCore], model: Model, batch: int = 1, split: str = "", members: int = 1) -> PerStep:
+    """Bounds on the operations of one step of a job; arguments as for `lstmsim.machines.target.Target.per_step`.
+
+    What cores share does not stand in them. It is taken as in a chip that says nothing about it; when jobs are lowered,
+    it is known, and they are counted again.
+    """
+    return operations_per_step(machine_of({}, cores[0], members), model, batch, members)
+
+
+def shape_of(machine: Machine, job: Job) -> Shape:
+    """All of a job on which its traffic depends."""
+    return Shape(job.model.layers, job.steps, job.batch, job.members(machine.cores))
+
+
+def kinds_of_cores(machine: Machine, threads: Sequence[int]) -> tuple[int, ...]:
+    """A number for each core; jobs that begin on cores of one number have the same traffic."""
+    numbers: dict[tuple[int, ...], int] = {}
+    own = [{first: twin(machine, first, each) for first in places_for(machine, each)} for each in sorted(set(threads))]
+    return tuple(
+        numbers.setdefault(tuple(twins.get(core, -1) for twins in own), len(numbers)) for core in range(machine.cores)
+    )
+
+
+def lower(chip: MulticoreCpu, jobs: Sequence[Job], templates: bool = False) -> Program:
+    """Lower jobs to a Program; arguments and errors are those of `lstmsim.machines.lower`."""
+    machine = chip.view
+    kinds = kinds_of_cores(machine, [job.members(machine.cores) for job in jobs])
+
+    def check(job: Job) -> None:
+        MulticoreEntries().check(chip, job)
+        _check_length(machine, job)
+
+    def per_step(cores: Sequence[CpuCore], model: Model, batch: int = 1, split: str = "", members: int = 1) -> PerStep:
+        return operations_per_step(machine, model, batch, members)
+
+    parts: Parts[CpuCore] = Parts(per_step, lambda job, _: (), lambda _: (), _core)
+    footprint = partial(_footprint, machine, kinds)
+    return assemble(chip.cores, jobs, check, parts, footprint, lambda: cores_of(machine, kinds), templates=templates)
+
+
+def _core(kind: int, core: CpuCore) -> Core:
+    raise AssertionError("cores of a CPU are made together, with its memories")
+
+
+def _footprint(machine: Machine, kinds: Sequence[int], job: Job) -> Footprint:
+    """The places of a job, and its phases on each kind of them."""
+    shape = shape_of(machine, job)
+    firsts = places_for(machine, shape.threads)
+    twins = {kinds[first]: twin(machine, first, shape.threads) for first in firsts}
+    variants = tuple((kind, job_phases(machine, shape, first)) for kind, first in twins.items())
+    partners = tuple(place_of(machine, first, shape.threads)[1:] for first in firsts)
+    return Footprint(variants, (), firsts, partners)
+
+
+def _check_length(machine: Machine, job: Job) -> None:
+    """`InputError` if the traced time steps of a job touch too many lines."""
+    threads = job.members(machine.cores)
+    about = sum(
+        layer.directions * estimated_accesses(machine, division)
+        for layer in job.model.layers
+        for division in divisions_of(machine, layer, job.batch, threads)
+    ) * min(job.steps, TRACED)
+    if about > MOST_ACCESSES:
+        text = f"its products touch about {about:.2g} lines one by one, and at most {MOST_ACCESSES:.2g} are traced"
+        raise InputError(Mistake(f"job {job.name}", f"{text}; fewer units or a smaller batch touch fewer"))
+
+
+_NOTE = (
+    "planned with the rule of sections 2 and 3 of docs/multicore.md, as `lstmsim gemm` plans with --set cycles=0 and "
+    "--set mn=blis; no other cut was simulated, so one may be faster: `lstmsim gemm --model` simulates them and says "
+    "which is"
+)
+
+
+def planned_products(machine: Machine, jobs: Sequence[Job]) -> PlannedProducts:
+    """The products of jobs, equal ones once."""
+    different = {(id(job.model), job.batch, job.members(machine.cores)): job for job in jobs}
+    rows = [
+        _row(job, number, product, plan)
+        for (_, batch, threads), job in different.items()
+        for number, layer in enumerate(job.model.layers)
+        for product, plan in zip(step_products(layer), plans_of(machine, layer, batch, threads), strict=True)
+    ]
+    return PlannedProducts(merged(rows), _NOTE)
+
+
+def _row(job: Job, number: int, product: LayerProduct, plan: GemmPlan) -> PlannedProduct:
+    division = plan.division
+    cut, sizes = division.cut, division.product
+    return PlannedProduct(
+        model=job.model.name,
+        layers=(number,),
+        label=product.label,
+        m=sizes.m,
+        n=sizes.n,
+        k=sizes.k,
+        threads=cut.threads,
+        cut=cut.short,
+        block=f"{cut.mb} x {cut.nb} x {cut.kb}",
+        relief=_relief(division),
+        rank=plan.chosen,
+        candidates=len(plan.ranked),
+        rejected=tuple(each.why_not for each in plan.ranked[: plan.chosen]),
+    )
+
+
+def _relief(division: Division) -> str:
+    if division.cut.p_k == 1:
+        return ""
+    of = division.sub_blocks
+    parts = [] if of is None else [f"{of.s_m} x {of.s_n} sub-blocks of {of.sm} x {of.sn}"]
+    return " and ".join([*parts, *(["buffers"] if division.buffer else [])])

@@ -1,1 +1,0 @@
-"""Recurrent jobs: the products of their cells, their arrays, their traffic, and their program."""

@@ -1,1 +1,0 @@
-"""The planner: which cut, which sub-blocks, whether a buffer."""
