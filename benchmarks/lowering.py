@@ -13,7 +13,7 @@ from dataclasses import make_dataclass
 from measures import cpu_seconds
 
 from lstmsim import ColumnCore, ColumnNpu, Job, Layer, Model, Scenario, cell, engines, machines
-from lstmsim.analysis.measure import measure
+from lstmsim.analysis.report import measure
 from lstmsim.machines.column import phases
 from lstmsim.machines.registry import target_of
 from lstmsim.program.operations import Operation

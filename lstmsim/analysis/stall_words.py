@@ -29,7 +29,7 @@ class Named:
     next_wait: what the next step of the path waits for, in a column of a table.
     share: what goes on in such a cycle of a request.
     spent: the end of the sentence "they spent 71 % of their time ...".
-    leg: the way off a core's main unit that such a wait makes, of `explanations.shares.LEGS`; empty: no
+    leg: the way off a core's main unit that such a wait makes, of `explanations.explanation.LEGS`; empty: no
         way of its own.
     everyday: whether texts also have the word for other things; only a machine with words for it then has it in the
         glossary.

@@ -26,12 +26,10 @@ from lstmsim.cli.options import (
 
 if TYPE_CHECKING:
     from lstmsim.analysis.explanations.explanation import Explanation
-    from lstmsim.analysis.outputs import Outputs
-    from lstmsim.analysis.replay import Checked
+    from lstmsim.analysis.replay import Checked, Outputs
     from lstmsim.analysis.timeline import Timeline
-    from lstmsim.studies.serve.refused import Refused
     from lstmsim.studies.serve.result import Serving
-    from lstmsim.studies.simulate.run import Run
+    from lstmsim.studies.simulate.run import Refused, Run
 
 #: First cycle, and the cycle behind the last; None: the end.
 Window = tuple[int, int | None]
@@ -164,7 +162,7 @@ def _checked(result: Run, random_weights: int | None) -> tuple[Checked, ...]:
 
 def _check_outputs(result: Run) -> None:
     """Refuse outputs that no file could hold, before anything is executed."""
-    from lstmsim.analysis.outputs import check_names, check_size
+    from lstmsim.analysis.replay import check_names, check_size
 
     check_size(result.scenario)
     check_names(result.scenario)
@@ -236,7 +234,7 @@ def _page(
 
 
 def _served(result: Run) -> Serving | Refused:
-    from lstmsim.studies.serve.refused import serving_or_refusal
+    from lstmsim.studies.simulate.run import serving_or_refusal
 
     return serving_or_refusal(result)
 

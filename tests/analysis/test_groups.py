@@ -10,7 +10,7 @@ import pytest
 
 from lstmsim.analysis.files import READABLE, load_trace, save_trace
 from lstmsim.analysis.files.perfetto import slice_names
-from lstmsim.analysis.spans import job_groups
+from lstmsim.analysis.timeline import job_groups
 from lstmsim.base.errors import InputError
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model

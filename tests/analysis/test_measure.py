@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from lstmsim import run
-from lstmsim.analysis.measure import latency_statistics, measure
+from lstmsim.analysis.report import latency_statistics, measure
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model

@@ -160,14 +160,14 @@ def test_what_cannot_be_written_is_said_before_anything_is_simulated(
 ) -> None:
     path, out = scenario(tmp_path), str(tmp_path / "h.safetensors")
     assert "expected a file name that ends in .safetensors" in refused(path, "--outputs", str(tmp_path / "h.npy"))
-    monkeypatch.setattr("lstmsim.analysis.outputs.MOST_BYTES", 300)
+    monkeypatch.setattr("lstmsim.analysis.replay.MOST_BYTES", 300)
     assert (
         "outputs: those of all layers would be 0.0 GB, at most 3e-07 GB are kept: take fewer steps or jobs"
         in refused(path, "--outputs", out)
     )
-    monkeypatch.setattr("lstmsim.analysis.outputs.MOST_BYTES", 10**9)
+    monkeypatch.setattr("lstmsim.analysis.replay.MOST_BYTES", 10**9)
     assert "has a name that no tensor" in refused(scenario(tmp_path, {"name": "__metadata__"}), "--outputs", out)
-    monkeypatch.setattr("lstmsim.analysis.outputs.MAX_HEADER", 2**20 + 100)
+    monkeypatch.setattr("lstmsim.analysis.replay.MAX_HEADER", 2**20 + 100)
     assert "1 jobs are too many for one safetensors file" in refused(scenario(tmp_path), "--outputs", out)
     row = {"chip": "brainwave-s10", "jobs": [{"model": "lstm-256", "steps": 1}]}
     (tmp_path / "row.json").write_text(json.dumps(row))

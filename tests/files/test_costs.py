@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from lstmsim import machines
-from lstmsim.analysis.measure import measure
+from lstmsim.analysis.report import measure
 from lstmsim.base import wording
 from lstmsim.base.errors import MAX_MISTAKES, InputError
 from lstmsim.files.scenario import jobs as job_steps

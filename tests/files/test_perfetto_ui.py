@@ -7,8 +7,15 @@ from pathlib import Path
 import pytest
 
 from lstmsim.analysis.files import save_trace
-from lstmsim.analysis.files.perfetto import busy_counters, group_name, slice_names, track_names, wait_names
-from lstmsim.analysis.files.protobuf import colour_of, work_word
+from lstmsim.analysis.files.perfetto import (
+    busy_counters,
+    colour_of,
+    group_name,
+    slice_names,
+    track_names,
+    wait_names,
+    work_word,
+)
 from lstmsim.analysis.timeline import STATES, Timeline
 from tests.files.perfetto_page import Page, browser, chromium, perfetto_ui, served
 from tests.timelines import BUSY, busy_machine

@@ -17,8 +17,7 @@ from hypothesis import given, settings
 
 from lstmsim.analysis.files import save_trace
 from lstmsim.analysis.files.columns import facts
-from lstmsim.analysis.files.perfetto import busy_counters, group_name, slice_names, track_names, wait_names
-from lstmsim.analysis.files.protobuf import colour_of
+from lstmsim.analysis.files.perfetto import busy_counters, colour_of, group_name, slice_names, track_names, wait_names
 from lstmsim.analysis.timeline import STATES, Row, Timeline, window
 from lstmsim.base.errors import InputError
 from tests.timelines import BUSY, busy_machine, small, timeline_from, timelines
@@ -184,7 +183,7 @@ def test_waits_are_paler_than_work():
 def test_many_blocks_hold_what_one_holds(monkeypatch):
     timeline = busy_machine(1, 2, 4, 60)
     whole = saved(timeline)
-    monkeypatch.setattr("lstmsim.analysis.files.protobuf._BLOCK_BYTES", 100)
+    monkeypatch.setattr("lstmsim.analysis.files.perfetto._BLOCK_BYTES", 100)
     parts = saved(timeline)
     assert parts.slices == whole.slices
     assert parts.counters == whole.counters

@@ -26,7 +26,7 @@ MACHINE_WORDS = re.compile(r"machines/([a-z_]+/(words|npu)|arrays)\.py")
 OTHER_FACTS = {
     "analysis/explanations/critical_path.py": {"busy", "switch", "input"},
     # ways off the main unit, which some waits make
-    "analysis/explanations/shares.py": {"switch", "start", "weights"},
+    "analysis/explanations/explanation.py": {"switch", "start", "weights"},
     # the waits of this machine, each with the words of its needs
     "machines/parallel/lowering/prototypes.py": {"memory", "barrier", "dependence", "start"},
     # a picture of one product, whose threads have a look for each of these

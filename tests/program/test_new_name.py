@@ -39,12 +39,12 @@ from lstmsim import engines
 from lstmsim.analysis.explanations.text import GLOSSARY
 from lstmsim.analysis.explanations.slowest import SHARES, SPENT, latency_shares
 from lstmsim.analysis.explanations.text import _held_by, _next_wait
-from lstmsim.analysis.files.protobuf import PALE, colour_of, state_word
+from lstmsim.analysis.files.perfetto import PALE, colour_of, state_word
 from lstmsim.analysis.files.perfetto import wait_names
-from lstmsim.studies.simulate.page.style import look_rules, patterns
+from lstmsim.studies.simulate.page.timeline import look_rules, patterns
 from lstmsim.program.accounts import totals_of
 from lstmsim.analysis.report import ACCOUNTS
-from lstmsim.analysis.spans import build_timeline
+from lstmsim.analysis.timeline import build_timeline
 from lstmsim.analysis.timeline import STATES
 from lstmsim.studies.simulate.picture import plot
 from lstmsim.program.stall_reasons import CYCLE_NAMES

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lstmsim.analysis.explanations.explanation import Explanation
-from lstmsim.analysis.explanations.shares import Leg, leg_words
+from lstmsim.analysis.explanations.explanation import Explanation, Leg, leg_words
 from lstmsim.analysis.explanations.slowest import LatencyShare, Slowest
 from lstmsim.analysis.explanations.what_if import Alternative, WhatIf
 from lstmsim.model.figures import Words

@@ -19,8 +19,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.analysis.spans import owners
 from lstmsim.analysis.stall_words import NAMED
+from lstmsim.analysis.timeline import owners
 from lstmsim.model.figures import Words
 from lstmsim.model.scenario import Job, arriving
 from lstmsim.program.accounts import CoreSpans, Intervals, Stays, core_spans, named_cycles, stays_on

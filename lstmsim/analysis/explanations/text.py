@@ -8,8 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from lstmsim.analysis.explanations.answer import advice, answer, reasons, slowest_answer, who
-from lstmsim.analysis.explanations.explanation import Explanation, Window
-from lstmsim.analysis.explanations.shares import Leg, Share, Step, leg_words
+from lstmsim.analysis.explanations.explanation import Explanation, Leg, Share, Step, Window, leg_words
 from lstmsim.analysis.explanations.slowest import Slowest
 from lstmsim.analysis.explanations.what_if import Alternative, WhatIf
 from lstmsim.analysis.stall_words import NAMED, PE_NAMES

@@ -8,17 +8,38 @@ Perfetto colours a slice by its name without the digits. So names have words, an
 Source: the Trace Event Format (ph X, C, M) and Perfetto's JSON reader.
 
 Tracks, names of slices and counters are the same in Perfetto's protobuf format (`protobuf.py`).
+
+Perfetto's own protobuf format, for traces too large to be read as JSON: `.pftrace` opens in ui.perfetto.dev.
+
+The chip is one group of tracks, which viewers open because it is the only one. Each row is a track, each span is a
+slice, arguments and counters are those of the JSON (`perfetto.py`), and one cycle is one nanosecond. Waits are paler
+than work, as far as a trace can say so (see below). Slices are pairs of begin and end. The spans of a row never
+overlap, so the slices of a track do not overlap either. Each row is a packet sequence of its own, which says its track
+and its names once (interning). Packets are compressed in blocks (`TracePacket.compressed_packets`), which Perfetto
+unpacks. Facts that are no spans are arguments of the instant event `facts`.
+
+The package `perfetto` (extra `trace`) makes the messages.
+Source: protos/perfetto/trace of https://github.com/google/perfetto (TracePacket, TrackDescriptor, TrackEvent).
+
+Perfetto takes no colours from a trace. It hashes a slice's `correlation_id` (in its absence the name without digits)
+to a hue and a lightness. This module looks for words with the right hashes: waits are pale, work is dark and has
+different hues. A viewer with another hash shows other colours, but still one colour for each word.
+
+Sources: google/perfetto (GitHub), ui/src/components/colorizer.ts and ui/src/base/hash.ts, version 52.
 """
 
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import re
 import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import count, pairwise
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -208,3 +229,232 @@ def _content(path: str) -> bytes:
     if len(content) > LIMIT_BYTES:
         raise InputError(Mistake(path, f"more than {LIMIT_BYTES // 2**20} MB of JSON; save long traces as .csv"))
     return content
+
+
+#: Lightness in percent (Perfetto has 40 to 79): work has at most the first, waits have at least the second.
+DARK, PALE = 58, 76
+#: How many hues jobs have. Jobs with neighbouring numbers have hues that are far apart.
+_HUES = 24
+_STRIDE = 7
+_NEAR_DEGREES = 6
+#: Waits lie between blue and pink, where light colours are the least vivid.
+_CALM_FROM, _CALM_DEGREES = 200, 160
+
+
+def _hash(text: str, size: int) -> int:
+    """Perfetto's hash of a text, below `size`."""
+    value = 0x811C9DC5 & 0xFFFFFFF
+    for letter in text:
+        # As JavaScript does it: a product of doubles, which loses its last digits, then 32 bits with a sign.
+        value = int(float(value ^ ord(letter)) * 16777619.0) & 0xFFFFFFFF
+        value -= 2**32 if value >= 2**31 else 0
+    return abs(value) % size
+
+
+def colour_of(word: str) -> tuple[int, int]:
+    """The hue in degrees and the lightness in percent (HSLuv) that Perfetto gives to a word as correlation id."""
+    return _hash(word, 360), _hash(f"{word}x", 40) + 40
+
+
+@lru_cache(None)
+def _word(stem: str, hue: int, low: int, high: int) -> str:
+    """The first of `stem 0`, `stem 1` ... with a lightness from `low` to `high` and a hue near `hue`."""
+    for number in count():
+        word = f"{stem} {number}"
+        own, lightness = colour_of(word)
+        if low <= lightness <= high and abs((own - hue + 180) % 360 - 180) <= _NEAR_DEGREES:
+            return word
+    raise AssertionError  # `count` has no end.
+
+
+def work_word(job: int) -> str:
+    """The word for the work of the job with this number. It is dark; the first 24 jobs have hues of their own."""
+    place = job * _STRIDE % _HUES
+    return _word("work", (210 + place * 360 // _HUES) % 360, 40, DARK)
+
+
+def state_word(state: str) -> str:
+    """The word for a state that is no work. It is pale, and each state has its own word."""
+    return _word(state, _CALM_FROM + STATES.index(state) * _CALM_DEGREES // len(STATES), PALE, 79)
+
+
+#: Arguments of a slice: numbers of the job, the layer and the time step. A span may lack some of them.
+ARGUMENTS = ("job", "layer", "step")
+
+_BLOCK_BYTES = 2**20
+#: Each kind of track has numbers of its own. Counters are numbered from the third on, rows from the last on.
+_GROUP, _FACTS_TRACK, _COUNTER_TRACKS, _ROW_TRACKS = 2**40, 2**40 + 1, 2**41, 2**42
+#: Packet sequences: the first describes the tracks; the sequences of rows are numbered from the second on.
+_DESCRIPTION, _FIRST_ROW = 1, 2
+
+
+def _builder(path: str) -> Any:
+    """The module with the streaming builder; `InputError` if it is not installed."""
+    try:
+        from perfetto.trace_builder import proto_builder
+    except ImportError:
+        sentence = "writing .pftrace needs the extra: pip install 'lstmsim[trace]'; .json.gz needs nothing"
+        raise InputError(Mistake(path, sentence)) from None
+    return proto_builder
+
+
+@dataclass(frozen=True)
+class _Blocks:
+    """Collects packets and writes them to `file` in compressed blocks."""
+
+    module: Any
+    file: IO[bytes]
+    content: io.BytesIO = field(default_factory=io.BytesIO)
+
+    def write(self, packets: Iterator[Any]) -> None:
+        """Write packets. The caller may change a packet as soon as the next one is asked for."""
+        write, tell = self.module.StreamingTraceProtoBuilder(self.content).write_packet, self.content.tell
+        for packet in packets:
+            write(packet)
+            if tell() >= _BLOCK_BYTES:
+                self.flush()
+
+    def flush(self) -> None:
+        """Write what is left as one block."""
+        builder = self.module.StreamingTraceProtoBuilder(self.file)
+        packet = builder.create_packet()
+        packet.compressed_packets = zlib.compress(self.content.getvalue())
+        builder.write_packet(packet)
+        self.content.seek(0)
+        self.content.truncate()
+
+
+def write_pftrace(timeline: Timeline, path: str) -> None:
+    """Write a timeline to the file `path`. Equal timelines give equal bytes."""
+    module = _builder(path)
+    with whole_file(path, "wb") as file:
+        blocks = _Blocks(module, file)
+        blocks.write(_description(timeline, module.TracePacket))
+        blocks.write(_counters_protobuf(timeline, module.TracePacket))
+        for number, (first, last) in enumerate(_ranges(timeline)):
+            blocks.write(_slices_protobuf(timeline, number, slice(first, last), module.TracePacket))
+        blocks.flush()
+
+
+def _ranges(timeline: Timeline) -> list[tuple[int, int]]:
+    """First and last place of the spans of each row. A timeline is sorted by rows."""
+    cuts = np.searchsorted(timeline.row, np.arange(len(timeline.rows) + 1)).tolist()
+    return list(pairwise(cuts))
+
+
+def _description(timeline: Timeline, packet_type: Any) -> Iterator[Any]:
+    """Yield the tracks of the chip and its rows, and the facts."""
+    packet = _packet(packet_type, _DESCRIPTION)
+    track = packet.track_descriptor
+    track.uuid, track.name, track.child_ordering = _GROUP, _text(group_name(timeline)), track.EXPLICIT
+    yield packet
+    for number, name in enumerate(track_names(timeline.rows)):
+        yield _child(packet_type, _ROW_TRACKS + number, name, number)
+    yield _child(packet_type, _FACTS_TRACK, "facts", 2**30)
+    yield _facts(timeline, packet_type)
+
+
+def _child(packet_type: Any, number: int, name: str, rank: int) -> Any:
+    """The description of a track below the chip, at the place `rank` among its siblings."""
+    packet = _packet(packet_type, _DESCRIPTION)
+    track = packet.track_descriptor
+    track.uuid, track.parent_uuid, track.name, track.sibling_order_rank = number, _GROUP, name, rank
+    return packet
+
+
+def _facts(timeline: Timeline, packet_type: Any) -> Any:
+    packet = _packet(packet_type, _DESCRIPTION)
+    packet.timestamp = timeline.shown[0]
+    event = packet.track_event
+    event.type, event.name = event.TYPE_INSTANT, "facts"
+    event.track_uuid = _FACTS_TRACK
+    for key, value in facts(timeline).items():
+        event.debug_annotations.add(name=key, string_value=value if isinstance(value, str) else as_json(value))
+    return packet
+
+
+def _packet(packet_type: Any, sequence: int) -> Any:
+    return packet_type(trusted_packet_sequence_id=sequence)
+
+
+def _text(text: str) -> str:
+    """The text with a UTF-8 form: half a surrogate pair has none, and is replaced."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _counters_protobuf(timeline: Timeline, packet_type: Any) -> Iterator[Any]:
+    """Yield how busy the arrays are in percent, one track for each counter, below the rows."""
+    counters = busy_counters(timeline, *timeline.shown)
+    for number, (name, values) in enumerate(counters.percent.items()):
+        packet = _child(packet_type, _COUNTER_TRACKS + number, name, len(timeline.rows) + number)
+        packet.track_descriptor.counter.unit_name = "%"
+        yield packet
+        for cycle, value in zip(counters.edges, values, strict=True):
+            packet = _packet(packet_type, _DESCRIPTION)
+            packet.timestamp = cycle
+            event = packet.track_event
+            event.type, event.track_uuid = event.TYPE_COUNTER, _COUNTER_TRACKS + number
+            event.double_counter_value = value
+            yield packet
+
+
+def _slices_protobuf(timeline: Timeline, number: int, spans: slice, packet_type: Any) -> Iterator[Any]:
+    """Yield begin and end of every span of one row, on a sequence of its own."""
+    busy, none = STATES.index("busy"), len(timeline.jobs)
+    names = [*(_text(name) for name in slice_names(timeline.jobs, timeline.groups)), "work", *wait_names()]
+    groups = [*timeline.coloured[1].tolist(), none]
+    colours = [*(work_word(index) for index in groups), *(state_word(each) for each in STATES)]
+    # wide: a state has 8 bits, too few for the number of a name behind the jobs'
+    state, job = timeline.state[spans].astype(np.int64), timeline.job[spans].astype(np.int64)
+    name = np.where(state == busy, np.where(job >= 0, job, none), none + 1 + state)
+    yield _interned(number, names, colours, np.unique(name).tolist(), packet_type)
+    kinds = [_begin(number, mask, packet_type) for mask in range(2 ** len(ARGUMENTS))]
+    finish = _packet(packet_type, _FIRST_ROW + number)
+    finish.sequence_flags = packet_type.SEQ_NEEDS_INCREMENTAL_STATE
+    finish.track_event.type = finish.track_event.TYPE_SLICE_END
+    columns = (
+        timeline.start[spans],
+        timeline.end[spans],
+        name,
+        state,
+        job,
+        timeline.layer[spans],
+        timeline.step[spans],
+    )
+    for first, last, title, category, *values in zip(*(column.tolist() for column in columns), strict=True):
+        begin, arguments = kinds[(values[0] >= 0) | (values[1] >= 0) << 1 | (values[2] >= 0) << 2]
+        begin.timestamp = first
+        begin.track_event.name_iid = begin.track_event.correlation_id_str_iid = title + 1
+        begin.track_event.category_iids[0] = category + 1
+        for index, argument in arguments:
+            argument.int_value = values[index]
+        yield begin
+        finish.timestamp = last
+        yield finish
+
+
+def _interned(number: int, names: list[str], colours: list[str], used: list[int], packet_type: Any) -> Any:
+    """The packet that says once, for the sequence of a row, its track and the words that its slices use."""
+    packet = _packet(packet_type, _FIRST_ROW + number)
+    packet.sequence_flags = packet_type.SEQ_INCREMENTAL_STATE_CLEARED | packet_type.SEQ_NEEDS_INCREMENTAL_STATE
+    packet.trace_packet_defaults.track_event_defaults.track_uuid = _ROW_TRACKS + number
+    words = packet.interned_data
+    for index in used:
+        words.event_names.add(iid=index + 1, name=names[index])
+        words.correlation_id_str.add(iid=index + 1, str=colours[index].encode())
+    for index, state in enumerate(STATES):
+        words.event_categories.add(iid=index + 1, name=state)
+    for index, argument in enumerate(ARGUMENTS):
+        words.debug_annotation_names.add(iid=index + 1, name=argument)
+    return packet
+
+
+def _begin(number: int, mask: int, packet_type: Any) -> tuple[Any, list[tuple[int, Any]]]:
+    """A packet that begins a slice with the arguments of the mask, and these arguments, to be filled in."""
+    packet = _packet(packet_type, _FIRST_ROW + number)
+    packet.sequence_flags = packet_type.SEQ_NEEDS_INCREMENTAL_STATE
+    event = packet.track_event
+    event.type = event.TYPE_SLICE_BEGIN
+    event.category_iids.append(0)
+    chosen = [index for index in range(len(ARGUMENTS)) if mask >> index & 1]
+    return packet, [(index, event.debug_annotations.add(name_iid=index + 1)) for index in chosen]

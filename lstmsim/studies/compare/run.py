@@ -9,8 +9,7 @@ from functools import partial
 from itertools import accumulate
 
 from lstmsim import engines, machines
-from lstmsim.analysis.measure import measure
-from lstmsim.analysis.report import Report
+from lstmsim.analysis.report import Report, measure
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.units import cycles_to_ms
 from lstmsim.base.wording import show

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from lstmsim import engines
-from lstmsim.analysis.spans import build_timeline
+from lstmsim.analysis.timeline import build_timeline
 from lstmsim.base.records import record
 from lstmsim.machines.gemm import CACHES, Cut, Division, GemmFigures, GemmPlan, GemmTask, GemmThreads, Product
 from lstmsim.model.numerics.matrices import Matrix, digest

@@ -11,8 +11,7 @@ from functools import cached_property
 from itertools import accumulate
 
 from lstmsim import engines
-from lstmsim.analysis.spans import build_timeline, named_groups
-from lstmsim.analysis.timeline import Timeline
+from lstmsim.analysis.timeline import Timeline, build_timeline, named_groups
 from lstmsim.base.errors import InputError, Mistake, ProgramError
 from lstmsim.model.scenario import Chip
 from lstmsim.program.accounts import totals_of

@@ -10,7 +10,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import PolyCollection
 from matplotlib.patches import Patch
 
-from lstmsim.analysis.spans import named_groups
+from lstmsim.analysis.timeline import named_groups
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
 from lstmsim.machines.rtl import Event

@@ -9,7 +9,7 @@ The load has two kinds of parts.
 * One measurement, `saturated`: how fast requests of the same mix, all there at once, start while there is a queue. It
   contains what threads lose to each other, and what models that take turns cost.
 
-Where jobs stop others, the load is measured with what that costs (`lstmsim.studies.serve.preempted`).
+Where jobs stop others, the load is measured with what that costs (`lstmsim.studies.serve.demands`).
 
 Parts of a scenario that share nothing of the chip have loads of their own (`apart`): what overloads one of them says
 nothing about the others.
@@ -34,8 +34,19 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.files.scenario.requests import load_requests, rate_overrides, rates_of
 from lstmsim.model.scenario import DISPATCH, Chip, Job, Offer, Scenario, cores_at_once, estimated_offer
 from lstmsim.program.stall_reasons import CYCLE_NAMES
-from lstmsim.studies.serve.demands import Demand, Kind, bare, beat, bounds, kind_of, memory_cycles, relaxation_at
-from lstmsim.studies.serve.preempted import Ranked, drawn_places, preemption_of
+from lstmsim.studies.serve.demands import (
+    Demand,
+    Kind,
+    Ranked,
+    bare,
+    beat,
+    bounds,
+    drawn_places,
+    kind_of,
+    memory_cycles,
+    preemption_of,
+    relaxation_at,
+)
 from lstmsim.studies.shared.loading import Path
 from lstmsim.traffic.load import Load, Preemption, Traffic
 

@@ -9,10 +9,8 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from lstmsim import __version__, engines, machines
-from lstmsim.analysis.measure import layer_reports, measure
-from lstmsim.analysis.report import Report
-from lstmsim.analysis.spans import build_timeline, job_groups
-from lstmsim.analysis.timeline import Timeline
+from lstmsim.analysis.report import Report, layer_reports, measure
+from lstmsim.analysis.timeline import Timeline, build_timeline, job_groups
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.machines.registry import target_of
 from lstmsim.model.scenario import Scenario, arriving
@@ -24,8 +22,7 @@ from lstmsim.studies.shared.loading import Source, load_scenario
 
 if TYPE_CHECKING:
     from lstmsim.analysis.explanations.explanation import Explanation, Window
-    from lstmsim.analysis.outputs import Outputs
-    from lstmsim.analysis.replay import Checked
+    from lstmsim.analysis.replay import Checked, Outputs
     from lstmsim.studies.serve.result import Serving
 
 
@@ -252,7 +249,7 @@ def outputs(
     """
     result = run_of(result, "outputs")
     refuse(wrong_whole("random_weights", random_weights, 0))
-    from lstmsim.analysis import outputs as making
+    from lstmsim.analysis import replay as making
     from lstmsim.files.scenario.numbers import job_data
 
     making.check_size(result.scenario)
@@ -289,6 +286,36 @@ def serving(result: Run | Source, *, percentiles: Sequence[float] | None = None)
         slowdowns=True,
         percentiles=PERCENTILES if percentiles is None else percentiles,
     )
+
+
+@dataclass(frozen=True)
+class Refused:
+    """The reason why a chip has no serving figures."""
+
+    sentence: str
+
+    def to_text(self) -> str:
+        """Give the reason as lines of at most 100 columns."""
+        from lstmsim.report.tables import folded
+
+        return "\n".join(folded(f"SERVING: no figures; {self.sentence}"))
+
+    def to_dict(self) -> dict[str, str]:
+        """Give the reason as plain data."""
+        return {"refused": self.sentence}
+
+
+def serving_or_refusal(result: Run) -> Serving | Refused:
+    """Give the serving figures of a run, or why its chip has none.
+
+    >>> job = {"model": "lstm-256", "steps": 1, "count": 2, "arrival": {"kind": "poisson", "rate_per_second": 1e4}}
+    >>> serving_or_refusal(run({"chip": "v100", "jobs": [job]})).sentence
+    'v100: a parallel device serves no requests that keep coming: ...'
+    """
+    try:
+        return serving(result)
+    except InputError as error:
+        return Refused(f"{result.scenario.chip.name}: {'; '.join(map(str, error.mistakes))}")
 
 
 def explain(result: Run | Source, *, progress: Callable[[int, int], None] | None = None) -> Explanation:

@@ -10,12 +10,11 @@ from lstmsim.report.renderings import text
 from lstmsim.studies.fit.request import fit
 from lstmsim.studies.shared.arguments import refuse, wrong_path, wrong_whole, wrong_wholes
 from lstmsim.studies.shared.loading import Path, Source
-from lstmsim.studies.simulate.run import Run, expect, run_of
+from lstmsim.studies.simulate.run import Refused, Run, expect, run_of
 
 if TYPE_CHECKING:
-    from lstmsim.analysis.outputs import Outputs
+    from lstmsim.analysis.replay import Outputs
     from lstmsim.report.pictures.figures import Picture
-    from lstmsim.studies.serve.refused import Refused
     from lstmsim.studies.serve.result import Serving
 
 
@@ -23,8 +22,8 @@ def save_outputs(outputs: Outputs, path: Path) -> None:
     """Write outputs as `.safetensors`, whole or not at all: a tensor in F64 for each job, and how the numbers came
     about."""
     from lstmsim import __version__
-    from lstmsim.analysis import outputs as outputs_file
-    from lstmsim.analysis.outputs import Outputs
+    from lstmsim.analysis import replay as outputs_file
+    from lstmsim.analysis.replay import Outputs
 
     expect(outputs, (Outputs,), "save_outputs", "Outputs, as lstmsim.outputs(run) gives them")
     outputs_file.save_outputs(outputs, path, __version__)
@@ -85,7 +84,6 @@ def save_report(
     from lstmsim.studies.fit.fits import fit_summary
     from lstmsim.studies.fit.needs import NO_PARTS
     from lstmsim.studies.fit.report import fit_document
-    from lstmsim.studies.serve.refused import Refused
     from lstmsim.studies.simulate.page.page import report_page
 
     folder = os.path.dirname(os.path.abspath(path))

@@ -10,8 +10,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import lru_cache
 
-from lstmsim.analysis.measure import latency_statistics, utilization
-from lstmsim.analysis.report import ACCOUNTS
+from lstmsim.analysis.report import ACCOUNTS, latency_statistics, utilization
 from lstmsim.base.errors import InputError
 from lstmsim.base.units import cycles_to_ms, tops
 from lstmsim.machines.hardware import Stored

@@ -12,8 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from lstmsim import engines, machines
-from lstmsim.analysis.measure import measure
-from lstmsim.analysis.report import Report
+from lstmsim.analysis.report import Report, measure
 from lstmsim.base.errors import InputError
 from lstmsim.base.units import cycles_to_ms
 from lstmsim.files.published import IntelWorkload, Measurement

@@ -8,8 +8,7 @@ import pytest
 
 from lstmsim import engines, machines
 from lstmsim.analysis.explanations.answer import answer
-from lstmsim.analysis.explanations.explanation import Explanation, explain
-from lstmsim.analysis.explanations.shares import Leg
+from lstmsim.analysis.explanations.explanation import Explanation, Leg, explain
 from lstmsim.files.scenario.scenario_file import load_chip
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
 from lstmsim.machines.row.npu import RowNpu

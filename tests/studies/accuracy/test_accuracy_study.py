@@ -14,11 +14,17 @@ from lstmsim.model.model import Layer, Model, Precision
 from lstmsim.model.numerics.fixed_networks import fixed_arithmetic
 from lstmsim.model.numerics.golden import float_arithmetic, run_network
 from lstmsim.model.numerics.weights import Stimulus, random_network, random_stimulus
-from lstmsim.studies.accuracy.g2p import PHONEMES, G2p, arithmetic_runner, golden_runner, letters_of, read_g2p, spell
 from lstmsim.studies.accuracy.study import (
+    PHONEMES,
     Case,
+    G2p,
     accuracy_cases,
+    arithmetic_runner,
+    golden_runner,
+    letters_of,
+    read_g2p,
     read_words,
+    spell,
     spelling,
     studies,
     with_bits,

@@ -15,7 +15,7 @@ from lstmsim.base.errors import InputError
 from lstmsim.importers.tensors import write_safetensors
 from lstmsim.model.numerics.golden import float_arithmetic, run_network
 from lstmsim.model.numerics.weights import Floats, Stimulus
-from lstmsim.studies.accuracy.g2p import (
+from lstmsim.studies.accuracy.study import (
     GRAPHEMES,
     MAX_LETTERS,
     MAX_PHONEMES,

@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 from lstmsim.files.catalog import find_model
 from lstmsim.model.numerics.golden import float_arithmetic, run_network
 from lstmsim.model.numerics.weights import Network, Stimulus
-from lstmsim.studies.accuracy.g2p import read_g2p
+from lstmsim.studies.accuracy.study import read_g2p
 from tests.studies.accuracy.real_files import INPUTS, NAMES, array, real_input, real_network, tensors, weights_path
 
 #: The README of the inputs says where each sound is.

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lstmsim.analysis.measure import latency_statistics
+from lstmsim.analysis.report import latency_statistics
 from lstmsim.base.errors import InputError
 from lstmsim.studies.serve.metrics import Collector
 from lstmsim.studies.serve.result import Serving

@@ -14,11 +14,10 @@ from lstmsim.analysis.stall_words import NAMED
 from lstmsim.analysis.timeline import Row, window
 from lstmsim.report.html.svg import Scale, round_ticks, steps
 from lstmsim.report.pictures.styles import grey
-from lstmsim.studies.simulate.page import style as looks
+from lstmsim.studies.simulate.page import timeline as looks
 from lstmsim.studies.simulate.page import timeline as section
-from lstmsim.studies.simulate.page.accounts import accounts_section, latency_section
-from lstmsim.studies.simulate.page.style import style_text
-from lstmsim.studies.simulate.page.timeline import SPAN_LIMIT, timeline_sections
+from lstmsim.studies.simulate.page.sections import accounts_section, latency_section
+from lstmsim.studies.simulate.page.timeline import SPAN_LIMIT, style_text, timeline_sections
 from lstmsim.studies.simulate.picture import view_of
 from tests.studies.simulate.reading import Reader
 from tests.studies.simulate.runs import SCENARIOS, run

@@ -9,7 +9,7 @@ from lstmsim import run, serving
 from lstmsim.studies.serve.metrics import Collector
 from lstmsim.studies.serve.result import Serving
 from lstmsim.studies.simulate.page.page import report_page
-from lstmsim.studies.simulate.page.serving import serving_section
+from lstmsim.studies.simulate.page.sections import serving_section
 
 MODEL = {"layers": [{"cell": "rnn", "hidden": 16, "input": 16}]}
 CORE = {"npe": 64, "ep": 4, "vp": 16, "count": 2}

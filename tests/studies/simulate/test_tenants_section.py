@@ -10,7 +10,7 @@ from lstmsim import Run, run, serving
 from lstmsim.studies.serve.metrics import Collector
 from lstmsim.studies.serve.result import Entry
 from lstmsim.studies.simulate.page.page import report_page
-from lstmsim.studies.simulate.page.serving import tenants_section
+from lstmsim.studies.simulate.page.sections import tenants_section
 
 MODEL = {"layers": [{"cell": "rnn", "hidden": 16, "input": 16}]}
 JOBS: list[dict[str, Any]] = [

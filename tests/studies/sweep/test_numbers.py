@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lstmsim import engines, load_scenario, machines
-from lstmsim.analysis.measure import measure
+from lstmsim.analysis.report import measure
 from lstmsim.model.scenario import Scenario
 from lstmsim.studies.sweep import evaluate
 from lstmsim.studies.sweep.columns import NUMBERS, numbers_of

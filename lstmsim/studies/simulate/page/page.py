@@ -22,10 +22,8 @@ from lstmsim.report.figures_text import four_digits
 from lstmsim.report.html.markup import Markup, Section, element, escaped, joined, link_to, region, short, table
 from lstmsim.report.renderings import html_of
 from lstmsim.studies.serve.result import Serving
-from lstmsim.studies.simulate.page.accounts import accounts_section, latency_section
-from lstmsim.studies.simulate.page.serving import serving_section, tenants_section
-from lstmsim.studies.simulate.page.style import patterns, style_text
-from lstmsim.studies.simulate.page.timeline import timeline_sections
+from lstmsim.studies.simulate.page.sections import accounts_section, latency_section, serving_section, tenants_section
+from lstmsim.studies.simulate.page.timeline import patterns, style_text, timeline_sections
 
 
 def answer(report: Report) -> str:
