@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from lstmsim.model.cells import cell
     from lstmsim.studies.accuracy.request import accuracy, plot_accuracy
     from lstmsim.studies.compare.request import compare, plot_comparison
-    from lstmsim.studies.fit.fits import Fits, fit_summary
+    from lstmsim.studies.fit.fit import Fits, fit_summary
     from lstmsim.studies.fit.request import energy, fit
     from lstmsim.studies.fuse.request import load_graph, save_graph
     from lstmsim.studies.fuse.run import plot_fusion, plot_kernels, run_fusion
@@ -161,7 +161,7 @@ __version__ = "0.1.0"
 #: The module of each public name.
 _HOMES = {
     "lstmsim.studies.shared.building": ("Job", "Layer", "Model", "Scenario"),
-    "lstmsim.studies.fit.fits": ("Fits", "fit_summary"),
+    "lstmsim.studies.fit.fit": ("Fits", "fit_summary"),
     "lstmsim.studies.fuse.run": ("plot_fusion", "plot_kernels", "run_fusion"),
     "lstmsim.studies.fuse.request": ("load_graph", "save_graph"),
     "lstmsim.studies.gemm.run": ("plot_threads", "run_gemm"),

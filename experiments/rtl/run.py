@@ -18,8 +18,8 @@ from typing import Any
 import lstmsim
 from lstmsim.report import renderings
 from lstmsim.report.document import Document
-from lstmsim.studies.rtl.comparison import GROUPS
 from lstmsim.studies.rtl.report import synthesis_sections
+from lstmsim.studies.rtl.result import GROUPS
 
 SCENARIOS = Path(__file__).resolve().parents[1] / "scenarios"
 SMALL_LATENCY = dict.fromkeys(("read", "multiply", "accumulate", "convert", "activation", "quantize", "writeback"), 2)

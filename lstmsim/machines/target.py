@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from lstmsim.machines.gemm import GemmThreads
     from lstmsim.machines.hardware import Hardware
     from lstmsim.machines.kernels import FusedKernels, SparseKernels
-    from lstmsim.machines.rtl import GeneratedHardware
     from lstmsim.model.figures import PlannedProducts
     from lstmsim.model.numerics.golden import NetworkRun
     from lstmsim.model.numerics.jobs import JobNumbers
@@ -313,10 +312,6 @@ class Target(Entries, ABC):
 
     def fused_kernels(self) -> FusedKernels | None:
         """Its kernels for fused parts of a graph; None: it has none."""
-        return None
-
-    def generated_hardware(self) -> GeneratedHardware | None:
-        """How the machine is written as RTL; None: it is not."""
         return None
 
     def planned(self, chip: Any, jobs: Sequence[Job]) -> PlannedProducts | None:

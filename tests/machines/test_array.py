@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from lstmsim.base.errors import ReplayError
 from lstmsim.machines.column.npu import ColumnCore
-from lstmsim.machines.column.replay.array import PeArray, tree_levels
+from lstmsim.machines.column.replay.work import PeArray, tree_levels
 
 
 @given(st.integers(1, 200))

@@ -15,8 +15,8 @@ from lstmsim.base.errors import InputError
 from lstmsim.engines.reference import run as reference
 from lstmsim.machines import lower
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, Exchange
+from lstmsim.machines.column.passes import ARRAY
 from lstmsim.machines.column.phases import spreads_over
-from lstmsim.machines.column.tiles import ARRAY
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job, Scenario

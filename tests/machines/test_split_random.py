@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from lstmsim.engines.reference import run as reference
 from lstmsim.machines import lower
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, Exchange
+from lstmsim.machines.column.passes import ARRAY
 from lstmsim.machines.column.phases import layer_runs, model_phases, split_operations_per_step, split_phases
-from lstmsim.machines.column.tiles import ARRAY
 from lstmsim.model.cells import CELLS
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Job

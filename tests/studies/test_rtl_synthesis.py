@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import lstmsim
-from lstmsim.machines.column.rtl.generated import GENERATED
+from lstmsim.machines.column import generated
 from lstmsim.report.document import Document
 from lstmsim.report.renderings import text as text_of
 from lstmsim.studies.rtl.report import synthesis_data, synthesis_sections
@@ -61,7 +61,7 @@ def test_counts_that_cannot_be_compared_are_told() -> None:
 
 def test_latencies_that_keep_memories_out_of_blocks_are_told() -> None:
     slow, quick = (load_scenario(scenario(**core), ()) for core in ({}, {"latency": _LATENCY}))
-    told = [GENERATED.synthesis_remarks(GENERATED.design(each, each.precision)) for each in (slow, quick)]
+    told = [generated.synthesis_remarks(generated.design(each, each.precision)) for each in (slow, quick)]
     assert told[0] == ()
     assert [each.split(":")[0] for each in told[1]] == [
         f"chip.cores.0.latency.{key} {cycles}" for key, cycles in _LATENCY.items()
@@ -70,7 +70,7 @@ def test_latencies_that_keep_memories_out_of_blocks_are_told() -> None:
 
 def test_multipliers_that_are_not_built_are_told() -> None:
     loaded = load_scenario(scenario(npe=20), ())
-    design = GENERATED.design(loaded, loaded.precision)
-    assert GENERATED.synthesis_remarks(design) == (
+    design = generated.design(loaded, loaded.precision)
+    assert generated.synthesis_remarks(design) == (
         "chip.cores.0.npe 20: 16 multipliers are built, because no row block takes more; lstmsim fit counts all",
     )

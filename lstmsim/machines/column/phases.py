@@ -13,9 +13,8 @@ from typing import NamedTuple
 
 from lstmsim.machines.assembly import Phases
 from lstmsim.machines.column.npu import ColumnCore, Exchange
-from lstmsim.machines.column.passes import WHOLE, Spread, write_pass
+from lstmsim.machines.column.passes import WHOLE, Source, Spread, write_pass
 from lstmsim.machines.column.shape import pass_shapes, share_of
-from lstmsim.machines.column.tiles import Source
 from lstmsim.model.cell import REDUCTIONS, segments
 from lstmsim.model.model import Layer, Model
 from lstmsim.program.body_writer import BodyWriter, Kept

@@ -19,8 +19,8 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
 from lstmsim.machines.assembly import Footprint, Phases, Variants
 from lstmsim.machines.column.npu import TURN_CYCLES, ColumnCore, ColumnNpu, Memory
+from lstmsim.machines.column.passes import ARRAY
 from lstmsim.machines.column.phases import model_phases, share_weights, split_phases, split_refusal, spreads_over
-from lstmsim.machines.column.tiles import ARRAY
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Job, distinct_jobs
 from lstmsim.program.operations import Dependence, Operation

@@ -16,10 +16,10 @@ from lstmsim.base.keys import described
 from lstmsim.machines.assembly import Parts, PerStep, assemble
 from lstmsim.machines.change import Change, detail_of, halved, one_more_core
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, with_vp
+from lstmsim.machines.column.passes import ARRAY
 from lstmsim.machines.column.phases import model_phases, split_operations_per_step, split_refusal, spreads_over
 from lstmsim.machines.column.plan import Members, Plan, own_units
 from lstmsim.machines.column.shape import pass_shapes
-from lstmsim.machines.column.tiles import ARRAY
 from lstmsim.machines.target import Fault, Fidelity, StructuralModel, Target
 from lstmsim.model.cell import segments
 from lstmsim.model.model import Layer, Model
@@ -28,7 +28,6 @@ from lstmsim.program.program import Buffer, Core, Program
 
 if TYPE_CHECKING:
     from lstmsim.machines.hardware import Hardware
-    from lstmsim.machines.rtl import GeneratedHardware
 
 
 #: Further keys that a mistake of a key may be due to.
@@ -233,12 +232,6 @@ class _ColumnTarget(Target):
         from lstmsim.machines.column.hardware import HARDWARE
 
         return HARDWARE
-
-    def generated_hardware(self) -> GeneratedHardware:
-        """Verilog that does what is simulated."""
-        from lstmsim.machines.column.rtl.generated import GENERATED
-
-        return GENERATED
 
     def chip_counts(self, chip: ColumnNpu) -> Mapping[str, int]:
         """Each thread of a core has banks of its own."""

@@ -2,22 +2,29 @@
 
 Multipliers and memories are counted; logic is an estimate. A number that the device's table lacks makes a resource
 unknown, never zero, and the verdict names it. What is not counted, the machine says (`Hardware.not_counted`).
+
+Fits on several FPGAs as one result: on which the chip fits, on which it does not and why, which are unknown.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Literal
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.machines.hardware import Demand, Hardware, Part, Stored
 from lstmsim.model.model import Model, Precision
 from lstmsim.model.scenario import Chip
 from lstmsim.report.results import Table
+from lstmsim.report.tables import folded
 from lstmsim.studies.fit.device import Device, Memory, Packing
 from lstmsim.studies.fit.needs import BAND, PartNeed, TailNeed, hardware_of, part_needs, placed, tail_needs
+
+if TYPE_CHECKING:
+    from lstmsim.studies.fit.energy import Energy
+
 
 #: Most decimals of a share: no device has so many blocks that one of them would need more to show.
 _MOST_DECIMALS = 9
@@ -371,3 +378,76 @@ def _logic(parts: Sequence[PartNeed], hardware: Hardware, device: Device) -> Res
     resource = Resource(logic.name, need, logic.elements, _share(need, logic.elements), how, BAND)
     missing = f"no source for the number of {logic.name}"
     return resource if logic.elements else replace(resource, how=f"{how}; {missing}", missing=missing)
+
+
+class Fits(tuple["Fit", ...], Table, forms="lstmsim.studies.fit.report"):
+    """A fit for each device, as a tuple.
+
+    energy: of each distinct job, where energy was asked for.
+    """
+
+    energy: tuple[Energy, ...]
+
+    def __new__(cls, fits: Iterable[Fit], energy: Iterable[Energy] = ()) -> Fits:
+        made = super().__new__(cls, fits)
+        made.energy = tuple(energy)
+        return made
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The devices by verdict, each with its words (`Fit.verdict`).
+
+    chip: its name.
+    fits, does_not_fit, cannot_tell: pairs of a device's name and the reason.
+
+    >>> print(Summary("c", (("big", "DSP 40 % used"),), (("small", "DSP 2.00 times over"),), ()).text)
+    SUMMARY of c
+    fits: big (DSP 40 % used)
+    does not fit: small (DSP 2.00 times over)
+    """
+
+    chip: str
+    fits: tuple[tuple[str, str], ...]
+    does_not_fit: tuple[tuple[str, str], ...]
+    cannot_tell: tuple[tuple[str, str], ...]
+
+    @property
+    def text(self) -> str:
+        """A heading and a paragraph for each verdict, of at most 100 columns; without a final newline."""
+        return "\n".join(line for each in self.paragraphs for line in folded(each, 2))
+
+    @property
+    def paragraphs(self) -> list[str]:
+        """The heading, and a sentence for each verdict."""
+        parts = (("fits", self.fits), ("does not fit", self.does_not_fit), ("cannot tell", self.cannot_tell))
+        named = [(verdict, ", ".join(f"{name} ({why})" for name, why in devices)) for verdict, devices in parts]
+        told = [
+            f"{verdict}: {names or 'none of these devices'}" for verdict, names in named if names or verdict == "fits"
+        ]
+        return [f"SUMMARY of {self.chip}", *told]
+
+    @property
+    def json(self) -> dict[str, Any]:
+        """Plain data, ready for `json.dumps`: for each verdict the reason by device."""
+        return {
+            each.name: dict(value) if isinstance(value := getattr(self, each.name), tuple) else value
+            for each in fields(self)
+        }
+
+
+def fit_summary(fits: Sequence[Fit]) -> Summary:
+    """Gather the verdicts on one chip, in the order of the devices; no fits give an empty summary.
+
+    fits: what `lstmsim.fit` gives.
+
+    >>> import lstmsim
+    >>> job = {"model": "lstm-256", "steps": 1}
+    >>> fit_summary(lstmsim.fit({"chip": "column-npu-16k", "jobs": [job]}, ["stratix-10-gx-2800"])).fits
+    (('stratix-10-gx-2800', 'DSP 81 % used'),)
+    """
+
+    def those(verdict: bool | None) -> tuple[tuple[str, str], ...]:
+        return tuple((each.device.name, each.verdict.partition(": ")[2]) for each in fits if each.fits is verdict)
+
+    return Summary(fits[0].chip if fits else "", those(True), those(False), those(None))

@@ -12,8 +12,7 @@ from lstmsim.report.document import Document, Piece, Section, Text, grid, remark
 from lstmsim.report.results import Forms, Keys, picked, plain
 from lstmsim.studies.fit.device import Device, Packing, published_on
 from lstmsim.studies.fit.energy import Energy
-from lstmsim.studies.fit.fit import Fit, MemoryNeed, Resource
-from lstmsim.studies.fit.fits import Fits, fit_summary
+from lstmsim.studies.fit.fit import Fit, Fits, MemoryNeed, Resource, fit_summary
 from lstmsim.studies.fit.needs import TailNeed
 
 _KEYS: Keys = {

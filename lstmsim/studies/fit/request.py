@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from lstmsim.studies.fit.fits import Fits
+from lstmsim.studies.fit.fit import Fits
 from lstmsim.studies.shared.arguments import refuse, wrong_names
 from lstmsim.studies.shared.loading import Source, load_scenario
 

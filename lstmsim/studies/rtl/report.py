@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from lstmsim.report.document import Column, Document, Piece, Section, grid
 from lstmsim.report.results import Forms, picked
-from lstmsim.studies.rtl.comparison import GROUPS, Compared, Difference
+from lstmsim.studies.rtl.result import GROUPS, Compared, Difference
 from lstmsim.studies.rtl.synthesis import RESOURCES, beside, fitted
 
 if TYPE_CHECKING:

@@ -9,13 +9,10 @@ from typing import TYPE_CHECKING, Any
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.folder import LIST, Written, check_folder, write_folder
 from lstmsim.base.processes import scratch_folder
-from lstmsim.base.records import record
 from lstmsim.base.wording import listed
-from lstmsim.machines.registry import KINDS, target_of
-from lstmsim.machines.rtl import Event
+from lstmsim.machines.registry import KINDS, capability, target_of
 from lstmsim.program.accounts import named_cycles
-from lstmsim.studies.rtl.comparison import compare, log_text, read_log
-from lstmsim.studies.rtl.result import RtlReport, Verified
+from lstmsim.studies.rtl.result import RtlReport, Verified, compare, log_text, read_log
 from lstmsim.studies.rtl.simulators import Simulator, simulate_rtl, simulator_of
 from lstmsim.studies.rtl.synthesis import Synthesis, family_of, synthesize, yosys_program
 from lstmsim.studies.shared.arguments import refuse, wrong_path, wrong_whole
@@ -23,11 +20,11 @@ from lstmsim.studies.shared.loading import Path, Source
 from lstmsim.studies.simulate.run import Run, run, simulate
 
 if TYPE_CHECKING:
-    from lstmsim.machines.rtl import Event, GeneratedHardware
+    from lstmsim.machines.rtl import Event
     from lstmsim.model.numerics.golden import NetworkRun
     from lstmsim.model.numerics.jobs import JobNumbers
     from lstmsim.model.numerics.recorded import Values
-    from lstmsim.model.scenario import Scenario
+    from lstmsim.model.scenario import Chip, Scenario
 
 #: What the simulator says, in the folder of a design.
 GOLDEN = "golden/events.txt"
@@ -85,52 +82,43 @@ def run_rtl(
     Traceback (most recent call last):
     lstmsim.InputError: chip brainwave-s10: its machine, the row-wise NPU, cannot be written as RTL; ...
     """
+    from lstmsim import __version__
+
     refuse(wrong_path("folder", folder), wrong_whole("random_weights", random_weights, 0))
     _refuse_options(verify, vcd, timing_only, random_weights, synth, deep)
-    _refuse_folder(os.fspath(folder), verify)
+    # a log that others wrote would be lost
+    check_folder(os.fspath(folder), {LOG: ""} if verify else {}, replace=os.path.exists(os.path.join(folder, LIST)))
     program = simulator_of(simulator) if verify else None
     result = run(scenario, engine=engine, overrides=overrides)
-    hardware, name = _hardware_of(result), os.fspath(folder)
-    refuse(hardware.refusals(result.scenario, None if timing_only else result.scenario.precision))
-    built = _built(result, hardware, None if timing_only else _golden_of(result, random_weights, deep))
-    written = write_folder(name, built.files, replace=replace)
+    hardware, name = hardware_of(result.scenario.chip), os.fspath(folder)
+    precision = result.scenario.precision
+    refuse(hardware.refusals(result.scenario, None if timing_only else precision))
+    numbers, runs, values = (None, None, None) if timing_only else _golden_of(result, random_weights, deep)
+    design = hardware.design(result.scenario, precision, numbers)
+    cores = range(len(result.program.cores))
+    reasons = tuple(named_cycles(result.program, result.trace, core).each() for core in cores)
+    events = hardware.events(design, result.program, result.trace, reasons, runs, values)
+    files = hardware.files(design, numbers, __version__, values is not None) | {GOLDEN: log_text(events)}
+    written = write_folder(name, files, replace=replace)
     return RtlReport(
         run=result,
-        hardware=hardware,
-        design=built.design,
+        design=design,
         folder=name,
         written=written,
-        events=built.events,
+        events=events,
         with_numbers=not timing_only,
-        deep=built.deep,
-        unexercised=built.unexercised,
-        verified=_verified(program, hardware, name, built.files, built.events, timing_only, vcd),
-        synthesis=None if synth is None else _synthesized(hardware, name, built.files, synth),
-        remarks=_remarks(name, written) + (() if synth is None else hardware.synthesis_remarks(built.design)),
+        deep=values is not None,
+        unexercised=hardware.unexercised(design, result.program, result.trace, events, numbers, values),
+        verified=_verified(program, hardware, name, files, events, timing_only, vcd),
+        synthesis=None if synth is None else _synthesized(hardware, name, files, synth),
+        remarks=_remarks(name, written) + (() if synth is None else hardware.synthesis_remarks(design)),
     )
 
 
-@record
-class _Built:
-    """What is written, and what is known of it before anything is simulated as RTL."""
-
-    design: Any
-    events: tuple[Event, ...]
-    unexercised: tuple[str, ...]
-    deep: bool
-    files: Mapping[str, str]
-
-
-def _built(result: Run, hardware: GeneratedHardware, golden: _Golden | None) -> _Built:
-    """Plan the hardware, and give its files and what the simulator says of it."""
-    from lstmsim import __version__
-
-    numbers, runs, values = (None,) * 3 if golden is None else (golden.numbers, golden.runs, golden.values)
-    design = hardware.design(result.scenario, result.scenario.precision, numbers)
-    events = hardware.events(design, result.program, result.trace, _names_of(result), runs, values)
-    missed = hardware.unexercised(design, result.program, result.trace, events, numbers, values)
-    files = hardware.files(design, numbers, __version__, values is not None)
-    return _Built(design, events, missed, values is not None, {**files, GOLDEN: log_text(events)})
+def _synthesized(hardware: Any, folder: str, files: Mapping[str, str], family: str) -> Synthesis:
+    """Count the cells of the files as they are in the folder; the testbench is no part of the hardware."""
+    sources = sorted(each for each in files if each.endswith(".v") and each.startswith("rtl/"))
+    return synthesize(folder, sources, hardware.TOP, family_of(family), hardware.PARTS)
 
 
 def _remarks(folder: str, written: Written) -> tuple[str, ...]:
@@ -144,35 +132,29 @@ def _remarks(folder: str, written: Written) -> tuple[str, ...]:
 
 def _verified(
     program: Simulator | None,
-    hardware: GeneratedHardware,
+    hardware: Any,
     folder: str,
     files: Mapping[str, str],
     events: Sequence[Event],
     timing_only: bool,
     vcd: Path | None,
 ) -> Verified | None:
-    """Simulate the files as they are in the folder, and compare the log; None: nothing shall simulate them."""
+    """Simulate the files as they are in the folder, and compare the log; None without a simulator."""
     if program is None:
         return None
-    defines = (hardware.timing_define,) * timing_only
+    defines = (hardware.TIMING_DEFINE,) * timing_only
     last = max((each.cycle for each in events), default=0)
     sources = sorted(each for each in files if each.endswith(".v"))
     with scratch_folder("vcd") as kept:
         waves = None if vcd is None else os.path.join(kept, "rtl.vcd")
-        done = simulate_rtl(program, folder, sources, hardware.testbench, last + _MARGIN, defines, waves)
+        done = simulate_rtl(program, folder, sources, hardware.TESTBENCH, last + _MARGIN, defines, waves)
         log = read_log(done.log)
         compared = compare(events, log)
         if waves is not None and vcd is not None:
             from lstmsim.studies.rtl.waves import merge_waves
 
-            merge_waves(waves, os.fspath(vcd), hardware.testbench, events, compared.differences)
+            merge_waves(waves, os.fspath(vcd), hardware.TESTBENCH, events, compared.differences)
     return Verified(program, compared, log, done.compile_seconds, done.run_seconds)
-
-
-def _synthesized(hardware: GeneratedHardware, folder: str, files: Mapping[str, str], family: str) -> Synthesis:
-    """Count the cells of the files as they are in the folder; the testbench is no part of the hardware."""
-    sources = sorted(each for each in files if each.endswith(".v") and each.startswith("rtl/"))
-    return synthesize(folder, sources, hardware.top, family_of(family), hardware.parts)
 
 
 def _refuse_options(
@@ -192,33 +174,24 @@ def _refuse_options(
         yosys_program()
 
 
-def _hardware_of(result: Run) -> GeneratedHardware:
-    """How the machine of a run is written; `InputError` if it is not."""
-    chip = result.scenario.chip
-    hardware = target_of(chip.kind).generated_hardware()
+def hardware_of(chip: Chip) -> Any:
+    """How the chip's machine is written as RTL, a module that `lstmsim.machines.rtl` describes; `InputError` if it is
+    not.
+    """
+    hardware = capability(chip.kind, "generated")
     if hardware is None:
-        written = [each.title for each in map(target_of, KINDS) if each.generated_hardware() is not None]
+        written = [target_of(kind).title for kind in KINDS if capability(kind, "generated")]
         text = f"its machine, the {target_of(chip.kind).title}, cannot be written as RTL"
         raise InputError(Mistake(f"chip {chip.name}", f"{text}; machines that can: {listed(written, 'and')}"))
     return hardware
 
 
-@record
-class _Golden:
-    """The numbers of all jobs, and what the golden model makes of them.
-
-    numbers: by place of the job in the scenario, with one calibration for each model.
-    runs: the golden runs.
-    values: all that was computed in them; None: it was not kept.
+def _golden_of(
+    result: Run, random_weights: int | None, deep: bool | None
+) -> tuple[Mapping[int, JobNumbers], Mapping[int, NetworkRun], Mapping[int, Values] | None]:
+    """Run the golden model of all jobs: their numbers, with one calibration for each model, their runs, and all that
+    was computed in them, where numbers within the tail are compared.
     """
-
-    numbers: Mapping[int, JobNumbers]
-    runs: Mapping[int, NetworkRun]
-    values: Mapping[int, Values] | None
-
-
-def _golden_of(result: Run, random_weights: int | None, deep: bool | None) -> _Golden:
-    """Run the golden model of all jobs."""
     from lstmsim.files.scenario.numbers import job_data
     from lstmsim.model.numerics.jobs import fixed_numbers, run_jobs
     from lstmsim.model.numerics.recorded import run_recorded
@@ -232,15 +205,9 @@ def _golden_of(result: Run, random_weights: int | None, deep: bool | None) -> _G
     if deep is None:
         deep = result.report.makespan_cycles * len(scenario.chip.cores) <= _DEEP_CYCLES
     if not deep:
-        return _Golden(numbers, run_jobs(numbers), None)
+        return numbers, run_jobs(numbers), None
     kept = {index: run_recorded(own) for index, own in numbers.items()}
-    return _Golden(numbers, {key: run for key, (run, _) in kept.items()}, {key: own for key, (_, own) in kept.items()})
-
-
-def _names_of(result: Run) -> tuple[tuple[str, ...], ...]:
-    """For each core the name of each of its cycles."""
-    cores = range(len(result.program.cores))
-    return tuple(named_cycles(result.program, result.trace, core).each() for core in cores)
+    return numbers, {key: run for key, (run, _) in kept.items()}, {key: own for key, (_, own) in kept.items()}
 
 
 def slow_words(scenario: Scenario, simulator: str) -> str:
@@ -263,9 +230,3 @@ def slow_words(scenario: Scenario, simulator: str) -> str:
         other = f"--simulator verilator takes less, {other}"
     size = f"all bits of {multipliers:,} multipliers over {cycles:,} cycles"
     return f"{size} take {simulator} some {minutes:.0f} minutes; {other}"
-
-
-def _refuse_folder(folder: str, verify: bool) -> None:
-    """`InputError` for a folder that cannot be written, and for a log in it that others wrote: it would be lost."""
-    own = os.path.exists(os.path.join(folder, LIST))
-    check_folder(folder, {LOG: ""} if verify else {}, replace=own)

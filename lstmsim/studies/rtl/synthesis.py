@@ -22,7 +22,7 @@ from lstmsim.base.processes import run_program, scratch_folder
 from lstmsim.base.records import record
 from lstmsim.base.wording import nearest, show
 from lstmsim.machines.hardware import Stored
-from lstmsim.machines.registry import target_of
+from lstmsim.machines.registry import capability
 from lstmsim.studies.fit.device import device
 from lstmsim.studies.fit.fit import Fit, fit
 
@@ -319,7 +319,7 @@ def synthesis_words(scenario: Scenario, family: str) -> str:
     >>> synthesis_words(load_scenario({"chip": chip, "jobs": jobs}), "ecp5").split(" of one core")[0]
     'Yosys takes some 17 to 74 s'
     """
-    if target_of(scenario.chip.kind).generated_hardware() is None:
+    if capability(scenario.chip.kind, "generated") is None:
         return ""
     cells = sum(each.logic + each.registers for each in fitted(scenario, family_of(family)).parts)
     slow, quick = (cells / rate for rate in _CELLS_PER_SECOND)

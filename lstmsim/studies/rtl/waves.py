@@ -10,7 +10,7 @@ from lstmsim.base.errors import LstmsimError
 from lstmsim.base.files import whole_file
 from lstmsim.base.records import record
 from lstmsim.machines.rtl import Event
-from lstmsim.studies.rtl.comparison import Difference
+from lstmsim.studies.rtl.result import Difference
 
 #: The scope of the simulator's signals.
 SCOPE = "lstmsim"

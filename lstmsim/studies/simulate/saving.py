@@ -81,7 +81,7 @@ def save_report(
     from lstmsim.base.files import whole_file
     from lstmsim.machines.registry import target_of
     from lstmsim.studies.fit.device import published_on
-    from lstmsim.studies.fit.fits import fit_summary
+    from lstmsim.studies.fit.fit import fit_summary
     from lstmsim.studies.fit.needs import NO_PARTS
     from lstmsim.studies.fit.report import fit_document
     from lstmsim.studies.simulate.page.page import report_page

@@ -17,8 +17,7 @@ from lstmsim.analysis.replay import FLOAT_TOLERANCE, JobData, JobNumbers, check_
 from lstmsim.base.errors import ReplayError
 from lstmsim.engines import ENGINES
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
-from lstmsim.machines.column.passes import TAIL
-from lstmsim.machines.column.tiles import ARRAY
+from lstmsim.machines.column.passes import ARRAY, TAIL
 from lstmsim.model.cells import CELLS, cell
 from lstmsim.model.model import Layer, Model, Precision
 from lstmsim.model.numerics.fixed_networks import fixed_arithmetic

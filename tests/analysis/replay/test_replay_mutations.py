@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from lstmsim.analysis.replay import replay
 from lstmsim.base.errors import ReplayError
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, Exchange, Memory
-from lstmsim.machines.column.passes import EXCHANGE
-from lstmsim.machines.column.tiles import ARRAY
+from lstmsim.machines.column.passes import ARRAY, EXCHANGE
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job, Scenario

@@ -18,8 +18,7 @@ from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model, Precision
 from lstmsim.report.renderings import text as written
 from lstmsim.studies.fit.device import Device, Logic, Memory, Packing, device, device_files, published_on
-from lstmsim.studies.fit.fit import Resource, fit
-from lstmsim.studies.fit.fits import fit_summary
+from lstmsim.studies.fit.fit import Resource, fit, fit_summary
 from lstmsim.studies.fit.report import fit_document, fit_json
 
 INT8 = Precision()

@@ -14,7 +14,7 @@ from typing import Any
 
 import lstmsim
 from lstmsim.base.errors import InputError
-from lstmsim.machines.registry import target_of
+from lstmsim.machines.registry import capability
 
 __all__ = ["drawn", "step_of"]
 
@@ -53,7 +53,7 @@ def drawn(seed: int, step: int) -> dict[str, Any]:
         scenario = _scenario(chance, step)
         try:
             loaded = lstmsim.run(scenario).scenario
-            hardware = target_of(loaded.chip.kind).generated_hardware()
+            hardware = capability(loaded.chip.kind, "generated")
             assert hardware is not None
             if not hardware.refusals(loaded, loaded.precision):
                 return scenario

@@ -8,8 +8,8 @@ import pytest
 
 from lstmsim.base.errors import LstmsimError
 from lstmsim.machines.rtl import Event
-from lstmsim.studies.rtl.comparison import BEFORE, GROUPS, ORDER, compare, log_text, read_log
 from lstmsim.studies.rtl.report import compared_lines, difference_lines
+from lstmsim.studies.rtl.result import BEFORE, GROUPS, ORDER, compare, log_text, read_log
 
 LOG = read_log(
     [

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lstmsim.base.errors import LstmsimError
-from lstmsim.studies.rtl.comparison import compare, read_log
+from lstmsim.studies.rtl.result import compare, read_log
 from lstmsim.studies.rtl.waves import merge_waves
 
 RTL = """$date

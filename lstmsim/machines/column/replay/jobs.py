@@ -10,8 +10,7 @@ import numpy as np
 from lstmsim.base.errors import ReplayError
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, Exchange
 from lstmsim.machines.column.npu import Memory as ChipMemory
-from lstmsim.machines.column.replay.array import PeArray
-from lstmsim.machines.column.replay.work import ArrayWork, Cut, Place, TailWork, Work
+from lstmsim.machines.column.replay.work import ArrayWork, Cut, PeArray, Place, TailWork, Work
 from lstmsim.machines.column.shape import StageShape, pass_shapes
 from lstmsim.machines.structural import NEVER, Memory
 from lstmsim.model.cell import segments

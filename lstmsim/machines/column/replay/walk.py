@@ -8,13 +8,11 @@ from typing import NamedTuple
 
 from lstmsim.base.errors import ReplayError
 from lstmsim.machines.column.npu import ColumnNpu
-from lstmsim.machines.column.passes import TAIL
+from lstmsim.machines.column.passes import ARRAY, TAIL
 from lstmsim.machines.column.phases import share_weights
-from lstmsim.machines.column.replay.array import PeArray
 from lstmsim.machines.column.replay.jobs import JobWork, streamed_block, streams_of
 from lstmsim.machines.column.replay.jobs import start as start_job
-from lstmsim.machines.column.replay.work import Cut, Place
-from lstmsim.machines.column.tiles import ARRAY
+from lstmsim.machines.column.replay.work import Cut, PeArray, Place
 from lstmsim.machines.structural import Seats, seats_of
 from lstmsim.model.numerics.golden import NetworkRun
 from lstmsim.model.numerics.jobs import JobNumbers

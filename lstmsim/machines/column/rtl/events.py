@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from lstmsim.machines.column.passes import ARRAY
 from lstmsim.machines.column.rtl.picking import sums_of
 from lstmsim.machines.column.rtl.plan import CorePlan, Design, StageRow
 from lstmsim.machines.column.shape import depths
-from lstmsim.machines.column.tiles import ARRAY
 from lstmsim.machines.rtl import EVENT_KINDS, Event, EventKind
 from lstmsim.model.cell import Cell, segments
 from lstmsim.model.model import Precision
@@ -60,7 +60,7 @@ class Issued(NamedTuple):
     before: int
 
 
-def events_of(
+def events(
     design: Design,
     program: Program,
     trace: Trace,
@@ -244,7 +244,7 @@ def _side_by_side(values: Sequence[int], count: int, bits: int) -> str:
     return f"{word:0{-(-count * bits // 4)}x}"
 
 
-def words_of(design: Design, event: Event) -> str:
+def words(design: Design, event: Event) -> str:
     """Say the fields of an event in words; empty for an event without fields."""
     fields = list(event.fields)
     most = {"A": 2, "I": 7, "T": 0, "H": 6, "F": 1, "S": 6, "V": 7, "C": 1}[event.kind]

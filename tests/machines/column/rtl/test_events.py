@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import lstmsim
-from lstmsim.machines.column.rtl.events import events_of, words_of
+from lstmsim.machines.column.rtl.events import events, words
 from lstmsim.machines.column.rtl.lanes.schedule import Schedule
 from lstmsim.machines.column.rtl.planning import design as plan_design
 from lstmsim.machines.rtl import EVENT_KINDS, Event
@@ -39,7 +39,7 @@ def _events(mapping: dict[str, Any], with_numbers: bool = False) -> tuple[Any, t
         numbers = fixed_numbers(data, ran.scenario.precision)
     design = plan_design(ran.scenario, ran.scenario.precision, numbers)
     runs = None if numbers is None else run_jobs(numbers)
-    return (design, runs), events_of(design, ran.program, ran.trace, names, runs)
+    return (design, runs), events(design, ran.program, ran.trace, names, runs)
 
 
 def _lines(events: tuple[Event, ...], kind: str) -> list[str]:
@@ -127,11 +127,11 @@ def test_words_name_jobs_layers_and_vectors() -> None:
     layers = [{"cell": "gru-lbr0", "hidden": 4, "input": 4, "bidirectional": True}]
     jobs = [{"name": "speech", "model": {"name": "m", "layers": layers}, "steps": 2}]
     (design, _), _ = _events(_scenario(jobs))
-    assert words_of(design, Event("A", 3, (1, 0))) == "thread 1 job speech"
+    assert words(design, Event("A", 3, (1, 0))) == "thread 1 job speech"
     tile = Event("I", 3, (0, 0, 3, 1, 2, 2, 5))
-    assert words_of(design, tile) == "thread 0 job speech layer 0 backward stage 1 step 1 block 2 of rh, group 5"
-    assert words_of(design, Event("T", 3, ())) == ""
-    assert words_of(design, Event("C", 3, ("busy",))) == "busy"
+    assert words(design, tile) == "thread 0 job speech layer 0 backward stage 1 step 1 block 2 of rh, group 5"
+    assert words(design, Event("T", 3, ())) == ""
+    assert words(design, Event("C", 3, ("busy",))) == "busy"
     # what Icarus writes for unknown values, and numbers that nothing has
-    assert words_of(design, Event("I", 3, ("x", "x", 9, 1, 2, "x", 5))).startswith("thread x job x pass 9 step 1")
-    assert words_of(design, Event("F", 3, (7,))) == "job 7"
+    assert words(design, Event("I", 3, ("x", "x", 9, 1, 2, "x", 5))).startswith("thread x job x pass 9 step 1")
+    assert words(design, Event("F", 3, (7,))) == "job 7"

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from lstmsim.machines.column import generated
 from lstmsim.machines.column.npu import Latency
-from lstmsim.machines.column.rtl.generated import GENERATED
 from lstmsim.machines.column.rtl.layout import stages_of
 from lstmsim.machines.column.rtl.plan import Design
 from lstmsim.machines.column.rtl.tables import config
@@ -44,7 +44,7 @@ def _design(mapping: dict[str, Any], with_numbers: bool = False) -> tuple[Design
             for index, job in enumerate(scenario.jobs)
         }
         numbers = fixed_numbers(data, scenario.precision)
-    return GENERATED.design(scenario, scenario.precision, numbers), numbers
+    return generated.design(scenario, scenario.precision, numbers), numbers
 
 
 def test_a_job_that_follows_others_is_refused_with_the_key_that_says_so() -> None:
@@ -52,7 +52,7 @@ def test_a_job_that_follows_others_is_refused_with_the_key_that_says_so() -> Non
     mapping["jobs"].append({**mapping["jobs"][0], "name": "k", "initial": "j"})
     closed = {"kind": "closed", "clients": 1, "think_ms": 0}
     mapping["jobs"].append({**mapping["jobs"][0], "name": "c", "count": 2, "arrival": closed})
-    found = [each.place for each in GENERATED.refusals(load_scenario(mapping), None)]
+    found = [each.place for each in generated.refusals(load_scenario(mapping), None)]
     assert found == ["job k: initial", "job c #2: arrival"]
 
 
@@ -70,16 +70,16 @@ def test_a_job_that_follows_others_is_refused_with_the_key_that_says_so() -> Non
 def test_what_hardware_cannot_do_is_refused_with_its_key(
     job: dict[str, Any], core: dict[str, Any], chip: dict[str, Any], place: str
 ) -> None:
-    assert [each.place for each in GENERATED.refusals(load_scenario(_mapping(job, core, **chip)), None)][:1] == [place]
+    assert [each.place for each in generated.refusals(load_scenario(_mapping(job, core, **chip)), None)][:1] == [place]
 
 
 def test_weights_that_lie_on_some_cores_only_are_refused() -> None:
     mapping = _mapping({"model": LARGE}, {})
     mapping["chip"]["cores"] = [{**CORE, "weight_kib": 3}, CORE]
     mapping["jobs"].append({**mapping["jobs"][0], "name": "k", "model": {**LARGE, "name": "other"}, "cores": [1]})
-    assert not GENERATED.refusals(load_scenario(mapping), None)
+    assert not generated.refusals(load_scenario(mapping), None)
     mapping["jobs"][1].pop("cores")
-    (mistake,) = GENERATED.refusals(load_scenario(mapping), None)
+    (mistake,) = generated.refusals(load_scenario(mapping), None)
     assert mistake.place == "chip c: weight_kib"
 
 
@@ -90,24 +90,24 @@ def test_weights_that_lie_on_some_cores_only_are_refused() -> None:
 def test_what_plays_no_part_is_taken(job: dict[str, Any], core: dict[str, Any]) -> None:
     """A split over one core, a configurable tail with `add: 1`, weights that fit."""
     cores = 1 if "split" in job else 2
-    assert not GENERATED.refusals(load_scenario(_mapping(job, core, cores)), None)
+    assert not generated.refusals(load_scenario(_mapping(job, core, cores)), None)
 
 
 def test_a_key_of_many_jobs_is_told_once() -> None:
     mapping = _mapping({"patience": 3}, {})
     mapping["jobs"] = [{**mapping["jobs"][0], "name": f"j{i}"} for i in range(5)]
-    (mistake,) = GENERATED.refusals(load_scenario(mapping), None)
+    (mistake,) = generated.refusals(load_scenario(mapping), None)
     assert "(as for 4 more)" in mistake.sentence
 
 
 def test_a_memory_beyond_the_bus_is_refused_before_a_number_is_computed() -> None:
     wide = {"ep": 256, "npe": 4096}
     scenario = load_scenario(_mapping({"steps": 2**18 + 1, "core": 0}, wide))
-    (mistake,) = GENERATED.refusals(scenario, scenario.precision)
+    (mistake,) = generated.refusals(scenario, scenario.precision)
     assert "the frames of core 0 need more than the 16,777,216 words" in str(mistake)
-    assert not GENERATED.refusals(scenario, None)
+    assert not generated.refusals(scenario, None)
     scenario = load_scenario(_mapping({"steps": 2**18, "core": 0}, wide))
-    assert not GENERATED.refusals(scenario, scenario.precision)
+    assert not generated.refusals(scenario, scenario.precision)
 
 
 def _tables(text: str) -> dict[str, list[int]]:
@@ -156,7 +156,7 @@ def test_tables_say_what_the_rows_say(seed: int) -> None:
 
 def test_every_name_of_the_tables_is_read() -> None:
     design, numbers = _design(_mapping({}, {}), with_numbers=True)
-    files = GENERATED.files(design, numbers, "1.2.3")
+    files = generated.files(design, numbers, "1.2.3")
     folder = package_files("lstmsim.machines.column.rtl") / "lanes"
     lanes = "".join(each.read_text() for each in folder.iterdir() if each.name.endswith(".py"))
     read = "".join(text for path, text in files.items() if path.endswith((".v", ".vh")) and "config" not in path)
@@ -166,12 +166,12 @@ def test_every_name_of_the_tables_is_read() -> None:
 
 
 def test_files_are_whole_and_the_same_each_time() -> None:
-    first = GENERATED.files(*_design(_mapping({}, {}), with_numbers=True), "1.2.3")
-    second = GENERATED.files(*_design(_mapping({}, {}), with_numbers=True), "1.2.3")
+    first = generated.files(*_design(_mapping({}, {}), with_numbers=True), "1.2.3")
+    second = generated.files(*_design(_mapping({}, {}), with_numbers=True), "1.2.3")
     assert list(first.items()) == list(second.items())
     data = {f"data/{name}.hex" for name in ("weights", "frames", "constants", "tables", "parameters", "initial")}
     assert data | {"README.md", "rtl/npu_top.v", "rtl/npu_tail_lane.v", "sim/npu_tb.v", "sim/run.sh"} <= set(first)
-    timing = GENERATED.files(*_design(_mapping({}, {})), "1.2.3")
+    timing = generated.files(*_design(_mapping({}, {})), "1.2.3")
     assert not [path for path in timing if path.startswith("data/")]
     for path, text in {**first, **timing}.items():
         assert text.endswith("\n") or not text, path
@@ -182,16 +182,16 @@ def test_files_are_whole_and_the_same_each_time() -> None:
 
 def test_hardware_does_not_ask_the_simulator_for_cycles_of_the_tail() -> None:
     folder = Path(str(package_files("lstmsim.machines.column.rtl")))
-    asked = re.compile(r"lstmsim\.targets\.column\.(tail|turns)\b.* import|\.visible_cycles\(")
+    asked = re.compile(r"lstmsim\.machines\.column\.passes\b|\.visible_cycles\(")
     # what the log must say is the simulator's
     hardware = (each for each in folder.rglob("*.py") if each.name != "events.py")
     assert [each.name for each in hardware if asked.search(each.read_text())] == []
 
 
 def test_hardware_does_not_ask_the_simulator_for_the_latency_of_the_array(monkeypatch: pytest.MonkeyPatch) -> None:
-    first = GENERATED.files(*_design(_mapping({}, {}), with_numbers=True), "1.2.3")
+    first = generated.files(*_design(_mapping({}, {}), with_numbers=True), "1.2.3")
     monkeypatch.setattr(Latency, "mvm_cycles", lambda latency, ep: 100)
-    second = GENERATED.files(*_design(_mapping({}, {}), with_numbers=True), "1.2.3")
+    second = generated.files(*_design(_mapping({}, {}), with_numbers=True), "1.2.3")
     assert [path for path in first if path.startswith(("rtl", "data")) and first[path] != second[path]] == []
 
 
@@ -203,7 +203,7 @@ def test_a_run_without_lstmsim_ends_hardware_that_stands_still(tmp_path: Path) -
         (tmp_path / name).mkdir()
     for name in ("golden/events.txt", "events.txt"):
         (tmp_path / name).write_text("C 41 busy\nF 42 0\n")
-    (tmp_path / "sim/run.sh").write_text(GENERATED.files(*_design(_mapping({}, {})), "1.2.3")["sim/run.sh"])
+    (tmp_path / "sim/run.sh").write_text(generated.files(*_design(_mapping({}, {})), "1.2.3")["sim/run.sh"])
     path = os.environ | {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
     done = subprocess.run(["sh", tmp_path / "sim/run.sh"], env=path, capture_output=True, text=True, check=True)
     assert done.stdout == "-n npu.vvp +limit=1042\nequal\n"
@@ -219,7 +219,7 @@ def test_verilog_by_hand_is_short() -> None:
 
 def test_the_readme_of_a_design_has_its_numbers() -> None:
     design, numbers = _design(_mapping({"arrival": 7}, {}), with_numbers=True)
-    text = GENERATED.files(design, numbers, "1.2.3")["README.md"]
+    text = generated.files(design, numbers, "1.2.3")["README.md"]
     assert "lstmsim 1.2.3" in text
     assert "| 0 | 1 | weights | 8 | 512 |" in text, "two blocks of four groups, 16 rows of 4 weights of 8 bits"
     assert "| sums reach the tail | the first turn's sums have passed the adapter | s + 16 | s + 16 |" in text

@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from lstmsim.machines.column.generated import written_files
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
-from lstmsim.machines.column.rtl.generated import written_files
 from lstmsim.machines.column.rtl.planning import design
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model, Precision

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 
 from lstmsim.engines.reference.run import run
 from lstmsim.machines import lower
+from lstmsim.machines.column import generated
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
-from lstmsim.machines.column.rtl.generated import GENERATED
 from lstmsim.machines.column.rtl.planning import design
 from lstmsim.model.cells import CELLS, cell
 from lstmsim.model.model import Layer, Model, Precision
@@ -50,7 +50,7 @@ def said(folder: Path, core: int, tokens: list[str], limit: int, stamp_bits: int
 def check(scenario: Scenario, folder: Path, stamp_bits: int = 16) -> None:
     """Compare the tail of every core of a scenario."""
     made = design(scenario, Precision())
-    for path, text in GENERATED.files(made, None, "1.2.3").items():
+    for path, text in generated.files(made, None, "1.2.3").items():
         if path.endswith(".vh"):
             (folder / Path(path).name).write_text(text)
     program = lower(scenario.chip, scenario.jobs)

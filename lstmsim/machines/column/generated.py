@@ -4,30 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.resources import files as package_files
-from types import MappingProxyType
-from typing import ClassVar
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.machines.column.npu import ColumnNpu
 from lstmsim.machines.column.plan import Plan
-from lstmsim.machines.column.rtl.events import events_of, never_done, never_seen_numbers, words_of
+from lstmsim.machines.column.rtl.events import events as events
+from lstmsim.machines.column.rtl.events import never_done, never_seen_numbers
+from lstmsim.machines.column.rtl.events import words as words
 from lstmsim.machines.column.rtl.lanes.lanes_module import lane_files
 from lstmsim.machines.column.rtl.layout import headers, inlined, localparams
 from lstmsim.machines.column.rtl.nest import begins
 from lstmsim.machines.column.rtl.picking import data_header, pick_modules
 from lstmsim.machines.column.rtl.plan import Design
-from lstmsim.machines.column.rtl.planning import design as plan_design
+from lstmsim.machines.column.rtl.planning import design as design
 from lstmsim.machines.column.rtl.readme import memory_rows, number_rows, readme
 from lstmsim.machines.column.rtl.tables import config
 from lstmsim.machines.column.rtl.words import constants, frames, hex_text, passes_of, shifts_of, too_large, weights
-from lstmsim.machines.rtl import Event, GeneratedHardware
+from lstmsim.machines.rtl import Event
 from lstmsim.model.model import Precision
-from lstmsim.model.numerics.golden import NetworkRun
 from lstmsim.model.numerics.jobs import JobNumbers
 from lstmsim.model.numerics.recorded import Values
 from lstmsim.model.scenario import Job, Scenario
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
+
+TOP, TESTBENCH, TIMING_DEFINE = "npu_top", "npu_tb", "NPU_TIMING_ONLY"
+#: Instance in the Verilog text -> the part as which its cells are counted.
+PARTS = {
+    "array": "array", "adapter": "adapter", "pick": "adapter", "constant_memory": "adapter",
+    "weight_memory": "weights", "frame_memory": "frames", "datapath": "vectors", "lanes": "lanes",
+    "issue": "issue", "tail": "tail control", "dispatch": "dispatch",
+}
 
 _HOST = "the queue of the hardware is in posting order; a host that sorts jobs before it posts them can do the same"
 
@@ -47,14 +54,6 @@ _OF_JOBS: dict[str, tuple[Callable[[Job], bool], str]] = {
         "must not follow other jobs: a job comes at a cycle that is known beforehand",
     ),
 }
-
-
-def refusals(scenario: Scenario, precision: Precision | None) -> list[Mistake]:
-    """Why a scenario of a column-wise NPU is outside the subset, each with its key; empty if it is inside."""
-    chip = scenario.chip
-    assert isinstance(chip, ColumnNpu)
-    mistakes = [*_of_jobs(scenario, chip), *_of_cores(chip)]
-    return mistakes or list(_of_weights(scenario, chip))
 
 
 def _of_jobs(scenario: Scenario, chip: ColumnNpu) -> Iterator[Mistake]:
@@ -112,102 +111,63 @@ _ASYNCHRONOUS = (
 )
 
 
-class _ColumnHardware(GeneratedHardware):
-    """The column-wise NPU as Verilog; docs/rtl.md says what is built."""
+def refusals(scenario: Scenario, precision: Precision | None) -> list[Mistake]:
+    """Why a scenario is outside the subset, each with its key; empty if it is inside."""
+    chip = scenario.chip
+    assert isinstance(chip, ColumnNpu)
+    mistakes = [*_of_jobs(scenario, chip), *_of_cores(chip)] or list(_of_weights(scenario, chip))
+    return mistakes if mistakes or precision is None else too_large(design(scenario, precision))
 
-    top: ClassVar[str] = "npu_top"
-    testbench: ClassVar[str] = "npu_tb"
-    timing_define: ClassVar[str] = "NPU_TIMING_ONLY"
-    parts: ClassVar[Mapping[str, str]] = MappingProxyType(
-        {
-            "array": "array",
-            "adapter": "adapter",
-            "pick": "adapter",
-            "constant_memory": "adapter",
-            "weight_memory": "weights",
-            "frame_memory": "frames",
-            "datapath": "vectors",
-            "lanes": "lanes",
-            "issue": "issue",
-            "tail": "tail control",
-            "dispatch": "dispatch",
-        }
-    )
 
-    def refusals(self, scenario: Scenario, precision: Precision | None) -> list[Mistake]:
-        """Why a scenario is outside the subset."""
-        mistakes = refusals(scenario, precision)
-        return mistakes if mistakes or precision is None else too_large(plan_design(scenario, precision))
+def synthesis_remarks(design: Design) -> tuple[str, ...]:
+    """Multipliers that no row block takes; latencies with which memories are of logic and not of blocks."""
+    remarks = []
+    for plan in design.cores:
+        built = plan.rows * plan.core.ep
+        if built < plan.core.npe:
+            text = f"{built} multipliers are built, because no row block takes more; lstmsim fit counts all"
+            remarks.append(f"chip.cores.{plan.number}.npe {plan.core.npe}: {text}")
+        for key, least, what in _ASYNCHRONOUS:
+            cycles = getattr(plan.core.latency, key)
+            if cycles < least:
+                path = f"chip.cores.{plan.number}.latency.{key}"
+                remarks.append(f"{path} {cycles}: {what} read without a register, so no block memory takes them")
+    return tuple(remarks)
 
-    def design(
-        self, scenario: Scenario, precision: Precision, numbers: Mapping[int, JobNumbers] | None = None
-    ) -> Design:
-        """Plan the hardware of a scenario."""
-        return plan_design(scenario, precision, numbers)
 
-    def synthesis_remarks(self, design: Design) -> tuple[str, ...]:
-        """Multipliers that no row block takes; latencies with which memories are of logic and not of blocks."""
-        remarks = []
-        for plan in design.cores:
-            built = plan.rows * plan.core.ep
-            if built < plan.core.npe:
-                text = f"{built} multipliers are built, because no row block takes more; lstmsim fit counts all"
-                remarks.append(f"chip.cores.{plan.number}.npe {plan.core.npe}: {text}")
-            for key, least, what in _ASYNCHRONOUS:
-                cycles = getattr(plan.core.latency, key)
-                if cycles < least:
-                    place = f"chip.cores.{plan.number}.latency.{key}"
-                    remarks.append(f"{place} {cycles}: {what} read without a register, so no block memory takes them")
-        return tuple(remarks)
+def posted(design: Design) -> tuple[int, ...]:
+    """The jobs in posting order, by their indices in the scenario."""
+    return tuple(job.index for job in design.jobs)
 
-    def posted(self, design: Design) -> tuple[int, ...]:
-        """The jobs in posting order, by their places in the scenario."""
-        return tuple(job.index for job in design.jobs)
 
-    def files(
-        self, design: Design, numbers: Mapping[int, JobNumbers] | None, version: str, deep: bool = False
-    ) -> Mapping[str, str]:
-        """The files of a design."""
-        fixed, sizes = _fixed(), config(design)
-        words = fixed.pop("rtl/npu_words.vh")
-        known = localparams(sizes + words + begins(design))
-        if numbers is None:
-            own = {"README.md": readme(design, version, None)}
-        else:
-            own = written_files(design, numbers, version, deep)
-            sizes += own.pop("rtl/npu_config.vh")
-            known |= localparams(sizes)
-            own |= {path: inlined(own[path], known) for path in ("rtl/npu_pick.v", "rtl/npu_tail_lane.v")}
-        return {**fixed, **headers(fixed, known), "rtl/npu_config.vh": sizes, **own}
+def files(
+    design: Design, numbers: Mapping[int, JobNumbers] | None, version: str, deep: bool = False
+) -> Mapping[str, str]:
+    """The files of a design by path."""
+    fixed, sizes = _fixed(), config(design)
+    words = fixed.pop("rtl/npu_words.vh")
+    known = localparams(sizes + words + begins(design))
+    if numbers is None:
+        own = {"README.md": readme(design, version, None)}
+    else:
+        own = written_files(design, numbers, version, deep)
+        sizes += own.pop("rtl/npu_config.vh")
+        known |= localparams(sizes)
+        own |= {path: inlined(own[path], known) for path in ("rtl/npu_pick.v", "rtl/npu_tail_lane.v")}
+    return {**fixed, **headers(fixed, known), "rtl/npu_config.vh": sizes, **own}
 
-    def events(
-        self,
-        design: Design,
-        program: Program,
-        trace: Trace,
-        names: Sequence[Sequence[str]],
-        runs: Mapping[int, NetworkRun] | None,
-        values: Mapping[int, Values] | None = None,
-    ) -> tuple[Event, ...]:
-        """What the log must say."""
-        return events_of(design, program, trace, names, runs, values)
 
-    def unexercised(
-        self,
-        design: Design,
-        program: Program,
-        trace: Trace,
-        events: Sequence[Event],
-        numbers: Mapping[int, JobNumbers] | None,
-        values: Mapping[int, Values] | None,
-    ) -> tuple[str, ...]:
-        """What a run never did, of its control and of its numbers."""
-        seen = () if numbers is None else never_seen_numbers(numbers, values)
-        return (*never_done(design, program, trace, events), *seen)
-
-    def words(self, design: Design, event: Event) -> str:
-        """An event in words."""
-        return words_of(design, event)
+def unexercised(
+    design: Design,
+    program: Program,
+    trace: Trace,
+    events: Sequence[Event],
+    numbers: Mapping[int, JobNumbers] | None,
+    values: Mapping[int, Values] | None,
+) -> tuple[str, ...]:
+    """What a run never did, of its control and of its numbers."""
+    seen = () if numbers is None else never_seen_numbers(numbers, values)
+    return (*never_done(design, program, trace, events), *seen)
 
 
 def _fixed() -> dict[str, str]:
@@ -216,6 +176,3 @@ def _fixed() -> dict[str, str]:
     modules = {f"rtl/{each.name}": each for each in folder.iterdir() if each.name.endswith((".v", ".vh"))}
     bench = {f"sim/{each.name}": each for each in (folder / "sim").iterdir() if each.name.endswith((".v", ".sh"))}
     return {path: each.read_text(encoding="utf-8") for path, each in sorted({**modules, **bench}.items())}
-
-
-GENERATED = _ColumnHardware()
