@@ -31,9 +31,17 @@ from lstmsim.program.trace import Trace
 TOP, TESTBENCH, TIMING_DEFINE = "npu_top", "npu_tb", "NPU_TIMING_ONLY"
 #: Instance in the Verilog text -> the part as which its cells are counted.
 PARTS = {
-    "array": "array", "adapter": "adapter", "pick": "adapter", "constant_memory": "adapter",
-    "weight_memory": "weights", "frame_memory": "frames", "datapath": "vectors", "lanes": "lanes",
-    "issue": "issue", "tail": "tail control", "dispatch": "dispatch",
+    "array": "array",
+    "adapter": "adapter",
+    "pick": "adapter",
+    "constant_memory": "adapter",
+    "weight_memory": "weights",
+    "frame_memory": "frames",
+    "datapath": "vectors",
+    "lanes": "lanes",
+    "issue": "issue",
+    "tail": "tail control",
+    "dispatch": "dispatch",
 }
 
 _HOST = "the queue of the hardware is in posting order; a host that sorts jobs before it posts them can do the same"

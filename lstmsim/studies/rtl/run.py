@@ -86,33 +86,24 @@ def run_rtl(
 
     refuse(wrong_path("folder", folder), wrong_whole("random_weights", random_weights, 0))
     _refuse_options(verify, vcd, timing_only, random_weights, synth, deep)
-    # a log that others wrote would be lost
-    check_folder(os.fspath(folder), {LOG: ""} if verify else {}, replace=os.path.exists(os.path.join(folder, LIST)))
+    _refuse_folder(os.fspath(folder), verify)
     program = simulator_of(simulator) if verify else None
     result = run(scenario, engine=engine, overrides=overrides)
     hardware, name = hardware_of(result.scenario.chip), os.fspath(folder)
     precision = result.scenario.precision
     refuse(hardware.refusals(result.scenario, None if timing_only else precision))
     numbers, runs, values = (None, None, None) if timing_only else _golden_of(result, random_weights, deep)
-    design = hardware.design(result.scenario, precision, numbers)
-    cores = range(len(result.program.cores))
-    reasons = tuple(named_cycles(result.program, result.trace, core).each() for core in cores)
-    events = hardware.events(design, result.program, result.trace, reasons, runs, values)
+    design, simulated = hardware.design(result.scenario, precision, numbers), (result.program, result.trace)
+    reasons = tuple(named_cycles(*simulated, core).each() for core in range(len(result.program.cores)))
+    events = hardware.events(design, *simulated, reasons, runs, values)
     files = hardware.files(design, numbers, __version__, values is not None) | {GOLDEN: log_text(events)}
     written = write_folder(name, files, replace=replace)
-    return RtlReport(
-        run=result,
-        design=design,
-        folder=name,
-        written=written,
-        events=events,
-        with_numbers=not timing_only,
-        deep=values is not None,
-        unexercised=hardware.unexercised(design, result.program, result.trace, events, numbers, values),
-        verified=_verified(program, hardware, name, files, events, timing_only, vcd),
-        synthesis=None if synth is None else _synthesized(hardware, name, files, synth),
-        remarks=_remarks(name, written) + (() if synth is None else hardware.synthesis_remarks(design)),
-    )
+    missed = hardware.unexercised(design, *simulated, events, numbers, values)
+    verified = _verified(program, hardware, name, files, events, timing_only, vcd)
+    synthesis = None if synth is None else _synthesized(hardware, name, files, synth)
+    remarks = _remarks(name, written) + (() if synth is None else hardware.synthesis_remarks(design))
+    compared = (not timing_only, values is not None, missed, verified)
+    return RtlReport(result, design, name, written, events, *compared, synthesis, remarks)
 
 
 def _synthesized(hardware: Any, folder: str, files: Mapping[str, str], family: str) -> Synthesis:
@@ -230,3 +221,8 @@ def slow_words(scenario: Scenario, simulator: str) -> str:
         other = f"--simulator verilator takes less, {other}"
     size = f"all bits of {multipliers:,} multipliers over {cycles:,} cycles"
     return f"{size} take {simulator} some {minutes:.0f} minutes; {other}"
+
+
+def _refuse_folder(folder: str, verify: bool) -> None:
+    """`InputError` for a folder that cannot be written, and for a log in it that others wrote: it would be lost."""
+    check_folder(folder, {LOG: ""} if verify else {}, replace=os.path.exists(os.path.join(folder, LIST)))
