@@ -17,7 +17,7 @@ from measures import cpu_seconds, table
 
 from lstmsim import engines, load_chip
 from lstmsim.machines.parallel.fused.kernels import fused_run
-from lstmsim.machines.parallel.fused.study import FUSED
+from lstmsim.machines.parallel.fusion import FUSED
 from lstmsim.machines.parallel.lowering.program import program_of_kernels
 from lstmsim.machines.parallel.traffic import priced
 from lstmsim.model.fusion.baselines import kernels_of

@@ -14,7 +14,7 @@ from typing import Any
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import listed
 from lstmsim.files.graphs import graph_from_data
-from lstmsim.machines.parallel.fused.study import FUSED, SETTINGS
+from lstmsim.machines.parallel.fusion import FUSED, SETTINGS
 from lstmsim.model.fusion.baselines import kernels_of
 from lstmsim.model.fusion.counts import counted
 from lstmsim.model.fusion.graph import Graph

@@ -17,12 +17,10 @@ from lstmsim import engines, load_chip
 from lstmsim.base.errors import LstmsimError
 from lstmsim.machines.parallel.device import ParallelDevice
 from lstmsim.machines.parallel.kernel import CLASSES, Instructions, KernelShape, Made, Numbers, Priced
-from lstmsim.machines.parallel.kernels.gemm import GemmOptions, Tile, default_tiles, gemm, tile_of
-from lstmsim.machines.parallel.kernels.gemv import gemv
-from lstmsim.machines.parallel.kernels.hbp import HbpOptions, hbp_spmv
-from lstmsim.machines.parallel.kernels.hbp_conversion import ConvertOptions, hbp_conversion
-from lstmsim.machines.parallel.kernels.options import options_of
+from lstmsim.machines.parallel.kernels.dense import GemmOptions, Tile, default_tiles, gemm, gemv, tile_of
+from lstmsim.machines.parallel.kernels.hbp import ConvertOptions, HbpOptions, hbp_conversion, hbp_spmv
 from lstmsim.machines.parallel.kernels.recurrent import RecurrentSizes, recurrent_layer
+from lstmsim.machines.parallel.kernels.rows import options_of
 from lstmsim.machines.parallel.kernels.sddmm import SddmmOptions, sddmm
 from lstmsim.machines.parallel.kernels.spmm import SpmmOptions, spmm
 from lstmsim.machines.parallel.kernels.spmv import SpmvOptions, spmv
@@ -298,10 +296,15 @@ class _Figures:
         return [[each.name, at, 4 * each.elements] for each, at in zip(arrays, addresses(arrays), strict=True)]
 
     def _order(self) -> Any:
-        return getattr(self.made, "order", None)
+        plan = self.made and self.made.plan
+        return plan.dealt.order.tolist() if self._option("order") == "sorted" else None
 
     def _placing(self) -> Any:
-        return getattr(self.made, "placing", None)
+        plan = self.made and self.made.plan
+        return None if self._option("dispatch") in (None, "demand") else plan.dealt.sm.tolist()
+
+    def _option(self, name: str) -> Any:
+        return (self.case.get("options") or {}).get(name)
 
     def _checksum(self) -> Any:
         assert self.made is not None
@@ -309,7 +312,8 @@ class _Figures:
 
     @property
     def _hashed(self) -> Any:
-        return getattr(self.made, "hashed")  # noqa: B009 (only some kinds have it)
+        assert self.made is not None
+        return self.made.plan.made
 
     def _probes_per_row(self) -> list[list[int]]:
         hashed = self._hashed

@@ -1,4 +1,6 @@
-"""Dense recurrent jobs: the kernels of all layers and directions, by kernels of the cells or by fused kernels.
+"""Bounds on the operations of a step of a dense job. No kernel is written for them.
+
+Dense recurrent jobs: the kernels of all layers and directions, by kernels of the cells or by fused kernels.
 
 Products of fused steps are written as for the hand-written cells (docs/sparse_kernels.md): one sequence as matrix times
 vector, more of them by tiles. All steps are the same kernels over the same arrays, because only the timing is asked
@@ -15,27 +17,114 @@ import numpy as np
 
 from lstmsim.base.records import record
 from lstmsim.base.wording import counted
-from lstmsim.machines.parallel.device import GATES, ParallelDevice
+from lstmsim.machines.assembly import PerStep
+from lstmsim.machines.parallel.device import GATES, ParallelCore, ParallelDevice
 from lstmsim.machines.parallel.fused.kernels import fused_kernel
-from lstmsim.machines.parallel.fused.study import fusion_device
 from lstmsim.machines.parallel.fused.values import arrays_of
+from lstmsim.machines.parallel.fusion import fusion_device
 from lstmsim.machines.parallel.kernel import CLASS, Ints, Kernel, Memory, Priced, Run
-from lstmsim.machines.parallel.kernels.gemm import Tile, gemm_partials, gemm_phases, tile_for
-from lstmsim.machines.parallel.kernels.gemv import Gemv
+from lstmsim.machines.parallel.kernels.dense import Gemv, Tile, default_tiles, gemm_partials, gemm_phases, tile_for
 from lstmsim.machines.parallel.kernels.phases import Phase, phase_kernel
 from lstmsim.machines.parallel.kernels.recurrent import RecurrentSizes, recurrent_layer
-from lstmsim.machines.parallel.kernels.rows import addressable
+from lstmsim.machines.parallel.kernels.rows import addressable, default_vector
 from lstmsim.machines.parallel.lowering.program import DeviceJob
 from lstmsim.machines.parallel.traffic import priced
 from lstmsim.model.fusion.baselines import kernels_of
-from lstmsim.model.fusion.cells import StepProduct, step_graph
+from lstmsim.model.fusion.cells import StepProduct, products_of, step_graph
 from lstmsim.model.fusion.graph import Graph
 from lstmsim.model.fusion.groups import steps
+from lstmsim.model.fusion.operations import COMPUTE
 from lstmsim.model.fusion.plan import GLOBAL, SHARED, SPLIT_RULES, FusionPlan, PlannedKernel
 from lstmsim.model.fusion.planner import planned
-from lstmsim.model.model import Layer
+from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import DISPATCH, Job
 from lstmsim.model.sparse.csr import firsts
+
+#: Operations of a global access beside its partitions: scheduler, load/store unit, port.
+_ACCESS = 3
+#: The same of an access to shared memory; elements of a line; most phases of a step of a persistent kernel.
+_SHARED, _LINE, _PHASES = 2, 32, 6
+#: Accesses of an element of a cell, each of at most four lines; and its other instructions.
+_CELL_ACCESSES, _CELL_OTHERS = 12, 10
+#: The same of an element of a fused kernel, and warps of a block without a reduce, most of which may have none.
+_FUSED, _BLOCK_WARPS = 40, 8
+#: So many operations of packed bodies (8 bytes each, and for each need) are held in place of one that is an object.
+#: Kernels for each step are held once for all steps, and a step of LSTM-4096, nearly the largest, takes 1.1 GB. A
+#: persistent kernel holds all steps.
+_PACKED, _PACKED_PERSISTENT = 48, 16
+
+
+def per_step(
+    cores: Sequence[ParallelCore], model: Model, batch: int = 1, *, fused: bool = False, persistent: bool = False
+) -> PerStep:
+    """Bounds on the operations of one step of a job on all SMs."""
+    warp = max(core.warp for core in cores)
+    most = sum(
+        layer.directions * (_fused if fused or layer.cell.name not in GATES else _layer)(layer, batch, warp)
+        for layer in model.layers
+    )
+    return PerStep(most, most, _PACKED_PERSISTENT if persistent else _PACKED)
+
+
+def _layer(layer: Layer, batch: int, warp: int) -> int:
+    gates, inner = GATES[layer.cell.name] * layer.hidden, layer.hidden + layer.input
+    # what resets before the product has the sums of its new value in a product of their own
+    products = (gates - layer.hidden, layer.hidden) if layer.cell.name == "gru-lbr0" else (gates,)
+    streams = -(-layer.hidden * batch // warp) + _BLOCK_WARPS
+    cells = 2 * streams * (_CELL_ACCESSES * (_ACCESS + 4) + _CELL_OTHERS)
+    return cells + sum(_product(rows, inner, batch, warp) for rows in products)
+
+
+def _fused(layer: Layer, batch: int, warp: int) -> int:
+    """The products of a step, and what follows them: every operation may be evaluated by several kernels or stages."""
+    graph = step_graph(layer, batch).graph
+    products = 0
+    for each in products_of(layer):
+        products += _product(sum(each.rows), sum(each.columns), batch, warp)
+    read = [node.size for node in graph.nodes if node.kind != COMPUTE and not node.name.endswith(".W")]
+    return products + sum((-(-size // warp) + _BLOCK_WARPS) * _FUSED for size in read)
+
+
+def _product(rows: int, inner: int, columns: int, warp: int) -> int:
+    if columns == 1:
+        return _gemv(rows, inner, warp)
+    return max(_gemm(rows, inner, columns, warp, tile) for tile in default_tiles(columns))
+
+
+def _gemv(rows: int, inner: int, warp: int) -> int:
+    """A warp a row: two loads and some multiply-adds a strip, a tree, a store."""
+    vector = default_vector(inner)
+    strips = -(-inner // (warp * vector))
+    return (rows + 4) * (strips * (2 * (_ACCESS + 1 + vector * warp // 32) + vector) + 3 * warp.bit_length() + 8)
+
+
+def _gemm(rows: int, inner: int, columns: int, warp: int, tile: Tile) -> int:
+    """What blocks do for each `bk` elements of their slices, their results, and the kernel that adds up slices."""
+    tiles = -(-rows // tile.bm) * -(-columns // tile.bn)
+    slices = max(1, inner // 64)
+    warps = -(-tile.bm * tile.bn // (tile.tm * tile.tn * warp))
+    inside = min(columns, tile.bn)
+    strip = inside // _LINE + 2
+
+    # of A each row of a chunk is in a line, or two where rows begin anywhere; its vectors are stored one by one
+    va, vb = default_vector(inner), default_vector(columns)
+    lines = min(warp, (-(-warp * va // tile.bk) + 1) * (1 if inner % tile.bk == 0 else 2))
+    loads = -(-tile.bm * tile.bk // (va * warp)) * (_ACCESS + lines + _SHARED * va)
+    lines = min(warp, (-(-warp * vb // tile.bn) + 1) * strip)
+    loads += -(-tile.bk * tile.bn // (vb * warp)) * (_ACCESS + lines + _SHARED)
+    products = tile.bk * (_SHARED * (tile.tm + tile.tn) // 4 + 1)
+    turn = loads + warps * (products + 2)
+
+    # lanes stand 4 columns apart; those behind the last column store nothing
+    across = tile.bn // tile.tn
+    lines = min(warp, (warp // across + 1) * min(across, -(-inside // 4), strip))
+    stores = tile.tm * min(tile.tn // vb, -(-columns // vb)) * (_ACCESS + lines)
+    # with one for the dispatcher, and grid barriers of a persistent kernel behind each phase
+    blocks = tiles * slices * (warps * (stores + 1 + 2 * _PHASES) + 1)
+
+    parts = (-(-rows * columns // warp) + _BLOCK_WARPS) * ((slices + 1) * (_ACCESS + warp // _LINE + 2) + 2 * _PHASES)
+    return tiles * -(-inner // tile.bk) * turn + blocks + parts
+
 
 #: How the chip's `fusion` cuts a step into kernels, a mode of plans.
 MODE_OF = {"on": "stitch", "off": "op"}
@@ -83,7 +172,7 @@ def fused_step(device: ParallelDevice, layer: Layer, batch: int, fusion: str, sp
         if isinstance(each, PlannedKernel):
             own = [fused_kernel(graph, each, partials, places, device)]
         else:
-            own = _product(graph, each, products[each], tiles[each], places, device)
+            own = _product_jobs(graph, each, products[each], tiles[each], places, device)
         written += own
         kinds += [not isinstance(each, PlannedKernel)] * len(own)
     return FusedStep(Run(memories, tuple(written)), tuple(kinds))
@@ -98,7 +187,7 @@ def _partials(product: StepProduct, batch: int, tile: Tile | None, device: Paral
     return gemm_partials(sizes, tile, 0, device) if tile else 0
 
 
-def _product(
+def _product_jobs(
     graph: Graph, number: int, product: StepProduct, tile: Tile | None, places: dict[str, int], device: ParallelDevice
 ) -> list[Kernel]:
     """The kernels of a product: weights times vectors, with rows as docs/sparse_kernels.md has them."""
@@ -204,7 +293,7 @@ def fused_text(chip: ParallelDevice, jobs: Sequence[Job]) -> tuple[str, ...]:
     for model, batch in {(job.model.name, id(job.model), job.batch): (job.model, job.batch) for job in jobs}.values():
         for number, layer in enumerate(model.layers):
             alike.setdefault((layer, batch), []).append(f"layer {number} of {model.name}")
-    told = [_layer(chip, layer, batch, names) for (layer, batch), names in list(alike.items())[:_MOST]]
+    told = [_layer_jobs(chip, layer, batch, names) for (layer, batch), names in list(alike.items())[:_MOST]]
     more = len(alike) - len(told)
     return (*told, *([f"Fusion: and {more} more kinds of layers."] if more else []), *idle)
 
@@ -218,7 +307,7 @@ def _rule_without_use(chip: ParallelDevice) -> tuple[str, ...]:
     )
 
 
-def _layer(chip: ParallelDevice, layer: Layer, batch: int, names: Sequence[str]) -> str:
+def _layer_jobs(chip: ParallelDevice, layer: Layer, batch: int, names: Sequence[str]) -> str:
     plan = planned_step(chip, layer, batch, chip.split_rule)
     operations = sum(len(each.nodes) for each in plan.subgraphs)
     products = sum(node.op == "matmul" for node in plan.graph.nodes)

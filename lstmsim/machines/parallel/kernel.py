@@ -155,11 +155,13 @@ class Made:
     run: the kernels, in order, and their arrays.
     result: what their lanes computed, each product and sum rounded on its own; None where there was no data.
     metrics: counts by their names in section 8 of docs/sparse_kernels.md; only those that need no clock.
+    plan: what the kernels follow, for checks; None: nothing but their sizes.
     """
 
     run: Run
     result: NDArray[Any] | None
     metrics: Mapping[str, int]
+    plan: Any = None
 
 
 #: Registers and bytes of shared memory are given in pieces of this size.

@@ -10,13 +10,11 @@ from typing import Any
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
 from lstmsim.machines.kernels import ArrayLoads, KernelSpan, Settings, SparseFigures, SparseTask, SparseWork, Variant
-from lstmsim.machines.parallel.device import ParallelDevice
+from lstmsim.machines.parallel.device import HALVES, NOT_MODELLED, ParallelDevice
 from lstmsim.machines.parallel.kernel import Made
-from lstmsim.machines.parallel.kernels.gemm import GemmOptions, Tile, default_tiles, gemm, tile_of
-from lstmsim.machines.parallel.kernels.gemv import gemv
-from lstmsim.machines.parallel.kernels.hbp import HbpOptions, block_sizes, hbp_spmv
-from lstmsim.machines.parallel.kernels.hbp_conversion import ConvertOptions, hbp_conversion
-from lstmsim.machines.parallel.kernels.options import options_of
+from lstmsim.machines.parallel.kernels.dense import GemmOptions, Tile, default_tiles, gemm, gemv, tile_of
+from lstmsim.machines.parallel.kernels.hbp import ConvertOptions, HbpOptions, block_sizes, hbp_conversion, hbp_spmv
+from lstmsim.machines.parallel.kernels.rows import options_of
 from lstmsim.machines.parallel.kernels.sddmm import SddmmOptions, sddmm
 from lstmsim.machines.parallel.kernels.spmm import spmm
 from lstmsim.machines.parallel.kernels.spmm_plan import SpmmOptions
@@ -24,7 +22,6 @@ from lstmsim.machines.parallel.kernels.spmv import SpmvOptions, spmv
 from lstmsim.machines.parallel.lowering.outcome import Traffic, outcome_of, traffic_of
 from lstmsim.machines.parallel.lowering.program import Lowered, program_of_kernels
 from lstmsim.machines.parallel.traffic import priced
-from lstmsim.machines.parallel.words import HALVES, NOT_MODELLED
 from lstmsim.program.trace import Totals
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar
 from lstmsim.base.errors import InputError
 from lstmsim.machines.assembly import PerStep, check_size, kinds_of
 from lstmsim.machines.parallel.device import ParallelCore, ParallelDevice, ParallelEntries
-from lstmsim.machines.parallel.sizes import per_step
+from lstmsim.machines.parallel.jobs import per_step
 from lstmsim.machines.target import Fidelity, Target
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Job
@@ -95,7 +95,7 @@ class _ParallelTarget(ParallelEntries, Target):
 
     def fused_kernels(self) -> FusedKernels:
         """Fused parts of a graph: one kernel of the device for each planned one."""
-        from lstmsim.machines.parallel.fused.study import FUSED
+        from lstmsim.machines.parallel.fusion import FUSED
 
         return FUSED
 

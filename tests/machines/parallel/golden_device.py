@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from lstmsim.machines.parallel.device import ParallelCore, ParallelDevice, ParallelLatency
-from lstmsim.machines.parallel.kernel import Run
+from lstmsim.machines.parallel.kernel import Made, Run
 from lstmsim.machines.parallel.traffic import addresses
 
 #: What the presets of the cases have other than the defaults, which are those of `v100`.
@@ -32,3 +32,13 @@ def laid_out(run: Run) -> list[list[Any]]:
     """Name, address and bytes of the arrays."""
     begins = addresses(run.arrays)
     return [[each.name, begin, 4 * each.elements] for each, begin in zip(run.arrays, begins, strict=True)]
+
+
+def order_of(made: Made) -> list[int] | None:
+    """The rows of the format in the order in which they are bundled; None if that is their own."""
+    return made.plan.dealt.order.tolist() if made.plan.options.order == "sorted" else None
+
+
+def placing_of(made: Made) -> list[int] | None:
+    """The multiprocessor of each block in grid order; None if they go on demand."""
+    return None if made.plan.options.dispatch == "demand" else made.plan.dealt.sm.tolist()

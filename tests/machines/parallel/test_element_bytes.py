@@ -11,8 +11,7 @@ import lstmsim
 from lstmsim.base.errors import InputError
 from lstmsim.machines.parallel.device import ParallelCore, ParallelDevice
 from lstmsim.machines.parallel.kernel import CLASS, Run
-from lstmsim.machines.parallel.kernels.gemm import Tile, gemm
-from lstmsim.machines.parallel.kernels.gemv import gemv
+from lstmsim.machines.parallel.kernels.dense import Tile, gemm, gemv
 from lstmsim.machines.parallel.lowering.outcome import traffic_of
 from lstmsim.machines.parallel.traffic import addresses, priced
 from lstmsim.model.sparse.made import drawn_matrix

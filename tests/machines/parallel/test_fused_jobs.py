@@ -14,11 +14,10 @@ from lstmsim import engines, machines
 from lstmsim.analysis.report_text import report_json
 from lstmsim.base.errors import InputError
 from lstmsim.machines.parallel.device import ParallelDevice
-from lstmsim.machines.parallel.fused.study import FUSED
-from lstmsim.machines.parallel.jobs import fused_step, fused_text
-from lstmsim.machines.parallel.kernels.gemv import gemv
+from lstmsim.machines.parallel.fusion import FUSED
+from lstmsim.machines.parallel.jobs import fused_step, fused_text, per_step
+from lstmsim.machines.parallel.kernels.dense import gemv
 from lstmsim.machines.parallel.lowering.program import program_of_kernels
-from lstmsim.machines.parallel.sizes import per_step
 from lstmsim.machines.parallel.traffic import priced
 from lstmsim.model.cells import CELLS, cell
 from lstmsim.model.fusion.baselines import kernels_of

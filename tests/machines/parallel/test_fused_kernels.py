@@ -14,7 +14,7 @@ from lstmsim import engines, load_chip
 from lstmsim.base.errors import DeadlockError, InputError
 from lstmsim.machines.parallel.fused import kernels as writing
 from lstmsim.machines.parallel.fused.kernels import fused_run
-from lstmsim.machines.parallel.fused.study import FUSED
+from lstmsim.machines.parallel.fusion import FUSED
 from lstmsim.machines.parallel.kernel import CLASSES, Kernel
 from lstmsim.model.fusion.baselines import kernels_of
 from lstmsim.model.fusion.graph import Graph, Node

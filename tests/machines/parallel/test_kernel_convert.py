@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from lstmsim.base.errors import InputError
-from lstmsim.machines.parallel.kernels.hbp_conversion import ConvertOptions, hbp_conversion
-from lstmsim.machines.parallel.kernels.options import options_of
+from lstmsim.machines.parallel.kernels.hbp import ConvertOptions, hbp_conversion
+from lstmsim.machines.parallel.kernels.rows import options_of
 from lstmsim.model.sparse.csr import csr_of_dense
 from tests.machines.parallel.golden_device import device_of, laid_out
 from tests.model.sparse.golden import Case, cases, matrix_of
@@ -25,14 +25,14 @@ def test_golden_cases(case: Case) -> None:
         name: expect[name] for name in ("search_steps", "probes")
     }
     for name in ("output_hash", "zero_row", "cols", "data", "add_sign", "begin"):
-        assert np.array_equal(getattr(made.stored, name), getattr(made.hashed.hbp, name)), name
+        assert np.array_equal(getattr(made.plan.stored, name), getattr(made.plan.made.hbp, name)), name
 
 
 def test_nothing_to_convert() -> None:
     for rows, columns in ((0, 3), (5, 0), (40, 2)):
         made = hbp_conversion(csr_of_dense(np.zeros((rows, columns))), ConvertOptions(32, 2, "sort"), TOY)
         assert made.metrics == {"search_steps": 0, "probes": 0, "finds": 0}
-        assert made.stored.output_hash.tolist() == list(range(rows))
+        assert made.plan.stored.output_hash.tolist() == list(range(rows))
 
 
 def test_what_cannot_be_run() -> None:

@@ -10,18 +10,9 @@ import pytest
 from lstmsim.base.errors import InputError
 from lstmsim.machines.parallel.device import ParallelDevice
 from lstmsim.machines.parallel.kernel import CLASSES, Kernel, Made, Run
-from lstmsim.machines.parallel.kernels.gemm import (
-    GemmOptions,
-    Tile,
-    default_tiles,
-    fastest_tile,
-    gemm,
-    slices_of,
-    tile_of,
-)
-from lstmsim.machines.parallel.kernels.gemv import gemv
-from lstmsim.machines.parallel.kernels.options import options_of
+from lstmsim.machines.parallel.kernels.dense import GemmOptions, Tile, default_tiles, gemm, gemv, slices_of, tile_of
 from lstmsim.machines.parallel.kernels.recurrent import RecurrentSizes, recurrent_layer
+from lstmsim.machines.parallel.kernels.rows import options_of
 from tests.machines.parallel.golden_device import device_of, laid_out
 from tests.machines.parallel.golden_traffic import expected_traffic, shown_traffic
 from tests.model.sparse.golden import Case, cases
@@ -146,12 +137,11 @@ def test_infinities_go_through_without_a_warning() -> None:
         assert np.isnan(result).all()
 
 
-def test_default_tiles_and_the_fastest_of_them() -> None:
+def test_default_tiles() -> None:
     assert [default_tiles(columns)[0].bn for columns in (16, 17, 33)] == [16, 32, 64]
-    chosen = fastest_tile((64, 8, 64), 1, TOY, lambda run: -run.kernels[0].shape.shared)
-    assert chosen == Tile(128, 128, 8, 8, 8)
-    assert fastest_tile((64, 8, 64), 1, TOY, lambda run: 7) == Tile(64, 64, 8, 8, 4)
-    assert fastest_tile((64, 8, 8), 1, TOY, lambda run: pytest.fail("there is one only")) == SMALL
+    assert default_tiles(64)[0] == Tile(64, 64, 8, 8, 4)
+    assert default_tiles(64)[-1] == Tile(128, 128, 8, 8, 8)
+    assert default_tiles(8) == (SMALL,)
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from lstmsim.base.errors import InputError
-from lstmsim.machines.parallel.kernels.hbp import HbpMade, HbpOptions, hbp_spmv
-from lstmsim.machines.parallel.kernels.options import options_of
+from lstmsim.machines.parallel.kernel import Made
+from lstmsim.machines.parallel.kernels.hbp import HbpOptions, hbp_spmv
+from lstmsim.machines.parallel.kernels.rows import options_of
 from lstmsim.model.sparse.csr import Csr, csr_of_dense
 from lstmsim.model.sparse.hbp import HASHES
 from lstmsim.model.sparse.made import checksum, drawn_dense
@@ -17,7 +18,7 @@ from tests.model.sparse.golden import Case, cases, matrix_of
 TOY = device_of({"preset": "toy"})
 
 
-def made_of(case: Case) -> HbpMade:
+def made_of(case: Case) -> Made:
     matrix = matrix_of(case)
     x = drawn_dense(matrix.columns, 1, case["B_seed"])[:, 0]
     return hbp_spmv(matrix, x, options_of(HbpOptions, case["options"]), device_of(case["device"]))
@@ -55,8 +56,7 @@ def test_results_are_exact(merge: str, fixed: int) -> None:
         assert made.result is not None
         assert np.array_equal(made.result, matrix.dense() @ x)
         assert made.metrics["lane_active"] == matrix.entries
-        assert made.division is not None
-        assert sorted(made.division.block.tolist()) == list(range(made.hashed.hbp.partition.blocks))
+        assert sorted(made.plan.part.block.tolist()) == list(range(made.plan.hbp.partition.blocks))
 
 
 @pytest.mark.parametrize(("dtype", "bound"), [(np.float32, 1e-6), (np.float64, 1e-12)])
@@ -109,8 +109,7 @@ def test_the_fixed_parts_are_for_the_thread_blocks_that_fit() -> None:
     # 24000 columns of 4 bytes: one thread block of the two asked for fits an SM, so two on two SMs
     matrix = csr_of_dense(np.ones((64, 24_000), np.int64)[:, :1] * (np.arange(24_000) % 500 == 0))
     made = hbp_spmv(matrix, np.ones(24_000, np.int64), HbpOptions(32, 24_000, warps=1), TOY)
-    assert made.division is not None
-    assert (made.division.share, len(made.division.columns), made.division.batches) == (1, 2, 0)
+    assert (made.plan.part.share, len(made.plan.part.columns), made.plan.part.batches) == (1, 2, 0)
 
 
 def test_more_thread_blocks_than_work() -> None:

@@ -11,21 +11,21 @@ import numpy as np
 import pytest
 
 from lstmsim.base.errors import InputError
-from lstmsim.machines.parallel.kernels.options import options_of
-from lstmsim.machines.parallel.kernels.rows import RowsMade
+from lstmsim.machines.parallel.kernel import Made
+from lstmsim.machines.parallel.kernels.rows import options_of
 from lstmsim.machines.parallel.kernels.sddmm import SddmmOptions, sddmm
-from lstmsim.machines.parallel.kernels.spmm import SpmmOptions, spmm, spmm_sparse_right, spmm_transposed
+from lstmsim.machines.parallel.kernels.spmm import SpmmOptions, spmm
 from lstmsim.machines.parallel.kernels.spmv import SpmvOptions, spmv
-from lstmsim.model.sparse.csr import Csr, csr_of_coo, csr_of_dense
+from lstmsim.model.sparse.csr import Csr, csr_of_coo, csr_of_dense, lockstep_waste, transposed
 from lstmsim.model.sparse.made import checksum, drawn_dense, drawn_matrix
-from tests.machines.parallel.golden_device import device_of, laid_out
+from tests.machines.parallel.golden_device import device_of, laid_out, order_of, placing_of
 from tests.model.sparse.golden import Case, cases, matrix_of
 
 TOY = device_of({"preset": "toy"})
 NOTHING = [(0, 0), (0, 5), (5, 0), (1, 1), (4, 3), (70, 40)]
 
 
-def made_of(case: Case) -> RowsMade:
+def made_of(case: Case) -> Made:
     """What a golden case computes."""
     device, kind = device_of(case["device"]), case["kind"]
     matrix = matrix_of(case, "C" if kind == "sddmm" else "A")
@@ -48,8 +48,8 @@ def test_golden_cases(case: Case) -> None:
     counts = {name: value for name, value in made.metrics.items() if name in expect}
     assert counts == {name: expect[name] for name in counts}
     assert len(counts) >= 5
-    assert made.order == expect["order"]
-    assert made.placing == expect.get("placing", made.placing)
+    assert order_of(made) == expect["order"]
+    assert placing_of(made) == expect.get("placing", placing_of(made))
     assert made.result is not None
     assert checksum(made.result) == expect["checksum"]
 
@@ -228,25 +228,25 @@ def test_other_sides() -> None:
     full = matrix.dense()
     for storage in ("csr", "dcsr"):
         options = SpmmOptions(format=storage, v=1)
-        # B sparse, and X sparse
-        made = spmm_sparse_right(left, matrix, options, TOY)
+        # B sparse, and X sparse: C^T = B^T A^T, and the CSC of A is the CSR of A^T
+        made = spmm(transposed(matrix), left.T, options, TOY)
         assert made.result is not None
-        assert np.array_equal(made.result, left @ full)
+        assert np.array_equal(made.result.T, left @ full)
         # the columns of B are the rows that the kernel has, and those of A^T its columns
         assert {each.name: each.elements for each in made.run.arrays}["B"] == 20 * 7
-        made = spmm_transposed(matrix, right, options, TOY)
+        made = spmm(transposed(matrix), right, options, TOY)
         assert made.result is not None
         assert np.array_equal(made.result, full.T @ right)
-    assert spmm_sparse_right(7, matrix, SpmmOptions(), TOY).result is None
+    assert spmm(transposed(matrix), 7, SpmmOptions(), TOY).result is None
 
 
 def test_lockstep_waste_counts_rows_of_bundles() -> None:
     matrix = csr_of_coo(4, 8, [0] * 8 + [1, 1, 2, 3], [*range(8), 0, 1, 0, 0], np.ones(12))
     # a tile of 32 columns with vectors of 4 has 4 rows of 8 lanes
     made = spmm(matrix, 32, SpmmOptions(), TOY)
-    assert made.lockstep_waste == 8 * 4 / 12
+    assert lockstep_waste(made.plan.stored.length[made.plan.dealt.order], made.plan.subwarps) == 8 * 4 / 12
     made = spmv(matrix, None, SpmvOptions(lanes=32, warps=2), TOY)
-    assert made.lockstep_waste == (8 * 2 + 1 * 2) / 12
+    assert lockstep_waste(made.plan.stored.length[made.plan.dealt.order], 2) == (8 * 2 + 1 * 2) / 12
 
 
 @pytest.mark.parametrize(

@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 
 from lstmsim.base.errors import InputError
-from lstmsim.machines.parallel.kernel import CLASSES, Kernel, Run
-from lstmsim.machines.parallel.kernels.rows import RowsMade
+from lstmsim.machines.parallel.kernel import CLASSES, Kernel, Made, Run
 from lstmsim.machines.parallel.kernels.sddmm import SddmmOptions, sddmm
 from lstmsim.machines.parallel.kernels.spmm import SpmmOptions, spmm
 from lstmsim.machines.parallel.kernels.spmv import SpmvOptions, spmv
 from lstmsim.model.sparse.csr import Csr
 from lstmsim.model.sparse.made import drawn_dense, drawn_matrix
-from tests.machines.parallel.golden_device import device_of
+from tests.machines.parallel.golden_device import device_of, order_of, placing_of
 from tests.oracle.plain_rows import PlainSddmm, PlainSpmv
 from tests.oracle.plain_spmm import PlainSpmm
 
@@ -78,10 +77,10 @@ def told(run: Run, kernel: Kernel) -> list[list[list[list[Any]]]]:
     return [streams[at : at + kernel.shape.warps] for at in range(0, len(streams), kernel.shape.warps)]
 
 
-def agree(made: RowsMade, plain: Any) -> None:
+def agree(made: Made, plain: Any) -> None:
     """The streams of the last kernel, the rows and their places are the same, and so are the counts."""
     assert told(made.run, made.run.kernels[-1]) == plain.blocks
-    assert (made.order, made.placing) == (plain.order, plain.placing)
+    assert (order_of(made), placing_of(made)) == (plain.order, plain.placing)
     assert (made.metrics["lanes"], made.metrics["lane_slots"]) == (plain.L, plain.slots)
 
 

@@ -7,8 +7,7 @@ import pytest
 
 from lstmsim.machines.parallel.kernel import KernelShape
 from lstmsim.machines.parallel.kernels.rows import add_in_order, dealt, ordered, stored, tree
-from lstmsim.machines.parallel.writing.segments import Piece, at_place, places_before, written
-from lstmsim.machines.parallel.writing.streams import Grid
+from lstmsim.machines.parallel.writing.streams import Grid, Piece, at_place, places_before, written
 from lstmsim.model.sparse.csr import csr_of_coo, dcsr_of
 
 LENGTHS = np.array([5, 1, 4, 2, 3, 0, 2])

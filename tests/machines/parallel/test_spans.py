@@ -10,9 +10,8 @@ from lstmsim.engines.fast.run import totals
 from lstmsim.files.matrices import weight_matrix
 from lstmsim.machines.parallel.device import ParallelDevice
 from lstmsim.machines.parallel.kernel import Run
-from lstmsim.machines.parallel.kernels.gemm import Tile
-from lstmsim.machines.parallel.kernels.hbp import HbpOptions, hbp_spmv
-from lstmsim.machines.parallel.kernels.hbp_conversion import ConvertOptions, hbp_conversion
+from lstmsim.machines.parallel.kernels.dense import Tile
+from lstmsim.machines.parallel.kernels.hbp import ConvertOptions, HbpOptions, hbp_conversion, hbp_spmv
 from lstmsim.machines.parallel.kernels.recurrent import RecurrentSizes, recurrent_layer
 from lstmsim.machines.parallel.lowering.outcome import Outcome, outcome_of
 from lstmsim.machines.parallel.lowering.program import program_of_kernels

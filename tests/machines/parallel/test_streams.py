@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from lstmsim.machines.parallel.kernel import CLASSES, Kernel, KernelShape
 from lstmsim.machines.parallel.writing import streams as writer
-from lstmsim.machines.parallel.writing.segments import joined
-from lstmsim.machines.parallel.writing.streams import Grid, Result, Warps, later
+from lstmsim.machines.parallel.writing.streams import Grid, Result, Warps, joined, later
 from tests.oracle import parallel_traffic as oracle
 
 EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "150"))

@@ -17,7 +17,7 @@ from lstmsim.analysis.files import READABLE, load_trace
 from lstmsim.base.errors import InputError
 from lstmsim.machines.parallel.device import GATES, ParallelDevice
 from lstmsim.machines.parallel.jobs import device_jobs
-from lstmsim.machines.parallel.kernels.gemm import tile_for
+from lstmsim.machines.parallel.kernels.dense import tile_for
 from lstmsim.machines.parallel.kernels.recurrent import CELLS, RecurrentSizes, recurrent_layer
 from lstmsim.machines.parallel.lowering.program import program_of_jobs
 from lstmsim.machines.registry import target_of

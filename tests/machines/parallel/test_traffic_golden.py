@@ -9,12 +9,10 @@ import pytest
 
 from lstmsim.machines.parallel.device import ParallelDevice
 from lstmsim.machines.parallel.kernel import Run
-from lstmsim.machines.parallel.kernels.gemm import GemmOptions, gemm, tile_of
-from lstmsim.machines.parallel.kernels.gemv import gemv
-from lstmsim.machines.parallel.kernels.hbp import HbpOptions, hbp_spmv
-from lstmsim.machines.parallel.kernels.hbp_conversion import ConvertOptions, hbp_conversion
-from lstmsim.machines.parallel.kernels.options import options_of
+from lstmsim.machines.parallel.kernels.dense import GemmOptions, gemm, gemv, tile_of
+from lstmsim.machines.parallel.kernels.hbp import ConvertOptions, HbpOptions, hbp_conversion, hbp_spmv
 from lstmsim.machines.parallel.kernels.recurrent import RecurrentSizes, recurrent_layer
+from lstmsim.machines.parallel.kernels.rows import options_of
 from lstmsim.machines.parallel.kernels.sddmm import SddmmOptions, sddmm
 from lstmsim.machines.parallel.kernels.spmm import SpmmOptions, spmm
 from lstmsim.machines.parallel.kernels.spmv import SpmvOptions, spmv

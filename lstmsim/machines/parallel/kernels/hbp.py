@@ -1,9 +1,8 @@
-"""Sparse matrix times vector in HBP: fixed parts, batches that thread blocks compete for, and how parts are merged."""
+"""Sparse matrix times vector in HBP, and the conversion of a matrix from CSR to HBP on the device."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, Any
 
@@ -15,12 +14,10 @@ from lstmsim.base.keys import Key
 from lstmsim.base.records import record
 from lstmsim.machines.parallel.device import ParallelDevice
 from lstmsim.machines.parallel.kernel import Kernel, KernelShape, Made, Memory, Run, residency
-from lstmsim.machines.parallel.kernels.options import Options
 from lstmsim.machines.parallel.kernels.phases import summing_kernel, zeroing_kernel
-from lstmsim.machines.parallel.kernels.rows import addressable, allocated
-from lstmsim.machines.parallel.writing.segments import anchored, glued, joined
-from lstmsim.machines.parallel.writing.streams import Grid, Result, Warps, later
-from lstmsim.model.sparse.csr import Csr, spans
+from lstmsim.machines.parallel.kernels.rows import Options, addressable, allocated, grids, numbered
+from lstmsim.machines.parallel.writing.streams import Grid, Piece, Result, Warps, at_place, later, written
+from lstmsim.model.sparse.csr import Csr, firsts, spans
 from lstmsim.model.sparse.hbp import HASHES, Hashed, Hbp, Partition, hashed
 from lstmsim.model.sparse.products import number_type
 
@@ -75,7 +72,7 @@ def division(partition: Partition, places: int, warps: int, percent: int, batch:
 class Walk:
     """What the warps of the HBP kernel walk.
 
-    hbp: the matrix.
+    made: the matrix, its probes and finds.
     x: shape (columns,); the vector.
     dtype: type of products and sums.
     part: which warp walks which blocks.
@@ -83,29 +80,28 @@ class Walk:
     merged: whether partial results are stored for a later kernel; else they are added to y at once.
     """
 
-    hbp: Hbp
+    made: Hashed
     x: NDArray[Any]
     dtype: np.dtype[Any]
     part: Division
     warps: int
     merged: bool
 
+    @property
+    def hbp(self) -> Hbp:
+        """The matrix."""
+        return self.made.hbp
+
     @cached_property
-    def _sizes(self) -> Ints:
+    def sizes(self) -> Ints:
         """Shape (blocks,): groups of the blocks, in the order of walking."""
         sizes: Ints = np.diff(self.hbp.partition.first_group)[self.part.block]
         return sizes
 
     @cached_property
-    def stream(self) -> Ints:
-        """Shape (groups,): the stream that walks each group, ascending."""
-        numbers: Ints = np.repeat(self.part.stream, self._sizes)
-        return numbers
-
-    @cached_property
     def group(self) -> Ints:
-        """Shape (groups,): the groups in the order of walking."""
-        return spans(self.hbp.partition.first_group[self.part.block], self._sizes)
+        """Shape (groups,): the groups in the order of walking, stream after stream."""
+        return spans(self.hbp.partition.first_group[self.part.block], self.sizes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,15 +139,15 @@ def _lanes(walk: Walk, group: Ints, lanes: int) -> _Lanes:
     return _Lanes(group, block % partition.column_blocks, position, on, at, left, row)
 
 
-def walked(warps: Warps, walk: Walk, some: slice, partial: NDArray[Any]) -> tuple[int, int]:
-    """Write some groups, each as a fragment of its stream, and compute their rows.
+def walked(warps: Warps, walk: Walk, stream: Ints, group: Ints, partial: NDArray[Any]) -> tuple[int, int]:
+    """Write some groups, each as a segment of its stream, and compute their rows.
 
     Returns the lanes of all multiply-accumulates and how many of them have an element.
     """
-    lanes, stream = _lanes(walk, walk.group[some], warps.grid.lanes), walk.stream[some]
+    lanes = _lanes(walk, group, warps.grid.lanes)
     pooled = stream >= len(walk.part.columns) * walk.warps
     # the place of the load of the ticket: behind alu, atom, sts, bar in warp 0, behind bar in others
-    z = anchored(warps.numbers[pooled], np.where(stream[pooled] % walk.warps, 1, 4))
+    z = at_place(warps.part(pooled), np.where(stream[pooled] % walk.warps, 1, 4))
     a = warps.alu(2, [z])
     zero_row = warps.ldg("zero_row", lanes.position, lanes.on, [a])
     output_hash = warps.ldg("output_hash", lanes.position, lanes.on, [a])
@@ -165,12 +161,7 @@ def walked(warps: Warps, walk: Walk, some: slice, partial: NDArray[Any]) -> tupl
         warps.atom_if("y", lanes.row, lanes.left, [fma, output_hash])
     column = np.broadcast_to(lanes.column[:, None], lanes.row.shape)
     partial[column[lanes.on], lanes.row[lanes.on]] = total[lanes.on]
-    return slots * warps.grid.lanes, _elements(walk, lanes)
-
-
-def _elements(walk: Walk, lanes: _Lanes) -> int:
-    """How many elements the groups have."""
-    return int((walk.hbp.begin[lanes.group + 1] - walk.hbp.begin[lanes.group]).sum())
+    return slots * warps.grid.lanes, int((walk.hbp.begin[group + 1] - walk.hbp.begin[group]).sum())
 
 
 def _steps(
@@ -250,18 +241,6 @@ class HbpOptions(Options):
     merge: Annotated[str, Key("how parts of a row come together: by a kernel, or atomic", choices=MERGES)] = "kernel"
 
 
-@dataclass(frozen=True, eq=False)
-class HbpMade(Made):
-    """Kernels of a matrix in HBP.
-
-    hashed: the matrix, its probes and finds.
-    division: which warp walks which blocks; None where that is not asked (conversion).
-    """
-
-    hashed: Hashed
-    division: Division | None
-
-
 def hbp_arrays(hbp: Hbp) -> list[Memory]:
     """The arrays of a matrix in HBP, as kernels declare them."""
     room = allocated(len(hbp.cols))
@@ -270,7 +249,7 @@ def hbp_arrays(hbp: Hbp) -> list[Memory]:
     return [Memory(name, size) for name, size in (sizes | {"begin": len(hbp.begin)}).items()]
 
 
-def hbp_spmv(matrix: Csr, x: NDArray[Any], options: HbpOptions, device: ParallelDevice) -> HbpMade:
+def hbp_spmv(matrix: Csr, x: NDArray[Any], options: HbpOptions, device: ParallelDevice) -> Made:
     """The kernels of y = A x, and y from the arrays of HBP alone.
 
     InputError if sizes do not fit together or nothing fits on a multiprocessor.
@@ -285,8 +264,8 @@ def hbp_spmv(matrix: Csr, x: NDArray[Any], options: HbpOptions, device: Parallel
     merged = options.merge == "kernel"
     memory = [*hbp_arrays(hbp), Memory("x", matrix.columns), Memory("y", matrix.rows)]
     memory += [Memory("partial", matrix.rows * hbp.partition.column_blocks)] * merged + [Memory("ticket", 1)]
-    arrays = {each.name: place for place, each in enumerate(addressable(tuple(memory)))}
-    walk = Walk(hbp, x, number_type(matrix.values, x), part, options.warps, merged)
+    arrays = numbered(addressable(tuple(memory)))
+    walk = Walk(made, x, number_type(matrix.values, x), part, options.warps, merged)
     kernel, sums, slots, active = _kernel(walk, shape, device, arrays)
     if merged:
         merging = KernelShape("merge", options.warps, 16)
@@ -304,7 +283,7 @@ def hbp_spmv(matrix: Csr, x: NDArray[Any], options: HbpOptions, device: Parallel
         "lane_active": active,
         "macs": matrix.entries,
     }
-    return HbpMade(Run(tuple(memory), kernels), _merged(sums), metrics, made, part)
+    return Made(Run(tuple(memory), kernels), _merged(sums), metrics, walk)
 
 
 def _merged(partial: NDArray[Any]) -> NDArray[Any]:
@@ -320,38 +299,39 @@ def _kernel(
     walk: Walk, shape: KernelShape, device: ParallelDevice, arrays: dict[str, int]
 ) -> tuple[Kernel, NDArray[Any], int, int]:
     """The kernel `hbp`; partial sums, shape (columns of blocks, rows); lane slots and active lanes."""
-    partition, blocks = walk.hbp.partition, walk.part.thread_blocks
+    partition, streams = walk.hbp.partition, walk.part.thread_blocks * shape.warps
     partial = np.zeros((partition.column_blocks, partition.rows), walk.dtype)
     slots = active = 0
     # a stream is its beginning and then its groups
-    first = np.searchsorted(walk.stream, np.arange(blocks * shape.warps + 1)) + np.arange(blocks * shape.warps + 1)
-    number = np.arange(len(walk.stream)) + walk.stream + 1
+    groups = np.bincount(walk.part.stream, walk.sizes, streams).astype(np.int64)
+    first = firsts(groups)
 
-    def pieces() -> Iterator[Kernel]:
+    def text(piece: Piece) -> None:
         nonlocal slots, active
-        for start in range(0, int(first[-1]), _CHUNK):
-            stop = min(int(first[-1]), start + _CHUNK)
-            grid = Grid(device.core.warp, arrays, device.core.banks)
-            low, high = np.searchsorted(first[:-1], (start, stop))
-            _beginnings(grid, walk, np.arange(low, high), first[low:high] - start)
-            low, high = np.searchsorted(number, (start, stop))
-            if high > low:
-                looked, useful = walked(grid.warps(number[low:high] - start), walk, slice(low, high), partial)
-                slots, active = slots + looked, active + useful
-            yield grid.kernel(KernelShape(shape.name, 1), np.full(stop - start, -1))
+        begins = piece.place == 0
+        if begins.any():
+            chosen, _ = piece.where(begins)
+            _beginnings(piece.grid, walk, piece.stream[chosen], chosen)
+        if not begins.all():
+            chosen, warps = piece.where(~begins)
+            stream = piece.stream[chosen]
+            group = walk.group[first[stream] + piece.place[chosen] - 1]
+            looked, useful = walked(warps, walk, stream, group, partial)
+            slots, active = slots + looked, active + useful
 
-    text = joined(pieces())
-    return glued(text, shape, np.full(blocks, -1, np.int32), first), partial, slots, active
+    sm = np.full(walk.part.thread_blocks, -1, np.int32)
+    kernel = written(text, groups + 1, grids(device, arrays), shape, sm, _CHUNK)
+    return kernel, partial, slots, active
 
 
-def _beginnings(grid: Grid, walk: Walk, streams: Ints, fragments: Ints) -> None:
+def _beginnings(grid: Grid, walk: Walk, streams: Ints, segments: Ints) -> None:
     """What streams do before their first group: load the vector, or take a ticket."""
     fixed = streams < len(walk.part.columns) * walk.warps
     if fixed.any():
         column = walk.part.columns[streams[fixed] // walk.warps]
-        _fragment_loads(grid.warps(fragments[fixed]), walk, column, streams[fixed] % walk.warps)
+        _vector_loads(grid.warps(segments[fixed]), walk, column, streams[fixed] % walk.warps)
     if not fixed.all():
-        every = grid.warps(fragments[~fixed])
+        every = grid.warps(segments[~fixed])
         head = every.part(streams[~fixed] % walk.warps == 0)
         word, one = 4 * min(walk.hbp.partition.n, walk.hbp.partition.columns), np.arange(grid.lanes) == 0
         ticket: Result | None = None
@@ -361,7 +341,7 @@ def _beginnings(grid: Grid, walk: Walk, streams: Ints, fragments: Ints) -> None:
         every.lds(word)
 
 
-def _fragment_loads(warps: Warps, walk: Walk, column: Ints, warp: Ints) -> None:
+def _vector_loads(warps: Warps, walk: Walk, column: Ints, warp: Ints) -> None:
     """Bring the columns of the warps' blocks to shared memory, chunk i by warp i mod warps."""
     lanes, n = warps.grid.lanes, walk.hbp.partition.n
     z, low = warps.alu(4), column * n
@@ -403,3 +383,195 @@ def block_sizes(
         else:
             break
     return rows, columns
+
+
+#: Strategies that look at no entries of a table.
+_WITHOUT_PROBES = ("identity", "sort")
+
+
+@record
+class ConvertOptions(Options):
+    """Options of the conversion, as in `HbpOptions`."""
+
+    m: Annotated[int, Key("rows of a block, a multiple of the lanes of a warp", low=1)]
+    n: Annotated[int, Key("columns of a block", low=1)]
+    hash: Annotated[str, HASH] = "linear"
+    shift: Annotated[tuple[int, int], SHIFT] = (4, 8)
+
+
+@dataclass(frozen=True, eq=False)
+class _Work:
+    """What the warps of the conversion work on.
+
+    matrix: the matrix in CSR.
+    made: the same in HBP.
+    start: shape (positions,); first element in CSR of the row at each position.
+    stored: what the lanes store.
+    probing: whether places are probed for.
+    """
+
+    matrix: Csr
+    made: Hashed
+    start: Ints
+    stored: Hbp
+    probing: bool
+
+
+def hbp_conversion(matrix: Csr, options: ConvertOptions, device: ParallelDevice) -> Made:
+    """The kernel that converts a matrix from CSR to HBP. Sorting on the device is not charged.
+
+    InputError if sizes do not fit or nothing fits on a multiprocessor.
+    """
+    made = hashed(matrix, options.m, options.n, device.core.warp, options.hash, options.shift)
+    partition = made.hbp.partition
+    shape = KernelShape("convert", 1, 32, 4 * options.m)
+    # refused here, before anything is written
+    residency(shape, device)
+    own = hbp_arrays(made.hbp)
+    room = own[0].elements
+    memory = [Memory("row_ptr", matrix.rows + 1), Memory("cols_in", room), Memory("values_in", room), *own]
+    arrays = numbered(addressable(tuple(memory)))
+    key = matrix.entry_rows * partition.column_blocks + matrix.cols // partition.n
+    column = partition.block_of_position % partition.column_blocks
+    start = np.searchsorted(key, made.hbp.output_hash * partition.column_blocks + column)
+    work = _Work(matrix, made, start, _blank(made.hbp), options.hash not in _WITHOUT_PROBES)
+    kernel, steps = _conversion(work, shape, device, arrays)
+    metrics = {"search_steps": steps, "probes": int(made.probes.sum()), "finds": int(made.finds.sum())}
+    return Made(Run(tuple(memory), (kernel,)), None, metrics, work)
+
+
+def _blank(hbp: Hbp) -> Hbp:
+    """The arrays of a matrix in HBP before anything is stored in them, but for what needs no data."""
+    names = ("output_hash", "zero_row", "cols", "data", "add_sign", "begin")
+    blank = replace(hbp, **{name: np.zeros_like(getattr(hbp, name)) for name in names})
+    blank.begin[-1] = len(hbp.cols)
+    return blank
+
+
+def _conversion(work: _Work, shape: KernelShape, device: ParallelDevice, arrays: dict[str, int]) -> tuple[Kernel, int]:
+    """The kernel and its search steps."""
+    partition = work.made.hbp.partition
+    groups = np.diff(partition.first_group)
+    steps = 0
+
+    def text(piece: Piece) -> None:
+        # the stream of a block: its beginning, then its slices of rows, then its groups of positions
+        nonlocal steps
+        block, place = piece.stream, piece.place
+        stores = place > groups[block]
+        piece.where(place == 0)[1].alu(4)
+        chosen, warps = piece.where((place > 0) & ~stores)
+        if len(chosen):
+            steps += _slices(warps, work, (partition.first_group[block] + place - 1)[chosen])
+        chosen, warps = piece.where(stores)
+        if len(chosen):
+            _groups(warps, work, (partition.first_group[block] + place - 1 - groups[block])[chosen])
+
+    sm = np.full(partition.blocks, -1, np.int32)
+    return written(text, 1 + 2 * groups, grids(device, arrays), shape, sm, _CHUNK), steps
+
+
+def _table(work: _Work, groups: Ints, lanes: int) -> tuple[Ints, Mask]:
+    """The positions of some groups, shape (n, lanes), and which lanes have one."""
+    partition = work.made.hbp.partition
+    position = partition.first_of_group[groups][:, None] + np.arange(lanes)
+    on = position < partition.first_position[partition.block_of_group[groups] + 1][:, None]
+    return np.where(on, position, 0), on
+
+
+def _slices(warps: Warps, work: _Work, groups: Ints) -> int:
+    """Count the elements of some rows in their block and look for their places; returns the search steps."""
+    partition, matrix = work.made.hbp.partition, work.matrix
+    local, on = _table(work, groups, warps.grid.lanes)
+    row = partition.row_of_position[local]
+    block = partition.block_of_group[groups]
+    z: Result | None = warps.alu(2, [warps.ldg("row_ptr", row, on), warps.ldg("row_ptr", row + 1, on)])
+    low = matrix.row_ptr[row]
+    high = np.where(on, matrix.row_ptr[row + 1], low)
+    bound = (block % partition.column_blocks * partition.n)[:, None]
+    end, steps = high, 0
+    while (active := low < high).any():
+        middle = np.where(active, (low + high) // 2, 0)
+        z = _looked(warps, z, middle, active)
+        steps += int(active.sum())
+        smaller = active & (matrix.cols[middle] < bound)
+        low, high = np.where(smaller, middle + 1, low), np.where(active & ~smaller, middle, high)
+    counts = _walked(work, low, end, bound + partition.n)
+    for step in range(int(counts.max(initial=0))):
+        z = _looked(warps, z, low + step, counts > step)
+    if work.probing:
+        _probed(warps, z, np.where(on, work.made.probes[local], 0).max(axis=1))
+    return steps
+
+
+def _walked(work: _Work, low: Ints, end: Ints, bound: Ints) -> Ints:
+    """How many elements each lane walks over before its row ends or leaves the block; shape (n, lanes)."""
+    count = np.zeros(low.shape, np.int64)
+    active = low < end
+    while active.any():
+        at = np.where(active, low + count, 0)
+        active = active & (work.matrix.cols[at] < bound)
+        count += active
+        active = active & (low + count < end)
+    return count
+
+
+def _looked(warps: Warps, z: Result | None, index: Ints, active: Mask) -> Result | None:
+    """A look at a column by the lanes that are active, and what is computed from it."""
+    alive = np.asarray(active.any(axis=1))
+    some = warps.part(alive)
+    return later(z, some.alu(2, [some.ldg("cols_in", index[alive], active[alive], [z])]))
+
+
+def _probed(warps: Warps, z: Result | None, most: Ints) -> None:
+    """The probes of some slices: as many as their worst row needs."""
+    z = warps.alu(4, [z])
+    some = warps
+    for probe in range(int(most.max(initial=0))):
+        alive = most > probe
+        if not alive.all():
+            some, most = some.part(alive), most[alive]
+        z = some.alu(2, [some.lds(0, waits=[z])])
+
+
+def _groups(warps: Warps, work: _Work, groups: Ints) -> None:
+    """Store the arrays of some groups, element by element of their rows."""
+    hbp, stored, lane = work.made.hbp, work.stored, np.arange(warps.grid.lanes)
+    position, on = _table(work, groups, warps.grid.lanes)
+    counts = np.where(on, work.made.counts[position], 0)
+    empty = on & (counts == 0)
+    before = np.cumsum(empty, axis=1) - empty
+    z = warps.alu(2)
+    for name in ("zero_row", "output_hash"):
+        warps.stg(name, position, on, [z])
+    warps.stg("begin", groups[:, None], lane == 0, [z])
+    stored.zero_row[position[on]] = np.where(empty, -1, before)[on]
+    stored.output_hash[position[on]] = hbp.output_hash[position[on]]
+    stored.begin[groups] = hbp.begin[groups]
+    at = hbp.begin[groups]
+    some = warps
+    for step in range(int(counts.max(initial=0))):
+        active = counts > step
+        alive = np.asarray(active.any(axis=1))
+        if not alive.all():
+            some, active, counts = some.part(alive), active[alive], counts[alive]
+            position, at = position[alive], at[alive]
+        following = counts > step + 1
+        source = work.start[position] + step
+        target = at[:, None] + np.cumsum(active, axis=1) - active
+        cols, values = some.ldg("cols_in", source, active, [z]), some.ldg("values_in", source, active, [z])
+        some.stg("cols", target, active, [cols])
+        some.stg("data", target, active, [values])
+        some.stg("add_sign", target, active, [some.alu(2)])
+        left = active.sum(axis=1)
+        distance = left[:, None] - (np.cumsum(active, axis=1) - active) + np.cumsum(following, axis=1) - following
+        _store(work, source[active], target[active], np.where(following, distance, -1)[active])
+        at = at + left
+
+
+def _store(work: _Work, source: Ints, target: Ints, distance: Ints) -> None:
+    """What lanes store: elements that they loaded, and the distances to the next ones of their rows."""
+    work.stored.cols[target] = work.matrix.cols[source]
+    values: NDArray[Any] = work.matrix.values
+    work.stored.data[target] = values[source]
+    work.stored.add_sign[target] = distance

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from lstmsim.machines.parallel.device import ParallelDevice
 from lstmsim.machines.parallel.kernel import Kernel, KernelShape
-from lstmsim.machines.parallel.writing.segments import joined
-from lstmsim.machines.parallel.writing.streams import Grid, Result, Warps
+from lstmsim.machines.parallel.writing.streams import Grid, Result, Warps, joined
 
 Ints = NDArray[np.int64]
 

@@ -18,9 +18,7 @@ from lstmsim.base.records import record
 from lstmsim.base.wording import must_be
 from lstmsim.machines.parallel.device import GATES, ParallelDevice
 from lstmsim.machines.parallel.kernel import Kernel, KernelShape, Made, Memory, Run, residency
-from lstmsim.machines.parallel.kernels.gemm import Tile, gemm_partials, gemm_phases
-from lstmsim.machines.parallel.kernels.gemv import Gemv, Sections
-from lstmsim.machines.parallel.kernels.options import check_sizes
+from lstmsim.machines.parallel.kernels.dense import Gemv, Sections, Tile, gemm_partials, gemm_phases
 from lstmsim.machines.parallel.kernels.phases import (
     Elements,
     Phase,
@@ -29,7 +27,7 @@ from lstmsim.machines.parallel.kernels.phases import (
     persistent_shape,
     phase_kernel,
 )
-from lstmsim.machines.parallel.kernels.rows import addressable
+from lstmsim.machines.parallel.kernels.rows import addressable, check_sizes
 from lstmsim.machines.parallel.writing.streams import Result, Warps
 
 Ints = NDArray[np.int64]

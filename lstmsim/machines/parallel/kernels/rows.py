@@ -1,19 +1,83 @@
-"""Rows of a sparse matrix: how they are stored, put in order, bundled, dealt to blocks and SMs, and summed up."""
+"""What kernels of rows share: options, rows stored, ordered, bundled and dealt, segments of text, sums in order."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import MISSING, dataclass, fields, replace
+from functools import cached_property, partial
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.base.errors import Mistake
-from lstmsim.base.keys import Key
-from lstmsim.machines.parallel.kernel import Made, Memory
-from lstmsim.machines.parallel.kernels.options import refuse
-from lstmsim.model.sparse.csr import Csr, Dcsr
+from lstmsim.base.checkers import Notes, bounds_of, type_checker
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.keys import Key, keys_of
+from lstmsim.base.wording import must_be, show
+from lstmsim.machines.parallel.device import ParallelDevice
+from lstmsim.machines.parallel.kernel import Memory
+from lstmsim.machines.parallel.writing.streams import Grid, Piece, Result, Warps, at_place, later, places_before
+from lstmsim.model.sparse.csr import Csr, Dcsr, firsts
+
+T = TypeVar("T")
+
+
+class Options:
+    """What options of kernels have in common: each value is checked by the `Key` of its field.
+
+    `InputError` names every option that is wrong.
+    """
+
+    def __post_init__(self) -> None:
+        refuse(option_mistakes(self))
+
+
+def option_mistakes(options: Any) -> Iterator[Mistake]:
+    """Say what is wrong with each value of a record whose fields carry keys."""
+    for name, each in keys_of(type(options)).items():
+        value, notes = getattr(options, name), Notes()
+        if each.key.choices:
+            if value not in each.key.choices:
+                yield Mistake(name, must_be(value, each.key.choices))
+            continue
+        numbers = [*value] if each.several and isinstance(value, tuple) else [value]
+        type_checker(each.type, each.key)(numbers if each.several else value, (name,), notes)
+        rule = bounds_of(each.key, int)
+        ruled = () if notes or each.type is bool else (rule(one) for one in numbers if one is not None)
+        wrong = [note.told(value) for note in notes] + [f"{text}, got {show(value)}" for text in ruled if text]
+        yield from (Mistake(name, text) for text in wrong[:1])
+
+
+def options_of(kind: type[T], given: Mapping[str, Any]) -> T:
+    """Make the options of a kernel: those of `given` that it has; null means the default, others are ignored."""
+    own = {each.name: each.default for each in fields(kind)}  # type: ignore[arg-type]
+    values = {name: value for name, value in given.items() if name in own and value is not None}
+    refuse(
+        Mistake(name, "is missing; the kernel needs it")
+        for name, default in own.items()
+        if default is MISSING and name not in values
+    )
+    return kind(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+
+
+def refuse(mistakes: Iterable[Mistake | None]) -> None:
+    """`InputError` with the mistakes, if there are any."""
+    some = [each for each in mistakes if each is not None]
+    if some:
+        raise InputError(some)
+
+
+def check_sizes(sizes: Mapping[str, int]) -> None:
+    """`InputError` with every size of a product, by name, that is below 1."""
+    rule = bounds_of(Key(low=1), int)
+    refuse(Mistake(name, f"{rule(size)}, got {size}") for name, size in sizes.items() if rule(size))
+
+
+def fours(value: int) -> str:
+    """The rule of a number that is a multiple of 4."""
+    return "must be a multiple of 4" if value % 4 else ""
+
 
 Ints = NDArray[np.int64]
 
@@ -63,19 +127,21 @@ def addressable(arrays: tuple[Memory, ...], element_bytes: int = 4) -> tuple[Mem
     return arrays if element_bytes == 4 else tuple(replace(each, bytes=element_bytes) for each in arrays)
 
 
-@dataclass(frozen=True, eq=False)
-class RowsMade(Made):
-    """Kernels whose warps have rows of a sparse matrix.
+def memories(element_bytes: int = 4, **sizes: int | None) -> tuple[Memory, ...]:
+    """Arrays by name and elements, in the order of their declaration; without those of None elements."""
+    arrays = tuple(Memory(name, size) for name, size in sizes.items() if size is not None)
+    return addressable(arrays, element_bytes)
 
-    run, result, metrics: as of `Made`.
-    order: the rows of the format in the order in which they are bundled; None if that is their own.
-    placing: the multiprocessor of each block in grid order; None if they go on demand.
-    lockstep_waste: places that bundles take until their longest row ends, for each entry.
-    """
 
-    order: list[int] | None
-    placing: list[int] | None
-    lockstep_waste: float
+def numbered(arrays: Iterable[Memory]) -> dict[str, int]:
+    """The number of each array by its name."""
+    return {each.name: number for number, each in enumerate(arrays)}
+
+
+def grids(device: ParallelDevice, arrays: Mapping[str, int] | Iterable[Memory]) -> Callable[[], Grid]:
+    """Gives empty grids for the text of a kernel over these arrays."""
+    places = arrays if isinstance(arrays, Mapping) else numbered(arrays)
+    return lambda: Grid(device.core.warp, places, device.core.banks, device.element_bytes)
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,3 +292,127 @@ def tree(lanes: Values) -> Values:
         half //= 2
     result: Values = lanes[..., 0]
     return result
+
+
+def add_strips(sums: Values, stream: Ints, counts: Ints, term: Callable[[Ints], Values]) -> None:
+    """Add the terms of strips to the sums of their streams, shape (streams, n, ..).
+
+    stream: shape (strips,), ascending. counts: terms, shape (n, strips). term: gives terms by number, sum after sum.
+    """
+    begins = np.flatnonzero(np.diff(stream, prepend=-1))
+    terms = np.add.reduceat(counts, begins, axis=1)
+    which = (stream[begins][None, :], np.arange(len(counts))[:, None])
+    own = sums[which]
+    flat = own.reshape(terms.size, *sums.shape[2:])
+    add_in_order(flat, firsts(terms.reshape(-1)), term)
+    sums[which] = flat.reshape(own.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class RowsPlan:
+    """Which rows of a sparse matrix each warp of a kernel has.
+
+    options: of the kernel.
+    warp: lanes of a warp.
+    lanes: of a row.
+    v: elements of a vector.
+    dealt: the grid.
+    which: shape (streams, rows of a warp); the stored row of each subwarp, -1 for none.
+    """
+
+    options: Any
+    warp: int
+    lanes: int
+    v: int
+    dealt: Dealt
+    which: Ints
+
+    @property
+    def subwarps(self) -> int:
+        """Rows of a warp."""
+        return self.warp // self.lanes
+
+    @cached_property
+    def lane(self) -> Ints:
+        """The index of each lane of a warp in its subwarp, shape (lanes of a warp,)."""
+        return np.arange(self.warp) % self.lanes
+
+    def spread(self, table: NDArray[Any]) -> NDArray[Any]:
+        """A column for each lane, of a table with a column for each subwarp."""
+        return np.repeat(table, self.lanes, axis=1)
+
+    def warp_of(self, stream: Ints) -> Ints:
+        """The number of each warp in its block."""
+        warps: int = self.options.warps
+        return stream % warps
+
+    def listed(self, stream: Ints) -> Ints:
+        """The index of each warp's first row in the order of rows."""
+        warps: int = self.options.warps
+        return (self.dealt.bundle[stream // warps] * warps + stream % warps) * self.subwarps
+
+    def pointers(self, warps: Warps, stream: Ints, known: Result) -> tuple[Result, list[Result]]:
+        """Load where rows begin and end; gives what the loads wait for, and the loads."""
+        which = self.spread(self.which[stream])
+        on = which >= 0
+        if self.options.order == "sorted":
+            place = self.spread(self.listed(stream)[:, None] + np.arange(self.subwarps))
+            known = warps.ldg("perm", place, on, [known])
+        return known, [warps.ldg("row_ptr", which + at, on, [known]) for at in (0, 1)]
+
+
+class RowsText(ABC):
+    """Writes the segments of a kernel that walks rows in strips: a prologue, strips, an epilogue.
+
+    plan: what is written.
+    take: gets what the lanes load in strips.
+    alone: segments of a warp without rows.
+    """
+
+    def __init__(self, plan: Any, rows: Stored, entries: int, take: Callable[[Any, Any], None]) -> None:
+        self.plan, self.take, self.alone = plan, take, 0
+        # index -1 finds the row that is none
+        columns = (rows.masked, rows.start, rows.end, rows.length)
+        self._rows = tuple(np.append(column, 0)[plan.which] for column in columns)
+        self._some = np.logical_or.reduce(plan.which >= 0, axis=1)
+        self._strips = -(-self._rows[2].max(axis=1, initial=0) // entries)
+        #: where in its stream each warp knows where its rows begin
+        self._ready = np.full(len(plan.which), -1, np.int64)
+
+    @property
+    def counts(self) -> Ints:
+        """Segments of each warp."""
+        return np.where(self._some, self._strips + 2, self.alone)
+
+    def write(self, piece: Piece) -> None:
+        """Write some segments."""
+        some = self._some[piece.stream]
+        first, last = piece.place == 0, some & (piece.place == self._strips[piece.stream] + 1)
+        middle = some & ~first & ~last
+        # the first strip of a row has an instruction more if it may begin before the row
+        opening = middle & (piece.place == 1) & (self.plan.options.align == "reverse") & (self.plan.v > 1)
+        texts: tuple[tuple[NDArray[np.bool_], Callable[[Warps, Ints, Ints], None]], ...] = (
+            (first, lambda warps, stream, _: self._prologue(warps, stream)),
+            (opening, partial(self._strip, shifted=True)),
+            (middle & ~opening, partial(self._strip, shifted=False)),
+            (last, lambda warps, stream, _: self._epilogue(warps, stream)),
+        )
+        for mask, write in texts:
+            if mask.any():
+                chosen, warps = piece.where(mask)
+                write(warps, piece.stream[chosen], piece.place[chosen] - 1)
+
+    @abstractmethod
+    def _prologue(self, warps: Warps, stream: Ints) -> None: ...
+
+    @abstractmethod
+    def _strip(self, warps: Warps, stream: Ints, number: Ints, *, shifted: bool) -> None: ...
+
+    @abstractmethod
+    def _epilogue(self, warps: Warps, stream: Ints) -> None: ...
+
+    def _last(self, warps: Warps, stream: Ints, distance: int) -> Result | None:
+        """The last multiply-add, which stands so far before the epilogue; of warps without a strip the prologue."""
+        long = self._strips[stream] > 0
+        some, none = warps.part(long), warps.part(~long)
+        return later(places_before(some, distance), at_place(none, self._ready[stream[~long]]))

@@ -14,61 +14,50 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.keys import Key
 from lstmsim.base.records import record
 from lstmsim.machines.parallel.device import ParallelDevice
-from lstmsim.machines.parallel.kernel import Kernel, KernelShape, Memory, Run
-from lstmsim.machines.parallel.kernels.options import Options, refuse
+from lstmsim.machines.parallel.kernel import Kernel, KernelShape, Made, Run
 from lstmsim.machines.parallel.kernels.rows import (
     DISPATCH,
     ORDER,
     REGISTERS,
     VECTOR,
-    Dealt,
-    RowsMade,
-    addressable,
+    Options,
+    RowsPlan,
     allocated,
     bad_lanes,
     dealt,
     default_vector,
+    grids,
+    memories,
     ordered,
+    refuse,
     tree,
 )
-from lstmsim.machines.parallel.writing.segments import joined
-from lstmsim.machines.parallel.writing.streams import Grid, Result, Warps, later
-from lstmsim.model.sparse.csr import Csr, lockstep_waste
+from lstmsim.machines.parallel.writing.streams import Grid, Result, Warps, joined, later
+from lstmsim.model.sparse.csr import Csr
 from lstmsim.model.sparse.products import number_type
 
 Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class SddmmPlan:
+class SddmmPlan(RowsPlan):
     """Everything about an SDDMM that its text asks.
 
-    warp: lanes of a warp.
-    warps: of a block.
-    lanes: of a row.
-    v: elements of a vector.
     inner: K.
-    values: whether D has products times the values of C.
-    perm: whether rows are sorted.
-    dealt: the grid.
     matrix: C.
-    which: shape (streams, rows of a warp); the row of each subwarp, -1 for none.
     begin: shape (streams, rows of a warp); where its tile begins among C's entries.
     count: shape (streams, rows of a warp); entries of the tile.
     """
 
-    warp: int
-    warps: int
-    lanes: int
-    v: int
     inner: int
-    values: bool
-    perm: bool
-    dealt: Dealt
     matrix: Csr
-    which: Ints
     begin: Ints
     count: Ints
+
+    @property
+    def values(self) -> bool:
+        """Whether D has products times the values of C."""
+        return bool(self.options.mode == "values")
 
     @cached_property
     def longest(self) -> Ints:
@@ -115,7 +104,6 @@ class SddmmText:
         self.plan = plan
         self.slots = 0
         self.result: Values | None = None
-        self._lane = np.arange(plan.warp) % plan.lanes
         self._operands = None
         if operands is not None:
             kind = number_type(*operands, *[plan.matrix.values] * plan.values)
@@ -130,28 +118,21 @@ class SddmmText:
         if not len(stream):
             return
         warps = grid.warps(stream - first)
-        known = warps.alu(4)
-        which = np.repeat(plan.which[stream], plan.lanes, axis=1)
-        if plan.perm:
-            rows = plan.which.shape[1]
-            place = plan.dealt.bundle[stream // plan.warps] * plan.warps * rows + stream % plan.warps * rows
-            listed = np.repeat(place[:, None] + np.arange(rows), plan.lanes, axis=1)
-            known = warps.ldg("perm", listed, which >= 0, [known])
-        pointers: list[Result | None] = [warps.ldg("row_ptr", which + at, which >= 0, [known]) for at in (0, 1)]
+        _, pointers = plan.pointers(warps, stream, warps.alu(4))
         busy = plan.longest[stream] > 0
         if not busy.all():
             warps.part(~busy).alu(1, pointers)
         if busy.any():
-            begin, count = (np.repeat(each[stream[busy]], plan.lanes, axis=1) for each in (plan.begin, plan.count))
+            which, begin, count = (plan.spread(each[stream[busy]]) for each in (plan.which, plan.begin, plan.count))
             some = warps.part(busy)
             ready = some.alu(3, pointers)
-            self._tiles(_Tiles(some, which[busy], begin, count, plan.longest[stream[busy]], ready))
+            self._tiles(_Tiles(some, which, begin, count, plan.longest[stream[busy]], ready))
 
     def _tiles(self, tiles: _Tiles) -> None:
         plan, top = self.plan, int(tiles.longest.max())
         element, columns = [], []
         for q in range(-(-top // plan.lanes)):
-            place = q * plan.lanes + self._lane
+            place = q * plan.lanes + self.plan.lane
             on = place < tiles.count
             columns.append(tiles.warps.ldg_if("cols", tiles.begin + place, on, [tiles.ready]))
         for d in range(top):
@@ -168,7 +149,7 @@ class SddmmText:
     def _strip(self, tiles: _Tiles, strip: int, element: list[Result], sums: Values | None) -> list[Result | None]:
         """Some elements of rows of A with all entries of the tiles; the last multiply-add of each entry."""
         plan = self.plan
-        k = (strip * plan.lanes + self._lane) * plan.v
+        k = (strip * plan.lanes + self.plan.lane) * plan.v
         inside = k < plan.inner
         row = tiles.warps.ldg("A", tiles.row * plan.inner + k, (tiles.row >= 0) & inside, [tiles.ready], plan.v)
         done: list[Result | None] = []
@@ -220,7 +201,7 @@ class SddmmText:
             final = later(final, each)
         picked = tiles.warps.alu(tiles.longest, [final])
         for q in range(-(-len(done) // plan.lanes)):
-            place = q * plan.lanes + self._lane
+            place = q * plan.lanes + self.plan.lane
             on = place < tiles.count
             part = tiles.part(np.logical_or.reduce(on, axis=1))
             at, lit = part.begin + place, place < part.count
@@ -268,9 +249,7 @@ class SddmmOptions(Options):
     registers: Annotated[int, REGISTERS] = 64
 
 
-def sddmm(
-    matrix: Csr, left: Values | int, right: Values | None, options: SddmmOptions, device: ParallelDevice
-) -> RowsMade:
+def sddmm(matrix: Csr, left: Values | int, right: Values | None, options: SddmmOptions, device: ParallelDevice) -> Made:
     """D = (A B) o C on a device: products of rows of A and columns of B where C has entries.
 
     matrix: C. Its entries are those of D, exact zeros included.
@@ -293,28 +272,30 @@ def sddmm(
     """
     inner = left if isinstance(left, int) else _inner(matrix, left, right)
     plan = _plan(matrix, inner, options, device)
-    arrays = addressable(_arrays(matrix, inner, options))
-    places = {memory.name: place for place, memory in enumerate(arrays)}
+    entries = allocated(matrix.entries)
+    memory = memories(
+        perm=matrix.rows if options.order == "sorted" else None,
+        row_ptr=matrix.rows + 1,
+        cols=entries,
+        values=entries if plan.values else None,
+        A=matrix.rows * inner,
+        Bt=matrix.columns * inner,
+        D=entries,
+    )
     operands = None if isinstance(left, int) or right is None else (left, right)
     text = SddmmText(plan, operands)
-    kernel = _kernel(plan, text, options, lambda: Grid(device.core.warp, places, device.core.banks))
+    kernel = _kernel(plan, text, options, grids(device, memory))
     blocks = len(plan.dealt.sm)
     longest = plan.longest.reshape(blocks, options.warps)
-    return RowsMade(
-        run=Run(arrays, (kernel,)),
-        result=text.result,
-        metrics={
-            "lane_slots": text.slots,
-            "lane_active": matrix.entries * inner,
-            "macs": matrix.entries * inner,
-            "blocks_in_grid": blocks,
-            "idle_blocks": int(np.count_nonzero(longest.max(axis=1, initial=0) == 0)),
-            "lanes": plan.lanes,
-        },
-        order=plan.dealt.order.tolist() if plan.perm else None,
-        placing=None if options.dispatch == "demand" else plan.dealt.sm.tolist(),
-        lockstep_waste=lockstep_waste(matrix.lengths[plan.dealt.order], plan.which.shape[1] * options.warps),
-    )
+    metrics = {
+        "lane_slots": text.slots,
+        "lane_active": matrix.entries * inner,
+        "macs": matrix.entries * inner,
+        "blocks_in_grid": blocks,
+        "idle_blocks": int(np.count_nonzero(longest.max(axis=1, initial=0) == 0)),
+        "lanes": plan.lanes,
+    }
+    return Made(Run(memory, (kernel,)), text.result, metrics, plan)
 
 
 def _kernel(plan: SddmmPlan, text: SddmmText, options: SddmmOptions, grid: Callable[[], Grid]) -> Kernel:
@@ -356,30 +337,7 @@ def _plan(matrix: Csr, inner: int, options: SddmmOptions, device: ParallelDevice
     begin = np.repeat(grid.tile * options.tile, options.warps)[:, None]
     length = np.append(matrix.lengths, 0)[which]
     return SddmmPlan(
-        warp=device.core.warp,
-        warps=options.warps,
-        lanes=lanes,
-        v=v,
-        inner=inner,
-        values=options.mode == "values",
-        perm=options.order == "sorted",
-        dealt=grid,
-        matrix=matrix,
-        which=which,
+        *(options, device.core.warp, lanes, v, grid, which, inner, matrix),
         begin=np.append(matrix.row_ptr[:-1], 0)[which] + begin,
         count=np.clip(length - begin, 0, options.tile),
     )
-
-
-def _arrays(matrix: Csr, inner: int, options: SddmmOptions) -> tuple[Memory, ...]:
-    entries = allocated(matrix.entries)
-    sizes = {
-        "perm": matrix.rows if options.order == "sorted" else None,
-        "row_ptr": matrix.rows + 1,
-        "cols": entries,
-        "values": entries if options.mode == "values" else None,
-        "A": matrix.rows * inner,
-        "Bt": matrix.columns * inner,
-        "D": entries,
-    }
-    return tuple(Memory(name, size) for name, size in sizes.items() if size is not None)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,12 +14,21 @@ from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.machines.parallel.device import ParallelDevice
-from lstmsim.machines.parallel.kernel import Kernel, KernelShape, Run
-from lstmsim.machines.parallel.kernels.rows import RowsMade, add_in_order, addressable, default_vector
+from lstmsim.machines.parallel.kernel import Kernel, KernelShape, Made, Run
+from lstmsim.machines.parallel.kernels.rows import RowsText, add_strips, default_vector, grids
 from lstmsim.machines.parallel.kernels.spmm_plan import SpmmOptions, SpmmPlan, spmm_plan
-from lstmsim.machines.parallel.writing.segments import Piece, at_place, glued, joined, places_before, written
-from lstmsim.machines.parallel.writing.streams import Grid, Result, Warps, later
-from lstmsim.model.sparse.csr import Csr, firsts, lockstep_waste, transposed
+from lstmsim.machines.parallel.writing.streams import (
+    Grid,
+    Result,
+    Warps,
+    at_place,
+    chained,
+    joined,
+    later,
+    places_before,
+    written,
+)
+from lstmsim.model.sparse.csr import Csr
 from lstmsim.model.sparse.products import number_type
 
 Held = NDArray[np.int32]
@@ -61,22 +69,6 @@ class Strips:
         return self.number[:, None] * self.plan.options.k_tile
 
 
-@dataclass(frozen=True, eq=False)
-class _Load:
-    """Vectors of `cols` and `values` on their way to shared memory.
-
-    warps: that load them.
-    on: shape (n, lanes).
-    results: of the two loads.
-    address: shape (n, lanes); where the values go.
-    """
-
-    warps: Warps
-    on: Mask
-    results: list[Result]
-    address: Ints
-
-
 def staged(strips: Strips, ready: Ints, shifted: bool) -> tuple[Held, list[Result], int]:
     """Bring the entries of strips to shared memory.
 
@@ -88,7 +80,8 @@ def staged(strips: Strips, ready: Ints, shifted: bool) -> tuple[Held, list[Resul
     held = np.full((len(strips.stream), plan.subwarps * kt), -1, np.int32)
     start, end, base = plan.spread(strips.start), plan.spread(strips.end), plan.base(strips.stream)
     below = np.minimum(strips.begin + kt, end)
-    loads, tail = [], 0
+    loads: list[tuple[Warps, Mask, list[Result], Ints]] = []
+    tail = 0
     for q in range(-(-kt // (plan.lanes * va))):
         place = (q * plan.lanes + plan.lane) * va
         p = strips.begin + place
@@ -103,12 +96,12 @@ def staged(strips: Strips, ready: Ints, shifted: bool) -> tuple[Held, list[Resul
         tail += int(np.maximum(p + va - end, 0)[mask][on].sum())
         warps = strips.warps.part(mask)
         results = [warps.ldg(name, index, on, [known], va) for name in ("cols", "values")]
-        loads.append(_Load(warps, on, results, base[mask] + 4 * (plan.subwarp * kt + place)))
+        loads.append((warps, on, results, base[mask] + 4 * (plan.subwarp * kt + place)))
     stores: list[Result] = []
-    for load in loads:
-        waits = [load.warps.alu(2, load.results)] if shifted else load.results
-        for address in (load.address, load.address + 4 * plan.subwarps * kt):
-            stores.append(load.warps.sts(address, load.on, va, waits))
+    for warps, on, results, begin in loads:
+        waits = [warps.alu(2, results)] if shifted else results
+        for address in (begin, begin + 4 * plan.subwarps * kt):
+            stores.append(warps.sts(address, on, va, waits))
     return _useful(strips, held), stores, tail if plan.options.align == "reverse" else 0
 
 
@@ -203,58 +196,23 @@ Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 
-class SpmmText:
-    """Writes the segments of an SpMM, and counts on the way.
+class SpmmText(RowsText):
+    """Writes an SpMM.
 
-    plan: what is written.
-    take: gets strips, and which stored entry is at each place of their shared memory, as of `staged`.
+    take: gets strips, and which stored entry is at each index of their shared memory, as of `staged`.
     tail, slots, active: counts of section 8.
     """
 
     def __init__(self, plan: SpmmPlan, take: Callable[[Strips, Held], None]) -> None:
-        self.plan = plan
-        self.take = take
+        super().__init__(plan, plan.stored, plan.options.k_tile, take)
+        self.alone = int(plan.options.fetch == "all")
         self.tail = self.slots = self.active = 0
-        rows, self._present = plan.stored, plan.which >= 0
-        self._some = np.logical_or.reduce(self._present, axis=1)
-        # place -1 finds the row that is none
-        self._masked, self._start, self._end, self._length = (
-            np.append(column, 0)[plan.which] for column in (rows.masked, rows.start, rows.end, rows.length)
-        )
-        self._strips = -(-self._end.max(axis=1, initial=0) // plan.options.k_tile)
-        #: where in their streams the instructions stand that all strips of a warp need
-        self._ready = np.full(len(plan.which), -1, np.int64)
+        #: where in its stream each warp knows the numbers of its rows
         self._named = np.full(len(plan.which), -1, np.int64)
         #: vectors of columns that a subwarp of each warp has
         self._vectors = np.clip(plan.columns - plan.column, 0, plan.width) // plan.v
 
-    @property
-    def counts(self) -> Ints:
-        """Segments of each warp: a prologue, its strips, and an epilogue."""
-        only = int(self.plan.options.fetch == "all")
-        return np.where(self._some, self._strips + 2, only)
-
-    def write(self, piece: Piece) -> None:
-        """Write some segments."""
-        some, strips = self._some[piece.stream], self._strips[piece.stream]
-        first = piece.place == 0
-        last = some & (piece.place == strips + 1)
-        middle = some & ~first & ~last
-        # the first strip of a row has an instruction more if it may begin before the row
-        shifted = self.plan.options.align == "reverse" and self.plan.v > 1
-        opening = middle & (piece.place == 1) & shifted
-        texts: tuple[tuple[Mask, Callable[[Warps, Ints, Ints], None]], ...] = (
-            (first, self._prologue),
-            (opening, partial(self._strip, shifted=True)),
-            (middle & ~opening, partial(self._strip, shifted=False)),
-            (last, self._epilogue),
-        )
-        for mask, write in texts:
-            if mask.any():
-                chosen, warps = piece.where(mask)
-                write(warps, piece.stream[chosen], piece.place[chosen] - 1)
-
-    def _prologue(self, every: Warps, streams: Ints, _: Ints) -> None:
+    def _prologue(self, every: Warps, streams: Ints) -> None:
         plan, fetches = self.plan, self.plan.options.fetch == "all"
         stores = self._fetch(every, streams) if fetches else []
         has = self._some[streams]
@@ -266,26 +224,15 @@ class SpmmText:
         known = warps.alu(4)
         if fetches:
             warps.bar(stores)
-        on, which = plan.spread(self._present[stream]), plan.spread(plan.which[stream])
-        if plan.options.order == "sorted":
-            known = warps.ldg("perm", plan.spread(self._listed(stream)), on, [known])
-        begin = warps.ldg("row_ptr", which, on, [known])
-        end = warps.ldg("row_ptr", which + 1, on, [known])
+        known, pointers = plan.pointers(warps, stream, known)
         if plan.options.format == "dcsr":
-            self._named[stream] = warps.ldg("rows", which, on, [known]).places
-        self._ready[stream] = warps.alu(3, [begin, end]).places
-
-    def _listed(self, stream: Ints) -> Ints:
-        """The places in the order of rows of the subwarps of warps."""
-        plan = self.plan
-        first = plan.dealt.bundle[stream // plan.options.warps] * plan.bundle
-        if not plan.options.share:
-            first = first + plan.warp_of(stream) * plan.subwarps
-        return first[:, None] + np.arange(plan.subwarps)
+            which = plan.spread(plan.which[stream])
+            self._named[stream] = warps.ldg("rows", which, which >= 0, [known]).places
+        self._ready[stream] = warps.alu(3, pointers).places
 
     def _fetch(self, warps: Warps, stream: Ints) -> list[Result]:
         """All of B in the tile goes to shared memory, brought by all warps of the block together."""
-        plan, turns, lanes = self.plan, self.plan.options.warps, self.plan.device.core.warp
+        plan, turns, lanes = self.plan, self.plan.options.warps, self.plan.warp
         begin, first = warps.alu(4), plan.first_of_tile(stream)
         across = np.minimum(plan.tile, plan.columns - first) // plan.v
         vectors, warp = plan.inner * across, plan.warp_of(stream)
@@ -305,8 +252,7 @@ class SpmmText:
 
     def _strip(self, warps: Warps, stream: Ints, number: Ints, *, shifted: bool) -> None:
         plan, share = self.plan, self.plan.options.share
-        masked, start, end, length = (column[stream] for column in (self._masked, self._start, self._end, self._length))
-        strips = Strips(plan, warps, stream, number, masked, start, end, length)
+        strips = Strips(plan, warps, stream, number, *(column[stream] for column in self._rows))
         held, stores, tail = staged(strips, self._ready[stream], shifted)
         if share:
             warps.bar(stores)
@@ -316,16 +262,15 @@ class SpmmText:
             warps.part(goes_on).bar(loads)
         self.tail += tail
         steps = np.minimum(strips.end.max(axis=1) - number * plan.options.k_tile, plan.options.k_tile)
-        self.slots += int(steps.sum()) * plan.device.core.warp * plan.repeats
+        self.slots += int(steps.sum()) * plan.warp * plan.repeats
         self.active += int(((held >= 0).sum(axis=(1, 2)) * self._vectors[stream]).sum())
         self.take(strips, held)
 
-    def _epilogue(self, warps: Warps, stream: Ints, _: Ints) -> None:
+    def _epilogue(self, warps: Warps, stream: Ints) -> None:
         """C goes to memory."""
-        plan, long = self.plan, self._strips[stream] > 0
-        some, none = warps.part(long), warps.part(~long)
-        # an `alu` stands behind the last multiply-add
-        last = later(places_before(some, 2), at_place(none, self._ready[stream[~long]]))
+        plan = self.plan
+        # an `alu` stands between the last multiply-add and the epilogue
+        last = self._last(warps, stream, 2)
         named = at_place(warps, self._named[stream]) if plan.options.format == "dcsr" else None
         for q in range(plan.repeats):
             index, on = self.results(stream, q)
@@ -336,7 +281,7 @@ class SpmmText:
         plan = self.plan
         row = np.append(plan.stored.row, 0)[plan.which[stream]]
         across = plan.column[stream][:, None] + (q * plan.lanes + plan.lane) * plan.v
-        on = plan.spread(self._present[stream]) & (across < plan.columns)
+        on = plan.spread(plan.which[stream] >= 0) & (across < plan.columns)
         return plan.spread(row * plan.columns) + across, on
 
 
@@ -346,7 +291,7 @@ _AT_ONCE = 1 << 19
 _BLOCKS = 1 << 14
 
 
-def spmm(matrix: Csr, dense: Values | int, options: SpmmOptions, device: ParallelDevice) -> RowsMade:
+def spmm(matrix: Csr, dense: Values | int, options: SpmmOptions, device: ParallelDevice) -> Made:
     """C = A B on a device.
 
     matrix: A.
@@ -367,38 +312,26 @@ def spmm(matrix: Csr, dense: Values | int, options: SpmmOptions, device: Paralle
     """
     columns = dense if isinstance(dense, int) else _columns(matrix, dense)
     plan = spmm_plan(matrix, columns, options, device)
-    arrays = addressable(plan.arrays)
+    arrays = plan.arrays
     numbers = None if isinstance(dense, int) else _Numbers(plan, dense)
     text = SpmmText(plan, numbers.take if numbers else lambda strips, held: None)
-    places = {memory.name: place for place, memory in enumerate(arrays)}
+    grid = grids(device, arrays)
     size = max(1, _AT_ONCE // max(device.core.warp, plan.subwarps * options.k_tile))
-
-    def grid() -> Grid:
-        return Grid(device.core.warp, places, device.core.banks)
-
     kernel = written(text.write, text.counts, grid, plan.shape, plan.dealt.sm, size)
     if plan.first is not None:
-        kernel = glued(kernel, plan.shape, np.full(len(plan.first) - 1, -1, np.int32), plan.first)
-    kernels = (_zeros(plan, places), kernel) if len(plan.empty_rows) else (kernel,)
-    return RowsMade(
-        run=Run(arrays, kernels),
-        result=numbers.result(text) if numbers else None,
-        metrics=_metrics(matrix, plan, text),
-        order=plan.dealt.order.tolist() if options.order == "sorted" else None,
-        placing=None if options.dispatch == "demand" else plan.dealt.sm.tolist(),
-        lockstep_waste=lockstep_waste(plan.stored.length[plan.dealt.order], plan.bundle),
-    )
-
-
-def spmm_transposed(matrix: Csr, dense: Values | int, options: SpmmOptions, device: ParallelDevice) -> RowsMade:
-    """A^T B: the CSC of A is the CSR of A^T, so no array is copied."""
-    return spmm(transposed(matrix), dense, options, device)
-
-
-def spmm_sparse_right(dense: Values | int, matrix: Csr, options: SpmmOptions, device: ParallelDevice) -> RowsMade:
-    """A B with a sparse B, as C^T = B^T A^T: A lies in memory by columns, and so does C."""
-    made = spmm(transposed(matrix), dense if isinstance(dense, int) else dense.T, options, device)
-    return replace(made, result=None if made.result is None else made.result.T)
+        kernel = chained(kernel, plan.first, plan.shape, np.full(len(plan.first) - 1, -1))
+    kernels = (_zeros(plan, grid), kernel) if len(plan.empty_rows) else (kernel,)
+    metrics = {
+        "masked": int(plan.stored.masked.sum()) * -(-plan.columns // plan.tile),
+        "tail": text.tail,
+        "lane_slots": text.slots,
+        "lane_active": text.active,
+        "macs": matrix.entries * plan.columns,
+        "storage": len(plan.stored.cols),
+        "blocks_in_grid": len(kernel.sm),
+        "lanes": plan.lanes,
+    }
+    return Made(Run(arrays, kernels), numbers.result(text) if numbers else None, metrics, plan)
 
 
 def _columns(matrix: Csr, dense: Values) -> int:
@@ -409,34 +342,20 @@ def _columns(matrix: Csr, dense: Values) -> int:
     return int(dense.shape[1])
 
 
-def _metrics(matrix: Csr, plan: SpmmPlan, text: SpmmText) -> dict[str, int]:
-    tiles = -(-plan.columns // plan.tile)
-    return {
-        "masked": int(plan.stored.masked.sum()) * tiles,
-        "tail": text.tail,
-        "lane_slots": text.slots,
-        "lane_active": text.active,
-        "macs": matrix.entries * plan.columns,
-        "storage": len(plan.stored.cols),
-        "blocks_in_grid": len(plan.dealt.sm) if plan.first is None else len(plan.first) - 1,
-        "lanes": plan.lanes,
-    }
-
-
-def _zeros(plan: SpmmPlan, places: dict[str, int]) -> Kernel:
+def _zeros(plan: SpmmPlan, grid: Callable[[], Grid]) -> Kernel:
     """The kernel that writes the rows which DCSR does not have."""
     shape = KernelShape("zero", 1, 16)
     vector = default_vector(plan.columns)
-    lane = np.arange(plan.device.core.warp) * vector
+    lane = np.arange(plan.warp) * vector
 
     def piece(rows: NDArray[np.int64]) -> Kernel:
-        grid = Grid(plan.device.core.warp, places, plan.device.core.banks)
-        warps = grid.warps(np.arange(len(rows)))
+        into = grid()
+        warps = into.warps(np.arange(len(rows)))
         begin = warps.alu(4)
-        for column in range(0, plan.columns, plan.device.core.warp * vector):
+        for column in range(0, plan.columns, plan.warp * vector):
             across = column + lane
             warps.stg("C", rows[:, None] * plan.columns + across, across < plan.columns, [begin], vector)
-        return grid.kernel(shape, np.full(len(rows), -1, np.int32))
+        return into.kernel(shape, np.full(len(rows), -1, np.int32))
 
     empty = plan.empty_rows
     return joined(piece(empty[start : start + _BLOCKS]) for start in range(0, len(empty), _BLOCKS))
@@ -463,13 +382,8 @@ class _Numbers:
         counts = on.sum(axis=2)
         part = plan.column[strips.stream] // plan.width
         row = plan.stored.cols[entry] * self.parts + np.repeat(np.tile(part, len(counts)), counts.reshape(-1))
-        begins = np.flatnonzero(np.diff(strips.stream, prepend=-1))
-        terms = np.add.reduceat(counts, begins, axis=1)
-        which = (strips.stream[begins][None, :], np.arange(plan.subwarps)[:, None])
-        sums = self.sums[which].reshape(-1, plan.width)
         values = self.values[entry][:, None]
-        add_in_order(sums, firsts(terms.reshape(-1)), lambda numbers: values[numbers] * self.operand[row[numbers]])
-        self.sums[which] = sums.reshape(*terms.shape, plan.width)
+        add_strips(self.sums, strips.stream, counts, lambda numbers: values[numbers] * self.operand[row[numbers]])
 
     def result(self, text: SpmmText) -> Values:
         """C, of what lanes store."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,6 @@ from lstmsim.base.keys import Key
 from lstmsim.base.records import record
 from lstmsim.machines.parallel.device import ParallelDevice
 from lstmsim.machines.parallel.kernel import KernelShape, Memory, in_pieces
-from lstmsim.machines.parallel.kernels.options import Options, fours, option_mistakes, refuse
 from lstmsim.machines.parallel.kernels.rows import (
     ALIGNMENTS,
     DISPATCH,
@@ -22,12 +21,18 @@ from lstmsim.machines.parallel.kernels.rows import (
     REGISTERS,
     VECTOR,
     Dealt,
+    Options,
+    RowsPlan,
     Stored,
     allocated,
     dealt,
     default_vector,
+    fours,
     gathered,
+    memories,
+    option_mistakes,
     ordered,
+    refuse,
     stored,
 )
 from lstmsim.model.sparse.csr import Csr, Dcsr, dcsr_of
@@ -73,20 +78,15 @@ class SpmmOptions(Options):
 
 
 @dataclass(frozen=True, eq=False)
-class SpmmPlan:
+class SpmmPlan(RowsPlan):
     """Everything about an SpMM that its text asks.
 
-    options: as they were given.
     device: whose kernel it is.
     rows, inner, columns: sizes M, K and N.
-    v, tile: vector and tile that are used.
-    width: columns of a warp.
-    lanes: of a subwarp.
+    tile: columns of a block; width: of a warp.
     repeats: vectors of a lane.
     stored: the rows of A in memory.
     empty_rows: rows that the kernel `zero` writes.
-    dealt: the grid.
-    which: shape (streams, subwarps); the stored row of each subwarp, -1 for none.
     column: shape (streams,); the first column of each warp.
     first: shape (thread blocks + 1,); where the tiles of each thread block begin, if it has several; else None.
     """
@@ -96,54 +96,33 @@ class SpmmPlan:
     rows: int
     inner: int
     columns: int
-    v: int
     tile: int
     width: int
-    lanes: int
     repeats: int
     stored: Stored
     empty_rows: Ints
-    dealt: Dealt
-    which: Ints
     column: Ints
     first: Ints | None = None
-
-    @property
-    def subwarps(self) -> int:
-        """Rows of a warp."""
-        return self.device.core.warp // self.lanes
 
     @cached_property
     def subwarp(self) -> Ints:
         """The subwarp of each lane of a warp, shape (lanes of a warp,)."""
-        return np.arange(self.device.core.warp) // self.lanes
+        return np.arange(self.warp) // self.lanes
 
-    @cached_property
-    def lane(self) -> Ints:
-        """The place of each lane of a warp in its subwarp, shape (lanes of a warp,)."""
-        return np.arange(self.device.core.warp) % self.lanes
-
-    def spread(self, table: NDArray[Any]) -> NDArray[Any]:
-        """A column for each lane, of a table with a column for each subwarp."""
-        return np.repeat(table, self.lanes, axis=1)
+    def listed(self, stream: Ints) -> Ints:
+        """As of `RowsPlan`; warps that share rows have the same ones."""
+        if not self.options.share:
+            return super().listed(stream)
+        return self.dealt.bundle[stream // self.options.warps] * self.subwarps
 
     def base(self, stream: Ints) -> Ints:
         """Where in shared memory the values of each warp begin, in bytes, shape (n, 1)."""
         own = 8 * self.subwarps * self.options.k_tile
         return np.zeros((len(stream), 1), np.int64) if self.options.share else own * self.warp_of(stream)[:, None]
 
-    def warp_of(self, stream: Ints) -> Ints:
-        """The number of each warp in its block."""
-        return stream % self.options.warps
-
     def first_of_tile(self, stream: Ints) -> Ints:
         """The first column of each warp's tile."""
         return self.dealt.tile[stream // self.options.warps] * self.tile
-
-    @property
-    def bundle(self) -> int:
-        """Rows of a block."""
-        return self.subwarps * (1 if self.options.share else self.options.warps)
 
     @property
     def staged(self) -> int:
@@ -160,16 +139,15 @@ class SpmmPlan:
     def arrays(self) -> tuple[Memory, ...]:
         """The arrays in the order of their declaration."""
         listed, entries = len(self.stored.row), allocated(len(self.stored.cols))
-        sizes = {
-            "perm": listed if self.options.order == "sorted" else None,
-            "rows": listed if self.options.format == "dcsr" else None,
-            "row_ptr": listed + 1,
-            "cols": entries,
-            "values": entries,
-            "B": self.inner * self.columns,
-            "C": self.rows * self.columns,
-        }
-        return tuple(Memory(name, size) for name, size in sizes.items() if size is not None)
+        return memories(
+            perm=listed if self.options.order == "sorted" else None,
+            rows=listed if self.options.format == "dcsr" else None,
+            row_ptr=listed + 1,
+            cols=entries,
+            values=entries,
+            B=self.inner * self.columns,
+            C=self.rows * self.columns,
+        )
 
 
 def _staged(options: SpmmOptions, subwarps: int) -> int:
@@ -197,21 +175,11 @@ def spmm_plan(matrix: Csr, columns: int, options: SpmmOptions, device: ParallelD
     column = np.repeat(grid.tile * tile, options.warps)
     if options.share:
         column = column + np.tile(np.arange(options.warps) * width, len(grid.tile))
+    which = grid.rows(options.warps, subwarps, options.share)
     return SpmmPlan(
-        options=options,
-        device=device,
-        rows=matrix.rows,
-        inner=matrix.columns,
-        columns=columns,
-        v=v,
-        tile=tile,
-        width=width,
-        lanes=lanes,
-        repeats=width // (lanes * v),
-        stored=rows,
+        *(options, device.core.warp, lanes, v, grid, which, device),
+        *(matrix.rows, matrix.columns, columns, tile, width, width // (lanes * v), rows),
         empty_rows=kept.empty_rows if isinstance(kept, Dcsr) else np.zeros(0, np.int64),
-        dealt=grid,
-        which=grid.rows(options.warps, subwarps, options.share),
         column=column,
         first=first,
     )

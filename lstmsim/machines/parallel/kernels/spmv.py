@@ -13,129 +13,70 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.keys import Key
 from lstmsim.base.records import record
 from lstmsim.machines.parallel.device import ParallelDevice
-from lstmsim.machines.parallel.kernel import KernelShape, Memory, Run
-from lstmsim.machines.parallel.kernels.options import Options, refuse
+from lstmsim.machines.parallel.kernel import KernelShape, Made, Run
 from lstmsim.machines.parallel.kernels.rows import (
     DISPATCH,
     ORDER,
     REGISTERS,
     VECTOR,
-    Dealt,
-    RowsMade,
+    Options,
+    RowsPlan,
+    RowsText,
     Stored,
-    add_in_order,
-    addressable,
+    add_strips,
     allocated,
     bad_lanes,
     dealt,
+    grids,
+    memories,
     ordered,
+    refuse,
     stored,
     tree,
 )
-from lstmsim.machines.parallel.writing.segments import Piece, at_place, places_before, written
-from lstmsim.machines.parallel.writing.streams import Grid, Result, Warps, later
-from lstmsim.model.sparse.csr import Csr, firsts, lockstep_waste
+from lstmsim.machines.parallel.writing.streams import Result, Warps, at_place, later, places_before, written
+from lstmsim.model.sparse.csr import Csr
 from lstmsim.model.sparse.products import number_type
 
 Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
-class SpmvPlan:
-    """Everything about an SpMV that its text asks.
+class SpmvPlan(RowsPlan):
+    """Everything about an SpMV that its text asks; `v` are consecutive elements of a lane.
 
-    warp: lanes of a warp.
-    warps: of a block.
-    lanes: of a row.
-    v: consecutive elements of a lane.
-    perm: whether rows are sorted.
-    shifted: whether a row may begin before its first entry.
     stored: the rows in memory.
-    dealt: the grid.
-    which: shape (streams, rows of a warp); the stored row of each subwarp, -1 for none.
     """
 
-    warp: int
-    warps: int
-    lanes: int
-    v: int
-    perm: bool
-    shifted: bool
     stored: Stored
-    dealt: Dealt
-    which: Ints
-
-    def spread(self, table: NDArray[np.int64]) -> NDArray[np.int64]:
-        """A column for each lane, of a table with a column for each row of a warp."""
-        return np.repeat(table, self.lanes, axis=1)
 
 
-class SpmvText:
-    """Writes the segments of an SpMV, and counts on the way.
+class SpmvText(RowsText):
+    """Writes an SpMV.
 
-    plan: what is written.
     take: gets warps, shape (n,), and the stored entries of their lanes in a strip, shape (n, lanes of a warp, v), -1
         for a masked one or none.
     steps: multiply-adds of the inner loop, by all warps.
     """
 
     def __init__(self, plan: SpmvPlan, take: Callable[[Ints, Ints], None]) -> None:
-        self.plan = plan
-        self.take = take
+        super().__init__(plan, plan.stored, plan.lanes * plan.v, take)
         self.steps = 0
-        rows = plan.stored
-        # place -1 finds the row that is none
-        self._masked, self._start, self._end = (
-            np.append(column, 0)[plan.which] for column in (rows.masked, rows.start, rows.end)
-        )
-        self._some = np.logical_or.reduce(plan.which >= 0, axis=1)
-        self._strips = -(-self._end.max(axis=1, initial=0) // (plan.lanes * plan.v))
-        #: where in its stream each warp knows where its rows begin
-        self._ready = np.full(len(plan.which), -1, np.int64)
 
-    @property
-    def counts(self) -> Ints:
-        """Segments of each warp: a prologue, its strips, and an epilogue."""
-        return np.where(self._some, self._strips + 2, 0)
+    def _prologue(self, warps: Warps, stream: Ints) -> None:
+        _, pointers = self.plan.pointers(warps, stream, warps.alu(4))
+        self._ready[stream] = warps.alu(3, pointers).places
 
-    def write(self, piece: Piece) -> None:
-        """Write some segments."""
-        first, last = piece.place == 0, piece.place == self._strips[piece.stream] + 1
-        opening = (piece.place == 1) & ~last & self.plan.shifted
-        texts: tuple[tuple[Mask, Callable[[Warps, Ints, Ints], None]], ...] = (
-            (first, self._prologue),
-            (opening, self._strip),
-            (~first & ~last & ~opening, self._strip),
-            (last, self._epilogue),
-        )
-        for mask, write in texts:
-            if mask.any():
-                chosen, warps = piece.where(mask)
-                write(warps, piece.stream[chosen], piece.place[chosen] - 1)
-
-    def _prologue(self, warps: Warps, stream: Ints, _: Ints) -> None:
-        plan, known = self.plan, warps.alu(4)
-        which = plan.spread(plan.which[stream])
-        on = which >= 0
-        if plan.perm:
-            rows = plan.which.shape[1]
-            place = plan.dealt.bundle[stream // plan.warps] * plan.warps * rows + stream % plan.warps * rows
-            known = warps.ldg("perm", plan.spread(place[:, None] + np.arange(rows)), on, [known])
-        begin = warps.ldg("row_ptr", which, on, [known])
-        end = warps.ldg("row_ptr", which + 1, on, [known])
-        self._ready[stream] = warps.alu(3, [begin, end]).places
-
-    def _strip(self, warps: Warps, stream: Ints, number: Ints) -> None:
+    def _strip(self, warps: Warps, stream: Ints, number: Ints, *, shifted: bool) -> None:
         plan, v = self.plan, self.plan.v
-        lane = np.arange(plan.warp) % plan.lanes
-        p = (number[:, None] * plan.lanes + lane) * v
-        start, end, masked = (plan.spread(column[stream]) for column in (self._start, self._end, self._masked))
+        p = (number[:, None] * plan.lanes + plan.lane) * v
+        masked, start, end = (plan.spread(column[stream]) for column in self._rows[:3])
         ready = at_place(warps, self._ready[stream])
         need: list[Result | None] = []
         for q in range(0, v, plan.stored.vector):
             for name in ("cols", "values"):
                 need.append(warps.ldg_if(name, start + p + q, p + q < end, [ready], plan.stored.vector))
-        if plan.shifted and not number.any():
+        if shifted:
             need = [warps.alu(2, need)]
         address = warps.alu(v, need)
         entry = np.empty((*p.shape, v), np.int64)
@@ -154,12 +95,10 @@ class SpmvText:
                 self.steps += len(part)
         self.take(stream, entry)
 
-    def _epilogue(self, warps: Warps, stream: Ints, _: Ints) -> None:
+    def _epilogue(self, warps: Warps, stream: Ints) -> None:
         """The lanes of a row add up what they have, and one stores it."""
-        plan, long = self.plan, self._strips[stream] > 0
-        some, none = warps.part(long), warps.part(~long)
-        last = later(places_before(some, 1), at_place(none, self._ready[stream[~long]]))
-        for _step in range(plan.lanes.bit_length() - 1):
+        last = self._last(warps, stream, 1)
+        for _step in range(self.plan.lanes.bit_length() - 1):
             last = warps.fma(1, [warps.shfl([last])])
         index, on = self.results(stream)
         warps.stg("y", index, on, [last])
@@ -168,7 +107,7 @@ class SpmvText:
         """Which elements of y the lanes of warps store, and which lanes store one, each of shape (n, lanes)."""
         plan, which = self.plan, self.plan.which[stream]
         row = np.append(plan.stored.row, 0)[which]
-        return plan.spread(row), (plan.spread(which) >= 0) & (np.arange(plan.warp) % plan.lanes == 0)
+        return plan.spread(row), (plan.spread(which) >= 0) & (plan.lane == 0)
 
 
 Ints = NDArray[np.int64]
@@ -192,7 +131,7 @@ class SpmvOptions(Options):
     registers: Annotated[int, REGISTERS] = 32
 
 
-def spmv(matrix: Csr, vector: Values | None, options: SpmvOptions, device: ParallelDevice) -> RowsMade:
+def spmv(matrix: Csr, vector: Values | None, options: SpmvOptions, device: ParallelDevice) -> Made:
     """y = A x on a device.
 
     matrix: A.
@@ -216,31 +155,31 @@ def spmv(matrix: Csr, vector: Values | None, options: SpmvOptions, device: Paral
     plan = _plan(matrix, options, device)
     numbers = None if vector is None else _Numbers(plan, matrix.rows, vector)
     text = SpmvText(plan, numbers.take if numbers else lambda stream, entry: None)
-    arrays = addressable(_arrays(matrix, options))
-    places = {memory.name: place for place, memory in enumerate(arrays)}
+    memory = memories(
+        perm=matrix.rows if options.order == "sorted" else None,
+        row_ptr=matrix.rows + 1,
+        cols=allocated(matrix.entries),
+        values=allocated(matrix.entries),
+        x=matrix.columns,
+        y=matrix.rows,
+    )
     kernel = written(
         text.write,
         text.counts,
-        lambda: Grid(device.core.warp, places, device.core.banks),
+        grids(device, memory),
         KernelShape("spmv", options.warps, options.registers, ordered=("x",)),
         plan.dealt.sm,
         max(1, _AT_ONCE // (device.core.warp * options.v)),
     )
-    return RowsMade(
-        run=Run(arrays, (kernel,)),
-        result=numbers.result(text) if numbers else None,
-        metrics={
-            "masked": int(plan.stored.masked.sum()),
-            "lane_slots": text.steps * device.core.warp,
-            "lane_active": matrix.entries,
-            "macs": matrix.entries,
-            "blocks_in_grid": len(plan.dealt.sm),
-            "lanes": plan.lanes,
-        },
-        order=plan.dealt.order.tolist() if plan.perm else None,
-        placing=None if options.dispatch == "demand" else plan.dealt.sm.tolist(),
-        lockstep_waste=lockstep_waste(plan.stored.length[plan.dealt.order], plan.which.shape[1] * options.warps),
-    )
+    metrics = {
+        "masked": int(plan.stored.masked.sum()),
+        "lane_slots": text.steps * device.core.warp,
+        "lane_active": matrix.entries,
+        "macs": matrix.entries,
+        "blocks_in_grid": len(plan.dealt.sm),
+        "lanes": plan.lanes,
+    }
+    return Made(Run(memory, (kernel,)), numbers.result(text) if numbers else None, metrics, plan)
 
 
 def _plan(matrix: Csr, options: SpmvOptions, device: ParallelDevice) -> SpmvPlan:
@@ -251,24 +190,8 @@ def _plan(matrix: Csr, options: SpmvOptions, device: ParallelDevice) -> SpmvPlan
     order = ordered(rows.length, options.order)
     of_warp = device.core.warp // lanes
     grid = dealt(order, rows.length[None, :], of_warp * options.warps, options.dispatch, device.sms)
-    return SpmvPlan(
-        warp=device.core.warp,
-        warps=options.warps,
-        lanes=lanes,
-        v=options.v,
-        perm=options.order == "sorted",
-        shifted=options.align == "reverse" and options.v > 1,
-        stored=rows,
-        dealt=grid,
-        which=grid.rows(options.warps, of_warp),
-    )
-
-
-def _arrays(matrix: Csr, options: SpmvOptions) -> tuple[Memory, ...]:
-    entries = allocated(matrix.entries)
-    sizes = {"perm": matrix.rows} if options.order == "sorted" else {}
-    sizes |= {"row_ptr": matrix.rows + 1, "cols": entries, "values": entries, "x": matrix.columns, "y": matrix.rows}
-    return tuple(Memory(name, size) for name, size in sizes.items())
+    which = grid.rows(options.warps, of_warp)
+    return SpmvPlan(options, device.core.warp, lanes, options.v, grid, which, rows)
 
 
 class _Numbers:
@@ -286,12 +209,7 @@ class _Numbers:
         on = by_lane >= 0
         entries = by_lane[on]
         products = self.values[entries] * self.vector[self.plan.stored.cols[entries]]
-        begins = np.flatnonzero(np.diff(stream, prepend=-1))
-        terms = np.add.reduceat(on.sum(axis=2), begins, axis=1)
-        which = (stream[begins][None, :], np.arange(self.plan.warp)[:, None])
-        sums = self.sums[which].reshape(-1)
-        add_in_order(sums, firsts(terms.reshape(-1)), lambda numbers: products[numbers])
-        self.sums[which] = sums.reshape(terms.shape)
+        add_strips(self.sums, stream, on.sum(axis=2), lambda numbers: products[numbers])
 
     def result(self, text: SpmvText) -> Values:
         """y, of what lanes store."""

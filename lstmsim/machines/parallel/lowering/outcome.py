@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.base.records import record
-from lstmsim.machines.parallel.device import ParallelDevice
+from lstmsim.machines.parallel.device import STALLS, ParallelDevice
 from lstmsim.machines.parallel.kernel import CLASS, CLASSES, Ints, Kernel, Priced, Run
 from lstmsim.machines.parallel.lowering.program import KernelTasks, Lowered
-from lstmsim.machines.parallel.words import STALLS
 from lstmsim.model.sparse.csr import firsts
 from lstmsim.program.stall_reasons import CYCLE_NAMES
 from lstmsim.program.trace import TASKS, Totals

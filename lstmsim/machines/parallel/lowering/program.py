@@ -16,8 +16,7 @@ from lstmsim.base.errors import DeadlockError, InputError
 from lstmsim.base.records import record
 from lstmsim.machines.parallel.device import ParallelDevice
 from lstmsim.machines.parallel.kernel import CLASS, Ints, Priced, residency
-from lstmsim.machines.parallel.lowering.bodies import bodies
-from lstmsim.machines.parallel.lowering.pick import block_keys, picked
+from lstmsim.machines.parallel.lowering.bodies import block_keys, bodies, picked
 from lstmsim.machines.parallel.lowering.prototypes import Numbering, Roles, Writing, need_rows
 from lstmsim.program.flat import FlatProgram, flat_program
 from lstmsim.program.flatten import CYCLE_TABLES, FlatNames

@@ -1,15 +1,15 @@
-"""The writer of kernels: one text for all warps that do the same at the same place of their streams.
+"""The writer of kernels: one text for all warps that do the same at the same index of their streams.
 
-A kernel is written as a person writes it down: a line of the text is a call, and its result is what later lines wait
-for. All warps that reach a line are written at once, as a `_Slab`; loops in Python go over lines and steps, never over
-warps. Slabs are packed in batches, so that a step with a single warp costs little, and the batches are scattered into
-the columns of a `Kernel` at the end.
+A line of the text is a call, and its result is what later lines wait for. All warps that reach a line are written at
+once; loops in Python go over lines and steps, never over warps. A stream may be written in segments (a prologue, the
+rounds of a loop, an epilogue), all rounds of all warps at once, which are then put one after the other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -453,3 +453,104 @@ class Grid:
     def _pack(self) -> None:
         self._batches += packed(self._slabs, self.banks, self.element_bytes)
         self._slabs, self._addresses = [], 0
+
+
+#: Waits of a segment are below this; what is above names an index of the stream, or a distance before the segment.
+_OF_STREAM, _BEFORE = 1 << 28, 1 << 29
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Some consecutive segments, while they are written.
+
+    grid: what they are written into; a segment is a stream of it.
+    stream: shape (n,); the stream of each segment.
+    place: shape (n,); which segment of its stream it is, from 0.
+    """
+
+    grid: Grid
+    stream: Numbers
+    place: Numbers
+
+    def where(self, mask: Mask) -> tuple[Numbers, Warps]:
+        """The segments of a mask: their indices in this piece, and what writes them."""
+        chosen = np.flatnonzero(mask)
+        return chosen, self.grid.warps(chosen)
+
+
+def at_place(warps: Warps, places: NDArray[np.integer]) -> Result:
+    """The instructions that stand at these indices of their streams."""
+    return Result(warps.numbers, (places + _OF_STREAM).astype(np.int32))
+
+
+def places_before(warps: Warps, distance: int) -> Result:
+    """The instructions that stand so many indices before the beginning of each segment."""
+    return Result(warps.numbers, np.full(len(warps), _BEFORE + distance, np.int32))
+
+
+def written(
+    text: Callable[[Piece], None], counts: Numbers, grid: Callable[[], Grid], shape: KernelShape, sm: Narrow, size: int
+) -> Kernel:
+    """The kernel whose streams consist of segments, of which `size` are written at once.
+
+    text: writes segments; counts: shape (streams,); segments of each stream; grid: gives an empty grid.
+    """
+    begins = firsts(counts)
+    total = int(begins[-1])
+    if not total:
+        return grid().kernel(shape, sm)
+
+    def piece(start: int) -> Kernel:
+        numbers = np.arange(start, min(start + size, total), dtype=np.int64)
+        stream = np.searchsorted(begins, numbers, "right") - 1
+        into = grid()
+        text(Piece(into, stream, numbers - begins[stream]))
+        return into.kernel(KernelShape("segment", 1), np.full(len(numbers), -1, np.int32))
+
+    return chained(joined(piece(start) for start in range(0, total, size)), begins, shape, sm)
+
+
+def chained(segments: Kernel, begins: Numbers, shape: KernelShape, sm: Narrow) -> Kernel:
+    """The kernel whose streams are these segments, one after the other.
+
+    begins: shape (streams + 1,); the first segment of each stream.
+    """
+    text = segments.instructions
+    first = text.first[begins]
+    offsets = (text.first[:-1] - np.repeat(first[:-1], np.diff(begins))).astype(np.int32)
+    offset = np.repeat(offsets, np.diff(text.first_wait[text.first]))
+    wait = text.wait
+    known, before = (wait >= _OF_STREAM) & (wait < _BEFORE), wait >= _BEFORE
+    places = wait + offset
+    places[known] = wait[known] - _OF_STREAM
+    places[before] = offset[before] - (wait[before] - _BEFORE)
+    instructions = replace(text, first=first, wait=places)
+    return replace(segments, shape=shape, sm=np.asarray(sm, np.int32), instructions=instructions)
+
+
+def joined(pieces: Iterable[Kernel]) -> Kernel:
+    """One kernel with the blocks of the pieces, one piece after the other."""
+    shapes: set[KernelShape] = set()
+    columns: list[list[NDArray[Any]]] = [[] for _ in range(10)]
+    for piece in pieces:
+        text = piece.instructions
+        shapes.add(piece.shape)
+        parts: list[NDArray[Any]] = [text.first, text.first_wait, piece.first_sector, piece.sm, text.count, text.wait]
+        parts += [piece.lsu, piece.sector, text.kind, piece.array]
+        for column, part in zip(columns, parts, strict=True):
+            column.append(part)
+    if len(shapes) != 1:
+        raise ValueError(f"pieces of one kernel are wanted, these are of {len(shapes)}")
+    for bounds in columns[:3]:
+        ends = np.cumsum([0] + [int(first[-1]) for first in bounds])
+        bounds[:] = [first[:-1] + end for first, end in zip(bounds, ends[:-1], strict=True)] + [ends[-1:]]
+    first, first_wait, first_sector, sm, count, wait, lsu, sector, kind, array = map(_drained, columns)
+    text = Instructions(first, kind, count, first_wait, wait)
+    return Kernel(shapes.pop(), sm, text, lsu, array, first_sector, sector)
+
+
+def _drained(column: list[NDArray[Any]]) -> NDArray[Any]:
+    """The parts as one, given up as soon as they are copied."""
+    whole = column[0] if len(column) == 1 else np.concatenate(column)
+    column.clear()
+    return whole

@@ -11,14 +11,13 @@ from lstmsim.base.keys import Key, keys_of
 from lstmsim.base.records import record
 from lstmsim.base.wording import listed, nearest
 from lstmsim.machines.kernels import FusedFigures, FusedWork, KernelSpan
-from lstmsim.machines.parallel.device import ParallelDevice
+from lstmsim.machines.parallel.device import NOT_MODELLED, ParallelDevice
 from lstmsim.machines.parallel.fused.kernels import fused_run
 from lstmsim.machines.parallel.kernel import whole_pieces
-from lstmsim.machines.parallel.kernels.options import option_mistakes, refuse
+from lstmsim.machines.parallel.kernels.rows import option_mistakes, refuse
 from lstmsim.machines.parallel.lowering.outcome import outcome_of, traffic_of
 from lstmsim.machines.parallel.lowering.program import Lowered, program_of_kernels
 from lstmsim.machines.parallel.traffic import priced
-from lstmsim.machines.parallel.words import NOT_MODELLED
 from lstmsim.machines.parallel.writing.addresses import SECTOR_BYTES
 from lstmsim.model.fusion.graph import Graph
 from lstmsim.model.fusion.plan import SPLIT_RULES, FusionDevice, PlannedKernel
