@@ -337,7 +337,14 @@ def _plan(matrix: Csr, inner: int, options: SddmmOptions, device: ParallelDevice
     begin = np.repeat(grid.tile * options.tile, options.warps)[:, None]
     length = np.append(matrix.lengths, 0)[which]
     return SddmmPlan(
-        *(options, device.core.warp, lanes, v, grid, which, inner, matrix),
+        options=options,
+        warp=device.core.warp,
+        lanes=lanes,
+        v=v,
+        dealt=grid,
+        which=which,
+        inner=inner,
+        matrix=matrix,
         begin=np.append(matrix.row_ptr[:-1], 0)[which] + begin,
         count=np.clip(length - begin, 0, options.tile),
     )

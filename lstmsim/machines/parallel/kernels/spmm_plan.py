@@ -175,10 +175,21 @@ def spmm_plan(matrix: Csr, columns: int, options: SpmmOptions, device: ParallelD
     column = np.repeat(grid.tile * tile, options.warps)
     if options.share:
         column = column + np.tile(np.arange(options.warps) * width, len(grid.tile))
-    which = grid.rows(options.warps, subwarps, options.share)
     return SpmmPlan(
-        *(options, device.core.warp, lanes, v, grid, which, device),
-        *(matrix.rows, matrix.columns, columns, tile, width, width // (lanes * v), rows),
+        options=options,
+        warp=device.core.warp,
+        lanes=lanes,
+        v=v,
+        dealt=grid,
+        which=grid.rows(options.warps, subwarps, options.share),
+        device=device,
+        rows=matrix.rows,
+        inner=matrix.columns,
+        columns=columns,
+        tile=tile,
+        width=width,
+        repeats=width // (lanes * v),
+        stored=rows,
         empty_rows=kept.empty_rows if isinstance(kept, Dcsr) else np.zeros(0, np.int64),
         column=column,
         first=first,
