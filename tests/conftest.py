@@ -13,7 +13,9 @@ from lstmsim import engines
 from lstmsim.engines.fast import binding as library
 
 # The usual run finds the same on every machine and day; LSTMSIM_HYPOTHESIS=explore looks for new examples.
-settings.register_profile("repeatable", deadline=None, derandomize=True, print_blob=True)
+#: Examples of a test that names no number of its own.
+EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "40"))
+settings.register_profile("repeatable", deadline=None, derandomize=True, print_blob=True, max_examples=EXAMPLES)
 settings.register_profile("explore", deadline=None, print_blob=True)
 # For `tools/mutate.py`: the first example that fails says enough, and finding the simplest one takes long.
 settings.register_profile("first", deadline=None, derandomize=True, phases=(Phase.explicit, Phase.generate))
@@ -23,6 +25,7 @@ settings.load_profile(os.environ.get("LSTMSIM_HYPOTHESIS", "repeatable"))
 def pytest_configure(config: pytest.Config) -> None:
     """Say once that there is no native core, before any test could be disturbed by that."""
     config.addinivalue_line("markers", "needs_core: takes too long, or has nothing to test, without the native core")
+    config.addinivalue_line("markers", "long: repeats on more cases what a short test holds; LSTMSIM_EXAMPLES runs it")
     config.addinivalue_line("filterwarnings", "ignore::lstmsim.base.errors.EngineWarning")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -30,7 +33,11 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what needs the native core where there is none."""
+    """Skip what needs the native core where there is none, and long tests in the usual run."""
+    if "LSTMSIM_EXAMPLES" not in os.environ:
+        for item in items:
+            if item.get_closest_marker("long"):
+                item.add_marker(pytest.mark.skip(reason="long: LSTMSIM_EXAMPLES=500 runs it"))
     reason = None if engines.has_fast() else library.absence()
     for item in items if reason is not None else ():
         if item.get_closest_marker("needs_core"):

@@ -41,7 +41,7 @@ def keys_below(description: type) -> Iterator[str]:
 
 def attributes_of_its_own(module: ast.Module) -> Iterator[str]:
     """The names of fields, methods and attributes that the classes of a module define."""
-    for node in ast.walk(module):
+    for node in walked(module):
         if isinstance(node, ast.ClassDef):
             for each in node.body:
                 if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name):
@@ -91,13 +91,19 @@ def part_of_a_kind(node: ast.AST) -> bool:
     return len(text) > 2 and any(kind.startswith(text) or kind.endswith(text) for kind in MACHINES)
 
 
+@cache
+def walked(module: ast.AST) -> tuple[ast.AST, ...]:
+    """All nodes of a tree."""
+    return tuple(ast.walk(module))
+
+
 def questions_of(module: ast.Module, own_words: bool = True) -> Iterator[tuple[int, str]]:
     """The line and the text of each question that a module asks about machines.
 
     own_words: whether names that only descriptions of machines have are questions.
     """
     skipped = docstrings(module)
-    for node in ast.walk(module):
+    for node in walked(module):
         line = getattr(node, "lineno", 0)
         if own_words:
             yield from ((line, word) for word in words_read(node) if word in words_of_machines())

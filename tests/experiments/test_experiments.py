@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.experiments.ranges import assert_no_range_of_one_value
+
 FOLDER = Path(__file__).parents[2] / "experiments"
 pytestmark = [
     pytest.mark.needs_core,
@@ -204,6 +206,7 @@ def test_stacks_run_best_as_a_pipeline_where_layers_are_small() -> None:
 def test_preemption() -> None:
     script, expected = load("preemption")
     small = script.results(small=True)
+    assert_no_range_of_one_value(script.summary(small))
     sets = script.sets_table(small)
     assert len(sets) == 2 + script.SHOWN
     assert "\n".join(sets) in expected

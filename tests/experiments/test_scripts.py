@@ -85,15 +85,3 @@ def test_a_reader_that_leaves_early_gets_no_traceback(tmp_path: Path) -> None:
         process.stdout.close()
         assert process.stderr.read() == ""
     assert process.returncode == 1
-
-
-@pytest.mark.needs_core
-def test_ranges_of_a_part_of_an_experiment_are_no_ranges_of_one_value(monkeypatch: pytest.MonkeyPatch) -> None:
-    import re
-
-    from experiments import run
-
-    for name in ("preemption", "deepbench", "sparse_lstm"):
-        text = " ".join(run.load(name).text(small=True).split())
-        assert not re.search(r"(\d[\d.,]*) to \1\b(?![.,]\d)", text), name
-        assert not re.search(r"\b1 (tasks|cases|points|sets)\b", text), name

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from tests.experiments.ranges import assert_no_range_of_one_value
+
 FOLDER = Path(__file__).parents[2] / "experiments"
 pytestmark = [
     pytest.mark.needs_core,
@@ -29,6 +31,7 @@ def test_what_is_printed_stands_beside_it(study: tuple[Any, Any]) -> None:
     tables = (script.large_lstm, script.layer_table, script.balance_table, script.alignment_table, script.hash_table)
     rows = [line for table in tables for line in table(small) if line]
     assert len(rows) > 8
+    assert_no_range_of_one_value(script.summary(small))
     assert not [line for line in rows if line not in expected]
 
 

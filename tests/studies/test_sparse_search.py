@@ -15,7 +15,7 @@ from lstmsim.studies.sparse.result import Search, SparseReport
 
 pytestmark = pytest.mark.needs_core
 
-MATRIX = drawn_matrix(70, 150, 160, 3, skew=True)
+MATRIX = drawn_matrix(48, 80, 96, 3, skew=True)
 HELD = {"m": 32, "fixed_percent": 0, "merge": "atomic", "warps": 4, "blocks_per_sm": 2}
 
 
@@ -35,7 +35,7 @@ def found(report: SparseReport) -> Search:
     [
         ("spmv", "hbp", {"fixed_percent": 0, "hash": "sort", "blocks_per_sm": 2}),
         ("spmv", "csr", {"warps": 4}),
-        ("spmm", "csr", {"order": "sorted", "align": "reverse"}),
+        pytest.param("spmm", "csr", {"order": "sorted", "align": "reverse"}, marks=pytest.mark.long),
         ("sddmm", "csr", {"dispatch": "demand"}),
     ],
 )
@@ -71,6 +71,7 @@ def test_the_first_setting_is_what_no_search_gives_and_the_rule_answers_for_its_
     assert search.rule_best.cycles == min(alone, plain.span)
 
 
+@pytest.mark.long
 def test_the_setting_that_a_study_once_missed_is_left_behind() -> None:
     """52,383 cycles were the least that anybody had found on this matrix; batches of 10 blocks were never varied."""
     matrix = pruned(weight_matrix("resemblyzer:l1")[0], 0.8)

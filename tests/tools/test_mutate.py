@@ -47,6 +47,7 @@ def test_every_change_of_a_line(source: str, after: list[str]) -> None:
     assert sorted(changed(source)) == sorted(after)
 
 
+@pytest.mark.long
 def test_every_mutant_of_a_real_file_is_another_program() -> None:
     source = Path(__file__).read_text(encoding="utf-8")
     tree = ast.dump(ast.parse(source))
@@ -83,6 +84,7 @@ def test_every_change_of_a_line_of_cpp(source: str, after: list[str]) -> None:
     assert sorted(each.applied(source) for each in mutants_cpp.mutants(source)) == sorted(after)
 
 
+@pytest.mark.long
 def test_every_file_of_the_core_has_mutants_that_are_other_texts() -> None:
     core = Path(mutate.ROOT, "lstmsim", "engines", "fast", "core")
     for file in sorted(core.glob("*.cpp")):
@@ -120,6 +122,7 @@ def test_survivors_and_the_score(project: Path, capsys: pytest.CaptureFixture[st
     assert (project / "own" / "room" / "adult.py").read_text() == before
 
 
+@pytest.mark.long
 def test_a_mutant_that_does_not_end_is_noticed(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / "own" / "room" / "adult.py").write_text("def adult(age):\n    while age < 17: pass\n    return True\n")
     test = project / "tests" / "room" / "test_adult.py"
@@ -128,6 +131,7 @@ def test_a_mutant_that_does_not_end_is_noticed(project: Path, capsys: pytest.Cap
     assert capsys.readouterr().out.splitlines()[-1].startswith("1 of 1 mutants noticed (100 %), 1 of them by the")
 
 
+@pytest.mark.long
 def test_an_interrupted_run_has_a_score(
     project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,6 +152,7 @@ def test_an_interrupted_run_has_a_score(
     assert score == "1 of 2 mutants noticed (50 %); seed 1, of 3 in all"
 
 
+@pytest.mark.long
 def test_a_mutant_that_was_shown_to_be_equivalent_is_no_part_of_the_score(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -163,6 +168,7 @@ def test_a_mutant_that_was_shown_to_be_equivalent_is_no_part_of_the_score(
     ]
 
 
+@pytest.mark.long
 def test_only_tests_that_run_a_function_are_run_the_quick_ones_first(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -194,6 +200,7 @@ def test_only_tests_that_run_a_function_are_run_the_quick_ones_first(
     assert sorted(chosen["    return age < 7"]) == ["other", "quick", "slow"]
 
 
+@pytest.mark.long
 def test_a_line_that_no_test_runs(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / "own" / "room" / "child.py").write_text("def child(age):\n    return age < 7\n")
     assert mutate.main(["own/room/child.py", "--tests", "tests/room", "--sample", "1"], project) == 0
@@ -212,6 +219,7 @@ def test_what_cannot_be_measured_is_said(project: Path, capsys: pytest.CaptureFi
     assert "tests/room: does not pass without any change" in capsys.readouterr().err
 
 
+@pytest.mark.long
 @pytest.mark.needs_core
 def test_mutants_of_a_core_are_built_and_tried(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     fast, tests = project / "lstmsim" / "engines" / "fast", project / "tests" / "engines"

@@ -77,7 +77,10 @@ def test_a_client_alone_never_waits() -> None:
     assert result.most_inside == 1
 
 
-@pytest.mark.parametrize(("clients", "think", "service"), [(4, 3000, 1000), (10, 5000, 1000), (2, 1000, 1000)])
+@pytest.mark.parametrize(
+    ("clients", "think", "service"),
+    [(4, 3000, 1000), *(pytest.param(*each, marks=pytest.mark.long) for each in ((10, 5000, 1000), (2, 1000, 1000)))],
+)
 def test_one_server_and_its_clients_have_the_known_throughput(clients: int, think: int, service: int) -> None:
     """The machine repair model M/M/1//N (Kleinrock, Queueing Systems I, 3.8), and the response time law R = N / X - Z
     (Denning, Buzen: The operational analysis of queueing network models; ACM Computing Surveys 10, 1978)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from itertools import repeat
 from math import exp, fsum, lgamma, log
 
@@ -15,8 +16,9 @@ from lstmsim.traffic.arrivals import Poisson, arrivals
 from lstmsim.traffic.streams import UNIT, exponentials
 from tests.traffic.lindley import served
 
-LOADS = [0.05, 0.3, 0.5, 0.7, 0.8, 0.9]
-SERVERS = [1, 2, 3, 4, 8, 16]
+LONG = "LSTMSIM_EXAMPLES" in os.environ
+LOADS = [0.05, 0.3, 0.5, 0.7, 0.8, 0.9] if LONG else [0.05, 0.5, 0.9]
+SERVERS = [1, 2, 3, 4, 8, 16] if LONG else [1, 3, 8]
 
 
 def poisson(mean: float, count: int) -> float:
@@ -110,7 +112,9 @@ def simulated(
     return collector
 
 
-@pytest.mark.parametrize(("load", "servers"), [(0.6, 2), (0.8, 4), (0.9, 8)])
+@pytest.mark.parametrize(
+    ("load", "servers"), [(0.6, 2), *(pytest.param(*each, marks=pytest.mark.long) for each in ((0.8, 4), (0.9, 8)))]
+)
 def test_simulated_servers_wait_as_long(load: float, servers: int) -> None:
     service = 1000
     collector = simulated(load, repeat(service), service, servers, 60_000, (3, "mdc"))
@@ -121,17 +125,17 @@ def test_simulated_servers_wait_as_long(load: float, servers: int) -> None:
     assert result.most_inside - result.most_waiting <= servers
 
 
-@pytest.mark.parametrize("load", [0.4, 0.7])
+@pytest.mark.parametrize("load", [0.4, pytest.param(0.7, marks=pytest.mark.long)])
 def test_simulated_exponential_service_waits_as_long(load: float) -> None:
     services = (each * 5000 // UNIT for each in exponentials((3, "service")))
     result = simulated(load, services, 5000, 1, 80_000, (3, "mm1")).result()
     assert result.wait.mean.holds(mm1_wait(load, 5000))
 
 
-@pytest.mark.parametrize("load", [0.3, 0.6])
+@pytest.mark.parametrize("load", [0.6, pytest.param(0.3, marks=pytest.mark.long)])
 def test_intervals_hold_the_formula_as_often_as_they_say(load: float) -> None:
-    """200 runs from empty: 95 of 100 intervals, less four standard deviations; their mean is not off to one side."""
-    service, count, runs = 1000, 3000, 200
+    """Runs from empty: 95 of 100 intervals, less four standard deviations; their mean is not off to one side."""
+    service, count, runs = 1000, 3000, 200 if LONG else 80
     held, means, numbers = 0, [], np.arange(count)
     for number in range(runs):
         cycles = np.array(list(arrivals(Poisson(load * 1e5), count, 100, (1, "coverage", number))))

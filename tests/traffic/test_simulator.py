@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import cache
 from itertools import repeat
 
@@ -17,7 +18,9 @@ from tests.traffic.lindley import Finished, served
 
 MHZ = 250.0
 #: Requests at each load: as many as an interval of the mean takes, and some more.
+#: Jobs at each load; all loads in the long run.
 COUNTS = {0.3: 4000, 0.5: 4000, 0.7: 4000, 0.8: 6000, 0.9: 20_000}
+COUNTS = COUNTS if "LSTMSIM_EXAMPLES" in os.environ else {each: COUNTS[each] for each in (0.3, 0.8)}
 LOADS = tuple(COUNTS)
 
 

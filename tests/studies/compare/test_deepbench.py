@@ -17,6 +17,7 @@ from lstmsim.files.published import deepbench
 from lstmsim.model.model import Precision
 from lstmsim.studies.fit.device import device
 from lstmsim.studies.fit.fit import fit
+from tests.experiments.ranges import assert_no_range_of_one_value
 
 FOLDER = Path(__file__).parents[3] / "experiments"
 #: The beginnings of titles of columns that hold words; these columns follow those of the rivals.
@@ -72,6 +73,7 @@ def advantages(text: str) -> list[tuple[list[str], dict[str, list[float]]]]:
 
 def test_three_tasks_give_the_rows_of_all_eleven() -> None:
     given = {tuple(row) for row in rows(expected())}
+    assert_no_range_of_one_value(script().summary(small()))
     own = {tuple(row) for row in rows(script().summary(small())) if row[0] != "geometric mean"}
     assert own <= given
     tasks = [row.task for row in deepbench() if row.design == "Brainwave BW_S10"]

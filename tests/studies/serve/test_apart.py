@@ -9,7 +9,7 @@ import pytest
 import lstmsim
 from lstmsim.studies.simulate.run import run, serving
 
-MANY = 4000
+MANY = 2000
 _JOB = {"model": "lstm-256", "steps": 1, "count": MANY}
 
 

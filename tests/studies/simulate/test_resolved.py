@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 
@@ -163,7 +164,7 @@ PLAIN = (
 KEYS = st.text(max_size=8)
 
 
-@settings(max_examples=200)
+@settings(max_examples=int(os.environ.get("LSTMSIM_EXAMPLES", "60")))
 @given(
     st.dictionaries(
         KEYS,

@@ -71,6 +71,7 @@ def test_nothing_fails() -> None:
     assert len(whole().claims) == len(PUBLISHED.claims)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("key", [RTL, CPP])
 def test_the_reference_engine_finds_the_same_of_intel(key: str) -> None:
     validation = validate([key], engine="reference")

@@ -22,7 +22,9 @@ def words(text: str) -> str:
     return " ".join(text.split())
 
 
-@pytest.mark.parametrize(("hidden", "steps"), [(256, 5), (512, 3), (1024, 2)])
+@pytest.mark.parametrize(
+    ("hidden", "steps"), [(256, 5), *(pytest.param(*each, marks=pytest.mark.long) for each in ((512, 3), (1024, 2)))]
+)
 def test_the_time_of_all_steps_is_that_of_the_first_ones_drawn_out(hidden: int, steps: int) -> None:
     row = replace(ROWS["lstm-512-25"], hidden=hidden, input=hidden, steps=steps)
     whole = BENCH.on_preset(V100, [layer("lstm", hidden, hidden)], steps, overrides=HALVES)
