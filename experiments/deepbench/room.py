@@ -18,8 +18,8 @@ from lstmsim import ColumnNpu, Model, Scenario, machines
 from lstmsim.machines.column.npu import Memory
 from lstmsim.machines.column.plan import blocks_of, streamed
 from lstmsim.model.model import Precision
+from lstmsim.studies.compare.device_fits import DeviceFit, fit_on
 from lstmsim.studies.compare.result import Entry, geometric_mean
-from lstmsim.studies.compare.rooms import Room, room_on
 from lstmsim.studies.compare.run import compare
 from lstmsim.studies.fit.device import Device
 from lstmsim.studies.fit.fit import fit
@@ -48,7 +48,7 @@ class Placed:
     task: str
     chip: ColumnNpu
     entry: Entry
-    room: Room
+    room: DeviceFit
     streamed: float
 
 
@@ -156,7 +156,7 @@ def best(task: str, scenario: Scenario, short: Scenario, chips: Sequence[ColumnN
     entry, chip = min((pair for pair in tried if pair[0].known), key=lambda pair: pair[0].ms or 0.0)
     if short is not scenario:
         entry = compare(scenario, [chip]).entries[0][0]
-    room = room_on(chip, [scenario.jobs[0].model], Precision(), on, workload=task)
+    room = fit_on(chip, [scenario.jobs[0].model], Precision(), on, workload=task)
     return Placed(task, chip, entry, room, streamed_share(chip, scenario))
 
 

@@ -6,14 +6,14 @@ import textwrap
 from collections.abc import Sequence
 
 from experiments.deepbench.room import BANDWIDTH, BANDWIDTH_SOURCE, Placed, Tried, fastest, held_by_all
+from experiments.deepbench.tables import comparison_markdown
 from lstmsim import ColumnNpu
 from lstmsim.base.wording import counted, listed, ranged
 from lstmsim.files.published import deepbench, hardware
 from lstmsim.files.scenario.scenario_file import load_model
 from lstmsim.model.model import Precision
-from lstmsim.studies.compare.report import comparison_markdown
+from lstmsim.studies.compare.device_fits import fit_on
 from lstmsim.studies.compare.result import Comparison, geometric_mean
-from lstmsim.studies.compare.rooms import room_on
 from lstmsim.studies.fit.device import device, device_of
 
 BW_S10 = "Brainwave BW_S10"
@@ -48,9 +48,9 @@ def room_answer(
     column = next(at for at, each in enumerate(unlimited.machines) if each.name == rival)
     big = faster(unlimited, range(len(unlimited.workloads)), column)
     model = load_model(ANY_TASK)
-    home_room = room_on(preset, [model], Precision(), device(home))
+    home_room = fit_on(preset, [model], Precision(), device(home))
     nx = device(device_of(INTEL) or "")
-    here, there = preset.cores[0].npe, room_on(preset, [model], Precision(), nx)
+    here, there = preset.cores[0].npe, fit_on(preset, [model], Precision(), nx)
     precision = next(row.precision for row in hardware() if row.design == rival)
     chosen, widths = fastest(tried), [f"{each.tail_width}" for each in tried]
     mine = f"{own.pes:,} multipliers of int8 and a tail of {chosen.tail_width} lanes, at {own.frequency_mhz:g} MHz"

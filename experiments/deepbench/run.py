@@ -30,13 +30,13 @@ from experiments.deepbench.settings import (
     scenario,
     task_names,
 )
+from experiments.deepbench.tables import comparison_markdown, machines_markdown
 from lstmsim import ColumnNpu
 from lstmsim.files.scenario.scenario_file import load_model
 from lstmsim.machines.row.npu import shape_of
 from lstmsim.model.model import Precision
-from lstmsim.studies.compare.report import comparison_markdown, machines_markdown
+from lstmsim.studies.compare.device_fits import fit_on
 from lstmsim.studies.compare.result import Comparison, geometric_mean
-from lstmsim.studies.compare.rooms import room_on
 from lstmsim.studies.compare.words import defeats, lost_shares
 from lstmsim.studies.fit.device import device, device_of
 
@@ -50,7 +50,7 @@ def room_columns(comparison: Comparison, chips: Sequence[ColumnNpu]) -> dict[str
     homes = dict.fromkeys(device_of(each.name) for each in comparison.machines[1:])
     pairs = [(chip, scenario((name,)).jobs[0].model) for chip, name in zip(chips, task_names(comparison), strict=True)]
     return {
-        f"room on {home}": [room_on(chip, [model], Precision(), device(home)).short for chip, model in pairs]
+        f"room on {home}": [fit_on(chip, [model], Precision(), device(home)).short for chip, model in pairs]
         for home in homes
         if home is not None
     }

@@ -222,7 +222,7 @@ def with_room(base: Comparison, names: Sequence[str]) -> tuple[Comparison, tuple
         entries=tuple(
             (each.entry, *(base.entries[row][at] for at in beside)) for each, row in zip(places, rows, strict=True)
         ),
-        rooms=tuple(each.room for each in places),
+        device_fits=tuple(each.room for each in places),
     )
     return comparison, places, tried
 

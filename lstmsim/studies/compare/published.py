@@ -102,7 +102,6 @@ def _notes(rows: Sequence[Measurement]) -> dict[tuple[str, str], str]:
     }
 
 
-TITLE = "HOW FAR OFF THE MODEL IS: simulated time / published time of the machine that the chip describes"
 FITTED = "`lstmsim validate` says which of its machine's figures a preset was fitted to."
 #: Bytes of an element of a precision, as sources word it.
 _BYTES = {"FP16": 2, "FP32": 4}
@@ -182,17 +181,3 @@ def about_machines(comparison: Comparison) -> list[str]:
         clock = "clock not published" if each.frequency_mhz is None else f"{each.frequency_mhz:g} MHz"
         told[each.published].append(f"{each.name} ({'; '.join(filter(None, (each.precision, clock)))})")
     return [f"Simulated: {', '.join(told[False])}.", f"Published: {', '.join(told[True])}."]
-
-
-def model_errors_json(comparison: Comparison) -> list[dict[str, Any]]:
-    """The errors as plain data."""
-    return [
-        {
-            "machine": each.chip.name,
-            "published": each.design.name,
-            "simulated_over_published": dict(each.ratios),
-            "geometric_mean": each.mean,
-            "sentence": each.sentence,
-        }
-        for each in model_errors(comparison)
-    ]

@@ -1,211 +1,164 @@
-"""A comparison in the forms that people and scripts read: tables for the terminal, Markdown, JSON, CSV."""
+"""A comparison as a document, as plain data, and as the rows of a CSV file."""
 
 from __future__ import annotations
 
-import textwrap
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from lstmsim.report.document import Column, Document, Grid, Section, Text, grid, remark
 from lstmsim.report.figures_text import percent, short_name, three_digits
-from lstmsim.report.results import Forms
-from lstmsim.report.tables import table
-from lstmsim.studies.compare.published import FITTED, TITLE, about_machines, model_errors, model_errors_json
-from lstmsim.studies.compare.result import Comparison, Machine
-from lstmsim.studies.compare.rooms import rooms_json, rooms_text
-from lstmsim.studies.compare.words import (
-    CAPTION,
-    LATENCY_COLUMNS,
-    about_first_step,
-    defeats,
-    latency_figures,
-    latency_json,
-    latency_notes,
-    latency_row,
-    latency_verdicts,
-)
+from lstmsim.report.results import Forms, Keys, picked, plain
+from lstmsim.studies.compare.device_fits import NO_DEVICE, DeviceFit
+from lstmsim.studies.compare.published import FITTED, about_machines, model_errors
+from lstmsim.studies.compare.result import PERCENTILES, Comparison
+from lstmsim.studies.compare.words import about_first_step, defeats, latency_figures, latency_notes, latency_verdicts
+from lstmsim.traffic.intervals import Interval
 
-_WIDTH = 100
-_LONGEST_NAME = 30
 _BY_LATER_STEPS = "speed-up by later steps"
-#: Not shown where every workload is one job: latencies are then makespans.
-_OF_SEVERAL_JOBS = ("mean latency ms", "p99 latency ms")
 #: Row and column of an entry -> its text, None where it is not known.
 Cell = Callable[[int, int], str | None]
 
 
-def comparison_text(comparison: Comparison) -> str:
-    """Write tables of at most 100 columns, split into blocks where there are many machines; without a final newline."""
-    notes = _Notes(comparison)
-    parts = [_each(comparison, notes) if comparison.each else _whole(comparison, notes)]
-    if errors := model_errors(comparison):
-        texts = [*(f"{each.sentence}." for each in errors), FITTED]
-        parts.append("\n".join([TITLE, *(_filled(text, "  ") for text in texts)]))
-    if len(comparison.machines) > 1:
-        parts.append(_defeats(comparison))
-    if comparison.rooms:
-        parts.append(rooms_text(comparison.rooms))
-    return "\n\n".join(
-        [_title(comparison), *_about_latencies(comparison), *parts, *notes.lines(), *_remarks(comparison)]
+def _document(comparison: Comparison) -> Document:
+    """Tables that are split where there are many machines, then what is to be known about the numbers."""
+    jobs = sum(each.jobs for each in comparison.workloads)
+    what = f"{len(comparison.workloads)} models, each alone" if comparison.each else f"{jobs} job{'s' * (jobs > 1)}"
+    remarks = dict.fromkeys(text for row in comparison.entries for entry in row for text in entry.remarks)
+    return Document.of(
+        f"COMPARISON of {comparison.scenario}: {what}, engine {comparison.engine}",
+        Section.of(*_captions(comparison), *(Text(each, hang=2) for each in about_machines(comparison))),
+        Section.of(*([] if comparison.each else latency_notes(comparison))),
+        *(_each(comparison) if comparison.each else [_whole(comparison)]),
+        _errors(comparison),
+        _defeats(comparison) if len(comparison.machines) > 1 else None,
+        _fits(comparison.device_fits),
+        _footnotes(comparison),
+        Section.of(*(remark(each, hang=2) for each in remarks)),
     )
 
 
-def _about_latencies(comparison: Comparison) -> list[str]:
-    """What to know about latencies of jobs that come over time."""
-    if comparison.each:
+def _captions(comparison: Comparison) -> list[str]:
+    """Say what the ratios are."""
+    if len(comparison.machines) == 1 or comparison.by_latency:
         return []
-    lines = [_filled(text, "") for text in latency_notes(comparison)]
-    return ["\n".join(lines)] if lines else []
-
-
-def _filled(text: str, indent: str) -> str:
-    """Lines of at most 100 columns; a percent sign stays with its number, a name whole."""
-    kept = text.replace(" %", "\xa0%")
-    return textwrap.fill(kept, _WIDTH, subsequent_indent=indent, break_on_hyphens=False).replace("\xa0", " ")
-
-
-def _remarks(comparison: Comparison) -> list[str]:
-    """What to know about the numbers, each once."""
-    texts = dict.fromkeys(text for row in comparison.entries for entry in row for text in entry.remarks)
-    return ["\n".join(textwrap.fill(text, _WIDTH, subsequent_indent="  ") for text in texts)] if texts else []
-
-
-class _Notes:
-    """Footnotes: why an entry has no numbers; equal reasons share a mark."""
-
-    def __init__(self, comparison: Comparison) -> None:
-        self.comparison = comparison
-        self.reasons: list[str] = []
-
-    def mark(self, row: int, column: int) -> str:
-        entry = self.comparison.entries[row][column]
-        if self.comparison.machines[column].published or not entry.reason:
-            return "-"
-        text = f"{self.comparison.machines[column].name}: {entry.reason}"
-        if text not in self.reasons:
-            self.reasons.append(text)
-        return f"[{self.reasons.index(text) + 1}]"
-
-    def lines(self) -> list[str]:
-        """The paragraphs below the tables."""
-        marked = [
-            textwrap.fill(f"[{number}] {text}", _WIDTH, subsequent_indent="    ")
-            for number, text in enumerate(self.reasons, start=1)
-        ]
-        sources: dict[str, list[str]] = {}
-        for each in self.comparison.machines:
-            if each.published:
-                sources.setdefault(each.source, []).append(each.name)
-        marked += [
-            textwrap.fill(f"published, not simulated: {', '.join(names)}: {source}", _WIDTH, subsequent_indent="    ")
-            for source, names in sources.items()
-        ]
-        return ["\n".join(marked)] if marked else []
-
-
-def _title(comparison: Comparison) -> str:
-    jobs = sum(each.jobs for each in comparison.workloads)
-    what = f"{len(comparison.workloads)} models, each alone" if comparison.each else f"{jobs} job{'s' * (jobs > 1)}"
-    lines = [f"COMPARISON of {comparison.scenario}: {what}, engine {comparison.engine}"]
-    if len(comparison.machines) > 1 and not comparison.by_latency:
-        base = comparison.machines[0].name
-        part = comparison.part
-        text = (
-            f"Speed-up: milliseconds of {base} / milliseconds of the machine. At equal {part}s: that times the "
-            f"{part}s of {base} / the {part}s of the machine. Utilization: useful multiply-accumulates per {part} "
-            "and cycle."
-        )
-        lines += textwrap.wrap(text, _WIDTH)
-        if _has_first_steps(comparison):
-            cold = ", ".join(each.name for each in comparison.machines if each.begins_cold)
-            lines += _filled(CAPTION.format(cold), "").splitlines()
-    lines += [line for text in about_machines(comparison) for line in _filled(text, "  ").splitlines()]
-    return "\n".join(lines)
-
-
-def _whole(comparison: Comparison, notes: _Notes) -> str:
-    """One table: a row for each figure, a column for each machine."""
-    cells = _figures(comparison)
-    columns = []
-    for column, machine in enumerate(comparison.machines):
-        head = [_whole_or_none(machine.pes) or "-", _whole_number(machine.frequency_mhz)]
-        head.append(_short_number(machine.peak_tops) or "-")
-        own = [cell(0, column) or "-" for cell in cells.values()]
-        if not comparison.entries[0][column].known:
-            own = [notes.mark(0, column), *[""] * (len(own) - 1)]
-        columns.append([*head, *own])
-    return _blocks(comparison, [f"{comparison.part}s", "MHz", "peak TOPS", *cells], dict(enumerate(columns)))
-
-
-def _each(comparison: Comparison, notes: _Notes) -> str:
-    """A table for each figure, with a row for each model.
-
-    A machine has a column where it has the figure of one of the models, or ran none of them; the base always has one.
-    """
-    names = [each.name for each in comparison.workloads]
-    rows = range(len(names))
-    means = {"speed-up": comparison.mean_speedup, _BY_LATER_STEPS: comparison.mean_later_speedup}
-    parts = []
-    for title, cell in _figures(comparison).items():
-        if title in (*_OF_SEVERAL_JOBS, _per_thousand(comparison)):
-            continue
-        shown = {}
-        for column in range(len(comparison.machines)):
-            own = [cell(row, column) for row in rows]
-            if column == 0 or any(own) or not any(comparison.entries[row][column].known for row in rows):
-                shown[column] = [text or notes.mark(row, column) for row, text in enumerate(own)]
-        labels = names
-        if title in means:
-            labels = [*names, "geometric mean"]
-            for column, column_texts in shown.items():
-                column_texts.append(_short_number(means[title](column)) or "-")
-        parts.append(f"{title.upper()}\n{_blocks(comparison, labels, shown)}")
-    return "\n\n".join(parts)
-
-
-def _defeats(comparison: Comparison) -> str:
-    """On which workloads the base is slower, and why."""
-    if comparison.by_latency:
-        lines = [f"WHERE {_name(comparison.machines[0].name)} TAKES LONGER (mean latency)"]
-        columns = range(1, len(comparison.machines))
-        texts = [
-            *latency_verdicts(comparison),
-            *filter(None, (about_first_step(comparison, 0, each) for each in columns)),
-        ]
-        return "\n".join([*lines, *(_filled(text, "  ") for text in texts)])
-    lines = [f"WHERE {_name(comparison.machines[0].name)} TAKES LONGER (makespan)"]
-    for column, machine in enumerate(comparison.machines[1:], start=1):
-        lost = defeats(comparison, column)
-        known = sum(comparison.speedup(row, column) is not None for row in range(len(comparison.workloads)))
-        many = (
-            f"{len(lost)} of {known}"
-            if comparison.each and lost
-            else "yes"
-            if lost
-            else "nowhere"
-            if known
-            else "not known"
-        )
-        lines.append(f"than {_name(machine.name)}: {many}")
-        for each in lost:
-            text = f"{_name(each.workload)}: {each.sentence}"
-            lines.append(textwrap.fill(text, _WIDTH, initial_indent="  ", subsequent_indent="    "))
-        lines += _first_steps(comparison, column, {each.workload for each in lost})
-    return "\n".join(lines)
-
-
-def _first_steps(comparison: Comparison, column: int, told: Collection[str]) -> list[str]:
-    """How the workloads that are not told yet compare by later steps."""
-    lines = []
-    for row, workload in enumerate(comparison.workloads):
-        text = about_first_step(comparison, row, column)
-        if text and workload.name not in told:
-            lines.append(_filled(f"  {_name(workload.name)}: {text}", "    "))
-    return lines
+    base, part = comparison.machines[0].name, comparison.part
+    captions = [
+        f"Speed-up: milliseconds of {base} / milliseconds of the machine. At equal {part}s: that times the {part}s of "
+        f"{base} / the {part}s of the machine. Utilization: useful multiply-accumulates per {part} and cycle."
+    ]
+    if _has_first_steps(comparison):
+        cold = ", ".join(each.name for each in comparison.machines if each.begins_cold)
+        what = "cycles of the same jobs with one time step each; it loads the weights on"
+        captions.append(f"First step: {what} {cold}. Later steps: what the others add.")
+    return captions
 
 
 def _has_first_steps(comparison: Comparison) -> bool:
     """Whether first steps were simulated alone."""
     return any(entry.first_cycles is not None for row in comparison.entries for entry in row)
+
+
+def _whole(comparison: Comparison) -> Grid:
+    """One table: a row for each figure, a column for each machine."""
+    cells, columns = _figures(comparison), {}
+    for column, machine in enumerate(comparison.machines):
+        known = comparison.entries[0][column].known
+        own = [cell(0, column) or "-" if known else "" for cell in cells.values()]
+        own[:1] = own[:1] if known else [_mark(comparison, 0, column)]
+        clock = "-" if machine.frequency_mhz is None else f"{machine.frequency_mhz:g}"
+        columns[column] = [_whole_number(machine.pes) or "-", clock, _short(machine.peak_tops) or "-", *own]
+    return _table(comparison, [f"{comparison.part}s", "MHz", "peak TOPS", *cells], columns)
+
+
+def _each(comparison: Comparison) -> Iterator[Section]:
+    """A table for each figure, with a row for each model.
+
+    A machine has a column where it has the figure of one of the models, or ran none of them; the base always has one.
+    """
+    rows = range(len(comparison.workloads))
+    means = {"speed-up": comparison.mean_speedup, _BY_LATER_STEPS: comparison.mean_later_speedup}
+    for title, cell in _figures(comparison).items():
+        if title in ("mean latency ms", "p99 latency ms", _per_thousand(comparison)):
+            continue
+        shown = {}
+        for column in range(len(comparison.machines)):
+            own = [cell(row, column) for row in rows]
+            if column == 0 or any(own) or not any(comparison.entries[row][column].known for row in rows):
+                mean = [_short(means[title](column)) or "-"] if title in means else []
+                shown[column] = [*(text or _mark(comparison, row, column) for row, text in enumerate(own)), *mean]
+        labels = [*(each.name for each in comparison.workloads), *(["geometric mean"] if title in means else [])]
+        yield Section.of(_table(comparison, labels, shown), title=title.upper())
+
+
+def _table(comparison: Comparison, labels: Sequence[str], columns: Mapping[int, Sequence[str]]) -> Grid:
+    """Figures of machines (by their numbers) beside labels; the first machine stands in every part of a split table."""
+    machines = [comparison.machines[number] for number in columns]
+    kinds = ["published" if each.published else "simulated" for each in machines]
+    shown = [[kind, *texts] for kind, texts in zip(kinds, columns.values(), strict=True)]
+    heads = [Column(_name(each.name)) for each in machines]
+    rows = zip(["", *map(_name, labels)], *shown, strict=True)
+    return grid([Column("", left=True), *heads], rows, repeated=2)
+
+
+def _mark(comparison: Comparison, row: int, column: int) -> str:
+    """The mark of the footnote that says why an entry has no numbers."""
+    entry, machine = comparison.entries[row][column], comparison.machines[column]
+    known = machine.published or not entry.reason
+    return "-" if known else f"[{comparison.reasons[f'{machine.name}: {entry.reason}']}]"
+
+
+def _footnotes(comparison: Comparison) -> Section:
+    """Why entries have no numbers, and the sources of published figures."""
+    sources: dict[str, list[str]] = {}
+    for each in comparison.machines:
+        if each.published:
+            sources.setdefault(each.source, []).append(each.name)
+    texts = [f"[{number}] {text}" for text, number in comparison.reasons.items()]
+    texts += [f"published, not simulated: {', '.join(names)}: {source}" for source, names in sources.items()]
+    return Section.of(*(Text(each, hang=4) for each in texts))
+
+
+def _errors(comparison: Comparison) -> Section | None:
+    texts = [Text(f"{each.sentence}.", hang=2) for each in model_errors(comparison)]
+    title = "HOW FAR OFF THE MODEL IS: simulated time / published time of the machine that the chip describes"
+    return Section.of(*texts, FITTED, title=title) if texts else None
+
+
+def _defeats(comparison: Comparison) -> Section:
+    """On which workloads the base is slower, and why."""
+    base, others = _name(comparison.machines[0].name), range(1, len(comparison.machines))
+    if comparison.by_latency:
+        lines = [*latency_verdicts(comparison), *(about_first_step(comparison, 0, each) for each in others)]
+        texts = [Text(each, hang=2) for each in lines if each]
+        return Section.of(*texts, title=f"WHERE {base} TAKES LONGER (mean latency)")
+    texts = []
+    for column in others:
+        lost = {each.workload: each.sentence for each in defeats(comparison, column)}
+        known = sum(comparison.speedup(row, column) is not None for row in range(len(comparison.workloads)))
+        many = "not known" if not known else "nowhere" if not lost else "yes"
+        many = f"{len(lost)} of {known}" if comparison.each and lost else many
+        steps = {each.name: about_first_step(comparison, row, column) for row, each in enumerate(comparison.workloads)}
+        shown = lost | {name: text for name, text in steps.items() if text and name not in lost}
+        texts.append(Text(f"than {_name(comparison.machines[column].name)}: {many}"))
+        texts += [Text(f"  {_name(name)}: {text}", hang=4) for name, text in shown.items()]
+    return Section.of(*texts, title=f"WHERE {base} TAKES LONGER (makespan)")
+
+
+def _fits(fits: Sequence[DeviceFit]) -> Section | None:
+    """For each chip and device the verdict, once for all workloads that share it."""
+    texts = []
+    for chip, home, rivals in dict.fromkeys((each.chip, each.device, each.rivals) for each in fits):
+        if not home:
+            texts.append(Text(f"{', '.join(rivals)}: {NO_DEVICE}", hang=2))
+            continue
+        own = [each for each in fits if (each.chip, each.device, each.rivals) == (chip, home, rivals)]
+        texts.append(Text(f"{chip} on {home} ({', '.join(rivals)}):", hang=2))
+        for short in dict.fromkeys(each.short for each in own):
+            named = [each.workload for each in own if each.short == short]
+            text = short if len(named) == len(own) else f"{', '.join(named)}: {short}"
+            texts.append(Text(f"  {text}", hang=4))
+    title = "DOES IT FIT the device of the machine that it is compared with, with the workload's weights?"
+    return Section.of(*texts, title=title) if texts else None
 
 
 def _per_thousand(comparison: Comparison) -> str:
@@ -214,101 +167,71 @@ def _per_thousand(comparison: Comparison) -> str:
 
 def _figures(comparison: Comparison) -> dict[str, Cell]:
     """The figures that are shown of an entry, in order; published figures with the digits that were printed."""
+    entries, by_latency, first = comparison.entries, comparison.by_latency, _has_first_steps(comparison)
+    latencies = {} if comparison.each else latency_figures(comparison)
 
     def of(name: str) -> Cell:
         def cell(row: int, column: int) -> str | None:
-            value = getattr(comparison.entries[row][column], name)
-            return f"{value:g}" if value is not None and comparison.machines[column].published else _short_number(value)
+            value = getattr(entries[row][column], name)
+            return f"{value:g}" if value is not None and comparison.machines[column].published else _short(value)
 
         return cell
 
-    at_equal = f"speed-up at equal {comparison.part}s"
-    shown: dict[str, Cell] = {
-        "cycles": lambda row, column: _whole_or_none(comparison.entries[row][column].cycles),
+    def whole(name: str) -> Cell:
+        return lambda row, column: _whole_number(getattr(entries[row][column], name))
+
+    def ratio(method: Callable[[int, int], float | None]) -> Cell:
+        return lambda row, column: _short(method(row, column))
+
+    def loss(row: int, column: int) -> str | None:
+        name = entries[row][column].main_loss
+        return None if name is None else f"{name} {percent(entries[row][column].losses[name], 1)}"
+
+    def share(row: int, column: int) -> str | None:
+        value = entries[row][column].utilization
+        return None if value is None else percent(value, 1)
+
+    # Latencies come first: they are what matters where jobs come over time.
+    shown: dict[str, Cell | None] = {
+        **latencies,
+        "cycles": whole("cycles"),
+        "cycles of first step": whole("first_cycles") if first else None,
+        "cycles of later steps": whole("later_cycles") if first else None,
         "ms": of("ms"),
-        "mean latency ms": of("mean_latency_ms"),
-        "p99 latency ms": of("p99_latency_ms"),
+        "mean latency ms": latencies.get("mean latency ms", of("mean_latency_ms")),
+        "p99 latency ms": latencies.get("p99 latency ms", of("p99_latency_ms")),
         "TOPS": of("tops"),
-        "utilization": lambda row, column: _percent(comparison.entries[row][column].utilization),
-        "speed-up": lambda row, column: _short_number(comparison.speedup(row, column)),
-        at_equal: lambda row, column: _short_number(comparison.speedup_at_equal_pes(row, column)),
-        _per_thousand(comparison): lambda row, column: _short_number(comparison.tops_per_1000_pes(row, column)),
-        "most lost to": lambda row, column: _loss(comparison, row, column),
+        "utilization": share,
+        "speed-up": None if by_latency else ratio(comparison.speedup),
+        _BY_LATER_STEPS: ratio(comparison.later_speedup) if first else None,
+        f"speed-up at equal {comparison.part}s": None if by_latency else ratio(comparison.speedup_at_equal_pes),
+        _per_thousand(comparison): ratio(comparison.tops_per_1000_pes),
+        "most lost to": loss,
+        "ratio of makespans": ratio(comparison.speedup) if by_latency else None,
     }
-    if _has_first_steps(comparison):
-        shown = _with_first_steps(comparison, shown)
-    latencies = {} if comparison.each else latency_figures(comparison)
-    if latencies:
-        for name in ("mean latency ms", "p99 latency ms"):
-            del shown[name]
-        # Latencies come first: they are what matters where jobs come over time.
-        shown = {**latencies, **shown}
-    if comparison.by_latency:
-        shown["ratio of makespans"] = shown.pop("speed-up")
-        del shown[at_equal]
-    return shown
+    return {title: cell for title, cell in shown.items() if cell is not None}
 
 
-def _with_first_steps(comparison: Comparison, shown: Mapping[str, Cell]) -> dict[str, Cell]:
-    """The figures with first and later steps, each behind that of the whole."""
-    entries = comparison.entries
-    behind: dict[str, dict[str, Cell]] = {
-        "cycles": {
-            "cycles of first step": lambda row, column: _whole_or_none(entries[row][column].first_cycles),
-            "cycles of later steps": lambda row, column: _whole_or_none(entries[row][column].later_cycles),
-        },
-        "speed-up": {_BY_LATER_STEPS: lambda row, column: _short_number(comparison.later_speedup(row, column))},
-    }
-    return {name: cell for title, own in shown.items() for name, cell in {title: own, **behind.get(title, {})}.items()}
-
-
-def _loss(comparison: Comparison, row: int, column: int) -> str | None:
-    entry = comparison.entries[row][column]
-    name = entry.main_loss
-    return None if name is None else f"{name} {_percent(entry.losses[name])}"
-
-
-def _percent(share: float | None) -> str | None:
-    return None if share is None else percent(share, 1)
-
-
-def _whole_or_none(value: int | None) -> str | None:
+def _whole_number(value: int | None) -> str | None:
     return None if value is None else f"{value:,}"
 
 
-def _whole_number(value: float | None) -> str:
-    return "-" if value is None else f"{value:g}"
-
-
-def _short_number(value: float | None) -> str | None:
+def _short(value: float | None) -> str | None:
     return None if value is None else three_digits(value)
 
 
-def _blocks(comparison: Comparison, names: Sequence[str], columns: Mapping[int, Sequence[str]]) -> str:
-    """The columns (by number of their machines) beside the names, as many in a block as fit; the first in every one."""
-    labels = ["", "", *map(_name, names)]
-    full = []
-    for number, texts in columns.items():
-        machine = comparison.machines[number]
-        full.append([_name(machine.name), "published" if machine.published else "simulated", *texts])
-    widths = [2 + max(map(len, column)) for column in full]
-    room = _WIDTH - max(map(len, labels)) - widths[0]
-    blocks: list[list[int]] = [[]]
-    for index in range(1, len(full)):
-        if blocks[-1] and sum(widths[each] for each in (*blocks[-1], index)) > room:
-            blocks.append([])
-        blocks[-1].append(index)
-    shown = [[labels, *(full[index] for index in (0, *block))] for block in blocks]
-    return "\n\n".join("\n".join(table(list(zip(*each, strict=True)), left=(0,))) for each in shown)
-
-
 def _name(text: str) -> str:
-    return short_name(text, _LONGEST_NAME)
+    return short_name(text, 30)
 
 
-SCHEMA = "lstmsim/comparison/1"
-
-#: The columns of the CSV, one row for each workload and machine.
+_KEYS: Keys = {Interval: "value half_width", frozenset: len}
+#: The columns of the CSV about latencies, and all of them; a row for each workload and machine.
+LATENCY_COLUMNS = (
+    *("requests", "turned_away", "misses", "offered_load", "threads_taken", "verdict", "last_arrival_ms"),
+    *("latency_mean_ms", "latency_mean_half_width_ms"),
+    *(f"latency_p{each}_{what}" for each in PERCENTILES for what in ("ms", "half_width_ms")),
+    *("mean_latency_ratio", "p99_latency_ratio", "sooner"),
+)
 COLUMNS = (
     *("workload", "machine", "published", "pes", "frequency_mhz", "precision", "cycles", "ms"),
     *("mean_latency_ms", "p99_latency_ms"),
@@ -319,177 +242,88 @@ COLUMNS = (
 )
 
 
-def comparison_json(comparison: Comparison) -> dict[str, Any]:
-    """Give the comparison as plain data of schema `lstmsim/comparison/1`, ready for `json.dumps`; shares are 0 to 1."""
-    machines = [
-        {
-            "name": each.name,
-            "published": each.published,
-            "pes": each.pes,
-            "frequency_mhz": each.frequency_mhz,
-            "peak_tops": each.peak_tops,
-            "precision": each.precision,
-            "stands_for": each.stands_for,
-            "changed": list(each.changed),
-            "source": each.source,
-            "begins_cold": each.begins_cold,
-            "mean_speedup": comparison.mean_speedup(column),
-            "mean_speedup_by_later_steps": comparison.mean_later_speedup(column),
-        }
-        for column, each in enumerate(comparison.machines)
-    ]
-    workloads = [
-        {
-            "name": each.name,
-            "jobs": each.jobs,
-            "macs": each.macs,
-            "entries": [_entry_json(comparison, row, column) for column in range(len(comparison.machines))],
-        }
-        for row, each in enumerate(comparison.workloads)
-    ]
+def _data(comparison: Comparison) -> dict[str, Any]:
+    """The comparison as plain data of schema `lstmsim/comparison/1`; shares are 0 to 1."""
+    names = "name published pes frequency_mhz peak_tops precision stands_for changed source begins_cold"
+    errors = "machine=chip.name published=design.name simulated_over_published=ratios geometric_mean=mean sentence"
+    fits = [picked(each, "chip device rivals workload fits verdict=reason weights") for each in comparison.device_fits]
+    columns = range(len(comparison.machines))
     return {
-        "schema": SCHEMA,
-        "scenario": comparison.scenario,
-        "engine": comparison.engine,
-        "each": comparison.each,
-        "arriving": comparison.way,
+        "schema": "lstmsim/comparison/1",
+        **picked(comparison, "scenario engine each arriving=way"),
         "base": comparison.machines[0].name,
-        "machines": machines,
-        "workloads": workloads,
-        "rooms": rooms_json(comparison.rooms),
-        "model_errors": model_errors_json(comparison),
+        "machines": [
+            picked(each, names)
+            | {
+                "mean_speedup": comparison.mean_speedup(column),
+                "mean_speedup_by_later_steps": comparison.mean_later_speedup(column),
+            }
+            for column, each in enumerate(comparison.machines)
+        ],
+        "workloads": [
+            plain(each) | {"entries": [_entry(comparison, row, column) for column in columns]}
+            for row, each in enumerate(comparison.workloads)
+        ],
+        "rooms": [each | {key: each[key] or None for key in ("device", "workload")} for each in fits],
+        "model_errors": [picked(each, errors) for each in model_errors(comparison)],
     }
 
 
-def _entry_json(comparison: Comparison, row: int, column: int) -> dict[str, Any]:
+def _entry(comparison: Comparison, row: int, column: int) -> dict[str, Any]:
     entry = comparison.entries[row][column]
     return {
         "machine": comparison.machines[column].name,
-        "cycles": entry.cycles,
-        "ms": entry.ms,
-        "mean_latency_ms": entry.mean_latency_ms,
-        "p99_latency_ms": entry.p99_latency_ms,
-        "tops": entry.tops,
-        "utilization": entry.utilization,
+        **picked(entry, "cycles ms mean_latency_ms p99_latency_ms tops utilization"),
         "speedup": comparison.speedup(row, column),
         "speedup_at_equal_pes": comparison.speedup_at_equal_pes(row, column),
         "tops_per_1000_pes": comparison.tops_per_1000_pes(row, column),
-        "first_step_cycles": entry.first_cycles,
-        "later_steps_cycles": entry.later_cycles,
+        **picked(entry, "first_step_cycles=first_cycles later_steps_cycles=later_cycles"),
         "speedup_by_later_steps": comparison.later_speedup(row, column),
         "first_step": about_first_step(comparison, row, column),
-        "losses": dict(entry.losses),
-        "main_loss": entry.main_loss,
-        "reason": entry.reason,
-        "latency": latency_json(comparison, row, column),
+        **picked(entry, "losses main_loss reason"),
+        "latency": _latency(comparison, row, column),
     }
 
 
-def comparison_rows(comparison: Comparison) -> Iterator[list[Any]]:
-    """Give the table of the CSV: its `COLUMNS`, then a row for each workload and machine; unknown figures are None."""
-    yield list(COLUMNS)
-    for row, workload in enumerate(comparison.workloads):
-        for column, machine in enumerate(comparison.machines):
-            numbers = _entry_json(comparison, row, column)
-            loss = numbers["main_loss"]
-            extra = {
-                "workload": workload.name,
-                "published": int(machine.published),
-                "pes": machine.pes,
-                "frequency_mhz": machine.frequency_mhz,
-                "precision": machine.precision,
-                "main_loss_share": None if loss is None else numbers["losses"][loss],
-                "source": machine.source,
-                "begins_cold": int(machine.begins_cold),
-                **latency_row(comparison, row, column),
-            }
-            yield [(numbers | extra)[name] for name in COLUMNS]
-
-
-def machines_markdown(comparison: Comparison) -> list[str]:
-    """Write the lines of a table of the machines: PEs, clock, peak, precision; then how far off models are."""
-    rows = []
-    for each in comparison.machines:
-        kind = "published" if each.published else "simulated"
-        rows.append(
-            [f"{each.name} ({kind})", *map(_number, (each.pes, each.frequency_mhz, each.peak_tops)), each.precision]
-        )
-    table = _table(["machine", f"{comparison.part}s", "MHz", "peak TOPS", "precision"], rows)
-    errors = [f"* Simulated / published, {each.sentence}." for each in model_errors(comparison)]
-    return [*table, *errors, f"* {FITTED}", ""] if errors else table
-
-
-def comparison_markdown(
-    comparison: Comparison, starred: Collection[tuple[str, str]] = (), beside: Mapping[str, Sequence[str]] | None = None
-) -> list[str]:
-    """Write the lines of three tables: milliseconds; TOPS with utilization; how many times as fast the base is.
-
-    The last table has, for each other machine, 1 / speed-up and the geometric mean. Published figures have the digits
-    that were printed.
-    """
-    machines, others = comparison.machines, range(1, len(comparison.machines))
-    titles = ["task", *(f"{each.name}{' (published)' if each.published else ''}" for each in machines)]
-    ms, tops, faster = [], [], []
-    for row, (workload, entries) in enumerate(zip(comparison.workloads, comparison.entries, strict=True)):
-        name = workload.name
-        pairs = list(zip(entries, machines, strict=True))
-        stars = ["\\*" if (name, each.name) in starred else "" for each in machines]
-        times = [_number(entry.ms, machine) for entry, machine in pairs]
-        ms.append([name, *(text + star for text, star in zip(times, stars, strict=True))])
-        shares = ["" if each.utilization is None else f" ({100 * each.utilization:.1f})" for each in entries]
-        values = [_number(entry.tops, machine) for entry, machine in pairs]
-        tops.append([name, *(value + share for value, share in zip(values, shares, strict=True))])
-        faster.append([name, *(_times(comparison.speedup(row, column)) for column in others)])
-    means = [_times(comparison.mean_speedup(column)) for column in others]
-    lines = ["Milliseconds:", "", *_table(titles, ms)]
-    lines += ["TOPS (in brackets: utilization in %):", "", *_table(titles, tops)]
-    lines += [f"{machines[0].name} is so many times as fast:", ""]
-    extra = beside or {}
-    last = [[*row, *(texts[number] for texts in extra.values())] for number, row in enumerate(faster)]
-    last.append(["geometric mean", *means, *("" for _ in extra)])
-    return [*lines, *_table(["task", *titles[2:], *extra], last), *_later_steps(comparison, titles)]
-
-
-def _later_steps(comparison: Comparison, titles: Sequence[str]) -> list[str]:
-    """The last table by later steps, with a sentence for each pair; nothing where no machine begins cold."""
-    others = range(1, len(comparison.machines))
-    pairs = [(row, column) for row in range(len(comparison.workloads)) for column in others]
-    names = [comparison.workloads[row].name for row, _ in pairs]
-    texts = [about_first_step(comparison, row, column) for row, column in pairs]
-    told = [f"* {name}: {text}." for name, text in zip(names, texts, strict=True) if text]
-    if not told:
-        return []
-    rows = [
-        [workload.name, *(_times(comparison.later_speedup(row, column)) for column in others)]
-        for row, workload in enumerate(comparison.workloads)
-    ]
-    rows.append(["geometric mean", *(_times(comparison.mean_later_speedup(column)) for column in others)])
-    head = f"{comparison.machines[0].name} is so many times as fast by later steps, without the first:"
-    return [head, "", *_table(["task", *titles[2:]], rows), *told, ""]
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    lines = [f"| {' | '.join(row)} |" for row in [head, *rows]]
-    return [lines[0], "| --- |" + " ---: |" * (len(head) - 1), *lines[1:], ""]
-
-
-def _times(speedup: float | None) -> str:
-    return "" if speedup is None else _number(1 / speedup)
-
-
-def _number(value: float | None, machine: Machine | None = None) -> str:
-    """Three digits, and all before the point; figures of a published machine have the digits that were printed."""
-    if value is None:
-        return ""
-    if machine is not None and machine.published:
-        return f"{value:g}"
-    return three_digits(value)
+def _latency(comparison: Comparison, row: int, column: int) -> dict[str, Any] | None:
+    """The latencies of an entry; None where it has none."""
+    own = comparison.entries[row][column].latencies
+    if own is None:
+        return None
+    intervals = {"mean": own.mean, **{f"p{each}": own.percentiles[each] for each in PERCENTILES}}
+    return {
+        **picked(own, "requests turned_away misses", _KEYS),
+        **plain({f"{name}_ms": each for name, each in intervals.items()}, _KEYS),
+        **picked(own, "offered_load threads_taken verdict last_arrival_ms"),
+        "mean_latency_ratio": comparison.latency_ratio(row, column),
+        "p99_latency_ratio": comparison.latency_ratio(row, column, 99),
+        "sooner": own.sooner,
+    }
 
 
 def _records(comparison: Comparison) -> Iterator[dict[str, Any]]:
-    """The rows of the CSV by the names of its columns."""
-    head, *rows = comparison_rows(comparison)
-    return (dict(zip(head, row, strict=True)) for row in rows)
+    """The rows of the CSV by the names of its columns; unknown figures are None."""
+    for row, workload in enumerate(comparison.workloads):
+        for column, machine in enumerate(comparison.machines):
+            numbers = _entry(comparison, row, column)
+            latency, loss = numbers["latency"] or {}, numbers["main_loss"]
+            for name in ("mean", *(f"p{each}" for each in PERCENTILES)):
+                interval = latency.get(f"{name}_ms", {})
+                numbers[f"latency_{name}_ms"] = interval.get("value")
+                numbers[f"latency_{name}_half_width_ms"] = interval.get("half_width")
+            numbers |= picked(machine, "pes frequency_mhz precision source") | {
+                "workload": workload.name,
+                "published": int(machine.published),
+                "main_loss_share": None if loss is None else numbers["losses"][loss],
+                "begins_cold": int(machine.begins_cold),
+            }
+            yield {name: (latency | numbers).get(name) for name in COLUMNS}
 
 
-FORMS = Forms(comparison_json, comparison_text, _records)
+def comparison_rows(comparison: Comparison) -> Iterator[list[Any]]:
+    """Give the table of the CSV: its `COLUMNS`, then a row for each workload and machine."""
+    yield list(COLUMNS)
+    yield from (list(each.values()) for each in _records(comparison))
+
+
+FORMS = Forms(_data, _document, _records)

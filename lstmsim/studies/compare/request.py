@@ -50,7 +50,6 @@ def compare(
     from lstmsim.files.published import deepbench
     from lstmsim.studies.compare.run import chips_of
     from lstmsim.studies.compare.run import compare as comparing
-    from lstmsim.studies.serve.served import served
 
     refuse(wrong_names("chips", chips, _CHIP), wrong_name("base", base, _CHIP))
     loaded, at_clock = load_at_clocks(scenario, overrides)
@@ -64,7 +63,6 @@ def compare(
         engine=engines.running(engine),
         progress=progress,
         at_clock=at_clock,
-        served=served,
     )
 
 

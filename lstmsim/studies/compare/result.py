@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import exp, fsum, log
 
 from lstmsim.analysis.report import JobReport, Report
@@ -11,7 +12,7 @@ from lstmsim.base.units import cycles_to_ms
 from lstmsim.model.figures import MainUnit
 from lstmsim.model.scenario import ARRIVING
 from lstmsim.report.results import Table
-from lstmsim.studies.compare.rooms import Room
+from lstmsim.studies.compare.device_fits import DeviceFit
 from lstmsim.studies.serve.result import Serving
 from lstmsim.traffic.intervals import Interval
 
@@ -211,7 +212,7 @@ class Comparison(Table, forms="lstmsim.studies.compare.report"):
     workloads: the rows.
     entries: `entries[row][column]`.
     way: how the jobs come, a key of `lstmsim.model.scenario.ARRIVING`.
-    rooms: whether the simulated chips have room on the devices of the machines that they are compared with.
+    device_fits: whether the simulated chips fit the devices of the machines that they are compared with.
 
     >>> machines = Machine("a", False, 100, 250.0), Machine("b", False, 400, 250.0)
     >>> comparison = Comparison("s", "fast", False, machines, (Workload("s", 1, 9),), ((Entry(ms=3.0), Entry(ms=1.5)),))
@@ -226,13 +227,21 @@ class Comparison(Table, forms="lstmsim.studies.compare.report"):
     workloads: tuple[Workload, ...]
     entries: tuple[tuple[Entry, ...], ...]
     way: str = next(iter(ARRIVING))
-    rooms: tuple[Room, ...] = ()
+    device_fits: tuple[DeviceFit, ...] = ()
 
     @property
     def part(self) -> str:
         """What people call a multiplier of the simulated machines; `multiplier` if they call it differently."""
         parts = {each.part for each in self.machines if not each.published} or {Machine.part}
         return parts.pop() if len(parts) == 1 else MainUnit().part
+
+    @cached_property
+    def reasons(self) -> dict[str, int]:
+        """Why simulated machines have no figures of a workload, machine by machine; equal reasons share a number."""
+        columns = zip(self.machines, zip(*self.entries, strict=True), strict=True)
+        simulated = [(machine.name, own) for machine, own in columns if not machine.published]
+        texts = dict.fromkeys(f"{name}: {each.reason}" for name, own in simulated for each in own if each.reason)
+        return {text: number for number, text in enumerate(texts, start=1)}
 
     @property
     def by_latency(self) -> bool:

@@ -17,13 +17,10 @@ from lstmsim.files.published import Measurement
 from lstmsim.files.scenario.scenario_file import load_chip
 from lstmsim.machines.registry import target_of
 from lstmsim.model.scenario import Chip, Job, Scenario, arriving
-from lstmsim.program.program import Program
-from lstmsim.program.trace import Totals
+from lstmsim.studies.compare.device_fits import device_fits
 from lstmsim.studies.compare.published import changed_keys, peak_tops, published_columns, stands_for
-from lstmsim.studies.compare.result import Comparison, Entry, Latencies, Machine, Workload, latencies, sooner
-from lstmsim.studies.compare.rooms import Room, rooms
-from lstmsim.studies.serve.result import Serving
-from lstmsim.studies.serve.served import collect
+from lstmsim.studies.compare.result import Comparison, Entry, Machine, Workload, latencies, sooner
+from lstmsim.studies.serve.served import served
 
 
 def chips_of(scenario: Scenario, names: Sequence[str], base: str | None = None) -> tuple[Chip, ...]:
@@ -95,28 +92,16 @@ def _unbatched(jobs: Sequence[Job]) -> tuple[Job, ...]:
     return tuple(single)
 
 
-def begins_cold(chip: Chip) -> bool:
-    """Whether the first time step of a job loads weights that later steps have near."""
-    return target_of(chip.kind).begins_cold(chip)
-
-
-def wanted(chips: Sequence[Chip], jobs: Sequence[Job]) -> bool:
+def _has_first_step(chips: Sequence[Chip], jobs: Sequence[Job]) -> bool:
     """Whether the first step is simulated alone: a chip begins cold, and the jobs come at once and have later steps."""
     some_have_later = any(job.steps > 1 for job in jobs)
-    return some_have_later and arriving(jobs) == "at once" and any(map(begins_cold, chips))
-
-
-def first_cycles(scenario: Scenario, engine: str) -> int:
-    """The makespan in cycles of the same jobs with one time step each."""
-    program = machines.lower(scenario.chip, tuple(replace(job, steps=1) for job in scenario.jobs))
-    return engines.totals(program, engine, check=False).makespan_cycles
+    cold = (target_of(chip.kind).begins_cold(chip) for chip in chips)
+    return some_have_later and arriving(jobs) == "at once" and any(cold)
 
 
 Progress = Callable[[int, int], None]
 #: Most jobs of which a chip says why it cannot run them.
 _MOST_REASONS = 10
-#: Makes the serving figures from a run: its scenario, program, report and trace (None: no job was preempted).
-Served = Callable[[Scenario, Program, Report, Totals], Serving]
 #: The scenario with its jobs as they come at a clock in MHz.
 AtClock = Callable[[float], Scenario]
 #: A row: its name and its jobs.
@@ -132,18 +117,18 @@ def compare(
     engine: str = "fast",
     progress: Progress | None = None,
     at_clock: AtClock | None = None,
-    served: Served | None = None,
 ) -> Comparison:
     """Simulate the scenario's jobs on every chip; where jobs come over time, entries have latencies as well."""
     way = "at once" if each else arriving(scenario.jobs)
     if way == "at once" and not each:
         _refuse_queues_that_end(scenario.jobs)
     rows = _models(scenario.jobs) if each else [(scenario.name, scenario.jobs)]
-    run = partial(_entry_on, chips=chips, at_clock=None if each else at_clock, engine=engine, served=served)
+    run = partial(_entry_on, chips=chips, at_clock=None if each else at_clock, engine=engine)
     entries = _entries(scenario, rows, chips, run, progress)
     _refuse_what_no_chip_runs(rows, chips, entries)
     names = _unique([chip.name for chip in chips])
     designs, columns = published_columns(rows, published)
+    models = [(name, tuple(dict.fromkeys(job.model for job in jobs))) for name, jobs in rows]
     return Comparison(
         scenario=scenario.name,
         engine=engine,
@@ -152,7 +137,7 @@ def compare(
         workloads=tuple(Workload(name, len(jobs), sum(job.macs for job in jobs)) for name, jobs in rows),
         entries=tuple((*own, *beside) for own, beside in zip(entries, columns, strict=True)),
         way=way,
-        rooms=_rooms(rows, names, chips, designs, scenario),
+        device_fits=device_fits(names, chips, [each.name for each in designs], models, scenario.precision),
     )
 
 
@@ -163,36 +148,23 @@ def _entries(
     run: Callable[[Chip, Scenario], tuple[Entry, Report | None]],
     progress: Progress | None,
 ) -> list[list[Entry]]:
-    """Each row on each chip; the report of every other chip is judged beside that of the first."""
+    """Each row on each chip; latencies of every other chip are judged by those of the first."""
     done, entries = 0, []
     for _, jobs in rows:
         row: list[Entry] = []
         base: Report | None = None
         for chip in chips:
             entry, report = run(chip, replace(scenario, jobs=jobs))
-            base = report if not row else base
-            row.append(_beside(entry, report, base) if row else entry)
+            base = base if row else report
+            if row and entry.latencies is not None and report is not None and base is not None:
+                many = sooner(base.jobs, report.jobs, base.frequency_mhz, report.frequency_mhz)
+                entry = replace(entry, latencies=replace(entry.latencies, sooner=many))
+            row.append(entry)
             done += 1
             if progress is not None:
                 progress(done, len(rows) * len(chips))
         entries.append(row)
     return entries
-
-
-def _rooms(
-    rows: Sequence[Row], names: Sequence[str], chips: Sequence[Chip], designs: Sequence[Machine], scenario: Scenario
-) -> tuple[Room, ...]:
-    """Whether the chips have room on the devices of the published machines."""
-    models = [(name, tuple(dict.fromkeys(job.model for job in jobs))) for name, jobs in rows]
-    return rooms(names, chips, [each.name for each in designs], models, scenario.precision)
-
-
-def _beside(entry: Entry, report: Report | None, base: Report | None) -> Entry:
-    """The entry with how many jobs are sooner than on the base."""
-    if entry.latencies is None or report is None or base is None:
-        return entry
-    many = sooner(base.jobs, report.jobs, base.frequency_mhz, report.frequency_mhz)
-    return replace(entry, latencies=replace(entry.latencies, sooner=many))
 
 
 def _refuse_queues_that_end(jobs: Sequence[Job]) -> None:
@@ -246,7 +218,7 @@ def _machine(name: str, chip: Chip, designs: Sequence[Machine]) -> Machine:
         chip.frequency_mhz,
         peak,
         part=part,
-        begins_cold=begins_cold(chip),
+        begins_cold=target_of(chip.kind).begins_cold(chip),
         precision="the same cycles in any precision" if size is None else f"elements of {size} bytes",
         stands_for=design,
         changed=changed_keys(chip) if design else (),
@@ -254,66 +226,39 @@ def _machine(name: str, chip: Chip, designs: Sequence[Machine]) -> Machine:
 
 
 def _entry_on(
-    chip: Chip, scenario: Scenario, chips: Sequence[Chip], at_clock: AtClock | None, engine: str, served: Served | None
+    chip: Chip, scenario: Scenario, chips: Sequence[Chip], at_clock: AtClock | None, engine: str
 ) -> tuple[Entry, Report | None]:
-    """The entry of one chip, and its report; `chips` and `at_clock` as in `compare`."""
-    if at_clock is not None and chip.frequency_mhz != scenario.chip.frequency_mhz:
-        try:
+    """The entry of one chip and its report, or why it refuses the jobs; `chips` and `at_clock` as in `compare`."""
+    try:
+        if at_clock is not None and chip.frequency_mhz != scenario.chip.frequency_mhz:
             scenario = at_clock(chip.frequency_mhz)
-        except InputError as error:
-            return Entry(reason=f"{chip.name}: {'; '.join(map(str, error.mistakes))}"), None
-    own = replace(scenario, chip=chip)
-    entry, report = _simulated(own, engine, served)
-    if report is not None and wanted(chips, own.jobs):
-        entry = replace(entry, first_cycles=first_cycles(as_it_can(own)[0], engine))
-    return entry, report
-
-
-def _simulated(scenario: Scenario, engine: str, served: Served | None) -> tuple[Entry, Report | None]:
-    """Run the jobs on the chip, or say why it refuses them; every distinct job is checked before anything runs."""
-    chip = scenario.chip
-    scenario, remarks = as_it_can(scenario)
+    except InputError as error:
+        return Entry(reason=f"{chip.name}: {'; '.join(map(str, error.mistakes))}"), None
+    scenario, remarks = as_it_can(replace(scenario, chip=chip))
     refused = machines.refusals(chip, scenario.jobs)
     if refused:
         return Entry(reason=_reasons(refused)), None
     try:
-        program = machines.lower(chip, scenario.jobs)
+        entry, report = _simulated(scenario, engine)
+        if _has_first_step(chips, scenario.jobs):
+            first = machines.lower(chip, tuple(replace(job, steps=1) for job in scenario.jobs))
+            entry = replace(entry, first_cycles=engines.totals(first, engine, check=False).makespan_cycles)
     except InputError as error:
+        # Also a machine that runs these jobs, but cannot say what requests that keep coming ask of it.
         return Entry(reason=_reasons(error.mistakes)), None
-    told = scenario.remarks
-    remarks += [f"{chip.name}: {text}" for text in (*told, *target_of(chip.kind).kernels(chip, scenario.jobs))]
+    kernels = target_of(chip.kind).kernels(chip, scenario.jobs)
+    remarks += [f"{chip.name}: {text}" for text in (*scenario.remarks, *kernels)]
+    return replace(entry, remarks=tuple(dict.fromkeys(remarks))), report
+
+
+def _simulated(scenario: Scenario, engine: str) -> tuple[Entry, Report]:
+    """Run the jobs on the chip; latencies are those of jobs that come over time."""
+    program = machines.lower(scenario.chip, scenario.jobs)
     totals = engines.totals(program, engine, check=False)
     report = measure(scenario, totals, engine)
-    try:
-        own_latencies = _latencies(scenario, program, report, totals, served)
-    except (
-        InputError
-    ) as error:  # a machine that runs these jobs, but cannot say what requests that keep coming ask of it
-        return Entry(reason=_reasons(error.mistakes)), None
-    return replace(_entry(report), remarks=tuple(dict.fromkeys(remarks)), latencies=own_latencies), report
-
-
-def _reasons(mistakes: Sequence[Mistake]) -> str:
-    """A sentence for each job, the first of them."""
-    texts = [str(each) for each in mistakes[:_MOST_REASONS]]
-    more = len(mistakes) - len(texts)
-    return "; ".join([*texts, *([f"and {more} more jobs"] if more > 0 else [])])
-
-
-def _latencies(
-    scenario: Scenario, program: Program, report: Report, totals: Totals, served: Served | None
-) -> Latencies | None:
-    """The latencies of jobs that come over time; None for jobs that all come at once."""
-    if arriving(scenario.jobs) == "at once":
-        return None
-    if served is not None:
-        return latencies(served(scenario, program, report, totals), report)
-    return latencies(collect(scenario, program, report, totals.pauses), report)
-
-
-def _entry(report: Report) -> Entry:
     whole = sum(report.losses.values())
-    return Entry(
+    over_time = arriving(scenario.jobs) != "at once"
+    entry = Entry(
         cycles=report.makespan_cycles,
         ms=cycles_to_ms(report.makespan_cycles, report.frequency_mhz),
         mean_latency_ms=report.latency_ms.mean,
@@ -321,7 +266,16 @@ def _entry(report: Report) -> Entry:
         tops=report.tops,
         utilization=report.utilization,
         losses={name: count / whole for name, count in report.losses.items()},
+        latencies=latencies(served(scenario, program, report, totals), report) if over_time else None,
     )
+    return entry, report
+
+
+def _reasons(mistakes: Sequence[Mistake]) -> str:
+    """A sentence for each job, the first of them."""
+    texts = [str(each) for each in mistakes[:_MOST_REASONS]]
+    more = len(mistakes) - len(texts)
+    return "; ".join([*texts, *([f"and {more} more jobs"] if more > 0 else [])])
 
 
 def _refuse_what_no_chip_runs(rows: Sequence[Row], chips: Sequence[Chip], entries: Sequence[Sequence[Entry]]) -> None:

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 import lstmsim
+from experiments.deepbench.tables import comparison_markdown
 from lstmsim.files.scenario.scenario_file import load_scenario
-from lstmsim.studies.compare.report import comparison_markdown, comparison_rows
+from lstmsim.machines.registry import target_of
+from lstmsim.studies.compare.report import comparison_rows
 from lstmsim.studies.compare.result import Comparison
-from lstmsim.studies.compare.run import begins_cold
 
 NPU = {"kind": "column-npu", "name": "npu", "frequency_mhz": 260, "cores": [{"npe": 1024, "ep": 8, "vp": 128}]}
 CPU = {"kind": "multicore", "name": "cpu", "frequency_mhz": 2250, "cores": [{"count": 4}]}
@@ -148,7 +149,8 @@ def test_a_machine_begins_cold_where_the_first_step_takes_longer(mode: str, l2: 
     data = [{"chip": "v100", "jobs": [{"model": LSTM, "steps": steps}]} for steps in (1, 2, 3)]
     one, two, three = (lstmsim.simulate(each, overrides=overrides).makespan_cycles for each in data)
     assert three - two == two - one
-    assert begins_cold(load_scenario(data[0], overrides=overrides).chip) == (one > two - one)
+    chip = load_scenario(data[0], overrides=overrides).chip
+    assert target_of(chip.kind).begins_cold(chip) == (one > two - one)
 
 
 def test_a_job_without_threads_on_several_cores_hears_that_fewer_may_be_faster() -> None:

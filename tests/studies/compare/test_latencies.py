@@ -15,10 +15,9 @@ from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job, Scenario
-from lstmsim.studies.compare.report import COLUMNS, comparison_json, comparison_rows, comparison_text
+from lstmsim.studies.compare.report import COLUMNS, LATENCY_COLUMNS, comparison_rows
 from lstmsim.studies.compare.result import PERCENTILES, Comparison, Entry, Latencies, Machine, Workload
 from lstmsim.studies.compare.run import compare
-from lstmsim.studies.compare.words import LATENCY_COLUMNS
 from lstmsim.traffic.intervals import Interval
 from lstmsim.traffic.load import VERDICTS
 
@@ -48,7 +47,7 @@ def comparison(*columns: Latencies, way: str = "open") -> Comparison:
 
 def verdict(*entries: Latencies) -> str:
     """The line about the second machine."""
-    lines = comparison_text(comparison(*entries)).split("TAKES LONGER (mean latency)\n")[1]
+    lines = comparison(*entries).to_text().split("TAKES LONGER (mean latency)\n")[1]
     return " ".join(lines.split()).removeprefix("than b: ")
 
 
@@ -69,7 +68,7 @@ def test_two_cores_finish_hardly_sooner_but_answer_in_half_the_time() -> None:
     assert compared.speedup(0, 1) == pytest.approx((6000 + 1423 + 6 * 423) / 7423)
     assert compared.before_last_arrival == pytest.approx([6000 / 9961, 6000 / 7423])
     assert (compared.way, compared.by_latency) == ("open", True)
-    text = comparison_text(compared)
+    text = compared.to_text()
     assert "The ratio of makespans is fixed by the arrivals: 60.2 % to 80.8 % of the makespans" in " ".join(
         text.split()
     )
@@ -92,7 +91,7 @@ def test_milliseconds_are_those_of_each_clock() -> None:
 def test_jobs_that_are_long_there_when_the_last_one_ends_are_compared_by_makespan_too() -> None:
     compared = compare(Scenario(ONE, jobs(4, 100)), [ONE, TWO])
     assert (compared.way, compared.by_latency) == ("open", False)
-    text = comparison_text(compared)
+    text = compared.to_text()
     assert "TAKES LONGER (makespan)" in text
     assert "speed-up" in text
     assert "times as fast (mean)" in text
@@ -103,7 +102,7 @@ def test_jobs_that_come_at_once_have_no_latencies_of_that_kind() -> None:
     compared = compare(Scenario(ONE, jobs(3, 0)), [ONE, TWO])
     assert (compared.way, compared.by_latency) == ("at once", False)
     assert [entry.latencies for entry in compared.entries[0]] == [None, None]
-    assert "times as fast" not in comparison_text(compared)
+    assert "times as fast" not in compared.to_text()
     each = compare(Scenario(ONE, jobs(3, 1000)), [ONE, TWO], each=True)
     assert each.way == "at once"
 
@@ -112,7 +111,7 @@ def test_clients_are_compared_by_makespan_for_they_wait_for_answers() -> None:
     first, second = jobs(2, 0)
     compared = compare(Scenario(ONE, (first, second, replace(first, after=0, arrival=5000))), [ONE, TWO])
     assert (compared.way, compared.by_latency) == ("closed", False)
-    text = comparison_text(compared)
+    text = compared.to_text()
     assert "speed-up" in text
     assert "when the last request comes" not in text
     assert "so a faster chip is asked sooner" in " ".join(text.split())
@@ -129,7 +128,7 @@ def test_queues_that_end_are_compared_by_what_was_served() -> None:
     assert served[0] > served[1]
     assert compared.latency_ratio(0, 1) is None
     assert two.sooner is None
-    text = " ".join(comparison_text(compared).split())
+    text = " ".join(compared.to_text().split())
     assert "than two: not comparable; they served different requests" in text
     assert f"turned away {len(served[0])} ({100 * len(served[0]) / 12:.1f} %)" in text
     with pytest.raises(InputError, match="leave queue_limit and patience out"):
@@ -154,7 +153,7 @@ def test_a_verdict_stands_only_where_intervals_are_apart() -> None:
 
 def test_an_unstable_machine_is_named_and_has_no_ratio() -> None:
     compared = comparison(latencies(3.0), latencies(9.0, None, verdict="unstable"))
-    text = comparison_text(compared)
+    text = compared.to_text()
     rows = {line[:22].strip(): line[22:].split() for line in text.splitlines()}
     assert rows["verdict"] == ["settled", "unstable"]
     assert rows["times as fast (mean)"] == ["1.00", "-"]
@@ -165,13 +164,13 @@ def test_an_unstable_machine_is_named_and_has_no_ratio() -> None:
 
 def test_a_p99_of_few_requests_is_called_what_it_is() -> None:
     note = "A p99 of fewer than 100 requests is hardly less than the maximum"
-    assert note not in comparison_text(comparison(latencies(3.0), latencies(2.0)))
-    assert note in comparison_text(comparison(latencies(3.0), latencies(2.0, away=101)))
+    assert note not in comparison(latencies(3.0), latencies(2.0)).to_text()
+    assert note in comparison(latencies(3.0), latencies(2.0, away=101)).to_text()
 
 
 def test_json_and_csv_have_every_figure() -> None:
     compared = comparison(latencies(3.0), latencies(2.0, None))
-    data = json.loads(json.dumps(comparison_json(compared), allow_nan=False))
+    data = json.loads(json.dumps(compared.to_dict(), allow_nan=False))
     assert data["arriving"] == "open"
     first, second = (each["latency"] for each in data["workloads"][0]["entries"])
     assert first["mean_ms"] == {"value": 3.0, "half_width": 0.1}
@@ -186,5 +185,5 @@ def test_json_and_csv_have_every_figure() -> None:
     assert COLUMNS[-len(LATENCY_COLUMNS) :] == LATENCY_COLUMNS
     assert (rows[0]["latency_mean_half_width_ms"], rows[1]["latency_mean_half_width_ms"]) == ("0.1", "")
     assert (rows[1]["latency_p99_ms"], rows[1]["p99_latency_ratio"], rows[1]["verdict"]) == ("4.0", "1.5", "settled")
-    none = comparison_json(replace(compared, entries=((Entry(10, 1.0), Entry(reason="no")),)))
+    none = replace(compared, entries=((Entry(10, 1.0), Entry(reason="no")),)).to_dict()
     assert [each["latency"] for each in none["workloads"][0]["entries"]] == [None, None]

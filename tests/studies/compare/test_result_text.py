@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lstmsim.studies.compare.report import COLUMNS, comparison_json, comparison_rows, comparison_text
+from lstmsim.studies.compare.report import COLUMNS, comparison_rows
 from lstmsim.studies.compare.result import Comparison, Entry, Machine, Workload
 
 
@@ -36,7 +36,7 @@ def comparison(each: bool, machines: int = 3) -> Comparison:
 @pytest.mark.parametrize("each", [False, True])
 def test_no_line_is_longer_than_100_and_every_machine_is_there(each: bool, machines: int) -> None:
     compared = comparison(each, machines)
-    lines = comparison_text(compared).splitlines()
+    lines = compared.to_text().splitlines()
     assert max(map(len, lines)) <= 100
     heads = [line for line in lines if line.startswith(" ") and "a-chip-with-a-name-0" in line]
     for machine in compared.machines:
@@ -60,7 +60,7 @@ def tables_of(text: str) -> dict[str, list[list[str]]]:
 
 def test_each_has_a_table_a_figure() -> None:
     compared = comparison(each=True, machines=2)
-    tables = tables_of(comparison_text(compared))
+    tables = tables_of(compared.to_text())
     assert tables["CYCLES"] == [["1,000", "2,000"], ["2,000", "[1]"]]
     assert tables["MS"] == [["0.00400", "0.00800", "0.001234"], ["0.00800", "[1]", "-"]]
     assert tables["TOPS"] == [["1.25", "1.25", "0.5"], ["1.25", "[1]", "-"]]
@@ -70,7 +70,7 @@ def test_each_has_a_table_a_figure() -> None:
 
 
 def test_a_published_design_is_marked_and_its_source_named() -> None:
-    text = " ".join(comparison_text(comparison(each=True)).split())
+    text = " ".join(comparison(each=True).to_text().split())
     assert "published, not simulated: Paper Machine: Somebody, Somewhere, 2019, Table 6" in text
     assert "[1] a-chip-with-a-name-2: job b: no core can run it: it is too large by far for any of the cores" in text
     assert "than Paper Machine: 1 of 1 model-one: 3.24 times as long; own loss: hazard 45.0 %" in text
@@ -78,7 +78,7 @@ def test_a_published_design_is_marked_and_its_source_named() -> None:
 
 
 def test_the_whole_scenario_is_one_table() -> None:
-    lines = comparison_text(comparison(each=False, machines=2)).splitlines()
+    lines = comparison(each=False, machines=2).to_text().splitlines()
     rows = {line[:22].strip(): line[22:].split() for line in lines}
     assert rows["PEs"] == ["1,000", "1,000", "-"]
     assert rows["cycles"] == ["1,000", "2,000", "-"]
@@ -90,7 +90,7 @@ def test_the_whole_scenario_is_one_table() -> None:
 
 def test_json_has_every_number() -> None:
     compared = comparison(each=True)
-    data: dict[str, Any] = json.loads(json.dumps(comparison_json(compared), allow_nan=False))
+    data: dict[str, Any] = json.loads(json.dumps(compared.to_dict(), allow_nan=False))
     assert (data["schema"], data["base"], data["each"]) == ("lstmsim/comparison/1", "a-chip-with-a-name-0", True)
     assert [each["published"] for each in data["machines"]] == [False, False, False, True]
     assert data["machines"][1]["mean_speedup"] == 0.5
