@@ -16,10 +16,10 @@ from lstmsim.base.wording import listed
 from lstmsim.files.graphs import graph_from_data
 from lstmsim.machines.parallel.fusion import FUSED, SETTINGS
 from lstmsim.model.fusion.baselines import kernels_of
-from lstmsim.model.fusion.counts import counted
 from lstmsim.model.fusion.graph import Graph
 from lstmsim.model.fusion.plan import MODES, FusionDevice, FusionPlan, PlannedKernel, PlannedSubgraph
 from lstmsim.model.fusion.planner import planned
+from lstmsim.model.fusion.schemes import counted
 from lstmsim.studies.fuse.report import group_data
 from lstmsim.studies.program.run import totals_of_flat
 from tools.contract_sparse import device_of

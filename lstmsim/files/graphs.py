@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from lstmsim.base.bounds import MAX_ELEMENTS, MAX_GRAPH_NODES, MAX_RANK
-from lstmsim.base.checkers import DataPath
+from lstmsim.base.checks import DataPath
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.files import whole_file
 from lstmsim.base.keys import Entry, Key
@@ -24,9 +24,8 @@ from lstmsim.base.wording import listed, show
 from lstmsim.files.scenario.schema import Name, Text, Word
 from lstmsim.files.yaml.document import Document, WrongPaths, check, document_of, scalar_text, usable
 from lstmsim.files.yaml.source import read_document
-from lstmsim.model.fusion.graph import Graph, Node
+from lstmsim.model.fusion.graph import OPERATIONS, REDUCES, Graph, Node, mistaken_name
 from lstmsim.model.fusion.graph_rules import AXES_KEYS, checked_graph, located_mistakes, remarks
-from lstmsim.model.fusion.operations import OPERATIONS, REDUCES, mistaken_name
 
 Places = Annotated[list[int], Key(high=MAX_RANK)]
 

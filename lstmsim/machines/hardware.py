@@ -20,7 +20,7 @@ from lstmsim.model.scenario import Job
 if TYPE_CHECKING:
     from collections import Counter
 
-    from lstmsim.model.numerics.products import Multiplier
+    from lstmsim.model.numerics.fixed import Multiplier
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import reduce
 from typing import Any
 
-from lstmsim.model.fusion.operations import OPERATIONS
+from lstmsim.model.fusion.graph import OPERATIONS
 from tests.oracle.fusion_graph import HEAVY, Graph
 from tests.oracle.fusion_mapping import Device, wave
 from tests.oracle.fusion_plan import Kernel, Stage

@@ -11,7 +11,7 @@ import pytest
 
 import lstmsim
 from lstmsim import ColumnCore, ColumnNpu, InputError, RowCore, RowNpu
-from lstmsim.base.checked import checked
+from lstmsim.base.checks import checked
 from lstmsim.machines.column.npu import Exchange, Latency, Memory
 from lstmsim.machines.row.npu import Dispatch, RowLatency
 
@@ -143,7 +143,7 @@ def test_python_says_what_is_wrong_with_a_call() -> None:
 
 
 def test_the_kept_types_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lstmsim.base.checked._MOST_KEPT", 2)
+    monkeypatch.setattr("lstmsim.base.checks._MOST_KEPT", 2)
     again: Any = checked("chip")(type("Again", (ColumnNpu,), {}))
     core = ColumnCore(**COLUMN)
     for count in range(1, 6):

@@ -9,8 +9,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from lstmsim.engines.reference.clock import Clockwork, Process
-from lstmsim.engines.reference.thread import Boundary, Gate, Seat, Thread
+from lstmsim.engines.reference.thread import Boundary, Clockwork, Gate, Process, Seat, Thread
 from lstmsim.program.program import Content, Core, Program, Task
 
 #: A place where a task may run: one core for each of the task's threads, the task's first core first.

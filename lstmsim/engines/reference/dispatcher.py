@@ -15,8 +15,7 @@ from lstmsim.engines.reference.admission import (
     spread_over,
     too_many_wait,
 )
-from lstmsim.engines.reference.clock import ADMISSION, Process
-from lstmsim.engines.reference.thread import Seat, Thread, stream
+from lstmsim.engines.reference.thread import ADMISSION, Process, Seat, Thread, stream
 from lstmsim.program.program import Program
 
 

@@ -15,9 +15,8 @@ from collections import defaultdict
 from math import inf
 
 from lstmsim.base.errors import DeadlockError, ProgramError
-from lstmsim.engines.reference.clock import CHOICE, Process
 from lstmsim.engines.reference.dispatcher import Dispatcher
-from lstmsim.engines.reference.thread import Head, Thread
+from lstmsim.engines.reference.thread import CHOICE, Head, Process, Thread
 from lstmsim.program.flat import LATEST
 from lstmsim.program.policy import POLICIES
 from lstmsim.program.program import Core, Phase, Program

@@ -1,19 +1,20 @@
-"""A running task of the reference engine: the next operation of each stream, and until when it is held back.
-
-Gates in the reference engine: how many have arrived, and when a gate opens.
-"""
+"""The wheel of cycles, and a thread that issues a task's operations."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
+
+import simpy
+from simpy.events import EventPriority
 
 from lstmsim.base.errors import ProgramError
 from lstmsim.program.flat import LATEST
 from lstmsim.program.operations import Dependence, Operation
-from lstmsim.program.program import Buffer, Phase, Task
+from lstmsim.program.program import Buffer, Phase, Program, Task
 from lstmsim.program.stall_reasons import CAUSES
+from lstmsim.program.trace import TraceBuilder
 
 
 @dataclass
@@ -258,3 +259,77 @@ class Seat:
 
     thread: Thread
     member: int
+
+
+# after simpy's URGENT (0) and NORMAL (1)
+ADMISSION, CHOICE = EventPriority(2), EventPriority(3)
+
+Process = Generator[simpy.Event, None, None]
+
+
+class Clockwork:
+    """The state that all processes of a run share: time, the trace, the seats of threads, and bells that wake units."""
+
+    def __init__(self, program: Program) -> None:
+        self.env = simpy.Environment()
+        self.program = program
+        self.trace = TraceBuilder(len(program.tasks))
+        self.contexts: list[list[Seat | None]] = [[None] * core.contexts for core in program.cores]
+        #: For each way of a unit, as (core, unit, way): the seats of threads that have operations for it, by context.
+        self.queues: dict[tuple[int, int, int], dict[int, Seat]] = {
+            (index, number, way): {}
+            for index, core in enumerate(program.cores)
+            for number, unit in enumerate(core.units)
+            for way in range(unit.ways)
+        }
+        #: For each core: its keys in `queues`, and what they hold.
+        self.ways = [
+            [(key, queue) for key, queue in self.queues.items() if key[0] == index]
+            for index in range(len(program.cores))
+        ]
+        #: For each way of a unit that sleeps, as (core, unit, way).
+        self.bells: dict[tuple[int, int, int], simpy.Event] = {}
+        self.last_cycle = 0
+
+    def phase_of_cycle(self, priority: EventPriority) -> simpy.Event:
+        """An event of this same cycle that comes after all events of a smaller priority number."""
+        return self.at_phase(self.env.event(), priority)
+
+    def at_phase(self, event: simpy.Event, priority: EventPriority, delay: int = 0) -> simpy.Event:
+        """Let an event come about so many cycles later, after all events of a smaller priority number."""
+        event._ok, event._value = True, None
+        self.env.schedule(event, priority=priority, delay=delay)
+        return event
+
+    def ring(self, core: int) -> None:
+        """Wake the sleeping units of a core, so that they choose in this cycle: something has changed.
+
+        Ways without threads that have operations for them have nothing to choose, and sleep on.
+        """
+        for key, queue in self.ways[core]:
+            if queue and key in self.bells:
+                self.at_phase(self.bells.pop(key), CHOICE)
+
+    def ring_all(self, thread: Thread) -> None:
+        """Wake the units of a thread's cores."""
+        for core, _ in thread.seats:
+            self.ring(core)
+
+    def ring_at(self, thread: Thread, cycle: int) -> None:
+        """Wake the units of a thread's cores at a later cycle."""
+        timer = self.env.timeout(cycle - self.now)
+        timer.callbacks.append(lambda _: self.ring_all(thread))
+
+    def ring_everywhere(self, cycle: int) -> None:
+        """Wake the units of all cores at a later cycle."""
+        timer = self.env.timeout(cycle - self.now)
+        timer.callbacks.append(lambda _: self.ring_each())
+
+    def ring_each(self) -> None:
+        """Wake the units of all cores."""
+        for core in range(len(self.program.cores)):
+            self.ring(core)
+
+    @property
+    def now(self) -> int:
+        return int(self.env.now)

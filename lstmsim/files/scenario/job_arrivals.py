@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.base.bounds import MAX_CYCLES
-from lstmsim.base.checkers import DataPath
+from lstmsim.base.checks import DataPath
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
 from lstmsim.base.wording import nearest, show

@@ -7,7 +7,7 @@ from dataclasses import fields
 from itertools import chain
 from typing import Any, NamedTuple
 
-from lstmsim.base.checkers import DataPath
+from lstmsim.base.checks import DataPath
 from lstmsim.base.errors import InputError
 from lstmsim.base.wording import listed, nearest, show
 from lstmsim.files.scenario.models import STAND_IN, Cores, file_path, frames_path

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.base.bounds import MAX_JOBS
-from lstmsim.base.checkers import DataPath
+from lstmsim.base.checks import DataPath
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import show
 from lstmsim.files.scenario.job_arrivals import Coming, JobArrivals, job_names, tenant_names

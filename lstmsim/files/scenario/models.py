@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_origin
 
 from lstmsim.base.bounds import MAX_CORES
-from lstmsim.base.checkers import DataPath
+from lstmsim.base.checks import DataPath
 from lstmsim.base.errors import InputError
 from lstmsim.base.keys import Described, entry_values, keys_of
 from lstmsim.base.records import record

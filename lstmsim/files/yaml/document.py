@@ -10,7 +10,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, TypeVar
 
-from lstmsim.base.checkers import DataPath, Note, Notes, checker_of
+from lstmsim.base.checks import DataPath, Note, Notes, checker_of
 from lstmsim.base.errors import MAX_MISTAKES, InputError, Mistake
 from lstmsim.base.records import record
 from lstmsim.base.wording import dotted, listed, show

@@ -20,8 +20,8 @@ from lstmsim.machines.column.shape import LATENCIES, StageShape, begins, depths,
 from lstmsim.machines.hardware import Demand, Hardware, Part, Stored, TailLanes, layers_of
 from lstmsim.model.cell import REDUCTIONS, Cell, Node, Segment, kinds, segments
 from lstmsim.model.model import Layer, Model, Precision
+from lstmsim.model.numerics.fixed import Multiplier, once, per_unit
 from lstmsim.model.numerics.fixed_point import TABULATED
-from lstmsim.model.numerics.products import Multiplier, once, per_unit
 
 
 def chosen(bits: int, inputs: int) -> int:

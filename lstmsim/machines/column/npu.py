@@ -23,7 +23,7 @@ from lstmsim.base.bounds import (
     MAX_WEIGHT_KIB,
     MIN_GB_PER_S,
 )
-from lstmsim.base.checked import checked
+from lstmsim.base.checks import checked
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.keys import Key, mistakes_of
 from lstmsim.base.records import hashed_once, record

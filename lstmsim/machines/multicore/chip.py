@@ -11,7 +11,7 @@ from functools import cached_property, lru_cache
 from typing import Annotated, Any, ClassVar
 
 from lstmsim.base.bounds import MAX_LATENCY_CYCLES
-from lstmsim.base.checked import checked
+from lstmsim.base.checks import checked
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.keys import Key, keys_of, mistakes_of
 from lstmsim.base.records import hashed_once, record

@@ -7,7 +7,7 @@ from functools import partial
 from math import sqrt
 from typing import Annotated, Any
 
-from lstmsim.base.checkers import Notes, checker_of
+from lstmsim.base.checks import Notes, checker_of
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.keys import Key
 from lstmsim.base.records import hashed_once, record

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Annotated, Any, ClassVar
 
 from lstmsim.base.bounds import MAX_LATENCY_CYCLES, MAX_SIZE
-from lstmsim.base.checked import checked
+from lstmsim.base.checks import checked
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.keys import Key, mistakes_of
 from lstmsim.base.records import hashed_once, record

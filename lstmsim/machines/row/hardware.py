@@ -21,7 +21,7 @@ from lstmsim.machines.hardware import (
 from lstmsim.machines.row.npu import RowCore, shape_of
 from lstmsim.model.cell import Cell
 from lstmsim.model.model import Layer, Model, Precision
-from lstmsim.model.numerics.products import Multiplier
+from lstmsim.model.numerics.fixed import Multiplier
 
 #: Multi-function units of a core, one behind the other; each has an activation and a multiplication.
 _UNITS = 2

@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import Annotated
 
 from lstmsim.base.bounds import MAX_CELLS, MAX_LATENCY_CYCLES, MAX_PES, MAX_SIZE
-from lstmsim.base.checked import checked
+from lstmsim.base.checks import checked
 from lstmsim.base.keys import Key, mistakes_of
 from lstmsim.machines.arrays import ARRAY_WORDS, array_figures
 from lstmsim.machines.row.plan import PROGRAMS

@@ -1,7 +1,4 @@
-"""What others would run: one kernel for each root, in which all else is evaluated anew; docs/fusion.md, section 9.
-
-The pass switched on part by part, in the order of the paper; docs/fusion.md, section 9.
-"""
+"""Kernels as compilers make them, and the pass switched on part by part; docs/fusion.md, section 9."""
 
 from __future__ import annotations
 
@@ -10,11 +7,10 @@ from collections.abc import Callable, Mapping, Sequence, Set
 import numpy as np
 
 from lstmsim.base.records import record
-from lstmsim.model.fusion.graph import CONSTANT, Graph
+from lstmsim.model.fusion.graph import CONSTANT, REDUCE, Graph
 from lstmsim.model.fusion.groups import candidates_of, group_of, in_order, outputs_of
 from lstmsim.model.fusion.indexing import reduced_elements
 from lstmsim.model.fusion.mapping import mapped, owners_by_rule
-from lstmsim.model.fusion.operations import REDUCE
 from lstmsim.model.fusion.plan import (
     COLUMN,
     ELEMENT,

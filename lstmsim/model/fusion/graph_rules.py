@@ -12,8 +12,7 @@ from typing import Any
 from lstmsim.base.bounds import MAX_ELEMENTS, MAX_GRAPH_NODES, MAX_RANK
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import listed, nearest, show
-from lstmsim.model.fusion.graph import Graph, Node
-from lstmsim.model.fusion.operations import COMPUTE, INPUT, MOVES, OPERATIONS, REDUCES, mistaken_name
+from lstmsim.model.fusion.graph import COMPUTE, INPUT, MOVES, OPERATIONS, REDUCES, Graph, Node, mistaken_name
 
 #: A key of a node with places in its list, and what is wrong there.
 Wrong = tuple[tuple[str | int, ...], str]

@@ -1,13 +1,4 @@
-"""Groups: operations through which indices travel, so that one mapping of threads serves them all.
-
-The rules are those of docs/fusion.md, sections 3.2 to 3.4.
-
-Which results of a sub-graph are stored: its candidates. All else is evaluated by whoever needs it.
-
-The rules are those of docs/fusion.md, sections 2 and 3.1.
-
-In which order kernels and calls of libraries run; docs/fusion.md, end of section 10.
-"""
+"""Candidates, groups that share a thread mapping, and the order of kernels; docs/fusion.md, sections 2, 3 and 10."""
 
 from __future__ import annotations
 
@@ -17,8 +8,7 @@ from heapq import heapify, heappop, heappush
 from lstmsim.base.errors import InputError
 from lstmsim.base.records import record
 from lstmsim.base.wording import counted
-from lstmsim.model.fusion.graph import CONSTANT, Graph
-from lstmsim.model.fusion.operations import COMPUTE, HEAVY, REDUCE
+from lstmsim.model.fusion.graph import COMPUTE, CONSTANT, HEAVY, REDUCE, Graph
 from lstmsim.model.fusion.plan import COLUMN, ELEMENT, ROW, Decision, Group, PlannedKernel
 
 

@@ -1,7 +1,4 @@
-"""Index maps: which element of an operand an element of a result needs. Elements are numbered row-major.
-
-What a graph computes, by numpy alone: the truth that kernels are compared with.
-"""
+"""Index maps between row-major elements of tensors, and what a graph computes by numpy alone."""
 
 from __future__ import annotations
 
@@ -12,8 +9,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.model.fusion.graph import CONSTANT, Graph, Node
-from lstmsim.model.fusion.operations import COMPUTE, INPUT, OPERATIONS, REDUCES
+from lstmsim.model.fusion.graph import COMPUTE, CONSTANT, INPUT, OPERATIONS, REDUCES, Graph, Node
 
 Ints = NDArray[np.int64]
 Number = TypeVar("Number", np.int64, np.float64)

@@ -1,11 +1,4 @@
-"""One attempt at a sub-graph: who computes what, where values lie, when blocks meet; docs/fusion.md, sections 5 to 7.
-
-Whether it fits on the device is asked by `lstmsim.model.fusion.planner`, which makes the next attempt.
-
-A group without reduce takes the blocks of a group that it reads; docs/fusion.md, section 5.4.
-
-When all blocks meet, and which buffer of shared memory has which value; docs/fusion.md, sections 7.1 and 7.2.
-"""
+"""One attempt at a sub-graph: who computes what, where values lie, when blocks meet; docs/fusion.md, 5 to 7."""
 
 from __future__ import annotations
 

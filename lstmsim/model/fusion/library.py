@@ -1,7 +1,4 @@
-"""Graphs by name: what the commands offer without a file.
-
-Graphs of what stands around recurrent layers, of one layer with normalised sums, and of the published figures.
-"""
+"""Graphs by name: of recurrent cells, of what stands around recurrent layers, and of published figures."""
 
 from __future__ import annotations
 
@@ -15,8 +12,7 @@ from lstmsim.base.wording import listed, nearest, show
 from lstmsim.model.cell import Cell
 from lstmsim.model.cells import CELLS
 from lstmsim.model.fusion.cells import cell_graph
-from lstmsim.model.fusion.graph import Graph
-from lstmsim.model.fusion.sketch import Sketch
+from lstmsim.model.fusion.graph import Graph, Sketch
 
 _EPSILON = 1e-5
 

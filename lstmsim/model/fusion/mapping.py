@@ -1,7 +1,4 @@
-"""Which threads compute a group: the rules for rows, columns and elements; docs/fusion.md, sections 5.1 to 5.3.
-
-Who owns each element of a group's tensors: indices travel from the backbone; docs/fusion.md, section 5.5.
-"""
+"""Thread mappings of groups, and who owns each element; docs/fusion.md, sections 5.1 to 5.3 and 5.5."""
 
 from __future__ import annotations
 
@@ -11,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.base.wording import counted
-from lstmsim.model.fusion.graph import CONSTANT, Graph
+from lstmsim.model.fusion.graph import CONSTANT, REDUCE, Graph
 from lstmsim.model.fusion.indexing import operand_elements, positions, reduced_elements
-from lstmsim.model.fusion.operations import REDUCE
 from lstmsim.model.fusion.plan import COLUMN, ELEMENT, ROW, Decision, FusionDevice, Group, Owners, ThreadMapping, up
 
 

@@ -1,10 +1,4 @@
-"""What a plan says: groups, who owns which element, stages and where their values lie, kernels.
-
-A kernel of the pass and a kernel of a baseline have the same form, `PlannedKernel`, so that all are interpreted, priced
-and drawn alike.
-
-The numbers of a device that plans need; docs/fusion.md, section 4.
-"""
+"""What a plan says: groups, owners, stages, kernels; and the numbers of a device that plans need (section 4)."""
 
 from __future__ import annotations
 

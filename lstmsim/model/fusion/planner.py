@@ -1,21 +1,13 @@
-"""The pass: sub-graphs, groups, who computes what, where values lie, barriers and buffers, until it all fits.
-
-The rules are those of docs/fusion.md; section 7 says when all is planned anew.
-
-Which memory-intensive operations become one kernel: connected ones, unless that would close a cycle.
-
-The rules are those of docs/fusion.md, section 2.
-"""
+"""The pass: sub-graphs, groups, thread mappings, schemes, barriers, buffers, until it fits; docs/fusion.md, 2 and 7."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.model.fusion.graph import CONSTANT, Graph
+from lstmsim.model.fusion.graph import CONSTANT, INPUT, REDUCE, Graph
 from lstmsim.model.fusion.groups import grouped, outputs_of
 from lstmsim.model.fusion.layout import Layout, Subject, laid_out
-from lstmsim.model.fusion.operations import INPUT, REDUCE
 from lstmsim.model.fusion.plan import (
     PIECE,
     SHARED,

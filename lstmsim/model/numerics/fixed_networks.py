@@ -1,7 +1,4 @@
-"""Fixed-point arithmetic of whole networks, and of all networks of a chip at once.
-
-Formats and shifts that all passes of a kind of cell share, so that a machine can have them as wires.
-"""
+"""Fixed-point arithmetic of whole networks, and what all networks of a chip share."""
 
 from __future__ import annotations
 
@@ -13,10 +10,9 @@ import numpy as np
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.model.cell import Cell
 from lstmsim.model.model import Precision
-from lstmsim.model.numerics.calibration import Range, calibrate
+from lstmsim.model.numerics.calibration import Range, calibrate, largest_of
 from lstmsim.model.numerics.fixed import FixedArithmetic
 from lstmsim.model.numerics.fixed_point import VectorFormat
-from lstmsim.model.numerics.formats import largest_of
 from lstmsim.model.numerics.weights import Network, Stimulus
 
 #: Ranges of a network, `[layer][direction]`.

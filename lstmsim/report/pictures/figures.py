@@ -1,19 +1,84 @@
-"""What all pictures share: looks that do not depend on the user's settings, and files that are written whole."""
+"""What pictures share: looks of jobs, an axis of time, files written whole, and the picture of blocks over time."""
 
 from __future__ import annotations
 
 import io
 import os
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import PolyCollection
 from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.files import refuse_if_read, whole_file
+from lstmsim.report.figures_text import cut
+from lstmsim.report.looks import GROUP_HATCHES, JOB_STYLES, Style
+
+
+def job_style(number: int) -> Style:
+    """Give the style of a job by its place in the scenario; the first eight differ in colour, later ones also in hatch.
+
+    >>> job_style(0).fill, job_style(8) == Style("#0072B2", "oo", "#FFFFFF")
+    ('#0072B2', True)
+    """
+    base = JOB_STYLES[number % len(JOB_STYLES)]
+    group = number // len(JOB_STYLES) % len(GROUP_HATCHES)
+    return base if group == 0 else Style(base.fill, GROUP_HATCHES[group], base.ink)
+
+
+def grey(fill: str) -> float:
+    """Give the lightness of a colour on a grey printer, 0 to 1 (luma of ITU-R BT.601).
+
+    >>> grey("#FFFFFF"), grey("#000000")
+    (1.0, 0.0)
+    """
+    red, green, blue = (int(fill[at : at + 2], 16) for at in (1, 3, 5))
+    return round((0.299 * red + 0.587 * green + 0.114 * blue) / 255, 4)
+
+
+def short(text: str, length: int = 26) -> str:
+    """Cut text to one line of at most `length` characters.
+
+    >>> short("a name that is far too long", 10)
+    'a name th…'
+    """
+    line = "".join(char if char.isprintable() else " " for char in text)
+    return cut(line, length)
+
+
+_TICKS: Any = {"nbins": 10, "steps": [1, 2, 5, 10]}
+
+
+def set_time(upper: Axes, lower: Axes, start: int, end: int, frequency_mhz: float) -> None:
+    """Cycles below the lower panel, microseconds above the upper one.
+
+    start, end: cycles that are shown.
+    frequency_mhz: the clock.
+    """
+    lower.set_xlim(start, end)
+    lower.set_xlabel("time (cycles)")
+    lower.xaxis.set_major_locator(MaxNLocator(integer=True, **_TICKS))
+    lower.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+
+    def microseconds(cycles: Any) -> Any:
+        return cycles / frequency_mhz
+
+    def cycles(microseconds: Any) -> Any:
+        return microseconds * frequency_mhz
+
+    micro = upper.secondary_xaxis("top", functions=(microseconds, cycles))
+    micro.set_xlabel(f"time (µs at {frequency_mhz:g} MHz)")
+    micro.xaxis.set_major_locator(MaxNLocator(**_TICKS))
+    # Ten digits: no tick of a run that can be drawn is written as a power of ten.
+    micro.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+
 
 SUFFIXES = (".png", ".svg", ".pdf")
 
@@ -77,3 +142,66 @@ def save(figure: Figure, path: str) -> None:
     figure.savefig(content, format=suffix, dpi=150, metadata=metadata)
     with whole_file(path, "wb") as file:
         file.write(content.getvalue())
+
+
+_FILL, _EDGE, _BAR, _MEAN = "#0072B2", "#003E63", "#56B4E9", "#333333"
+#: Most blocks whose edges are drawn.
+_MOST_EDGED = 4000
+
+
+def plot(
+    blocks: Sequence[tuple[int, int, int]],
+    busy: Sequence[int],
+    path: str | os.PathLike[str] | None = None,
+    *,
+    title: str = "",
+) -> Picture:
+    """Draw blocks over time, and how busy each core was.
+
+    Blocks of a core that are there together stand in lanes above each other.
+
+    blocks: core, placing and end of each.
+    busy: issue cycles of each core.
+    path: a file that ends in `.png`, `.svg` or `.pdf`; None: no file.
+    title: of the picture.
+    """
+    name = None if path is None else os.fspath(path)
+    if name is not None:
+        check_name(name)
+    with settings():
+        figure = Picture(figsize=(10, max(2.5, min(9.0, 0.9 + 0.18 * len(busy)))), layout="constrained")
+        FigureCanvasAgg(figure)
+        left, right = figure.subplots(1, 2, sharey=True, width_ratios=(4, 1))
+        shapes = _shapes(blocks, len(busy))
+        edge = _EDGE if len(shapes) <= _MOST_EDGED else "none"
+        left.add_collection(PolyCollection(shapes, facecolors=_FILL, edgecolors=edge, linewidths=0.3, alpha=0.75))
+        # from 0, for the launch of the first kernel is part of the time
+        left.set_xlim(0, max((each[2] for each in blocks), default=1))
+        left.set_ylim(len(busy) - 0.5, -0.5)
+        left.set_xlabel("cycle")
+        left.set_ylabel("core")
+        left.yaxis.set_major_locator(MaxNLocator(integer=True))
+        left.set_title(short(title, 110), loc="left", parse_math=False)
+        right.barh(range(len(busy)), list(busy), color=_BAR)
+        right.axvline(sum(busy) / max(1, len(busy)), color=_MEAN, linewidth=0.8, linestyle="--")
+        right.set_xlabel("issue cycles (dashed: mean)")
+        if name is not None:
+            save(figure, name)
+    return figure
+
+
+def _shapes(blocks: Sequence[tuple[int, int, int]], cores: int) -> list[list[tuple[float, float]]]:
+    """The rectangle of each block: cores are rows, blocks that are there together share the row's height."""
+    lanes: list[list[int]] = [[] for _ in range(cores)]
+    placed = []
+    for core, start, end in sorted(blocks, key=lambda each: (each[1], each[0])):
+        ends = lanes[core]
+        lane = next((place for place, until in enumerate(ends) if until <= start), len(ends))
+        ends[lane : lane + 1] = [end]
+        placed.append((core, lane, start, end))
+    shapes: list[list[tuple[float, float]]] = []
+    for core, lane, start, end in placed:
+        height = 0.84 / len(lanes[core])
+        top = core - 0.42 + lane * height
+        shapes.append([(start, top), (end, top), (end, top + height), (start, top + height)])
+    return shapes

@@ -13,8 +13,7 @@ from matplotlib.ticker import MaxNLocator
 
 from lstmsim.base.csv_table import CsvWriter
 from lstmsim.base.files import whole_file
-from lstmsim.report.pictures.figures import Picture, check_name, save, settings
-from lstmsim.report.pictures.styles import job_style, short
+from lstmsim.report.pictures.figures import Picture, check_name, job_style, save, settings, short
 
 #: 20 log10(2): what one more bit gains where rounding is the only error.
 DECIBELS_PER_BIT = 6.02

@@ -18,8 +18,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 from lstmsim.base.csv_table import CsvWriter
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.files import whole_file
-from lstmsim.report.pictures.figures import Picture, check_name, save, settings
-from lstmsim.report.pictures.styles import grey, job_style, short
+from lstmsim.report.pictures.figures import Picture, check_name, grey, job_style, save, settings, short
 from lstmsim.studies.compare.report import comparison_rows
 from lstmsim.studies.compare.result import PERCENTILES, Comparison
 from lstmsim.traffic.intervals import Interval

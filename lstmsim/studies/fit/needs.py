@@ -18,7 +18,7 @@ from lstmsim.base.errors import InputError
 from lstmsim.machines.hardware import Demand, Hardware, Part
 from lstmsim.machines.registry import target_of
 from lstmsim.model.model import Model, Precision
-from lstmsim.model.numerics.products import KINDS, Multiplier
+from lstmsim.model.numerics.fixed import KINDS, Multiplier
 from lstmsim.model.scenario import Chip
 from lstmsim.studies.fit.device import Device, Packing
 

@@ -17,13 +17,11 @@ from matplotlib.path import Path as Outline
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
-from lstmsim.model.fusion.graph import CONSTANT, Graph, Node
-from lstmsim.model.fusion.operations import COMPUTE, INPUT
+from lstmsim.model.fusion.graph import COMPUTE, CONSTANT, INPUT, Graph, Node
 from lstmsim.model.fusion.plan import GLOBAL, OUTPUT, REGISTER, SHARED, FusionPlan, Group, PlannedSubgraph, Stage
 from lstmsim.report.figures_text import short_path
 from lstmsim.report.looks import JOB_STYLES, Style
-from lstmsim.report.pictures.figures import Picture, check_name, save, settings
-from lstmsim.report.pictures.styles import short
+from lstmsim.report.pictures.figures import Picture, check_name, save, settings, short
 from lstmsim.studies.fuse.picture_layers import Drawing, Edge, Point, layered
 
 #: Most nodes of a graph that is drawn.

@@ -9,9 +9,8 @@ from typing import Any
 from lstmsim.base.units import cycles_to_us
 from lstmsim.base.wording import counted, listed
 from lstmsim.model.fusion.baselines import ABLATION
-from lstmsim.model.fusion.graph import Graph
+from lstmsim.model.fusion.graph import COMPUTE, Graph
 from lstmsim.model.fusion.interpreter.checks import Difference
-from lstmsim.model.fusion.operations import COMPUTE
 from lstmsim.model.fusion.plan import GLOBAL, MODES, OUTPUT, SHARED, Group, PlannedSubgraph, Stage, ThreadMapping, up
 from lstmsim.report.document import Cell, Column, Document, Facts, Grid, Piece, Section, accounts, facts, grid, remark
 from lstmsim.report.figures_text import percent, short_path, three_digits

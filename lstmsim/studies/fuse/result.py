@@ -12,10 +12,10 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
 from lstmsim.base.units import cycles_to_us
 from lstmsim.machines.kernels import FusedFigures, FusedWork
-from lstmsim.model.fusion.counts import Counts
 from lstmsim.model.fusion.graph import Graph
 from lstmsim.model.fusion.interpreter.checks import TOLERANCE, Difference
 from lstmsim.model.fusion.plan import FusionDevice, FusionPlan, PlannedKernel, up
+from lstmsim.model.fusion.schemes import Counts
 from lstmsim.report.results import Table
 from lstmsim.studies.fuse.request import STITCH, Asked
 from lstmsim.studies.program.run import timeline_of

@@ -11,12 +11,12 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import listed
 from lstmsim.machines.registry import target_of
 from lstmsim.model.fusion.baselines import ablation, kernels_of
-from lstmsim.model.fusion.counts import counted
 from lstmsim.model.fusion.graph import Graph
 from lstmsim.model.fusion.interpreter.checks import difference_of_run, overlap_remarks
 from lstmsim.model.fusion.interpreter.run import Fault
 from lstmsim.model.fusion.plan import MODES, SPLIT_RULES, FusionDevice, FusionPlan, PlannedKernel
 from lstmsim.model.fusion.planner import planned
+from lstmsim.model.fusion.schemes import counted
 from lstmsim.studies.fuse.request import STITCH, Asked, _chips_with_kernels, _modes, _wrong_seed, graph_of, sizes_from
 from lstmsim.studies.fuse.result import Checked, FusionReport, FusionRow, simulated_row
 from lstmsim.studies.program.run import totals_of_flat
@@ -205,7 +205,7 @@ def plot_kernels(report: FusionReport, path: Path | None = None) -> Picture:
 
     `InputError` if nothing was simulated.
     """
-    from lstmsim.report.pictures import blocks as plots
+    from lstmsim.report.pictures import figures as plots
 
     expect(report, (FusionReport,), "plot_kernels", "what run_fusion gives")
     figures = simulated_row(report, "timeline").figures

@@ -17,9 +17,7 @@ from lstmsim.analysis.drawn import covered_cycles, window_edges
 from lstmsim.analysis.timeline import MAIN, STATES, Timeline
 from lstmsim.program.unit_names import MEMORY
 from lstmsim.report.looks import Style
-from lstmsim.report.pictures.figures import Picture, check_name, save, settings
-from lstmsim.report.pictures.styles import short
-from lstmsim.report.pictures.time_axis import set_time
+from lstmsim.report.pictures.figures import Picture, check_name, save, set_time, settings, short
 
 #: What a thread does, in the order in which it is stacked, with its look.
 LOOKS = {

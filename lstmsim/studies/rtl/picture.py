@@ -15,9 +15,7 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
 from lstmsim.machines.rtl import Event
 from lstmsim.report.looks import Style
-from lstmsim.report.pictures.figures import Picture, check_name, save, settings
-from lstmsim.report.pictures.styles import job_style, short
-from lstmsim.report.pictures.time_axis import set_time
+from lstmsim.report.pictures.figures import Picture, check_name, job_style, save, set_time, settings, short
 from lstmsim.studies.rtl.result import RtlReport
 from lstmsim.studies.shared.loading import Path
 from lstmsim.studies.simulate.run import expect

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Optional
 
-from lstmsim.base.checked import of_kind
+from lstmsim.base.checks import of_kind
 from lstmsim.model.scenario import Scenario
 from lstmsim.studies.shared.loading import Source, file_or_data
 

@@ -12,8 +12,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.report.pictures.figures import Picture, check_name, save, settings
-from lstmsim.report.pictures.styles import job_style, short
+from lstmsim.report.pictures.figures import Picture, check_name, job_style, save, settings, short
 from lstmsim.studies.serve.curves import CDF, Estimate, LoadLatency, Machine, Point
 
 #: Colours of `job_style` in an order in which lines on white are told apart.

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from lstmsim.base.checkers import DataPath
+from lstmsim.base.checks import DataPath
 from lstmsim.base.errors import InputError
 from lstmsim.files.catalog import chip_files, find_chip, find_model, input_files, is_path, model_files
 from lstmsim.files.published import published_folder

@@ -21,9 +21,7 @@ from lstmsim.base.units import cycles_to_us
 from lstmsim.program.unit_names import is_unit
 from lstmsim.report.figures_text import three_digits
 from lstmsim.report.looks import Style
-from lstmsim.report.pictures.figures import Picture, check_name, save, settings
-from lstmsim.report.pictures.styles import job_style, short
-from lstmsim.report.pictures.time_axis import set_time
+from lstmsim.report.pictures.figures import Picture, check_name, job_style, save, set_time, settings, short
 
 
 @dataclass(frozen=True, eq=False)

@@ -321,7 +321,7 @@ def plot_blocks(report: SparseReport, path: Path | None = None) -> Picture:
 
     path: the picture's file (.png, .svg or .pdf); None: no file.
     """
-    from lstmsim.report.pictures import blocks as plots
+    from lstmsim.report.pictures import figures as plots
 
     title = f"{report.kernel} by {report.method} on {report.chip.name}: {report.figures.makespan:,} cycles"
     return plots.plot(report.figures.blocks, report.figures.busy, path, title=title)

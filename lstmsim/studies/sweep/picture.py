@@ -21,8 +21,7 @@ from lstmsim.base.csv_table import CsvWriter
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.files import whole_file
 from lstmsim.base.wording import listed
-from lstmsim.report.pictures.figures import Picture, check_name, save, settings
-from lstmsim.report.pictures.styles import job_style, short
+from lstmsim.report.pictures.figures import Picture, check_name, job_style, save, settings, short
 from lstmsim.studies.sweep.report import best_of, set_to
 from lstmsim.studies.sweep.spec import Axis, Objective, default_objectives, described, drawn_pair, worth
 from lstmsim.studies.sweep.spec import Axis as Varied

@@ -16,11 +16,11 @@ from lstmsim.files.scenario.scenario_file import load_scenario
 from lstmsim.machines.kernels import SparseTask
 from lstmsim.machines.registry import target_of
 from lstmsim.model.fusion.baselines import ablation, kernels_of
-from lstmsim.model.fusion.counts import counted
 from lstmsim.model.fusion.graph import Graph
 from lstmsim.model.fusion.library import named_graph
 from lstmsim.model.fusion.plan import PlannedKernel
 from lstmsim.model.fusion.planner import planned
+from lstmsim.model.fusion.schemes import counted
 from lstmsim.model.scenario import Chip
 from lstmsim.model.sparse.made import drawn_dense, drawn_lengths, drawn_rows
 from lstmsim.program.unflatten import tabled

@@ -10,9 +10,8 @@ import onnx
 import onnxruntime
 
 from lstmsim.importers.onnx.operations import OnnxGraph, read_onnx_graph
-from lstmsim.model.fusion.graph import Graph, Node
+from lstmsim.model.fusion.graph import COMPUTE, INPUT, Graph, Node
 from lstmsim.model.fusion.indexing import evaluated
-from lstmsim.model.fusion.operations import COMPUTE, INPUT
 
 Arrays = Mapping[str, np.ndarray]
 

@@ -8,10 +8,10 @@ from typing import Any
 
 from lstmsim.base.errors import InputError
 from lstmsim.model.fusion.baselines import kernels_of
-from lstmsim.model.fusion.counts import counted
 from lstmsim.model.fusion.graph import Graph
 from lstmsim.model.fusion.plan import MODES, FusionDevice, FusionPlan, Owners, PlannedKernel, ThreadMapping
 from lstmsim.model.fusion.planner import planned
+from lstmsim.model.fusion.schemes import counted
 from tests.oracle import fusion_modes, fusion_plan
 from tests.oracle.fusion_graph import Graph as PlainGraph
 

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 from lstmsim.model.fusion.baselines import BASELINES, baseline_mapping, root_kernels, roots_of
-from lstmsim.model.fusion.counts import counted
-from lstmsim.model.fusion.graph import Graph
+from lstmsim.model.fusion.graph import Graph, Sketch
 from lstmsim.model.fusion.library import named_graph
 from lstmsim.model.fusion.plan import FusionDevice, Group, PlannedKernel
 from lstmsim.model.fusion.planner import clusters
-from lstmsim.model.fusion.sketch import Sketch
+from lstmsim.model.fusion.schemes import counted
 from tests.model.fusion.golden import cases, device_of, graph_of
 
 

@@ -9,8 +9,8 @@ from lstmsim.base.errors import InputError
 from lstmsim.model.cell import Cell, stage_of
 from lstmsim.model.cells import CELLS, cell, graph
 from lstmsim.model.fusion.cells import StepGraph, cell_graph, step_graph
+from lstmsim.model.fusion.graph import REDUCE
 from lstmsim.model.fusion.indexing import evaluated
-from lstmsim.model.fusion.operations import REDUCE
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.numerics.arithmetic import FloatArithmetic
 from lstmsim.model.numerics.golden import step

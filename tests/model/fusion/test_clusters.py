@@ -9,11 +9,9 @@ from typing import Any
 
 import pytest
 
-from lstmsim.model.fusion.graph import Graph, Node
+from lstmsim.model.fusion.graph import INPUT, Graph, Node, Sketch
 from lstmsim.model.fusion.library import named_graph
-from lstmsim.model.fusion.operations import INPUT
 from lstmsim.model.fusion.planner import clusters, refusal
-from lstmsim.model.fusion.sketch import Sketch
 from tests.model.fusion.golden import cases, graph_of
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from lstmsim.model.fusion.baselines import kernels_of
-from lstmsim.model.fusion.counts import KernelCounts, counted
 from lstmsim.model.fusion.graph import Graph, Node
 from lstmsim.model.fusion.plan import FusionDevice
 from lstmsim.model.fusion.planner import planned
+from lstmsim.model.fusion.schemes import KernelCounts, counted
 
 V100 = FusionDevice()
 

@@ -9,9 +9,8 @@ import pytest
 
 from lstmsim.base.bounds import MAX_GRAPH_NODES
 from lstmsim.base.errors import InputError
-from lstmsim.model.fusion.graph import Graph, Node
+from lstmsim.model.fusion.graph import Graph, Node, mistaken_name
 from lstmsim.model.fusion.graph_rules import checked_graph, mistakes, remarks
-from lstmsim.model.fusion.operations import mistaken_name
 
 X = Node("x", "input", (), (2, 3))
 B = Node("b", "input", (), (3, 4))

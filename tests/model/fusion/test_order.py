@@ -6,12 +6,11 @@ import pytest
 
 from lstmsim.base.errors import InputError
 from lstmsim.model.fusion.baselines import kernels_of
-from lstmsim.model.fusion.graph import Graph
+from lstmsim.model.fusion.graph import Graph, Sketch
 from lstmsim.model.fusion.groups import in_order, steps
 from lstmsim.model.fusion.library import named_graph
 from lstmsim.model.fusion.plan import MODES, FusionDevice, PlannedKernel
 from lstmsim.model.fusion.planner import planned
-from lstmsim.model.fusion.sketch import Sketch
 
 
 def _steps(graph: Graph, mode: str) -> list[str]:

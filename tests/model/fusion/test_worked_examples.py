@@ -8,11 +8,10 @@ import pytest
 
 from lstmsim.model.fusion import library as examples
 from lstmsim.model.fusion.baselines import kernels_of
-from lstmsim.model.fusion.graph import Graph
+from lstmsim.model.fusion.graph import Graph, Sketch
 from lstmsim.model.fusion.mapping import mapped
 from lstmsim.model.fusion.plan import MODES, FusionDevice, FusionPlan, Group, PlannedSubgraph, ThreadMapping
 from lstmsim.model.fusion.planner import planned
-from lstmsim.model.fusion.sketch import Sketch
 
 V100 = FusionDevice()
 #: Sixteen multiprocessors that take one block of 1024 threads each.

@@ -11,10 +11,9 @@ import pytest
 from lstmsim.model.cell import Cell, kinds, stage_of
 from lstmsim.model.cells import CELLS, graph
 from lstmsim.model.model import Layer, Model, Precision
-from lstmsim.model.numerics.fixed import FixedArithmetic
+from lstmsim.model.numerics.fixed import FixedArithmetic, once, per_unit
 from lstmsim.model.numerics.fixed_networks import fixed_arithmetic
 from lstmsim.model.numerics.golden import initial_states, step
-from lstmsim.model.numerics.products import once, per_unit
 from lstmsim.model.numerics.weights import random_network, random_stimulus
 
 #: Reads h and x, which are held as streamed vectors, beside its sums.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lstmsim.report.pictures.blocks import plot
+from lstmsim.report.pictures.figures import plot
 
 
 def test_the_launch_of_the_first_kernel_is_part_of_the_time() -> None:

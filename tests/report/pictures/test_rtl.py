@@ -5,7 +5,7 @@ from __future__ import annotations
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from lstmsim.report.pictures.styles import job_style
+from lstmsim.report.pictures.figures import job_style
 from lstmsim.studies.rtl.picture import Row, plot
 
 

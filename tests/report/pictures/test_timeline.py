@@ -19,7 +19,7 @@ from lstmsim.analysis.stall_words import NAMED
 from lstmsim.analysis.timeline import STATES, Row, window
 from lstmsim.base.errors import InputError
 from lstmsim.report.looks import JOB_STYLES
-from lstmsim.report.pictures.styles import grey, job_style
+from lstmsim.report.pictures.figures import grey, job_style
 from lstmsim.studies.simulate import picture
 from lstmsim.studies.simulate.picture import plot, stacked_fractions, view_of
 from tests.timelines import BUSY, busy_machine, small, timeline_from, timelines

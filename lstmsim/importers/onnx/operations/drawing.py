@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from lstmsim.base.bounds import MAX_ELEMENTS, MAX_GRAPH_NODES
 from lstmsim.base.errors import InputError
-from lstmsim.model.fusion.graph import Node
-from lstmsim.model.fusion.operations import INPUT, OPERATIONS, REDUCES
+from lstmsim.model.fusion.graph import INPUT, OPERATIONS, REDUCES, Node
 
 Array = NDArray[Any]
 

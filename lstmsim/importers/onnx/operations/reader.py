@@ -35,9 +35,8 @@ from lstmsim.importers.onnx.operations.moving import FOLDING, MOVING, constant_n
 from lstmsim.importers.onnx.shapes import inferred_types
 from lstmsim.importers.onnx.sizes import empty_sizes, size_names, sizes_of_input
 from lstmsim.importers.onnx.stored import DataFiles, dequantise
-from lstmsim.model.fusion.graph import Graph
+from lstmsim.model.fusion.graph import COMPUTE, Graph, class_of, mistaken_name
 from lstmsim.model.fusion.graph_rules import checked_graph, remarks
-from lstmsim.model.fusion.operations import COMPUTE, class_of, mistaken_name
 
 Stated = tuple[tuple[int, ...], int]
 #: What of a recurrent node is a part of its first result: the last states.

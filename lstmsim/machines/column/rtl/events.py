@@ -18,8 +18,7 @@ from lstmsim.model.cell import Cell, segments
 from lstmsim.model.model import Precision
 from lstmsim.model.numerics.fixed import FixedArithmetic
 from lstmsim.model.numerics.golden import NetworkRun
-from lstmsim.model.numerics.jobs import JobNumbers
-from lstmsim.model.numerics.recorded import Values
+from lstmsim.model.numerics.jobs import JobNumbers, Values
 from lstmsim.program.operations import Operation
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace

@@ -12,10 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.base.records import record
-from lstmsim.model.fusion.graph import Graph
+from lstmsim.model.fusion.graph import REDUCE, Graph
 from lstmsim.model.fusion.indexing import drawn_inputs, evaluated, positions, ranks
 from lstmsim.model.fusion.interpreter.run import executed
-from lstmsim.model.fusion.operations import REDUCE
 from lstmsim.model.fusion.plan import SHARED, FusionDevice, PlannedKernel, Stage
 from lstmsim.model.fusion.schemes import all_reads
 

@@ -20,9 +20,9 @@ from lstmsim.machines.column.rtl.lanes.netlist import (
     saturated,
 )
 from lstmsim.model.cell import REDUCTIONS
+from lstmsim.model.numerics.calibration import q_format
 from lstmsim.model.numerics.fixed import FixedArithmetic
 from lstmsim.model.numerics.fixed_point import ActivationTable
-from lstmsim.model.numerics.formats import q_format
 
 
 @record
