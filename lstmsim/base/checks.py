@@ -10,14 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
-from functools import wraps
+from functools import cache, wraps
 from math import inf
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.keys import Described, Key, keys_of, unwrapped
-from lstmsim.base.wording import listed, nearest, show
+from lstmsim.base.wording import dotted, listed, nearest, show
 
 #: The keys and places in lists that lead to a value.
 DataPath = tuple[str | int, ...]
@@ -57,48 +57,17 @@ class Note(NamedTuple):
 Notes = list[Note]
 #: Takes a value, its path, and the notes, to which it adds mistakes; returns the value that an entry holds.
 Checker = Callable[[Any, DataPath, Notes], Any]
-#: Says what is wrong with a value of the right type; "" if nothing is wrong.
-Rule = Callable[[Any], str]
 
 SURROGATES = "must be valid Unicode text"
 
 
-def bounds_of(key: Key, kind: type[int] | type[float]) -> Rule:
-    """Make the rule of a number: its bounds, then the rule of its key.
-
-    kind: type of the number.
-
-    >>> bounds_of(Key(low=1), int)(0), bounds_of(Key(low=1), int)(1)
-    ('must be at least 1', '')
-    """
-    low, high, above, below = (None if each is None else kind(each) for each in _ends(key))
-
-    def rule(value: Any) -> str:
-        if above is not None and not value > above:
-            return f"must be greater than {above:g}"
-        if low is not None and value < low:
-            return f"must be at least {low}"
-        if below is not None and not value < below:
-            return f"must be less than {below}"
-        if high is not None and value > high:
-            return f"must be at most {high}"
-        return key.rule(value) if key.rule else ""
-
-    return rule
-
-
-def _ends(key: Key) -> tuple[int | float | None, ...]:
-    return key.low, key.high, key.above, key.below
-
-
 def whole(key: Key) -> Checker:
     """Make a checker of whole numbers; true and 1.0 are no whole numbers."""
-    rule = bounds_of(key, int)
 
     def check(value: Any, path: DataPath, notes: Notes) -> Any:
         if type(value) is not int:
             return notes.append(Note(path, "must be a whole number", _hint_whole))
-        wrong = rule(value)
+        wrong = key.wrong(value)
         return notes.append(Note(path, wrong)) if wrong else value
 
     return check
@@ -106,7 +75,6 @@ def whole(key: Key) -> Checker:
 
 def number(key: Key) -> Checker:
     """Make a checker of finite numbers; it turns a whole number into a `float`."""
-    rule = bounds_of(key, float)
 
     def check(value: Any, path: DataPath, notes: Notes) -> Any:
         try:
@@ -115,7 +83,7 @@ def number(key: Key) -> Checker:
             real = None
         if real is None:
             return notes.append(Note(path, "must be a number", _hint_number))
-        wrong = rule(real) if math.isfinite(real) else "must be a finite number"
+        wrong = key.wrong(real)
         return notes.append(Note(path, wrong)) if wrong else real
 
     return check
@@ -169,11 +137,6 @@ def is_unicode(letters: str) -> bool:
     return True
 
 
-def of_type(kind: type, sentence: str) -> Checker:
-    """Make a checker that lets through values of one type only; `sentence` is the mistake of all other values."""
-    return lambda value, path, notes: value if type(value) is kind else notes.append(Note(path, sentence))
-
-
 def word(words: Sequence[str]) -> Checker:
     """Make a checker that lets through these words only."""
     quoted = [f"'{each}'" for each in words]
@@ -192,12 +155,10 @@ def word(words: Sequence[str]) -> Checker:
     return check
 
 
-_NO_KEY = Key()
 MAPPING = "must be a mapping of keys to values"
-#: Checkers by their description, each made when it is first needed, because a file needs only a few checkers.
-_MADE: dict[type, Checker] = {}
 
 
+@cache
 def checker_of(description: type) -> Checker:
     """Give the checker of a mapping with the keys of a description. It makes a `description` of a right mapping.
 
@@ -212,22 +173,6 @@ def checker_of(description: type) -> Checker:
     >>> checker_of(Core)({"ep": 4}, (), notes).ep, checker_of(Core)({"ep": True}, (), notes), notes[0].sentence
     (4, None, 'must be a whole number')
     """
-    if description not in _MADE:
-        _MADE[description] = _description(description)
-    return _MADE[description]
-
-
-def type_checker(kind: Any, key: Key) -> Checker:
-    """What checks that a value is of a type, and one of the words of its key; numbers may be of any size.
-
-    >>> notes = []
-    >>> type_checker(int, Key(low=1))(0, (), notes), type_checker(int, Key(low=1))("x", (), notes), len(notes)
-    (0, None, 1)
-    """
-    return _checker(kind, Key(choices=key.choices))
-
-
-def _description(description: type) -> Checker:
     keys = keys_of(description)
     fields = [(name, _checker(each.type, each.key), each.default is MISSING) for name, each in keys.items()]
     meanings = {name: f" ({each.key.meaning})" if each.key.meaning else "" for name, each in keys.items()}
@@ -254,6 +199,16 @@ def _description(description: type) -> Checker:
     return check
 
 
+def type_checker(kind: Any, key: Key) -> Checker:
+    """What checks that a value is of a type, and one of the words of its key; numbers may be of any size.
+
+    >>> notes = []
+    >>> type_checker(int, Key(low=1))(0, (), notes), type_checker(int, Key(low=1))("x", (), notes), len(notes)
+    (0, None, 1)
+    """
+    return _checker(kind, Key(choices=key.choices))
+
+
 def _checker(kind: Any, key: Key) -> Checker:
     """Make the checker of values of a type; `key` bounds the values. `TypeError` for a type without a checker."""
     origin = get_origin(kind)
@@ -264,7 +219,8 @@ def _checker(kind: Any, key: Key) -> Checker:
     if kind is str and not key.choices:
         return text(key)
     if kind is bool:
-        return of_type(bool, "must be true or false")
+        sentence = "must be true or false"
+        return lambda value, path, notes: value if type(value) is bool else notes.append(Note(path, sentence))
     if origin is Literal or kind is str:
         return word(key.choices or get_args(kind))
     if kind is Any:
@@ -279,18 +235,14 @@ def _checker(kind: Any, key: Key) -> Checker:
     if origin in (Union, UnionType):
         return _union([each for each in get_args(kind) if each is not NoneType], NoneType in get_args(kind), key)
     if isinstance(kind, type):
-        return _lazy(kind)
+        # made when the first value comes
+        return lambda value, path, notes: checker_of(kind)(value, path, notes)
     raise TypeError(f"no check for values of type {kind}")
-
-
-def _lazy(kind: type) -> Checker:
-    """Give a checker of a description that is made when the first value comes."""
-    return lambda value, path, notes: checker_of(kind)(value, path, notes)
 
 
 def _inner(hint: Any) -> tuple[Any, Key]:
     kind, key = unwrapped(hint)
-    return kind, key or _NO_KEY
+    return kind, key or _PLAIN
 
 
 def _union(members: list[Any], optional: bool, key: Key) -> Checker:
@@ -319,15 +271,9 @@ def _union(members: list[Any], optional: bool, key: Key) -> Checker:
 
 def _wrong_size(key: Key, noun: str, value: Any) -> str:
     """Say what is wrong with the number of entries; empty if it is right."""
-    if key.low is not None and len(value) < key.low:
-        return f"must be a {noun} of at least {key.low} {_plural(key.low)}, got {len(value)}"
-    if key.high is not None and len(value) > key.high:
-        return f"must be a {noun} of at most {key.high} {_plural(key.high)}, got {len(value)}"
-    return ""
-
-
-def _plural(number: int | float) -> str:
-    return "entry" if number == 1 else "entries"
+    wrong = Key(low=key.low, high=key.high).wrong(len(value))
+    entries = "entry" if wrong.endswith(" 1") else "entries"
+    return f"{wrong.replace('be', f'be a {noun} of', 1)} {entries}, got {len(value)}" if wrong else ""
 
 
 def _list(kind: type[list[Any]] | type[tuple[Any, ...]], item: Any, own: Key, key: Key) -> Checker:
@@ -356,7 +302,7 @@ def _plain_numbers(item: Any, key: Key) -> Callable[[list[Any]], list[Any] | Non
     """Make a check of a whole list of numbers, as there may be a million. It gives None for a list with mistakes."""
     if item not in (int, float) or key.rule is not None:
         return lambda value: None
-    rule, types = bounds_of(key, item), {int} if item is int else {int, float}
+    rule, types = key.wrong, {int} if item is int else {int, float}
 
     def fast(value: list[Any]) -> list[Any] | None:
         if not value or not set(map(type, value)) <= types:
@@ -402,16 +348,7 @@ _PLAIN = Key()
 
 
 class _Field(NamedTuple):
-    """A field of a description.
-
-    name: its name.
-    types: the types that its value may have; of a tuple, the types of its entries.
-    each: the field as its key describes it.
-    part: the class of the description that it holds, alone or in a tuple; None if it holds none.
-    required: whether it has no default.
-    mapping: whether it is a mapping of texts to texts.
-    size: how many entries its tuple has; None for any number.
-    """
+    """A field of a description: its name, the types of its value or entries, its key, the class of its descriptions."""
 
     name: str
     types: frozenset[type]
@@ -419,6 +356,7 @@ class _Field(NamedTuple):
     part: type | None
     required: bool
     mapping: bool
+    #: how many entries its tuple has; None for any number
     size: int | None
 
     def fits(self, value: Any) -> bool:
@@ -455,10 +393,7 @@ def _fields(description: type) -> dict[str, _Field]:
 
 def _field(name: str, kind: Any, key: Key, required: bool) -> _Field:
     each = Described(name, kind, MISSING, key)
-    inner = each.kind
-    if each.may_be_none and not each.several:
-        (inner,) = (member for member in get_args(kind) if member is not type(None))
-    part = inner if is_dataclass(inner) else None
+    inner, part = each.kind, each.kind if is_dataclass(each.kind) else None
     types = {float, int} if inner is float else {inner}
     row = next((one for one in (kind, *get_args(kind)) if get_origin(one) is tuple), None)
     size = None if row is None or get_args(row)[-1] is Ellipsis else len(get_args(row))
@@ -544,8 +479,6 @@ def _mended(
     """The arguments as the types of the fields; `InputError` with every mistake."""
     # imported here, because hardly a description is wrong
 
-    from lstmsim.base.wording import dotted
-
     name = named.get("name")
     place = f"{word} {name}" if isinstance(name, str) and name else word
     wrong: list[Mistake] = []
@@ -594,16 +527,11 @@ def _value(field: _Field, value: Any, mistakes: list[tuple[str, str]]) -> Any:
         named = {name: {key: name, **part} if isinstance(part, Mapping) else part for name, part in value.items()}
         return tuple(_part(field.part, part, f"{field.name}.{name}", mistakes) for name, part in named.items())
     if not isinstance(value, list | tuple):
-        mistakes.append(_told(field.name, "must be a mapping of keys to values" if key else "must be a list", value))
+        mistakes.append((field.name, Note((), MAPPING if key else "must be a list").told(value)))
         return None
     if field.empty(value):
         mistakes.append((field.name, "must be a list of at least 1 entry, got 0"))
     return tuple(_part(field.part, each, f"{field.name}.{place}", mistakes) for place, each in enumerate(value))
-
-
-def _told(path: str, sentence: str, value: Any) -> tuple[str, str]:
-
-    return path, Note((), sentence).told(value)
 
 
 def _part(description: type, value: Any, path: str, mistakes: list[tuple[str, str]]) -> Any:
@@ -611,8 +539,8 @@ def _part(description: type, value: Any, path: str, mistakes: list[tuple[str, st
     if isinstance(value, description):
         return value
     if not isinstance(value, Mapping):
-        other = f"must be a {description.__name__}" if is_dataclass(value) else "must be a mapping of keys to values"
-        mistakes.append(_told(path, other, value))
+        other = f"must be a {description.__name__}" if is_dataclass(value) else MAPPING
+        mistakes.append((path, Note((), other).told(value)))
         return None
     try:
         return description(**{str(key): each for key, each in value.items()})
@@ -624,8 +552,6 @@ def _part(description: type, value: Any, path: str, mistakes: list[tuple[str, st
 
 def _leaf(field: _Field, value: Any, mistakes: list[tuple[str, str]]) -> Any:
     """A number, a text, or a list or mapping of such."""
-
-    from lstmsim.base.wording import dotted
 
     data = [_plain(each) for each in value] if isinstance(value, list | tuple) else value
     data = dict(data) if isinstance(data, Mapping) else data

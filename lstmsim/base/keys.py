@@ -7,15 +7,15 @@ An `Entry` is such a description of one mapping of a file: the keys and values t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, KeysView, Mapping
-from dataclasses import MISSING, dataclass, is_dataclass
+from collections.abc import Callable, KeysView, Mapping
+from dataclasses import MISSING, dataclass, is_dataclass, replace
+from functools import cache
 from math import isfinite
 from types import MappingProxyType, NoneType, UnionType
 from typing import (
     Annotated,
     Any,
     ClassVar,
-    NamedTuple,
     NoReturn,
     Optional,
     TypeVar,
@@ -62,13 +62,28 @@ class Key:
     below: int | float | None = None
     rule: Callable[[Any], str] | None = None
 
+    def wrong(self, value: Any) -> str:
+        """Say what is wrong with a number or a word of the right type, as "must be ..."; "" if nothing is.
 
-_NAMES = Key.__slots__
+        >>> Key("elements in parallel", low=1).wrong(0), Key(low=1).wrong(1)
+        ('must be at least 1', '')
+        """
+        if type(value) is float and not isfinite(value):
+            return "must be a finite number"
+        if self.choices:
+            return "" if value in self.choices else f"must be {' or '.join(self.choices)}"
+        if self.above is not None and not value > self.above:
+            return f"must be greater than {self.above}"
+        if self.low is not None and value < self.low:
+            return f"must be at least {self.low}"
+        if self.below is not None and not value < self.below:
+            return f"must be less than {self.below}"
+        if self.high is not None and value > self.high:
+            return f"must be at most {self.high}"
+        return self.rule(value) if self.rule else ""
+
+
 _PLAIN = Key()
-#: What has been asked for: making it takes longer than reading a file.
-_KEYS: dict[type, Mapping[str, Described]] = {}
-_BOUNDED: dict[type, tuple[_Bounded, ...]] = {}
-_MAKERS: dict[type, dict[str, Callable[[Any], Any] | None]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +130,7 @@ class Described:
         return any(get_origin(each) is tuple for each in (self.type, *get_args(self.type)))
 
 
+@cache
 def keys_of(description: type) -> Mapping[str, Described]:
     """Give the keys that a description may have in a file, by name, in the order of the class.
 
@@ -130,12 +146,6 @@ def keys_of(description: type) -> Mapping[str, Described]:
     >>> list(keys_of(Core)), keys_of(Core)["ep"].key.low
     (['ep'], 1)
     """
-    if description not in _KEYS:
-        _KEYS[description] = MappingProxyType(_described(description))
-    return _KEYS[description]
-
-
-def _described(description: type) -> dict[str, Described]:
     fields = getattr(description, "__dataclass_fields__", None)
     keys: dict[str, Described] = {}
     for name, hint in get_type_hints(description, include_extras=True).items():
@@ -148,7 +158,7 @@ def _described(description: type) -> dict[str, Described]:
             each = fields[name]
             default = each.default if each.default_factory is MISSING else each.default_factory()
             keys[name] = Described(name, kind, default, key)
-    return keys
+    return MappingProxyType(keys)
 
 
 def unwrapped(hint: Any) -> tuple[Any, Key | None]:
@@ -179,36 +189,19 @@ def unwrapped(hint: Any) -> tuple[Any, Key | None]:
 
 def _both(inner: Key, outer: Key) -> Key:
     """Join two keys: what the outer one leaves open, the inner one says."""
-    said = {name: getattr(outer, name) for name in _NAMES if getattr(outer, name) != getattr(_PLAIN, name)}
-    return Key(**{**{name: getattr(inner, name) for name in _NAMES}, **said})
+    names = Key.__slots__
+    return replace(inner, **{name: said for name in names if (said := getattr(outer, name)) != getattr(_PLAIN, name)})
 
 
-class _Bounded(NamedTuple):
-    """A field that can be wrong.
-
-    part: whether the field is a description, or a tuple of descriptions if `several`.
-    several: whether it is a tuple; bounds are those of each entry.
-    """
-
-    name: str
-    key: Key
-    part: bool
-    several: bool
-
-
-def _bounded(description: type) -> tuple[_Bounded, ...]:
-    """The fields that can be wrong by themselves."""
-    if description not in _BOUNDED:
-        _BOUNDED[description] = tuple(_can_be_wrong(description))
-    return _BOUNDED[description]
-
-
-def _can_be_wrong(description: type) -> Iterator[_Bounded]:
-    for each in keys_of(description).values():
-        part, several, key = is_dataclass(each.kind), each.several, each.key
-        bounds = (key.low, key.high, key.above) != (None, None, None) or key.choices
-        if part or bounds:
-            yield _Bounded(each.name, key, part, several)
+@cache
+def _judged(description: type) -> list[tuple[str, Key, bool, bool]]:
+    """The fields that can be wrong: name, key, whether they are made of descriptions, whether they are tuples."""
+    every = [(name, each.key, is_dataclass(each.kind), each.several) for name, each in keys_of(description).items()]
+    return [
+        (name, key, part, several)
+        for name, key, part, several in every
+        if part or key.choices or (key.low, key.high, key.above, key.below) != (None,) * 4
+    ]
 
 
 def mistakes_of(thing: Any) -> list[tuple[str, str]]:
@@ -225,33 +218,20 @@ def mistakes_of(thing: Any) -> list[tuple[str, str]]:
     [('ep', 'must be at least 1, got 0')]
     """
     mistakes: list[tuple[str, str]] = []
-    for name, key, part, several in _bounded(type(thing)):
+    for name, key, part, several in _judged(type(thing)):
         value = getattr(thing, name)
         if value is None:
             continue
         if not part:
             alone = {f"{name}.{index}": each for index, each in enumerate(value)} if several else {name: value}
-            mistakes += [(path, sentence) for path, each in alone.items() if (sentence := _wrong(key, each))]
+            shown = repr if key.choices else str
+            mistakes += [
+                (path, f"{text}, got {shown(each)}") for path, each in alone.items() if (text := key.wrong(each))
+            ]
             continue
         parts = {f"{name}.{getattr(each, key.named_by)}": each for each in value} if several else {name: value}
         mistakes += [(f"{path}.{below}", text) for path, each in parts.items() for below, text in mistakes_of(each)]
     return mistakes
-
-
-def _wrong(key: Key, value: Any) -> str:
-    """Say what is wrong with a number or a word; "" if nothing is."""
-    if type(value) is float and not isfinite(value):
-        return f"must be a finite number, got {value}"
-    if key.choices:
-        return "" if value in key.choices else f"must be {' or '.join(key.choices)}, got {value!r}"
-    if key.above is not None and value <= key.above:
-        return f"must be greater than {key.above}, got {value}"
-    if key.low is not None and value < key.low:
-        return f"must be at least {key.low}, got {value}"
-    if key.high is not None and value > key.high:
-        return f"must be at most {key.high}, got {value}"
-    sentence = key.rule(value) if key.rule is not None else ""
-    return f"{sentence}, got {value}" if sentence else ""
 
 
 def described(description: type[T], data: Mapping[str, Any]) -> T:
@@ -282,24 +262,22 @@ def values_of(description: type, data: Mapping[str, Any]) -> dict[str, Any]:
     >>> values_of(Core, {"mhz": 2})
     {'mhz': 2.0}
     """
-    if description not in _MAKERS:
-        _MAKERS[description] = {name: _maker(each) for name, each in keys_of(description).items()}
-    makers = _MAKERS[description]
-    values = {}
-    for name, value in data.items():
-        make = makers[name]
-        values[name] = value if make is None or value is None else make(value)
-    return values
+    makers = _makers(description)
+    return {name: value if value is None else makers[name](value) for name, value in data.items()}
 
 
-def _maker(each: Described) -> Callable[[Any], Any] | None:
-    """Give what turns plain data into the value of a field; None if the data is the value."""
-    if not is_dataclass(each.kind):
-        return tuple if each.several else float if each.kind is float else None
-    kind: Any = each.kind
-    key = each.key
+@cache
+def _makers(description: type) -> dict[str, Callable[[Any], Any]]:
+    """What turns plain data into the value of each field."""
+    return {name: _maker(each) for name, each in keys_of(description).items()}
+
+
+def _maker(each: Described) -> Callable[[Any], Any]:
+    kind, by = each.kind, each.key.named_by
+    if not is_dataclass(kind):
+        return tuple if each.several else float if kind is float else lambda value: value
     if each.several:
-        return lambda parts: tuple(described(kind, {key.named_by: name, **part}) for name, part in parts.items())
+        return lambda parts: tuple(described(kind, {by: name, **part}) for name, part in parts.items())
     return lambda part: described(kind, part)
 
 

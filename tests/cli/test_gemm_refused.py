@@ -27,7 +27,7 @@ WRONG = {
     ("8", "8", "8", "--chip", "edge"): "chip edge: its machine has no threads for matrix products; epyc-7742 and xeon",
     ("8", "8", "8", "--chip", "epic-7742"): "Error: no chip called 'epic-7742'; did you mean 'epyc-7742'?",
     ("8", "8", "8", "--set", "trafic=3"): "--set trafic: is no parameter of the planner; did you mean 'traffic'?; it",
-    ("8", "8", "8", "--set", "traffic=-0.5"): "traffic: must be at least 0.0, got -0.5",
+    ("8", "8", "8", "--set", "traffic=-0.5"): "traffic: must be at least 0, got -0.5",
     ("8", "8", "8", "--caches", "hot"): "caches: must be cold or warm, got 'hot'",
     ("8", "8", "8", "--relief", "bth"): "relief: must be plan, none, sub, buffer or both, got 'bth'; did",
     ("8", "8", "8", "--cut", "8x8"): "cut: must be KIND:p_m x p_n x p_k without spaces, like MK:4x1x16, or with",

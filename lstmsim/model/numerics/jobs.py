@@ -1,4 +1,4 @@
-"""The numbers of several jobs at once: what each begins with, one calibration for all jobs of a network, golden runs."""
+"""The numbers of several jobs at once: what each begins with, one calibration for all of a network, golden runs."""
 
 from __future__ import annotations
 
