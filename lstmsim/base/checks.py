@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields, is_dataclass
-from functools import cache, wraps
+from functools import wraps
 from math import inf
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.base.keys import Described, Key, keys_of, unwrapped
+from lstmsim.base.keys import Described, Key, keys_of, once, unwrapped
 from lstmsim.base.wording import dotted, listed, nearest, show
 
 #: The keys and places in lists that lead to a value.
@@ -158,7 +158,7 @@ def word(words: Sequence[str]) -> Checker:
 MAPPING = "must be a mapping of keys to values"
 
 
-@cache
+@once
 def checker_of(description: type) -> Checker:
     """Give the checker of a mapping with the keys of a description. It makes a `description` of a right mapping.
 

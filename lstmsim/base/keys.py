@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, KeysView, Mapping
 from dataclasses import MISSING, dataclass, is_dataclass, replace
-from functools import cache
+from functools import wraps
 from math import isfinite
 from types import MappingProxyType, NoneType, UnionType
 from typing import (
@@ -86,6 +86,19 @@ class Key:
 _PLAIN = Key()
 
 
+def once(make: Callable[[type], T]) -> Callable[[type], T]:
+    """Keep what is made of a class: making it takes longer than reading a file."""
+    known: dict[type, T] = {}
+
+    @wraps(make)
+    def kept(description: type) -> T:
+        if description not in known:
+            known[description] = make(description)
+        return known[description]
+
+    return kept
+
+
 @dataclass(frozen=True, slots=True)
 class Described:
     """A field of a description with its key.
@@ -130,7 +143,7 @@ class Described:
         return any(get_origin(each) is tuple for each in (self.type, *get_args(self.type)))
 
 
-@cache
+@once
 def keys_of(description: type) -> Mapping[str, Described]:
     """Give the keys that a description may have in a file, by name, in the order of the class.
 
@@ -193,7 +206,7 @@ def _both(inner: Key, outer: Key) -> Key:
     return replace(inner, **{name: said for name in names if (said := getattr(outer, name)) != getattr(_PLAIN, name)})
 
 
-@cache
+@once
 def _judged(description: type) -> list[tuple[str, Key, bool, bool]]:
     """The fields that can be wrong: name, key, whether they are made of descriptions, whether they are tuples."""
     every = [(name, each.key, is_dataclass(each.kind), each.several) for name, each in keys_of(description).items()]
@@ -266,15 +279,15 @@ def values_of(description: type, data: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value if value is None else makers[name](value) for name, value in data.items()}
 
 
-@cache
+@once
 def _makers(description: type) -> dict[str, Callable[[Any], Any]]:
     """What turns plain data into the value of each field."""
     return {name: _maker(each) for name, each in keys_of(description).items()}
 
 
 def _maker(each: Described) -> Callable[[Any], Any]:
-    kind, by = each.kind, each.key.named_by
-    if not is_dataclass(kind):
+    kind, by, part = each.kind, each.key.named_by, is_dataclass(each.kind)
+    if not part:
         return tuple if each.several else float if kind is float else lambda value: value
     if each.several:
         return lambda parts: tuple(described(kind, {by: name, **part}) for name, part in parts.items())
