@@ -22,8 +22,7 @@ from lstmsim.machines.column.rtl.tables import config
 from lstmsim.machines.column.rtl.words import constants, frames, hex_text, passes_of, shifts_of, too_large, weights
 from lstmsim.machines.rtl import Event
 from lstmsim.model.model import Precision
-from lstmsim.model.numerics.jobs import JobNumbers
-from lstmsim.model.numerics.recorded import Values
+from lstmsim.model.numerics.jobs import JobNumbers, Values
 from lstmsim.model.scenario import Job, Scenario
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace

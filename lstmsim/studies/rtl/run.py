@@ -22,8 +22,7 @@ from lstmsim.studies.simulate.run import Run, run, simulate
 if TYPE_CHECKING:
     from lstmsim.machines.rtl import Event
     from lstmsim.model.numerics.golden import NetworkRun
-    from lstmsim.model.numerics.jobs import JobNumbers
-    from lstmsim.model.numerics.recorded import Values
+    from lstmsim.model.numerics.jobs import JobNumbers, Values
     from lstmsim.model.scenario import Chip, Scenario
 
 #: What the simulator says, in the folder of a design.
@@ -184,8 +183,7 @@ def _golden_of(
     was computed in them, where numbers within the tail are compared.
     """
     from lstmsim.files.scenario.numbers import job_data
-    from lstmsim.model.numerics.jobs import fixed_numbers, run_jobs
-    from lstmsim.model.numerics.recorded import run_recorded
+    from lstmsim.model.numerics.jobs import fixed_numbers, run_jobs, run_recorded
 
     scenario = result.scenario
     if random_weights is None:

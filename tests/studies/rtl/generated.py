@@ -10,8 +10,7 @@ from lstmsim.base.errors import Mistake
 from lstmsim.machines.rtl import EVENT_KINDS, Event
 from lstmsim.model.model import Precision
 from lstmsim.model.numerics.golden import NetworkRun
-from lstmsim.model.numerics.jobs import JobNumbers
-from lstmsim.model.numerics.recorded import Values
+from lstmsim.model.numerics.jobs import JobNumbers, Values
 from lstmsim.model.scenario import Scenario
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace

@@ -13,7 +13,7 @@ from lstmsim.analysis.drawn import ROW_LIMIT, spans_of
 from lstmsim.analysis.stall_words import NAMED
 from lstmsim.analysis.timeline import Row, window
 from lstmsim.report.html.svg import Scale, round_ticks, steps
-from lstmsim.report.pictures.styles import grey
+from lstmsim.report.pictures.figures import grey
 from lstmsim.studies.simulate.page import timeline as looks
 from lstmsim.studies.simulate.page import timeline as section
 from lstmsim.studies.simulate.page.sections import accounts_section, latency_section

@@ -17,9 +17,8 @@ from lstmsim.machines.parallel.fused.values import Homes, Scene, Table, Values, 
 from lstmsim.machines.parallel.kernel import Kernel, KernelShape, Run
 from lstmsim.machines.parallel.kernels.rows import addressable
 from lstmsim.machines.parallel.writing.streams import Grid, Result, Warps, joined, later
-from lstmsim.model.fusion.graph import Graph
+from lstmsim.model.fusion.graph import REDUCE, Graph
 from lstmsim.model.fusion.indexing import positions
-from lstmsim.model.fusion.operations import REDUCE
 from lstmsim.model.fusion.plan import SHARED, VALUE_BYTES, Owners, PlannedKernel, Stage, up
 
 Ints = NDArray[np.int64]

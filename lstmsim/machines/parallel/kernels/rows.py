@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.base.checkers import Notes, bounds_of, type_checker
+from lstmsim.base.checks import Notes, type_checker
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.keys import Key, keys_of
 from lstmsim.base.wording import must_be, show
@@ -43,7 +43,7 @@ def option_mistakes(options: Any) -> Iterator[Mistake]:
             continue
         numbers = [*value] if each.several and isinstance(value, tuple) else [value]
         type_checker(each.type, each.key)(numbers if each.several else value, (name,), notes)
-        rule = bounds_of(each.key, int)
+        rule = each.key.wrong
         ruled = () if notes or each.type is bool else (rule(one) for one in numbers if one is not None)
         wrong = [note.told(value) for note in notes] + [f"{text}, got {show(value)}" for text in ruled if text]
         yield from (Mistake(name, text) for text in wrong[:1])
@@ -70,7 +70,7 @@ def refuse(mistakes: Iterable[Mistake | None]) -> None:
 
 def check_sizes(sizes: Mapping[str, int]) -> None:
     """`InputError` with every size of a product, by name, that is below 1."""
-    rule = bounds_of(Key(low=1), int)
+    rule = Key(low=1).wrong
     refuse(Mistake(name, f"{rule(size)}, got {size}") for name, size in sizes.items() if rule(size))
 
 
