@@ -14,7 +14,7 @@ from measures import Cost, cpu_seconds, new_process, table
 
 from lstmsim import engines, load_chip, run_gemm, simulate
 from lstmsim.machines.gemm import Division, GemmTask, Product
-from lstmsim.machines.multicore.gemm import THREADS
+from lstmsim.machines.multicore import gemm
 from lstmsim.machines.multicore.lines.caches import Caches, NativeCaches, PlainCaches
 from lstmsim.machines.multicore.lines.space import COLUMNS, Space, operands, runs_of
 from lstmsim.machines.multicore.product import in_rounds
@@ -37,7 +37,7 @@ WALK_HEAD = ["cut of 1024 x 1024 x 1024", "million accesses", "runs: CPU ms", "c
 def alone() -> None:
     """The product planned, and the plan traced cold and simulated."""
     task = GemmTask(_PRODUCT, 64, "cold")
-    work = THREADS.lower(_CHIP, task, THREADS.plan(_CHIP, task).division)
+    work = gemm.lower(_CHIP, task, gemm.plan(_CHIP, task).division)
     engines.run(work.program)
 
 
@@ -69,18 +69,18 @@ def gemm_rows() -> list[list[str]]:
 def walk_rows() -> list[list[str]]:
     """Measure runs and caches of some cuts, cold; of a smaller product also the plain caches."""
     task = GemmTask(_PRODUCT, 64)
-    ranked = THREADS.plan(_CHIP, task).ranked
+    ranked = gemm.plan(_CHIP, task).ranked
     wanted = ((8, 8, 1), (16, 1, 4), (1, 8, 8), (1, 1, 64))
     cuts = [each.cut for each in ranked if (each.cut.p_m, each.cut.p_n, each.cut.p_k) in wanted]
-    rows = [_walked(THREADS.division(_CHIP, task, cut), NativeCaches, "") for cut in cuts]
+    rows = [_walked(gemm.division(_CHIP, task, cut), NativeCaches, "") for cut in cuts]
     small = GemmTask(Product(128, 128, 128), 64)
-    division = THREADS.plan(_CHIP, small).division
+    division = gemm.plan(_CHIP, small).division
     return [*rows, *(_walked(division, *each) for each in ((NativeCaches, "128^3, "), (PlainCaches, "128^3, plain, ")))]
 
 
 def _walked(division: Division, kind: Callable[..., Caches], name: str) -> list[str]:
     """A row."""
-    machine, space = _CHIP.view, Space(_CHIP.view)
+    machine, space = _CHIP, Space(_CHIP)
     places = operands(space, machine, division)
     steps = in_rounds(steps_of(machine, division))
     cores = [each.thread for each in steps]

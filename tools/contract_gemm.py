@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, astuple, fields
+from dataclasses import asdict, astuple
 from typing import Any
 
 import numpy as np
@@ -17,13 +17,13 @@ from lstmsim import engines
 from lstmsim.base.errors import InputError, LstmsimError, Mistake
 from lstmsim.base.wording import listed
 from lstmsim.machines.gemm import Cut, Division, GemmFigures, GemmPlan, Product, SubBlocks
+from lstmsim.machines.multicore.chip import CpuCore, MulticoreCpu
 from lstmsim.machines.multicore.cuts import division_of
-from lstmsim.machines.multicore.machine import Machine
 from lstmsim.machines.multicore.planner import DOCUMENTED, plan
 from lstmsim.machines.multicore.product import figures_of, lowered
 from lstmsim.machines.multicore.steps import computed
 from tools.contract_gemm_jobs import job_result
-from tools.contract_gemm_keys import USUAL
+from tools.contract_gemm_keys import NUMBERS, OF_CORES, USUAL
 
 __all__ = ["KINDS", "cut_of", "machine_of", "plan_shown", "result"]
 
@@ -35,19 +35,19 @@ _RELIEFS = ("none", "sub", "buffer", "both")
 _SUB_RANKED = 5
 
 
-def machine_of(keys: Case) -> Machine:
+def machine_of(keys: Case) -> MulticoreCpu:
     """The machine of a case.
 
-    keys: by the names of `Machine`, and some more; those of `tools.contract_gemm_keys.USUAL` may be left out.
+    keys: by the names in `NUMBERS` of `tools.contract_gemm_keys`, and some more; those of `USUAL` may be left out.
     `InputError` with the names that are missing.
     """
     keys = {**USUAL, **keys}
-    missing = [each.name for each in fields(Machine) if each.name not in keys]
+    missing = [name for name in NUMBERS if name not in keys]
     if missing:
         raise InputError(Mistake("machine", f"has no {listed(missing)}"))
-    values: dict[str, Any] = {each.name: keys[each.name] for each in fields(Machine)}
-    values = {key: tuple(value) if isinstance(value, list) else value for key, value in values.items()}
-    return Machine(**values)
+    values = {name: tuple(value) if isinstance(value := keys[name], list) else value for name in NUMBERS}
+    core = CpuCore(**{name: values.pop(name) for name in OF_CORES})
+    return MulticoreCpu("", 1000, (core,) * values.pop("cores"), **values)
 
 
 def cut_of(keys: Case) -> Cut:
@@ -106,7 +106,7 @@ def _reliefs(case: Case) -> dict[str, Division]:
     }
 
 
-def _simulated(machine: Machine, division: Division, caches: str, engine: str) -> dict[str, Any]:
+def _simulated(machine: MulticoreCpu, division: Division, caches: str, engine: str) -> dict[str, Any]:
     """What the run of a division came to, as cases show it."""
     work = lowered(machine, division, caches)
     return _figures_shown(figures_of(machine, work, engines.run(work.program, engine)))

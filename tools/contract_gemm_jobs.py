@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from lstmsim import engines
 from lstmsim.machines.gemm import GemmPlan
+from lstmsim.machines.multicore.chip import MulticoreCpu
 from lstmsim.machines.multicore.jobs import Shape, TracedJob, job_phases, traced
 from lstmsim.machines.multicore.lines.space import COLUMNS
-from lstmsim.machines.multicore.machine import Machine
 from lstmsim.machines.multicore.product import step_times, waits_of
 from lstmsim.machines.multicore.stages import cores_of, place_of
 from lstmsim.model.cells import cell
@@ -26,7 +26,7 @@ from lstmsim.program.program import Program, Task
 __all__ = ["job_result"]
 
 
-def job_result(machine: Machine, case: Mapping[str, Any], engine: str) -> dict[str, Any]:
+def job_result(machine: MulticoreCpu, case: Mapping[str, Any], engine: str) -> dict[str, Any]:
     """What the engine makes of a job alone on a machine.
 
     machine: of the case.

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
 from typing import Any
 
+from lstmsim.base.keys import keys_of
 from lstmsim.base.wording import listed, show
 from lstmsim.machines.gemm import CACHES
 from lstmsim.machines.gemm import KINDS as CUTS
-from lstmsim.machines.multicore.chip import HASHES
-from lstmsim.machines.multicore.machine import Machine
+from lstmsim.machines.multicore.chip import HASHES, CpuCore, MulticoreCpu
+from lstmsim.machines.target import COMMON
 from lstmsim.model.cells import CELLS
 
-__all__ = ["USUAL", "mistakes_of"]
+__all__ = ["NUMBERS", "OF_CORES", "USUAL", "mistakes_of"]
+
+#: The numbers of a core, and all numbers of a machine.
+OF_CORES = tuple(keys_of(CpuCore))
+NUMBERS = ("cores", *(name for name in keys_of(MulticoreCpu) if name not in COMMON), *OF_CORES)
 
 #: What a machine has that does not say it: the text of the cases has no hash, and no kernel for one row.
 USUAL: Mapping[str, Any] = {"llc_hash": "bits", "gemv": False}
@@ -65,7 +69,7 @@ def mistakes_of(case: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _machine(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     keys = {**USUAL, **given}
-    for name in (each.name for each in fields(Machine)):
+    for name in NUMBERS:
         place, value = f"machine.{name}", keys.get(name)
         if name in ("overlap", "exact_rows", "gemv"):
             if not isinstance(value, bool):

@@ -1,24 +1,21 @@
-"""A matrix product C = A B on threads: how it is partitioned, and what a machine answers about plans and runs.
+"""A matrix product C = A B on threads: how it is partitioned, plans, and what runs came to.
 
-A machine's planner chooses how a product is divided; its executor takes any division. A machine without such threads
-has no answer (`Target.gemm_threads` is None).
+A machine's planner chooses how a product is divided; its executor takes any division. Both are plain functions of the
+module `gemm` in the machine's folder (`lstmsim.machines.registry.capability`); a machine without such threads has none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import hashed_once, record
 from lstmsim.base.wording import must_be
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from lstmsim.program.program import Program
-    from lstmsim.program.trace import Trace
 
 
 #: Kinds of cuts, each with what it cuts. Planners propose the first three; executors take all.
@@ -303,54 +300,3 @@ class GemmFigures:
     compute: int
     of_memory: int
     buffer_bytes: int
-
-
-class GemmThreads(Protocol):
-    """The threads of a machine for matrix products.
-
-    left_out: sentences on what is not modelled.
-    parameters: of the planner, by name with their defaults.
-    by_shapes: parameters of the planner for plans that follow from sizes alone, as far as they are no defaults.
-    meanings: a sentence on each parameter, on each condition, and on `by_shapes`.
-    """
-
-    left_out: Sequence[str]
-    parameters: Mapping[str, Any]
-    by_shapes: Mapping[str, Any]
-    meanings: Mapping[str, str]
-
-    def line_bytes(self, chip: Any) -> int:
-        """Bytes of a line, the unit of `Counts`."""
-
-    def element_bytes(self, chip: Any) -> int:
-        """Bytes of a number of A, B and C."""
-
-    def packing(self, chip: Any, task: GemmTask) -> str:
-        """In a sentence, what of A and B is packed when, and what that takes."""
-
-    def plan(self, chip: Any, task: GemmTask) -> GemmPlan:
-        """The planner: a plan for the product; `InputError` for settings that are wrong."""
-
-    def division(self, chip: Any, task: GemmTask, cut: Cut, relief: str = "plan") -> Division:
-        """What a cut becomes with the sub-blocks and the buffer that the planner gives it, or with a relief."""
-
-    def mn_cuts(self, chip: Any, task: GemmTask) -> Sequence[Cut]:
-        """Every cut of rows and columns alone; the first one is that of BLIS's rule."""
-
-    def cut(
-        self, chip: Any, task: GemmTask, kind: str, parts: Sequence[int], sizes: Sequence[int] | None = None
-    ) -> Cut:
-        """The cut into so many parts, whether a planner proposes it or not; `InputError` if its blocks do not fit.
-
-        kind: a key of `lstmsim.machines.gemm.KINDS`.
-        parts, sizes: of rows, columns and K: how many parts, and the size of each; None: as the planner cuts.
-        """
-
-    def lower(self, chip: Any, task: GemmTask, division: Division) -> GemmWork:
-        """The executor in time: the traffic of a division, and its program."""
-
-    def figures(self, chip: Any, work: GemmWork, trace: Trace) -> GemmFigures:
-        """What the run of a program came to."""
-
-    def computed(self, chip: Any, division: Division, a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
-        """The executor in numbers: C of shape (m, n), summed up in the order of the division's steps."""

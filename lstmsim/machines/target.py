@@ -22,7 +22,6 @@ from lstmsim.program.program import Program
 
 if TYPE_CHECKING:
     from lstmsim.machines.change import Change
-    from lstmsim.machines.gemm import GemmThreads
     from lstmsim.machines.hardware import Hardware
     from lstmsim.machines.kernels import FusedKernels, SparseKernels
     from lstmsim.model.figures import PlannedProducts
@@ -304,10 +303,6 @@ class Target(Entries, ABC):
 
     def sparse_kernels(self) -> SparseKernels | None:
         """The kernels for sparse matrices; None: the machine runs none."""
-        return None
-
-    def gemm_threads(self) -> GemmThreads | None:
-        """The planner and the executor of threads for a matrix product; None: the machine has none."""
         return None
 
     def fused_kernels(self) -> FusedKernels | None:

@@ -16,10 +16,10 @@ from lstmsim.base.errors import EngineWarning
 from lstmsim.engines.fast import binding as library
 from lstmsim.engines.reference.feed import Feed
 from lstmsim.machines.multicore.lines.caches import OWN_LIBRARY, open_caches
-from lstmsim.machines.multicore.toy import TOY
 from lstmsim.native import library as missing
 from lstmsim.program.program import Program
 from tests.cli.runner import call
+from tests.machines.multicore.chips import TOY
 
 SCENARIO = {"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 2, "count": 3}]}
 

@@ -6,9 +6,9 @@ Sources, as in `docs/multicore.md`, section 8: [K] the machine files of kerncraf
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, fields
+from dataclasses import field, replace
 from functools import cached_property, lru_cache
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 from lstmsim.base.bounds import MAX_LATENCY_CYCLES
 from lstmsim.base.checks import checked
@@ -16,7 +16,6 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.keys import Key, keys_of, mistakes_of
 from lstmsim.base.records import hashed_once, record
 from lstmsim.machines.assembly import OperationClasses
-from lstmsim.machines.multicore.machine import Machine, up
 from lstmsim.machines.multicore.words import ALL_CORES, LEFT_OUT, OF_JOBS, STALLS, UNIT, WORDS
 from lstmsim.machines.target import Clock, Entries, Fault, check_description
 from lstmsim.model.cell import REDUCTIONS, Cell
@@ -79,6 +78,11 @@ def _refusal(cell: Cell) -> str | None:
     if cell.parameters:
         return f"has weights beside its products ({', '.join(cell.parameters)}), for which the cores have no array"
     return None
+
+
+def up(number: int, by: int) -> int:
+    """How many parts of a size hold a number."""
+    return -(-number // by)
 
 
 #: How a last-level cache finds the set of a line.
@@ -170,6 +174,14 @@ class CpuCore:
         """Multiply-accumulates a cycle."""
         return self.macs_per_cycle
 
+    def rows(self, rows: int) -> int:
+        """Rows for which a tile, or some tiles, of `rows` rows take time."""
+        return rows if self.exact_rows else up(rows, self.mr) * self.mr
+
+    def packs_nothing(self, rows: int) -> bool:
+        """Whether a product with so many rows is multiplied by the kernel that packs nothing."""
+        return self.gemv and rows == 1
+
     def mistakes(self) -> list[tuple[str, str]]:
         """What is wrong with the numbers, as (key, sentence) pairs."""
         return mistakes_of(self)
@@ -208,6 +220,7 @@ def _part(meaning: str) -> Key:
 
 
 @checked("chip")
+@hashed_once
 @record
 class MulticoreCpu:
     """A chip: equal cores, last-level caches of neighbouring cores, memories of neighbouring cores (NUMA domains).
@@ -217,7 +230,7 @@ class MulticoreCpu:
     `InputError` if it cannot be built.
 
     >>> chip = MulticoreCpu("epyc", 2250, (CpuCore(),) * 64)
-    >>> chip.view.domains, chip.view.groups, chip.view.l2_bytes, chip.core_figures[0].peak
+    >>> chip.domains, chip.groups, chip.l2_bytes, chip.core_figures[0].peak
     (4, 16, 524288, 16)
     """
 
@@ -282,17 +295,59 @@ class MulticoreCpu:
         if wrong:
             raise InputError([Mistake(f"chip {self.name}: {key}", text) for key, text in wrong])
 
+    @property
+    def core(self) -> CpuCore:
+        """The core that all cores are like."""
+        return self.cores[0]
+
     @cached_property
-    def view(self) -> Machine:
-        """The flat view of it that planner, executor and caches are written for; cores are all like the first one."""
-        return machine_of(vars(self), self.cores[0], len(self.cores))
+    def bare(self) -> MulticoreCpu:
+        """The chip without its name and clock: chips that differ in these alone share plans and traces."""
+        return replace(self, name="", frequency_mhz=1000)
+
+    @property
+    def l1_bytes(self) -> int:
+        """Bytes of the first cache of a core."""
+        return self.core.l1_sets * self.core.l1_ways * self.line
+
+    @property
+    def l2_bytes(self) -> int:
+        """Bytes of the second cache of a core."""
+        return self.core.l2_sets * self.core.l2_ways * self.line
+
+    @property
+    def llc_bytes(self) -> int:
+        """Bytes of the last-level cache of a group."""
+        return self.llc_sets * self.llc_ways * self.line
+
+    @property
+    def domains(self) -> int:
+        """How many memories there are."""
+        return up(len(self.cores), self.cores_per_domain)
+
+    @property
+    def groups(self) -> int:
+        """How many last-level caches there are."""
+        return up(len(self.cores), self.cores_per_llc)
+
+    def domain(self, core: int) -> int:
+        """The memory of a core."""
+        return core // self.cores_per_domain
+
+    def group(self, core: int) -> int:
+        """The last-level cache of a core."""
+        return core // self.cores_per_llc
+
+    def barrier(self, threads: int) -> int:
+        """Cycles of a barrier of so many threads."""
+        return self.barrier_cycles * (threads - 1).bit_length()
 
     @cached_property
     def core_figures(self) -> tuple[CoreFigures, ...]:
         """The cores as the accounts see them; equal cores are one object."""
-        core = self.cores[0]
+        core = self.core
         columns = {"macs": core.macs_per_cycle, "lanes": core.lanes}
-        settings = {"L1": self.view.l1_bytes, "L2": self.view.l2_bytes, "mr": core.mr, "nr": core.nr}
+        settings = {"L1": self.l1_bytes, "L2": self.l2_bytes, "mr": core.mr, "nr": core.nr}
         return (CoreFigures(core.peak, core.peak, columns, settings, STALLS, WORDS, UNIT, spreads=True),) * len(
             self.cores
         )
@@ -303,14 +358,27 @@ class MulticoreCpu:
         return told if job.threads is not None or len(self.cores) == 1 else (*told, ALL_CORES)
 
 
-def machine_of(chip: Mapping[str, Any], core: CpuCore, cores: int) -> Machine:
-    """The flat view of a chip that need not be built."""
-    keys = keys_of(MulticoreCpu)
-    own = {name: chip.get(name, keys[name].default) for name in keys if name in _OF_MACHINE}
-    return Machine(**own | {name: getattr(core, name) for name in keys_of(CpuCore)}, cores=cores)
+class Blocks(NamedTuple):
+    """Rows of A in the second cache, columns of B in the last-level cache, length of the sums in the first cache."""
+
+    mc: int
+    nc: int
+    kc: int
 
 
-_OF_MACHINE = {each.name for each in fields(Machine)}
+@lru_cache(maxsize=256)
+def blocks_of(chip: MulticoreCpu) -> Blocks:
+    """The blocks that fill the caches as far as the chip says (section 2.1), in whole micro-tiles, one at least."""
+    part, whole = chip.fill
+    core, size = chip.core, chip.element_bytes
+
+    def multiple(number: int, unit: int) -> int:
+        return max(unit, number // unit * unit)
+
+    kc = multiple(chip.l1_bytes * part // whole // ((core.mr + core.nr) * size), chip.k_unit)
+    mc = multiple(chip.l2_bytes * part // whole // (kc * size), core.mr)
+    nc = multiple(chip.llc_bytes * part // whole // chip.cores_per_llc // (kc * size), core.nr)
+    return Blocks(mc, nc, kc)
 
 
 def faults_of_cores(cores: Sequence[CpuCore]) -> Iterator[tuple[str, str]]:

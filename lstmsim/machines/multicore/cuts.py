@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from lstmsim.base.records import record
 from lstmsim.machines.gemm import Cut, Division, Product, SubBlocks, SubCandidate
+from lstmsim.machines.multicore.chip import MulticoreCpu, blocks_of, up
 from lstmsim.machines.multicore.lines.caches import sets_of
 from lstmsim.machines.multicore.lines.space import Places, Space, operands
-from lstmsim.machines.multicore.machine import Machine, blocks_of, up
 
 
 def mn_cuts(product: Product, threads: int) -> tuple[Cut, ...]:
@@ -42,24 +42,24 @@ def blis_cut(product: Product, threads: int) -> Cut:
     return _mn_cut(product, p_m, threads // p_m)
 
 
-def k_cuts(machine: Machine, product: Product, threads: int) -> tuple[Cut, ...]:
+def k_cuts(chip: MulticoreCpu, product: Product, threads: int) -> tuple[Cut, ...]:
     """Every cut of K, and of either rows (`MK`, these are first) or columns (`NK`), with ever more parts of K."""
     parts = [each for each in _divisors(threads) if each > 1]
-    rows = [_k_cut(machine, product, "MK", threads // each, 1, each) for each in parts]
-    columns = [_k_cut(machine, product, "NK", 1, threads // each, each) for each in parts if each < threads]
+    rows = [_k_cut(chip, product, "MK", threads // each, 1, each) for each in parts]
+    columns = [_k_cut(chip, product, "NK", 1, threads // each, each) for each in parts if each < threads]
     return (*rows, *columns)
 
 
-def cut_of_parts(machine: Machine, product: Product, kind: str, parts: Sequence[int]) -> Cut:
+def cut_of_parts(chip: MulticoreCpu, product: Product, kind: str, parts: Sequence[int]) -> Cut:
     """The cut into so many parts, of sizes as in every other cut."""
     p_m, p_n, p_k = parts
-    cut = _k_cut(machine, product, kind, p_m, p_n, p_k)
+    cut = _k_cut(chip, product, kind, p_m, p_n, p_k)
     return cut if p_k > 1 else replace(cut, kb=product.k)
 
 
-def is_idle(machine: Machine, product: Product, cut: Cut) -> bool:
+def is_idle(chip: MulticoreCpu, product: Product, cut: Cut) -> bool:
     """Whether a thread has nothing to do, or would have nothing if parts of K were whole multiples."""
-    parts_k = 1 if cut.p_k == 1 else up(product.k, _part_of_k(machine, product, cut.p_k))
+    parts_k = 1 if cut.p_k == 1 else up(product.k, _part_of_k(chip, product, cut.p_k))
     return parts_k < cut.p_k or up(product.m, cut.mb) < cut.p_m or up(product.n, cut.nb) < cut.p_n
 
 
@@ -67,13 +67,13 @@ def _mn_cut(product: Product, p_m: int, p_n: int) -> Cut:
     return Cut("MN", p_m, p_n, 1, up(product.m, p_m), up(product.n, p_n), product.k)
 
 
-def _k_cut(machine: Machine, product: Product, kind: str, p_m: int, p_n: int, p_k: int) -> Cut:
-    kb = min(_part_of_k(machine, product, p_k), product.k)
+def _k_cut(chip: MulticoreCpu, product: Product, kind: str, p_m: int, p_n: int, p_k: int) -> Cut:
+    kb = min(_part_of_k(chip, product, p_k), product.k)
     return Cut(kind, p_m, p_n, p_k, up(product.m, p_m), up(product.n, p_n), kb)
 
 
-def _part_of_k(machine: Machine, product: Product, p_k: int) -> int:
-    return up(up(product.k, p_k), machine.k_unit) * machine.k_unit
+def _part_of_k(chip: MulticoreCpu, product: Product, p_k: int) -> int:
+    return up(up(product.k, p_k), chip.k_unit) * chip.k_unit
 
 
 def _divisors(number: int) -> list[int]:
@@ -126,27 +126,27 @@ class SecondStage:
         return self.sub_blocks is not None or self.buffer
 
 
-def second_stage(machine: Machine, cut: Cut) -> SecondStage:
+def second_stage(chip: MulticoreCpu, cut: Cut) -> SecondStage:
     """Sub-blocks and buffer for a cut."""
     if cut.p_k == 1:
         return SecondStage(None, (), False)
-    ranked = _ranked_sub_blocks(machine, cut)
-    return SecondStage(ranked[0].sub_blocks if ranked else None, ranked, _buffer(machine, cut))
+    ranked = _ranked_sub_blocks(chip, cut)
+    return SecondStage(ranked[0].sub_blocks if ranked else None, ranked, _buffer(chip, cut))
 
 
 def division_of(
-    machine: Machine, product: Product, cut: Cut, relief: str = "plan", *, packed: bool = False
+    chip: MulticoreCpu, product: Product, cut: Cut, relief: str = "plan", *, packed: bool = False
 ) -> Division:
     """What a cut becomes with the sub-blocks and the buffer of the planner, or with a relief."""
-    stage = second_stage(machine, cut)
+    stage = second_stage(chip, cut)
     sub_blocks = stage.sub_blocks if relief in ("plan", "sub", "both") else None
     buffer = stage.buffer if relief == "plan" else relief in ("buffer", "both") and cut.p_k > 1
     return Division(product, cut, sub_blocks, buffer, packed)
 
 
-def _ranked_sub_blocks(machine: Machine, cut: Cut) -> tuple[SubCandidate, ...]:
+def _ranked_sub_blocks(chip: MulticoreCpu, cut: Cut) -> tuple[SubCandidate, ...]:
     """Sub-blocks in the order of their rank."""
-    some = [each for each in _sub_blocks(machine, cut) if each.count >= cut.p_k]
+    some = [each for each in _sub_blocks(chip, cut) if each.count >= cut.p_k]
     raw = [_conditions(cut, each) for each in some]
     rows = [
         SubCandidate(each, own, of, fitness_of(list(of.values()), (1,) * len(of)))
@@ -155,10 +155,10 @@ def _ranked_sub_blocks(machine: Machine, cut: Cut) -> tuple[SubCandidate, ...]:
     return tuple(sorted(rows, key=lambda row: (-row.fitness, row.sub_blocks.count, row.sub_blocks.s_m)))
 
 
-def _sub_blocks(machine: Machine, cut: Cut) -> list[SubBlocks]:
+def _sub_blocks(chip: MulticoreCpu, cut: Cut) -> list[SubBlocks]:
     """Every way to cut a block, up to twice as often along rows and along columns as there are parts of K."""
-    columns_unit = max(machine.nr, machine.line // machine.element_bytes)
-    heights = _sizes_of_parts(cut.mb, machine.mr, 2 * cut.p_k)
+    columns_unit = max(chip.core.nr, chip.line // chip.element_bytes)
+    heights = _sizes_of_parts(cut.mb, chip.core.mr, 2 * cut.p_k)
     widths = _sizes_of_parts(cut.nb, columns_unit, 2 * cut.p_k)
     return [SubBlocks(sm, sn, up(cut.mb, sm), up(cut.nb, sn)) for sm in heights for sn in widths]
 
@@ -178,11 +178,11 @@ def _conditions(cut: Cut, each: SubBlocks) -> dict[str, float]:
     }
 
 
-def _buffer(machine: Machine, cut: Cut) -> bool:
+def _buffer(chip: MulticoreCpu, cut: Cut) -> bool:
     """A buffer is worth its update if C would be updated several times, or if blocks are small."""
-    part, whole = machine.buffer_fill
-    blocks = blocks_of(machine)
-    fits = cut.mb * cut.nb * machine.element_bytes <= machine.l2_bytes * part // whole
+    part, whole = chip.buffer_fill
+    blocks = blocks_of(chip)
+    fits = cut.mb * cut.nb * chip.element_bytes <= chip.l2_bytes * part // whole
     return fits and (cut.kb > blocks.kc or 2 * cut.mb < blocks.mc or 2 * cut.nb < blocks.nc)
 
 
@@ -265,15 +265,15 @@ class _Cache(NamedTuple):
 
 
 @lru_cache(maxsize=1 << 16)
-def moved_lines(machine: Machine, division: Division, caches: str) -> Moved:
+def moved_lines(chip: MulticoreCpu, division: Division, caches: str) -> Moved:
     """About how many lines a product moves with its sub-blocks and its buffer."""
-    places, line = operands(Space(machine), machine, division), machine.line
-    threads = range(min(machine.cores_per_llc, division.cut.threads))
-    group = [_touched(machine, division, places, each) for each in threads]
-    own, loops = group[0], _Loops.of(machine, division)
-    l1 = _Cache("bits", machine.l1_sets, machine.l1_ways, line)
-    l2 = _Cache("bits", machine.l2_sets, machine.l2_ways, line)
-    llc = _Cache(machine.llc_hash, machine.llc_sets, machine.llc_ways, line)
+    places, line = operands(Space(chip), chip, division), chip.line
+    threads = range(min(chip.cores_per_llc, division.cut.threads))
+    group = [_touched(chip, division, places, each) for each in threads]
+    own, loops = group[0], _Loops.of(chip, division)
+    l1 = _Cache("bits", chip.core.l1_sets, chip.core.l1_ways, line)
+    l2 = _Cache("bits", chip.core.l2_sets, chip.core.l2_ways, line)
+    llc = _Cache(chip.llc_hash, chip.llc_sets, chip.llc_ways, line)
     near, far, missed = 1.0, 1.0, [1.0, 1.0, 1.0]
     shared = [_joined([one[number] for one in group]) for number in range(3)]
     if caches == "warm":
@@ -328,13 +328,13 @@ class _Loops(NamedTuple):
     update: int
 
     @classmethod
-    def of(cls, machine: Machine, division: Division) -> _Loops:
-        cut, blocks, sub = division.cut, blocks_of(machine), division.sub_blocks
+    def of(cls, chip: MulticoreCpu, division: Division) -> _Loops:
+        cut, blocks, sub = division.cut, blocks_of(chip), division.sub_blocks
         times_m, times_n = (sub.s_m, sub.s_n) if sub is not None and not division.buffer else (1, 1)
         columns = min(up(cut.nb, times_n), blocks.nc)
         ks, wide = up(cut.kb, blocks.kc), up(cut.nb, columns)
         update = 3 if division.buffer and cut.p_k > 1 else 0
-        return cls(ks * wide, ks, max(times_n, wide), times_m, up(columns, machine.nr), update)
+        return cls(ks * wide, ks, max(times_n, wide), times_m, up(columns, chip.core.nr), update)
 
     def step(self, own: _Touched) -> tuple[_Part, ...]:
         """What is touched again in each step, and the part of B that a step reads."""
@@ -349,15 +349,15 @@ class _Loops(NamedTuple):
         return b * self.steps * self.b * 3 + (2 * a + read) * self.ks * self.a + c * (2 * self.ks + self.update)
 
 
-def _touched(machine: Machine, division: Division, places: Places, thread: int) -> _Touched:
+def _touched(chip: MulticoreCpu, division: Division, places: Places, thread: int) -> _Touched:
     """What a thread touches; nothing if it has no part of the product."""
     (m0, m1), (n0, n1), (k0, k1) = division.cut.owned(thread, division.product)
-    size, nr, own = machine.element_bytes, machine.nr, places.own[thread]
+    size, nr, own = chip.element_bytes, chip.core.nr, places.own[thread]
     if m0 >= m1 or n0 >= n1 or k0 >= k1:
         return _Touched(*(_Part(0, 0, 0, 0),) * 6)
-    blocks, (segment,) = blocks_of(machine), places.a
-    depth, rows = min(blocks.kc, k1 - k0), min(blocks.mc, machine.rows(m1 - m0))
-    if machine.packs_nothing(division.product.m):
+    blocks, (segment,) = blocks_of(chip), places.a
+    depth, rows = min(blocks.kc, k1 - k0), min(blocks.mc, chip.core.rows(m1 - m0))
+    if chip.core.packs_nothing(division.product.m):
         rows = 0
     packs_b = rows > 0 and not division.packed
     columns = min(blocks.nc, up(n1 - n0, nr) * nr)
@@ -377,32 +377,27 @@ def _touched(machine: Machine, division: Division, places: Places, thread: int) 
     )
 
 
-def estimated_cycles(machine: Machine, product: Product, cut: Cut, caches: str, packed: bool = False) -> float:
+def estimated_cycles(chip: MulticoreCpu, product: Product, cut: Cut, caches: str, packed: bool = False) -> float:
     """About how long a cut takes: the arithmetic and the lines of its largest thread, its pieces of C, and the barrier.
 
-    machine, product, cut: what runs where; with the planner's own sub-blocks and buffer.
+    chip, product, cut: what runs where; with the planner's own sub-blocks and buffer.
     caches: one of `lstmsim.machines.gemm.CACHES`.
     packed: whether B was packed before.
-
-    >>> from lstmsim.machines.multicore.toy import TOY
-    >>> cut = Cut("MK", 1, 1, 2, 4, 8, 32)
-    >>> [estimated_cycles(TOY, Product(4, 8, 64), cut, caches) for caches in ("warm", "cold")]
-    [442.0, 492.0]
     """
-    packing = _Packing(not machine.packs_nothing(product.m), not packed)
-    stage = second_stage(machine, cut)
-    alone = _alone(machine, cut, stage, packing)
-    moved = moved_lines(machine, Division(product, cut, stage.sub_blocks, stage.buffer, packed), caches)
+    packing = _Packing(not chip.core.packs_nothing(product.m), not packed)
+    stage = second_stage(chip, cut)
+    alone = _alone(chip, cut, stage, packing)
+    moved = moved_lines(chip, Division(product, cut, stage.sub_blocks, stage.buffer, packed), caches)
     parts = (
-        moved.l1_l2 * machine.l2_cycles_per_line,
-        moved.l2_llc * machine.llc_cycles_per_line,
-        moved.memory * machine.core_memory_cycles_per_line,
+        moved.l1_l2 * chip.core.l2_cycles_per_line,
+        moved.l2_llc * chip.core.llc_cycles_per_line,
+        moved.memory * chip.core.core_memory_cycles_per_line,
     )
-    core = max(alone.compute, *parts) if machine.overlap else max(alone.compute, sum(parts))
-    fixed = alone.handing + machine.barrier(cut.threads)
+    core = max(alone.compute, *parts) if chip.core.overlap else max(alone.compute, sum(parts))
+    fixed = alone.handing + chip.barrier(cut.threads)
     if not moved.group:
         return float(core + fixed)
-    return float(max(core, _busiest_memory(machine, product, cut, moved.group)) + machine.memory_latency + fixed)
+    return float(max(core, _busiest_memory(chip, product, cut, moved.group)) + chip.memory_latency + fixed)
 
 
 class _Packing(NamedTuple):
@@ -419,51 +414,49 @@ class _Alone(NamedTuple):
     handing: int
 
 
-def _alone(machine: Machine, cut: Cut, stage: SecondStage, packing: _Packing) -> _Alone:
+def _alone(chip: MulticoreCpu, cut: Cut, stage: SecondStage, packing: _Packing) -> _Alone:
     """With sub-blocks, threads hand over one at the end of each visit; without, a thread waits for all others."""
-    sub, handover = stage.sub_blocks, machine.handover_cycles
-    whole = _compute(machine, packing, cut.kb, cut.mb, cut.nb)
+    sub, handover = stage.sub_blocks, chip.handover_cycles
+    whole = _compute(chip, packing, cut.kb, cut.mb, cut.nb)
     if cut.p_k == 1:
         return _Alone(whole, 0)
     if stage.buffer:
-        update = up(cut.mb * cut.nb, machine.update_per_cycle)
+        update = up(cut.mb * cut.nb, chip.core.update_per_cycle)
         handing = sub.count * handover if sub else (cut.p_k - 1) * (handover + update)
         return _Alone(whole + update, handing)
     if sub is None:
         return _Alone(whole, (cut.p_k - 1) * (whole + handover))
-    visits = sub.count * up(cut.kb, blocks_of(machine).kc)
-    part = _compute(machine, packing, cut.kb, min(sub.sm, cut.mb), min(sub.sn, cut.nb))
+    visits = sub.count * up(cut.kb, blocks_of(chip).kc)
+    part = _compute(chip, packing, cut.kb, min(sub.sm, cut.mb), min(sub.sn, cut.nb))
     return _Alone(sub.count * part, visits * handover)
 
 
-def _compute(machine: Machine, packing: _Packing, ks: int, rows: int, columns: int) -> int:
+def _compute(chip: MulticoreCpu, packing: _Packing, ks: int, rows: int, columns: int) -> int:
     """Cycles of packing and of micro-kernels."""
-    kc = blocks_of(machine).kc
+    kc = blocks_of(chip).kc
     full, rest = divmod(ks, kc)
-    part = _block(machine, packing, rest, rows, columns) if rest else 0
-    return full * _block(machine, packing, kc, rows, columns) + part
+    part = _block(chip, packing, rest, rows, columns) if rest else 0
+    return full * _block(chip, packing, kc, rows, columns) + part
 
 
-def _block(machine: Machine, packing: _Packing, length: int, rows: int, columns: int) -> int:
-    panels = up(columns, machine.nr)
-    tiles, edge = divmod(rows, machine.mr)
+def _block(chip: MulticoreCpu, packing: _Packing, length: int, rows: int, columns: int) -> int:
+    panels = up(columns, chip.core.nr)
+    tiles, edge = divmod(rows, chip.core.mr)
     if not packing.any:
-        return panels * _kernel(machine, length, 1)
-    packed = length * (machine.rows(rows) + (panels * machine.nr if packing.b else 0))
-    kernels = tiles * _kernel(machine, length, machine.mr) + (
-        _kernel(machine, length, machine.rows(edge)) if edge else 0
-    )
-    return up(packed, machine.pack_per_cycle) + panels * kernels
+        return panels * _kernel(chip, length, 1)
+    packed = length * (chip.core.rows(rows) + (panels * chip.core.nr if packing.b else 0))
+    kernels = tiles * _kernel(chip, length, chip.core.mr) + (_kernel(chip, length, chip.core.rows(edge)) if edge else 0)
+    return up(packed, chip.core.pack_per_cycle) + panels * kernels
 
 
-def _kernel(machine: Machine, length: int, rows: int) -> int:
-    return up(length * rows * machine.nr, machine.macs_per_cycle) + machine.kernel_cycles
+def _kernel(chip: MulticoreCpu, length: int, rows: int) -> int:
+    return up(length * rows * chip.core.nr, chip.core.macs_per_cycle) + chip.core.kernel_cycles
 
 
-def _busiest_memory(machine: Machine, product: Product, cut: Cut, group: float) -> float:
+def _busiest_memory(chip: MulticoreCpu, product: Product, cut: Cut, group: float) -> float:
     """Cycles of each memory, if pages are spread evenly."""
     working = up(product.m, cut.mb) * up(product.n, cut.nb) * cut.p_k
-    groups = max(1.0, working / min(machine.cores_per_llc, cut.threads))
+    groups = max(1.0, working / min(chip.cores_per_llc, cut.threads))
     sizes = (product.m * product.k, product.k * product.n, product.m * product.n)
-    pages = sum(up(each * machine.element_bytes, machine.page) for each in sizes)
-    return groups * group * machine.memory_cycles_per_line / min(machine.domains, pages)
+    pages = sum(up(each * chip.element_bytes, chip.page) for each in sizes)
+    return groups * group * chip.memory_cycles_per_line / min(chip.domains, pages)

@@ -17,7 +17,7 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import hashed_once, record
 from lstmsim.machines.assembly import Footprint, Parts, PerStep, assemble
 from lstmsim.machines.gemm import Division, GemmPlan, Product
-from lstmsim.machines.multicore.chip import CellWork, CpuCore, MulticoreCpu, MulticoreEntries, cell_work, machine_of
+from lstmsim.machines.multicore.chip import CellWork, CpuCore, MulticoreCpu, MulticoreEntries, cell_work, up
 from lstmsim.machines.multicore.lines.caches import Caches, open_caches
 from lstmsim.machines.multicore.lines.space import (
     COLUMNS,
@@ -32,7 +32,6 @@ from lstmsim.machines.multicore.lines.space import (
     operands,
     runs_of,
 )
-from lstmsim.machines.multicore.machine import Machine, up
 from lstmsim.machines.multicore.planner import DOCUMENTED, plan
 from lstmsim.machines.multicore.product import core_cycles, in_rounds, memory_cycles, timed_steps
 from lstmsim.machines.multicore.stages import Block, cores_of, phases_of, place_of
@@ -122,43 +121,43 @@ class JobSpace(NamedTuple):
 
 
 @lru_cache(maxsize=256)
-def plans_of(machine: Machine, layer: Layer, batch: int, threads: int) -> tuple[GemmPlan, ...]:
+def plans_of(chip: MulticoreCpu, layer: Layer, batch: int, threads: int) -> tuple[GemmPlan, ...]:
     """The plans of the products of a layer's time step, with the parameters of section 2 of docs/multicore.md."""
     products = (Product(batch, each.rows, each.columns) for each in step_products(layer))
-    return tuple(plan(machine, each, threads, DOCUMENTED, packed=True) for each in products)
+    return tuple(plan(chip, each, threads, DOCUMENTED, packed=True) for each in products)
 
 
-def divisions_of(machine: Machine, layer: Layer, batch: int, threads: int) -> tuple[Division, ...]:
+def divisions_of(chip: MulticoreCpu, layer: Layer, batch: int, threads: int) -> tuple[Division, ...]:
     """What the plans of a layer tell the executor; its weights have been packed before. Arguments as of `plans_of`."""
-    return tuple(each.division for each in plans_of(machine, layer, batch, threads))
+    return tuple(each.division for each in plans_of(chip, layer, batch, threads))
 
 
-def laid_out(machine: Machine, shape: Shape, first: int) -> JobSpace:
+def laid_out(chip: MulticoreCpu, shape: Shape, first: int) -> JobSpace:
     """Lay the arrays of a job one behind the other."""
-    space, batch = Space(machine), shape.batch
+    space, batch = Space(chip), shape.batch
     width = shape.layers[0].input
-    frames = space.add("frames", shape.steps * batch * width * machine.element_bytes)
+    frames = space.add("frames", shape.steps * batch * width * chip.element_bytes)
     x: tuple[Vectors, ...] = (Vectors(frames.first, width),)
     passes: list[Pass] = []
     for number, layer in enumerate(shape.layers):
-        own = [_pass(space, machine, shape, first, number, direction, x) for direction in range(layer.directions)]
+        own = [_pass(space, chip, shape, first, number, direction, x) for direction in range(layer.directions)]
         passes += own
         x = tuple(each.h_written for each in own)
     return JobSpace(space.arrays, tuple(passes))
 
 
 def _pass(
-    space: Space, machine: Machine, shape: Shape, first: int, number: int, direction: int, x: tuple[Vectors, ...]
+    space: Space, chip: MulticoreCpu, shape: Shape, first: int, number: int, direction: int, x: tuple[Vectors, ...]
 ) -> Pass:
     """Lay the arrays of a pass behind the others: h of all time steps, further states, then those of each product."""
-    layer, size, batch = shape.layers[number], machine.element_bytes, shape.batch
+    layer, size, batch = shape.layers[number], chip.element_bytes, shape.batch
     work, backward = cell_work(layer.cell), layer.backward(direction)
     block = batch * layer.hidden * size
     h = space.add("h", (shape.steps + 1) * block, shared=True).first
     before, after = Vectors(h, layer.hidden), Vectors(h + block, layer.hidden)
     states = [Matrix(space.add(name, block, shared=True).first, layer.hidden * size) for name in work.states]
-    divisions = divisions_of(machine, layer, batch, shape.threads)
-    places = [operands(space, machine, each, job=True, first=first) for each in divisions]
+    divisions = divisions_of(chip, layer, batch, shape.threads)
+    places = [operands(space, chip, each, job=True, first=first) for each in divisions]
     return Pass(
         layer=number,
         direction=direction,
@@ -171,7 +170,7 @@ def _pass(
         h_read=after if backward else before,
         h_written=before if backward else after,
         states=tuple(states),
-        plans=plans_of(machine, layer, batch, shape.threads),
+        plans=plans_of(chip, layer, batch, shape.threads),
         divisions=divisions,
         places=tuple(places),
     )
@@ -183,16 +182,16 @@ def units_of(hidden: int, threads: int) -> Iterator[tuple[int, int]]:
     return ((first, min(first + each, hidden)) for first in range(0, hidden, each))
 
 
-def tail_cycles(machine: Machine, one: Pass, units: int, batch: int) -> int:
+def tail_cycles(chip: MulticoreCpu, one: Pass, units: int, batch: int) -> int:
     """Cycles of arithmetic for so many units of each sequence."""
-    vectors = up(units * batch, machine.lanes)
+    vectors = up(units * batch, chip.core.lanes)
     work = one.work
-    return vectors * (work.activations * machine.activation_cycles + work.others * machine.elementwise_cycles)
+    return vectors * (work.activations * chip.core.activation_cycles + work.others * chip.core.elementwise_cycles)
 
 
-def tail_runs(machine: Machine, one: Pass, units: tuple[int, int], step: int, batch: int) -> Runs:
+def tail_runs(chip: MulticoreCpu, one: Pass, units: tuple[int, int], step: int, batch: int) -> Runs:
     """What a tail touches: for each sequence its units of every gate, then of every further state, and of h."""
-    size = machine.element_bytes
+    size = chip.element_bytes
     gates = [
         Matrix(places.c.address + gate * one.hidden * size, places.c.stride)
         for places, product in zip(one.places, one.products, strict=True)
@@ -246,29 +245,27 @@ class TracedJob:
     passes: tuple[TracedPass, ...]
 
 
-def alike(machine: Machine, first: int, threads: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def alike(chip: MulticoreCpu, first: int, threads: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """What of a place its traffic depends on: which threads share a last-level cache, and the memory of each."""
     cores = range(first, first + threads)
-    groups = tuple(machine.group(core) - machine.group(first) for core in cores)
-    return groups, tuple(machine.domain(core) for core in cores)
+    groups = tuple(chip.group(core) - chip.group(first) for core in cores)
+    return groups, tuple(chip.domain(core) for core in cores)
 
 
 @lru_cache(maxsize=64)
-def traced(machine: Machine, shape: Shape, first: int) -> TracedJob:
+def traced(chip: MulticoreCpu, shape: Shape, first: int) -> TracedJob:
     """Trace a job that finds the caches empty.
-
-    machine: the machine.
     shape: the job.
     first: core of thread 0. Of places that are `alike`, callers name the first, so that each is traced once.
     """
-    space = laid_out(machine, shape, first)
-    tracer = _Tracer(machine, shape, first, open_caches(machine, space.arrays))
+    space = laid_out(chip, shape, first)
+    tracer = _Tracer(chip, shape, first, open_caches(chip, space.arrays))
     return TracedJob(tuple(map(tracer.of_pass, space.passes)))
 
 
 class _Tracer:
-    def __init__(self, machine: Machine, shape: Shape, first: int, caches: Caches) -> None:
-        self._machine, self._shape, self._first, self._caches = machine, shape, first, caches
+    def __init__(self, chip: MulticoreCpu, shape: Shape, first: int, caches: Caches) -> None:
+        self._chip, self._shape, self._first, self._caches = chip, shape, first, caches
 
     def of_pass(self, one: Pass) -> TracedPass:
         steps = range(min(self._shape.steps, TRACED))
@@ -285,16 +282,14 @@ class _Tracer:
 
     def _product(self, one: Pass, number: int, step: int, own: list[list[TimedStep]]) -> _Counts:
         """Trace a product of a time step, and put its steps behind those that each thread has."""
-        machine, division = self._machine, one.divisions[number]
-        segments = one.segments(number, step, self._shape.batch, machine.element_bytes)
+        chip, division = self._chip, one.divisions[number]
+        segments = one.segments(number, step, self._shape.batch, chip.element_bytes)
         places = one.places[number]._replace(a=segments)
-        steps = in_rounds(steps_of(machine, division))
-        counts = self._drive(
-            [each.thread for each in steps], [runs_of(machine, division, places, each) for each in steps]
-        )
+        steps = in_rounds(steps_of(chip, division))
+        counts = self._drive([each.thread for each in steps], [runs_of(chip, division, places, each) for each in steps])
         label = " ".join(one.products[number].sums)
         before = [len(each) for each in own]
-        for each, timed in zip(steps, timed_steps(machine, steps, counts, (one.layer, one.direction)), strict=True):
+        for each, timed in zip(steps, timed_steps(chip, steps, counts, (one.layer, one.direction)), strict=True):
             after = None if timed.after is None else (timed.after[0], before[timed.after[0]] + timed.after[1])
             own[each.thread].append(timed._replace(after=after, label=label))
         total: _Counts = counts.sum(axis=0)
@@ -302,11 +297,11 @@ class _Tracer:
 
     def _tail(self, one: Pass, step: int) -> tuple[tuple[tuple[TimedStep, ...], ...], _Counts]:
         """Trace the tail of a time step: its steps, and the counts over all threads."""
-        machine, batch, threads = self._machine, self._shape.batch, self._shape.threads
+        chip, batch, threads = self._chip, self._shape.batch, self._shape.threads
         units = list(units_of(one.hidden, threads))
-        counts = self._drive(range(len(units)), [tail_runs(machine, one, each, step, batch) for each in units])
-        compute = np.array([tail_cycles(machine, one, end - begin, batch) for begin, end in units])
-        cycles, paid = (each(machine, compute, counts).tolist() for each in (core_cycles, memory_cycles))
+        counts = self._drive(range(len(units)), [tail_runs(chip, one, each, step, batch) for each in units])
+        compute = np.array([tail_cycles(chip, one, end - begin, batch) for begin, end in units])
+        cycles, paid = (each(chip, compute, counts).tolist() for each in (core_cycles, memory_cycles))
         lines = map(tuple, counts[:, len(COLUMNS) :].tolist())
         place = one.layer, one.direction
         steps = [
@@ -320,44 +315,45 @@ class _Tracer:
         return self._caches.drive([self._first + each for each in threads], runs)
 
 
-def places_for(machine: Machine, threads: int) -> tuple[int, ...]:
+def places_for(chip: MulticoreCpu, threads: int) -> tuple[int, ...]:
     """The first cores of the places of jobs with so many threads. Cores behind the last whole place have none."""
-    return tuple(range(0, machine.cores - threads + 1, threads))
+    return tuple(range(0, len(chip.cores) - threads + 1, threads))
 
 
 @lru_cache(maxsize=256)
-def twin(machine: Machine, first: int, threads: int) -> int:
+def twin(chip: MulticoreCpu, first: int, threads: int) -> int:
     """The first core of the first place on which a job has the same traffic."""
-    own = alike(machine, first, threads)
-    return next(each for each in places_for(machine, threads) if alike(machine, each, threads) == own)
+    own = alike(chip, first, threads)
+    return next(each for each in places_for(chip, threads) if alike(chip, each, threads) == own)
 
 
 @lru_cache(maxsize=64)
-def job_phases(machine: Machine, shape: Shape, first: int) -> tuple[Phase, ...]:
+def job_phases(chip: MulticoreCpu, shape: Shape, first: int) -> tuple[Phase, ...]:
     """The phases of a job whose thread 0 is on core `first`: of each pass its first, second, and all later time steps.
-
-    machine: the machine.
     shape: the job.
     first: a core that is its own `twin`.
     """
     blocks = []
-    for one in traced(machine, shape, first).passes:
+    for one in traced(chip, shape, first).passes:
         for number, each in enumerate(one.steps):
             repeat = shape.steps - number if number == TRACED - 1 else 1
             step = shape.steps - 1 - number if one.backward else number
             blocks.append(Block((each.products, each.tail), repeat, step, one.backward))
-    return phases_of(machine, blocks, first)
+    return phases_of(chip, blocks, first)
 
 
-def operations_per_step(machine: Machine, model: Model, batch: int, threads: int) -> PerStep:
+def operations_per_step(chip: MulticoreCpu, model: Model, batch: int, threads: int) -> PerStep:
     """Bounds on the operations of one step of a job."""
+    ways = len({twin(chip, first, threads) for first in places_for(chip, threads)})
+    return _per_step(chip, model, batch, threads, chip.domains, ways)
+
+
+def _per_step(chip: MulticoreCpu, model: Model, batch: int, threads: int, domains: int, ways: int) -> PerStep:
     each = 0
     for layer in model.layers:
-        steps = threads
-        for division in divisions_of(machine, layer, batch, threads):
-            steps += sum(map(len, steps_of(machine, division)))
-        each += layer.directions * (steps * (1 + machine.domains) + 2)
-    ways = len({twin(machine, first, threads) for first in places_for(machine, threads)})
+        divisions = divisions_of(chip, layer, batch, threads)
+        steps = threads + sum(len(steps) for division in divisions for steps in steps_of(chip, division))
+        each += layer.directions * (steps * (1 + domains) + 2)
     return PerStep(each, each * ways * TRACED)
 
 
@@ -367,61 +363,62 @@ def per_step(cores: Sequence[CpuCore], model: Model, batch: int = 1, split: str 
     What cores share does not stand in them. It is taken as in a chip that says nothing about it; when jobs are lowered,
     it is known, and they are counted again.
     """
-    return operations_per_step(machine_of({}, cores[0], members), model, batch, members)
+    chip = MulticoreCpu("", 1000, (cores[0],))
+    return _per_step(chip, model, batch, members, up(members, chip.cores_per_domain), 1)
 
 
-def shape_of(machine: Machine, job: Job) -> Shape:
+def shape_of(chip: MulticoreCpu, job: Job) -> Shape:
     """All of a job on which its traffic depends."""
-    return Shape(job.model.layers, job.steps, job.batch, job.members(machine.cores))
+    return Shape(job.model.layers, job.steps, job.batch, job.members(len(chip.cores)))
 
 
-def kinds_of_cores(machine: Machine, threads: Sequence[int]) -> tuple[int, ...]:
+def kinds_of_cores(chip: MulticoreCpu, threads: Sequence[int]) -> tuple[int, ...]:
     """A number for each core; jobs that begin on cores of one number have the same traffic."""
     numbers: dict[tuple[int, ...], int] = {}
-    own = [{first: twin(machine, first, each) for first in places_for(machine, each)} for each in sorted(set(threads))]
+    own = [{first: twin(chip, first, each) for first in places_for(chip, each)} for each in sorted(set(threads))]
     return tuple(
-        numbers.setdefault(tuple(twins.get(core, -1) for twins in own), len(numbers)) for core in range(machine.cores)
+        numbers.setdefault(tuple(twins.get(core, -1) for twins in own), len(numbers)) for core in range(len(chip.cores))
     )
 
 
 def lower(chip: MulticoreCpu, jobs: Sequence[Job], templates: bool = False) -> Program:
     """Lower jobs to a Program; arguments and errors are those of `lstmsim.machines.lower`."""
-    machine = chip.view
-    kinds = kinds_of_cores(machine, [job.members(machine.cores) for job in jobs])
+    chip = chip.bare
+    kinds = kinds_of_cores(chip, [job.members(len(chip.cores)) for job in jobs])
 
     def check(job: Job) -> None:
         MulticoreEntries().check(chip, job)
-        _check_length(machine, job)
+        _check_length(chip, job)
 
     def per_step(cores: Sequence[CpuCore], model: Model, batch: int = 1, split: str = "", members: int = 1) -> PerStep:
-        return operations_per_step(machine, model, batch, members)
+        return operations_per_step(chip, model, batch, members)
 
     parts: Parts[CpuCore] = Parts(per_step, lambda job, _: (), lambda _: (), _core)
-    footprint = partial(_footprint, machine, kinds)
-    return assemble(chip.cores, jobs, check, parts, footprint, lambda: cores_of(machine, kinds), templates=templates)
+    footprint = partial(_footprint, chip, kinds)
+    return assemble(chip.cores, jobs, check, parts, footprint, lambda: cores_of(chip, kinds), templates=templates)
 
 
 def _core(kind: int, core: CpuCore) -> Core:
     raise AssertionError("cores of a CPU are made together, with its memories")
 
 
-def _footprint(machine: Machine, kinds: Sequence[int], job: Job) -> Footprint:
+def _footprint(chip: MulticoreCpu, kinds: Sequence[int], job: Job) -> Footprint:
     """The places of a job, and its phases on each kind of them."""
-    shape = shape_of(machine, job)
-    firsts = places_for(machine, shape.threads)
-    twins = {kinds[first]: twin(machine, first, shape.threads) for first in firsts}
-    variants = tuple((kind, job_phases(machine, shape, first)) for kind, first in twins.items())
-    partners = tuple(place_of(machine, first, shape.threads)[1:] for first in firsts)
+    shape = shape_of(chip, job)
+    firsts = places_for(chip, shape.threads)
+    twins = {kinds[first]: twin(chip, first, shape.threads) for first in firsts}
+    variants = tuple((kind, job_phases(chip, shape, first)) for kind, first in twins.items())
+    partners = tuple(place_of(chip, first, shape.threads)[1:] for first in firsts)
     return Footprint(variants, (), firsts, partners)
 
 
-def _check_length(machine: Machine, job: Job) -> None:
+def _check_length(chip: MulticoreCpu, job: Job) -> None:
     """`InputError` if the traced time steps of a job touch too many lines."""
-    threads = job.members(machine.cores)
+    threads = job.members(len(chip.cores))
     about = sum(
-        layer.directions * estimated_accesses(machine, division)
+        layer.directions * estimated_accesses(chip, division)
         for layer in job.model.layers
-        for division in divisions_of(machine, layer, job.batch, threads)
+        for division in divisions_of(chip, layer, job.batch, threads)
     ) * min(job.steps, TRACED)
     if about > MOST_ACCESSES:
         text = f"its products touch about {about:.2g} lines one by one, and at most {MOST_ACCESSES:.2g} are traced"
@@ -435,14 +432,14 @@ _NOTE = (
 )
 
 
-def planned_products(machine: Machine, jobs: Sequence[Job]) -> PlannedProducts:
+def planned_products(chip: MulticoreCpu, jobs: Sequence[Job]) -> PlannedProducts:
     """The products of jobs, equal ones once."""
-    different = {(id(job.model), job.batch, job.members(machine.cores)): job for job in jobs}
+    different = {(id(job.model), job.batch, job.members(len(chip.cores))): job for job in jobs}
     rows = [
         _row(job, number, product, plan)
         for (_, batch, threads), job in different.items()
         for number, layer in enumerate(job.model.layers)
-        for product, plan in zip(step_products(layer), plans_of(machine, layer, batch, threads), strict=True)
+        for product, plan in zip(step_products(layer), plans_of(chip, layer, batch, threads), strict=True)
     ]
     return PlannedProducts(merged(rows), _NOTE)
 

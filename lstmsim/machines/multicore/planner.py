@@ -13,6 +13,7 @@ from lstmsim.base.keys import Key
 from lstmsim.base.records import hashed_once, record
 from lstmsim.base.wording import listed
 from lstmsim.machines.gemm import CONDITIONS, Candidate, Cut, GemmPlan, Product
+from lstmsim.machines.multicore.chip import MulticoreCpu, blocks_of, up
 from lstmsim.machines.multicore.cuts import (
     blis_cut,
     estimated_cycles,
@@ -23,43 +24,42 @@ from lstmsim.machines.multicore.cuts import (
     normalised,
     second_stage,
 )
-from lstmsim.machines.multicore.machine import Machine, blocks_of, up
 
 
 def conditions_of(
-    machine: Machine, product: Product, cut: Cut, caches: str, packed: bool = False
+    chip: MulticoreCpu, product: Product, cut: Cut, caches: str, packed: bool = False
 ) -> Mapping[str, float]:
     """The conditions of a cut by name, as they are."""
     m, n, k = product.m, product.n, product.k
     traffic = m * k * up(n, cut.nb) + k * n * up(m, cut.mb) + 2 * m * n * cut.p_k
-    kc = blocks_of(machine).kc
+    kc = blocks_of(chip).kc
     return {
         "k_fit": min(cut.kb, kc) / kc,
-        "mn_fit": _mn_fit(machine, cut),
-        "padding": _padded(machine, cut.mb, cut.nb) / _padded(machine, m, n),
-        "balance": _balance(machine, product, cut),
+        "mn_fit": _mn_fit(chip, cut),
+        "padding": _padded(chip, cut.mb, cut.nb) / _padded(chip, m, n),
+        "balance": _balance(chip, product, cut),
         "contention": float(cut.p_k),
         "traffic": float(traffic),
-        "cycles": estimated_cycles(machine, product, cut, caches, packed),
+        "cycles": estimated_cycles(chip, product, cut, caches, packed),
     }
 
 
-def _mn_fit(machine: Machine, cut: Cut) -> float:
-    blocks = blocks_of(machine)
+def _mn_fit(chip: MulticoreCpu, cut: Cut) -> float:
+    blocks = blocks_of(chip)
     rows = min(cut.mb, blocks.mc) / blocks.mc
     columns = min(cut.nb, blocks.nc) / blocks.nc
     return {"MK": rows, "NK": columns}.get(cut.kind, sqrt(rows * columns))
 
 
-def _padded(machine: Machine, rows: int, columns: int) -> float:
+def _padded(chip: MulticoreCpu, rows: int, columns: int) -> float:
     """Work of the micro-tiles of a block, for each of its elements."""
-    return machine.rows(rows) * up(columns, machine.nr) * machine.nr / (rows * columns)
+    return chip.core.rows(rows) * up(columns, chip.core.nr) * chip.core.nr / (rows * columns)
 
 
-def _balance(machine: Machine, product: Product, cut: Cut) -> float:
+def _balance(chip: MulticoreCpu, product: Product, cut: Cut) -> float:
     """The work of a thread is a product of three factors, and the first thread has the most of each."""
-    rows = [machine.rows(each) for each in _parts(product.m, cut.p_m, cut.mb)]
-    columns = [up(each, machine.nr) * machine.nr for each in _parts(product.n, cut.p_n, cut.nb)]
+    rows = [chip.core.rows(each) for each in _parts(product.m, cut.p_m, cut.mb)]
+    columns = [up(each, chip.core.nr) * chip.core.nr for each in _parts(product.n, cut.p_n, cut.nb)]
     ks = _parts(product.k, cut.p_k, cut.kb)
     return rows[0] * columns[0] * ks[0] * cut.threads / (sum(rows) * sum(columns) * sum(ks))
 
@@ -132,7 +132,7 @@ _DEFAULTS = Settings()
 
 
 def plan(
-    machine: Machine,
+    chip: MulticoreCpu,
     product: Product,
     threads: int,
     settings: Settings = _DEFAULTS,
@@ -142,28 +142,20 @@ def plan(
 ) -> GemmPlan:
     """A plan for a product, with all that led to it.
 
-    machine: what it is planned for; that it has as many cores as `threads` is the caller's affair.
+    chip: what it is planned for; that it has as many cores as `threads` is the caller's affair.
     threads: how many, each on a core of its own.
     settings: of the planner.
     caches: what lies in them when the product begins, one of `lstmsim.machines.gemm.CACHES`.
     packed: whether B was packed before.
-
-    >>> from lstmsim.machines.multicore.toy import TOY
-    >>> from lstmsim.machines.multicore.planner import DOCUMENTED
-    >>> of = plan(TOY, Product(4, 8, 64), 2, DOCUMENTED)
-    >>> [(each.cut.kind, each.fitness) for each in of.ranked], of.chosen
-    ([('MK', 0.956521739), ('MN', 0.910512552)], 0)
-    >>> [(each.cut.kind, each.cut.p_m, each.cut.p_n, each.fitness) for each in plan(TOY, Product(4, 8, 64), 2).ranked]
-    [('MN', 1, 2, 0.983266575), ('MK', 1, 1, 0.96243976), ('MN', 2, 1, 0.916260058)]
     """
-    kept, idle = _kept(machine, product, threads, settings)
-    ranked = _ranked(kept, [conditions_of(machine, product, cut, caches, packed) for cut in kept], machine, settings)
+    kept, idle = _kept(chip, product, threads, settings)
+    ranked = _ranked(kept, [conditions_of(chip, product, cut, caches, packed) for cut in kept], chip, settings)
     # a cut of rows and columns is always accepted, and one is always there
     chosen = next(place for place, each in enumerate(ranked) if not each.why_not)
-    stage = second_stage(machine, ranked[chosen].cut)
+    stage = second_stage(chip, ranked[chosen].cut)
     return GemmPlan(
         product=product,
-        blocks=blocks_of(machine)._asdict(),
+        blocks=blocks_of(chip)._asdict(),
         ranked=ranked,
         chosen=chosen,
         idle=idle,
@@ -175,38 +167,38 @@ def plan(
 
 
 def _kept(
-    machine: Machine, product: Product, threads: int, settings: Settings
+    chip: MulticoreCpu, product: Product, threads: int, settings: Settings
 ) -> tuple[tuple[Cut, ...], tuple[Cut, ...]]:
     """The candidates in the order in which they are listed, and those that leave a thread without work."""
     pairs = mn_cuts(product, threads) if settings.mn == "all" else (blis_cut(product, threads),)
-    parts = [(cut, is_idle(machine, product, cut)) for cut in k_cuts(machine, product, threads)]
+    parts = [(cut, is_idle(chip, product, cut)) for cut in k_cuts(chip, product, threads)]
     return (*pairs, *(cut for cut, idle in parts if not idle)), tuple(cut for cut, idle in parts if idle)
 
 
 def _ranked(
-    cuts: Sequence[Cut], raw: Sequence[Mapping[str, float]], machine: Machine, settings: Settings
+    cuts: Sequence[Cut], raw: Sequence[Mapping[str, float]], chip: MulticoreCpu, settings: Settings
 ) -> tuple[Candidate, ...]:
     """The candidates with their conditions, the best first."""
     weights = settings.weights
     rows = []
     for cut, own, of in zip(cuts, raw, normalised(raw), strict=True):
         fitness = fitness_of([of[name] for name in weights], weights.values())
-        rows.append(Candidate(cut, own, of, fitness, tuple(_why_not(machine, cut, own, settings))))
+        rows.append(Candidate(cut, own, of, fitness, tuple(_why_not(chip, cut, own, settings))))
     return tuple(sorted(rows, key=lambda row: (-row.fitness, row.cut.p_k)))
 
 
-def _why_not(machine: Machine, cut: Cut, raw: Mapping[str, float], settings: Settings) -> Iterator[str]:
+def _why_not(chip: MulticoreCpu, cut: Cut, raw: Mapping[str, float], settings: Settings) -> Iterator[str]:
     """The conditions of acceptance that a cut fails."""
     if cut.kind == "MN":
         return
-    kc = blocks_of(machine).kc
+    kc = blocks_of(chip).kc
     if cut.kb < settings.least_kb * kc:
         yield f"kb < {_part(settings.least_kb, 'kc')}"
     if raw["padding"] > settings.most_padding:
         yield f"padding > {settings.most_padding:g}"
     if cut.p_k > settings.most_p_k:
         yield f"p_k > {settings.most_p_k}"
-    if not second_stage(machine, cut).relieves:
+    if not second_stage(chip, cut).relieves:
         yield "no relief"
 
 

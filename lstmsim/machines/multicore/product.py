@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.machines.gemm import CACHES, Counts, Division, GemmFigures, GemmWork
+from lstmsim.machines.multicore.chip import MulticoreCpu, up
 from lstmsim.machines.multicore.lines.caches import open_caches
 from lstmsim.machines.multicore.lines.space import COLUMNS, Places, Runs, Space, Stage, TimedStep, operands, runs_of
-from lstmsim.machines.multicore.machine import Machine, up
 from lstmsim.machines.multicore.stages import CORE, Block, cores_of, phases_of, place_of
 from lstmsim.machines.multicore.steps import Step, check_division, check_length, estimated_accesses, steps_of
 from lstmsim.program.flat import FLAT_TABLES
@@ -23,59 +23,59 @@ from lstmsim.program.program import Body, Phase, Program, Task
 from lstmsim.program.trace import Trace
 
 
-def core_cycles(machine: Machine, compute: ArrayLike, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+def core_cycles(chip: MulticoreCpu, compute: ArrayLike, counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """Cycles from the start of each step until its core is through with it, at least 1; shape (steps,)."""
     read, write, remote = (counts[:, COLUMNS.index(name)] for name in ("memory_read", "memory_write", "remote"))
-    memory = (read + write) * machine.core_memory_cycles_per_line + remote * machine.remote_cycles_per_line
-    return _cycles(machine, compute, counts, memory)
+    memory = (read + write) * chip.core.core_memory_cycles_per_line + remote * chip.remote_cycles_per_line
+    return _cycles(chip, compute, counts, memory)
 
 
-def memory_cycles(machine: Machine, compute: ArrayLike, counts: NDArray[np.int64]) -> NDArray[np.int64]:
+def memory_cycles(chip: MulticoreCpu, compute: ArrayLike, counts: NDArray[np.int64]) -> NDArray[np.int64]:
     """How many cycles of each step its core has only because of lines from and to memory; shape (steps,).
 
     Arguments as of `core_cycles`.
     """
     without = np.zeros(len(counts), dtype=np.int64)
-    return core_cycles(machine, compute, counts) - _cycles(machine, compute, counts, without)
+    return core_cycles(chip, compute, counts) - _cycles(chip, compute, counts, without)
 
 
 def _cycles(
-    machine: Machine, compute: ArrayLike, counts: NDArray[np.int64], memory: NDArray[np.int64]
+    chip: MulticoreCpu, compute: ArrayLike, counts: NDArray[np.int64], memory: NDArray[np.int64]
 ) -> NDArray[np.int64]:
     """Cycles of each step, whose lines from and to memory take so many."""
-    near = counts[:, COLUMNS.index("l1_l2")] * machine.l2_cycles_per_line
-    llc = counts[:, COLUMNS.index("l2_llc")] * machine.llc_cycles_per_line
-    transfers = np.maximum(np.maximum(near, llc), memory) if machine.overlap else near + llc + memory
+    near = counts[:, COLUMNS.index("l1_l2")] * chip.core.l2_cycles_per_line
+    llc = counts[:, COLUMNS.index("l2_llc")] * chip.core.llc_cycles_per_line
+    transfers = np.maximum(np.maximum(near, llc), memory) if chip.core.overlap else near + llc + memory
     cycles: NDArray[np.int64] = np.maximum(np.maximum(transfers, compute), 1)
     return cycles
 
 
-def compute_cycles(machine: Machine, step: Step) -> int:
+def compute_cycles(chip: MulticoreCpu, step: Step) -> int:
     """Cycles of a step's arithmetic, with packing (section 6.1 of docs/multicore.md); at least 0."""
     rows = step.rows[1] - step.rows[0]
     columns = step.columns[1] - step.columns[0]
     if step.update:
-        return up(rows * columns, machine.update_per_cycle)
+        return up(rows * columns, chip.core.update_per_cycle)
     length = step.ks[1] - step.ks[0]
-    whole, rest = divmod(rows, machine.mr)
-    panels = up(columns, machine.nr)
+    whole, rest = divmod(rows, chip.core.mr)
+    panels = up(columns, chip.core.nr)
     if step.gemv:
-        return panels * _tile_cycles(machine, 1, length)
-    packed = length * (whole * machine.mr + machine.rows(rest))
+        return panels * _tile_cycles(chip, 1, length)
+    packed = length * (whole * chip.core.mr + chip.core.rows(rest))
     if step.packs_b:
-        packed += machine.nr * panels * length
-    tiles = whole * _tile_cycles(machine, machine.mr, length)
+        packed += chip.core.nr * panels * length
+    tiles = whole * _tile_cycles(chip, chip.core.mr, length)
     if rest:
-        tiles += _tile_cycles(machine, machine.rows(rest), length)
-    return up(packed, machine.pack_per_cycle) + panels * tiles
+        tiles += _tile_cycles(chip, chip.core.rows(rest), length)
+    return up(packed, chip.core.pack_per_cycle) + panels * tiles
 
 
-def _tile_cycles(machine: Machine, rows: int, length: int) -> int:
+def _tile_cycles(chip: MulticoreCpu, rows: int, length: int) -> int:
     """Cycles of one call of the micro-kernel."""
-    return up(length * rows * machine.nr, machine.macs_per_cycle) + machine.kernel_cycles
+    return up(length * rows * chip.core.nr, chip.core.macs_per_cycle) + chip.core.kernel_cycles
 
 
-def compute_of(machine: Machine, steps: Sequence[Step]) -> NDArray[np.int64]:
+def compute_of(chip: MulticoreCpu, steps: Sequence[Step]) -> NDArray[np.int64]:
     """Cycles of arithmetic of each step; shape (steps,)."""
     # tens of thousands of steps have a few sizes
     known: dict[tuple[int, int, int, bool, bool], int] = {}
@@ -84,17 +84,17 @@ def compute_of(machine: Machine, steps: Sequence[Step]) -> NDArray[np.int64]:
         (m0, m1), (n0, n1), (k0, k1) = step.rows, step.columns, step.ks
         key = (m1 - m0, n1 - n0, k1 - k0, step.packs_b, step.gemv)
         if key not in known:
-            known[key] = compute_cycles(machine, step)
+            known[key] = compute_cycles(chip, step)
         cycles[place] = known[key]
     return cycles
 
 
 def timed_steps(
-    machine: Machine, steps: Sequence[Step], rows: NDArray[np.int64], place: tuple[int, ...] = ()
+    chip: MulticoreCpu, steps: Sequence[Step], rows: NDArray[np.int64], place: tuple[int, ...] = ()
 ) -> list[TimedStep]:
     """Steps of a product as the clock sees them, in the same order."""
-    compute = compute_of(machine, steps)
-    cycles, paid = (each(machine, compute, rows).tolist() for each in (core_cycles, memory_cycles))
+    compute = compute_of(chip, steps)
+    cycles, paid = (each(chip, compute, rows).tolist() for each in (core_cycles, memory_cycles))
     lines = map(tuple, rows[:, len(COLUMNS) :].tolist())
     return [
         TimedStep(taken, own, step.after, _work(step), "update" if step.update else "multiply", place, of_memory)
@@ -146,34 +146,34 @@ def in_rounds(threads: Sequence[Sequence[Step]]) -> list[Step]:
     return [step for together in zip_longest(*threads) for step in together if step is not None]
 
 
-def traced(machine: Machine, division: Division, caches: str = "cold") -> Traced:
+def traced(chip: MulticoreCpu, division: Division, caches: str = "cold") -> Traced:
     """The traffic of a product and its steps for the clock; thread t runs on core t.
 
-    machine: with as many cores as there are threads.
+    chip: with as many cores as there are threads.
     division: any cut of a product.
     caches: one of `lstmsim.machines.gemm.CACHES`; warm: the second of two equal products one after the other.
     `InputError` for a division that is none, for more threads than cores, and for a product that is too long.
     """
     division = replace(division, buffer=division.buffer and division.cut.p_k > 1)
-    _check_product(machine, division)
+    _check_product(chip, division)
     wanted = CACHES.index(caches) + 1
-    kept = _kept(machine, division)
+    kept = _kept(chip, division)
     if len(kept.passes) < wanted:
-        kept.passes[:] = _passes(machine, division, wanted)
+        kept.passes[:] = _passes(chip, division, wanted)
     rows = kept.passes[wanted - 1]
-    steps = in_rounds(steps_of(machine, division))
+    steps = in_rounds(steps_of(chip, division))
     threads: list[list[TimedStep]] = [[] for _ in range(division.cut.threads)]
-    for step, timed in zip(steps, timed_steps(machine, steps, rows), strict=True):
+    for step, timed in zip(steps, timed_steps(chip, steps, rows), strict=True):
         threads[step.thread].append(timed)
     return Traced(division, Stage(tuple(map(tuple, threads))), counts_of(rows), counts_of(kept.passes[0]))
 
 
-def _check_product(machine: Machine, division: Division) -> None:
+def _check_product(chip: MulticoreCpu, division: Division) -> None:
     check_division(division)
     threads = division.cut.threads
-    if threads > machine.cores:
-        raise InputError(Mistake("threads", f"must be at most {machine.cores}, the number of cores, got {threads}"))
-    check_length(machine, division)
+    if threads > len(chip.cores):
+        raise InputError(Mistake("threads", f"must be at most {len(chip.cores)}, the number of cores, got {threads}"))
+    check_length(chip, division)
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,45 +184,45 @@ class _Kept:
 
 
 @lru_cache(maxsize=64)
-def _kept(machine: Machine, division: Division) -> _Kept:
+def _kept(chip: MulticoreCpu, division: Division) -> _Kept:
     """What is kept of a product."""
     return _Kept()
 
 
-def _passes(machine: Machine, division: Division, times: int) -> Iterator[Rows]:
+def _passes(chip: MulticoreCpu, division: Division, times: int) -> Iterator[Rows]:
     """What the caches count for each step, the product one time after another."""
-    space = Space(machine)
-    places = operands(space, machine, division)
-    steps = in_rounds(steps_of(machine, division))
-    caches = open_caches(machine, space.arrays)
+    space = Space(chip)
+    places = operands(space, chip, division)
+    steps = in_rounds(steps_of(chip, division))
+    caches = open_caches(chip, space.arrays)
     # a short walk is kept for the second time
-    short = estimated_accesses(machine, division) <= _KEPT
-    walk = list(_batches(machine, division, places, steps)) if short else None
+    short = estimated_accesses(chip, division) <= _KEPT
+    walk = list(_batches(chip, division, places, steps)) if short else None
     for _ in range(times):
-        batches = walk or _batches(machine, division, places, steps)
+        batches = walk or _batches(chip, division, places, steps)
         yield np.concatenate([caches.drive(cores, runs) for cores, runs in batches])
 
 
-def _batches(machine: Machine, division: Division, places: Places, steps: Sequence[Step]) -> Iterator[_Batch]:
+def _batches(chip: MulticoreCpu, division: Division, places: Places, steps: Sequence[Step]) -> Iterator[_Batch]:
     """Cores and runs of the steps, in batches of about `_HELD` runs."""
     cores: list[int] = []
     runs: list[Runs] = []
     held = 0
     for step in steps:
         cores.append(step.thread)
-        runs.append(runs_of(machine, division, places, step))
+        runs.append(runs_of(chip, division, places, step))
         held += len(runs[-1].address)
         if held >= _HELD or step is steps[-1]:
             yield cores, runs
             cores, runs, held = [], [], 0
 
 
-def program_of(machine: Machine, stage: Stage, name: str) -> Program:
+def program_of(chip: MulticoreCpu, stage: Stage, name: str) -> Program:
     """The Program of a product. It ends with the barrier of its threads."""
-    first, *others = place_of(machine, 0, len(stage.steps))
-    phases = phases_of(machine, [Block((stage,))])
+    first, *others = place_of(chip, 0, len(stage.steps))
+    phases = phases_of(chip, [Block((stage,))])
     task = Task(name, ((0, phases),), (), (first,), partners=(tuple(others),))
-    return Program(cores_of(machine), (task,))
+    return Program(cores_of(chip), (task,))
 
 
 Numbers = NDArray[np.int64]
@@ -324,31 +324,31 @@ def waits_of(times: StepTimes) -> Mapping[str, int]:
 _NAME = "product"
 
 
-def lowered(machine: Machine, division: Division, caches: str = "cold") -> GemmWork:
+def lowered(chip: MulticoreCpu, division: Division, caches: str = "cold") -> GemmWork:
     """A product with its traffic and its program.
 
-    machine: with as many cores as there are threads.
+    chip: with as many cores as there are threads.
     division: any cut of the product.
     caches: one of `lstmsim.machines.gemm.CACHES`.
     `InputError` as of `lstmsim.machines.multicore.product.traced`.
     """
-    made = traced(machine, division, caches)
-    return GemmWork(made.division, program_of(machine, made.stage, _NAME), made.counts, made)
+    made = traced(chip, division, caches)
+    return GemmWork(made.division, program_of(chip, made.stage, _NAME), made.counts, made)
 
 
-def figures_of(machine: Machine, work: GemmWork, trace: Trace) -> GemmFigures:
+def figures_of(chip: MulticoreCpu, work: GemmWork, trace: Trace) -> GemmFigures:
     """What the run of a product came to."""
     cut, times = work.division.cut, step_times(work.program, trace)
     finish = np.zeros(cut.threads, np.int64)
     np.maximum.at(finish, times.thread, times.end)
-    steps = [step for steps in steps_of(machine, work.division) for step in steps]
-    buffered = cut.threads * cut.mb * cut.nb * machine.element_bytes if work.division.buffer else 0
+    steps = [step for steps in steps_of(chip, work.division) for step in steps]
+    buffered = cut.threads * cut.mb * cut.nb * chip.element_bytes if work.division.buffer else 0
     return GemmFigures(
         makespan=trace.makespan_cycles,
         finish=tuple(finish.tolist()),
         waits=waits_of(times),
         counts=work.counts,
-        compute=int(compute_of(machine, steps).sum()),
+        compute=int(compute_of(chip, steps).sum()),
         of_memory=int(times.of_memory.sum()),
         buffer_bytes=buffered,
     )

@@ -14,8 +14,8 @@ from itertools import chain
 from typing import NamedTuple
 
 from lstmsim.base.records import record
+from lstmsim.machines.multicore.chip import MulticoreCpu
 from lstmsim.machines.multicore.lines.space import Stage, TimedStep
-from lstmsim.machines.multicore.machine import Machine
 from lstmsim.program.body_writer import NONE, BodyWriter
 from lstmsim.program.operations import CAUSE_NUMBERS
 from lstmsim.program.program import Body, Core, Phase, Unit
@@ -76,29 +76,29 @@ class _Before(NamedTuple):
     phase: int = NONE
 
 
-def place_of(machine: Machine, first: int, threads: int) -> tuple[int, ...]:
+def place_of(chip: MulticoreCpu, first: int, threads: int) -> tuple[int, ...]:
     """The cores of a Program that a run on `threads` cores takes: the cores, then of each memory its thread of each.
 
     first: the first of the cores.
     """
-    memories = (machine.cores + domain for domain in range(machine.domains) for _ in range(threads))
+    memories = (len(chip.cores) + domain for domain in range(chip.domains) for _ in range(threads))
     return (*range(first, first + threads), *memories)
 
 
-def cores_of(machine: Machine, kinds: Sequence[int] | None = None) -> tuple[Core, ...]:
-    """The cores of a Program: those of the machine, then its memories.
+def cores_of(chip: MulticoreCpu, kinds: Sequence[int] | None = None) -> tuple[Core, ...]:
+    """The cores of a Program: those of the chip, then its memories.
 
     kinds: of each core; None: all are of kind 0.
     """
-    kinds = kinds or (0,) * machine.cores
+    kinds = kinds or (0,) * len(chip.cores)
     units = (Unit("core", "fifo"), Unit("sync", "fifo", pipeline="barrier", shown=False))
-    memory = Core(max(kinds) + 1, (Unit("memory", "fifo"),), machine.cores, None, shared=True, mirrors=True)
-    return (*(Core(kind, units) for kind in kinds), *(memory,) * machine.domains)
+    memory = Core(max(kinds) + 1, (Unit("memory", "fifo"),), len(chip.cores), None, shared=True, mirrors=True)
+    return (*(Core(kind, units) for kind in kinds), *(memory,) * chip.domains)
 
 
-def phases_of(machine: Machine, blocks: Sequence[Block], first: int = 0) -> tuple[Phase, ...]:
+def phases_of(chip: MulticoreCpu, blocks: Sequence[Block], first: int = 0) -> tuple[Phase, ...]:
     """The phases of a run, one for each block."""
-    writer = _StageWriter(machine, first)
+    writer = _StageWriter(chip, first)
     phases: list[Phase] = []
     before: _Before | None = None
     for number, block in enumerate(blocks):
@@ -131,13 +131,11 @@ def _in_order(stage: Stage) -> Iterator[tuple[int, int, TimedStep]]:
 
 class _StageWriter:
     """What writes the stages of a run.
-
-    machine: the machine.
     first: core of thread 0.
     """
 
-    def __init__(self, machine: Machine, first: int) -> None:
-        self._machine, self._first = machine, first
+    def __init__(self, chip: MulticoreCpu, first: int) -> None:
+        self._chip, self._first = chip, first
 
     def layout(self, stages: Sequence[Stage]) -> list[_Before]:
         """Of each stage that for which the next one waits, by the places of operations in a body of these stages."""
@@ -148,7 +146,7 @@ class _StageWriter:
             for thread, _, step in _in_order(stage):
                 last[thread] = self._ends(size, thread, step)
                 size += len(last[thread])
-            barrier = self._machine.barrier(len(stage.steps))
+            barrier = self._chip.barrier(len(stage.steps))
             ends.append(_Before([_End(size, barrier)] if barrier else list(chain.from_iterable(last.values())), last))
             size += barrier > 0
         return ends
@@ -169,13 +167,13 @@ class _StageWriter:
 
     def _parts(self, thread: int, step: TimedStep) -> Iterator[tuple[int, int, int]]:
         """Of each memory that a step asks: its number, how long it is busy, and when the lines are there."""
-        machine = self._machine
-        own = machine.domain(self._first + thread)
+        chip = self._chip
+        own = chip.domain(self._first + thread)
         for domain, lines in enumerate(step.lines):
             if lines:
-                busy = lines * machine.memory_cycles_per_line
-                far = machine.remote_latency if domain != own else 0
-                yield domain, busy, busy + machine.memory_latency + far
+                busy = lines * chip.memory_cycles_per_line
+                far = chip.remote_latency if domain != own else 0
+                yield domain, busy, busy + chip.memory_latency + far
 
     def _write(self, rows: BodyWriter, stage: Stage, before: Sequence[_Before]) -> None:
         """Write a stage with its barrier."""
@@ -188,10 +186,10 @@ class _StageWriter:
                 if not end.own:
                     rows.need(None, end.place, end.cycles, cause=_MEMORY)
             for end in ends[step.after] if step.after else ():
-                rows.need(None, end.place, end.cycles + self._machine.handover_cycles, cause=_CONTENTION)
+                rows.need(None, end.place, end.cycles + self._chip.handover_cycles, cause=_CONTENTION)
             ends[thread, number] = last[thread] = self._ends(rows.size, thread, step)
             self._step(rows, thread, step, len(stage.steps), stage.frames and number == 0)
-        barrier = self._machine.barrier(len(stage.steps))
+        barrier = self._chip.barrier(len(stage.steps))
         if barrier:
             for end in chain.from_iterable(last.values()):
                 rows.need(None, end.place, end.cycles, cause=_BARRIER)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.machines.gemm import Division
-from lstmsim.machines.multicore.machine import Blocks, Machine, blocks_of, up
+from lstmsim.machines.multicore.chip import Blocks, MulticoreCpu, blocks_of, up
 
 #: Most accesses of lines that are traced for one pass of a product: a minute or less with the native caches.
 MOST_ACCESSES = 2_000_000_000
@@ -47,38 +47,38 @@ def _mistakes(division: Division) -> Iterator[Mistake]:
             yield Mistake(name, f"{text}; at least {least} {what} a part are needed")
 
 
-def estimated_accesses(machine: Machine, division: Division) -> int:
+def estimated_accesses(chip: MulticoreCpu, division: Division) -> int:
     """About how many accesses of lines one pass of a product has, from its sizes alone."""
-    cut, blocks, size = division.cut, blocks_of(machine), machine.element_bytes
+    cut, blocks, size = division.cut, blocks_of(chip), chip.element_bytes
     rows, columns, depth = cut.mb, cut.nb, min(cut.kb, division.product.k)
     sub = division.sub_blocks
     high, broad = (rows, columns) if sub is None else (min(rows, sub.sm), min(columns, sub.sn))
 
     def lines(amount: int) -> int:
-        return up(amount * size, machine.line)
+        return up(amount * size, chip.line)
 
     updates = 0
     if division.buffer and cut.p_k > 1:
         updates = 2 * rows * up(columns, broad) * lines(broad)
         high, broad = rows, columns
-    if machine.packs_nothing(division.product.m):
-        of_b = up(columns, machine.nr) * lines(depth * machine.nr) if division.packed else depth * lines(columns)
+    if chip.core.packs_nothing(division.product.m):
+        of_b = up(columns, chip.core.nr) * lines(depth * chip.core.nr) if division.packed else depth * lines(columns)
         in_place = up(columns, broad) * lines(depth) + of_b + lines(columns) * up(depth, blocks.kc)
         return cut.threads * (in_place + updates)
     # each sub-block packs its own rows of A and its own columns of B again
     times_m, times_n = up(rows, high), up(columns, broad)
-    tiles, panels = times_m * up(high, machine.mr), times_n * up(broad, machine.nr)
-    tall, wide = min(high, machine.mr), min(broad, machine.nr)
-    kernels = tiles * panels * (lines(depth * tall) + lines(depth * machine.nr))
+    tiles, panels = times_m * up(high, chip.core.mr), times_n * up(broad, chip.core.nr)
+    tall, wide = min(high, chip.core.mr), min(broad, chip.core.nr)
+    kernels = tiles * panels * (lines(depth * tall) + lines(depth * chip.core.nr))
     results = rows * panels * lines(wide) * up(depth, blocks.kc)
     packing_a = 2 * times_n * rows * lines(depth)
-    packing_b = 0 if division.packed else times_m * (depth * lines(columns) + lines(panels * machine.nr * depth))
+    packing_b = 0 if division.packed else times_m * (depth * lines(columns) + lines(panels * chip.core.nr * depth))
     return cut.threads * (kernels + results + packing_a + packing_b + updates)
 
 
-def estimated_steps(machine: Machine, division: Division) -> int:
+def estimated_steps(chip: MulticoreCpu, division: Division) -> int:
     """About how many steps a product has, from its sizes alone."""
-    cut, blocks, sub = division.cut, blocks_of(machine), division.sub_blocks
+    cut, blocks, sub = division.cut, blocks_of(chip), division.sub_blocks
     high, broad = (cut.mb, cut.nb) if sub is None else (min(cut.mb, sub.sm), min(cut.nb, sub.sn))
     pieces = up(cut.mb, high) * up(cut.nb, broad)
     updates = 0
@@ -89,15 +89,15 @@ def estimated_steps(machine: Machine, division: Division) -> int:
     return cut.threads * (pieces * loops + updates)
 
 
-def check_length(machine: Machine, division: Division) -> None:
+def check_length(chip: MulticoreCpu, division: Division) -> None:
     """`InputError` if a pass of a product has more than about `MOST_ACCESSES` accesses of lines or `MOST_STEPS` steps.
 
-    machine, division: as for `estimated_accesses`.
+    chip, division: as for `estimated_accesses`.
     """
     product = division.product
     size = f"{product.m} x {product.n} x {product.k}"
     less = "take a smaller m, n or k: long products grow in proportion"
-    accesses, steps = estimated_accesses(machine, division), estimated_steps(machine, division)
+    accesses, steps = estimated_accesses(chip, division), estimated_steps(chip, division)
     if accesses > MOST_ACCESSES:
         text = f"{size} touches about {accesses:,} lines one by one, and at most {MOST_ACCESSES:,} are traced"
         raise InputError(Mistake("product", f"{text}; {less}"))
@@ -135,12 +135,12 @@ class Step(NamedTuple):
 
 
 @lru_cache(maxsize=8)
-def steps_of(machine: Machine, division: Division) -> tuple[tuple[Step, ...], ...]:
+def steps_of(chip: MulticoreCpu, division: Division) -> tuple[tuple[Step, ...], ...]:
     """The steps of each thread, in its order; a thread without rows, columns or part of K has none."""
     check_division(division)
-    blocks = blocks_of(machine)
+    blocks = blocks_of(chip)
     cut = division.cut
-    gemv = machine.packs_nothing(division.product.m)
+    gemv = chip.core.packs_nothing(division.product.m)
     threads = [_steps_of_thread(blocks, division, thread, gemv) for thread in range(cut.threads)]
     if cut.p_k == 1:
         return tuple(map(tuple, threads))
@@ -219,13 +219,13 @@ _MANY = 1024
 _HELD = 1 << 18
 
 
-def computed(machine: Machine, division: Division, a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
+def computed(chip: MulticoreCpu, division: Division, a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
     """C = A B of shape (m, n), as the threads of a division compute it: the same bits in every run.
 
     Each product and each sum is rounded to the type of the operands. A step sums up its part of K in ascending order,
     from 0; then the sum is added into C, or into the buffer of the thread, which is added into C at its end.
 
-    machine: the blocks that fit its caches say where steps begin.
+    chip: the blocks that fit its caches say where steps begin.
     division: any cut, also one that no planner would give. Of `packed` only the time depends.
     a, b: of shapes (m, k) and (k, n).
     Raises `InputError` for operands of other shapes.
@@ -238,7 +238,7 @@ def computed(machine: Machine, division: Division, a: NDArray[Any], b: NDArray[A
     # one buffer for each place in a K-group, and in it a part for each group: blocks of a place do not overlap
     buffers = np.zeros((cut.p_k, *c.shape), kind) if division.buffer and cut.p_k > 1 else None
     # any order is right that keeps the order at each piece of C: by number of the step, then by thread
-    for together in zip_longest(*steps_of(machine, division)):
+    for together in zip_longest(*steps_of(chip, division)):
         for step in together:
             if step is None:
                 continue

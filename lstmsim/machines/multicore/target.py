@@ -9,17 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from lstmsim.base.errors import InputError
 from lstmsim.machines.assembly import PerStep
 from lstmsim.machines.change import Change, detail_of
-from lstmsim.machines.multicore.chip import MAX_CPU_CORES, CpuCore, MulticoreCpu, MulticoreEntries
+from lstmsim.machines.multicore.chip import MAX_CPU_CORES, CpuCore, MulticoreCpu, MulticoreEntries, up
 from lstmsim.machines.multicore.jobs import per_step
-from lstmsim.machines.multicore.machine import up
 from lstmsim.machines.target import Fidelity, Target
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Job
 from lstmsim.program.program import Program
 
 if TYPE_CHECKING:
-    from lstmsim.machines.change import Change
-    from lstmsim.machines.gemm import GemmThreads
     from lstmsim.model.figures import PlannedProducts
 
 
@@ -124,24 +121,18 @@ class _MulticoreTarget(MulticoreEntries, Target):
 
     def chip_counts(self, chip: MulticoreCpu) -> Mapping[str, int]:
         """Threads, one on each core, and memories."""
-        return {"threads": len(chip.cores), "memories": chip.view.domains}
+        return {"threads": len(chip.cores), "memories": chip.domains}
 
     def changes(self, chip: MulticoreCpu, jobs: Sequence[Job]) -> Sequence[Change]:
         """Threads of the jobs, then the chip: what cores share, and the cores themselves."""
 
         return changes(chip, jobs)
 
-    def gemm_threads(self) -> GemmThreads:
-        """The planner and the executor of threads for a matrix product."""
-        from lstmsim.machines.multicore.gemm import THREADS
-
-        return THREADS
-
     def planned(self, chip: MulticoreCpu, jobs: Sequence[Job]) -> PlannedProducts:
         """The cut of each product of a time step, and what was rejected before it."""
         from lstmsim.machines.multicore.jobs import planned_products
 
-        return planned_products(chip.view, jobs)
+        return planned_products(chip.bare, jobs)
 
     def begins_cold(self, chip: MulticoreCpu) -> bool:
         """Each job begins with empty caches."""
@@ -153,12 +144,11 @@ class _MulticoreTarget(MulticoreEntries, Target):
 
     def beside_cores(self, chip: MulticoreCpu, jobs: Sequence[Job]) -> tuple[str, ...]:
         """The last-level caches and the memories."""
-        view = chip.view
-        caches = f"{view.groups} of {view.llc_bytes:,} bytes, each for {chip.cores_per_llc} cores"
-        memories = f"{view.domains}, each for {chip.cores_per_domain} cores"
+        caches = f"{chip.groups} of {chip.llc_bytes:,} bytes, each for {chip.cores_per_llc} cores"
+        memories = f"{chip.domains}, each for {chip.cores_per_domain} cores"
         rate = f"a line of {chip.line} bytes takes {chip.memory_cycles_per_line} cycles, and is there {{}} cycles later"
         latency = f"{chip.memory_latency}"
-        latency += f" (of another memory {chip.memory_latency + chip.remote_latency})" if view.domains > 1 else ""
+        latency += f" (of another memory {chip.memory_latency + chip.remote_latency})" if chip.domains > 1 else ""
         return (f"Last-level caches: {caches}.", f"Memories: {memories}; {rate.format(latency)}.")
 
 

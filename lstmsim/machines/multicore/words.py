@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from lstmsim.model.figures import MainUnit, Words
-
-if TYPE_CHECKING:
-    from lstmsim.machines.gemm import GemmTask
-    from lstmsim.machines.multicore.machine import Machine
 
 #: Names of cycles that not every machine has.
 STALLS = ("memory", "contention", "barrier")
@@ -25,32 +19,12 @@ LEFT_OUT = (
     "traffic does not depend on time: cores take turns at the caches step by step",
     "starting the threads, and the time of the planner itself",
 )
-#: What it does not have for a product alone.
-LEFT_OUT_OF_PRODUCTS = (
-    *LEFT_OUT,
-    "false sharing where K is whole: a line of C of which several threads write a part costs no transfers, which "
-    "flatters M/N threads",
-)
 #: What jobs of a scenario do not have besides.
 OF_JOBS = (
     "each job begins with empty caches, so its time includes loading its weights, which machines that keep theirs "
     "on the chip do not pay",
     "the planner of threads is a reconstruction: the patent gives no formula",
 )
-_ONCE = "B was packed before, as a job holds its weights, and no call takes time for it (packed once)"
-_EACH = "every call packs B anew (packed each); a job holds its weights packed (packed once)"
-
-
-def packing_told(machine: Machine, task: GemmTask) -> str:
-    """What of a product's A and B is packed when, and what that takes, in a sentence."""
-    before = task.packed == "once"
-    if machine.packs_nothing(task.product.m):
-        lies = "B in the panels in which a job holds its weights (packed once)" if before else "A and B where they lie"
-        return f"nothing is packed: the kernel for one row (gemv) reads {lies}"
-    rate = f"A is packed by every call; {machine.pack_per_cycle} elements are packed in a cycle"
-    return f"{_ONCE if before else _EACH}; {rate}"
-
-
 #: Of a job that does not say how many threads it has.
 ALL_CORES = (
     "a job without threads takes all cores, which for small networks is often slower than fewer: lstmsim simulate "

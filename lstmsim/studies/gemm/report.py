@@ -89,7 +89,7 @@ def document(report: GemmReport) -> Document:
     sections += [_conditions(report)]
     sections += [facts(("idle cuts", f"{idle}: threads would have nothing to do" if idle else "none")), _time(report)]
     sections += [_accesses(report), _moved(report), _beside(report), _ablation(report), _result(report)]
-    left_out = facts(("not modelled", "; ".join(report.machine.left_out)))
+    left_out = facts(("not modelled", "; ".join(report.machine.LEFT_OUT)))
     return Document.of(headline(report), *sections, left_out, *map(remark, report.remarks))
 
 
@@ -146,12 +146,12 @@ def _plan(report: GemmReport) -> Facts:
         pairs.append(("", f"what runs, by {why}: {_what_runs(report)}"))
     blocks = ", ".join(f"{name} {size:,}" for name, size in plan.blocks.items())
     changed = ", ".join(f"{name} {report.settings[name]}" for name in report.task.settings)
-    given = " ".join(f"--set {name}={value}" for name, value in report.machine.by_shapes.items())
+    given = " ".join(f"--set {name}={value}" for name, value in report.machine.BY_SHAPES.items())
     return facts(
         *pairs,
         ("", f"blocks that fit the caches: {blocks}"),
         ("planner", _RECONSTRUCTION + (f"; changed: {changed}" if changed else "")),
-        ("", f"{BY_SHAPES}: {given}; {report.machine.meanings['by_shapes']}"),
+        ("", f"{BY_SHAPES}: {given}; {report.machine.MEANINGS['by_shapes']}"),
     )
 
 
@@ -220,7 +220,7 @@ def _conditions(report: GemmReport) -> Section:
         for of in report.plan.ranked
     ]
     rows.append(["weight", *(f"{report.settings[name]:g}" for name in CONDITIONS)])
-    meanings = [(name, report.machine.meanings.get(name, "")) for name in CONDITIONS]
+    meanings = [(name, report.machine.MEANINGS.get(name, "")) for name in CONDITIONS]
     about = "normalised: 1 is the best of the candidates, the others have their ratio to it"
     return Section.of(grid(["<raw (norm.)", *CONDITIONS], rows), Facts((*meanings, ("norm.", about))))
 
@@ -443,7 +443,7 @@ def _data(report: GemmReport) -> dict[str, Any]:
         "beside": _beside_data(report),
         "ablations": [{"relief": row.name, **_short_data(row, report)} for row in report.beside.ablations],
         "result": result,
-        **picked(report, "left_out=machine.left_out meanings=machine.meanings remarks"),
+        **picked(report, "left_out=machine.LEFT_OUT meanings=machine.MEANINGS remarks"),
     }
 
 

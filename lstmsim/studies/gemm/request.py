@@ -12,19 +12,8 @@ from lstmsim.base.bounds import MAX_SIZE
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
 from lstmsim.base.wording import listed, must_be, nearest, show
-from lstmsim.machines.gemm import (
-    CACHES,
-    KINDS,
-    PACKED,
-    Cut,
-    Division,
-    GemmTask,
-    GemmThreads,
-    GemmWork,
-    Product,
-    check_word,
-)
-from lstmsim.machines.registry import target_of
+from lstmsim.machines.gemm import CACHES, KINDS, PACKED, Cut, Division, GemmTask, GemmWork, Product, check_word
+from lstmsim.machines.registry import capability
 from lstmsim.model.cells import LayerProduct, input_projection, step_products
 from lstmsim.studies.shared.arguments import refuse, wrong_whole
 from lstmsim.studies.shared.loading import Path
@@ -97,20 +86,24 @@ class GemmRequest:
 class Asked:
     """A product and where it runs.
 
-    threads: the threads of the machine.
     chip: where.
     task: the product.
     engine: a key of `lstmsim.engines.ENGINES`.
     """
 
-    threads: GemmThreads
     chip: Chip
     task: GemmTask
     engine: str
 
+    @property
+    def machine(self) -> Any:
+        """The machine's functions for products."""
+        return capability(self.chip.kind, "gemm")
+
     def work(self, division: Division, caches: str) -> GemmWork:
         """The program of a division, with what lies in the caches when it begins."""
-        return self.threads.lower(self.chip, replace(self.task, caches=caches), division)
+        work: GemmWork = self.machine.lower(self.chip, replace(self.task, caches=caches), division)
+        return work
 
 
 @record
@@ -297,7 +290,8 @@ def cut_for(asked: Asked, given: GivenCut | None) -> Cut | None:
     if given.threads != threads:
         text = f"{p_m} x {p_n} x {p_k} parts are for {given.threads:,} threads, and there are {threads:,} threads"
         raise InputError(Mistake("cut", text))
-    return asked.threads.cut(asked.chip, asked.task, given.kind, given.parts, given.sizes)
+    cut: Cut = asked.machine.cut_of(asked.chip, asked.task, given.kind, given.parts, given.sizes)
+    return cut
 
 
 def asked_for(request: GemmRequest, shape: Shape, threads: object) -> Asked:
@@ -306,7 +300,7 @@ def asked_for(request: GemmRequest, shape: Shape, threads: object) -> Asked:
     packed = shape.packed if request.packed is None else request.packed
     check_word("packed", packed, PACKED)
     ready = chip_of(request.chip, request.chip_overrides)
-    machine = target_of(ready.kind).gemm_threads()
+    machine = capability(ready.kind, "gemm")
     if machine is None:
         text = f"its machine has no threads for matrix products; {listed(_chips_with_threads(), 'and')} have"
         raise InputError(Mistake(f"chip {ready.name}", text))
@@ -316,9 +310,9 @@ def asked_for(request: GemmRequest, shape: Shape, threads: object) -> Asked:
     elif wrong_whole("threads", threads, 1, cores):
         text = f"must be a whole number from 1 to {cores}, the cores of {ready.name}, got {show(threads)}"
         raise InputError(Mistake("threads", text))
-    chosen = options_from(request.settings, machine.parameters, "parameter of the planner")
+    chosen = options_from(request.settings, machine.PARAMETERS, "parameter of the planner")
     task = GemmTask(shape.product, int(threads), request.caches, chosen, packed)  # type: ignore[call-overload]
-    return Asked(machine, ready, task, engines.running(request.engine))
+    return Asked(ready, task, engines.running(request.engine))
 
 
 def _chips_with_threads() -> list[str]:
@@ -326,4 +320,4 @@ def _chips_with_threads() -> list[str]:
     from lstmsim.files.catalog import chip_files
     from lstmsim.studies.shared.loading import load_chip
 
-    return [name for name in chip_files() if target_of(load_chip(name).kind).gemm_threads() is not None]
+    return [name for name in chip_files() if capability(load_chip(name).kind, "gemm") is not None]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lstmsim import engines
 from lstmsim.analysis.timeline import build_timeline
 from lstmsim.base.records import record
-from lstmsim.machines.gemm import CACHES, Cut, Division, GemmFigures, GemmPlan, GemmTask, GemmThreads, Product
+from lstmsim.machines.gemm import CACHES, Cut, Division, GemmFigures, GemmPlan, GemmTask, Product
 from lstmsim.model.numerics.matrices import Matrix, digest
 from lstmsim.program.program import Program
 from lstmsim.report.results import Table
@@ -55,7 +55,7 @@ class Beside:
     ran: the fastest of all that was simulated, or a cut or relief that was asked for.
     planned: the plan, which the planner's rule gives before anything is simulated.
     plans: the plan for each state of the caches, a key of `lstmsim.machines.gemm.CACHES`; of these, one is `planned`.
-    by_shapes: the plan that follows from sizes alone (`GemmThreads.by_shapes`); None: nothing stands beside the plan.
+    by_shapes: the plan that follows from sizes alone; None: nothing stands beside the plan.
     candidates: in the order of rank; None: it was left out.
     pairs: cuts of rows and columns alone, the first one by BLIS's rule.
     pairs_known: how many of these there are.
@@ -173,14 +173,14 @@ class GemmReport(Table, forms="lstmsim.studies.gemm.report"):
         return self.asked.engine
 
     @property
-    def machine(self) -> GemmThreads:
-        """What the machine says about threads: bytes of a line, what is not modelled, what parameters mean."""
-        return self.asked.threads
+    def machine(self) -> Any:
+        """The machine's functions for products: bytes of a line, what is not modelled, what parameters mean."""
+        return self.asked.machine
 
     @property
     def settings(self) -> Mapping[str, Any]:
         """All parameters of the planner."""
-        return {**self.machine.parameters, **self.task.settings}
+        return {**self.machine.PARAMETERS, **self.task.settings}
 
     @cached_property
     def program(self) -> Program:

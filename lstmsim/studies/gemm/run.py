@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lstmsim import engines
 from lstmsim.machines.gemm import CACHES, RELIEFS, Cut, Division, GemmFigures, GemmPlan, check_word
+from lstmsim.machines.registry import target_of
 from lstmsim.model.numerics.matrices import Matrix, drawn_matrices, largest_error, same_integers
 from lstmsim.studies.gemm.request import Asked, GemmRequest, asked_for, cut_and_threads, cut_for, shape_asked
 from lstmsim.studies.gemm.result import BY_SHAPES, Beside, Computed, GemmReport, GemmRow
@@ -59,7 +60,7 @@ def run_gemm(
     shape = shape_asked(request)
     given, threads = cut_and_threads(request.cut, request.threads)
     asked = asked_for(request, shape, threads)
-    plan = asked.threads.plan(asked.chip, asked.task)
+    plan = asked.machine.plan(asked.chip, asked.task)
     cut = cut_for(asked, given)
     beside = _beside_plan(asked, plan, request, progress, cut)
     done = _computed(asked, beside.ran.division, request.numbers, request.seed)
@@ -92,7 +93,7 @@ def _beside_plan(
     bench = _Bench(asked, progress, 0 if not ablate else len(RELIEFS) - 1)
     planned = bench.divided(plan.division.cut)
     ran = None if given is None and relief == "plan" else bench.divided(given or planned.cut, relief)
-    pairs = [bench.divided(each) for each in asked.threads.mn_cuts(asked.chip, asked.task)]
+    pairs = [bench.divided(each) for each in asked.machine.mn_cuts(asked.task)]
     candidates = [bench.divided(each.cut) for each in plan.ranked]
     plans = {each: bench.divided(_cut_for(asked, plan, each)) for each in CACHES}
     shaped = _by_shapes(asked)
@@ -133,7 +134,8 @@ class _Bench:
         self.ready: dict[Division, Mapping[str, GemmFigures]] = {}
 
     def divided(self, cut: Cut, relief: str = "plan") -> Division:
-        return self._asked.threads.division(self._asked.chip, self._asked.task, cut, relief)
+        division: Division = self._asked.machine.division(self._asked.chip, self._asked.task, cut, relief)
+        return division
 
     def run(self, divisions: Sequence[Division], others: int = 0) -> None:
         """Simulate what was not simulated."""
@@ -167,12 +169,14 @@ def _cut_for(asked: Asked, plan: GemmPlan, caches: str) -> Cut:
     """The cut of the plan for a state of the caches."""
     if caches == asked.task.caches:
         return plan.division.cut
-    return asked.threads.plan(asked.chip, replace(asked.task, caches=caches)).division.cut
+    made: GemmPlan = asked.machine.plan(asked.chip, replace(asked.task, caches=caches))
+    return made.division.cut
 
 
 def _by_shapes(asked: Asked) -> Division:
     """The plan that follows from sizes alone."""
-    return asked.threads.plan(asked.chip, replace(asked.task, settings=asked.threads.by_shapes)).division
+    made: GemmPlan = asked.machine.plan(asked.chip, replace(asked.task, settings=asked.machine.BY_SHAPES))
+    return made.division
 
 
 def _remarks(cut: Cut, relief: str, wanted: bool | None, ablate: bool, all_of_them: bool) -> tuple[str, ...]:
@@ -219,7 +223,8 @@ def _both(asked: Asked, division: Division) -> Mapping[str, GemmFigures]:
 
 def _once(asked: Asked, division: Division, caches: str) -> GemmFigures:
     work = asked.work(division, caches)
-    return asked.threads.figures(asked.chip, work, engines.run(work.program, asked.engine, check=False))
+    figures: GemmFigures = asked.machine.figures(asked.chip, work, engines.run(work.program, asked.engine, check=False))
+    return figures
 
 
 def _computed(asked: Asked, division: Division, wanted: bool | None, seed: int) -> Computed | None:
@@ -228,11 +233,12 @@ def _computed(asked: Asked, division: Division, wanted: bool | None, seed: int) 
     small = product.macs <= _MOST_MACS and (product.m + product.n) * product.k <= _MOST_NUMBERS
     if wanted is False or (wanted is None and not small):
         return None
-    kind = {2: "float16", 4: "float32", 8: "float64"}.get(asked.threads.element_bytes(asked.chip), "float32")
+    width = target_of(asked.chip.kind).element_bytes(asked.chip)
+    kind = {2: "float16", 8: "float64"}.get(width or 4, "float32")
 
     def product_of(kind: str) -> tuple[Matrix, Matrix, Matrix]:
         a, b = drawn_matrices(product.m, product.n, product.k, kind, seed)
-        return a, b, asked.threads.computed(asked.chip, division, a, b)
+        return a, b, asked.machine.computed(asked.chip, division, a, b)
 
     # one after the other, because operands may be large
     equal = same_integers(*product_of("int64"))

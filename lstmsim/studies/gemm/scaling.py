@@ -152,7 +152,7 @@ def _document(scaling: GemmScaling) -> Document:
         ("regret", "how much longer the plan takes than the fastest cut" if regret else ""),
     )
     table = grid(columns, [_row(scaling, each) for each in scaling.reports])
-    left_out = facts(("not modelled", "; ".join(one.machine.left_out)))
+    left_out = facts(("not modelled", "; ".join(one.machine.LEFT_OUT)))
     product, remarks = product_facts(one, cores=False), map(remark, scaling.remarks)
     return Document.of(_headline(scaling), product, Section.of(table, about), left_out, *remarks)
 
@@ -183,7 +183,7 @@ def _data(scaling: GemmScaling) -> dict[str, Any]:
         "threads": [
             {**picked(each, "threads peak_macs_per_cycle=peak"), **_states(scaling, each)} for each in scaling.reports
         ],
-        "left_out": list(one.machine.left_out),
+        "left_out": list(one.machine.LEFT_OUT),
         "remarks": list(scaling.remarks),
     }
 

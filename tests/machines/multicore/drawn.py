@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 from lstmsim.machines.gemm import Cut, Division, Product, SubBlocks
-from lstmsim.machines.multicore.machine import Machine
-from lstmsim.machines.multicore.toy import TOY
+from lstmsim.machines.multicore.chip import MulticoreCpu
+from tests.machines.multicore.chips import TOY, changed
 
 
-def many_cores(cores: int = 8) -> Machine:
+def many_cores(cores: int = 8) -> MulticoreCpu:
     """The small machine with more cores: two memories, and a group for every two cores. Blocks are 32 x 128 x 16."""
-    return replace(TOY, cores=cores, cores_per_llc=2, cores_per_domain=max(2, cores // 2), llc_sets=32)
+    return changed(TOY, cores=cores, cores_per_llc=2, cores_per_domain=max(2, cores // 2), llc_sets=32)
 
 
 def drawn_division(seed: int, most: int = 40) -> Division:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from hypothesis import strategies as st
 
 from lstmsim.machines.gemm import Cut, Division, Product, SubBlocks
-from lstmsim.machines.multicore.machine import Machine
+from lstmsim.machines.multicore.chip import MulticoreCpu
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer
+from tests.machines.multicore.chips import chip_of
 from tests.oracle import multicore_jobs, multicore_plan
 from tests.oracle import multicore_steps as model
 
@@ -19,11 +20,11 @@ ODD = st.sampled_from([1, 2, 3, 4, 5, 7, 8, 12])
 
 
 @st.composite
-def machines(draw: st.DrawFn) -> Machine:
+def machines(draw: st.DrawFn) -> MulticoreCpu:
     """Caches are so small that products of some hundred elements meet their blocks and their victims."""
     line = draw(st.sampled_from([8, 32, 48, 64, 64, 128]))
     few, cost = st.integers(0, 3), st.integers(0, 9)
-    return Machine(
+    return chip_of(
         cores=draw(st.integers(1, 9)),
         cores_per_llc=draw(st.integers(1, 5)),
         cores_per_domain=draw(st.integers(1, 5)),
@@ -64,8 +65,8 @@ def machines(draw: st.DrawFn) -> Machine:
     )
 
 
-def threads_on(machine: Machine) -> st.SearchStrategy[int]:
-    return st.integers(1, machine.cores)
+def threads_on(machine: MulticoreCpu) -> st.SearchStrategy[int]:
+    return st.integers(1, len(machine.cores))
 
 
 @st.composite
@@ -89,7 +90,7 @@ def cuts(draw: st.DrawFn, product: Product, threads: int) -> Cut:
 
 
 @st.composite
-def divisions(draw: st.DrawFn, machine: Machine) -> Division:
+def divisions(draw: st.DrawFn, machine: MulticoreCpu) -> Division:
     product = draw(products())
     cut = draw(cuts(product, draw(threads_on(machine))))
     sub_blocks = None
@@ -118,7 +119,7 @@ def cut_of(cut: Cut) -> multicore_plan.Cut:
 
 
 @st.composite
-def jobs(draw: st.DrawFn, machine: Machine, cells: tuple[str, ...] = CELLS) -> multicore_jobs.Job:
+def jobs(draw: st.DrawFn, machine: MulticoreCpu, cells: tuple[str, ...] = CELLS) -> multicore_jobs.Job:
     """A small recurrent job; narrow ones with long sums too, for which K is cut."""
     name = draw(st.sampled_from(cells))
     turns = [(False,)] if name == "dense-tanh" else [(False,), (False,), (False,), (True,), (False, True)]

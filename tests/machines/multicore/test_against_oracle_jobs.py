@@ -9,12 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lstmsim import engines
+from lstmsim.machines.multicore.chip import MulticoreCpu
 from lstmsim.machines.multicore.jobs import Shape, job_phases, traced
 from lstmsim.machines.multicore.lines.space import COLUMNS
-from lstmsim.machines.multicore.machine import Machine
 from lstmsim.machines.multicore.product import step_times, waits_of
 from lstmsim.machines.multicore.stages import cores_of, place_of
 from lstmsim.program.program import Program, Task
+from tests.machines.multicore.chips import flat
 from tests.machines.multicore.random_work import cut_of, jobs, layers_of, machines
 from tests.oracle.multicore import total_counts
 from tests.oracle.multicore_jobs import Job, simulate
@@ -24,7 +25,7 @@ EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "8"))
 
 
 @st.composite
-def one_job(draw: st.DrawFn) -> tuple[Machine, Job]:
+def one_job(draw: st.DrawFn) -> tuple[MulticoreCpu, Job]:
     machine = draw(machines())
     return machine, draw(jobs(machine))
 
@@ -32,9 +33,9 @@ def one_job(draw: st.DrawFn) -> tuple[Machine, Job]:
 @pytest.mark.parametrize("engine", engines.ENGINES)
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(one_job())
-def test_a_job_alone(engine: str, case: tuple[Machine, Job]) -> None:
+def test_a_job_alone(engine: str, case: tuple[MulticoreCpu, Job]) -> None:
     machine, job = case
-    (expected,) = simulate(machine, [job])
+    (expected,) = simulate(flat(machine), [job])
     shape = Shape(layers_of(job), job.steps, job.batch, job.threads)
     said = traced(machine, shape, 0)
     for ours, plans, steps in zip(said.passes, expected.plans, expected.traced, strict=True):
@@ -50,6 +51,6 @@ def test_a_job_alone(engine: str, case: tuple[Machine, Job]) -> None:
     assert dict(waits_of(step_times(program, trace))) == expected.waits
 
 
-def row_of(machine: Machine, totals: dict) -> list[int]:
-    domains = range(-(-machine.cores // machine.cores_per_domain))
-    return [*(totals[name] for name in COLUMNS), *(totals["memory"].get(str(domain), 0) for domain in domains)]
+def row_of(machine: MulticoreCpu, totals: dict) -> list[int]:
+    memories = (totals["memory"].get(str(domain), 0) for domain in range(machine.domains))
+    return [*(totals[name] for name in COLUMNS), *memories]

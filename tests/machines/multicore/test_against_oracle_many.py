@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import os
-from dataclasses import fields
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lstmsim import engines
-from lstmsim.machines.multicore.chip import CpuCore, MulticoreCpu
+from lstmsim.machines.multicore.chip import MulticoreCpu
 from lstmsim.machines.multicore.jobs import lower
-from lstmsim.machines.multicore.machine import Machine
 from lstmsim.machines.multicore.product import step_times, waits_of
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Job
+from tests.machines.multicore.chips import flat
 from tests.machines.multicore.random_work import jobs, layers_of, machines
 from tests.oracle import multicore_jobs as model
 
@@ -24,21 +23,14 @@ EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "4"))
 
 
 @st.composite
-def several(draw: st.DrawFn) -> tuple[Machine, list[model.Job]]:
+def several(draw: st.DrawFn) -> tuple[MulticoreCpu, list[model.Job]]:
     """Two to four jobs on at least two cores; some on equally many threads, so that they want the same places."""
-    machine = draw(machines().filter(lambda each: each.cores > 1))
+    machine = draw(machines().filter(lambda each: len(each.cores) > 1))
     drawn = draw(st.lists(jobs(machine), min_size=2, max_size=4))
     if draw(st.booleans()):
         for each in drawn[1:]:
             each.threads = min(drawn[0].threads, 2)
     return machine, drawn
-
-
-def chip_of(machine: Machine) -> MulticoreCpu:
-    core = {each.name: getattr(machine, each.name) for each in fields(CpuCore)}
-    names = {each.name for each in fields(Machine)} - set(core) - {"cores"}
-    keys = {name: getattr(machine, name) for name in names}
-    return MulticoreCpu("c", 1000, (CpuCore(**core),) * machine.cores, **keys)
 
 
 def job_of(number: int, job: model.Job) -> Job:
@@ -49,12 +41,10 @@ def job_of(number: int, job: model.Job) -> Job:
 @pytest.mark.parametrize("engine", engines.ENGINES)
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(several())
-def test_jobs_at_once(engine: str, case: tuple[Machine, list[model.Job]]) -> None:
+def test_jobs_at_once(engine: str, case: tuple[MulticoreCpu, list[model.Job]]) -> None:
     machine, drawn = case
-    expected = model.simulate(machine, drawn)
-    chip = chip_of(machine)
-    assert chip.view == machine
-    program = lower(chip, [job_of(number, job) for number, job in enumerate(drawn)])
+    expected = model.simulate(flat(machine), drawn)
+    program = lower(machine, [job_of(number, job) for number, job in enumerate(drawn)])
     trace = engines.run(program, engine)
     assert trace.task("admitted").tolist() == [each.admitted for each in expected]
     assert trace.task("finish").tolist() == [each.finish for each in expected]

@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lstmsim.machines.gemm import RELIEFS, Product
+from lstmsim.machines.multicore.chip import MulticoreCpu, blocks_of
 from lstmsim.machines.multicore.cuts import division_of, mn_cuts
-from lstmsim.machines.multicore.machine import Machine, blocks_of
 from lstmsim.machines.multicore.planner import DOCUMENTED, plan
+from tests.machines.multicore.chips import changed, flat
 from tests.machines.multicore.random_work import cut_of, machines, modelled
 from tests.oracle import multicore_plan as model
 
@@ -33,13 +34,13 @@ def weighed(conditions: Mapping[str, float]) -> dict[str, float]:
 
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(machines(), asked, numbers, st.booleans())
-def test_a_plan_with_all_that_led_to_it(machine: Machine, product: Product, threads: int, even: bool) -> None:
+def test_a_plan_with_all_that_led_to_it(machine: MulticoreCpu, product: Product, threads: int, even: bool) -> None:
     if even:
         # rows and columns alike, so that sub-blocks are equal the other way round
-        machine = replace(machine, mr=4, nr=4, line=8, element_bytes=8, page=64)
+        machine = changed(machine, mr=4, nr=4, line=8, element_bytes=8, page=64)
         product = replace(product, n=product.m)
     said = plan(machine, product, threads, DOCUMENTED)
-    expected = model.plan(machine, (product.m, product.n, product.k), threads)
+    expected = model.plan(flat(machine), (product.m, product.n, product.k), threads)
     assert tuple(blocks_of(machine)) == expected.blocks
     ranked = [
         (cut_of(each.cut), weighed(each.raw), weighed(each.normalised), each.fitness, list(each.why_not))
@@ -61,20 +62,22 @@ def test_a_plan_with_all_that_led_to_it(machine: Machine, product: Product, thre
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(machines(), asked, numbers, few_weights)
 def test_other_weights_rank_as_the_text_says(
-    machine: Machine, product: Product, threads: int, weights: list[int]
+    machine: MulticoreCpu, product: Product, threads: int, weights: list[int]
 ) -> None:
     said = plan(machine, product, threads, replace(DOCUMENTED, **dict(zip(model.NAMES, weights, strict=True))))
-    expected = model.plan(machine, (product.m, product.n, product.k), threads, tuple(weights))
+    expected = model.plan(flat(machine), (product.m, product.n, product.k), threads, tuple(weights))
     assert [(cut_of(each.cut), each.fitness) for each in said.ranked] == [each[::3][:2] for each in expected.ranked]
     assert said.chosen == expected.chosen
 
 
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(machines(), asked, numbers, st.sampled_from(RELIEFS))
-def test_the_second_stage_of_every_candidate(machine: Machine, product: Product, threads: int, relief: str) -> None:
+def test_the_second_stage_of_every_candidate(
+    machine: MulticoreCpu, product: Product, threads: int, relief: str
+) -> None:
     for cut in (each.cut for each in plan(machine, product, threads, DOCUMENTED).ranked if each.cut.p_k > 1):
         division = modelled(division_of(machine, product, cut, relief))
-        assert (division.sub, division.buffer) == model.relieved(machine, cut_of(cut), relief)
+        assert (division.sub, division.buffer) == model.relieved(flat(machine), cut_of(cut), relief)
 
 
 @settings(max_examples=EXAMPLES, deadline=None)

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from lstmsim import engines
 from lstmsim.machines.gemm import CACHES, Division, GemmFigures
-from lstmsim.machines.multicore.machine import Machine
+from lstmsim.machines.multicore.chip import MulticoreCpu
 from lstmsim.machines.multicore.product import figures_of, lowered
+from tests.machines.multicore.chips import flat
 from tests.machines.multicore.random_work import divisions, machines, modelled
 from tests.oracle.multicore import run
 
@@ -22,7 +23,7 @@ EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "12"))
 
 
 @st.composite
-def divided(draw: st.DrawFn) -> tuple[Machine, Division]:
+def divided(draw: st.DrawFn) -> tuple[MulticoreCpu, Division]:
     machine = draw(machines())
     return machine, draw(divisions(machine))
 
@@ -37,8 +38,8 @@ def shown(figures: GemmFigures) -> dict[str, Any]:
 @pytest.mark.parametrize("engine", engines.ENGINES)
 @settings(max_examples=EXAMPLES, deadline=None)
 @given(divided(), st.sampled_from(CACHES))
-def test_a_product_in_time(engine: str, case: tuple[Machine, Division], caches: str) -> None:
+def test_a_product_in_time(engine: str, case: tuple[MulticoreCpu, Division], caches: str) -> None:
     machine, division = case
     work = lowered(machine, division, caches)
     figures = figures_of(machine, work, engines.run(work.program, engine))
-    assert shown(figures) == run(machine, modelled(division), caches)
+    assert shown(figures) == run(flat(machine), modelled(division), caches)

@@ -14,6 +14,7 @@ from lstmsim.base.errors import InputError
 from lstmsim.machines.multicore.chip import MAX_CPU_CORES, CpuCore, MulticoreCpu
 from lstmsim.machines.multicore.target import changes
 from lstmsim.machines.registry import target_of
+from tests.machines.multicore.chips import flat
 from tools.contract import read_cases
 
 CASES = read_cases(str(Path(__file__).parents[2] / "data" / "contract_cases_gemm.json"))
@@ -44,7 +45,7 @@ def test_presets_are_the_machines_of_the_golden_cases(name: str) -> None:
     same = [case["machine"] for case in CASES if case["machine"]["name"] == name]
     assert same
     for machine in same:
-        own = {key: list(value) if isinstance(value, tuple) else value for key, value in vars(chip.view).items()}
+        own = {key: list(value) if isinstance(value, tuple) else value for key, value in vars(flat(chip)).items()}
         own = {key: value for key, value in own.items() if key in machine}
         # packing was measured since
         assert own.pop("pack_per_cycle") == 2 < machine["pack_per_cycle"]

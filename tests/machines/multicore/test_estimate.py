@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from lstmsim import engines
 from lstmsim.machines.gemm import Cut, Product
+from lstmsim.machines.multicore.chip import MulticoreCpu
 from lstmsim.machines.multicore.cuts import division_of, estimated_cycles, mn_cuts
-from lstmsim.machines.multicore.machine import Machine
 from lstmsim.machines.multicore.planner import Settings, plan
 from lstmsim.machines.multicore.product import figures_of, lowered
-from lstmsim.machines.multicore.toy import TOY
+from tests.machines.multicore.chips import TOY, changed
 
 #: Of the sizes of a real machine, with four groups and two memories.
-REAL = replace(
+REAL = changed(
     TOY, cores=16, cores_per_llc=4, cores_per_domain=8, l1_sets=64, l1_ways=8, l2_sets=1024, llc_sets=4096, mr=6, nr=16
 )
 
 
-def simulated(machine: Machine, product: Product, cut: Cut, caches: str) -> int:
+def simulated(machine: MulticoreCpu, product: Product, cut: Cut, caches: str) -> int:
     work = lowered(machine, division_of(machine, product, cut), caches)
     return figures_of(machine, work, engines.run(work.program)).makespan
 
@@ -37,27 +35,27 @@ def test_pieces_of_c_are_handed_over_and_buffers_added() -> None:
     """Blocks 4 x 8 x 32, K in two parts: packing (64 + 128) / 4, and 4 tiles of 36 cycles; C has 32 elements."""
     product, cut, blocks = Product(4, 8, 64), Cut("MK", 1, 1, 2, 4, 8, 32), 2 * (48 + 4 * 36)
     assert estimated_cycles(TOY, product, cut, "warm") == blocks + 32 // 4 + 2 * 20 + 10
-    slow = replace(TOY, handover_cycles=1000)
+    slow = changed(TOY, handover_cycles=1000)
     assert estimated_cycles(slow, product, cut, "warm") == blocks + 32 // 4 + 2 * 1000 + 10
-    whole = replace(TOY, buffer_fill=(0, 1), mr=4, line=256)
+    whole = changed(TOY, buffer_fill=(1, 1000), mr=4, line=256)
     direct = estimated_cycles(whole, product, cut, "warm")
-    assert direct == estimated_cycles(replace(whole, handover_cycles=0), product, cut, "warm") + 20
+    assert direct == estimated_cycles(changed(whole, handover_cycles=0), product, cut, "warm") + 20
 
 
 def test_cold_caches_wait_for_the_memories() -> None:
     """A memory of 100 cycles a line. Rows of A have 4 lines; two rows of B and of C share one, and both threads do."""
     product, cut = Product(4, 8, 64), Cut("MN", 1, 2, 1, 4, 4, 64)
-    slow = replace(TOY, memory_cycles_per_line=100)
+    slow = changed(TOY, memory_cycles_per_line=100)
     lines = 4 * 4 + 64 // 2 + 4 // 2
     assert estimated_cycles(slow, product, cut, "cold") == 100 * lines + 50 + 10
-    spread = replace(slow, cores=4, cores_per_domain=1, cores_per_llc=2)
+    spread = changed(slow, cores=4, cores_per_domain=1, cores_per_llc=2)
     assert estimated_cycles(spread, product, cut, "cold") == 100 * lines / 3 + 50 + 10
 
 
 def test_what_does_not_fit_the_caches_is_never_warm() -> None:
     product, cut = Product(8, 512, 512), Cut("MN", 1, 2, 1, 8, 256, 512)
     assert estimated_cycles(TOY, product, cut, "warm") == estimated_cycles(TOY, product, cut, "cold")
-    large = replace(TOY, llc_sets=4096)
+    large = changed(TOY, llc_sets=4096)
     warm, cold = (estimated_cycles(large, product, cut, caches) for caches in ("warm", "cold"))
     assert warm < cold
 
@@ -65,7 +63,7 @@ def test_what_does_not_fit_the_caches_is_never_warm() -> None:
 @pytest.mark.parametrize("overlap", [True, False])
 @pytest.mark.parametrize("caches", ["cold", "warm"])
 def test_the_fastest_cut_by_the_estimate_is_among_the_fastest_in_the_simulation(caches: str, overlap: bool) -> None:
-    machine = replace(REAL, overlap=overlap)
+    machine = changed(REAL, overlap=overlap)
     for product in (Product(8, 64, 300), Product(40, 40, 64), Product(1, 200, 200)):
         cuts = [each.cut for each in plan(machine, product, 8, Settings(), caches).ranked]
         cycles = {cut: simulated(machine, product, cut, caches) for cut in cuts}

@@ -23,18 +23,18 @@ from lstmsim.machines.multicore.jobs import (
 from lstmsim.machines.multicore.lines.space import COLUMNS
 from lstmsim.machines.multicore.product import step_times, waits_of
 from lstmsim.machines.multicore.stages import Block
-from lstmsim.machines.multicore.toy import TOY
 from lstmsim.model.cells import CELLS, cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job
 from lstmsim.program.accounts import totals_of
 from lstmsim.program.stall_reasons import CYCLE_NAMES
+from tests.machines.multicore.chips import TOY, changed, flat
 from tests.machines.multicore.drawn import many_cores
-from tests.machines.multicore.test_jobs_against_oracle import check, chip_of
+from tests.machines.multicore.test_jobs_against_oracle import check
 from tests.machines.multicore.test_stages import Run, plainly
 from tests.oracle import multicore_jobs as model
 
-TOY_OF_7 = replace(TOY, cores=7)
+TOY_OF_7 = changed(TOY, cores=7)
 EPYC = MulticoreCpu("epyc", 2250, (CpuCore(),) * 64)
 
 
@@ -50,7 +50,7 @@ def test_parts_of_k(name: str) -> None:
     cuts = [made.division.cut for made in plans_of(machine, Layer(cell(name), 3, 150), 2, 8)]
     assert max(cut.p_k for cut in cuts) > 1
     check(machine, [job, replace(job, arrival=40)])
-    assert model.simulate(machine, [job])[0].waits["contention"] > 0
+    assert model.simulate(flat(machine), [job])[0].waits["contention"] > 0
 
 
 @pytest.mark.parametrize("steps", [1, 2, 3, 100])
@@ -65,19 +65,19 @@ def test_threads_without_units_and_cores_without_a_place() -> None:
     machine = many_cores(8)
     few = model.Job("gru", [(3, 4)], steps=4, batch=1, threads=3)
     check(machine, [few, few, few, replace(few, threads=5), replace(few, threads=1)])
-    program = lower(chip_of(machine), [job_of(Layer(cell("gru"), 3, 4), threads=3)])
+    program = lower(machine, [job_of(Layer(cell("gru"), 3, 4), threads=3)])
     assert [place[:3] for place in program.tasks[0].places] == [(0, 1, 2), (3, 4, 5)]
 
 
 def test_own_arrays_are_in_the_memory_of_their_thread() -> None:
     """Caches of a few lines spill the packed operands of jobs at the other memory: lines that are near, not far."""
-    machine = replace(many_cores(8), llc_sets=2, llc_ways=2, l2_sets=2, remote_latency=70, remote_cycles_per_line=9)
+    machine = changed(many_cores(8), llc_sets=2, llc_ways=2, l2_sets=2, remote_latency=70, remote_cycles_per_line=9)
     check(machine, [model.Job("lstm", [(8, 9)], steps=3, batch=4, threads=2)] * 4)
 
 
 def test_a_place_has_the_traffic_of_its_groups_and_memories() -> None:
     """Places of three threads lie differently in groups of two cores; those that lie alike share their phases."""
-    machine = replace(many_cores(12), cores_per_domain=6)
+    machine = changed(many_cores(12), cores_per_domain=6)
     assert kinds_of_cores(machine, [3]) == (0, 1, 1, 2, 1, 1, 3, 1, 1, 4, 1, 1)
     program = lower(EPYC, [job_of(Layer(cell("lstm"), 8, 8), threads=4)] * 2)
     assert len(program.tasks[0].variants) == 4
@@ -128,7 +128,7 @@ def test_directions_in_time(engine: str) -> None:
     """A backward pass over the frames begins when the last one is there; the layers above need no frames."""
     layers = (Layer(cell("gru"), 12, 10, bidirectional=True), Layer(cell("lstm"), 7, 24, reverse=True))
     job = job_of(*layers, steps=5, batch=2, frame_interval=4000, arrival=30)
-    program = lower(chip_of(TOY), [job])
+    program = lower(TOY, [job])
     blocks = []
     for one in traced(TOY, Shape(layers, 5, 2, 2), 0).passes:
         order = [4, 3, 2] if one.backward else [0, 1, 2]
@@ -157,7 +157,7 @@ REFUSED = {
 @pytest.mark.parametrize("name", [name for name in CELLS if name not in REFUSED])
 def test_every_other_cell_does_all_its_products(name: str) -> None:
     job = job_of(Layer(cell(name), 12, 10), Layer(cell(name), 5, 12), steps=4, batch=2, threads=3)
-    program = lower(chip_of(many_cores(4)), [job])
+    program = lower(many_cores(4), [job])
     assert int(totals_of(program, engines.run(program)).work.sum()) == job.macs
 
 
@@ -198,7 +198,7 @@ def test_bounds_on_operations(threads: int) -> None:
     """A bound is one, and at most five times too large: not each step has lines of each of four memories."""
     layers = (Layer(cell("gru"), 96, 64, bidirectional=True), Layer(cell("lstm"), 200, 192))
     job = job_of(*layers, steps=5, threads=threads)
-    bound = operations_per_step(EPYC.view, job.model, 1, threads)
+    bound = operations_per_step(EPYC, job.model, 1, threads)
     variants = lower(EPYC, [job]).tasks[0].variants
     sizes = [[phase.body.size for phase in phases] for _, phases in variants]
     assert bound.held / 5 < sum(map(sum, sizes)) <= bound.held

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import os
-from dataclasses import fields
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lstmsim import engines
-from lstmsim.machines.multicore.chip import CpuCore, MulticoreCpu
+from lstmsim.machines.multicore.chip import MulticoreCpu
 from lstmsim.machines.multicore.jobs import Shape, lower, traced, twin
 from lstmsim.machines.multicore.lines.space import COLUMNS
-from lstmsim.machines.multicore.machine import Machine
 from lstmsim.machines.multicore.product import step_times, waits_of
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job
+from tests.machines.multicore.chips import flat
 from tests.machines.multicore.random_work import machines
 from tests.oracle import multicore_jobs as model
 from tests.oracle.multicore import total_counts
@@ -28,24 +27,15 @@ EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "10"))
 SIZES = st.sampled_from([1, 2, 3, 5, 8, 11, 16, 21])
 
 
-def chip_of(machine: Machine) -> MulticoreCpu:
-    """A chip with the numbers of a machine."""
-    own = {each.name: getattr(machine, each.name) for each in fields(Machine) if each.name != "cores"}
-    of_core = {each.name for each in fields(CpuCore)}
-    core = CpuCore(**{name: value for name, value in own.items() if name in of_core})
-    shared = {name: value for name, value in own.items() if name not in of_core}
-    return MulticoreCpu("chip", 1000, (core,) * machine.cores, **shared)
-
-
 @st.composite
-def jobs(draw: st.DrawFn, machine: Machine, steps: st.SearchStrategy[int]) -> model.Job:
+def jobs(draw: st.DrawFn, machine: MulticoreCpu, steps: st.SearchStrategy[int]) -> model.Job:
     widths = draw(st.lists(SIZES, min_size=2, max_size=3))
     return model.Job(
         cell=draw(st.sampled_from(["lstm", "gru", "rnn"])),
         layers=list(zip(widths[1:], widths, strict=False)),
         steps=draw(steps),
         batch=draw(st.sampled_from([1, 1, 2, 3])),
-        threads=draw(st.integers(1, machine.cores)),
+        threads=draw(st.integers(1, len(machine.cores))),
         arrival=draw(st.sampled_from([0, 0, 3, 400])),
         frame_interval=draw(st.sampled_from([0, 0, 50, 3000])),
     )
@@ -68,10 +58,10 @@ def test_jobs_in_time(engine: str, data: st.DataObject) -> None:
     check(machine, many, engine)
 
 
-def check(machine: Machine, many: list[model.Job], engine: str = "fast") -> None:
-    program = lower(chip_of(machine), [as_job(job, f"job {number}") for number, job in enumerate(many)])
+def check(machine: MulticoreCpu, many: list[model.Job], engine: str = "fast") -> None:
+    program = lower(machine, [as_job(job, f"job {number}") for number, job in enumerate(many)])
     trace = engines.run(program, engine)
-    expected = model.simulate(machine, many)
+    expected = model.simulate(flat(machine), many)
     assert trace.task("admitted").tolist() == [each.admitted for each in expected]
     assert trace.task("finish").tolist() == [each.finish for each in expected]
     waits = [waits_of(step_times(program, trace, number)) for number in range(len(many))]
@@ -84,14 +74,14 @@ def test_traffic_of_jobs(data: st.DataObject) -> None:
     """Every count of each traced time step, wherever the job runs."""
     machine = data.draw(machines())
     job = data.draw(jobs(machine, st.integers(1, 4)))
-    first = twin(machine, data.draw(st.integers(0, machine.cores // job.threads - 1)) * job.threads, job.threads)
+    first = twin(machine, data.draw(st.integers(0, len(machine.cores) // job.threads - 1)) * job.threads, job.threads)
     shape = Shape(as_job(job, "job").model.layers, job.steps, job.batch, job.threads)
-    space, layers = model.layout(machine, job, first)
-    caches = Caches(machine, space)
+    space, layers = model.layout(flat(machine), job, first)
+    caches = Caches(flat(machine), space)
     for one, layer in zip(traced(machine, shape, first).passes, layers, strict=True):
         for number, step in enumerate(one.steps):
             for counts, work in zip(
-                step.counts, model.traced_step(machine, job, layer, caches, first, number), strict=True
+                step.counts, model.traced_step(flat(machine), job, layer, caches, first, number), strict=True
             ):
                 expected = total_counts(work)
                 memory = {str(place): lines for place, lines in enumerate(counts[len(COLUMNS) :]) if lines}

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from lstmsim.machines.gemm import Cut, Division, Product
 from lstmsim.machines.multicore.chip import HASHES
 from lstmsim.machines.multicore.cuts import division_of, estimated_cycles, moved_lines
 from lstmsim.machines.multicore.product import traced
-from lstmsim.machines.multicore.toy import TOY
+from tests.machines.multicore.chips import TOY, changed
 
 #: Sixteen cores with caches of 32 KiB and 256 KiB, and of 1 MiB for every four.
-MACHINE = replace(
-    TOY, cores=16, cores_per_llc=4, cores_per_domain=8, l1_sets=64, l1_ways=8, l2_sets=1024, llc_sets=4096, llc_ways=4,
-    mr=6, nr=16, llc_hash="xor", gemv=True, core_memory_cycles_per_line=7,
+MACHINE = changed(
+    TOY, cores=16, cores_per_llc=4, cores_per_domain=8, l1_sets=64, l1_ways=8, l2_sets=1024, llc_sets=4096,
+    llc_ways=4, mr=6, nr=16, llc_hash="xor", gemv=True, core_memory_cycles_per_line=7,
 )  # fmt: skip
 #: Rows of B are 8 KiB, 128 lines, apart. The columns of four threads are half of each row: 10,240 lines of 16,384.
 WIDE = Product(1, 2048, 160)
@@ -31,7 +29,7 @@ def counted(division: Division, machine: object, caches: str) -> tuple[float, fl
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("caches", ["cold", "warm"])
 def test_every_level_is_as_the_caches_count_it(caches: str, packed: bool) -> None:
-    roomy = replace(MACHINE, llc_ways=8)
+    roomy = changed(MACHINE, llc_ways=8)
     for product, cut in (
         (WIDE, HALVES),
         (Product(8, 512, 512), Cut("MN", 1, 8, 1, 8, 64, 512)),
@@ -46,7 +44,7 @@ def test_every_level_is_as_the_caches_count_it(caches: str, packed: bool) -> Non
 @pytest.mark.parametrize("kind", HASHES)
 def test_lines_that_share_few_sets_come_from_memory(kind: str) -> None:
     """All of B has room. By bits it has 2,048 sets of 4 lines, five for each: none stays until it is read again."""
-    machine, own = replace(MACHINE, llc_hash=kind), 4 * WIDE.k * WIDE.n / 64 / 8
+    machine, own = changed(MACHINE, llc_hash=kind), 4 * WIDE.k * WIDE.n / 64 / 8
     division = division_of(machine, WIDE, HALVES)
     *_, about, group = moved_lines(machine, division, "warm")
     *_, exact = counted(division, machine, "warm")
@@ -55,7 +53,7 @@ def test_lines_that_share_few_sets_come_from_memory(kind: str) -> None:
 
 
 def test_the_estimate_knows_conflicts_and_not_only_room() -> None:
-    by_bits, hashed = (estimated_cycles(replace(MACHINE, llc_hash=kind), WIDE, HALVES, "warm") for kind in HASHES)
+    by_bits, hashed = (estimated_cycles(changed(MACHINE, llc_hash=kind), WIDE, HALVES, "warm") for kind in HASHES)
     cold = estimated_cycles(MACHINE, WIDE, HALVES, "cold")
     assert hashed < by_bits <= cold
 

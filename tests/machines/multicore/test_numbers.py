@@ -12,7 +12,7 @@ from lstmsim.base.errors import InputError
 from lstmsim.machines.gemm import Cut, Division, Product, SubBlocks
 from lstmsim.machines.multicore import steps as numbers
 from lstmsim.machines.multicore.steps import computed, steps_of
-from lstmsim.machines.multicore.toy import TOY
+from tests.machines.multicore.chips import TOY
 from tests.machines.multicore.drawn import drawn_division, many_cores
 
 MACHINE = many_cores(64)

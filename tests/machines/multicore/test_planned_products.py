@@ -30,7 +30,7 @@ def test_each_product_is_told_once_with_its_plan() -> None:
         ("lstm-2x512", (0, 1), 8),
         *[("deepbench-gru-512-1", (0,), 4)] * 3,
     ]
-    machine = scenario.chip.view  # type: ignore[attr-defined]
+    machine = scenario.chip  # type: ignore[attr-defined]
     gru = scenario.jobs[2].model.layers[0]
     for row, plan in zip(rows[1:], plans_of(machine, gru, 2, 4), strict=True):
         cut = plan.division.cut
@@ -50,7 +50,7 @@ def test_the_parameters_that_the_note_names_give_the_same_plan() -> None:
 
 
 def test_cuts_that_were_rejected_and_reliefs_are_told() -> None:
-    machine = lstmsim.load_chip("epyc-7742").view  # type: ignore[attr-defined]
+    machine = lstmsim.load_chip("epyc-7742")  # type: ignore[attr-defined]
     wide = lstmsim.Model("wide", [lstmsim.Layer(cell="rnn", hidden=32, input=992)])
     (row,) = planned_products(machine, [lstmsim.Job(model=wide, steps=1, batch=32, threads=32)]).rows
     assert (row.m, row.n, row.k, row.rank) == (32, 32, 1024, 1)

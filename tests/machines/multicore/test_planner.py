@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from lstmsim.base.errors import InputError
 from lstmsim.machines.gemm import CONDITIONS, Cut, Division, Product, SubBlocks
+from lstmsim.machines.multicore.chip import blocks_of
 from lstmsim.machines.multicore.cuts import division_of, k_cuts, mn_cuts, second_stage
-from lstmsim.machines.multicore.machine import blocks_of
 from lstmsim.machines.multicore.planner import DOCUMENTED, Settings, plan, settings_of
-from lstmsim.machines.multicore.toy import TOY
+from tests.machines.multicore.chips import TOY, changed
 
-MANY = replace(TOY, cores=128)
+MANY = changed(TOY, cores=128)
 NAMES = "k_fit, mn_fit, padding, balance, contention, traffic, cycles, least_kb, most_padding, most_p_k and mn"
 WEIGHTS = "k_fit, mn_fit, padding, balance, contention, traffic and cycles"
 
@@ -91,7 +90,7 @@ def test_a_tie_of_pairs_goes_to_fewer_parts_of_rows() -> None:
 
 def test_a_tie_of_sub_blocks_goes_to_fewer_and_then_to_fewer_along_the_rows() -> None:
     """A square block whose rows and columns have equal units: every way to cut has a mirror image."""
-    square = replace(MANY, mr=16, nr=16)
+    square = changed(MANY, mr=16, nr=16)
     ranked = second_stage(square, Cut("MK", 1, 1, 4, 64, 64, 64)).ranked
     order = [(-each.fitness, each.sub_blocks.count, each.sub_blocks.s_m) for each in ranked]
     assert order == sorted(order)
@@ -113,7 +112,7 @@ def test_a_line_of_c_is_never_in_two_sub_blocks() -> None:
 
 def test_a_block_too_large_for_a_buffer_and_too_small_for_sub_blocks_is_not_accepted() -> None:
     """A micro-tile as large as the block, and a cache of which no part may be a buffer."""
-    stubborn = replace(MANY, mr=64, nr=64, buffer_fill=(0, 1))
+    stubborn = changed(MANY, mr=64, nr=64, buffer_fill=(1, 1000))
     of = plan(stubborn, Product(64, 64, 4096), 4, Settings(mn="blis"))
     reasons = {(each.cut.kind, each.cut.p_k): each.why_not for each in of.ranked}
     assert reasons["MK", 4] == ("no relief",)

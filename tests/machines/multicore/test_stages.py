@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from heapq import heappop, heappush
 
 import pytest
 
 from lstmsim import engines
+from lstmsim.machines.multicore.chip import MulticoreCpu
 from lstmsim.machines.multicore.lines.space import Stage, TimedStep
-from lstmsim.machines.multicore.machine import Machine
 from lstmsim.machines.multicore.product import program_of, step_times, waits_of
 from lstmsim.machines.multicore.stages import Block, cores_of, phases_of, place_of
-from lstmsim.machines.multicore.toy import TOY
 from lstmsim.program.accounts import named_cycles
 from lstmsim.program.program import Phase, Program, Task
 from lstmsim.program.validate import validate
+from tests.machines.multicore.chips import TOY, changed
 
 
 class Run:
@@ -25,7 +24,7 @@ class Run:
     asks: (cycle, core, memory, lines, thread), of steps that have begun and whose lines nobody has served yet.
     """
 
-    def __init__(self, machine: Machine, first: int, blocks: list[Block], arrival: int, interval: int) -> None:
+    def __init__(self, machine: MulticoreCpu, first: int, blocks: list[Block], arrival: int, interval: int) -> None:
         self.machine, self.first = machine, first
         self.stages = []
         for block in blocks:
@@ -94,7 +93,7 @@ class Run:
         self.go()
 
 
-def plainly(machine: Machine, runs: list[Run]) -> None:
+def plainly(machine: MulticoreCpu, runs: list[Run]) -> None:
     """Let runs go to their ends: each memory serves those first who ask first, and of these the lowest core."""
     free = [0] * machine.domains
     asks: list[tuple[int, int, int, int, int, int]] = []
@@ -113,7 +112,7 @@ def plainly(machine: Machine, runs: list[Run]) -> None:
         runs[number].served(thread, free[domain] + machine.memory_latency + far)
 
 
-def drawn_stage(draw: random.Random, machine: Machine, threads: int, frames: bool = False) -> Stage:
+def drawn_stage(draw: random.Random, machine: MulticoreCpu, threads: int, frames: bool = False) -> Stage:
     """A stage in which steps may wait for steps of lower threads, or of the turn before."""
     counts = [draw.choice([0, 1, 1, 2, 3]) for _ in range(threads)]
     counts[draw.randrange(threads)] = 2
@@ -134,9 +133,9 @@ def drawn_stage(draw: random.Random, machine: Machine, threads: int, frames: boo
     return Stage(tuple(steps), frames)
 
 
-def drawn_machine(draw: random.Random) -> Machine:
+def drawn_machine(draw: random.Random) -> MulticoreCpu:
     cores = draw.choice([1, 2, 3, 6])
-    return replace(
+    return changed(
         TOY,
         cores=cores,
         cores_per_domain=draw.choice([1, 2, 6]),
@@ -184,7 +183,7 @@ def test_cycles_for_lines_of_memory_are_memory() -> None:
 def _until(phases: tuple[Phase, ...], threads: int) -> dict[str, list[int]]:
     own, *others = place_of(TOY, 0, threads)
     trace = engines.run(Program(cores_of(TOY), (Task("t", ((0, phases),), (), (own,), partners=(tuple(others),)),)))
-    steps = (trace.issue("core") < TOY.cores) & (trace.issue("unit") == 0)
+    steps = (trace.issue("core") < len(TOY.cores)) & (trace.issue("unit") == 0)
     return {name: trace.issue(name)[steps].tolist() for name in ("barrier_until", "memory_until")}
 
 
@@ -193,7 +192,7 @@ def test_products(engine: str) -> None:
     for seed in range(60):
         draw = random.Random(seed)
         machine = drawn_machine(draw)
-        stage = drawn_stage(draw, machine, draw.randint(1, machine.cores))
+        stage = drawn_stage(draw, machine, draw.randint(1, len(machine.cores)))
         program = program_of(machine, stage, "product")
         validate(program)
         trace = engines.run(program, engine)
@@ -209,10 +208,10 @@ def test_jobs_that_meet_in_the_memories(engine: str) -> None:
     for seed in range(40):
         draw = random.Random(seed)
         machine = drawn_machine(draw)
-        threads = draw.randint(1, machine.cores)
+        threads = draw.randint(1, len(machine.cores))
         steps = draw.choice([1, 2, 3, 5])
         tasks, runs = [], []
-        for number in range(machine.cores // threads):
+        for number in range(len(machine.cores) // threads):
             first = number * threads
             blocks = []
             for mirrored in (False, True):

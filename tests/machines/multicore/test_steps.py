@@ -12,7 +12,7 @@ import pytest
 from lstmsim.machines.gemm import Cut, Division, Product, SubBlocks
 from lstmsim.machines.multicore.product import compute_cycles
 from lstmsim.machines.multicore.steps import Step, steps_of
-from lstmsim.machines.multicore.toy import TOY
+from tests.machines.multicore.chips import TOY, changed
 from tests.machines.multicore.drawn import drawn_division, many_cores
 
 
@@ -54,7 +54,7 @@ def test_pieces_are_visited_by_number_then_by_place(seed: int) -> None:
 
 def test_loops_of_blocks_follow_one_another() -> None:
     """Columns by nc, K by kc, rows by mc; B is packed at the first rows."""
-    machine = replace(TOY, l2_sets=1, llc_sets=2)  # mc 2, nc 8, kc 16
+    machine = changed(TOY, l2_sets=1, llc_sets=2)  # mc 2, nc 8, kc 16
     (steps,) = steps_of(machine, Division(Product(3, 10, 20), Cut("MN", 1, 1, 1, 3, 10, 20)))
 
     assert [(*spans(step), step.packs_b) for step in steps] == [
@@ -124,7 +124,7 @@ def test_packed_weights_are_not_packed_again() -> None:
 def test_one_row_packs_nothing_unless_the_machine_has_no_kernel_for_it() -> None:
     """The same steps, with and without the kernel; a block of one row of a larger product is packed as others are."""
     one, two = (Division(Product(m, 8, 40), Cut("MN", m, 1, 1, 1, 8, 40)) for m in (1, 2))
-    gemv, packing = (steps_of(replace(TOY, gemv=has), one)[0] for has in (True, False))
+    gemv, packing = (steps_of(changed(TOY, gemv=has), one)[0] for has in (True, False))
 
     assert [(step.gemv, step.packs_b) for step in gemv] == [(True, False)] * 3
     assert [(step.gemv, step.packs_b) for step in packing] == [(False, True)] * 3
@@ -133,7 +133,7 @@ def test_one_row_packs_nothing_unless_the_machine_has_no_kernel_for_it() -> None
 
 
 @pytest.mark.parametrize(
-    ("step", "changed", "cycles"),
+    ("step", "numbers", "cycles"),
     [
         # section 8, example B: 32 + 64 elements packed, two tiles of 16 k
         (Step(0, 0, (0, 2), (0, 4), (0, 16), packs_b=True), {}, 24 + 32 + 4),
@@ -150,5 +150,5 @@ def test_one_row_packs_nothing_unless_the_machine_has_no_kernel_for_it() -> None
         (Step(0, 0, (0, 1), (0, 5), (0, 5), gemv=True), {"exact_rows": False}, 2 * (5 + 4)),
     ],
 )
-def test_compute_cycles(step: Step, changed: dict[str, Any], cycles: int) -> None:
-    assert compute_cycles(replace(TOY, **changed), step) == cycles
+def test_compute_cycles(step: Step, numbers: dict[str, Any], cycles: int) -> None:
+    assert compute_cycles(changed(TOY, **numbers), step) == cycles

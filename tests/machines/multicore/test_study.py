@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,10 +11,10 @@ from lstmsim import engines
 from lstmsim.base.errors import InputError
 from lstmsim.engines import ENGINES
 from lstmsim.machines.gemm import CONDITIONS, Cut, Division, GemmFigures, GemmTask, Product, SubBlocks
-from lstmsim.machines.multicore.gemm import THREADS
+from lstmsim.machines.multicore import gemm
+from lstmsim.machines.multicore.chip import MulticoreCpu
 from lstmsim.machines.multicore.lines.caches import OWN_LIBRARY
-from lstmsim.machines.multicore.machine import Machine
-from lstmsim.machines.multicore.toy import TOY
+from tests.machines.multicore.chips import TOY
 from tests.machines.multicore.drawn import drawn_division, many_cores
 from tests.machines.multicore.test_golden import CASES
 from tools.contract_gemm import machine_of
@@ -23,15 +23,10 @@ from tools.contract_gemm import machine_of
 EPYC = machine_of(next(case["machine"] for case in CASES if case["machine"]["name"] == "epyc-7742"))
 
 
-@dataclass(frozen=True)
-class Chip:
-    view: Machine
-
-
-def figures(division: Division, caches: str = "cold", engine: str = "fast", machine: Machine = TOY) -> GemmFigures:
-    chip, task = Chip(machine), GemmTask(division.product, division.cut.threads, caches)
-    work = THREADS.lower(chip, task, division)
-    return THREADS.figures(chip, work, engines.run(work.program, engine))
+def figures(division: Division, caches: str = "cold", engine: str = "fast", machine: MulticoreCpu = TOY) -> GemmFigures:
+    task = GemmTask(division.product, division.cut.threads, caches)
+    work = gemm.lower(machine, task, division)
+    return gemm.figures(machine, work, engines.run(work.program, engine))
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -45,13 +40,13 @@ def test_worked_example_b(engine: str) -> None:
 @pytest.mark.parametrize("engine", ENGINES)
 def test_worked_example_c(engine: str) -> None:
     """Two threads add into one block: the second one waits for it; then sub-blocks, buffers, both."""
-    chip, cut = Chip(TOY), Cut("MK", 1, 1, 2, 2, 4, 16)
+    chip, cut = TOY, Cut("MK", 1, 1, 2, 2, 4, 16)
     result = figures(Division(Product(2, 4, 32), cut), engine=engine)
 
     assert (result.makespan, result.finish, result.waits["contention"]) == (171, (72, 161), 92)
     assert result.counts.transfers == 1
     task, cut = GemmTask(Product(4, 4, 32), 2, "cold", packed="each"), replace(cut, mb=4)
-    reliefs = {relief: THREADS.division(chip, task, cut, relief) for relief in ("none", "sub", "buffer", "both")}
+    reliefs = {relief: gemm.division(chip, task, cut, relief) for relief in ("none", "sub", "buffer", "both")}
     assert {name: figures(each, engine=engine).makespan for name, each in reliefs.items()} == {
         "none": 238,
         "sub": 180,
@@ -62,11 +57,11 @@ def test_worked_example_c(engine: str) -> None:
 
 
 def test_the_planned_relief_is_that_of_the_plan() -> None:
-    chip, task = Chip(TOY), GemmTask(Product(4, 8, 64), 2)
-    made = THREADS.plan(chip, task)
+    chip, task = TOY, GemmTask(Product(4, 8, 64), 2)
+    made = gemm.plan(chip, task)
 
-    assert THREADS.division(chip, task, made.division.cut) == made.division
-    assert THREADS.mn_cuts(chip, task)[0].kind == "MN"
+    assert gemm.division(chip, task, made.division.cut) == made.division
+    assert gemm.mn_cuts(task)[0].kind == "MN"
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -108,11 +103,11 @@ def test_sub_blocks_that_all_begin_at_the_first_would_wait_longer() -> None:
 )
 def test_unusual_sizes_run_with_every_relief(product: Product, threads: int) -> None:
     """One element, fewer elements of K than threads, a prime number of threads, a very long K."""
-    chip = Chip(EPYC)
+    chip = EPYC
     task = GemmTask(product, threads)
-    made = THREADS.plan(chip, task)
+    made = gemm.plan(chip, task)
     for relief in ("plan", "none", "both"):
-        result = figures(THREADS.division(chip, task, made.division.cut, relief), machine=EPYC)
+        result = figures(gemm.division(chip, task, made.division.cut, relief), machine=EPYC)
 
         assert result.makespan == max(result.finish) + EPYC.barrier(threads)
         assert result.counts.l1 == result.counts.l1_hit + result.counts.l2
@@ -129,13 +124,11 @@ def test_unusual_sizes_run_with_every_relief(product: Product, threads: int) -> 
 )
 def test_threads_along_k_win_as_measured(product: Product, threads: int, blis: int, best: int, planned: int) -> None:
     """Warm caches, plans as the document has them: most of what they win against BLIS's pair a better pair wins too."""
-    chip, task = Chip(EPYC), GemmTask(product, threads, "warm", {"cycles": 0, "mn": "blis"}, "each")
-    pairs = [
-        figures(THREADS.division(chip, task, cut), "warm", machine=EPYC).makespan for cut in THREADS.mn_cuts(chip, task)
-    ]
+    chip, task = EPYC, GemmTask(product, threads, "warm", {"cycles": 0, "mn": "blis"}, "each")
+    pairs = [figures(gemm.division(chip, task, cut), "warm", machine=EPYC).makespan for cut in gemm.mn_cuts(task)]
 
     assert (pairs[0], min(pairs)) == (blis, best)
-    assert figures(THREADS.plan(chip, task).division, "warm", machine=EPYC).makespan == planned
+    assert figures(gemm.plan(chip, task).division, "warm", machine=EPYC).makespan == planned
 
 
 def test_the_executor_in_numbers() -> None:
@@ -144,13 +137,13 @@ def test_the_executor_in_numbers() -> None:
     a = draw.integers(-9, 9, (division.product.m, division.product.k))
     b = draw.integers(-9, 9, (division.product.k, division.product.n))
 
-    assert np.array_equal(THREADS.computed(Chip(TOY), division, a, b), a @ b)
+    assert np.array_equal(gemm.computed(TOY, division, a, b), a @ b)
 
 
 def test_what_threads_say_of_themselves() -> None:
-    assert THREADS.parameters["traffic"] == 8.0
-    assert {*CONDITIONS, *THREADS.parameters} <= set(THREADS.meanings)
-    assert (THREADS.line_bytes(Chip(TOY)), THREADS.element_bytes(Chip(TOY))) == (64, 4)
+    assert gemm.PARAMETERS["traffic"] == 8.0
+    assert {*CONDITIONS, *gemm.PARAMETERS} <= set(gemm.MEANINGS)
+    assert gemm.line_bytes(TOY) == 64
 
 
 @pytest.mark.parametrize(
@@ -163,13 +156,13 @@ def test_what_threads_say_of_themselves() -> None:
 )
 def test_tasks_that_cannot_be_are_refused(task: GemmTask, said: str) -> None:
     with pytest.raises(InputError, match=said):
-        THREADS.plan(Chip(TOY), task)
+        gemm.plan(TOY, task)
 
 
 def test_words_that_are_not_known_are_refused() -> None:
-    chip, product, cut = Chip(TOY), Product(4, 4, 4), Cut("MN", 1, 1, 1, 4, 4, 4)
+    chip, product, cut = TOY, Product(4, 4, 4), Cut("MN", 1, 1, 1, 4, 4, 4)
 
     with pytest.raises(InputError, match="caches: must be cold or warm, got 'hot'"):
-        THREADS.lower(chip, GemmTask(product, 1, "hot"), Division(product, cut))
+        gemm.lower(chip, GemmTask(product, 1, "hot"), Division(product, cut))
     with pytest.raises(InputError, match=r"relief: must be .* got 'bufer'; did you mean 'buffer'"):
-        THREADS.division(chip, GemmTask(product, 1), cut, "bufer")
+        gemm.division(chip, GemmTask(product, 1), cut, "bufer")

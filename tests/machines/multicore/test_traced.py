@@ -20,7 +20,7 @@ from lstmsim.machines.multicore.steps import (
     estimated_steps,
     steps_of,
 )
-from lstmsim.machines.multicore.toy import TOY
+from tests.machines.multicore.chips import TOY, changed
 from tests.machines.multicore.drawn import drawn_division, many_cores
 
 MACHINE = many_cores(80)
@@ -120,8 +120,8 @@ def test_products_that_are_too_long_are_refused_before_their_steps_are_listed() 
         InputError, match=r"product: 100000 x 100000 x 1000000000 touches about .* take a smaller m, n or k"
     ):
         traced(TOY, huge)
-    # with so large a first cache K is one step
-    machine = replace(TOY, l1_sets=1 << 26)
+    # with so large a first cache K is few steps
+    machine = changed(TOY, l1_sets=1 << 16, l1_ways=64)
     edge = Division(Product(2, 4, 1), Cut("MN", 1, 1, 1, 2, 4, 1))
     ks = range(10**10)
     longest = bisect_right(ks, MOST_ACCESSES, key=lambda k: estimated_accesses(machine, of_length(edge, k))) - 1

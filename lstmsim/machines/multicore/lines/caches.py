@@ -18,8 +18,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.machines.multicore.chip import MulticoreCpu
 from lstmsim.machines.multicore.lines.space import COLUMNS, OWN, SHARED, Array, Runs, pages_of
-from lstmsim.machines.multicore.machine import Machine
 from lstmsim.native.library import Library, warn_once
 
 #: The polynomial 1, by which every rest is 0: nothing is hashed.
@@ -132,20 +132,20 @@ class _PlainCache:
 class PlainCaches:
     """All caches of a machine (`lstmsim.machines.multicore.lines.caches.Caches`).
 
-    machine: whose caches they are.
+    chip: whose caches they are.
     arrays: the whole space, one behind the other; `ValueError` if they do not lie so.
     """
 
-    def __init__(self, machine: Machine, arrays: Sequence[Array]) -> None:
-        self._machine = machine
-        homes, kinds = pages_of(machine, arrays)
+    def __init__(self, chip: MulticoreCpu, arrays: Sequence[Array]) -> None:
+        self._chip = chip
+        homes, kinds = pages_of(chip, arrays)
         self._homes, self._kinds = homes.tolist(), kinds.tolist()
-        self._lines_of_page = machine.page // machine.line
-        self._l1 = [_PlainCache(machine.l1_sets, machine.l1_ways) for _ in range(machine.cores)]
-        self._l2 = [_PlainCache(machine.l2_sets, machine.l2_ways) for _ in range(machine.cores)]
-        blocks = len(homes) * self._lines_of_page // machine.llc_sets + 1
-        order = order_of_blocks(polynomial_for(machine.llc_hash, machine.llc_sets), blocks).tolist()
-        self._llc = [_PlainCache(machine.llc_sets, machine.llc_ways, order) for _ in range(machine.groups)]
+        self._lines_of_page = chip.page // chip.line
+        self._l1 = [_PlainCache(chip.core.l1_sets, chip.core.l1_ways) for _ in range(len(chip.cores))]
+        self._l2 = [_PlainCache(chip.core.l2_sets, chip.core.l2_ways) for _ in range(len(chip.cores))]
+        blocks = len(homes) * self._lines_of_page // chip.llc_sets + 1
+        order = order_of_blocks(polynomial_for(chip.llc_hash, chip.llc_sets), blocks).tolist()
+        self._llc = [_PlainCache(chip.llc_sets, chip.llc_ways, order) for _ in range(chip.groups)]
         self._written: set[int] = set()
         self._count: dict[str, int] = {}
         self._memory: list[int] = []
@@ -155,14 +155,14 @@ class PlainCaches:
         """See `Caches.drive`."""
         if len(cores) != len(runs):
             raise ValueError(f"there are {len(cores)} cores for {len(runs)} steps")
-        rows = np.zeros((len(runs), len(COLUMNS) + self._machine.domains), dtype=np.int64)
+        rows = np.zeros((len(runs), len(COLUMNS) + self._chip.domains), dtype=np.int64)
         for core, each in zip(cores, runs, strict=True):
             self._check(core, each)
         for row, core, each in zip(rows, cores, runs, strict=True):
             self._core = core
             self._count = dict.fromkeys(COLUMNS, 0)
-            self._memory = [0] * self._machine.domains
-            size = self._machine.line
+            self._memory = [0] * self._chip.domains
+            size = self._chip.line
             for address, length, write in zip(
                 each.address.tolist(), each.size.tolist(), each.write.tolist(), strict=True
             ):
@@ -173,9 +173,9 @@ class PlainCaches:
         return rows
 
     def _check(self, core: int, runs: Runs) -> None:
-        if not 0 <= core < self._machine.cores:
-            raise ValueError(f"there is no core {core} among {self._machine.cores}")
-        end = len(self._homes) * self._machine.page
+        if not 0 <= core < len(self._chip.cores):
+            raise ValueError(f"there is no core {core} among {len(self._chip.cores)}")
+        end = len(self._homes) * self._chip.page
         address, size = runs.address, runs.size
         if np.any((address < 0) | (size < 0) | (address > end) | (size > end - address)):
             raise ValueError(f"a run is not inside the space of {end} bytes")
@@ -209,7 +209,7 @@ class PlainCaches:
         if l2.touch(line):
             count["l2_hit"] += 1
             return
-        group = self._machine.group(self._core)
+        group = self._chip.group(self._core)
         count["l2_llc"] += 1
         count["llc"] += 1
         if self._llc[group].touch(line):
@@ -224,7 +224,7 @@ class PlainCaches:
         victim = self._l2[self._core].put(line, dirty)
         if victim is not None:
             self._count["l2_llc"] += 1
-            self._into_llc(self._machine.group(self._core), victim, dirty=True)
+            self._into_llc(self._chip.group(self._core), victim, dirty=True)
 
     def _into_llc(self, group: int, line: int, *, dirty: bool) -> None:
         victim = self._llc[group].put(line, dirty)
@@ -235,24 +235,24 @@ class PlainCaches:
         home = self._homes[line // self._lines_of_page]
         self._count[way] += 1
         self._memory[home] += 1
-        self._count["remote"] += home != self._machine.domain(self._core)
+        self._count["remote"] += home != self._chip.domain(self._core)
 
     def _share(self, line: int, write: bool) -> None:
         """What others have of a line goes where this core finds it; if it writes, others keep nothing."""
-        machine, core = self._machine, self._core
-        here = machine.group(core)
+        chip, core = self._chip, self._core
+        here = chip.group(core)
         for other, (l1, l2) in enumerate(zip(self._l1, self._l2, strict=True)):
             if other != core and (l1.dirty(line) or l2.dirty(line)):
                 l1.drop(line)
                 l2.drop(line)
                 self._count["transfers"] += 1
-                self._into_llc(machine.group(other), line, dirty=True)
+                self._into_llc(chip.group(other), line, dirty=True)
         for group, llc in enumerate(self._llc):
             if group != here and llc.dirty(line):
                 llc.drop(line)
                 self._memory_line(line, "memory_write")
         if write:
-            for other in range(machine.cores):
+            for other in range(len(chip.cores)):
                 if other != core:
                     self._l1[other].drop(line)
                     self._l2[other].drop(line)
@@ -290,24 +290,24 @@ def _functions() -> Any:
 class NativeCaches:
     """All caches of a machine (`lstmsim.machines.multicore.lines.caches.Caches`).
 
-    machine: whose caches they are.
+    chip: whose caches they are.
     arrays: the whole space, one behind the other; `ValueError` if they do not lie so.
     """
 
-    def __init__(self, machine: Machine, arrays: Sequence[Array]) -> None:
+    def __init__(self, chip: MulticoreCpu, arrays: Sequence[Array]) -> None:
         self._core = _functions()
-        self._width = len(COLUMNS) + machine.domains
+        self._width = len(COLUMNS) + chip.domains
         self._own = c_void_p()
         # `Shape` of the library
         shape = np.array(
             [
-                *(machine.cores, machine.cores_per_llc, machine.cores_per_domain, machine.line, machine.page),
-                *(machine.l1_sets, machine.l1_ways, machine.l2_sets, machine.l2_ways),
-                *(machine.llc_sets, machine.llc_ways, polynomial_for(machine.llc_hash, machine.llc_sets)),
+                *(len(chip.cores), chip.cores_per_llc, chip.cores_per_domain, chip.line, chip.page),
+                *(chip.core.l1_sets, chip.core.l1_ways, chip.core.l2_sets, chip.core.l2_ways),
+                *(chip.llc_sets, chip.llc_ways, polynomial_for(chip.llc_hash, chip.llc_sets)),
             ],
             dtype=np.int64,
         )
-        homes, kinds = pages_of(machine, arrays)
+        homes, kinds = pages_of(chip, arrays)
         message = ctypes.create_string_buffer(_ROOM)
         code = self._core.lstmsim_open(
             *(shape.ctypes.data, len(shape), homes.ctypes.data, kinds.ctypes.data, len(homes)),
@@ -362,20 +362,20 @@ def _raise_failure(code: int, message: ctypes.Array[ctypes.c_char]) -> None:
 
 
 class Caches(Protocol):
-    """All caches of a machine, in the state in which the accesses so far have left them."""
+    """All caches of a chip, in the state in which the accesses so far have left them."""
 
     def drive(self, cores: Sequence[int], runs: Sequence[Runs]) -> NDArray[np.int64]:
         """Let steps touch their lines; what was counted, shape (steps, len(COLUMNS) + memories)."""
 
 
-def open_caches(machine: Machine, arrays: Sequence[Array]) -> Caches:
+def open_caches(chip: MulticoreCpu, arrays: Sequence[Array]) -> Caches:
     """Empty caches for the lines of some arrays: those in C++, or the plain ones with the same numbers, and a warning.
 
     `ValueError` if the arrays do not lie so.
     """
     reason = OWN_LIBRARY.absence()
     if reason is None:
-        return NativeCaches(machine, arrays)
+        return NativeCaches(chip, arrays)
     what = f"the caches of a multi-core CPU have no library, because {reason}"
     warn_once(what, "plain Python counts instead", stacklevel=2)
-    return PlainCaches(machine, arrays)
+    return PlainCaches(chip, arrays)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from lstmsim.base.records import record
 from lstmsim.machines.gemm import Division
-from lstmsim.machines.multicore.machine import Machine, blocks_of, up
+from lstmsim.machines.multicore.chip import MulticoreCpu, blocks_of, up
 from lstmsim.machines.multicore.steps import Step
 
 #: Numbers that the caches count for each step; then come the lines of each memory.
@@ -150,16 +150,11 @@ class Places(NamedTuple):
 class Space:
     """An address space that arrays are laid into, each from the next page on.
 
-    machine: whose pages they are.
-
-    >>> from lstmsim.machines.multicore.toy import TOY
-    >>> space = Space(TOY)
-    >>> space.add("A", 5000).first, space.add("empty", 0).first, space.add("B", 1).first
-    (0, 8192, 12288)
+    chip: whose pages they are.
     """
 
-    def __init__(self, machine: Machine) -> None:
-        self._page = machine.page
+    def __init__(self, chip: MulticoreCpu) -> None:
+        self._page = chip.page
         self._arrays: list[Array] = []
         self._end = 0
 
@@ -176,15 +171,15 @@ class Space:
         return tuple(self._arrays)
 
 
-def own_places(space: Space, machine: Machine, division: Division, first: int = 0) -> tuple[Own, ...]:
+def own_places(space: Space, chip: MulticoreCpu, division: Division, first: int = 0) -> tuple[Own, ...]:
     """Lay the own arrays of each thread of a product into a space: packed A, packed B, and the buffer."""
-    cut, blocks, size = division.cut, blocks_of(machine), machine.element_bytes
+    cut, blocks, size = division.cut, blocks_of(chip), chip.element_bytes
     depth = min(blocks.kc, cut.kb)
-    rows = min(blocks.mc, up(cut.mb, machine.mr) * machine.mr)
-    columns = min(blocks.nc, up(cut.nb, machine.nr) * machine.nr)
+    rows = min(blocks.mc, up(cut.mb, chip.core.mr) * chip.core.mr)
+    columns = min(blocks.nc, up(cut.nb, chip.core.nr) * chip.core.nr)
     places = []
     for thread in range(cut.threads):
-        domain = machine.domain(first + thread)
+        domain = chip.domain(first + thread)
         packed_a = space.add(f"packed A of {thread}", rows * depth * size, domain=domain, own=True).first
         packed_b = space.add(f"packed B of {thread}", columns * depth * size, domain=domain, own=True).first
         buffer = None
@@ -194,25 +189,17 @@ def own_places(space: Space, machine: Machine, division: Division, first: int = 
     return tuple(places)
 
 
-def operands(space: Space, machine: Machine, division: Division, *, job: bool = False, first: int = 0) -> Places:
+def operands(space: Space, chip: MulticoreCpu, division: Division, *, job: bool = False, first: int = 0) -> Places:
     """Lay all arrays of a product into a space: A, B, C and the threads' own.
 
     space: is added to.
-    machine, division: the product's.
+    chip, division: the product's.
     job: whether it is part of a recurrent job: then C is shared whatever the cut is, and the caller puts the segments
         of A in place of those that are given.
     first: core of thread 0; thread t runs on core `first + t`.
-
-    >>> from lstmsim.machines.gemm import Cut, Product
-    >>> from lstmsim.machines.multicore.toy import TOY
-    >>> space = Space(TOY)
-    >>> operands(space, TOY, Division(Product(2, 4, 16), Cut("MN", 1, 1, 1, 2, 4, 16))).b
-    Matrix(address=4096, stride=16)
-    >>> [array.name for array in space.arrays]
-    ['A', 'B', 'C', 'packed A of 0', 'packed B of 0']
     """
-    product, size = division.product, machine.element_bytes
-    columns = up(product.n, machine.nr) * machine.nr if division.packed else product.n
+    product, size = division.product, chip.element_bytes
+    columns = up(product.n, chip.core.nr) * chip.core.nr if division.packed else product.n
     a = space.add("A", product.m * product.k * size)
     b = space.add("B", product.k * columns * size)
     c = space.add("C", product.m * product.n * size, shared=job or division.cut.p_k > 1)
@@ -220,25 +207,23 @@ def operands(space: Space, machine: Machine, division: Division, *, job: bool = 
         (Segment(0, product.k, a.first, product.k * size),),
         Matrix(b.first, columns * size),
         Matrix(c.first, product.n * size),
-        own_places(space, machine, division, first),
+        own_places(space, chip, division, first),
     )
 
 
-def pages_of(machine: Machine, arrays: Sequence[Array]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def pages_of(chip: MulticoreCpu, arrays: Sequence[Array]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Of each page its memory, and the bits `OWN` and `SHARED`; `ValueError` if arrays are not one behind the other."""
-    if machine.page % machine.line:
-        raise ValueError(f"a page of {machine.page} bytes is no whole number of lines of {machine.line}")
     homes: list[NDArray[np.int64]] = []
     kinds: list[NDArray[np.int64]] = []
     end = 0
     for array in arrays:
-        pages = max(up(array.size, machine.page), 1)
-        if array.first != end * machine.page or array.size < 0:
+        pages = max(up(array.size, chip.page), 1)
+        if array.first != end * chip.page or array.size < 0:
             raise ValueError(f"{array.name} does not begin behind the array before it, with page {end}")
-        if array.domain is not None and not 0 <= array.domain < machine.domains:
-            raise ValueError(f"{array.name} is in memory {array.domain} of {machine.domains}")
+        if array.domain is not None and not 0 <= array.domain < chip.domains:
+            raise ValueError(f"{array.name} is in memory {array.domain} of {chip.domains}")
         numbers = np.arange(end, end + pages, dtype=np.int64)
-        homes.append(numbers % machine.domains if array.domain is None else np.full(pages, array.domain))
+        homes.append(numbers % chip.domains if array.domain is None else np.full(pages, array.domain))
         kinds.append(np.full(pages, OWN * array.own + SHARED * array.shared))
         end += pages
     empty = np.empty(0, np.int64)
@@ -292,9 +277,9 @@ class RunPattern:
 
 
 @lru_cache(maxsize=128)
-def multiplied(machine: Machine, sizes: Sizes) -> RunPattern:
+def multiplied(chip: MulticoreCpu, sizes: Sizes) -> RunPattern:
     """The pattern of a block of multiplications: packing B, packing A, then panel by panel the micro-kernels."""
-    parts = _in_place(machine, sizes) if sizes.gemv else _packing(machine, sizes)
+    parts = _in_place(chip, sizes) if sizes.gemv else _packing(chip, sizes)
     return RunPattern(
         np.concatenate([each.base for each in parts]),
         np.concatenate([each.offset for each in parts]),
@@ -315,23 +300,25 @@ def updated(rows: int, size: int, stride: int, stride_c: int) -> RunPattern:
     )
 
 
-def _packing(machine: Machine, sizes: Sizes) -> list[RunPattern]:
+def _packing(chip: MulticoreCpu, sizes: Sizes) -> list[RunPattern]:
     """Packing B, packing A, the micro-kernels."""
-    size = machine.element_bytes
+    size = chip.element_bytes
     parts = []
     if sizes.packs_b:
-        panels = up(sizes.columns, machine.nr)
+        panels = up(sizes.columns, chip.core.nr)
         parts.append(_rows(B, sizes.depth, sizes.stride_b, sizes.columns * size))
-        parts.append(_written(PACKED_B, panels * machine.nr * sizes.depth * size))
+        parts.append(_written(PACKED_B, panels * chip.core.nr * sizes.depth * size))
     parts.append(_rows_of_a(sizes, size))
-    parts.append(_written(PACKED_A, sizes.depth * machine.rows(sizes.rows) * size))
-    return [*parts, _kernels(machine, sizes)]
+    parts.append(_written(PACKED_A, sizes.depth * chip.core.rows(sizes.rows) * size))
+    return [*parts, _kernels(chip, sizes)]
 
 
-def _in_place(machine: Machine, sizes: Sizes) -> list[RunPattern]:
+def _in_place(chip: MulticoreCpu, sizes: Sizes) -> list[RunPattern]:
     """One row of A, all of B row by row or, if it was packed before, panel by panel, and one row of C."""
-    size = machine.element_bytes
-    runs = (up(sizes.columns, machine.nr), machine.nr * sizes.depth) if sizes.packed else (sizes.depth, sizes.columns)
+    size = chip.element_bytes
+    runs = (
+        (up(sizes.columns, chip.core.nr), chip.core.nr * sizes.depth) if sizes.packed else (sizes.depth, sizes.columns)
+    )
     of_b = _rows(B, runs[0], sizes.stride_b, runs[1] * size)
     return [_rows_of_a(sizes, size), of_b, _written(C, sizes.columns * size)]
 
@@ -359,19 +346,19 @@ def _rows_of_a(sizes: Sizes, size: int) -> RunPattern:
     )
 
 
-def _kernels(machine: Machine, sizes: Sizes) -> RunPattern:
+def _kernels(chip: MulticoreCpu, sizes: Sizes) -> RunPattern:
     """The micro-kernels: per panel and tile the packed B, the packed A, and the rows of C.
 
     Panels differ by a multiple of their number, and the last one has fewer columns.
     """
-    size, depth = machine.element_bytes, sizes.depth
-    base, offset, length = _panel(machine, sizes)
+    size, depth = chip.element_bytes, sizes.depth
+    base, offset, length = _panel(chip, sizes)
     in_b, in_c = base == PACKED_B, base == C
-    panel = machine.nr * depth * size
-    stride = np.select([in_b, in_c], [sizes.stride_b if sizes.packed else panel, machine.nr * size], 0)
-    panels = np.arange(up(sizes.columns, machine.nr), dtype=np.int64)
+    panel = chip.core.nr * depth * size
+    stride = np.select([in_b, in_c], [sizes.stride_b if sizes.packed else panel, chip.core.nr * size], 0)
+    panels = np.arange(up(sizes.columns, chip.core.nr), dtype=np.int64)
     lengths = np.broadcast_to(length, (len(panels), len(length))).copy()
-    lengths[-1, in_c] = (sizes.columns - panels[-1] * machine.nr) * size
+    lengths[-1, in_c] = (sizes.columns - panels[-1] * chip.core.nr) * size
     base = np.where(in_b & sizes.packed, B, base)
     return RunPattern(
         np.tile(base, len(panels)),
@@ -381,36 +368,36 @@ def _kernels(machine: Machine, sizes: Sizes) -> RunPattern:
     )
 
 
-def _panel(machine: Machine, sizes: Sizes) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def _panel(chip: MulticoreCpu, sizes: Sizes) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Bases, offsets and sizes of the runs of the first panel, as if it had all columns."""
-    size, depth = machine.element_bytes, sizes.depth
-    tiles = np.arange(up(sizes.rows, machine.mr), dtype=np.int64)
-    begin = tiles * (machine.mr + 2)
+    size, depth = chip.element_bytes, sizes.depth
+    tiles = np.arange(up(sizes.rows, chip.core.mr), dtype=np.int64)
+    begin = tiles * (chip.core.mr + 2)
     count = sizes.rows + 2 * len(tiles)
     base = np.full(count, C, np.int64)
     base[begin], base[begin + 1] = PACKED_B, PACKED_A
-    offset, length = np.zeros(count, np.int64), np.full(count, machine.nr * size, np.int64)
-    length[begin] = machine.nr * depth * size
-    offset[begin + 1] = tiles * machine.mr * depth * size
-    tall = np.minimum(sizes.rows - tiles * machine.mr, machine.mr)
-    length[begin + 1] = (tall if machine.exact_rows else np.full_like(tall, machine.mr)) * depth * size
+    offset, length = np.zeros(count, np.int64), np.full(count, chip.core.nr * size, np.int64)
+    length[begin] = chip.core.nr * depth * size
+    offset[begin + 1] = tiles * chip.core.mr * depth * size
+    tall = np.minimum(sizes.rows - tiles * chip.core.mr, chip.core.mr)
+    length[begin + 1] = (tall if chip.core.exact_rows else np.full_like(tall, chip.core.mr)) * depth * size
     offset[base == C] = np.arange(sizes.rows, dtype=np.int64) * sizes.stride_c
     return base, offset, length
 
 
-def runs_of(machine: Machine, division: Division, places: Places, step: Step) -> Runs:
+def runs_of(chip: MulticoreCpu, division: Division, places: Places, step: Step) -> Runs:
     """What a step touches."""
-    size, (m0, m1), (n0, n1), (k0, k1) = machine.element_bytes, step.rows, step.columns, step.ks
+    size, (m0, m1), (n0, n1), (k0, k1) = chip.element_bytes, step.rows, step.columns, step.ks
     c = places.c.address + m0 * places.c.stride + n0 * size
     if step.update:
-        buffer, stride = _in_buffer(machine, division, places, step)
+        buffer, stride = _in_buffer(chip, division, places, step)
         pattern = updated(m1 - m0, (n1 - n0) * size, stride, places.c.stride)
         return _placed(pattern, [buffer, c])
-    c, stride_c = _in_buffer(machine, division, places, step) if division.buffer else (c, places.c.stride)
+    c, stride_c = _in_buffer(chip, division, places, step) if division.buffer else (c, places.c.stride)
     if division.packed:
         # a panel has all rows of B
-        stride_b = division.product.k * machine.nr * size
-        b = places.b.address + n0 // machine.nr * stride_b + k0 * machine.nr * size
+        stride_b = division.product.k * chip.core.nr * size
+        b = places.b.address + n0 // chip.core.nr * stride_b + k0 * chip.core.nr * size
     else:
         stride_b = places.b.stride
         b = places.b.address + k0 * stride_b + n0 * size
@@ -422,7 +409,7 @@ def runs_of(machine: Machine, division: Division, places: Places, step: Step) ->
             stride_a.append(segment.stride)
             length.append(end - first)
     pattern = multiplied(
-        machine,
+        chip,
         Sizes(
             rows=m1 - m0,
             columns=n1 - n0,
@@ -444,11 +431,11 @@ def _placed(pattern: RunPattern, bases: list[int]) -> Runs:
     return Runs(np.array(bases, dtype=np.int64)[pattern.base] + pattern.offset, pattern.size, pattern.write)
 
 
-def _in_buffer(machine: Machine, division: Division, places: Places, step: Step) -> tuple[int, int]:
+def _in_buffer(chip: MulticoreCpu, division: Division, places: Places, step: Step) -> tuple[int, int]:
     """Where a thread's buffer has what belongs to the first row and column of a step, and bytes from row to row."""
     address = places.own[step.thread].buffer
     if address is None:
         raise ValueError(f"thread {step.thread} has no buffer: K is not cut")
     rows, columns, _ = division.cut.owned(step.thread, division.product)
-    stride = division.cut.nb * machine.element_bytes
-    return address + (step.rows[0] - rows[0]) * stride + (step.columns[0] - columns[0]) * machine.element_bytes, stride
+    stride = division.cut.nb * chip.element_bytes
+    return address + (step.rows[0] - rows[0]) * stride + (step.columns[0] - columns[0]) * chip.element_bytes, stride

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from random import Random
 
 import numpy as np
 
+from lstmsim.machines.multicore.chip import MulticoreCpu
 from lstmsim.machines.multicore.lines.space import Array, Runs, Space
-from lstmsim.machines.multicore.machine import Machine
-from lstmsim.machines.multicore.toy import TOY
+from tests.machines.multicore.chips import TOY, changed
 
 __all__ = ["random_case"]
 
@@ -17,7 +16,7 @@ __all__ = ["random_case"]
 _SETS, _WAYS = (1, 2, 3, 4, 7, 16, 100), (1, 2, 3, 4, 8, 11)
 
 
-def random_case(seed: int, steps: int = 40) -> tuple[Machine, tuple[Array, ...], list[int], list[Runs]]:
+def random_case(seed: int, steps: int = 40) -> tuple[MulticoreCpu, tuple[Array, ...], list[int], list[Runs]]:
     """A machine, a space of arrays of all kinds, and steps that touch it: of each its core and its runs.
 
     Many lines are touched again, by the same core and by others. Groups and memories may be ragged at the end.
@@ -26,7 +25,7 @@ def random_case(seed: int, steps: int = 40) -> tuple[Machine, tuple[Array, ...],
     """
     random = Random(seed)
     line = random.choice((16, 48, 64))
-    machine = replace(
+    machine = changed(
         TOY,
         cores=random.choice((1, 2, 3, 5, 8, 70)),
         cores_per_llc=random.choice((1, 2, 3, 4)),
@@ -46,7 +45,7 @@ def random_case(seed: int, steps: int = 40) -> tuple[Machine, tuple[Array, ...],
         space.add(f"array {number}", random.choice((0, 1, 300, 3000)), **kind)
     cores, runs = [], []
     for _ in range(steps):
-        cores.append(random.randrange(machine.cores) if random.random() < 0.7 else 0)
+        cores.append(random.randrange(len(machine.cores)) if random.random() < 0.7 else 0)
         runs.append(_random_runs(random, space.arrays))
     return machine, space.arrays, cores, runs
 

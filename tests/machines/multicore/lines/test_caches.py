@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,8 +12,8 @@ import pytest
 from lstmsim.machines.multicore.lines import caches as native
 from lstmsim.machines.multicore.lines.caches import OWN_LIBRARY, Caches, NativeCaches, PlainCaches, open_caches
 from lstmsim.machines.multicore.lines.space import COLUMNS, Array, Runs
-from lstmsim.machines.multicore.toy import TOY
 from lstmsim.native.sources import COMMON
+from tests.machines.multicore.chips import TOY, changed, unchecked
 from tests.machines.multicore.lines.random_runs import random_case
 
 #: 2,000 and more by LSTMSIM_EXAMPLES=2000; fewer in the usual run.
@@ -73,7 +72,7 @@ class TestOf:
     """What a user of the caches sees, of each kind."""
 
     def test_a_dirty_line_of_another_group_goes_through_its_cache_to_memory(self, kind: type[Caches]) -> None:
-        machine = replace(TOY, cores=4, cores_per_llc=1, cores_per_domain=2)
+        machine = changed(TOY, cores=4, cores_per_llc=1, cores_per_domain=2)
         caches = kind(machine, SPACE)  # type: ignore[call-arg]
         rows = caches.drive([0, 3, 0, 3], [run((8192, 4, write)) for write in (True, False, True, True)])
         column = {name: rows[:, number].tolist() for number, name in enumerate(COLUMNS)}
@@ -121,11 +120,6 @@ class TestOf:
             kind(TOY, arrays)  # type: ignore[call-arg]
 
 
-def test_a_line_that_does_not_divide_a_page() -> None:
-    with pytest.raises(ValueError, match="no whole number of lines"):
-        open_caches(replace(TOY, line=48), SPACE)
-
-
 @needs_library
 @pytest.mark.parametrize(
     ("changes", "said"),
@@ -139,14 +133,14 @@ def test_a_line_that_does_not_divide_a_page() -> None:
 )
 def test_the_library_refuses_machines_that_it_cannot_hold(changes: dict[str, int], said: str) -> None:
     with pytest.raises(ValueError, match=said):
-        NativeCaches(replace(TOY, **changes), SPACE)
+        NativeCaches(unchecked(TOY, **changes), SPACE)
     NativeCaches(TOY, SPACE)
 
 
 @needs_library
 def test_the_library_refuses_a_space_of_more_lines_than_it_can_number() -> None:
     with pytest.raises(ValueError, match="how many pages there are is 2, not 0 to 1"):
-        NativeCaches(replace(TOY, line=1, page=2**30 + 2**29), (Array("A", 0, 2**31),))
+        NativeCaches(unchecked(TOY, line=1, page=2**30 + 2**29), (Array("A", 0, 2**31),))
 
 
 def test_without_the_library_the_plain_ones_are_opened(monkeypatch: pytest.MonkeyPatch) -> None:

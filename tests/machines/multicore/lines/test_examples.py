@@ -8,7 +8,7 @@ from lstmsim.machines.gemm import Cut, Division, Product
 from lstmsim.machines.multicore.lines.caches import open_caches
 from lstmsim.machines.multicore.lines.space import COLUMNS, Runs, Space, operands, runs_of
 from lstmsim.machines.multicore.steps import Step
-from lstmsim.machines.multicore.toy import TOY
+from tests.machines.multicore.chips import TOY
 
 
 def told(row: np.ndarray) -> dict[str, int]:

@@ -44,7 +44,7 @@ def test_lines_a_power_of_two_apart_lie_in_sets_of_their_own(stride: int) -> Non
 
 @pytest.mark.parametrize(("chip", "sets"), [("epyc-7742", 16384), ("xeon-gold-5122", 24576)])
 def test_presets_hash(chip: str, sets: int) -> None:
-    view = load_chip(chip).view
+    view = load_chip(chip)
     assert (view.llc_hash, view.llc_sets) == ("xor", sets)
 
 

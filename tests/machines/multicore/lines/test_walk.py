@@ -7,7 +7,7 @@ import pytest
 from lstmsim.machines.gemm import Cut, Division, Product
 from lstmsim.machines.multicore.lines.space import Array, Places, Runs, Segment, Space, operands, runs_of
 from lstmsim.machines.multicore.steps import Step
-from lstmsim.machines.multicore.toy import TOY
+from tests.machines.multicore.chips import TOY
 
 
 def of(runs: Runs) -> list[tuple[int, int, bool]]:
