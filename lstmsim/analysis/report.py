@@ -79,7 +79,7 @@ class JobReport:
 
 
 @record
-class TurnedAway:
+class Rejected:
     """A job that was turned away, because its queue was full or its patience had ended.
 
     name: name of the job.
@@ -204,7 +204,7 @@ class Report(Table, forms="lstmsim.analysis.report_text"):
     utilization: float
     tops: float
     latency_ms: LatencyMs
-    turned_away: tuple[TurnedAway, ...] = ()
+    turned_away: tuple[Rejected, ...] = ()
     memory_busy_cycles: int | None = None
     remarks: tuple[str, ...] = ()
     planned: PlannedProducts | None = None
@@ -315,7 +315,7 @@ def _over_time(scenario: Scenario) -> bool:
     return len(came) > len({tenant for tenant, *_ in came})
 
 
-def _jobs(scenario: Scenario, totals: Totals) -> tuple[list[JobReport], list[TurnedAway]]:
+def _jobs(scenario: Scenario, totals: Totals) -> tuple[list[JobReport], list[Rejected]]:
     """The jobs that were served, and the jobs that were turned away."""
     served, others = [], []
     chip_cores = len(scenario.chip.core_figures)
@@ -325,7 +325,7 @@ def _jobs(scenario: Scenario, totals: Totals) -> tuple[list[JobReport], list[Tur
         # a job that is led from a core beside those of the chip has all of the chip
         whole = tuple(range(chip_cores)) if core >= chip_cores else ()
         if core < 0:
-            others.append(TurnedAway(job.name, number, arrived, admitted))
+            others.append(Rejected(job.name, number, arrived, admitted))
         else:
             served.append(
                 JobReport(

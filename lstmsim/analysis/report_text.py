@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from lstmsim.analysis.report import CoreReport, JobReport, Report, TurnedAway
+from lstmsim.analysis.report import CoreReport, JobReport, Rejected, Report
 from lstmsim.analysis.stall_words import NAMED
 from lstmsim.base.units import cycles_to_ms
 from lstmsim.model.figures import PlannedProduct, PlannedProducts, Words
@@ -192,7 +192,7 @@ def _of_some_runs(report: Report) -> Iterator[str]:
         yield f"memory: busy for {busy:,} cycles ({percent(busy, report.makespan_cycles, '-')})"
 
 
-def _first(jobs: Sequence[TurnedAway]) -> str:
+def _first(jobs: Sequence[Rejected]) -> str:
     shown = ", ".join(short_name(job.name, _LONGEST_NAME) for job in jobs[:3])
     return shown if len(jobs) <= 3 else f"{shown} and {len(jobs) - 3:,} more"
 

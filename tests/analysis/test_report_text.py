@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from lstmsim.analysis.report import ACCOUNTS, LOSSES, CoreReport, JobReport, LatencyMs, Report, TurnedAway
+from lstmsim.analysis.report import ACCOUNTS, LOSSES, CoreReport, JobReport, LatencyMs, Rejected, Report
 from lstmsim.analysis.report_text import report_json, report_text
 from lstmsim.machines.arrays import ARRAY
 from lstmsim.model.figures import CoreFigures
@@ -148,7 +148,7 @@ def test_a_job_may_take_as_long_as_its_deadline(deadline: int | None, missed: bo
 
 @pytest.mark.parametrize(("number", "shown"), [(3, "out-0, out-1, out-2"), (4, "out-0, out-1, out-2 and 1 more")])
 def test_at_most_three_of_those_turned_away_are_named(number: int, shown: str) -> None:
-    away = tuple(TurnedAway(f"out-{each}", each, 0, 5) for each in range(number))
+    away = tuple(Rejected(f"out-{each}", each, 0, 5) for each in range(number))
     text = report_text(replace(REPORT, turned_away=away))
     assert shown in text
     assert f"{shown} and" not in text

@@ -14,10 +14,10 @@ from experiments.serving.queueing import md1n_throughput
 from lstmsim import run as simulate
 from lstmsim import serving
 from lstmsim.base.errors import InputError
-from lstmsim.studies.serve.metrics import Collector
 from lstmsim.studies.serve.result import Serving
 from lstmsim.traffic.arrivals import Clients, ClosedLoop
 from lstmsim.traffic.streams import UNIT, exponentials
+from tests.studies.serve.collecting import Collector
 
 MHZ = 100.0
 #: The longer version of a test, by LSTMSIM_EXAMPLES=500 or more.
@@ -29,14 +29,15 @@ def run(description: ClosedLoop, count: int, mean_service: int, key: tuple[int, 
     clients, services = Clients(description, MHZ, key), exponentials((*key, "service"))
     coming = clients.first_arrivals()
     heapq.heapify(coming)
-    collector, free = Collector(MHZ), 0
+    names = [f"client {client}" for client in range(description.clients)]
+    collector, free = Collector(MHZ, entries=names), 0
     for number in range(count):
         arrival, client = heapq.heappop(coming)
         start = max(arrival, free)
         free = start + next(services) * mean_service // UNIT
         collector.add(number, arrival, start, free, tenant=f"client {client}")
         heapq.heappush(coming, (clients.next_arrival(client, free), client))
-    return collector.result()
+    return collector.figures()
 
 
 def test_fixed_thinking_is_added_to_the_finish() -> None:

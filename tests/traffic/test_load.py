@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from lstmsim.model.scenario import Offer, estimated_offer
-from lstmsim.studies.serve.metrics import Collector
 from lstmsim.studies.serve.report import load_lines
 from lstmsim.traffic.arrivals import (
     Bursty,
@@ -23,6 +22,7 @@ from lstmsim.traffic.arrivals import (
     offer_of,
 )
 from lstmsim.traffic.load import Load, Traffic, relaxation_of, verdict_of
+from tests.studies.serve.collecting import Collector
 
 
 def load(offered: float, **more: object) -> Load:
@@ -53,7 +53,7 @@ def test_a_run_that_was_cut_off_is_no_evidence() -> None:
     assert verdict_of(Traffic(load(1.0)), grows=False, known=False, cut=True) == "unstable"
     collector = Collector(250)
     collector.add_many(range(5000), range(0, 50_000, 10), range(0, 50_000, 10), range(9, 50_009, 10))
-    result = collector.result(load=load(0.5), cut=True)
+    result = collector.figures(load=load(0.5), cut=True)
     assert (result.verdict, result.latency.mean.half_width) == ("cannot tell", None)
     assert (
         "more requests were in the machine at once than there is room for, where the run ended" in load_lines(result)[1]
@@ -101,7 +101,7 @@ def test_overload_is_never_settled_nor_too_short() -> None:
     collector = Collector(250)
     numbers = np.arange(20_000)
     collector.add_many(numbers, numbers * 90, numbers * 100, numbers * 100 + 100)
-    result = collector.result(load=load(100 / 90))
+    result = collector.figures(load=load(100 / 90))
     assert result.verdict == "unstable"
     assert result.latency.mean.half_width is None
     text = "\n".join(load_lines(result))
@@ -115,7 +115,7 @@ def test_what_comes_evenly_below_load_1_is_settled_with_nothing_to_vary() -> Non
     collector = Collector(250)
     numbers = np.arange(300)
     collector.add_many(numbers, numbers * 110, numbers * 110, numbers * 110 + 100)
-    result = collector.result(load=load(100 / 110))
+    result = collector.figures(load=load(100 / 110))
     assert (result.verdict, result.latency.mean.half_width) == ("settled", 0.0)
 
 

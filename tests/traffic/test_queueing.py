@@ -11,9 +11,9 @@ import pytest
 
 from experiments.serving.queueing import md1_wait, mdc_wait, mm1_wait, mmc_wait
 from lstmsim.base.errors import InputError
-from lstmsim.studies.serve.metrics import Collector
 from lstmsim.traffic.arrivals import Poisson, arrivals
 from lstmsim.traffic.streams import UNIT, exponentials
+from tests.studies.serve.collecting import Collector
 from tests.traffic.lindley import served
 
 LONG = "LSTMSIM_EXAMPLES" in os.environ
@@ -118,7 +118,7 @@ def simulated(
 def test_simulated_servers_wait_as_long(load: float, servers: int) -> None:
     service = 1000
     collector = simulated(load, repeat(service), service, servers, 60_000, (3, "mdc"))
-    result = collector.result()
+    result = collector.figures()
     assert result.wait.mean.holds(mdc_wait(load, service, servers))
     assert result.little.difference == result.little_waiting.difference == 0
     assert result.utilization == pytest.approx(load, rel=0.02)
@@ -128,7 +128,7 @@ def test_simulated_servers_wait_as_long(load: float, servers: int) -> None:
 @pytest.mark.parametrize("load", [0.4, pytest.param(0.7, marks=pytest.mark.long)])
 def test_simulated_exponential_service_waits_as_long(load: float) -> None:
     services = (each * 5000 // UNIT for each in exponentials((3, "service")))
-    result = simulated(load, services, 5000, 1, 80_000, (3, "mm1")).result()
+    result = simulated(load, services, 5000, 1, 80_000, (3, "mm1")).figures()
     assert result.wait.mean.holds(mm1_wait(load, 5000))
 
 
@@ -142,7 +142,7 @@ def test_intervals_hold_the_formula_as_often_as_they_say(load: float) -> None:
         starts = np.maximum.accumulate(cycles - numbers * service) + numbers * service
         collector = Collector(100)
         collector.add_many(numbers, cycles, starts, starts + service)
-        wait = collector.result().wait.mean
+        wait = collector.figures().wait.mean
         held += wait.holds(md1_wait(load, service))
         means.append(wait.value)
     assert held / runs >= 0.95 - 4 * (0.95 * 0.05 / runs) ** 0.5

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from experiments.serving.queueing import md1n_throughput
-from lstmsim.studies.serve.metrics import Collector
 from lstmsim.studies.simulate.run import run, serving
 from lstmsim.traffic.load import Load, Traffic
 from lstmsim.traffic.rates import Rates, Span, Tally, rates_of, share_interval
+from tests.studies.serve.collecting import Collector
 
 SERVICE = 1000
 LOAD = 0.6
@@ -31,7 +31,7 @@ def rates(requests: int, deadline: int, generator: np.random.Generator, relaxati
     collector = Collector(frequency_mhz=1.0)
     collector.add_many(np.arange(requests), arrival, start, finish, due=arrival + deadline)
     load = Load(LOAD, {}, LOAD / SERVICE * 1e6, 1e6 / SERVICE, relaxation=relaxation)
-    made = collector.result(traffic=Traffic(load)).rates
+    made = collector.figures(traffic=Traffic(load)).rates
     assert made is not None
     return made
 

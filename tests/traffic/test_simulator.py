@@ -10,10 +10,10 @@ import pytest
 
 import lstmsim as api
 from experiments.serving.queueing import md1_wait
-from lstmsim.studies.serve.metrics import Collector
 from lstmsim.studies.serve.result import Serving
 from lstmsim.traffic.arrivals import Poisson, arrivals
 from lstmsim.traffic.load import Load
+from tests.studies.serve.collecting import Collector
 from tests.traffic.lindley import Finished, served
 
 MHZ = 250.0
@@ -49,7 +49,7 @@ def run(load: float) -> tuple[list[int], list[Finished], Serving]:
         collector.add(*row)
     rate = load / service() * MHZ * 1e6
     known = Load(load, {"threads": load}, rate, rate / load, relaxation=1 / (1 - load) ** 2)
-    return cycles, rows, collector.result(load=known)
+    return cycles, rows, collector.figures(load=known)
 
 
 @pytest.mark.parametrize("load", LOADS)

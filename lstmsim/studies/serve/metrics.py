@@ -13,16 +13,15 @@ from dataclasses import replace
 from math import inf
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.studies.serve.result import ClosedWindow, Entry, Little, Serving
-from lstmsim.studies.serve.tenants import NEVER, Accounts, Coarse, Known, Rows, Sharing
+from lstmsim.studies.serve.tenants import Accounts, Coarse, Ints, Known, Rows, Sharing
 from lstmsim.traffic.arrivals import MAX_CYCLE, positive
 from lstmsim.traffic.intervals import Warmup, warmup_of
 from lstmsim.traffic.latencies import KEPT, PERCENTILES, Distribution, Series, sum_of
-from lstmsim.traffic.load import Load, Round, Traffic, relaxation_of, verdict_of
-from lstmsim.traffic.population import Past, Population
+from lstmsim.traffic.load import Round, Traffic, relaxation_of, verdict_of
+from lstmsim.traffic.population import Past
 from lstmsim.traffic.rates import Rates, Span, level_interval, relaxation_in, unless_sure
 
 
@@ -43,40 +42,27 @@ def check_times(number: Ints, arrival: Ints, start: Ints, finish: Ints, before: 
             raise InputError(Mistake(f"request {number[at]}", f"{sentence}; {cycles}"))
 
 
-Ints = NDArray[np.int64]
-
-#: Requests that are added one by one are gone through this many at a time.
-_CHUNK = 4096
-
-
 class Collector:
     """Gathers finished requests; `result` gives their figures.
 
     servers: number of requests that can run at once, for the utilization.
+    entries: the tenants in the order in which they are listed.
     warmup: number of the first finishes that are left out of the latencies; None: a tenth of all (of the first `kept`,
         if there are more than can be kept).
     kept: number of latencies that are kept one by one.
-    entries: the tenants in the order in which they are listed; tenants that are not known beforehand follow these.
     window: of a closed loop, the part of the run that counts.
     coarse: the coarse-grained cores that have several threads, by number.
     `InputError` for a clock or servers not above 0, and for a warm-up that does not fit into `kept`.
-
-    >>> collector = Collector(frequency_mhz=250)
-    >>> for number in range(3):
-    ...     collector.add(number, arrival=0, start=100 * number, finish=100 * (number + 1), due=250)
-    >>> result = collector.result()
-    >>> result.latency.mean.value, result.misses, result.most_waiting, result.utilization, result.little.difference
-    (200.0, 1, 2, 1.0, 0)
     """
 
     def __init__(
         self,
         frequency_mhz: float,
-        servers: int = 1,
+        servers: int,
+        entries: Sequence[Entry],
         *,
         warmup: int | None = None,
         kept: int = KEPT,
-        entries: Sequence[Entry] = (),
         window: ClosedWindow | None = None,
         coarse: Mapping[int, Coarse] | None = None,
     ) -> None:
@@ -87,94 +73,20 @@ class Collector:
         self.frequency_mhz, self.servers, self.kept = frequency_mhz, servers, kept
         self._given = warmup
         self._warmup: Warmup | None = None
-        self._latency, self._wait = Series(kept), Series(kept)
+        #: Latencies of all requests so far, and their waits.
+        self.latencies, self._wait = Series(kept), Series(kept)
         self._past = Past()
         self._requests = self._away = self._misses = self._sojourn = self._waited = self._taken = 0
         self._last_finish, self._squares = 0, 0.0
         self._done = False
-        self._rows: list[tuple[int, ...]] = []
-        self._pauses: list[tuple[int, int, int]] = []
-        self._names: list[str] = []
         self._window = window
         self._accounts, self._sharing = Accounts(entries, kept, window), Sharing(coarse or {})
 
-    def add(
-        self,
-        number: int,
-        arrival: int,
-        start: int,
-        finish: int,
-        *,
-        tenant: str = "",
-        due: int | None = None,
-        servers: int = 1,
-        pauses: Sequence[tuple[int, int]] = (),
-        alone: int = 0,
-        core: int = -1,
-        stalls: bool = True,
-    ) -> None:
-        """Take one more request, which finished no earlier than those before; its errors may be raised at a later call.
-
-        number: its index by arrival, from 0.
-        due: the last cycle at which it is in time; None: any time.
-        servers: number of servers on which it ran at once.
-        pauses: pairs (from, to) of cycles in which it had no server.
-        alone: cycles of the same job alone on the chip, 0 if unknown.
-        core: where it ran, -1 if unknown.
-        stalls: whether it ever lets another thread have the array.
-        `InputError` if its times cannot be true.
-        """
-        times = (number, arrival, start, finish, NEVER if due is None else due)
-        paused = sum(resumed - since for since, resumed in pauses)
-        self._rows.append((*times, servers, alone, core, int(stalls), paused))
-        self._pauses += [(paused, resumed, servers) for paused, resumed in pauses]
-        self._names.append(tenant)
-        if len(self._rows) >= _CHUNK:
-            self._flush()
-
-    def turn_away(
-        self, number: int, arrival: int, at: int, *, tenant: str = "", due: int | None = None, alone: int = 0
-    ) -> None:
-        """Take a request that left at cycle `at` without service; it has its place in the order of finishes."""
-        self.add(number, arrival, at, at, tenant=tenant, due=due, servers=0, alone=alone)
-
-    def add_many(
-        self,
-        numbers: ArrayLike,
-        arrivals: ArrayLike,
-        starts: ArrayLike,
-        finishes: ArrayLike,
-        *,
-        tenants: Sequence[str] | str | Ints = "",
-        due: ArrayLike | None = None,
-        servers: ArrayLike | None = None,
-        alone: ArrayLike | None = None,
-        cores: ArrayLike | None = None,
-        stalls: ArrayLike | None = None,
-        paused: ArrayLike | None = None,
-    ) -> None:
-        """Take many requests at once, as sequences of one length; other arguments are as those of `add`."""
-        self._flush()
-        number = np.asarray(numbers, dtype=np.int64)
-        columns = [number, *(np.asarray(each, dtype=np.int64) for each in (arrivals, starts, finishes))]
-        for column, otherwise in ((due, NEVER), (servers, 1), (alone, 0), (cores, -1), (stalls, 1), (paused, 0)):
-            given = np.full(len(number), otherwise) if column is None else np.asarray(column)
-            columns.append(given.astype(np.int64, copy=False))
-        names = [tenants] * len(number) if isinstance(tenants, str) else tenants
-        lengths = {len(names), *(len(column) for column in columns)}
-        if len(lengths) > 1:
-            raise InputError(Mistake("requests", f"must come in columns of one length, got {sorted(lengths)}"))
-        self._take(columns, names)
-
-    def _flush(self) -> None:
-        rows, names, pauses = self._rows, self._names, self._pauses
-        self._rows, self._names, self._pauses = [], [], []
-        if rows:
-            self.pause(np.array(pauses, dtype=np.int64).reshape(-1, 3).T)
-            self._take(list(np.array(rows, dtype=np.int64).T), names)
-
     def pause(self, pauses: Ints) -> None:
-        """Move requests from running to waiting while they are paused, before `add_many` takes these requests."""
+        """Move requests from running to waiting while they are paused, before `take` takes these requests.
+
+        pauses: cycles at which a request loses and gets back its threads, and number of these, shape [3, pauses].
+        """
         paused, resumed, servers = pauses
         one, length = np.ones(len(paused), dtype=np.int64), int((resumed - paused).sum())
         self._waited += length
@@ -183,9 +95,13 @@ class Collector:
         goes_on = np.stack([resumed, -one, one, servers])
         self._past.change(np.concatenate([gives_up, goes_on], axis=1))
 
-    def _take(self, columns: list[Ints], tenants: Sequence[str] | Ints) -> None:
-        """Count requests; `columns` are their numbers and the columns of `Rows`."""
-        number, rows = columns[0], Rows(*columns[1:])
+    def take(self, number: Ints, rows: Rows, tenants: Ints) -> None:
+        """Take the requests that finish next.
+
+        number: their indices by arrival, from 0.
+        tenants: indices of their tenants among the entries.
+        `InputError` if their times cannot be true.
+        """
         arrival, start, finish, due, servers = rows[:5]
         if self._done:
             raise InputError(Mistake("requests", "the result has been taken, nothing can be added any more"))
@@ -193,22 +109,18 @@ class Collector:
             return
         check_times(number, arrival, start, finish, (self._past.next, self._last_finish))
         latency, wait, served = finish - arrival, start - arrival, servers > 0
-        late = (finish > due) & served
         self._requests += int(served.sum())
         self._away += int((~served).sum())
-        self._misses += int(late.sum())
+        self._misses += int(((finish > due) & served).sum())
         self._sojourn += sum_of(latency)
         self._waited += sum_of(wait)
         service = (finish - start) * servers
         self._taken += sum_of(service)
         self._squares += float((service.astype(np.float64) ** 2).sum())
         self._last_finish = int(finish[-1])
-        places = self._accounts.places(tenants)
-        self._accounts.take(places, rows)
-        self._sharing.take(places, rows)
-        counts = served
-        if self._window is not None:
-            counts = served & (finish <= self._window.end_cycle)
+        self._accounts.take(tenants, rows)
+        self._sharing.take(tenants, rows)
+        counts = served if self._window is None else served & (finish <= self._window.end_cycle)
         self._keep(latency[counts], wait[counts])
         none, one = np.zeros(len(number), dtype=np.int64), np.ones(len(number), dtype=np.int64)
         times, waiting = np.concatenate([arrival, start, finish]), np.concatenate([one, -one, none])
@@ -219,35 +131,28 @@ class Collector:
 
     def _keep(self, latency: Ints, wait: Ints) -> None:
         """Keep latencies and waits one by one, or put them into histograms once they are too many."""
-        room = max(0, self.kept - self._latency.count) if self._latency.exact else len(latency)
-        self._latency.add(latency[:room])
+        room = max(0, self.kept - self.latencies.count) if self.latencies.exact else len(latency)
+        self.latencies.add(latency[:room])
         self._wait.add(wait[:room])
         if room < len(latency):
-            self._warmup = self._find_warmup()
-            for series, rest in ((self._latency, latency[room:]), (self._wait, wait[room:])):
+            self._warmup = warmup_of(self.latencies.count, self._given)
+            for series, rest in ((self.latencies, latency[room:]), (self._wait, wait[room:])):
                 series.summarize(self._warmup.requests)
                 series.add(rest)
 
-    def _find_warmup(self) -> Warmup:
-        return warmup_of(self._latency.count, self._given)
-
     def _left_out(self) -> Warmup:
-        warmup = self._warmup or self._find_warmup()
-        if self._latency.exact and warmup.requests >= self._latency.count:
-            text = f"leaves out {warmup.requests} requests of {self._latency.count}"
+        warmup = self._warmup or warmup_of(self.latencies.count, self._given)
+        if self.latencies.exact and warmup.requests >= self.latencies.count:
+            text = f"leaves out {warmup.requests} requests of {self.latencies.count}"
             raise InputError(Mistake("warmup", f"{text}, expected at least one to remain"))
         return warmup
 
     @property
     def _span(self) -> Span:
         """The part of the run that rates are of."""
-        part = self._window
-        ends = (
-            (self._past.population.first_cycle, self._last_finish)
-            if part is None
-            else (part.start_cycle, part.end_cycle)
-        )
-        return Span(*ends, self.frequency_mhz)
+        if self._window is not None:
+            return Span(self._window.start_cycle, self._window.end_cycle, self.frequency_mhz)
+        return Span(self._past.population.first_cycle, self._last_finish, self.frequency_mhz)
 
     def _rates(self, latency: Distribution | None, taken: float) -> Rates:
         """Rates of all tenants together; `latency`: None where it is not known how long the queue remembers."""
@@ -267,39 +172,22 @@ class Collector:
         relaxation = relaxation_of(traffic, came, taken, closed)
         return None if relaxation is None else max(1.0, relaxation * self._requests / came)
 
-    def _finish(self) -> tuple[Population, Warmup]:
-        """The population of the whole run, and its warm-up; `InputError` if there are no requests."""
-        self._flush()
+    def result(self, coming: Traffic, percentiles: Sequence[float] = PERCENTILES, *, cut: bool = False) -> Serving:
+        """Give the figures of all requests; nothing can be added after that.
+
+        cut: whether the run ended because its requests had no room.
+        """
         if not self._requests:
             raise InputError(Mistake("requests", "none has finished, expected at least one"))
-        population, warmup, self._done = self._past.finish(), self._left_out(), True
-        return population, warmup
-
-    @property
-    def latencies(self) -> Series:
-        """The latencies of all requests so far."""
-        self._flush()
-        return self._latency
-
-    def result(
-        self,
-        *,
-        load: Load | None = None,
-        traffic: Traffic | None = None,
-        percentiles: Sequence[float] = PERCENTILES,
-        cut: bool = False,
-    ) -> Serving:
-        """Give the figures of all requests; nothing can be added after that."""
-        swept, warmup = self._finish()
+        swept, warmup, self._done = self._past.finish(), self._left_out(), True
         span, came = swept.span_cycles, self._requests + self._away
         taken = self._taken / (self.servers * span) if span else 0.0
-        coming = traffic or Traffic(load)
         relaxation = inf if cut else self._relaxation(coming, taken)
         latency, wait = (
             series.distribution(warmup.requests, relaxation=relaxation, percentiles=percentiles)
-            for series in (self._latency, self._wait)
+            for series in (self.latencies, self._wait)
         )
-        grows = relaxation is not None and self._latency.grows(warmup.requests, relaxation)
+        grows = relaxation is not None and self.latencies.grows(warmup.requests, relaxation)
         verdict = verdict_of(coming, grows=grows, known=latency.mean.half_width is not None, cut=cut)
         known = Known(coming, relaxation, taken, verdict)
         return Serving(

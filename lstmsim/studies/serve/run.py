@@ -20,8 +20,8 @@ from lstmsim.studies.serve.demands import Alones
 from lstmsim.studies.serve.metrics import Collector
 from lstmsim.studies.serve.offered import traffic_of
 from lstmsim.studies.serve.result import Entry, Serving
-from lstmsim.studies.serve.served import coarse_cores
-from lstmsim.studies.serve.tenants import NEVER
+from lstmsim.studies.serve.served import coarse_cores, threads_of
+from lstmsim.studies.serve.tenants import NEVER, Rows
 from lstmsim.studies.shared.arguments import refuse, wrong_number, wrong_numbers, wrong_whole
 from lstmsim.studies.shared.loading import Path, Source, drawn_anew
 from lstmsim.traffic.intervals import Interval
@@ -40,7 +40,7 @@ class Inside:
         jobs, self._alones = asked.scenario.jobs, Alones(asked.scenario.chip)
         self._keys = np.array([DISPATCH[job.dispatch](job)[0] for job in jobs])
         self._deadlines = np.array([-1 if job.deadline is None else job.deadline for job in jobs])
-        self._seats = np.array([max(1, len(cores_at_once(asked.scenario.chip, job))) for job in jobs])
+        self._slots = np.array([max(1, len(cores_at_once(asked.scenario.chip, job))) for job in jobs])
         #: Of each template, cycles alone and whether it ever stalls; -1 before one of its requests is done.
         self._alone: Ints = np.full((2, len(jobs)), -1)
         self._came = 0
@@ -82,27 +82,15 @@ class Inside:
     def collect(self, collector: Collector, numbers: Ints, templates: Ints, table: Ints) -> Ints:
         """Hand finished requests, as `Feed.results` gives them, to the collector; give the indices of their tenants."""
         places = np.searchsorted(self._inside[0], numbers)
-        due: Ints = self._inside[1, places]
-        tenants: Ints = self._inside[2, places]
-        paused: Ints = self._inside[3, places]
+        _, due, tenants, paused = self._inside[:, places]
         self._inside = np.delete(self._inside, places, axis=1)
         core, _, start, finish, arrived, _, taken = table.T
         served = core >= 0
+        threads = np.where(served, np.maximum(self._slots[templates], np.bitwise_count(taken)), 0)
         alone, stalls = self._by_themselves(templates)
-        collector.add_many(
-            numbers,
-            arrived,
-            start,
-            np.where(served, finish, start),
-            tenants=tenants,
-            due=due,
-            servers=np.where(served, np.maximum(self._seats[templates], np.bitwise_count(taken)), 0),
-            alone=alone,
-            cores=core,
-            stalls=stalls,
-            paused=paused,
-        )
-        return tenants
+        end = np.where(served, finish, start)
+        collector.take(numbers, Rows(arrived, start, end, due, threads, alone, core, stalls, paused), tenants)
+        return np.asarray(tenants)
 
     def _by_themselves(self, templates: Ints) -> Ints:
         """Cycles alone of each request, and whether it ever stalls."""
@@ -237,8 +225,8 @@ def serve_loaded(
     traffic = traffic_of(asked.scenario, asked.count)
     collector = Collector(
         chip.frequency_mhz,
-        sum(core.contexts for core in program.cores if not core.shared),
-        entries=[Entry(name, model) for name, model in asked.tenants],
+        threads_of(program),
+        [Entry(name, model) for name, model in asked.tenants],
         coarse=coarse_cores(chip, program),
     )
     goal = _Goal(until_half_width, percentiles[-1], traffic, collector)
@@ -254,7 +242,7 @@ def serve_loaded(
             progress(done, asked.count)
         if goal.reached_by(done):
             feed.stop()
-    serving = collector.result(traffic=traffic, percentiles=sorted(set(percentiles)), cut=feed.full_at is not None)
+    serving = collector.result(traffic, sorted(set(percentiles)), cut=feed.full_at is not None)
     served = _served(feed, asked, serving)
     return replace(served, ended=goal.ended(feed), until_half_width=until_half_width)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.analysis.report import JobReport, Report, TurnedAway
+from lstmsim.analysis.report import JobReport, Rejected, Report
 from lstmsim.model.figures import Words
 from lstmsim.model.scenario import Chip, Job, Scenario
 from lstmsim.program.program import Program
@@ -17,9 +17,12 @@ from lstmsim.studies.serve.demands import Alones
 from lstmsim.studies.serve.metrics import Collector
 from lstmsim.studies.serve.offered import traffic_of
 from lstmsim.studies.serve.result import ClosedWindow, Entry, Serving
-from lstmsim.studies.serve.tenants import Coarse
+from lstmsim.studies.serve.tenants import NEVER, Coarse, Rows
 from lstmsim.traffic.latencies import PERCENTILES
 from lstmsim.traffic.load import Traffic
+
+#: Requests that are counted at a time.
+_CHUNK = 4096
 
 
 def collect(
@@ -39,42 +42,36 @@ def collect(
         are no slowdowns.
     traffic: None: unknown, and there is no load.
     """
-    gaps: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
-    for task, _, _, paused, resumed in [] if pauses is None else pauses.tolist():
-        gaps[task].append((paused, resumed))
-    came: list[JobReport | TurnedAway] = sorted(
-        [*report.jobs, *report.turned_away], key=lambda job: (job.arrival, job.number)
-    )
-    rank = {job.number: place for place, job in enumerate(came)}
+    entries = entries_of(scenario.jobs)
+    both: list[JobReport | Rejected] = [*report.jobs, *report.turned_away]
+    came = sorted(both, key=lambda job: (job.arrival, job.number))
     collector = Collector(
         report.frequency_mhz,
-        _threads(program),
-        entries=entries_of(scenario.jobs),
+        threads_of(program),
+        entries,
         window=_window(scenario.jobs, came),
         coarse=coarse_cores(scenario.chip, program),
     )
-    for job in sorted(came, key=lambda job: (_end(job), rank[job.number])):
-        tenant = _tenant(scenario.jobs[job.number])
+    threads = {job.number: max(1, len(job.cores)) for job in report.jobs}
+    paused, gaps = Counter[int](), []
+    for task, _, _, since, until in [] if pauses is None else pauses.tolist():
+        if task in threads:
+            paused[task] += until - since
+            gaps.append((since, until, threads[task]))
+    collector.pause(np.array(gaps, dtype=np.int64).reshape(-1, 3).T)
+    tenants = {each.name: place for place, each in enumerate(entries)}
+    rows = []
+    for rank, job in enumerate(came):
+        asked = scenario.jobs[job.number]
+        start, end, core = (job.at, job.at, -1) if isinstance(job, Rejected) else (job.start, job.finish, job.core)
+        due = NEVER if asked.deadline is None else job.arrival + asked.deadline
+        times = job.arrival, start, end, due, threads.get(job.number, 0)
         cycles, stalls = (0, True) if alone is None else alone[job.number]
-        if isinstance(job, TurnedAway):
-            deadline = scenario.jobs[job.number].deadline
-            due = None if deadline is None else job.arrival + deadline
-            collector.turn_away(rank[job.number], job.arrival, job.at, tenant=tenant, due=due, alone=cycles)
-            continue
-        collector.add(
-            rank[job.number],
-            job.arrival,
-            job.start,
-            job.finish,
-            tenant=tenant,
-            due=None if job.deadline is None else job.arrival + job.deadline,
-            servers=max(1, len(job.cores)),
-            pauses=gaps[job.number],
-            alone=cycles,
-            core=job.core,
-            stalls=stalls,
-        )
-    return collector.result(traffic=traffic, percentiles=percentiles)
+        rows.append((rank, *times, cycles, core, stalls, paused[job.number], tenants[_tenant(asked)]))
+    table = np.array(sorted(rows, key=lambda row: (row[3], row[0])), dtype=np.int64).T
+    for part in np.split(table, range(_CHUNK, len(rows), _CHUNK), axis=1):
+        collector.take(part[0], Rows(*part[1:-1]), part[-1])
+    return collector.result(traffic or Traffic(None), percentiles)
 
 
 def _tenant(job: Job) -> str:
@@ -99,7 +96,7 @@ def _last_ones(jobs: Sequence[Job]) -> list[int]:
     return [number for number, job in enumerate(jobs) if number not in followed and _tenant(job) in closed]
 
 
-def _window(jobs: Sequence[Job], came: Sequence[JobReport | TurnedAway]) -> ClosedWindow | None:
+def _window(jobs: Sequence[Job], came: Sequence[JobReport | Rejected]) -> ClosedWindow | None:
     """The part of the run in which all clients are active.
 
     It is None where there are no clients, or where a client leaves before anything has been served.
@@ -126,13 +123,13 @@ def coarse_cores(chip: Chip, program: Program) -> dict[int, Coarse]:
     }
 
 
-def _end(job: JobReport | TurnedAway) -> int:
+def _end(job: JobReport | Rejected) -> int:
     """When the job left the system."""
-    return job.at if isinstance(job, TurnedAway) else job.finish
+    return job.at if isinstance(job, Rejected) else job.finish
 
 
-def _threads(program: Program) -> int:
-    """How many threads jobs run on; threads that only belong to a memory do not count."""
+def threads_of(program: Program) -> int:
+    """Count the threads on which jobs run; threads that only belong to a memory do not count."""
     return sum(core.contexts for core in program.cores if not core.shared)
 
 

@@ -9,12 +9,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from math import fsum, inf
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
 from lstmsim.studies.serve.result import ClosedWindow, Entry, Tenant
 from lstmsim.traffic.latencies import LEAST_KEPT, Distribution, Sample, sum_of
@@ -71,6 +70,13 @@ class Known(NamedTuple):
     verdict: str
 
 
+#: Sums over the requests of a tenant, as fields of `Tenant`.
+_COUNTS = (
+    *("requests", "in_time", "sojourn", "service", "turned_away"),
+    *("with_deadline", "attained", "counted", "counted_in_time"),
+)
+
+
 class _Account:
     """The sums of one tenant."""
 
@@ -89,17 +95,10 @@ class _Account:
         in_time, asked = served & (rows.finish <= rows.due), rows.due < NEVER
         until = np.ones(len(latency), dtype=np.bool_) if window is None else rows.finish <= window.end_cycle
         inside = until if window is None else until & (rows.finish > window.start_cycle)
-        self.counts.update(
-            requests=int(served.sum()),
-            in_time=int(in_time.sum()),
-            sojourn=sum_of(latency[served]),
-            service=sum_of((rows.finish - rows.start)[served]),
-            turned_away=int((~served).sum()),
-            with_deadline=int(asked.sum()),
-            attained=int((in_time & asked).sum()),
-            counted=int((served & inside).sum()),
-            counted_in_time=int((in_time & inside).sum()),
-        )
+        service, counted = (rows.finish - rows.start)[served], served & inside
+        sums = latency[served], service
+        columns = served, in_time, *sums, ~served, asked, in_time & asked, counted, in_time & inside
+        self.counts.update({name: sum_of(each.astype(np.int64)) for name, each in zip(_COUNTS, columns, strict=True)})
         self.tally = Tally(origin) if self.tally is None else self.tally
         self.tally.add(rows.finish, np.stack([served, in_time, asked, in_time & asked]))
         self._compare(latency, rows.alone, served, until & (rows.alone > 0))
@@ -130,18 +129,17 @@ def _turnaround(accounts: Iterable[_Account]) -> float | None:
 class Accounts:
     """Gathers the requests of each tenant; `tenants` and `models` give their figures.
 
-    entries: the tenants that are known beforehand, in their order; other tenants follow as they appear.
+    entries: the tenants, in their order.
     kept: number of latencies kept of all tenants together, shared equally; each has room for `LEAST_KEPT` at least.
     window: of a closed loop, the part of the run that counts.
     """
 
     def __init__(self, entries: Sequence[Entry], kept: int, window: ClosedWindow | None = None) -> None:
-        self.kept, self.window = kept, window
+        self.window = window
         #: The only tenant's latencies are those of the whole run.
         self._single = len(entries) == 1
-        self._room = max(LEAST_KEPT, kept // max(1, len(entries)))
-        self._accounts = [_Account(entry, self._room) for entry in entries]
-        self._places = {entry.name: place for place, entry in enumerate(entries)}
+        room = max(LEAST_KEPT, kept // max(1, len(entries)))
+        self._accounts = [_Account(entry, room) for entry in entries]
         #: Requests that are not counted yet: few at a time would be slow where there are many tenants.
         self._pending: list[tuple[Ints, Rows]] = []
         self._waiting = 0
@@ -152,30 +150,6 @@ class Accounts:
     def names(self) -> list[str]:
         """The tenants' names, in their order."""
         return [each.entry.name for each in self._accounts]
-
-    def places(self, names: Sequence[str] | Ints) -> Ints:
-        """Give the tenants' indices in their order; an unknown tenant gets a new index, and an index is its own.
-
-        `InputError` for an unknown tenant next to a single known one.
-        """
-        if isinstance(names, np.ndarray):
-            return names
-        for name in dict.fromkeys(names):
-            if name not in self._places and self._single:
-                raise InputError(Mistake("tenant", f"must be {self.names[0]}, the only one, got {name}"))
-            if name not in self._places:
-                self._open(Entry(name, name))
-        return np.array([self._places[name] for name in names], dtype=np.int64)
-
-    def _open(self, entry: Entry) -> None:
-        """Make room for a new tenant."""
-        self._places[entry.name] = len(self._accounts)
-        room = max(LEAST_KEPT, self.kept // (len(self._accounts) + 1))
-        if room < self._room:
-            self._room = room
-            for account in self._accounts:
-                account.sample.shrink(room)
-        self._accounts.append(_Account(entry, self._room))
 
     def take(self, places: Ints, rows: Rows) -> None:
         """Count these requests; `places`: the indices of their tenants, shape [requests]."""
@@ -258,7 +232,7 @@ class Accounts:
         whole = Tally(tallies[0].origin)
         for each in tallies:
             whole.join(each)
-        sums: Counter[str] = sum((each.counts for each in self._accounts), Counter())
+        sums = _figures(self._accounts)
         asked, rate = sums["with_deadline"], 1 / span.seconds if span.seconds else 0.0
         values = sums["counted"] * rate, sums["counted_in_time"] * rate
         return rates_of(whole, span, (*values, sums["attained"] / asked if asked else None), relaxation_in(latency))
@@ -275,37 +249,24 @@ class Accounts:
         for each in self._accounts:
             if each.counts["requests"] or each.counts["turned_away"]:
                 by_model.setdefault(each.entry.model, []).append(each)
-        models = {}
-        for name, group in sorted(by_model.items()):
-            sums: Counter[str] = sum((each.counts for each in group), Counter())
-            models[name] = Tenant(
-                name,
-                sums["requests"],
-                sums["in_time"],
-                sums["sojourn"],
-                sums["service"],
-                sums["turned_away"],
-                model=name,
-                slowdown=_turnaround(group),
-            )
-        return models
+        return {
+            name: Tenant(name=name, model=name, **_figures(group), slowdown=_turnaround(group))
+            for name, group in sorted(by_model.items())
+        }
+
+
+def _figures(group: Sequence[_Account]) -> dict[str, Any]:
+    """The counts of several tenants together."""
+    return {name: sum(each.counts[name] for each in group) for name in _COUNTS}
 
 
 def _tenant(account: _Account, known: tuple[Distribution, Distribution] | None, seconds: float) -> Tenant:
-    counts, rate = account.counts, 1 / seconds if seconds else 0.0
+    counts, rate, entry = account.counts, 1 / seconds if seconds else 0.0, account.entry
     return Tenant(
-        account.entry.name,
-        counts["requests"],
-        counts["in_time"],
-        counts["sojourn"],
-        counts["service"],
-        counts["turned_away"],
-        model=account.entry.model,
-        clients=account.entry.clients,
-        with_deadline=counts["with_deadline"],
-        attained=counts["attained"],
-        counted=counts["counted"],
-        counted_in_time=counts["counted_in_time"],
+        name=entry.name,
+        model=entry.model,
+        clients=entry.clients,
+        **_figures([account]),
         throughput_per_second=counts["counted"] * rate,
         goodput_per_second=counts["counted_in_time"] * rate,
         latency=None if known is None else known[0],

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lstmsim.base.errors import InputError
-from lstmsim.studies.serve.metrics import Collector
 from lstmsim.studies.serve.saturation import Saturation, Tried, bisect_verdicts, check_search
 from lstmsim.traffic.arrivals import Poisson, arrivals
+from tests.studies.serve.collecting import Collector
 from tests.traffic.lindley import served
 
 
@@ -95,7 +95,7 @@ def test_a_queue_whose_arrivals_share_a_key_is_monotone() -> None:
         collector = Collector(1)
         for row in served(arrivals(Poisson(rate), 20_000, 1, (5, "sat")), repeat(1000)):
             collector.add(*row)
-        return collector.result().latency.p99.value / 1000
+        return collector.figures().latency.p99.value / 1000
 
     answer = search(simulate, 100, 990, 10, tolerance=0.005)
     assert answer.monotone

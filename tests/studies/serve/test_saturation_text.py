@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from lstmsim.studies.serve.curves import measured
-from lstmsim.studies.serve.metrics import Collector
 from lstmsim.studies.serve.saturation import Saturation, Tried
+from tests.studies.serve.collecting import Collector
 
 RUN = Tried(5.0, 0.4, True, 0.0, "below", 10_000)
 
@@ -62,7 +62,7 @@ def test_a_point_of_a_curve_is_in_milliseconds() -> None:
     collector = Collector(260)
     for number in range(20):
         collector.add(number, 100_000 * number, 100_000 * number, 100_000 * number + 26_000)
-    own = measured(collector.result())
+    own = measured(collector.figures())
     assert own.mean is not None
     assert own.mean.value_ms == pytest.approx(0.1)
     assert [each.value_ms for each in own.percentiles.values()] == pytest.approx([0.1] * len(own.percentiles))

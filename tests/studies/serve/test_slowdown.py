@@ -15,12 +15,12 @@ import lstmsim
 from lstmsim import machines, run, serve, serving
 from lstmsim.model.figures import CoreFigures
 from lstmsim.studies.serve.demands import Alones, alone
-from lstmsim.studies.serve.metrics import Collector
 from lstmsim.studies.serve.result import Serving
 from lstmsim.studies.serve.served import coarse_cores
 from lstmsim.studies.serve.tenants import Coarse, Rows, Sharing
 from lstmsim.studies.shared.loading import load_scenario
 from lstmsim.studies.simulate.page.page import report_page
+from tests.studies.serve.collecting import Collector
 
 #: Three jobs without hazards on four threads, and one that has some: it comes when the first is about to end.
 KEPT_OUT: dict[str, Any] = {
@@ -133,12 +133,12 @@ def test_one_request_a_tenant_is_the_published_definition() -> None:
 
 
 def test_of_many_requests_the_mean_counts() -> None:
-    collector = Collector(100)
+    collector = Collector(100, entries="ab")
     collector.add(0, 0, 0, 10, tenant="a", alone=10)
     collector.add(1, 0, 10, 20, tenant="a", alone=5)
     collector.add(2, 0, 20, 30, tenant="b", alone=10)
     collector.turn_away(3, 0, 30, tenant="b", alone=10)
-    served = collector.result()
+    served = collector.figures()
     a, b = served.tenants.values()
     assert (a.slowdown, a.progress) == (2.5, 0.625)
     assert b.slowdown == 3
@@ -150,7 +150,7 @@ def test_of_many_requests_the_mean_counts() -> None:
 def test_nothing_is_claimed_where_no_time_alone_is_known() -> None:
     collector = Collector(100)
     collector.add(0, 0, 0, 10)
-    served = collector.result()
+    served = collector.figures()
     assert (served.antt, served.stp, served.tenants[""].slowdown) == (None, None, None)
     assert "slowdown" not in Serving.to_text(served)
 
@@ -182,9 +182,9 @@ def test_while_it_is_paused_a_request_is_not_kept_out(paused: int, times: str | 
 
 @pytest.mark.parametrize(("alone_cycles", "slowdown"), [(0, None), (1, 6.0), (2, 3.0)])
 def test_a_job_that_takes_one_cycle_alone_is_known_and_none_is_not(alone_cycles: int, slowdown: float | None) -> None:
-    collector = Collector(100)
+    collector = Collector(100, entries="a")
     collector.add(0, 4, 5, 10, tenant="a", alone=alone_cycles)
-    assert collector.result().tenants["a"].slowdown == slowdown
+    assert collector.figures().tenants["a"].slowdown == slowdown
 
 
 def test_coarse_cores_are_known_by_the_program_whatever_a_machine_shows() -> None:

@@ -6,10 +6,10 @@ import re
 from typing import Any
 
 from lstmsim import run, serving
-from lstmsim.studies.serve.metrics import Collector
 from lstmsim.studies.serve.result import Serving
 from lstmsim.studies.simulate.page.page import report_page
 from lstmsim.studies.simulate.page.sections import serving_section
+from tests.studies.serve.collecting import Collector
 
 MODEL = {"layers": [{"cell": "rnn", "hidden": 16, "input": 16}]}
 CORE = {"npe": 64, "ep": 4, "vp": 16, "count": 2}
@@ -50,4 +50,4 @@ def test_a_memory_has_its_figure_and_a_row_of_its_own() -> None:
 def test_one_request_is_enough() -> None:
     collector = Collector(250)
     collector.add(0, arrival=5, start=5, finish=6)
-    assert "1 request on 1 thread" in serving_section(collector.result()).html
+    assert "1 request on 1 thread" in serving_section(collector.figures()).html

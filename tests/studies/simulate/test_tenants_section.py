@@ -7,10 +7,10 @@ from functools import cache
 from typing import Any
 
 from lstmsim import Run, run, serving
-from lstmsim.studies.serve.metrics import Collector
 from lstmsim.studies.serve.result import Entry
 from lstmsim.studies.simulate.page.page import report_page
 from lstmsim.studies.simulate.page.sections import tenants_section
+from tests.studies.serve.collecting import Collector
 
 MODEL = {"layers": [{"cell": "rnn", "hidden": 16, "input": 16}]}
 JOBS: list[dict[str, Any]] = [
@@ -72,7 +72,7 @@ def test_of_very_many_tenants_the_page_says_how_many_are_left_out() -> None:
     collector = Collector(100, entries=entries)
     names = [each.name for each in entries]
     collector.add_many(range(300), [0] * 300, range(300), range(1, 301), tenants=names)
-    content = tenants_section(collector.result()).content
+    content = tenants_section(collector.figures()).content
     assert "Drawn: 24 of 300 tenants." in content
     assert "and 100 more tenants, in the JSON of the run" in content
     assert content.count("<tr>") == 2 * 201
