@@ -71,13 +71,13 @@ def _cores(report: Report) -> Section:
         most, least = by_work[0], by_work[-1]
         shown = [(f"busiest, {most.index}", [most]), (f"least busy, {least.index}", [least]), ("sum of all", cores)]
         note = f"{len(cores):,} cores; --json FILE has each of them"
-    rows = [row for label, some in shown for row in _core_rows(report, label, some, names)]
+    rows = [row for label, some in shown for row in core_rows(report, label, some, names)]
     return Section.of(
         grid(["core", *report.columns, "useful", *names], rows), note, title="CORES: where the cycles went"
     )
 
 
-def _core_rows(report: Report, label: str, cores: Sequence[CoreReport], names: Sequence[str]) -> list[list[str | int]]:
+def core_rows(report: Report, label: str, cores: Sequence[CoreReport], names: Sequence[str]) -> list[list[str | int]]:
     sizes = [_size(cores, name) for name in report.columns]
     useful = cores[0].utilization if len(cores) == 1 else report.utilization
     counts = [sum(core.cycles.get(name, 0) for core in cores) for name in names]
@@ -120,27 +120,24 @@ def _layers(report: Report) -> Grid | None:
 
 
 def _jobs(report: Report) -> Section:
-    shown, note = _shown_jobs(report)
-    stopped = any(job.preempted for job in report.jobs)
+    shown, stopped = shown_jobs(report, _MOST_ROWS), any(job.preempted for job in report.jobs)
     head = ["<job", "core", "thread", "arrival", "start", "finish", "latency", "ms", *["preempted"] * stopped]
     rows = []
     for job in shown:
         ms = f"{cycles_to_ms(job.latency, report.frequency_mhz):.4g}"
         where = [short_name(job.name, _LONGEST_NAME), job.places, str(job.thread)]
         rows.append([*where, job.arrival, job.start, job.finish, job.latency, ms, *[job.preempted] * stopped])
+    hidden = len(report.jobs) - len(shown)
+    note = f"... and {hidden} more (the slowest of all is shown); --json FILE has every job" if hidden else None
     return Section.of(grid(head, rows), note, title="JOBS: times in cycles")
 
 
-def _shown_jobs(report: Report) -> tuple[list[JobReport], str]:
-    """The jobs to show, and a sentence on the jobs that are not shown."""
-    if len(report.jobs) <= _MOST_ROWS:
-        return list(report.jobs), ""
-    slowest = max(report.jobs, key=lambda job: job.latency)
-    shown = list(report.jobs[: _MOST_ROWS - 1])
-    if slowest not in shown:
-        shown.append(slowest)
-    hidden = len(report.jobs) - len(shown)
-    return shown, f"... and {hidden} more (the slowest of all is shown); --json FILE has every job"
+def shown_jobs(report: Report, most: int) -> list[JobReport]:
+    """The first jobs, so many at most, with the slowest of all among them."""
+    if len(report.jobs) <= most:
+        return list(report.jobs)
+    slowest, shown = max(report.jobs, key=lambda job: job.latency), list(report.jobs[: most - 1])
+    return shown if slowest in shown else [*shown, slowest]
 
 
 def planned_grid(planned: PlannedProducts, title: str, limit: int, more: str = "rows") -> Grid:

@@ -17,7 +17,7 @@ _FORMATS: dict[str, tuple[str, str, str | None]] = {
     ".csv.gz": ("csv", "write_csv", "read_csv"),
     ".vcd": ("waves", "write_vcd", None),
     ".fst": ("waves", "write_fst", None),
-    ".pftrace": ("protobuf", "write_pftrace", None),
+    ".pftrace": ("perfetto", "write_pftrace", None),
     ".kanata": ("kanata", "write_kanata", None),
 }
 

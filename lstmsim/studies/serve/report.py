@@ -221,17 +221,6 @@ def _tenants(serving: Serving) -> Section:
         title = f"TENANTS (the {SHOWN} of {len(tenants):,} with the largest slowdown; {more})"
         # of equal slowdowns, those with more rejected requests
         tenants = sorted(tenants, key=lambda each: (-(each.slowdown or 0.0), -each.turned_away))[:SHOWN]
-    counts = [
-        Column("tenant", left=True, form=lambda name: short_name(str(name), _NAME)),
-        *(Column(head) for head in ("requests", "rejected", "late")),
-        Column("slowdown", form=lambda value: four_digits(float(value or 0)), meaning="Latency / latency alone."),
-        *(Column(head) for head in ("in time", "requests/s", "good requests/s")),
-    ]
-    times = [Column(f"{name} ms", missing="") for name in (*_named(serving.latency), "mean wait")]
-    rows = [
-        (each.name, each.requests, each.turned_away, each.misses, each.slowdown, *_rates(each), *_times(each, serving))
-        for each in tenants
-    ]
     verdicts = dict.fromkeys(each.verdict for each in serving.tenants.values())
     note = None
     if len(verdicts) > 1:
@@ -240,7 +229,30 @@ def _tenants(serving: Serving) -> Section:
             for verdict in verdicts
         ]
         note = Text(f"verdicts, as these tenants share nothing of the machine: {'; '.join(groups)}", hang=2)
-    return Section.of(Grid((*counts, *times), tuple(rows), repeated=1), note, title=title)
+    return Section.of(tenants_grid(serving, tenants), note, title=title)
+
+
+def tenants_grid(serving: Serving, tenants: Sequence[Tenant], limit: int | None = None) -> Grid:
+    """Make a table of tenants.
+
+    limit: most rows of a page, whose table also has models and maxima; None: the table of a terminal.
+    """
+    whole = limit is not None
+    columns = [
+        Column("tenant", left=True, form=None if whole else lambda name: short_name(str(name), _NAME)),
+        *[Column("model", left=True)] * whole,
+        *(Column(head) for head in ("requests", "rejected", "late")),
+        Column("slowdown", form=lambda value: four_digits(float(value or 0)), meaning="Latency / latency alone."),
+        *(Column(head) for head in ("in time", "requests/s", "good requests/s")),
+        *(Column(f"{name} ms", missing="") for name in (*_named(serving.latency), "mean wait")),
+        *[Column("max ms", missing="")] * whole,
+    ]
+    rows = []
+    for each in tenants:
+        most = None if each.latency is None else four_digits(serving.ms(each.latency.max))
+        counts = each.requests, each.turned_away, each.misses, each.slowdown
+        rows.append((each.name, *[each.model] * whole, *counts, *_rates(each), *_times(each, serving), *[most] * whole))
+    return Grid(tuple(columns), tuple(rows), limit=limit, more="tenants, in the JSON of the run", repeated=1)
 
 
 def _rates(tenant: Tenant) -> list[str | None]:
@@ -266,20 +278,15 @@ def _times(tenant: Tenant, serving: Serving) -> Sequence[str | None]:
     if tenant.latency is None or tenant.wait is None:
         return ["none served", *[None] * (len(serving.latency.percentiles) + 1)]
     intervals = [tenant.latency.mean, *tenant.latency.percentiles.values(), tenant.wait.mean]
-    return [" ".join(interval_texts(one, serving, tenant.verdict)) for one in intervals]
-
-
-def interval_texts(interval: Interval, serving: Serving, verdict: str) -> tuple[str, str]:
-    """Give a time in milliseconds, and the half width of its interval in percent; `verdict`: the tenant's.
-
-    Without an interval the second text says so; it is empty where more requests would not help, because there is no
-    steady state.
-    """
-    value = four_digits(serving.ms(interval.value))
-    if interval.half_width is None:
-        return value, "too few" * (verdict in _MAY_SETTLE)
-    share = 100 * interval.half_width / interval.value if interval.value else 0.0
-    return value, f"+-{share:.2g}%" if share < 100 else f"+-{share:.0f}%"
+    texts: list[str | None] = []
+    for one in intervals:
+        share = 100 * (one.half_width or 0.0) / one.value if one.value else 0.0
+        width = f"+-{share:.2g}%" if share < 100 else f"+-{share:.0f}%"
+        none = one.half_width is None
+        texts.append(
+            f"{four_digits(serving.ms(one.value))} {'too few' * (tenant.verdict in _MAY_SETTLE) if none else width}"
+        )
+    return texts
 
 
 # ---- the whole run

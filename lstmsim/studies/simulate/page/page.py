@@ -4,26 +4,48 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lstmsim.analysis.report import JobReport, Report
-from lstmsim.analysis.report_text import planned_grid, reason
+from lstmsim.analysis.report_text import planned_grid, reason, shown_jobs
 from lstmsim.analysis.timeline import window as cut
 from lstmsim.base.errors import InputError
 from lstmsim.base.units import cycles_to_ms, tops
 from lstmsim.files.scenario.written import loads_again, resolved_text
 from lstmsim.machines.registry import target_of
-from lstmsim.model.figures import CoreFigures
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Scenario
+from lstmsim.report.document import Grid, grid
 from lstmsim.report.figures_text import four_digits
-from lstmsim.report.html.markup import Markup, Section, element, escaped, joined, link_to, region, short, table
-from lstmsim.report.renderings import html_of
+from lstmsim.report.html.markup import Markup, Section, element, escaped, joined, link_to, short
 from lstmsim.studies.serve.result import Serving
-from lstmsim.studies.simulate.page.sections import accounts_section, latency_section, serving_section, tenants_section
+from lstmsim.studies.simulate.page.sections import (
+    accounts_section,
+    latency_section,
+    serving_section,
+    shown,
+    tenants_section,
+)
 from lstmsim.studies.simulate.page.timeline import patterns, style_text, timeline_sections
+
+if TYPE_CHECKING:
+    from lstmsim.studies.simulate.run import Run
+
+#: More jobs than this are cut with a count; more than `_PRINTED` are not printed on paper.
+_JOBS, _PRINTED = 1000, 40
+_MODELS, _LAYERS, _PLANS = 40, 6, 100
+#: A resolved input of more letters is cut: a page that goes by e-mail must stay small.
+_INPUT_LIMIT = 400_000
+#: No script, no network, no frames: a browser that honours it could not load anything if it were told to.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
+#: What opens which traces.
+_VIEWERS = {
+    "Perfetto": (".json", ".json.gz", ".pftrace"),
+    "GTKWave or Surfer": (".vcd", ".fst"),
+    "Konata": (".kanata",),
+}
 
 
 def answer(report: Report) -> str:
@@ -32,55 +54,35 @@ def answer(report: Report) -> str:
     return f"Utilization {100 * report.utilization:.1f} %. {text[0].upper()}{text[1:]}."
 
 
-if TYPE_CHECKING:
-    from lstmsim.studies.simulate.run import Run
+def _what_ran(scenario: Scenario) -> Section:
+    """The chip's cores, what they share, and the models, with names and defaults resolved."""
+    target, chip = target_of(scenario.chip.kind), scenario.chip
+    planned = target.planned(chip, scenario.jobs)
+    title = "How the products of a time step are cut: p_m x p_n x p_k parts of rows, columns and K"
+    more = "products; the JSON report has every one"
+    content = shown(
+        _cores(scenario),
+        " ".join((*target.beside_cores(chip, scenario.jobs), *target.kernels(chip, scenario.jobs))),
+        None if planned is None else planned_grid(planned, title, _PLANS, more),
+        None if planned is None else planned.note,
+        _models(scenario),
+    )
+    return Section("ran", "What ran", content)
 
-#: More jobs than this are cut with a count; more than `_PRINTED` are not printed on paper.
-_JOBS, _PRINTED = 1000, 40
-_MODELS, _LAYERS = 40, 6
-_PLANS = 100
 
-
-def what_ran_section(scenario: Scenario) -> Section:
-    """Make the section on the chip's cores and the models, with names and defaults resolved."""
-    return Section("ran", "What ran", _cores(scenario) + _models(scenario))
-
-
-def _cores(scenario: Scenario) -> Markup:
+def _cores(scenario: Scenario) -> Grid:
     chip = scenario.chip
     by_look: dict[tuple[tuple[tuple[str, int | str], ...], ...], list[int]] = {}
     for index, core in enumerate(chip.core_figures):
         by_look.setdefault((tuple(core.columns.items()), tuple(core.settings.items())), []).append(index)
-    rows = []
     sizes = tuple(dict.fromkeys(name for columns, _ in by_look for name, _ in columns))
-    for (columns, settings), indexes in by_look.items():
-        own = dict(columns)
-        values = (f"{own[each]:,}" if each in own else "–" for each in sizes)
-        rows.append([_listed(indexes), *values, _settings(dict(settings))])
-    machine, peak = target_of(chip.kind).title, _peak(chip.core_figures, chip.frequency_mhz)
-    caption = f"Chip {chip.name}: a {machine} at {chip.frequency_mhz:g} MHz, {peak}"
-    return table(["cores", *sizes, "settings"], rows, left=(0, 1 + len(sizes)), caption=caption) + _beside(scenario)
-
-
-def _beside(scenario: Scenario) -> Markup:
-    """What the cores share, for example a memory; how steps were cut into kernels."""
-    target = target_of(scenario.chip.kind)
-    texts = (*target.beside_cores(scenario.chip, scenario.jobs), *target.kernels(scenario.chip, scenario.jobs))
-    return joined([element("p", " ".join(texts), class_="note") if texts else "", _planned(scenario)])
-
-
-def _planned(scenario: Scenario) -> Markup:
-    """How products of the jobs are spread over threads."""
-    planned = target_of(scenario.chip.kind).planned(scenario.chip, scenario.jobs)
-    if planned is None:
-        return joined([])
-    caption = "How the products of a time step are cut: p_m x p_n x p_k parts of rows, columns and K"
-    shown = planned_grid(planned, caption, _PLANS, "products; the JSON report has every one")
-    return html_of(shown) + element("p", planned.note, class_="note")
-
-
-def _peak(cores: tuple[CoreFigures, ...], frequency_mhz: float) -> str:
-    return f"{tops(sum(core.peak for core in cores), 1, frequency_mhz):.4g} TOPS at most"
+    rows = [
+        [_ranges(indexes), *map(dict(columns).get, sizes), _settings(dict(settings))]
+        for (columns, settings), indexes in by_look.items()
+    ]
+    peak = tops(sum(core.peak for core in chip.core_figures), 1, chip.frequency_mhz)
+    title = f"Chip {chip.name}: a {target_of(chip.kind).title} at {chip.frequency_mhz:g} MHz, {peak:.4g} TOPS at most"
+    return grid(["<cores", *sizes, "<settings"], rows, title)
 
 
 def _settings(settings: Mapping[str, int | str]) -> str:
@@ -89,7 +91,7 @@ def _settings(settings: Mapping[str, int | str]) -> str:
     )
 
 
-def _listed(indexes: list[int]) -> str:
+def _ranges(indexes: list[int]) -> str:
     """Numbers as ranges."""
     parts: list[list[int]] = []
     for index in indexes:
@@ -100,86 +102,50 @@ def _listed(indexes: list[int]) -> str:
     return ", ".join(str(first) if first == last else f"{first}–{last}" for first, last in parts)
 
 
-def _models(scenario: Scenario) -> Markup:
-    by_model: dict[tuple[str, tuple[str, ...]], list[int]] = {}
-    kinds: dict[tuple[str, tuple[str, ...]], Model] = {}
+def _models(scenario: Scenario) -> Grid:
+    by_model: dict[tuple[str, str], list[int]] = {}
     for job in scenario.jobs:
-        key = (job.model.name, _layers(job.model))
-        kinds[key] = job.model
-        entry = by_model.setdefault(key, [0, job.steps, job.steps, 0])
+        entry = by_model.setdefault((short(job.model.name), _layers(job.model)), [0, job.steps, job.steps, 0])
         entry[:] = [entry[0] + 1, min(entry[1], job.steps), max(entry[2], job.steps), entry[3] + job.macs]
-    rows = []
-    for key, (jobs, least, most, macs) in list(by_model.items())[:_MODELS]:
-        steps = f"{least:,}" if least == most else f"{least:,}–{most:,}"
-        rows.append([short(key[0]), "; ".join(key[1]), f"{jobs:,}", steps, f"{macs:,}"])
-    hidden = len(by_model) - len(rows)
-    note = element("p", f"and {hidden:,} more models, in the resolved input", class_="note") if hidden else ""
-    head = ["model", "layers", "jobs", "steps", "multiply-accumulates"]
-    return table(head, rows, left=(0, 1), caption="Models") + note
+    rows = [
+        [*key, jobs, f"{least:,}" if least == most else f"{least:,}–{most:,}", macs]
+        for key, (jobs, least, most, macs) in by_model.items()
+    ]
+    head = ["<model", "<layers", "jobs", "steps", "multiply-accumulates"]
+    return grid(head, rows, "Models", limit=_MODELS, more="models, in the resolved input")
 
 
-def _layers(model: Model) -> tuple[str, ...]:
+def _layers(model: Model) -> str:
     texts = []
     for layer in model.layers[:_LAYERS]:
         more = " bidirectional" if layer.bidirectional else " in reverse" if layer.reverse else ""
         more += f" projected to {layer.projection}" if layer.projection is not None else ""
         texts.append(f"{layer.cell.name} {layer.hidden} over {layer.input}{more}")
     hidden = len(model.layers) - len(texts)
-    return (*texts, f"{hidden} more layers") if hidden else tuple(texts)
+    return "; ".join([*texts, *[f"{hidden} more layers"] * bool(hidden)])
 
 
-def _deadline(job: JobReport) -> str:
-    if job.deadline is None:
-        return "–"
-    return f"{job.deadline:,}, {'missed' if job.missed else 'met'}"
-
-
-def jobs_section(scenario: Scenario, report: Report) -> Section:
-    """Make the section on when and where each job ran; long lists can be scrolled and are cut with a count."""
-    numbers = list(range(len(report.jobs)))
-    slowest = max(numbers, key=lambda number: report.jobs[number].latency)
-    shown = numbers if len(numbers) <= _JOBS else numbers[: _JOBS - 1]
-    if slowest not in shown:
-        shown.append(slowest)
+def _jobs_section(scenario: Scenario, report: Report) -> Section:
+    """When and where each job ran; long lists can be scrolled and are cut with a count."""
+    some = shown_jobs(report, _JOBS)
     deadlines = any(job.deadline is not None for job in report.jobs)
     stopped = any(job.preempted for job in report.jobs)
-    rows = []
-    for number in shown:
-        job = report.jobs[number]
-        asked = scenario.jobs[job.number]
-        place = [short(job.name), short(asked.model.name, 28), f"{asked.steps:,}", job.places, str(job.thread)]
-        times = (f"{time:,}" for time in (job.arrival, job.start, job.finish, job.latency))
-        row = [*place, *times, f"{cycles_to_ms(job.latency, report.frequency_mhz):.4g}"]
-        row += [_deadline(job)] * deadlines + [f"{job.preempted:,}"] * stopped
-        rows.append(row)
-    head = ["job", "model", "steps", "core", "thread", "arrival", "start", "finish", "latency", "ms"]
+
+    def row(job: JobReport) -> list[Any]:
+        asked, ms = scenario.jobs[job.number], cycles_to_ms(job.latency, report.frequency_mhz)
+        place = [short(job.name), short(asked.model.name, 28), asked.steps, job.places, str(job.thread)]
+        due = None if job.deadline is None else f"{job.deadline:,}, {'missed' if job.missed else 'met'}"
+        times = [job.arrival, job.start, job.finish, job.latency, f"{ms:.4g}"]
+        return [*place, *times, *[due] * deadlines, *[job.preempted] * stopped]
+
+    head = ["<job", "<model", "steps", "core", "thread", "arrival", "start", "finish", "latency", "ms"]
     head += ["deadline"] * deadlines + ["preempted"] * stopped
-    caption = "Times in cycles; latency is finish less arrival"
-    box = region("Jobs", "scroll", table(head, rows, left=(0, 1), caption=caption))
-    notes = []
-    hidden = len(numbers) - len(shown)
-    if hidden:
-        text = f"and {hidden:,} more jobs (the slowest of all is shown, last); the report as JSON has every job"
-        notes.append(element("p", text, class_="note"))
-    if len(shown) > _PRINTED:
-        text = f"{len(shown) - _PRINTED:,} more rows are not printed; the page on a screen has them."
-        notes.append(element("p", text, class_="note print-only"))
-    return Section("jobs", "Jobs", joined([box, *notes]))
-
-
-#: A resolved input of more letters is cut: a page that goes by e-mail must stay small.
-_INPUT_LIMIT = 400_000
-
-#: No script, no network, no frames: a browser that honours it could not load anything if it were told to.
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
-
-
-#: What opens which traces.
-_VIEWERS = {
-    "Perfetto": (".json", ".json.gz", ".pftrace"),
-    "GTKWave or Surfer": (".vcd", ".fst"),
-    "Konata": (".kanata",),
-}
+    jobs = grid(head, map(row, some), "Times in cycles; latency is finish less arrival")
+    hidden, unprinted = len(report.jobs) - len(some), len(some) - _PRINTED
+    cut_off = f"and {hidden:,} more jobs (the slowest of all is shown, last); the report as JSON has every job"
+    screen = f"{unprinted:,} more rows are not printed; the page on a screen has them."
+    paper = element("p", screen, class_="note print-only") if unprinted > 0 else None
+    return Section("jobs", "Jobs", shown(jobs, cut_off if hidden else None, paper))
 
 
 def report_page(
@@ -196,9 +162,15 @@ def report_page(
     """Make the page of a run, a complete HTML document. Equal runs and arguments give equal text."""
     report, scenario = run.report, run.scenario
     tenants = [scenario.jobs[job.number].tenant for job in report.jobs]
-    parts = [what_ran_section(scenario), accounts_section(report), latency_section(report, tenants)]
+    parts = [_what_ran(scenario), accounts_section(report), latency_section(report, tenants)]
     parts += [] if serving is None else [serving_section(serving), tenants_section(serving)]
-    parts += [*_timeline(run, window), jobs_section(scenario, report)]
+    try:
+        timeline = run.timeline
+    except InputError as error:
+        parts.append(Section("timeline", "Timeline", shown(f"No timeline: {error}.")))
+    else:
+        parts += timeline_sections(timeline if window is None else cut(timeline, *window), report.words)
+    parts.append(_jobs_section(scenario, report))
     texts = ([] if fit is None else [("Device fit", fit)]) + list(extra_sections)
     for number, (title, text) in enumerate(texts):
         parts.append(Section(f"more-{number}", title, element("pre", text, tabindex="0")))
@@ -227,17 +199,15 @@ def _header(title: str, report: Report, parts: Sequence[Section]) -> Markup:
 
 
 def _figures(report: Report) -> Markup:
-    duration = cycles_to_ms(report.makespan_cycles, report.frequency_mhz)
-    pes = sum(core.peak for core in report.cores)
-    peak = tops(pes, 1, report.frequency_mhz)
-    count = len(report.cores)
+    duration, cores = cycles_to_ms(report.makespan_cycles, report.frequency_mhz), len(report.cores)
+    pes, latency = sum(core.peak for core in report.cores), report.latency_ms
     entries = [
         ("makespan", f"{four_digits(duration)} ms", f"{report.makespan_cycles:,} cycles"),
         ("utilization", f"{100 * report.utilization:.1f} %", "useful multiply-accumulates of all possible"),
-        ("throughput", f"{report.tops:.4g} TOPS", f"of {peak:.4g} at most"),
+        ("throughput", f"{report.tops:.4g} TOPS", f"of {tops(pes, 1, report.frequency_mhz):.4g} at most"),
         ("jobs", f"{len(report.jobs):,}", f"{sum(job.macs for job in report.jobs):,} multiply-accumulates"),
-        ("latency, p99", f"{four_digits(report.latency_ms.p99)} ms", f"mean {four_digits(report.latency_ms.mean)} ms"),
-        ("cores", f"{count:,}", f"{pes:,} multipliers in all"),
+        ("latency, p99", f"{four_digits(latency.p99)} ms", f"mean {four_digits(latency.mean)} ms"),
+        ("cores", f"{cores:,}", f"{pes:,} multipliers in all"),
     ]
     if report.turned_away:
         count = len(report.turned_away)
@@ -252,23 +222,15 @@ def _figures(report: Report) -> Markup:
     return element("dl", *boxes, class_="figures")
 
 
-def _timeline(run: Run, part: tuple[int, int | None] | None) -> list[Section]:
-    try:
-        timeline = run.timeline
-    except InputError as error:
-        return [Section("timeline", "Timeline", element("p", f"No timeline: {error}.", class_="note"))]
-    return timeline_sections(timeline if part is None else cut(timeline, *part), run.report.words)
-
-
 def _input_section(scenario: Scenario) -> Section:
-    text = resolved_text(scenario)
-    note = element("p", "Every key with its value, names and defaults resolved. ", class_="note")
+    text, said = resolved_text(scenario), "Every key with its value, names and defaults resolved. "
+    note = element("p", said, class_="note")
     if loads_again(scenario):
-        what = "Every key with its value, names and defaults resolved. Saved as a file, it runs again: "
-        note = element("p", what, element("code", "lstmsim simulate FILE"), class_="note")
+        again = element("code", "lstmsim simulate FILE")
+        note = element("p", f"{said}Saved as a file, it runs again: ", again, class_="note")
     if len(text) > _INPUT_LIMIT:
         text = text[:_INPUT_LIMIT]
-        note = element("p", "Names and defaults resolved; too long for a page, so its end is cut off.", class_="note")
+        note = shown("Names and defaults resolved; too long for a page, so its end is cut off.")
     return Section("input", "Resolved input", note + element("pre", text, id="resolved-input", tabindex="0"))
 
 
@@ -278,12 +240,10 @@ def _origin_section(report: Report, trace_file: str | None, command: str | None,
 
     rows = [["lstmsim", __version__], ["Python", platform.python_version()], ["numpy", np.__version__]]
     rows.append(["engine", report.engine])
-    if command is not None:
-        rows.append(["command", element("code", command)])
-    if date is not None:
-        rows.append(["date", date])
+    rows += [] if command is None else [["command", element("code", command)]]
+    rows += [] if date is None else [["date", date]]
     if trace_file is not None:
         link = element("a", trace_file, href=link_to(trace_file))
         viewer = next((name for name, suffixes in _VIEWERS.items() if trace_file.lower().endswith(suffixes)), None)
         rows.append(["trace", link + (f" (for {viewer})" if viewer else "")])
-    return Section("origin", "How this was made", table(["what", "which"], rows, left=(0, 1)))
+    return Section("origin", "How this was made", shown(grid(["<what", "<which"], rows)))
