@@ -78,6 +78,7 @@ def _cores(report: Report) -> Section:
 
 
 def core_rows(report: Report, label: str, cores: Sequence[CoreReport], names: Sequence[str]) -> list[list[str | int]]:
+    """Give the rows of some cores together, cycles by name and their shares."""
     sizes = [_size(cores, name) for name in report.columns]
     useful = cores[0].utilization if len(cores) == 1 else report.utilization
     counts = [sum(core.cycles.get(name, 0) for core in cores) for name in names]
