@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from lstmsim.base.records import record
 from lstmsim.machines.column.rtl.lanes.schedule import Schedule
-from lstmsim.machines.column.rtl.plan import CorePlan, Design, Program, StageRow
+from lstmsim.machines.column.rtl.plan import CorePlan, Design
 
 #: Bits of an entry that is taken for a localparam of type integer.
 INTEGER = 32
@@ -170,16 +170,6 @@ def inlined(verilog: str, known: Mapping[str, str]) -> str:
     return _MODULE.sub(filled, verilog)
 
 
-def programs_of(design: Design) -> list[Program]:
-    """The programs of all cores, in the order of cores and models."""
-    return [program for plan in design.cores for program in plan.programs if program is not None]
-
-
-def stages_of(design: Design) -> list[StageRow]:
-    """The rows of all programs in that order; a row's place is its number in the signals."""
-    return [row for program in programs_of(design) for row in program.stages]
-
-
 def turns_in(plan: CorePlan, units: int) -> int:
     """Turns in which the tail takes some units of a block."""
     return -(-units // plan.core.tail_width)
@@ -195,7 +185,7 @@ def depth_of(plan: CorePlan) -> int:
 
 def widths(design: Design) -> dict[str, int]:
     """Give the width of each field, the most of all cores."""
-    plans, rows = design.cores, stages_of(design)
+    plans, rows = design.cores, design.rows
     reads = [read for row in rows for read in row.reads]
     cores = [plan.core for plan in plans]
     threads = [core.threads for core in cores]
@@ -218,11 +208,8 @@ def widths(design: Design) -> dict[str, int]:
         "W_ELEMENT": bits_of(max([1, *elements])),
         "W_CONSTANT": bits_of(max(plan.constant_words for plan in plans)),
         "W_TURN": bits_of(max(max(plan.core.threads * plan.turns, plan.initial_words) for plan in plans)),
-        "W_NUMBER": bits_of(max(turns_in(plan, each) for plan in plans for each in _block_units(plan))),
-        "W_COUNTER": bits_of(max(program.counters for program in programs_of(design)) - 1),
+        "W_NUMBER": bits_of(
+            max(turns_in(plan, units) for plan in plans for units in [1, *(row.units for row in plan.stages)])
+        ),
+        "W_COUNTER": bits_of(max(program.counters for _, program in design.programs) - 1),
     }
-
-
-def _block_units(plan: CorePlan) -> list[int]:
-    units = [row.units for program in plan.programs if program is not None for row in program.stages]
-    return units or [1]

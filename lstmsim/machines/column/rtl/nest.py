@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from lstmsim.base.records import record
-from lstmsim.machines.column.rtl.layout import Column, column_text, number_text, programs_of, turns_in, widths
+from lstmsim.machines.column.rtl.layout import Column, column_text, number_text, turns_in, widths
 from lstmsim.machines.column.rtl.plan import CorePlan, Design, Job, JobRow, Program, ReadRow, StageRow
 from lstmsim.machines.column.rtl.tables import firsts, write_stride
 
@@ -277,8 +277,8 @@ _PART_BITS = 64
 
 def begins(design: Design) -> str:
     """Give these words as localparams."""
-    wide, programs = widths(design), programs_of(design)
-    checks = max(1, *(len(read.needs) for program in programs for row in program.stages for read in row.reads))
+    wide = widths(design)
+    checks = max(1, *(len(read.needs) for row in design.rows for read in row.reads))
     words: list[tuple[int, int]] = []
     frames: list[int] = []
     row = read = 0

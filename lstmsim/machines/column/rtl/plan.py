@@ -256,6 +256,11 @@ class Program:
     counters: int
     interleaved: bool
 
+    @property
+    def segments(self) -> tuple[SegmentRow, ...]:
+        """The segments of all rows."""
+        return tuple(each for row in self.stages for each in row.segments)
+
 
 @record
 class CorePlan:
@@ -285,6 +290,11 @@ class CorePlan:
     constant_words: int
     turns: int
     initial_words: int = 0
+
+    @cached_property
+    def stages(self) -> tuple[StageRow, ...]:
+        """The rows of all programs that are there."""
+        return tuple(row for program in self.programs if program is not None for row in program.stages)
 
     @cached_property
     def tree_levels(self) -> int:
@@ -334,6 +344,16 @@ class Design:
     jobs: tuple[Job, ...]
     precision: Precision
     frequency_mhz: float
+
+    @cached_property
+    def programs(self) -> tuple[tuple[CorePlan, Program], ...]:
+        """The programs that are there, each with its core, in the order of cores and models."""
+        return tuple((plan, each) for plan in self.cores for each in plan.programs if each is not None)
+
+    @cached_property
+    def rows(self) -> tuple[StageRow, ...]:
+        """The rows of all programs in that order; a row's index is its number in the signals."""
+        return tuple(row for _, program in self.programs for row in program.stages)
 
     @property
     def queues(self) -> tuple[tuple[int, ...], ...]:

@@ -14,7 +14,6 @@ import pytest
 
 from lstmsim.machines.column import generated
 from lstmsim.machines.column.npu import Latency
-from lstmsim.machines.column.rtl.layout import stages_of
 from lstmsim.machines.column.rtl.plan import Design
 from lstmsim.machines.column.rtl.tables import config
 from lstmsim.model.numerics.jobs import JobData, JobNumbers, fixed_numbers
@@ -132,7 +131,7 @@ def test_tables_say_what_the_rows_say(seed: int) -> None:
     for job in mapping["jobs"]:
         job.pop("initial", None)
     design, _ = _design(mapping)
-    tables, rows = _tables(config(design)), stages_of(design)
+    tables, rows = _tables(config(design)), design.rows
     assert all(tables[f"{name}_B"][0].bit_count() == 1 for name in tables if f"{name}_B" in tables)
     assert tables["P_BLOCKS"] == [row.blocks for row in rows]
     assert tables["P_WEIGHT_BASE"] == [row.weight_base for row in rows]
