@@ -20,27 +20,20 @@ from lstmsim.program.trace import PAUSES, SEATS, Trace
 
 @dataclass(frozen=True)
 class Stay:
-    """A stay of a task on a thread.
+    """A stay of a task on a thread."""
 
-    core, context: the thread.
-    since, until: the task holds it in the cycles `since <= cycle < until`.
-    """
-
-    core: int
+    core: int  # core, context: the thread
     context: int
-    since: int
+    since: int  # since, until: the task holds it in the cycles `since <= cycle < until`
     until: int
 
 
 @dataclass(frozen=True)
 class Seats:
-    """The stays of every task that ran.
+    """The stays of every task that ran."""
 
-    names: names of all tasks.
-    stays: (task, member) -> stays in the order of time; there are several if the task was paused.
-    """
-
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # names of all tasks
+    # (task, member) -> stays in the order of time; there are several if the task was paused
     stays: Mapping[tuple[int, int], tuple[Stay, ...]]
 
     @cached_property
@@ -170,14 +163,10 @@ ALWAYS, NEVER = 0, 2**62
 
 @dataclass(eq=False)
 class Timed:
-    """One vector.
+    """One vector."""
 
-    values: the value of each unit.
-    since: for each unit the cycle from which its value is there.
-    """
-
-    values: Array
-    since: NDArray[np.int64]
+    values: Array  # the value of each unit
+    since: NDArray[np.int64]  # for each unit the cycle from which its value is there
 
     @staticmethod
     def known(values: Array, since: int = ALWAYS) -> Timed:
@@ -189,9 +178,6 @@ class Timed:
 class Memory:
     """A memory of vectors. A key that was never written is not there yet.
 
-    held: key -> vector.
-    latest: cycle from which all written values are there.
-
     >>> memory = Memory()
     >>> memory.write("h", slice(0, 2), np.array([5, 6]), np.array([10, 11]), width=4)
     >>> memory.read("h", slice(0, 2), np.array([11, 11]), "tile").tolist()
@@ -201,8 +187,8 @@ class Memory:
     lstmsim.base.errors.ReplayError: tile reads element 1 of 'h' at cycle 10, but it is there only from cycle 11
     """
 
-    held: dict[object, Timed] = field(default_factory=dict)
-    latest: int = 0
+    held: dict[object, Timed] = field(default_factory=dict)  # key -> vector
+    latest: int = 0  # cycle from which all written values are there
 
     def write(self, key: object, units: slice, values: Array, since: NDArray[np.int64], width: int) -> None:
         """Write some units of a vector; `ReplayError` if one of them was written before.

@@ -35,18 +35,12 @@ def chosen(bits: int, inputs: int) -> int:
 
 @record
 class Sizes:
-    """What the parts of a core are as large as.
-
-    core: the core.
-    models: all models that it runs.
-    precision: the widths of all numbers.
-    stored: what the jobs need beside the models.
-    """
+    """What the parts of a core are as large as."""
 
     core: ColumnCore
-    models: tuple[Model, ...]
-    precision: Precision
-    stored: Stored
+    models: tuple[Model, ...]  # all models that it runs
+    precision: Precision  # the widths of all numbers
+    stored: Stored  # what the jobs need beside the models
 
     @cached_property
     def cells(self) -> tuple[Cell, ...]:

@@ -67,19 +67,13 @@ class Wait(NamedTuple):
 
 @record
 class Share:
-    """The part of a vector that one member gives.
+    """The part of a vector that one member gives."""
 
-    shape: the member's share of a stage.
-    node: name of the results.
-    core: which of the task's cores the member is on; there the results are visible as the tail gives them.
-    tails: where in the body the tail operations that give them begin.
-    sent: the results as other cores see them, behind the exchange unit; None if no other core reads them.
-    """
-
-    shape: StageShape
-    node: str
-    core: int
-    tails: Home
+    shape: StageShape  # the member's share of a stage
+    node: str  # name of the results
+    core: int  # which of the task's cores the member is on; there the results are visible as the tail gives them
+    tails: Home  # where in the body the tail operations that give them begin
+    # the results as other cores see them, behind the exchange unit; None if no other core reads them
     sent: Read | None = None
 
     @cached_property
@@ -116,19 +110,13 @@ class Source:
 
 
 class Group(NamedTuple):
-    """Some column groups in a row that wait for the same things.
+    """Some column groups in a row that wait for the same things."""
 
-    columns: useful columns of each group.
-    waits, frame: what they wait for.
-    first: number of the first group.
-    length: how many groups.
-    """
-
-    columns: int
-    waits: tuple[Wait, ...]
+    columns: int  # useful columns of each group
+    waits: tuple[Wait, ...]  # waits, frame: what they wait for
     frame: bool
-    first: int
-    length: int = 1
+    first: int  # number of the first group
+    length: int = 1  # how many groups
 
     def plain(self) -> Group:
         """The same groups without waits."""
@@ -276,33 +264,21 @@ _MOST_KEPT = 1024
 
 
 class Wanted(NamedTuple):
-    """A value that a segment reads.
+    """A value that a segment reads."""
 
-    home: the segment that gives the value.
-    cycles: how long after the giving segment the reading one may start, for units with equal turns.
-    lag: 1 if the value is from the step before, else 0.
-    reduced: whether it is one value for all units.
-    """
-
-    home: tuple[int, int]
-    cycles: int
-    lag: int
-    reduced: bool
+    home: tuple[int, int]  # the segment that gives the value
+    cycles: int  # how long after the giving segment the reading one may start, for units with equal turns
+    lag: int  # 1 if the value is from the step before, else 0
+    reduced: bool  # whether it is one value for all units
 
 
 @record
 class Turns:
-    """One step of a pass on one member of a task.
+    """One step of a pass on one member of a task."""
 
-    shapes: its stages.
-    place: layer and direction.
-    homes: places of its operations in the body.
-    member: the member.
-    """
-
-    shapes: tuple[StageShape, ...]
-    place: tuple[int, int]
-    homes: Homes
+    shapes: tuple[StageShape, ...]  # its stages
+    place: tuple[int, int]  # layer and direction
+    homes: Homes  # places of its operations in the body
     member: int = 0
 
     @property
@@ -423,19 +399,14 @@ def _overlaps(shape: StageShape, block: int, other: StageShape) -> list[tuple[in
 class Spread:
     """The members of a task over which a pass is spread.
 
-    members: for each share of the pass's units, the member that has it.
-    cores: for each share, the number of its member's core among the task's cores.
-    readers: the cores on which the layer above reads h.
-    exchange: the links between cores.
-
     >>> Spread((0, 1), (0, 1)).sends_to(0, ["h"]), Spread().sends_to(0, ["h"])
     (True, False)
     """
 
-    members: tuple[int, ...] = (0,)
-    cores: tuple[int, ...] = (0,)
-    readers: tuple[int, ...] = ()
-    exchange: Exchange = field(default_factory=Exchange)
+    members: tuple[int, ...] = (0,)  # for each share of the pass's units, the member that has it
+    cores: tuple[int, ...] = (0,)  # for each share, the number of its member's core among the task's cores
+    readers: tuple[int, ...] = ()  # the cores on which the layer above reads h
+    exchange: Exchange = field(default_factory=Exchange)  # the links between cores
 
     def sends_to(self, share: int, readers: Sequence[str]) -> bool:
         """Tell whether another core reads a share of a vector."""

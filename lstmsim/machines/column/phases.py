@@ -27,14 +27,10 @@ MOST_LENGTHS = 8192
 
 
 class _Made(NamedTuple):
-    """Phases of one model on one core.
+    """Phases of one model on one core."""
 
-    once: the phases of one step.
-    lengths: number of steps -> its phases, which have the same bodies.
-    """
-
-    once: Phases
-    lengths: dict[int, Phases]
+    once: Phases  # the phases of one step
+    lengths: dict[int, Phases]  # number of steps -> its phases, which have the same bodies
 
     @property
     def operations(self) -> int:

@@ -72,20 +72,13 @@ def streamed(blocks: Blocks, capacity: int, memory: Memory) -> frozenset[Block]:
 
 @record
 class Transfers:
-    """The transfers of weights to a task's cores.
-
-    memory: the memory.
-    frequency_mhz: clock of the chip.
-    weight_bits: bits of a weight.
-    member: which of the task's cores is the memory.
-    first_buffer: number of the first weight buffer; each member has one.
-    """
+    """The transfers of weights to a task's cores."""
 
     memory: Memory
-    frequency_mhz: float
-    weight_bits: int
-    member: int
-    first_buffer: int
+    frequency_mhz: float  # clock of the chip
+    weight_bits: int  # bits of a weight
+    member: int  # which of the task's cores is the memory
+    first_buffer: int  # number of the first weight buffer; each member has one
 
     def operations(self, weights: int, label: str, place: tuple[int, ...], takes: int | None) -> Iterator[Operation]:
         """Yield the operations that transfer `weights` weights, in turns. Tiles wait for the last operation."""
@@ -187,14 +180,10 @@ def own_units(core: ColumnCore) -> tuple[Unit, ...]:
 
 @record
 class Members:
-    """Places and phases of jobs on a chip. The contents of memories do not matter here.
-
-    chip: the chip.
-    exchanging: whether some job is split.
-    """
+    """Places and phases of jobs on a chip. The contents of memories do not matter here."""
 
     chip: ColumnNpu
-    exchanging: bool = False
+    exchanging: bool = False  # whether some job is split
 
     def places(self, job: Job) -> tuple[tuple[int, ...], ...]:
         """The places where a job may run, each with the cores that it takes; `InputError` if it cannot be split."""
@@ -248,16 +237,12 @@ class Members:
 
 @record
 class _Demand:
-    """The demand of a job for weights.
+    """The demand of a job for weights."""
 
-    model, split: its model, and how it is split.
-    places: where it runs.
-    room: how much of a core's memory it takes if the model has to be streamed; None if its weights fit.
-    """
-
-    model: Model
+    model: Model  # model, split: its model, and how it is split
     split: str
-    places: tuple[tuple[int, ...], ...]
+    places: tuple[tuple[int, ...], ...]  # where it runs
+    # how much of a core's memory it takes if the model has to be streamed; None if its weights fit
     room: int | None = None
 
     @property

@@ -88,12 +88,6 @@ def share_of(units: int, share: int, shares: int) -> int:
 class StageShape:
     """A stage of a layer on a core, or a share of its units. Units and row blocks are counted within the share.
 
-    layer: the layer.
-    core: the core.
-    number: number of the stage in the layer's cell.
-    share: number of the share.
-    shares: shares in all; 1: the stage is whole.
-
     >>> from lstmsim.model.cells import cell
     >>> shape = StageShape(Layer(cell("lstm"), 10, 7), ColumnCore(npe=64, ep=4, vp=16), 0)
     >>> shape.blocks, [shape.first_group(vector) for vector in ("x", "h")]
@@ -102,9 +96,9 @@ class StageShape:
 
     layer: Layer
     core: ColumnCore
-    number: int
-    share: int = 0
-    shares: int = 1
+    number: int  # number of the stage in the layer's cell
+    share: int = 0  # number of the share
+    shares: int = 1  # shares in all; 1: the stage is whole
 
     @cached_property
     def stage(self) -> Stage:

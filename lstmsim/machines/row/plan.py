@@ -32,59 +32,38 @@ class Product:
 
 @dataclass(frozen=True)
 class Chain:
-    """One chain of elements that go through the vector pipe.
+    """One chain of elements that go through the vector pipe."""
 
-    label: name for people.
-    size: how many elements.
-    product: the product that gives the elements; None if they are read.
-    read: vector of the register file that gives the elements, if there is no product.
-    first, second: vectors that the first and the second multi-function unit combine the elements with.
-    writes: names of the result; empty if it only leaves the machine.
-    matrix: whether the result is also written to the matrix-vector unit.
-    output: whether the result leaves the machine.
-    """
-
-    label: str
-    size: int
-    product: Product | None = None
-    read: str = ""
+    label: str  # name for people
+    size: int  # how many elements
+    product: Product | None = None  # the product that gives the elements; None if they are read
+    read: str = ""  # vector of the register file that gives the elements, if there is no product
+    # first, second: vectors that the first and the second multi-function unit combine the elements with
     first: tuple[str, ...] = ()
     second: tuple[str, ...] = ()
-    writes: tuple[str, ...] = ()
-    matrix: bool = False
-    output: bool = False
+    writes: tuple[str, ...] = ()  # names of the result; empty if it only leaves the machine
+    matrix: bool = False  # whether the result is also written to the matrix-vector unit
+    output: bool = False  # whether the result leaves the machine
 
 
 @dataclass(frozen=True)
 class Load:
-    """A vector that comes from outside.
+    """A vector that comes from outside."""
 
-    writes: its name.
-    size: how many elements.
-    matrix: whether it is for the matrix-vector unit; else it is for the register file.
-    frame: whether it is an input frame.
-    ahead: how many steps the frame is after the step that is worked on.
-    """
-
-    writes: str
-    size: int
-    matrix: bool = True
-    frame: bool = True
-    ahead: int = 0
+    writes: str  # its name
+    size: int  # how many elements
+    matrix: bool = True  # whether it is for the matrix-vector unit; else it is for the register file
+    frame: bool = True  # whether it is an input frame
+    ahead: int = 0  # how many steps the frame is after the step that is worked on
 
 
 @dataclass(frozen=True)
 class CellProgram:
-    """The chains of a step. Vectors are named within the layer: `x`, `h`, and the names that chains write.
+    """The chains of a step. Vectors are named within the layer: `x`, `h`, and the names that chains write."""
 
-    x_part: chains that need x alone; the next x is loaded after them.
-    h_part: chains that need results of the step before.
-    constants: vectors that are loaded once.
-    """
-
-    x_part: tuple[Chain, ...]
-    h_part: tuple[Chain, ...]
-    constants: tuple[str, ...] = ()
+    x_part: tuple[Chain, ...]  # chains that need x alone; the next x is loaded after them
+    h_part: tuple[Chain, ...]  # chains that need results of the step before
+    constants: tuple[str, ...] = ()  # vectors that are loaded once
 
 
 def _products(layer: Layer, gates: str) -> tuple[Chain, ...]:
@@ -164,24 +143,15 @@ PROGRAMS: Mapping[str, Callable[[Layer], CellProgram]] = {
 
 @dataclass(frozen=True)
 class Item:
-    """A chain or load of a layer.
+    """A chain or load of a layer."""
 
-    what: the chain or load.
-    cell: name of the layer's cell.
-    place: layer, direction.
-    own: prefix of all names of vectors but x.
-    x: vectors that the name x stands for.
-    batch: how many inferences are worked on.
-    ends: whether it is the last item of the job.
-    """
-
-    what: Chain | Load
-    cell: str
-    place: tuple[int, int]
-    own: str
-    x: tuple[str, ...]
-    batch: int
-    ends: bool = False
+    what: Chain | Load  # the chain or load
+    cell: str  # name of the layer's cell
+    place: tuple[int, int]  # layer, direction
+    own: str  # prefix of all names of vectors but x
+    x: tuple[str, ...]  # vectors that the name x stands for
+    batch: int  # how many inferences are worked on
+    ends: bool = False  # whether it is the last item of the job
 
 
 @dataclass(frozen=True)

@@ -36,17 +36,12 @@ _HIDDEN = ("fetch", "decode", "serializer")
 
 @dataclass(frozen=True)
 class _Earlier:
-    """The last writer of a name in a phase.
+    """The last writer of a name in a phase."""
 
-    phase, block: the phase and its block.
-    written: the operation that wrote the name.
-    gap: empty slots since then, if the name is a unit.
-    """
-
-    phase: int
+    phase: int  # phase, block: the phase and its block
     block: Block
-    written: Written
-    gap: int = 0
+    written: Written  # the operation that wrote the name
+    gap: int = 0  # empty slots since then, if the name is a unit
 
     def need(self, delay: int, *, last: bool) -> Dependence:
         """The wait for the writer in the same iteration, or (`last`) in the last iteration of its phase."""
@@ -57,13 +52,10 @@ class _Earlier:
 
 @dataclass(frozen=True)
 class _Writers:
-    """The writers of a name in earlier phases for which an operation can wait.
+    """The writers of a name in earlier phases for which an operation can wait."""
 
-    last: the last writer.
-    first: kind of block (a block without its items) -> its first writer. A batch has thousands of blocks of few kinds.
-    """
-
-    last: _Earlier
+    last: _Earlier  # the last writer
+    # kind of block (a block without its items) -> its first writer. A batch has thousands of blocks of few kinds
     first: Mapping[Block, _Earlier]
 
     def passed(self, slots: int) -> _Writers:

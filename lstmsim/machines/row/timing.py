@@ -41,46 +41,31 @@ class Written(NamedTuple):
 
 
 class _Segment(NamedTuple):
-    """Some cycles of a vector on its way.
+    """Some cycles of a vector on its way."""
 
-    operation: the operation that gives them; -1 if they wait for nothing.
-    delay: from the start of that operation until they reach the next unit.
-    first: the first of them, counted from the beginning of the vector.
-    cycles: how many.
-    """
-
-    operation: int
-    delay: int
-    first: int
-    cycles: int
+    operation: int  # the operation that gives them; -1 if they wait for nothing
+    delay: int  # from the start of that operation until they reach the next unit
+    first: int  # the first of them, counted from the beginning of the vector
+    cycles: int  # how many
 
 
 @dataclass
 class BlockTimer:
-    """The operations of one block.
-
-    core: the core.
-    dense: whether the block is a stack of dense layers.
-    paced: whether frames come one after another; then a wait for x is a wait for input.
-    operations: the operations so far.
-    waits: waits for a writer in another iteration or block, or for no writer (start states).
-    written: name of a vector or unit -> its last writer in the block.
-    trailing: for each unit and decoder the empty slots since its last operation.
-    loads: places of the loader operations.
-    counted: how many loader operations the compiler has counted.
-    fetched_cycles: cycles of the fetch unit so far.
-    """
+    """The operations of one block."""
 
     core: RowCore
-    dense: bool = False
-    paced: bool = False
-    operations: list[Operation] = field(default_factory=list)
+    dense: bool = False  # whether the block is a stack of dense layers
+    paced: bool = False  # whether frames come one after another; then a wait for x is a wait for input
+    operations: list[Operation] = field(default_factory=list)  # the operations so far
+    # waits for a writer in another iteration or block, or for no writer (start states)
     waits: list[Wait] = field(default_factory=list)
+    # name of a vector or unit -> its last writer in the block
     written: dict[str, Written] = field(default_factory=dict)
+    # for each unit and decoder the empty slots since its last operation
     trailing: list[int] = field(default_factory=lambda: [0] * len(UNITS))
-    loads: list[int] = field(default_factory=list)
-    counted: int = 0
-    fetched_cycles: int = 0
+    loads: list[int] = field(default_factory=list)  # places of the loader operations
+    counted: int = 0  # how many loader operations the compiler has counted
+    fetched_cycles: int = 0  # cycles of the fetch unit so far
 
     def __post_init__(self) -> None:
         self.shape = Shape(self.core)

@@ -36,18 +36,12 @@ def hardware_of(chip: Chip) -> Hardware:
 
 @dataclass(frozen=True)
 class Placed:
-    """A memory on a device.
+    """A memory on a device."""
 
-    in_blocks: whether it takes memory blocks.
-    gates: functions of four inputs that choose among its pieces.
-    elements: elements of logic that hold it.
-    registers: bits of registers that hold it.
-    """
-
-    in_blocks: bool
-    gates: int = 0
-    elements: int = 0
-    registers: int = 0
+    in_blocks: bool  # whether it takes memory blocks
+    gates: int = 0  # functions of four inputs that choose among its pieces
+    elements: int = 0  # elements of logic that hold it
+    registers: int = 0  # bits of registers that hold it
 
 
 def placed(demand: Demand, device: Device) -> Placed:
@@ -96,18 +90,12 @@ BAND = 0.5
 
 @dataclass(frozen=True)
 class PartNeed:
-    """What a part takes of a device.
+    """What a part takes of a device."""
 
-    name: of the part.
-    memories: memory blocks of the kind of which it takes the fewest.
-    logic: elements of logic that adders, functions and small memories fill.
-    registers: bits of registers.
-    """
-
-    name: str
-    memories: int
-    logic: int
-    registers: int
+    name: str  # of the part
+    memories: int  # memory blocks of the kind of which it takes the fewest
+    logic: int  # elements of logic that adders, functions and small memories fill
+    registers: int  # bits of registers
 
 
 def part_needs(
@@ -146,22 +134,17 @@ def _need(part: Part, device: Device, parting: int = 0) -> PartNeed:
 class TailNeed:
     """Multipliers of one kind and width, of all cores together.
 
-    multiplier: kind and widths.
-    lane: how many each lane has (the most of all cores; 0: one for a core, not for a lane).
-    count: all of them.
-    packing: how a block is used, of unlike cores the one with the most of them; None where no use of a block gives
-        independent products.
-    blocks: multiplier blocks; None without a packing.
-
     >>> TailNeed(Multiplier("adapter", (32, 17)), 4, 256, Packing("two 18x19", 2, (18, 19)), 256).sentence
     '4 adapters of 32 x 17 bits'
     """
 
-    multiplier: Multiplier
-    lane: int
-    count: int
+    multiplier: Multiplier  # kind and widths
+    lane: int  # how many each lane has (the most of all cores; 0: one for a core, not for a lane)
+    count: int  # all of them
+    # how a block is used, of unlike cores the one with the most of them; None where no use of a block gives independent
+    # products
     packing: Packing | None
-    blocks: int | None
+    blocks: int | None  # multiplier blocks; None without a packing
 
     @property
     def sentence(self) -> str:

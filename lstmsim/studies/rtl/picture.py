@@ -27,13 +27,10 @@ _MOST_NAMED = 8
 
 @record
 class Row:
-    """A row of the picture.
+    """A row of the picture."""
 
-    name: of the row.
-    spans: job (-1: all jobs alike), first cycle, and the cycle after the last one, of each span.
-    """
-
-    name: str
+    name: str  # of the row
+    # job (-1: all jobs alike), first cycle, and the cycle after the last one, of each span
     spans: tuple[tuple[int, int, int], ...]
 
 

@@ -17,28 +17,19 @@ _OLDEST_VERILATOR = (5, 2)
 
 @record
 class Simulator:
-    """A simulator that is there.
+    """A simulator that is there."""
 
-    name: a key of `SIMULATORS`.
-    version: what it says of itself.
-    """
-
-    name: str
-    version: str
+    name: str  # a key of `SIMULATORS`
+    version: str  # what it says of itself
 
 
 @record
 class Simulated:
-    """A simulation that has run to its end.
+    """A simulation that has run to its end."""
 
-    log: the lines of `events.txt`.
-    said: what the testbench has printed.
-    compile_seconds, run_seconds: how long that took on the clock of the wall.
-    """
-
-    log: tuple[str, ...]
-    said: str
-    compile_seconds: float
+    log: tuple[str, ...]  # the lines of `events.txt`
+    said: str  # what the testbench has printed
+    compile_seconds: float  # compile_seconds, run_seconds: how long that took on the clock of the wall
     run_seconds: float
 
 

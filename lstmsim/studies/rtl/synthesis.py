@@ -45,22 +45,15 @@ _MINUTES = 120
 
 @record
 class Family:
-    """A family of FPGAs.
+    """A family of FPGAs."""
 
-    name: what `--synth` takes.
-    command: the synthesis command of Yosys, without the top module.
-    device: name of the device table whose numbers stand beside those of Yosys.
-    weights: for each of `RESOURCES` how much of it a cell takes, by the cell's type; other cells take nothing.
-    units: for each of `RESOURCES` what is counted.
-    notes: sentences about counts that cannot be compared with those of `lstmsim fit`.
-    """
-
-    name: str
-    command: str
-    device: str
+    name: str  # what `--synth` takes
+    command: str  # the synthesis command of Yosys, without the top module
+    device: str  # name of the device table whose numbers stand beside those of Yosys
+    # for each of `RESOURCES` how much of it a cell takes, by the cell's type; other cells take nothing
     weights: Mapping[str, Mapping[str, Fraction]]
-    units: Mapping[str, str]
-    notes: tuple[str, ...] = ()
+    units: Mapping[str, str]  # for each of `RESOURCES` what is counted
+    notes: tuple[str, ...] = ()  # sentences about counts that cannot be compared with those of `lstmsim fit`
 
     def counts(self, cells: Mapping[str, int]) -> dict[str, int]:
         """Count the resources of some cells, rounded up."""
@@ -155,28 +148,19 @@ def family_of(name: str) -> Family:
 
 @record
 class PartCells:
-    """The cells of a part of the design.
+    """The cells of a part of the design."""
 
-    name: of the part, in words.
-    cells: cells of each type.
-    """
-
-    name: str
-    cells: Mapping[str, int]
+    name: str  # of the part, in words
+    cells: Mapping[str, int]  # cells of each type
 
 
 @record
 class Synthesis:
-    """What Yosys made of a design.
+    """What Yosys made of a design."""
 
-    family: for which FPGAs.
-    version: what the program calls itself.
-    parts: in the order in which they were asked for; `REST` last.
-    """
-
-    family: Family
-    version: str
-    parts: tuple[PartCells, ...]
+    family: Family  # for which FPGAs
+    version: str  # what the program calls itself
+    parts: tuple[PartCells, ...]  # in the order in which they were asked for; `REST` last
 
     @property
     def counts(self) -> Mapping[str, int]:
@@ -261,18 +245,12 @@ def _part(name: str, parts: Mapping[str, str]) -> str:
 
 @record
 class Beside:
-    """A resource, counted and estimated.
+    """A resource, counted and estimated."""
 
-    resource: one of `RESOURCES`.
-    unit: what is counted.
-    fit: what `lstmsim fit` says; None: it does not tell.
-    yosys: what Yosys says.
-    """
-
-    resource: str
-    unit: str
-    fit: int | None
-    yosys: int
+    resource: str  # one of `RESOURCES`
+    unit: str  # what is counted
+    fit: int | None  # what `lstmsim fit` says; None: it does not tell
+    yosys: int  # what Yosys says
 
     @property
     def error(self) -> float | None:

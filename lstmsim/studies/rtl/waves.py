@@ -21,16 +21,11 @@ _NUMBER_BITS = 32
 
 @record
 class _Signal:
-    """A signal of the simulator's scope.
-
-    core: its core.
-    name: its name.
-    bits: its width; 0: a text.
-    """
+    """A signal of the simulator's scope."""
 
     core: int
     name: str
-    bits: int
+    bits: int  # its width; 0: a text
 
 
 def merge_waves(

@@ -28,41 +28,27 @@ Block = tuple[int, int, int, int, int]
 
 @dataclass(eq=False)
 class _Transfer:
-    """The transfer of the weights of a row block.
+    """The transfer of the weights of a row block."""
 
-    cycles: cycles that the memory has spent on the transfer.
-    ready: cycle from which on the weights can be used; -1: they are not complete.
-    tiles: tiles that have used the weights.
-    """
-
-    cycles: int = 0
-    ready: int = -1
-    tiles: int = 0
+    cycles: int = 0  # cycles that the memory has spent on the transfer
+    ready: int = -1  # cycle from which on the weights can be used; -1: they are not complete
+    tiles: int = 0  # tiles that have used the weights
 
 
 @dataclass(eq=False)
 class Streams:
-    """The weights of one job that come from the memory.
+    """The weights of one job that come from the memory."""
 
-    who: the job in words.
-    memory: the memory.
-    cycles: for each streamed row block, the cycles of its transfer.
-    groups: for each streamed row block, the tiles that use its weights.
-    loading: cycles of the transfer of all other weights; 0: they lie on the core already, or there are none.
-    loaded: cycles spent on that transfer so far.
-    ready: cycle from which on the loaded weights can be used.
-    held: the transfers that take a place in a buffer, by row block and step.
-    freed: for each member, cycles at which places in its buffer are free again.
-    """
-
-    who: str
+    who: str  # the job in words
     memory: ChipMemory
-    cycles: Mapping[Block, int]
-    groups: Mapping[Block, int]
-    loading: int
-    loaded: int = 0
-    ready: int = 0
+    cycles: Mapping[Block, int]  # for each streamed row block, the cycles of its transfer
+    groups: Mapping[Block, int]  # for each streamed row block, the tiles that use its weights
+    loading: int  # cycles of the transfer of all other weights; 0: they lie on the core already, or there are none
+    loaded: int = 0  # cycles spent on that transfer so far
+    ready: int = 0  # cycle from which on the loaded weights can be used
+    # the transfers that take a place in a buffer, by row block and step
     held: dict[tuple[Block, int], _Transfer] = field(default_factory=dict)
+    # for each member, cycles at which places in its buffer are free again
     freed: dict[int, list[int]] = field(default_factory=dict)
 
     def load(self, start: int, cycles: int) -> None:
@@ -179,27 +165,17 @@ def _weights(shape: StageShape, block: int) -> int:
 
 @dataclass(eq=False)
 class JobWork:
-    """A job that is executed.
-
-    job: the job.
-    core: each of its cores, which are equal.
-    numbers: its weights, frames and arithmetic.
-    cut: its cut over members.
-    exchange: the links between cores.
-    views: the vectors as each core sees them, by the number of the core.
-    tiles: for each member, the work of its array.
-    tails: for each member, the work of its tail unit.
-    weights: the weights that come while the job runs; None: all weights are there from the start.
-    """
+    """A job that is executed."""
 
     job: Job
-    core: ColumnCore
-    numbers: JobNumbers
-    cut: Cut
-    exchange: Exchange
-    views: dict[int, Memory]
-    tiles: tuple[ArrayWork, ...]
-    tails: tuple[TailWork, ...]
+    core: ColumnCore  # each of its cores, which are equal
+    numbers: JobNumbers  # its weights, frames and arithmetic
+    cut: Cut  # its cut over members
+    exchange: Exchange  # the links between cores
+    views: dict[int, Memory]  # the vectors as each core sees them, by the number of the core
+    tiles: tuple[ArrayWork, ...]  # for each member, the work of its array
+    tails: tuple[TailWork, ...]  # for each member, the work of its tail unit
+    # the weights that come while the job runs; None: all weights are there from the start
     weights: Streams | None = None
 
     def begin(self, stimulus: Stimulus, cycle: int = 0) -> None:

@@ -24,14 +24,11 @@ from lstmsim.program.trace import ISSUES, Trace
 
 @dataclass(eq=False)
 class Units:
-    """The state of the units of all cores.
+    """The state of the units of all cores."""
 
-    until: (core, unit) -> the cycle until which the unit is busy.
-    thread: core -> the thread of its array; thread 0 at first.
-    """
-
+    # (core, unit) -> the cycle until which the unit is busy
     until: dict[tuple[int, int], int] = field(default_factory=dict)
-    thread: dict[int, int] = field(default_factory=dict)
+    thread: dict[int, int] = field(default_factory=dict)  # core -> the thread of its array; thread 0 at first
 
     def take(self, core: int, unit: int, start: int, cycles: int) -> None:
         """Occupy a unit for some cycles from `start` on; `ReplayError` if the unit is busy."""
@@ -52,18 +49,12 @@ class Units:
 
 @dataclass(eq=False)
 class _Held:
-    """The weights on one core.
+    """The weights on one core."""
 
-    core: number of the core.
-    capacity: weights that the core holds at most.
-    sizes: content -> its weights, the least recently used content first.
-    users: content -> how many running tasks use it.
-    """
-
-    core: int
-    capacity: int
-    sizes: dict[int, int]
-    users: dict[int, int] = field(default_factory=dict)
+    core: int  # number of the core
+    capacity: int  # weights that the core holds at most
+    sizes: dict[int, int]  # content -> its weights, the least recently used content first
+    users: dict[int, int] = field(default_factory=dict)  # content -> how many running tasks use it
 
     def enter(self, content: Content, who: str) -> bool:
         """Begin a task that needs the content, and tell whether the content was there already."""
@@ -247,22 +238,14 @@ def _works(
 
 
 class _Issue(NamedTuple):
-    """A row of the trace: issues of one operation.
-
-    operation: the operation.
-    step: the time step.
-    start: cycle of the first issue.
-    before: issues of the operation in earlier rows.
-    issues: issues in this row.
-    cycles: cycles of one issue.
-    """
+    """A row of the trace: issues of one operation."""
 
     operation: Operation
-    step: int
-    start: int
-    before: int
-    issues: int
-    cycles: int
+    step: int  # the time step
+    start: int  # cycle of the first issue
+    before: int  # issues of the operation in earlier rows
+    issues: int  # issues in this row
+    cycles: int  # cycles of one issue
 
 
 def _execute(work: JobWork, one: _Issue, body: Sequence[Operation], index: int) -> int:

@@ -41,11 +41,6 @@ def tree_levels(leaves: int) -> tuple[int, ...]:
 class PeArray:
     """Rows of multipliers under adder trees with configurable tails.
 
-    ep: multipliers of a row.
-    vp: rows.
-    tree_inputs: leaves of each tree; None: `ep`.
-    cat: rows that a configurable tail can serve at most.
-
     A tree is built of equal plain trees, as many as the configurable tail can serve. Its last levels join the plain
     trees pair by pair.
 
@@ -54,10 +49,10 @@ class PeArray:
     (4, 2, (4, 2, 1), ((3, 0), (1, 0), (1, 1), (2, 0)))
     """
 
-    ep: int
-    vp: int
-    tree_inputs: int | None = None
-    cat: int = 1
+    ep: int  # multipliers of a row
+    vp: int  # rows
+    tree_inputs: int | None = None  # leaves of each tree; None: `ep`
+    cat: int = 1  # rows that a configurable tail can serve at most
 
     @property
     def leaves(self) -> int:
@@ -147,10 +142,6 @@ def _summed(values: Array) -> Array:
 class Cut:
     """A model that is cut over members.
 
-    model: the model.
-    split: as in `Job`; empty: there is one member.
-    cores: number of the core of each member.
-
     >>> from lstmsim.model.cells import cell
     >>> from lstmsim.model.model import Layer
     >>> rows = Cut(Model("m", (Layer(cell("lstm"), 5, 4), Layer(cell("dense"), 3, 5))), "rows", (0, 1))
@@ -159,8 +150,8 @@ class Cut:
     """
 
     model: Model
-    split: str
-    cores: tuple[int, ...]
+    split: str  # as in `Job`; empty: there is one member
+    cores: tuple[int, ...]  # number of the core of each member
 
     def share(self, member: int) -> tuple[int, int]:
         """Give the number of a member's share of its layers, and how many shares there are."""
@@ -210,23 +201,15 @@ class Place:
 
 @dataclass(eq=False)
 class Work:
-    """A member of a job on its core.
-
-    job: the job.
-    core: the core.
-    numbers: weights, frames and arithmetic of the job.
-    cut: the cut of the job over its members.
-    member: number of the member.
-    vectors: vectors that can be streamed on the core, by (layer, direction, step, name).
-    tail: values that the tail unit keeps, by the same keys. States before the first step have step -1.
-    """
+    """A member of a job on its core."""
 
     job: Job
     core: ColumnCore
-    numbers: JobNumbers
-    cut: Cut
-    member: int
-    vectors: Memory
+    numbers: JobNumbers  # weights, frames and arithmetic of the job
+    cut: Cut  # the cut of the job over its members
+    member: int  # number of the member
+    vectors: Memory  # vectors that can be streamed on the core, by (layer, direction, step, name)
+    # values that the tail unit keeps, by the same keys. States before the first step have step -1
     tail: Memory = field(default_factory=Memory)
 
     @property
@@ -283,34 +266,25 @@ class Work:
 class Bank:
     """Running sums of one row block.
 
-    sums: for each part of the gates, the registers of the trees [trees, registers]. Where a gate keeps two sums apart
     (the GRU's candidate), the block has two parts.
-    groups: the column groups added so far.
-    last_cycle: cycle of the last tile.
     """
 
+    # for each part of the gates, the registers of the trees [trees, registers]. Where a gate keeps two sums apart
     sums: list[Array]
-    groups: set[int] = field(default_factory=set)
-    last_cycle: int = -1
+    groups: set[int] = field(default_factory=set)  # the column groups added so far
+    last_cycle: int = -1  # cycle of the last tile
 
 
 @dataclass(eq=False)
 class ArrayWork:
-    """The tiles of one member of a job on its core's array.
+    """The tiles of one member of a job on its core's array."""
 
-    work: the member.
-    array: structure of the array.
-    banks: the banks that hold sums, by row block.
-    freed: cycles at which banks that have been emptied are free again.
-    done: row blocks whose sums have gone to the tail.
-    weights: kept tiles of weights, by layer, direction, stage, block and column group.
-    """
-
-    work: Work
-    array: PeArray
-    banks: dict[Place, Bank] = field(default_factory=dict)
-    freed: list[int] = field(default_factory=list)
-    done: set[Place] = field(default_factory=set)
+    work: Work  # the member
+    array: PeArray  # structure of the array
+    banks: dict[Place, Bank] = field(default_factory=dict)  # the banks that hold sums, by row block
+    freed: list[int] = field(default_factory=list)  # cycles at which banks that have been emptied are free again
+    done: set[Place] = field(default_factory=set)  # row blocks whose sums have gone to the tail
+    # kept tiles of weights, by layer, direction, stage, block and column group
     weights: dict[tuple[int, int, int, int, int], list[tuple[int, Array]]] = field(default_factory=dict)
 
     def tile(self, place: Place, group: int, cycle: int) -> None:
@@ -420,14 +394,10 @@ def _columns(shape: StageShape, group: int, who: str) -> tuple[str, slice]:
 
 @dataclass(eq=False)
 class TailWork:
-    """The row blocks of one member of a job in its core's tail unit.
+    """The row blocks of one member of a job in its core's tail unit."""
 
-    work: the member.
-    array: the array whose sums enter the tail unit.
-    """
-
-    work: Work
-    array: ArrayWork
+    work: Work  # the member
+    array: ArrayWork  # the array whose sums enter the tail unit
 
     def finish(self, place: Place, index: int, cycle: int) -> None:
         """Execute one segment of a row block; the first unit has its turn at `cycle`."""

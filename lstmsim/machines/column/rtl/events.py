@@ -35,28 +35,18 @@ class _Told(NamedTuple):
 
 
 class Issued(NamedTuple):
-    """A row of the trace's issues.
+    """A row of the trace's issues."""
 
-    start, cycles, issues: when the first of its issues began, how long each takes, how many they are.
-    core: where.
-    unit: of the core.
-    context: the thread.
-    job: number of the job.
-    step: number of the step, in the order of computing.
-    operation: the operation.
-    before: how many issues of the same operation came before.
-    """
-
-    start: int
+    start: int  # start, cycles, issues: when the first of its issues began, how long each takes, how many they are
     cycles: int
     issues: int
-    core: int
-    unit: int
-    context: int
-    job: int
-    step: int
+    core: int  # where
+    unit: int  # of the core
+    context: int  # the thread
+    job: int  # number of the job
+    step: int  # number of the step, in the order of computing
     operation: Operation
-    before: int
+    before: int  # how many issues of the same operation came before
 
 
 def events(

@@ -23,18 +23,14 @@ _WIDTH = 118
 class Column:
     """A column of a table.
 
-    name: its name, such as `P_BLOCKS`.
-    values: its entries; a negative one is written in two's complement.
-    least_bits: an entry has at least so many bits: those of the signal that it is taken for.
-
     >>> print(column_text(Column("P_BLOCKS", (4, 300, -1))))
     localparam P_BLOCKS_B = 16;
     localparam [47:0] P_BLOCKS = {16'hffff, 16'd300, 16'd4};
     """
 
-    name: str
-    values: tuple[int, ...]
-    least_bits: int = 1
+    name: str  # its name, such as `P_BLOCKS`
+    values: tuple[int, ...]  # its entries; a negative one is written in two's complement
+    least_bits: int = 1  # an entry has at least so many bits: those of the signal that it is taken for
 
     @property
     def entry_bits(self) -> int:

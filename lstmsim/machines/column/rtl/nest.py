@@ -28,10 +28,7 @@ def _packed(fields: Iterable[_Field]) -> _Field:
 
 @record
 class _Place:
-    """A place in the loop nest, as `npu_nest.v` has it; row and read count from the program's and the row's first.
-
-    offset, turn_offset, unit, bank: of the group and the block.
-    """
+    """A place in the loop nest, as `npu_nest.v` has it; row and read count from the program's and the row's first."""
 
     row: int
     pass_row: int
@@ -46,7 +43,7 @@ class _Place:
     group: int = 0
     frame_stride: int = 0
     x_stride: int = 0
-    offset: int = 0
+    offset: int = 0  # offset, turn_offset, unit, bank: of the group and the block
     turn_offset: int = 0
     unit: int = 0
     bank: int = 0
@@ -55,27 +52,17 @@ class _Place:
 
 @record
 class Nest:
-    """The loop nest of a job.
+    """The loop nest of a job."""
 
-    plan: the core.
-    program: what the model does there.
-    first_row: the program's first place in P_.
-    reads: the first place in R_ of each row.
-    number: of the job.
-    job, own: the job, and on this core.
-    wide: widths of the signals.
-    checks: counters that a tile may wait for.
-    """
-
-    plan: CorePlan
-    program: Program
-    first_row: int
-    reads: tuple[int, ...]
-    number: int
-    job: Job
+    plan: CorePlan  # the core
+    program: Program  # what the model does there
+    first_row: int  # the program's first place in P_
+    reads: tuple[int, ...]  # the first place in R_ of each row
+    number: int  # of the job
+    job: Job  # job, own: the job, and on this core
     own: JobRow
-    wide: Mapping[str, int]
-    checks: int
+    wide: Mapping[str, int]  # widths of the signals
+    checks: int  # counters that a tile may wait for
 
     def word(self) -> _Field:
         """How the job begins: the word and its width."""

@@ -13,16 +13,12 @@ from lstmsim.machines.column.rtl.plan import CorePlan, Design, StageRow
 
 @record
 class Shifts:
-    """How the adapters of a design hold their shifts.
+    """How the adapters of a design hold their shifts."""
 
-    bits: width of a held shift.
-    left: what is added to each shift before it is held; negative if all of them shift far to the right.
-    rows: for each stage row the held shift of each of its sums, where rows of a matrix share one; empty where they do
-        not, so that the shifts are held with the other constants.
-    """
-
-    bits: int
-    left: int
+    bits: int  # width of a held shift
+    left: int  # what is added to each shift before it is held; negative if all of them shift far to the right
+    # for each stage row the held shift of each of its sums, where rows of a matrix share one; empty where they do not,
+    # so that the shifts are held with the other constants
     rows: tuple[tuple[int, ...], ...] = ()
 
 

@@ -27,152 +27,95 @@ SourceKind = str
 
 @record
 class Need:
-    """What a column group's elements must be visible of: elements [begin, end) of the read come from one counter.
+    """What a column group's elements must be visible of: elements [begin, end) of the read come from one counter."""
 
-    counter: number of the counter, within the program.
-    begin, end: the elements of the read.
-    flipped: whether the writing pass goes through time the other way, so that its step is steps - 1 - step.
-    """
-
-    counter: int
-    begin: int
+    counter: int  # number of the counter, within the program
+    begin: int  # begin, end: the elements of the read
     end: int
-    flipped: bool
+    flipped: bool  # whether the writing pass goes through time the other way, so that its step is steps - 1 - step
 
 
 @record
 class ReadRow:
-    """A vector that a stage reads, as a run of column groups.
+    """A vector that a stage reads, as a run of column groups."""
 
-    vector: its name in the cell (`x`, `h`, or a node).
-    code: what the log of events says in `of_x`: 1 for x, 0 for h, 2 and more for intermediate vectors, in their order.
-    groups: column groups.
-    elements: its width; the last group may have fewer elements than `ep`.
-    source: a `SourceKind`.
-    memory: number of the vector memory in the core; -1 for frames.
-    base: first element's address in the thread's part of that memory (step 0 of `two`; unused for `all_x`, `all_h`).
-    stride: elements from one step to the next.
-    lag: 1 if the vector is of the step before.
-    needs: counters that cover all elements; empty for frames.
-    slots: for each gate of the stage which of its sums takes the products; -1: none (its weights are zero).
-    """
-
-    vector: str
+    vector: str  # its name in the cell (`x`, `h`, or a node)
+    # what the log of events says in `of_x`: 1 for x, 0 for h, 2 and more for intermediate vectors, in their order
     code: int
-    groups: int
-    elements: int
+    groups: int  # column groups
+    elements: int  # its width; the last group may have fewer elements than `ep`
     source: SourceKind
-    memory: int
+    memory: int  # number of the vector memory in the core; -1 for frames
+    # first element's address in the thread's part of that memory (step 0 of `two`; unused for `all_x`, `all_h`)
     base: int
-    stride: int
-    lag: int
-    needs: tuple[Need, ...]
+    stride: int  # elements from one step to the next
+    lag: int  # 1 if the vector is of the step before
+    needs: tuple[Need, ...]  # counters that cover all elements; empty for frames
+    # for each gate of the stage which of its sums takes the products; -1: none (its weights are zero)
     slots: tuple[int, ...]
 
 
 @record
 class WriteRow:
-    """A vector that a segment writes.
+    """A vector that a segment writes."""
 
-    node: the `quantize` node.
-    slot: number of the vector among those of its kind of cell; 0 is h.
-    memory: number of the vector memory in the core.
-    counter: number of its counter of visible steps and units, within the program.
-    kept: a `Kept`.
-    base: address of unit 0 (step 0 of `two`; for `all` see `JobRow.write_starts`), in the thread's part.
-    stride: elements from one step to the next; negative for `all` in a backward pass.
-    visible_cycles: from a unit's turn until it is visible, at least 1.
-    """
-
-    node: str
-    slot: int
-    memory: int
-    counter: int
+    node: str  # the `quantize` node
+    slot: int  # number of the vector among those of its kind of cell; 0 is h
+    memory: int  # number of the vector memory in the core
+    counter: int  # number of its counter of visible steps and units, within the program
     kept: Kept
-    base: int
-    stride: int
-    visible_cycles: int
+    base: int  # address of unit 0 (step 0 of `two`; for `all` see `JobRow.write_starts`), in the thread's part
+    stride: int  # elements from one step to the next; negative for `all` in a backward pass
+    visible_cycles: int  # from a unit's turn until it is visible, at least 1
 
 
 @record
 class Want:
-    """A value that a later segment, or a segment that reads states without h, waits for.
+    """A value that a later segment, or a segment that reads states without h, waits for."""
 
-    segment: number of the `SegmentRow` in the program that gives it.
-    cycles: from the turn of the giving unit until the turn of the reading unit, at least.
-    lag: 1 if it is of the step before.
-    reduced: whether it is one value for all units: the turn that counts is the last unit's.
-    """
-
-    segment: int
-    cycles: int
-    lag: int
-    reduced: bool
+    segment: int  # number of the `SegmentRow` in the program that gives it
+    cycles: int  # from the turn of the giving unit until the turn of the reading unit, at least
+    lag: int  # 1 if it is of the step before
+    reduced: bool  # whether it is one value for all units: the turn that counts is the last unit's
 
 
 @record
 class SegmentRow:
-    """One go of the tail over all row blocks of a stage.
+    """One go of the tail over all row blocks of a stage."""
 
-    number: number in the program.
-    stage_row: number of its `StageRow` in the program.
-    index: number in the stage; 0 comes from the array, all others from values of earlier segments.
-    lane_segment: number among the segments of its kind of cell: what a lane is told.
-    writes: vectors that it writes.
-    wants: what its blocks wait for beside the sums.
-    last: whether it is the last segment of the pass (its end is the end of the step).
-    """
-
-    number: int
-    stage_row: int
-    index: int
-    lane_segment: int
-    writes: tuple[WriteRow, ...]
-    wants: tuple[Want, ...]
-    last: bool
+    number: int  # number in the program
+    stage_row: int  # number of its `StageRow` in the program
+    index: int  # number in the stage; 0 comes from the array, all others from values of earlier segments
+    lane_segment: int  # number among the segments of its kind of cell: what a lane is told
+    writes: tuple[WriteRow, ...]  # vectors that it writes
+    wants: tuple[Want, ...]  # what its blocks wait for beside the sums
+    last: bool  # whether it is the last segment of the pass (its end is the end of the step)
 
 
 @record
 class StageRow:
-    """A stage of a pass on a core: the loop nest of its tiles, and where its constants are.
+    """A stage of a pass on a core: the loop nest of its tiles, and where its constants are."""
 
-    number: number in the program; the log of events calls it pass.
-    layer, direction, stage: which it is.
-    kind: number of its cell among the kinds of the core.
-    lane_pass: number of the pass among all passes of that kind on the core: it selects formats and tables.
-    gates: rows of the matrix for each unit.
-    units: units of a full row block.
-    blocks: row blocks.
-    last_units: units of the last row block.
-    reads: vectors in the order of their issue.
-    weight_base: address of the first tile's word; a step's words follow each other in the order of issue.
-    constant_base: address of the first turn's word of adapter constants.
-    turn_base: address of the first turn in state and parameter memories, in the thread's part (parameters: of the
-        core). Turn i of block b is at `turn_base + b * ceil(units / tail_width) + i`. The stages of a pass share it.
-    segments: its segments in order.
-    first_of_pass: number of the first `StageRow` of its pass.
-    last_of_pass: whether the step of the pass ends with it.
-    backward: whether the pass goes from the last time step to the first.
-    """
-
-    number: int
-    layer: int
+    number: int  # number in the program; the log of events calls it pass
+    layer: int  # layer, direction, stage: which it is
     direction: int
     stage: int
-    kind: int
-    lane_pass: int
-    gates: int
-    units: int
-    blocks: int
-    last_units: int
-    reads: tuple[ReadRow, ...]
-    weight_base: int
-    constant_base: int
+    kind: int  # number of its cell among the kinds of the core
+    lane_pass: int  # number of the pass among all passes of that kind on the core: it selects formats and tables
+    gates: int  # rows of the matrix for each unit
+    units: int  # units of a full row block
+    blocks: int  # row blocks
+    last_units: int  # units of the last row block
+    reads: tuple[ReadRow, ...]  # vectors in the order of their issue
+    weight_base: int  # address of the first tile's word; a step's words follow each other in the order of issue
+    constant_base: int  # address of the first turn's word of adapter constants
+    # address of the first turn in state and parameter memories, in the thread's part (parameters: of the core). Turn i
+    # of block b is at `turn_base + b * ceil(units / tail_width) + i`. The stages of a pass share it
     turn_base: int
-    segments: tuple[SegmentRow, ...]
-    first_of_pass: int
-    last_of_pass: bool
-    backward: bool
+    segments: tuple[SegmentRow, ...]  # its segments in order
+    first_of_pass: int  # number of the first `StageRow` of its pass
+    last_of_pass: bool  # whether the step of the pass ends with it
+    backward: bool  # whether the pass goes from the last time step to the first
 
     @property
     def tiles(self) -> int:
@@ -187,73 +130,53 @@ class StageRow:
 
 @record
 class JobRow:
-    """A job on one core that it may run on; jobs are numbered in the order in which the host posts them.
+    """A job on one core that it may run on; jobs are numbered in the order in which the host posts them."""
 
-    frame_start: address of the word of its first step's first group that is read (of the last time step, if layer 0
-        begins backward, is `frame_ends`).
-    frame_end: address of the first word of its last time step.
-    x_starts: for each `StageRow` of its program the address of element 0 of step 0's x, in the thread's part (`all_x`).
-    write_starts: likewise of unit 0 of step 0 of its h (`all`).
-    initial: what is added to a turn's address (without the thread's part) to give the address of its initial states,
-        or -1: states begin with 0.
-    h_starts: for each `StageRow` the frame address of the first group of h before step 0, or -1: 0.
-    """
-
+    # address of the word of its first step's first group that is read (of the last time step, if layer 0 begins
+    # backward, is `frame_ends`)
     frame_start: int
-    frame_end: int
+    frame_end: int  # address of the first word of its last time step
+    # for each `StageRow` of its program the address of element 0 of step 0's x, in the thread's part (`all_x`)
     x_starts: tuple[int, ...]
-    write_starts: tuple[int, ...]
+    write_starts: tuple[int, ...]  # likewise of unit 0 of step 0 of its h (`all`)
+    # what is added to a turn's address (without the thread's part) to give the address of its initial states, or -1:
+    # states begin with 0
     initial: int = -1
+    # for each `StageRow` the frame address of the first group of h before step 0, or -1: 0
     h_starts: tuple[int, ...] = ()
 
 
 @record
 class Kind:
-    """A kind of cell that a core has lanes for.
-
-    cell: the cell.
-    number: its number on the core.
-    outputs: the nodes that are written as vectors: h first, then intermediate vectors in the order of the stages.
-    passes: (model, layer, direction) of each pass, in the order of `StageRow.lane_pass`.
-    memories: number of each output's vector memory, in the order of `outputs`.
-    """
+    """A kind of cell that a core has lanes for."""
 
     cell: Cell
-    number: int
+    number: int  # its number on the core
+    # the nodes that are written as vectors: h first, then intermediate vectors in the order of the stages
     outputs: tuple[str, ...]
+    # (model, layer, direction) of each pass, in the order of `StageRow.lane_pass`
     passes: tuple[tuple[int, int, int], ...]
-    memories: tuple[int, ...]
+    memories: tuple[int, ...]  # number of each output's vector memory, in the order of `outputs`
 
 
 @record
 class VectorMemory:
-    """A memory of vector elements with one write port of `tail_width` elements and one read port of `ep` elements.
+    """A memory of vector elements with one write port of `tail_width` elements and one read port of `ep` elements."""
 
-    number: its number on the core.
-    kind: the kind of cell that writes it.
-    slot: number of the vector among the outputs of that kind.
-    elements: size of the part of one thread.
-    """
-
-    number: int
-    kind: int
-    slot: int
-    elements: int
+    number: int  # its number on the core
+    kind: int  # the kind of cell that writes it
+    slot: int  # number of the vector among the outputs of that kind
+    elements: int  # size of the part of one thread
 
 
 @record
 class Program:
-    """What a model does on a core.
+    """What a model does on a core."""
 
-    model: number of the model.
-    stages: its rows, in order.
-    counters: how many counters of visible vectors it has.
-    interleaved: whether the passes take turns step by step (`layer_order: step`); else each pass does all its steps.
-    """
-
-    model: int
-    stages: tuple[StageRow, ...]
-    counters: int
+    model: int  # number of the model
+    stages: tuple[StageRow, ...]  # its rows, in order
+    counters: int  # how many counters of visible vectors it has
+    # whether the passes take turns step by step (`layer_order: step`); else each pass does all its steps
     interleaved: bool
 
     @property
@@ -264,32 +187,21 @@ class Program:
 
 @record
 class CorePlan:
-    """A core.
+    """A core."""
 
-    number: its number on the chip.
-    core: its description.
-    kinds: the cells that run on it.
-    programs: one for each model; None where no job of the model may run on it.
-    memories: its vector memories.
-    jobs: for each job of the design, in posting order; None where the job may not run on it.
-    rows: multiplier rows that are built: the most that a row block of any cell takes.
-    weight_words, frame_words, constant_words: sizes of these memories in words.
-    turns: turns of all passes of the largest program: the size of a thread's part of state memories.
-    initial_words: words of initial states.
-    """
-
-    number: int
-    core: ColumnCore
-    kinds: tuple[Kind, ...]
-    programs: tuple[Program | None, ...]
-    memories: tuple[VectorMemory, ...]
+    number: int  # its number on the chip
+    core: ColumnCore  # its description
+    kinds: tuple[Kind, ...]  # the cells that run on it
+    programs: tuple[Program | None, ...]  # one for each model; None where no job of the model may run on it
+    memories: tuple[VectorMemory, ...]  # its vector memories
+    # for each job of the design, in posting order; None where the job may not run on it
     jobs: tuple[JobRow | None, ...]
-    rows: int
-    weight_words: int
+    rows: int  # multiplier rows that are built: the most that a row block of any cell takes
+    weight_words: int  # weight_words, frame_words, constant_words: sizes of these memories in words
     frame_words: int
     constant_words: int
-    turns: int
-    initial_words: int = 0
+    turns: int  # turns of all passes of the largest program: the size of a thread's part of state memories
+    initial_words: int = 0  # words of initial states
 
     @cached_property
     def stages(self) -> tuple[StageRow, ...]:
@@ -304,46 +216,28 @@ class CorePlan:
 
 @record
 class Job:
-    """A job, in the order in which the host posts jobs: by arrival, then by place in the scenario.
+    """A job, in the order in which the host posts jobs: by arrival, then by place in the scenario."""
 
-    index: its place in the scenario.
-    name: its name.
-    model: number of its model.
-    steps: time steps.
-    arrival: the first cycle in which it may be admitted.
-    frame_interval: cycles between its frames.
-    cores: the cores that it may run on, ascending.
-    queue: number of its queue: jobs that may run on the same cores wait in one queue.
-    """
-
-    index: int
+    index: int  # its place in the scenario
     name: str
-    model: int
-    steps: int
-    arrival: int
-    frame_interval: int
-    cores: tuple[int, ...]
-    queue: int
+    model: int  # number of its model
+    steps: int  # time steps
+    arrival: int  # the first cycle in which it may be admitted
+    frame_interval: int  # cycles between its frames
+    cores: tuple[int, ...]  # the cores that it may run on, ascending
+    queue: int  # number of its queue: jobs that may run on the same cores wait in one queue
 
 
 @record
 class Design:
-    """All that is generated.
+    """All that is generated."""
 
-    name: name of the scenario.
-    models: names of the models, by number.
-    cores: the cores.
-    jobs: the jobs in posting order.
-    precision: widths of all numbers.
-    frequency_mhz: clock of the chip.
-    """
-
-    name: str
-    models: tuple[str, ...]
+    name: str  # name of the scenario
+    models: tuple[str, ...]  # names of the models, by number
     cores: tuple[CorePlan, ...]
-    jobs: tuple[Job, ...]
-    precision: Precision
-    frequency_mhz: float
+    jobs: tuple[Job, ...]  # the jobs in posting order
+    precision: Precision  # widths of all numbers
+    frequency_mhz: float  # clock of the chip
 
     @cached_property
     def programs(self) -> tuple[tuple[CorePlan, Program], ...]:

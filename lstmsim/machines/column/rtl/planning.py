@@ -34,20 +34,13 @@ from lstmsim.model.scenario import Scenario
 
 @record
 class Region:
-    """Where one vector of a layer lies, both directions of a bidirectional layer side by side.
+    """Where one vector of a layer lies, both directions of a bidirectional layer side by side."""
 
-    memory: number of the vector memory in the core.
-    base: address of its first element, in a thread's part.
-    width: elements of a step, in all directions.
-    steps: how many steps are kept.
-    every: whether these are all steps; else a step lies by its lowest bit.
-    """
-
-    memory: int
-    base: int
-    width: int
-    steps: int
-    every: bool
+    memory: int  # number of the vector memory in the core
+    base: int  # address of its first element, in a thread's part
+    width: int  # elements of a step, in all directions
+    steps: int  # how many steps are kept
+    every: bool  # whether these are all steps; else a step lies by its lowest bit
 
     @property
     def end(self) -> int:
@@ -99,22 +92,14 @@ class Starts:
 
 @record
 class _Pass:
-    """A pass on a core.
-
-    model: its model.
-    core: the core.
-    kinds: the cells of the core.
-    places: the regions of the model's vectors.
-    number: number of the model.
-    layer_number, direction: which pass it is.
-    """
+    """A pass on a core."""
 
     model: Model
     core: ColumnCore
-    kinds: Sequence[Kind]
-    places: Mapping[tuple[int, str], Region]
-    number: int
-    layer_number: int
+    kinds: Sequence[Kind]  # the cells of the core
+    places: Mapping[tuple[int, str], Region]  # the regions of the model's vectors
+    number: int  # number of the model
+    layer_number: int  # layer_number, direction: which pass it is
     direction: int
 
     @property
@@ -369,16 +354,11 @@ def _started(numbers: Mapping[int, JobNumbers] | None) -> frozenset[int]:
 
 @record
 class _Mine:
-    """What runs on a core.
-
-    core: the core.
-    models: all models.
-    jobs: all jobs in posting order; None for those that may not run on the core.
-    """
+    """What runs on a core."""
 
     core: ColumnCore
-    models: tuple[Model, ...]
-    jobs: tuple[Job | None, ...]
+    models: tuple[Model, ...]  # all models
+    jobs: tuple[Job | None, ...]  # all jobs in posting order; None for those that may not run on the core
 
     def steps(self, model: int) -> int:
         """The most steps of a job of that model; 0 if none runs here."""
@@ -452,14 +432,10 @@ def _memories(kinds: Sequence[Kind], places: Sequence[Mapping[tuple[int, str], R
 
 @record
 class _JobRows:
-    """The rows of all jobs on a core, and the sizes of the memories that they fill.
+    """The rows of all jobs on a core, and the sizes of the memories that they fill."""
 
-    jobs: the rows in posting order.
-    frame_words, initial_words: words of frames (with h before step 0), of initial states.
-    """
-
-    jobs: tuple[JobRow | None, ...]
-    frame_words: int
+    jobs: tuple[JobRow | None, ...]  # the rows in posting order
+    frame_words: int  # frame_words, initial_words: words of frames (with h before step 0), of initial states
     initial_words: int
 
 

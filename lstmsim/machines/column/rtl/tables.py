@@ -281,36 +281,24 @@ def _job_row_columns(design: Design, wide: Mapping[str, int]) -> list[Column]:
 
 
 class _Await(NamedTuple):
-    """What every block of a segment waits for.
+    """What every block of a segment waits for."""
 
-    stamp: index in the thread's stamps.
-    own: whether the number of the waiting block is added to that index.
-    lag: 1 if the value is of the step before: then blocks of step 0 do not wait.
-    cycles: from the start of the giving block until the start of the waiting one.
-    first: row of block 0 among the rows of single blocks that say index and cycles instead; -1: none do.
-    """
-
-    stamp: int
-    own: bool
-    lag: int
-    cycles: int
-    first: int = -1
+    stamp: int  # index in the thread's stamps
+    own: bool  # whether the number of the waiting block is added to that index
+    lag: int  # 1 if the value is of the step before: then blocks of step 0 do not wait
+    cycles: int  # from the start of the giving block until the start of the waiting one
+    first: int = -1  # row of block 0 among the rows of single blocks that say index and cycles instead; -1: none do
 
 
 class _Awaits(NamedTuple):
-    """What the segments of a program wait for.
+    """What the segments of a program wait for."""
 
-    stamps: for each segment the index of its block 0; -1: nobody waits for it.
-    rows: for each segment its rows.
-    blocks: rows (index, cycles) for single blocks, where row blocks of two segments are not the same units; 0 cycles:
-        the block waits for nothing.
-    size: of a thread's stamps.
-    """
-
-    stamps: list[int]
-    rows: list[list[_Await]]
+    stamps: list[int]  # for each segment the index of its block 0; -1: nobody waits for it
+    rows: list[list[_Await]]  # for each segment its rows
+    # rows (index, cycles) for single blocks, where row blocks of two segments are not the same units; 0 cycles: the
+    # block waits for nothing
     blocks: list[tuple[int, int]]
-    size: int
+    size: int  # of a thread's stamps
 
 
 def _awaits(program: Program, tail_width: int) -> _Awaits:

@@ -53,16 +53,11 @@ from lstmsim.model.numerics.fixed_point import TABULATED
 
 @record
 class Lanes:
-    """What the lanes of a kind of cell are built of.
+    """What the lanes of a kind of cell are built of."""
 
-    schedule: when what is read.
-    numbers: of the different classes of passes.
-    precision: widths of all numbers.
-    """
-
-    schedule: Schedule
-    numbers: tuple[Numbers, ...]
-    precision: Precision
+    schedule: Schedule  # when what is read
+    numbers: tuple[Numbers, ...]  # of the different classes of passes
+    precision: Precision  # widths of all numbers
 
     def bits(self, name: str) -> int:
         """Width of a sum, node or parameter as it is held."""
@@ -247,18 +242,12 @@ def bits_of(count: int) -> int:
 
 @record
 class CoreLanes:
-    """The lanes of a core.
+    """The lanes of a core."""
 
-    plan: the core.
-    kinds: for each kind of cell what its lanes are built of.
-    class_of: for each kind the class of each of its passes.
-    precision: widths of all numbers.
-    """
-
-    plan: CorePlan
-    kinds: tuple[Lanes, ...]
-    class_of: tuple[tuple[int, ...], ...]
-    precision: Precision
+    plan: CorePlan  # the core
+    kinds: tuple[Lanes, ...]  # for each kind of cell what its lanes are built of
+    class_of: tuple[tuple[int, ...], ...]  # for each kind the class of each of its passes
+    precision: Precision  # widths of all numbers
 
     @classmethod
     def of(cls, plan: CorePlan, passes: Mapping[Pass, FixedArithmetic], precision: Precision) -> CoreLanes:
@@ -321,36 +310,23 @@ class CoreLanes:
 
 @record
 class UnitWrite:
-    """A lane's output that goes into a memory by unit.
+    """A lane's output that goes into a memory by unit."""
 
-    kept: what it is.
-    name: of the memory.
-    bits: of a number.
-    cycle: cycles since the turn at whose end it is written.
-    segment: number of the segment.
-    """
-
-    kept: Kept
-    name: str
-    bits: int
-    cycle: int
-    segment: int
+    kept: Kept  # what it is
+    name: str  # of the memory
+    bits: int  # of a number
+    cycle: int  # cycles since the turn at whose end it is written
+    segment: int  # number of the segment
 
 
 @record
 class UnitRead:
-    """A lane's input that comes from a memory by unit.
+    """A lane's input that comes from a memory by unit."""
 
-    name: of the memory.
-    port: of the lane.
-    bits: of a number.
-    cycle: cycles since the turn at which it is read.
-    """
-
-    name: str
-    port: str
-    bits: int
-    cycle: int
+    name: str  # of the memory
+    port: str  # of the lane
+    bits: int  # of a number
+    cycle: int  # cycles since the turn at which it is read
 
 
 def by_unit(core: CoreLanes, kind: int) -> frozenset[Kept]:

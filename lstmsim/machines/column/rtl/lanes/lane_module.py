@@ -17,16 +17,11 @@ from lstmsim.model.cell import REDUCTIONS, Node
 
 @record
 class Port:
-    """A port of a module.
-
-    name: its name.
-    range: what stands between direction and name, such as `[7:0]`; empty for one bit.
-    output: whether it is an output.
-    """
+    """A port of a module."""
 
     name: str
-    range: str
-    output: bool = False
+    range: str  # what stands between direction and name, such as `[7:0]`; empty for one bit
+    output: bool = False  # whether it is an output
 
     @property
     def line(self) -> str:
@@ -36,39 +31,27 @@ class Port:
 
 @record
 class StateWrite:
-    """A state that a lane keeps for the next step.
+    """A state that a lane keeps for the next step."""
 
-    number: of the state among those of the cell.
-    signal: the lane's signal that has it.
-    bits: its width.
-    cycle: cycles since the turn at whose end it is kept.
-    segment: number of the segment.
-    """
-
-    number: int
-    signal: str
-    bits: int
-    cycle: int
-    segment: int
+    number: int  # of the state among those of the cell
+    signal: str  # the lane's signal that has it
+    bits: int  # its width
+    cycle: int  # cycles since the turn at whose end it is kept
+    segment: int  # number of the segment
 
 
 @record
 class Module:
-    """A module that has been written.
+    """A module that has been written."""
 
-    text: its Verilog.
-    controls: fields of the turn that it asks for: (field, cycles since the turn, name of the port).
-    reductions: its outputs that go to means: (name, bits).
-    unit_writes, unit_reads: its outputs and inputs that memories by unit have.
-    states: what it keeps for the next step.
-    """
-
-    text: str
+    text: str  # its Verilog
+    # fields of the turn that it asks for: (field, cycles since the turn, name of the port)
     controls: tuple[tuple[str, int, str], ...]
-    reductions: tuple[tuple[str, int], ...] = ()
+    reductions: tuple[tuple[str, int], ...] = ()  # its outputs that go to means: (name, bits)
+    # unit_writes, unit_reads: its outputs and inputs that memories by unit have
     unit_writes: tuple[UnitWrite, ...] = ()
     unit_reads: tuple[UnitRead, ...] = ()
-    states: tuple[StateWrite, ...] = ()
+    states: tuple[StateWrite, ...] = ()  # what it keeps for the next step
 
 
 def module_text(name: str, ports: Sequence[Port], body: str) -> str:
@@ -255,24 +238,15 @@ def _loaded(core: CoreLanes, kind: int) -> list[tuple[str, str]]:
 
 @record
 class Mean:
-    """A mean, or a mean of squares.
+    """A mean, or a mean of squares."""
 
-    name: prefix of its signals.
-    square: whether of squares.
-    fractions: for each input, for each class, bits behind its point.
-    result: for each class, bits behind the result's point.
-    counts: for each class over how many numbers.
-    bits: of the result.
-    threads: of the core.
-    """
-
-    name: str
-    square: bool
-    fractions: tuple[tuple[int, ...], ...]
-    result: tuple[int, ...]
-    counts: tuple[int, ...]
-    bits: int
-    threads: int
+    name: str  # prefix of its signals
+    square: bool  # whether of squares
+    fractions: tuple[tuple[int, ...], ...]  # for each input, for each class, bits behind its point
+    result: tuple[int, ...]  # for each class, bits behind the result's point
+    counts: tuple[int, ...]  # for each class over how many numbers
+    bits: int  # of the result
+    threads: int  # of the core
 
     @property
     def common(self) -> list[int]:

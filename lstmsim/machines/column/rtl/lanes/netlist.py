@@ -12,14 +12,10 @@ from lstmsim.base.records import record
 
 @record
 class Signal:
-    """A signed number in a module.
+    """A signed number in a module."""
 
-    name: of its wire or register.
-    bits: its width.
-    """
-
-    name: str
-    bits: int
+    name: str  # of its wire or register
+    bits: int  # its width
 
 
 def literal(value: int, bits: int) -> str:
@@ -159,14 +155,10 @@ class Pipeline:
 
 @record
 class Alignment:
-    """How two operands are brought into common units, and how their combination is brought into the result's.
+    """How two operands are brought into common units, and how their combination is brought into the result's."""
 
-    left: bits to the left for each operand, negative to the right.
-    shift: bits to the right behind the combination.
-    """
-
-    left: tuple[int, int]
-    shift: int
+    left: tuple[int, int]  # bits to the left for each operand, negative to the right
+    shift: int  # bits to the right behind the combination
 
 
 def align(fractions: tuple[int, int], bits: tuple[int, int], result: tuple[int, int]) -> Alignment:

@@ -27,16 +27,11 @@ from lstmsim.model.numerics.fixed_point import ActivationTable
 
 @record
 class Table:
-    """A table of an activation function.
+    """A table of an activation function."""
 
-    shift: bits of an argument behind the point of its cell; negative: a unit of the argument is several cells.
-    below: cells below 0.
-    entries: as `ActivationTable` holds them.
-    """
-
-    shift: int
-    below: int
-    entries: tuple[int, ...]
+    shift: int  # bits of an argument behind the point of its cell; negative: a unit of the argument is several cells
+    below: int  # cells below 0
+    entries: tuple[int, ...]  # as `ActivationTable` holds them
 
     @classmethod
     def of(cls, own: ActivationTable) -> Table:
@@ -59,22 +54,15 @@ class Table:
 
 @record
 class Numbers:
-    """The numbers of a pass that its lanes are built with.
+    """The numbers of a pass that its lanes are built with."""
 
-    fractions: of every name, as nodes read it.
-    quantizers: for each `quantize` node its factor and shift.
-    readers: for each vector that nodes read the factor and shift into its element format.
-    constants: for each plain number its integer and fraction.
-    tables: for each node with a table.
-    counts: for each reduction over how many numbers it is.
-    """
-
-    fractions: Mapping[str, int]
-    quantizers: Mapping[str, tuple[int, int]]
+    fractions: Mapping[str, int]  # of every name, as nodes read it
+    quantizers: Mapping[str, tuple[int, int]]  # for each `quantize` node its factor and shift
+    # for each vector that nodes read the factor and shift into its element format
     readers: Mapping[str, tuple[int, int]]
-    constants: Mapping[float, tuple[int, int]]
-    tables: Mapping[str, Table]
-    counts: Mapping[str, int]
+    constants: Mapping[float, tuple[int, int]]  # for each plain number its integer and fraction
+    tables: Mapping[str, Table]  # for each node with a table
+    counts: Mapping[str, int]  # for each reduction over how many numbers it is
 
     @classmethod
     def of(cls, own: FixedArithmetic) -> Numbers:
@@ -268,26 +256,18 @@ def _place(pipe: Pipeline, source: Signal, tables: Sequence[Table], linear: bool
 
 @record
 class Operand:
-    """A number that a node reads.
+    """A number that a node reads."""
 
-    signal: the wire.
-    fractions: bits behind the point, for each class.
-    """
-
-    signal: Signal
-    fractions: tuple[int, ...]
+    signal: Signal  # the wire
+    fractions: tuple[int, ...]  # bits behind the point, for each class
 
 
 @record
 class Result:
-    """What a node gives.
+    """What a node gives."""
 
-    bits: its width.
-    fractions: bits behind the point, for each class.
-    """
-
-    bits: int
-    fractions: tuple[int, ...]
+    bits: int  # its width
+    fractions: tuple[int, ...]  # bits behind the point, for each class
 
 
 Ends = tuple[Signal, Signal]

@@ -21,55 +21,36 @@ from lstmsim.model.cell import Cell, Node, Segment, kinds, segments
 
 @record
 class Kept:
-    """A value that is kept in a memory of each lane.
+    """A value that is kept in a memory of each lane."""
 
-    giver: the node or sum.
-    state: whether its readers are of the next step.
-    doubled: whether there are two places a turn, for even and for odd steps: some reader comes after the new value.
-    """
-
-    giver: str
-    state: bool
+    giver: str  # the node or sum
+    state: bool  # whether its readers are of the next step
+    # whether there are two places a turn, for even and for odd steps: some reader comes after the new value
     doubled: bool
 
 
 @record
 class Read:
-    """A value from outside that a segment reads.
+    """A value from outside that a segment reads."""
 
-    name: as its readers name it.
-    kept: where it is; None for parameters and for what is one number for all units.
-    cycle: cycles since the turn at which it is read.
-    """
-
-    name: str
-    kept: Kept | None
-    cycle: int
+    name: str  # as its readers name it
+    kept: Kept | None  # where it is; None for parameters and for what is one number for all units
+    cycle: int  # cycles since the turn at which it is read
 
 
 @record
 class Wait:
-    """A value for which the blocks of a segment wait.
+    """A value for which the blocks of a segment wait."""
 
-    segment: number of the segment of the cell that gives it.
-    cycles: from the turn of the giving unit until the turn of the reading unit, at least.
-    state: whether it is of the step before.
-    reduced: whether it is one value for all units: the turn that counts is the last unit's.
-    """
-
-    segment: int
-    cycles: int
-    state: bool
-    reduced: bool
+    segment: int  # number of the segment of the cell that gives it
+    cycles: int  # from the turn of the giving unit until the turn of the reading unit, at least
+    state: bool  # whether it is of the step before
+    reduced: bool  # whether it is one value for all units: the turn that counts is the last unit's
 
 
 @record
 class Schedule:
     """The cycles of a cell's lanes.
-
-    cell: the cell.
-    latency: of the core.
-    tail_width: units that enter the tail in a cycle.
 
     >>> from lstmsim.model.cells import cell
     >>> own = Schedule(cell("gru"), Latency(), 2)
@@ -78,8 +59,8 @@ class Schedule:
     """
 
     cell: Cell
-    latency: Latency
-    tail_width: int
+    latency: Latency  # of the core
+    tail_width: int  # units that enter the tail in a cycle
 
     @cached_property
     def depth(self) -> Mapping[str, int]:
