@@ -16,8 +16,8 @@ from typing import Any
 from measures import cpu_seconds, table
 
 from lstmsim import engines, load_chip
+from lstmsim.machines.parallel import fusion
 from lstmsim.machines.parallel.fused.kernels import fused_run
-from lstmsim.machines.parallel.fusion import FUSED
 from lstmsim.machines.parallel.lowering.program import program_of_kernels
 from lstmsim.machines.parallel.traffic import priced
 from lstmsim.model.fusion.baselines import kernels_of
@@ -44,7 +44,7 @@ _SMALL = (("v100", 1, 64), ("edge", 2, 64), ("edge", 8, 256))
 def measured(batch: int, hidden: int, mode: str) -> dict[str, float]:
     """Seconds of each part, instructions, peak memory in MB."""
     chip, result = load_chip("v100"), {}
-    graph, device = named_graph("ln-lstm", {"batch": batch, "hidden": hidden}), FUSED.numbers(chip, {})
+    graph, device = named_graph("ln-lstm", {"batch": batch, "hidden": hidden}), fusion.numbers(chip, {})
 
     def part(name: str, work: Callable[[], Any]) -> Any:
         begin = time.perf_counter()
@@ -84,8 +84,8 @@ def both_rows() -> list[list[str]]:
 def _both(preset: str, batch: int, hidden: int, mode: str) -> list[str]:
     """A row."""
     chip = load_chip(preset)
-    graph, device = named_graph("ln-lstm", {"batch": batch, "hidden": hidden}), FUSED.numbers(chip, {})
-    work = FUSED.lower(chip, graph, kernels_of(graph, planned(graph, device), device, mode), mode)
+    graph, device = named_graph("ln-lstm", {"batch": batch, "hidden": hidden}), fusion.numbers(chip, {})
+    work = fusion.lower(chip, graph, kernels_of(graph, planned(graph, device), device, mode), mode)
     program = tabled(work.flat, work.names)
     fast = cpu_seconds(lambda: engines.totals(work.flat), 5)
     reference = cpu_seconds(lambda: engines.totals(program, "reference"), 1)

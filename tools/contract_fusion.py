@@ -14,7 +14,7 @@ from typing import Any
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import listed
 from lstmsim.files.graphs import graph_from_data
-from lstmsim.machines.parallel.fusion import FUSED, SETTINGS
+from lstmsim.machines.parallel import fusion
 from lstmsim.model.fusion.baselines import kernels_of
 from lstmsim.model.fusion.graph import Graph
 from lstmsim.model.fusion.plan import MODES, FusionDevice, FusionPlan, PlannedKernel, PlannedSubgraph
@@ -42,14 +42,14 @@ def chip_of(keys: Case) -> tuple[Any, FusionDevice]:
     names = [each.name for each in fields(FusionDevice)]
     if missing := [name for name in names if name not in keys]:
         raise InputError(Mistake("device", f"has no {listed(missing)}"))
-    own = {name: keys[name] for name in names if name not in SETTINGS}
+    own = {name: keys[name] for name in names if name not in fusion.SETTINGS}
     wrong = [name for name, value in own.items() if type(value) is not int or value < 1]
     if wrong:
         raise InputError(
             [Mistake(f"device.{name}", f"must be a whole number from 1 on, got {own[name]!r}") for name in wrong]
         )
     chip = device_of({"preset": "v100", **own})
-    return chip, FUSED.numbers(chip, {name: keys[name] for name in SETTINGS})
+    return chip, fusion.numbers(chip, {name: keys[name] for name in fusion.SETTINGS})
 
 
 def plan_shown(plan: FusionPlan) -> dict[str, Any]:
@@ -117,5 +117,5 @@ def result(case: Case, engine: str) -> dict[str, Any]:
 
 def _cycles(chip: Any, graph: Graph, kernels: Sequence[PlannedKernel], engine: str) -> int:
     """From the first launch to the end."""
-    work = FUSED.lower(chip, graph, kernels, graph.name)
-    return FUSED.figures(chip, work, totals_of_flat(work.flat, work.names, engine)).makespan
+    work = fusion.lower(chip, graph, kernels, graph.name)
+    return fusion.figures(chip, work, totals_of_flat(work.flat, work.names, engine)).makespan

@@ -24,14 +24,15 @@ from lstmsim.machines.parallel.kernels.rows import options_of
 from lstmsim.machines.parallel.kernels.sddmm import SddmmOptions, sddmm
 from lstmsim.machines.parallel.kernels.spmm import SpmmOptions, spmm
 from lstmsim.machines.parallel.kernels.spmv import SpmvOptions, spmv
-from lstmsim.machines.parallel.lowering.outcome import Outcome, outcome_of, traffic_of
+from lstmsim.machines.parallel.lowering.outcome import traffic_of
 from lstmsim.machines.parallel.lowering.program import program_of_kernels
-from lstmsim.machines.parallel.traffic import addresses, fits, priced
+from lstmsim.machines.parallel.traffic import addresses, priced
 from lstmsim.model.sparse.csr import Csr, csr_of_coo
 from lstmsim.model.sparse.made import checksum, drawn_dense, drawn_matrix
 from lstmsim.program.accounts import totals_of
 from lstmsim.program.trace import Totals
 from lstmsim.program.unflatten import tabled
+from tools.parallel_outcome import Outcome, fits, outcome_of
 
 __all__ = ["KINDS", "device_of", "kernels_of", "outcome", "result"]
 
@@ -248,7 +249,7 @@ class _Figures:
         if self.made is None:
             return _NOTHING
         traffic = traffic_of(self.made.run, self.kernels)
-        return getattr(traffic, key, self.made.metrics.get(key, _NOTHING))
+        return traffic.counts.get(key, self.made.metrics.get(key, _NOTHING))
 
     def _makespan(self) -> int:
         return self.outcome.makespan
@@ -283,8 +284,8 @@ class _Figures:
 
     def _loads_by_array(self) -> dict[str, list[int]]:
         assert self.made is not None
-        loads = traffic_of(self.made.run, self.kernels).loads_by_array
-        return {name: [each.requests, each.l2, each.l1, each.dram] for name, each in loads.items()}
+        loads = traffic_of(self.made.run, self.kernels).loads
+        return {each.array: [each.requests, *(each.sectors[at] for at in ("L2", "L1", "DRAM"))] for each in loads}
 
     def _fits(self) -> bool:
         assert self.made is not None

@@ -1,23 +1,20 @@
-"""What a machine answers about kernels of sparse layers and of fused operations: programs, and what a run came to.
+"""Tasks, programs and figures of kernels for sparse products and for fused operations.
 
-Methods and parameters are names with a sentence each; nobody outside the machine's folder needs to know how its kernels
-work. A machine without such kernels has no answer.
+A machine that runs such kernels has a module `sparse`, or `fusion`, of plain functions in its folder, which
+`lstmsim.machines.registry.capability` finds. Methods and parameters are names with a sentence each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from lstmsim.base.records import record
-from lstmsim.program.trace import Totals
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from lstmsim.model.fusion.graph import Graph
-    from lstmsim.model.fusion.plan import FusionDevice, PlannedKernel
     from lstmsim.model.sparse.csr import Csr
     from lstmsim.program.flat import FlatProgram
     from lstmsim.program.flatten import FlatNames
@@ -28,7 +25,7 @@ class SparseTask:
     """One sparse product.
 
     kernel: `spmv` (y = A x), `spmm` (C = A B) or `sddmm` (D = (A B) o C).
-    method: how, a name of `SparseKernels.methods`.
+    method: how, a name of the machine's methods.
     matrix: the sparse matrix: A, of `sddmm` C.
     operands: the dense ones: x of shape (columns,), B of shape (columns, n), or A and B transposed.
     options: parameters of the kernel by name; those that are left out have their defaults.
@@ -70,19 +67,19 @@ class Settings:
 
 
 @dataclass(frozen=True, eq=False)
-class SparseWork:
-    """A product that is ready to run.
+class KernelWork:
+    """A program of kernels that is ready to run.
 
     flat, names: the program.
-    result: what the schedule computes; None if it computes nothing of its own (a dense baseline).
     own: what the machine keeps for the figures.
+    result: what the schedule computes; None if it computes nothing of its own (a dense baseline).
     remarks: sentences on what the parameters mean here.
     """
 
     flat: FlatProgram
     names: FlatNames
-    result: NDArray[Any] | None
     own: Any
+    result: NDArray[Any] | None = None
     remarks: tuple[str, ...] = ()
 
 
@@ -122,7 +119,7 @@ class ArrayLoads:
 
 
 @record
-class SparseFigures:
+class KernelFigures:
     """What a run came to.
 
     makespan: cycles from the first launch to the end.
@@ -130,13 +127,8 @@ class SparseFigures:
     busy: issue cycles of each core.
     accounts: cycles by name over all cores; they add up to `account_cycles`.
     account_cycles: issue slots of all cores times the makespan.
-    loads: of each array.
-    counts: what was counted, by name; `meanings` of the machine says what each is.
-    macs: useful multiply-accumulates.
-    peak: multiply-accumulates that the chip can do in a cycle.
-    options: the parameters that were used, with their defaults.
-    by_rule: names of those that were not given, and that a rule chose by the matrix and the chip.
     blocks: each block's core, cycle of its placing and of its end, for pictures.
+    counts: what was counted, by name.
     """
 
     makespan: int
@@ -144,13 +136,26 @@ class SparseFigures:
     busy: tuple[int, ...]
     accounts: Mapping[str, int]
     account_cycles: int
-    loads: tuple[ArrayLoads, ...]
+    blocks: tuple[tuple[int, int, int], ...]
     counts: Mapping[str, float]
+
+
+@record
+class SparseFigures(KernelFigures):
+    """What the run of a sparse product came to.
+
+    loads: of each array.
+    macs: useful multiply-accumulates.
+    peak: multiply-accumulates that the chip can do in a cycle.
+    options: the parameters that were used, with their defaults.
+    by_rule: names of those that were not given, and that a rule chose by the matrix and the chip.
+    """
+
+    loads: tuple[ArrayLoads, ...]
     macs: int
     peak: int
     options: Mapping[str, Any]
     by_rule: tuple[str, ...] = ()
-    blocks: tuple[tuple[int, int, int], ...] = ()
 
     @property
     def span(self) -> int:
@@ -169,108 +174,15 @@ class SparseFigures:
         return self.macs / (self.peak * self.makespan) if self.makespan else 0.0
 
 
-class SparseKernels(Protocol):
-    """The kernels of a machine.
-
-    methods: of each kernel its methods, with a sentence on each; the first one is the default.
-    left_out: sentences on what is not modelled.
-    meanings: what each name among the counts means.
-    """
-
-    methods: Mapping[str, Mapping[str, str]]
-    left_out: Sequence[str]
-    meanings: Mapping[str, str]
-
-    def parameters(self, kernel: str, method: str) -> Mapping[str, Any]:
-        """The parameters of a method with their defaults; None: the default depends on the matrix."""
-
-    def lower(self, chip: Any, task: SparseTask) -> SparseWork:
-        """Make a program of a product; `InputError` if parameters do not fit."""
-
-    def figures(self, chip: Any, task: SparseTask, work: SparseWork, totals: Totals) -> SparseFigures:
-        """What the run of a program came to."""
-
-    def choices(self, chip: Any, task: SparseTask) -> Sequence[Variant]:
-        """Ways of which the fastest is the task, the first of equals; empty if the task says it all."""
-
-    def settings(self, chip: Any, task: SparseTask) -> Settings:
-        """What a search for the fastest setting of a task simulates; what the task sets is not among it."""
-
-    def baselines(self, chip: Any, task: SparseTask) -> Sequence[Variant]:
-        """What a fair table must contain beside a task, without the task itself."""
-
-    def ablations(self, chip: Any, task: SparseTask) -> Sequence[Variant]:
-        """The task with each mechanism off in turn; the first row is what the others are measured by."""
-
-
-@dataclass(frozen=True, eq=False)
-class FusedWork:
-    """Kernels that are ready to run, one after the other.
-
-    flat, names: the program.
-    own: what the machine keeps for the figures.
-    """
-
-    flat: FlatProgram
-    names: FlatNames
-    own: Any
-
-
 @record
-class FusedFigures:
-    """What a run came to.
+class FusedFigures(KernelFigures):
+    """What the run of fused kernels came to.
 
-    makespan: cycles from the first launch to the end.
     launch: cycles of a launch.
-    kernels: in order.
-    busy: issue cycles of each core.
-    accounts: cycles by name over all cores; they add up to `account_cycles`.
-    account_cycles: issue slots of all cores times the makespan.
-    counts: what was counted, by name: `load_requests`, `requests`, `l1_sectors`, `l2_sectors`, `dram_sectors`.
     l2_bytes: between all cores and L2, stores included.
     dram_bytes: between L2 and DRAM: what L2 has not.
-    blocks: each block's core, cycle of its placing and of its end, for pictures.
     """
 
-    makespan: int
     launch: int
-    kernels: tuple[KernelSpan, ...]
-    busy: tuple[int, ...]
-    accounts: Mapping[str, int]
-    account_cycles: int
-    counts: Mapping[str, int]
     l2_bytes: int
     dram_bytes: int
-    blocks: tuple[tuple[int, int, int], ...] = ()
-
-
-class FusedKernels(Protocol):
-    """The fused kernels of a machine.
-
-    settings: settings of the pass that a user may give, with what each means.
-    left_out: what is not modelled, a few words each.
-    """
-
-    settings: Mapping[str, str]
-    left_out: Sequence[str]
-
-    def numbers(self, chip: Any, settings: Mapping[str, Any]) -> FusionDevice:
-        """The numbers of a chip that plans need.
-
-        chip: the chip.
-        settings: settings of the pass by name, in place of their defaults; `InputError` if one is none or out of range.
-        """
-
-    def lower(self, chip: Any, graph: Graph, kernels: Sequence[PlannedKernel], name: str) -> FusedWork:
-        """Make a program of planned kernels, which run in the given order.
-
-        chip: the chip.
-        graph: what the kernels are of.
-        kernels: in order; products and other compute-intensive nodes between them are not among them.
-        name: of the whole.
-
-        `InputError` if one does not fit; `DeadlockError` if blocks that meet are not all there at once.
-        """
-
-    def figures(self, chip: Any, work: FusedWork, totals: Totals) -> FusedFigures:
-        """What the run of a program came to."""

@@ -23,7 +23,6 @@ from lstmsim.program.program import Program
 if TYPE_CHECKING:
     from lstmsim.machines.change import Change
     from lstmsim.machines.hardware import Hardware
-    from lstmsim.machines.kernels import FusedKernels, SparseKernels
     from lstmsim.model.figures import PlannedProducts
     from lstmsim.model.numerics.golden import NetworkRun
     from lstmsim.model.numerics.jobs import JobNumbers
@@ -300,14 +299,6 @@ class Target(Entries, ABC):
         Orders of dispatch are no question to machines: explanations try them on every machine.
         """
         return ()
-
-    def sparse_kernels(self) -> SparseKernels | None:
-        """The kernels for sparse matrices; None: the machine runs none."""
-        return None
-
-    def fused_kernels(self) -> FusedKernels | None:
-        """Its kernels for fused parts of a graph; None: it has none."""
-        return None
 
     def planned(self, chip: Any, jobs: Sequence[Job]) -> PlannedProducts | None:
         """How the products of jobs are spread over threads; None: the machine plans no threads for them."""

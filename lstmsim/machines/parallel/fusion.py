@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Annotated, Any
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.keys import Key, keys_of
 from lstmsim.base.records import record
 from lstmsim.base.wording import listed, nearest
-from lstmsim.machines.kernels import FusedFigures, FusedWork, KernelSpan
+from lstmsim.machines.kernels import FusedFigures, KernelWork
 from lstmsim.machines.parallel.device import NOT_MODELLED, ParallelDevice
 from lstmsim.machines.parallel.fused.kernels import fused_run
 from lstmsim.machines.parallel.kernel import whole_pieces
 from lstmsim.machines.parallel.kernels.rows import option_mistakes, refuse
-from lstmsim.machines.parallel.lowering.outcome import outcome_of, traffic_of
-from lstmsim.machines.parallel.lowering.program import Lowered, program_of_kernels
+from lstmsim.machines.parallel.lowering.outcome import figures_of, traffic_of
+from lstmsim.machines.parallel.lowering.program import program_of_kernels
 from lstmsim.machines.parallel.traffic import priced
 from lstmsim.machines.parallel.writing.addresses import SECTOR_BYTES
 from lstmsim.model.fusion.graph import Graph
@@ -52,7 +52,7 @@ class _Settings:
     grid_cycles: Annotated[int, Key("cycles of a grid barrier, for costed", low=0, high=_MOST)]
 
 
-#: Settings of the pass, with what each means.
+#: Settings of the pass that a user may give, with what each means.
 SETTINGS: Mapping[str, str] = {name: each.key.meaning for name, each in keys_of(_Settings).items()}
 
 
@@ -132,7 +132,8 @@ def _too_many(device: FusionDevice, name: str, given: Collection[str]) -> Mistak
     return Mistake("registers", f"{text} {device.registers}; expected at least {threads * registers}")
 
 
-_LEFT_OUT = (
+#: What is not modelled.
+LEFT_OUT = (
     "integer work for addresses: a move costs nothing, an operation only its own instructions",
     "copies between a thread's registers, and registers that spill",
     *NOT_MODELLED,
@@ -141,60 +142,32 @@ _LEFT_OUT = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class _Own:
-    """What lowered kernels keep for their figures."""
+def numbers(chip: ParallelDevice, settings: Mapping[str, Any]) -> FusionDevice:
+    """The numbers of a chip that plans need; `InputError` for a setting that there is not or out of range.
 
-    lowered: Lowered
-    counts: Mapping[str, int]
-
-
-class Fused:
-    """The fused kernels of the device, as `lstmsim.machines.kernels.FusedKernels` says."""
-
-    settings: Mapping[str, str] = SETTINGS
-    left_out: Sequence[str] = _LEFT_OUT
-
-    def numbers(self, chip: ParallelDevice, settings: Mapping[str, Any]) -> FusionDevice:
-        """The numbers of a chip that plans need; `InputError` for a setting that there is not or out of range.
-
-        The chip has a `split_rule` of its own, which holds unless the settings name another.
-        """
-        if chip.element_bytes != 4:
-            text = (
-                "plans count values of 4 bytes; 2 is for jobs, whose fused kernels `simulate` times with `fusion: on`"
-            )
-            raise InputError(Mistake(f"chip {chip.name}: element_bytes", text))
-        own = {"split_rule": chip.split_rule}
-        return fusion_device(chip, own | {name: value for name, value in settings.items() if value is not None})
-
-    def lower(self, chip: ParallelDevice, graph: Graph, kernels: Sequence[PlannedKernel], name: str) -> FusedWork:
-        """Make a program of planned kernels; `InputError` if one does not fit, `DeadlockError` if it never ends."""
-        device = chip
-        run = fused_run(graph, kernels, device)
-        costs = priced(run, device)
-        traffic = traffic_of(run, costs)
-        lowered = program_of_kernels(device, costs, name)
-        return FusedWork(lowered.flat, lowered.names, _Own(lowered, traffic.counts))
-
-    def figures(self, chip: ParallelDevice, work: FusedWork, totals: Totals) -> FusedFigures:
-        """What the run of a program came to."""
-        device, own = chip, work.own
-        outcome = outcome_of(device, own.lowered, totals)
-        spans = zip(outcome.kernels, own.lowered.kernels, strict=True)
-        return FusedFigures(
-            makespan=outcome.makespan,
-            launch=device.launch,
-            kernels=tuple(KernelSpan(each.name, tasks.blocks, each.arrive, each.end) for each, tasks in spans),
-            busy=tuple(outcome.accounts["issue"].tolist()),
-            accounts={name: int(cycles.sum()) for name, cycles in outcome.accounts.items()},
-            account_cycles=device.sms * device.core.schedulers * outcome.makespan,
-            counts=own.counts,
-            l2_bytes=SECTOR_BYTES * own.counts["l2_sectors"],
-            dram_bytes=SECTOR_BYTES * own.counts["dram_sectors"],
-            blocks=tuple(map(tuple, outcome.blocks[:, [2, 3, 5]].tolist())),
-        )
+    The chip has a `split_rule` of its own, which holds unless the settings name another.
+    """
+    if chip.element_bytes != 4:
+        text = "plans count values of 4 bytes; 2 is for jobs, whose fused kernels `simulate` times with `fusion: on`"
+        raise InputError(Mistake(f"chip {chip.name}: element_bytes", text))
+    own = {"split_rule": chip.split_rule}
+    return fusion_device(chip, own | {name: value for name, value in settings.items() if value is not None})
 
 
-#: The only object of the class.
-FUSED = Fused()
+def lower(chip: ParallelDevice, graph: Graph, kernels: Sequence[PlannedKernel], name: str) -> KernelWork:
+    """Make a program of planned kernels of a graph, which run in the given order.
+
+    `InputError` if one does not fit; `DeadlockError` if blocks that meet are not all there at once.
+    """
+    run = fused_run(graph, kernels, chip)
+    costs = priced(run, chip)
+    lowered = program_of_kernels(chip, costs, name)
+    return KernelWork(lowered.flat, lowered.names, (lowered, traffic_of(run, costs).counts))
+
+
+def figures(chip: ParallelDevice, work: KernelWork, totals: Totals) -> FusedFigures:
+    """What the run of a program came to."""
+    lowered, counts = work.own
+    l2_bytes, dram_bytes = (SECTOR_BYTES * counts[name] for name in ("l2_sectors", "dram_sectors"))
+    more = {"counts": counts, "launch": chip.launch, "l2_bytes": l2_bytes, "dram_bytes": dram_bytes}
+    return figures_of(FusedFigures, chip, lowered, totals, **more)

@@ -9,7 +9,7 @@ from typing import Any
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
-from lstmsim.machines.kernels import ArrayLoads, KernelSpan, Settings, SparseFigures, SparseTask, SparseWork, Variant
+from lstmsim.machines.kernels import KernelWork, Settings, SparseFigures, SparseTask, Variant
 from lstmsim.machines.parallel.device import HALVES, NOT_MODELLED, ParallelDevice
 from lstmsim.machines.parallel.kernel import Made
 from lstmsim.machines.parallel.kernels.dense import GemmOptions, Tile, default_tiles, gemm, gemv, tile_of
@@ -19,9 +19,10 @@ from lstmsim.machines.parallel.kernels.sddmm import SddmmOptions, sddmm
 from lstmsim.machines.parallel.kernels.spmm import spmm
 from lstmsim.machines.parallel.kernels.spmm_plan import SpmmOptions
 from lstmsim.machines.parallel.kernels.spmv import SpmvOptions, spmv
-from lstmsim.machines.parallel.lowering.outcome import Traffic, outcome_of, traffic_of
+from lstmsim.machines.parallel.lowering.outcome import Traffic, figures_of, traffic_of
 from lstmsim.machines.parallel.lowering.program import Lowered, program_of_kernels
 from lstmsim.machines.parallel.traffic import priced
+from lstmsim.model.sparse.csr import Csr
 from lstmsim.program.trace import Totals
 
 
@@ -80,24 +81,15 @@ def sizes_by_rule(task: SparseTask, options: Any, device: ParallelDevice, ruled:
     return {name: size for name, size in (("m", m), ("n", n)) if name in ruled}
 
 
-def _spmm(task: SparseTask, options: SpmmOptions, device: ParallelDevice) -> Made:
-    return spmm(task.matrix, task.operands[0], options, device)
-
-
-def _spmv(task: SparseTask, options: SpmvOptions, device: ParallelDevice) -> Made:
-    return spmv(task.matrix, task.operands[0], options, device)
-
-
 def _sddmm(task: SparseTask, options: SddmmOptions, device: ParallelDevice) -> Made:
     return sddmm(task.matrix, task.operands[0], task.operands[1], options, device)
 
 
-def _hbp(task: SparseTask, options: HbpOptions, device: ParallelDevice) -> Made:
-    return hbp_spmv(task.matrix, task.operands[0], options, device)
-
-
-def _convert(task: SparseTask, options: ConvertOptions, device: ParallelDevice) -> Made:
-    return hbp_conversion(task.matrix, options, device)
+def _of_vector(
+    make: Callable[[Csr, Any, Any, ParallelDevice], Made],
+) -> Callable[[SparseTask, Any, ParallelDevice], Made]:
+    """The writer of a kernel of a matrix and one dense operand, as methods have it."""
+    return lambda task, options, device: make(task.matrix, task.operands[0], options, device)
 
 
 def _gemv(task: SparseTask, options: NoOptions, device: ParallelDevice) -> Made:
@@ -109,14 +101,16 @@ def _gemm(task: SparseTask, options: GemmOptions, device: ParallelDevice) -> Mad
     matrix, dense = task.matrix, task.operands[0]
     sizes = matrix.rows, matrix.columns, dense.shape[1]
     _check_dense(*sizes)
-    return gemm(sizes, _tile(options, sizes[2]), options.split, device, (matrix.dense(), dense))
+    # the first tile of the rule; `choices` has the others
+    tile = tile_of(options) or default_tiles(sizes[2])[0]
+    return gemm(sizes, tile, options.split, device, (matrix.dense(), dense))
 
 
 def _all_products(task: SparseTask, options: GemmOptions, device: ParallelDevice) -> Made:
     left, right = task.operands
     sizes = len(left), left.shape[1], len(right)
     _check_dense(*sizes)
-    return gemm(sizes, _tile(options, sizes[2]), options.split, device)
+    return gemm(sizes, tile_of(options) or default_tiles(sizes[2])[0], options.split, device)
 
 
 def _check_dense(*sizes: int) -> None:
@@ -128,14 +122,10 @@ def _check_dense(*sizes: int) -> None:
         raise InputError(Mistake("matrix", f"{text} or {_MOST_PLACES} numbers in the matrix"))
 
 
-def _tile(options: GemmOptions, columns: int) -> Tile:
-    """The tile that is given, else the first one of the rule; whoever wants the fastest asks `Products.choices`."""
-    return tile_of(options) or default_tiles(columns)[0]
-
-
 #: Some 10^7 instructions of warps, and 1 GB of numbers.
 _MOST_PRODUCTS, _MOST_PLACES = 1 << 30, 1 << 27
 _LANES = (1, 2, 4, 8, 16, 32)
+_spmm, _spmv, _hbp = _of_vector(spmm), _of_vector(spmv), _of_vector(hbp_spmv)
 #: Of each kernel its methods; the first one is the default.
 METHODS: Mapping[str, Mapping[str, Method]] = {
     "spmm": {
@@ -165,7 +155,11 @@ METHODS: Mapping[str, Mapping[str, Method]] = {
     },
 }
 #: The conversion of CSR to HBP, which comes once before many products.
-CONVERT = Method("conversion of CSR to HBP", ConvertOptions, _convert)
+CONVERT = Method(
+    "conversion of CSR to HBP",
+    ConvertOptions,
+    lambda task, options, device: hbp_conversion(task.matrix, options, device),
+)
 
 
 _ORDER = ("plain", "sorted")
@@ -229,7 +223,8 @@ def _doubled(low: int, enough: int) -> tuple[int, ...]:
 #: A method that no user can ask for: it makes no product.
 _CONVERT = "convert"
 _ALL_PRODUCTS = "all M x N products; neither picks those at C's entries nor multiplies by C"
-_MEANINGS = {
+#: What each name among the counts means.
+MEANINGS = {
     "load_requests": "instructions that load from memory",
     "requests": "instructions that load, store or add atomically",
     "l1_sectors": "loaded sectors that L1 answers",
@@ -251,7 +246,8 @@ _MEANINGS = {
     "finds": "the same for a table that keeps its free entries linked",
     "search_steps": "columns that binary searches looked at",
 }
-_LEFT_OUT = (
+#: What is not modelled.
+LEFT_OUT = (
     *NOT_MODELLED,
     "both operands sparse, a master node that compiles the result, several devices",
     "moving operands to the device, and (but for the row of its own) converting or sorting the matrix",
@@ -269,93 +265,80 @@ class _Own:
     traffic: Traffic
 
 
-class Products:
-    """The kernels of the device, as `lstmsim.machines.kernels.SparseKernels` says."""
-
-    methods: Mapping[str, Mapping[str, str]] = {
-        kernel: {name: each.about for name, each in some.items()} for kernel, some in METHODS.items()
-    }
-    left_out: Sequence[str] = _LEFT_OUT
-    meanings: Mapping[str, str] = _MEANINGS
-
-    def parameters(self, kernel: str, method: str) -> Mapping[str, Any]:
-        """The parameters of a method with their defaults; None: the default depends on the matrix."""
-        return METHODS[kernel][method].parameters
-
-    def lower(self, chip: ParallelDevice, task: SparseTask) -> SparseWork:
-        """Make a program of a product; `InputError` if parameters do not fit."""
-        device, method = chip, _method(task)
-        if device.element_bytes != 4 and _family(task) != "dense":
-            text = "a sparse kernel reads numbers and places of 4 bytes; 2 is for jobs and for the method dense"
-            raise InputError(Mistake(f"chip {chip.name}: element_bytes", text))
-        options = method.of(task, device)
-        made = method.make(task, options, device)
-        kernels = priced(made.run, device)
-        lowered = program_of_kernels(device, kernels, f"{task.kernel} {task.method}")
-        shown = {each.name: getattr(options, each.name) for each in fields(options)}
-        own = _Own(made, shown, method.by_rule(task.options), lowered, traffic_of(made.run, kernels))
-        remarks = () if device.element_bytes == 4 else (HALVES, "the result is computed in the type of its operands")
-        return SparseWork(lowered.flat, lowered.names, made.result, own, (*_remarks(shown, device.core.warp), *remarks))
-
-    def figures(self, chip: ParallelDevice, task: SparseTask, work: SparseWork, totals: Totals) -> SparseFigures:
-        """What the run of a program came to."""
-        device, own = chip, work.own
-        outcome = outcome_of(device, own.lowered, totals)
-        spans = zip(outcome.kernels, own.lowered.kernels, strict=True)
-        return SparseFigures(
-            makespan=outcome.makespan,
-            kernels=tuple(KernelSpan(each.name, tasks.blocks, each.arrive, each.end) for each, tasks in spans),
-            busy=tuple(outcome.accounts["issue"].tolist()),
-            accounts={name: int(cycles.sum()) for name, cycles in outcome.accounts.items()},
-            account_cycles=device.sms * device.core.schedulers * outcome.makespan,
-            loads=tuple(
-                ArrayLoads(name, each.requests, {"L1": each.l1, "L2": each.l2, "DRAM": each.dram})
-                for name, each in own.traffic.loads_by_array.items()
-            ),
-            counts=_counts(own.traffic, own.made.metrics),
-            macs=own.made.metrics.get("macs", 0),
-            peak=device.sms * device.core.schedulers * device.core.lanes,
-            options=own.options,
-            by_rule=own.by_rule,
-            blocks=tuple(map(tuple, outcome.blocks[:, [2, 3, 5]].tolist())),
-        )
-
-    def choices(self, chip: ParallelDevice, task: SparseTask) -> Sequence[Variant]:
-        """The tiles of which a dense product is to have the fastest; none if one is given or there is only one."""
-        if task.kernel == "spmv" or task.method != "dense" or "bm" in task.options:
-            return ()
-        rows = tuple(_tiled(task, tile) for tile in default_tiles(_dense_columns(task)))
-        return rows if len(rows) > 1 else ()
-
-    def settings(self, chip: ParallelDevice, task: SparseTask) -> Settings:
-        """What a search for the fastest setting of a task simulates; what the task sets is not among it."""
-        left = [name for name in _method(task).parameters if task.options.get(name) is None]
-        return settings_of(_family(task), left, task, chip)
-
-    def baselines(self, chip: ParallelDevice, task: SparseTask) -> Sequence[Variant]:
-        """What a fair table must contain beside a task, without the task itself."""
-        rows = {"spmm": _beside_spmm, "spmv": _beside_spmv, "sddmm": _beside_sddmm}[task.kernel](task, chip)
-        own = _whole(task.kernel, task.method, task.options)
-        return tuple(each for each in rows if _whole(task.kernel, each.method, each.options) != own)
-
-    def ablations(self, chip: ParallelDevice, task: SparseTask) -> Sequence[Variant]:
-        """The task with each mechanism off in turn; the first row is what the others are measured by."""
-        on, changes = _MECHANISMS[_family(task)]
-        known = _method(task).parameters
-        base = {name: each for name, each in on.items() if name in known} | dict(task.options)
-        # what a rule chooses stays as it is when another parameter changes
-        base |= _method(task).ruled(replace(task, options=base), chip)
-        first = ", ".join(f"{name} {each}" for name, each in base.items()) or "as it is"
-        rows = [Variant(first, task.method, base)]
-        for change in changes:
-            if set(change) <= set(known) and any(base.get(name, known[name]) != each for name, each in change.items()):
-                name = ", ".join(f"{name} {_word(each)}" for name, each in change.items())
-                rows.append(Variant(name, task.method, base | dict(change)))
-        return tuple(rows)
+def parameters(kernel: str, method: str) -> Mapping[str, Any]:
+    """The parameters of a method with their defaults; None: the default depends on the matrix."""
+    return METHODS[kernel][method].parameters
 
 
-#: The only object of the class.
-PRODUCTS = Products()
+def lower(chip: ParallelDevice, task: SparseTask) -> KernelWork:
+    """Make a program of a product; `InputError` if parameters do not fit."""
+    method = _method(task)
+    if chip.element_bytes != 4 and _family(task) != "dense":
+        text = "a sparse kernel reads numbers and indices of 4 bytes; 2 is for jobs and for the method dense"
+        raise InputError(Mistake(f"chip {chip.name}: element_bytes", text))
+    options = method.of(task, chip)
+    made = method.make(task, options, chip)
+    kernels = priced(made.run, chip)
+    lowered = program_of_kernels(chip, kernels, f"{task.kernel} {task.method}")
+    shown = {each.name: getattr(options, each.name) for each in fields(options)}
+    own = _Own(made, shown, method.by_rule(task.options), lowered, traffic_of(made.run, kernels))
+    remarks = () if chip.element_bytes == 4 else (HALVES, "the result is computed in the type of its operands")
+    remarks = (*_remarks(shown, chip.core.warp), *remarks)
+    return KernelWork(lowered.flat, lowered.names, own, made.result, remarks)
+
+
+def figures(chip: ParallelDevice, task: SparseTask, work: KernelWork, totals: Totals) -> SparseFigures:
+    """What the run of a program came to."""
+    own, metrics = work.own, work.own.made.metrics
+    counts = {**own.traffic.counts, **{name: each for name, each in metrics.items() if name != "macs"}}
+    if counts.get("lane_slots"):
+        counts["efficiency"] = counts["lane_active"] / counts["lane_slots"]
+    return figures_of(
+        *(SparseFigures, chip, own.lowered, totals),
+        counts=counts,
+        loads=own.traffic.loads,
+        macs=metrics.get("macs", 0),
+        peak=chip.sms * chip.core.schedulers * chip.core.lanes,
+        options=own.options,
+        by_rule=own.by_rule,
+    )
+
+
+def choices(chip: ParallelDevice, task: SparseTask) -> Sequence[Variant]:
+    """The tiles of which a dense product is to have the fastest; none if one is given or there is only one."""
+    if task.kernel == "spmv" or task.method != "dense" or "bm" in task.options:
+        return ()
+    rows = tuple(_tiled(task, tile) for tile in default_tiles(_dense_columns(task)))
+    return rows if len(rows) > 1 else ()
+
+
+def settings(chip: ParallelDevice, task: SparseTask) -> Settings:
+    """What a search for the fastest setting of a task simulates; what the task sets is not among it."""
+    left = [name for name in _method(task).parameters if task.options.get(name) is None]
+    return settings_of(_family(task), left, task, chip)
+
+
+def baselines(chip: ParallelDevice, task: SparseTask) -> Sequence[Variant]:
+    """What a fair table must contain beside a task, without the task itself."""
+    rows = {"spmm": _beside_spmm, "spmv": _beside_spmv, "sddmm": _beside_sddmm}[task.kernel](task, chip)
+    own = _whole(task.kernel, task.method, task.options)
+    return tuple(each for each in rows if _whole(task.kernel, each.method, each.options) != own)
+
+
+def ablations(chip: ParallelDevice, task: SparseTask) -> Sequence[Variant]:
+    """The task with each mechanism off in turn; the first row is what the others are measured by."""
+    on, changes = _MECHANISMS[_family(task)]
+    known = _method(task).parameters
+    base = {name: each for name, each in on.items() if name in known} | dict(task.options)
+    # what a rule chooses stays as it is when another parameter changes
+    base |= _method(task).ruled(replace(task, options=base), chip)
+    first = ", ".join(f"{name} {each}" for name, each in base.items()) or "as it is"
+    rows = [Variant(first, task.method, base)]
+    for change in changes:
+        if set(change) <= set(known) and any(base.get(name, known[name]) != each for name, each in change.items()):
+            name = ", ".join(f"{name} {_word(each)}" for name, each in change.items())
+            rows.append(Variant(name, task.method, base | dict(change)))
+    return tuple(rows)
 
 
 def _word(value: object) -> str:
@@ -377,14 +360,6 @@ def _family(task: SparseTask) -> str:
     if task.method == "dense":
         return "dense"
     return "hbp" if task.method in ("hbp", "2d") else task.kernel
-
-
-def _counts(traffic: Traffic, metrics: Mapping[str, int]) -> dict[str, float]:
-    counts: dict[str, float] = {**traffic.counts}
-    counts |= {name: each for name, each in metrics.items() if name != "macs"}
-    if counts.get("lane_slots"):
-        counts["efficiency"] = counts["lane_active"] / counts["lane_slots"]
-    return counts
 
 
 def _beside_spmm(task: SparseTask, device: ParallelDevice) -> Iterator[Variant]:

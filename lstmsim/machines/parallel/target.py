@@ -17,7 +17,6 @@ from lstmsim.program.program import Program
 
 if TYPE_CHECKING:
     from lstmsim.machines.change import Change
-    from lstmsim.machines.kernels import FusedKernels, SparseKernels
 
 
 class _ParallelTarget(ParallelEntries, Target):
@@ -86,18 +85,6 @@ class _ParallelTarget(ParallelEntries, Target):
         from lstmsim.machines.parallel.what_if import order_changes
 
         return order_changes(chip, jobs)
-
-    def sparse_kernels(self) -> SparseKernels:
-        """Sparse products in CSR, DCSR and HBP, and dense ones beside them."""
-        from lstmsim.machines.parallel.sparse import PRODUCTS
-
-        return PRODUCTS
-
-    def fused_kernels(self) -> FusedKernels:
-        """Fused parts of a graph: one kernel of the device for each planned one."""
-        from lstmsim.machines.parallel.fusion import FUSED
-
-        return FUSED
 
     def kernels(self, chip: ParallelDevice, jobs: Sequence[Job]) -> tuple[str, ...]:
         """How what follows the products of a step became kernels, where the cells' own kernels do not run."""

@@ -353,12 +353,6 @@ class _Use:
     bytes: NDArray[np.int64]
 
 
-def fits(run: Run, device: ParallelDevice) -> bool:
-    """Whether all that the kernels of a run touch is at most what L2 holds."""
-    layout = laid(run.arrays)
-    return _fits(_uses(run, layout), layout, device)
-
-
 def priced(run: Run, device: ParallelDevice) -> tuple[Priced, ...]:
     """The kernels of a run with what their accesses cost.
 

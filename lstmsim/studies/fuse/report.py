@@ -71,7 +71,7 @@ def document(report: FusionReport, explain: bool = False) -> Document:
             title = f"cycles of all schedulers in {report.told.name}"
             sections.append(accounts(title, figures.accounts, figures.account_cycles))
         sections.append(_executed(report))
-    sections.append(facts(("not modelled", "; ".join(report.asked.fused.left_out))))
+    sections.append(facts(("not modelled", "; ".join(report.asked.fused.LEFT_OUT))))
     # these two stand where their numbers would
     there = (report.asked.not_simulated, report.asked.not_executed) if report.plan.subgraphs else ()
     return Document.of(headline, *sections, *(remark(text) for text in report.remarks if text not in there))
@@ -369,7 +369,7 @@ def _data(report: FusionReport) -> dict[str, Any]:
         "loses": None if report.ratio is None else report.ratio > 1,
         "other_rule": None if report.other is None else _row_data(report.other, report),
         "ablations": [_row_data(each, report) for each in report.ablations],
-        **picked(report, "left_out=asked.fused.left_out remarks"),
+        **picked(report, "left_out=asked.fused.LEFT_OUT remarks"),
     }
 
 

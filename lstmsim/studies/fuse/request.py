@@ -7,12 +7,12 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import given_twice, listed, must_be, nearest, show
-from lstmsim.machines.kernels import FusedKernels
-from lstmsim.machines.registry import target_of
+from lstmsim.machines.registry import capability
 from lstmsim.model.fusion.graph import Graph
 from lstmsim.model.fusion.graph_rules import checked_graph
 from lstmsim.model.fusion.library import GRAPHS, named_graph
@@ -49,7 +49,7 @@ class Asked:
     """
 
     graph: Graph
-    fused: FusedKernels
+    fused: ModuleType
     chip: Chip
     device: FusionDevice
     engine: str
@@ -204,4 +204,4 @@ def _chips_with_kernels() -> list[str]:
     from lstmsim.files.catalog import chip_files
     from lstmsim.studies.shared.loading import load_chip
 
-    return [name for name in chip_files() if target_of(load_chip(name).kind).fused_kernels() is not None]
+    return [name for name in chip_files() if capability(load_chip(name).kind, "fusion") is not None]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
 from lstmsim.base.units import cycles_to_us
-from lstmsim.machines.kernels import FusedFigures, FusedWork
+from lstmsim.machines.kernels import FusedFigures, KernelWork
 from lstmsim.model.fusion.graph import Graph
 from lstmsim.model.fusion.interpreter.checks import TOLERANCE, Difference
 from lstmsim.model.fusion.plan import FusionDevice, FusionPlan, PlannedKernel, up
@@ -73,7 +73,7 @@ class FusionRow:
     counts: Counts
     checked: Checked | None
     figures: FusedFigures | None
-    work: FusedWork | None = None
+    work: KernelWork | None = None
     refused: str = ""
 
     @property

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from lstmsim import engines
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import listed
-from lstmsim.machines.registry import target_of
+from lstmsim.machines.registry import capability
 from lstmsim.model.fusion.baselines import ablation, kernels_of
 from lstmsim.model.fusion.graph import Graph
 from lstmsim.model.fusion.interpreter.checks import difference_of_run, overlap_remarks
@@ -78,11 +78,11 @@ def run_fusion(
     wanted, told = _modes(modes, mode)
     read, source = graph_of(graph, sizes_from(sizes))
     ready = chip_of(chip, chip_overrides)
-    fused = target_of(ready.kind).fused_kernels()
+    fused = capability(ready.kind, "fusion")
     if fused is None:
         text = f"its machine runs no fused kernels; {listed(_chips_with_kernels(), 'and')} do"
         raise InputError(Mistake(f"chip {ready.name}", text))
-    device = fused.numbers(ready, options_from(settings, fused.settings, "setting of the pass"))
+    device = fused.numbers(ready, options_from(settings, fused.SETTINGS, "setting of the pass"))
     asked = Asked(read, fused, ready, device, engines.running(engine), cycles, numbers, seed)
     return _report(asked, source, wanted, told, ablate, progress)
 

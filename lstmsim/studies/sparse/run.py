@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from lstmsim import engines
 from lstmsim.base.bounds import MAX_SIZE
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import listed, must_be, nearest, show
-from lstmsim.machines.kernels import Settings, SparseFigures, SparseKernels, SparseTask, SparseWork, Variant
-from lstmsim.machines.registry import target_of
+from lstmsim.machines.kernels import KernelWork, Settings, SparseFigures, SparseTask, Variant
+from lstmsim.machines.registry import capability
 from lstmsim.model.sparse.csr import Csr, takes_sparse_path
 from lstmsim.model.sparse.products import Values, drawn_operands, largest_error
 from lstmsim.studies.program.run import totals_of_flat
@@ -100,16 +101,16 @@ def _wrong(sizes: Mapping[str, int], seeds: Mapping[str, int | None]) -> list[Mi
     return wrong + [each for name, value in seeds.items() for each in wrong_whole(name, value or 0, 0, MAX_SIZE)]
 
 
-def _method(chip: Chip, kernel: str, method: str | None, threshold: float | None) -> tuple[SparseKernels, str]:
+def _method(chip: Chip, kernel: str, method: str | None, threshold: float | None) -> tuple[ModuleType, str]:
     """The kernels of a chip, and the method; `InputError` if there is no such thing."""
     if threshold is not None and method is not None:
         raise InputError(Mistake("threshold", f"chooses the method; {show(method)} is chosen already"))
     if kernel not in KERNELS:
         raise InputError(Mistake("kernel", must_be(kernel, KERNELS)))
-    kernels = target_of(chip.kind).sparse_kernels()
+    kernels = capability(chip.kind, "sparse")
     if kernels is None:
         raise InputError(Mistake(f"chip {chip.name}", "its machine runs no kernels for sparse matrices"))
-    methods = kernels.methods[kernel]
+    methods = kernels.METHODS[kernel]
     if method is not None and method not in methods:
         text = f"{kernel} has {listed(methods)}, got {show(method)}{nearest(str(method), methods)}"
         raise InputError(Mistake("method", text))
@@ -144,8 +145,8 @@ def _report(
         error=_error_of(task, ran.figures, ran.work.result),
         beside=_rows_of(asked, kernels.baselines(chip, task) if baselines else ()),
         ablations=_rows_of(asked, kernels.ablations(chip, task) if ablate else ()),
-        left_out=tuple(kernels.left_out),
-        meanings=kernels.meanings,
+        left_out=tuple(kernels.LEFT_OUT),
+        meanings=kernels.MEANINGS,
         flat=ran.work.flat,
         names=ran.work.names,
         remarks=remarks,
@@ -176,7 +177,7 @@ class _Asked:
     engine: a key of `lstmsim.engines.ENGINES`.
     """
 
-    kernels: SparseKernels
+    kernels: ModuleType
     chip: Chip
     task: SparseTask
     engine: str
@@ -198,7 +199,7 @@ class _Ran:
     candidates: cycles of each of these ways without launches, by name.
     """
 
-    work: SparseWork
+    work: KernelWork
     figures: SparseFigures
     taken: str = ""
     candidates: tuple[tuple[str, int], ...] = ()

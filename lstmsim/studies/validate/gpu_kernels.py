@@ -14,7 +14,7 @@ from lstmsim import engines
 from lstmsim.files.published import Claim
 from lstmsim.files.scenario.scenario_file import load_scenario
 from lstmsim.machines.kernels import SparseTask
-from lstmsim.machines.registry import target_of
+from lstmsim.machines.registry import capability
 from lstmsim.model.fusion.baselines import ablation, kernels_of
 from lstmsim.model.fusion.graph import Graph
 from lstmsim.model.fusion.library import named_graph
@@ -122,7 +122,7 @@ class Kernels:
     def _product(self, even: bool, order: str) -> tuple[int, float]:
         """Cycles without launches, and the share of the peak."""
         chip = _chip(_SIXTEENTH)
-        kernels = target_of(chip.kind).sparse_kernels()
+        kernels = capability(chip.kind, "sparse")
         assert kernels is not None
         rows, columns, mean, wide, deviation = self.sparse
         # without a deviation all rows have the mean
@@ -155,6 +155,6 @@ def _chip(overrides: tuple[str, ...] = ()) -> Chip:
 
 
 def _fused() -> Any:
-    fused = target_of(_chip().kind).fused_kernels()
+    fused = capability(_chip().kind, "fusion")
     assert fused is not None
     return fused

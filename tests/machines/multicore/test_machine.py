@@ -184,7 +184,7 @@ def test_what_it_has_not_is_said() -> None:
     assert machine.structural_model() is None
     assert machine.hardware() is None
     assert capability("multicore", "array_search") is None
-    assert machine.sparse_kernels() is None
+    assert capability("multicore", "sparse") is None
     assert [text.partition(":")[0] for text in loaded.remarks] == [
         "left out",
         "each job begins with empty caches, so its time includes loading its weights, which machines that keep theirs "

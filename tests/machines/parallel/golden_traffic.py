@@ -9,18 +9,23 @@ import numpy as np
 
 from lstmsim.machines.parallel.device import ParallelDevice
 from lstmsim.machines.parallel.kernel import CLASSES, Priced, Run
-from lstmsim.machines.parallel.lowering.outcome import traffic_of
-from lstmsim.machines.parallel.traffic import fits, priced
+from lstmsim.machines.parallel.lowering.outcome import Traffic, traffic_of
+from lstmsim.machines.parallel.traffic import priced
+from tools.parallel_outcome import fits
+
+
+def loads_by_array(traffic: Traffic) -> dict[str, list[int]]:
+    """Requests, and sectors from L2, L1 and DRAM, of each array."""
+    return {each.array: [each.requests, *(each.sectors[at] for at in ("L2", "L1", "DRAM"))] for each in traffic.loads}
 
 
 def shown_traffic(run: Run, device: ParallelDevice) -> dict[str, Any]:
     """What the cases say of the traffic of a run: what is summed, and the streams as they show them."""
     kernels = priced(run, device)
     traffic = traffic_of(run, kernels)
-    loads = {name: [each.requests, each.l2, each.l1, each.dram] for name, each in traffic.loads_by_array.items()}
-    names = ("load_requests", "requests", "l2_sectors", "l1_sectors", "dram_sectors")
-    return {name: getattr(traffic, name) for name in names} | {
-        "loads_by_array": loads,
+    return {
+        **traffic.counts,
+        "loads_by_array": loads_by_array(traffic),
         "kinds": issues_by_class(kernels),
         "fits": fits(run, device),
         "streams": [_streams(each) for each in kernels],

@@ -13,8 +13,8 @@ import lstmsim
 from lstmsim import engines, machines
 from lstmsim.analysis.report_text import report_json
 from lstmsim.base.errors import InputError
+from lstmsim.machines.parallel import fusion
 from lstmsim.machines.parallel.device import ParallelDevice
-from lstmsim.machines.parallel.fusion import FUSED
 from lstmsim.machines.parallel.jobs import fused_step, fused_text, per_step
 from lstmsim.machines.parallel.kernels.dense import gemv
 from lstmsim.machines.parallel.lowering.program import program_of_kernels
@@ -76,8 +76,8 @@ def test_a_step_takes_what_its_product_and_its_tail_take_alone(name: str) -> Non
     assert isinstance(chip, ParallelDevice)
     layer = whole.scenario.jobs[0].model.layers[0]
     drawn = step_graph(layer, 1)
-    kernels = [each.kernel for each in planned(drawn.graph, FUSED.numbers(chip, {})).subgraphs]
-    work = FUSED.lower(chip, drawn.graph, kernels, "tail")
+    kernels = [each.kernel for each in planned(drawn.graph, fusion.numbers(chip, {})).subgraphs]
+    work = fusion.lower(chip, drawn.graph, kernels, "tail")
     tail = _cycles(work.flat, work.names)
     (product,) = drawn.products
     rows, columns = sum(product.rows), sum(product.columns)
@@ -137,8 +137,8 @@ def test_equal_steps_are_the_same_kernels() -> None:
 
 @pytest.mark.parametrize(("name", "batch"), [("lstm-layernorm", 1), ("gru-lbr0", 5), ("rnn", 1), ("dense", 33)])
 def test_a_step_has_no_more_operations_than_its_bound(name: str, batch: int) -> None:
-    for fusion in ("on", "off"):
-        asked = run(scenario(job(name, batch, steps=1), fusion=fusion))
+    for setting in ("on", "off"):
+        asked = run(scenario(job(name, batch, steps=1), fusion=setting))
         one = asked.scenario.jobs[0]
         bound = per_step(asked.scenario.chip.cores[:1], one.model, one.batch, fused=True)
         operations = sum(len(each.variants[0][1][0].body.operations) for each in asked.program.tasks)
@@ -236,10 +236,10 @@ def test_a_costed_split_is_the_quicker_one_for_a_long_row() -> None:
 def test_numbers_of_plans_are_those_of_the_chip() -> None:
     chip = lstmsim.load_chip("v100")
     assert isinstance(chip, ParallelDevice)
-    assert FUSED.numbers(chip, {}) == FusionDevice()
+    assert fusion.numbers(chip, {}) == FusionDevice()
     # blocks get whole pieces of 256 bytes: a block of 832 bytes would not fit
     small = replace(chip, cores=(replace(chip.cores[0], shared_bytes=1000),) * 80)
-    assert FUSED.numbers(small, {}).shared_limit == 768
+    assert fusion.numbers(small, {}).shared_limit == 768
 
 
 def test_the_tail_of_the_projects_lstm_takes_what_the_golden_one_takes() -> None:
@@ -247,7 +247,7 @@ def test_the_tail_of_the_projects_lstm_takes_what_the_golden_one_takes() -> None
     chip = lstmsim.load_chip("v100")
     assert isinstance(chip, ParallelDevice)
     graph = step_graph(Layer(cell("lstm"), 64, 64), 1).graph
-    device = FUSED.numbers(chip, {})
+    device = fusion.numbers(chip, {})
     plan = planned(graph, device)
-    work = [FUSED.lower(chip, graph, kernels_of(graph, plan, device, mode), mode) for mode in ("op", "stitch")]
+    work = [fusion.lower(chip, graph, kernels_of(graph, plan, device, mode), mode) for mode in ("op", "stitch")]
     assert [_cycles(each.flat, each.names) for each in work] == [82418, 7548]

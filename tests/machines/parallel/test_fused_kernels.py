@@ -12,9 +12,9 @@ import pytest
 
 from lstmsim import engines, load_chip
 from lstmsim.base.errors import DeadlockError, InputError
+from lstmsim.machines.parallel import fusion
 from lstmsim.machines.parallel.fused import kernels as writing
 from lstmsim.machines.parallel.fused.kernels import fused_run
-from lstmsim.machines.parallel.fusion import FUSED
 from lstmsim.machines.parallel.kernel import CLASSES, Kernel
 from lstmsim.model.fusion.baselines import kernels_of
 from lstmsim.model.fusion.graph import Graph, Node
@@ -47,8 +47,8 @@ def stream(kernel: Kernel, number: int) -> list[str]:
 
 def cycles(graph: Graph, mode: str, device: FusionDevice) -> int:
     """What the kernels of a graph take."""
-    work = FUSED.lower(CHIP, graph, kernels(graph, mode, device), mode)
-    return FUSED.figures(CHIP, work, engines.totals(work.flat)).makespan
+    work = fusion.lower(CHIP, graph, kernels(graph, mode, device), mode)
+    return fusion.figures(CHIP, work, engines.totals(work.flat)).makespan
 
 
 def test_a_row_of_two_warps() -> None:
@@ -96,13 +96,13 @@ def test_blocks_may_be_written_together_or_one_by_one(mode, monkeypatch) -> None
 
 
 def test_engines_agree_and_figures_add_up() -> None:
-    device = FUSED.numbers(SMALL, {"split_length": 16})
+    device = fusion.numbers(SMALL, {"split_length": 16})
     graph = random_graph(1)
     for mode in ("stitch", "tvm"):
-        work = FUSED.lower(SMALL, graph, kernels(graph, mode, device), mode)
+        work = fusion.lower(SMALL, graph, kernels(graph, mode, device), mode)
         program = tabled(work.flat, work.names)
-        fast = FUSED.figures(SMALL, work, engines.totals(work.flat))
-        assert fast == FUSED.figures(SMALL, work, totals_of(program, engines.run(program, "reference")))
+        fast = fusion.figures(SMALL, work, engines.totals(work.flat))
+        assert fast == fusion.figures(SMALL, work, totals_of(program, engines.run(program, "reference")))
         assert sum(fast.accounts.values()) == fast.account_cycles == 8 * fast.makespan
         assert len(fast.blocks) == sum(each.blocks for each in fast.kernels)
         assert fast.makespan == fast.kernels[-1].ends
@@ -118,7 +118,7 @@ def test_a_split_row_costs_a_grid_barrier() -> None:
 def test_blocks_that_meet_must_be_there_at_once() -> None:
     (one,) = kernels(row_sum(4, 2048))
     with pytest.raises(DeadlockError):
-        FUSED.lower(SMALL, row_sum(4, 2048), [one], "too many")
+        fusion.lower(SMALL, row_sum(4, 2048), [one], "too many")
 
 
 def test_more_nodes_than_a_byte_counts() -> None:
@@ -158,13 +158,13 @@ def test_more_nodes_than_a_byte_counts() -> None:
 )
 def test_settings_that_do_not_fit(settings, sentence) -> None:
     with pytest.raises(InputError, match=sentence):
-        FUSED.numbers(CHIP, settings)
+        fusion.numbers(CHIP, settings)
 
 
 def test_a_chip_without_room_for_a_warp_is_blamed_itself() -> None:
     core = replace(CHIP.cores[0], registers=512)
     with pytest.raises(InputError) as refused:
-        FUSED.numbers(replace(CHIP, cores=(core,)), {})
+        fusion.numbers(replace(CHIP, cores=(core,)), {})
     assert str(refused.value) == (
         "registers: a block of 32 threads with 32 registers each does not fit an SM, which has 512; "
         "expected at least 1024"
@@ -172,9 +172,9 @@ def test_a_chip_without_room_for_a_warp_is_blamed_itself() -> None:
 
 
 def test_numbers_follow_the_chip() -> None:
-    assert FUSED.numbers(CHIP, {}) == FusionDevice()
-    edge = FUSED.numbers(load_chip("edge"), {"split_rule": None})
+    assert fusion.numbers(CHIP, {}) == FusionDevice()
+    edge = fusion.numbers(load_chip("edge"), {"split_rule": None})
     assert (edge.sms, edge.turn_cycles, edge.grid_cycles, edge.split_rule) == (8, 601, 3830, "paper")
     core = replace(CHIP.cores[0], max_warps=16)
-    few = FUSED.numbers(replace(CHIP, cores=(core,) * 4), {})
+    few = fusion.numbers(replace(CHIP, cores=(core,) * 4), {})
     assert (few.block_threads, few.wave(few.block_threads, 0)) == (512, 4)

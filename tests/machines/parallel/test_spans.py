@@ -13,11 +13,11 @@ from lstmsim.machines.parallel.kernel import Run
 from lstmsim.machines.parallel.kernels.dense import Tile
 from lstmsim.machines.parallel.kernels.hbp import ConvertOptions, HbpOptions, hbp_conversion, hbp_spmv
 from lstmsim.machines.parallel.kernels.recurrent import RecurrentSizes, recurrent_layer
-from lstmsim.machines.parallel.lowering.outcome import Outcome, outcome_of
 from lstmsim.machines.parallel.lowering.program import program_of_kernels
 from lstmsim.machines.parallel.traffic import priced
 from lstmsim.model.sparse.made import pruned
 from tests.machines.parallel.golden_device import device_of
+from tools.parallel_outcome import Outcome, outcome_of
 
 pytestmark = pytest.mark.needs_core
 TILE = Tile(64, 16, 8, 4, 4)

@@ -11,9 +11,10 @@ import pytest
 
 from lstmsim import engines
 from lstmsim.files.matrices import weight_matrix
-from lstmsim.machines.kernels import SparseFigures, SparseTask, SparseWork
+from lstmsim.machines.kernels import KernelWork, SparseFigures, SparseTask
+from lstmsim.machines.parallel import sparse
 from lstmsim.machines.parallel.device import ParallelCore, ParallelDevice, ParallelLatency
-from lstmsim.machines.parallel.sparse import METHODS, PRODUCTS
+from lstmsim.machines.parallel.sparse import METHODS
 from lstmsim.model.sparse.csr import Csr, csr_of_dense
 from lstmsim.model.sparse.made import pruned
 from lstmsim.model.sparse.products import drawn_operands, largest_error
@@ -43,10 +44,10 @@ def matrix(name: str, percent: int) -> Csr:
 
 def ran(
     chip: ParallelDevice, given: Csr, kernel: str, method: str, columns: int = 32, **options: Any
-) -> tuple[SparseTask, SparseWork, SparseFigures]:
+) -> tuple[SparseTask, KernelWork, SparseFigures]:
     task = SparseTask(kernel, method, given, drawn_operands(kernel, given, columns, 1), options)
-    work = PRODUCTS.lower(chip, task)
-    return task, work, PRODUCTS.figures(chip, task, work, engines.totals(work.flat, check=False))
+    work = sparse.lower(chip, task)
+    return task, work, sparse.figures(chip, task, work, engines.totals(work.flat, check=False))
 
 
 def span(chip: ParallelDevice, name: str, percent: int, **options: Any) -> tuple[int, float]:
@@ -147,17 +148,17 @@ def test_blocks_of_hbp_are_chosen_by_the_matrix_and_the_device() -> None:
     assert figures.by_rule == ("m", "n")
     assert ran(large, given, "spmv", "hbp", m=512, n=4096)[2].span == 228696
     # 8 * 2 * 4 warps, 4 columns of blocks: 16 rows of them
-    assert PRODUCTS.lower(EDGE, task).own.options["m"] == 32
-    one = PRODUCTS.lower(EDGE, replace(task, options={"warps": 1, "blocks_per_sm": 1, "n": 256})).own
+    assert sparse.lower(EDGE, task).own.options["m"] == 32
+    one = sparse.lower(EDGE, replace(task, options={"warps": 1, "blocks_per_sm": 1, "n": 256})).own
     assert (one.options["m"], one.options["n"], one.by_rule) == (64, 256, ("m",))
 
 
 def test_a_row_beside_hbp_has_its_blocks() -> None:
     given = matrix("silero", 90)
     task = SparseTask("spmv", "hbp", given, drawn_operands("spmv", given, 1, 1), {"warps": 1, "blocks_per_sm": 1})
-    convert = next(each for each in PRODUCTS.baselines(EDGE, task) if each.method == "convert")
+    convert = next(each for each in sparse.baselines(EDGE, task) if each.method == "convert")
     assert dict(convert.options) == {"m": 256, "n": 64}
-    assert {(each.options["m"], each.options["n"]) for each in PRODUCTS.ablations(EDGE, task)} == {(256, 64)}
+    assert {(each.options["m"], each.options["n"]) for each in sparse.ablations(EDGE, task)} == {(256, 64)}
 
 
 def small() -> Csr:
@@ -173,7 +174,7 @@ def test_every_method_computes_the_product(kernel: str, method: str) -> None:
         task, work, figures = ran(SIXTEEN, given, kernel, method, 6)
         assert sum(figures.accounts.values()) == figures.account_cycles
         assert figures.span == sum(each.ends - each.arrives for each in figures.kernels) > 0
-        assert set(figures.counts) <= set(PRODUCTS.meanings)
+        assert set(figures.counts) <= set(sparse.MEANINGS)
         if (kernel, method) == ("sddmm", "dense"):
             assert work.result is None
         else:
@@ -186,13 +187,13 @@ def test_every_method_computes_the_product(kernel: str, method: str) -> None:
 def test_everything_beside_a_product_and_every_ablation_runs(kernel: str, method: str) -> None:
     given = csr_of_dense(np.random.default_rng(7).random((70, 64)) * (np.random.default_rng(8).random((70, 64)) < 0.2))
     task = SparseTask(kernel, method, given, drawn_operands(kernel, given, 16, 1))
-    beside, ablations = PRODUCTS.baselines(SIXTEEN, task), PRODUCTS.ablations(SIXTEEN, task)
+    beside, ablations = sparse.baselines(SIXTEEN, task), sparse.ablations(SIXTEEN, task)
     assert beside
     assert len({each.name for each in ablations}) == len(ablations)
     for each in (*beside, *ablations):
         other = replace(task, method=each.method, options=each.options)
-        work = PRODUCTS.lower(SIXTEEN, other)
-        assert PRODUCTS.figures(SIXTEEN, other, work, engines.totals(work.flat, check=False)).span > 0
+        work = sparse.lower(SIXTEEN, other)
+        assert sparse.figures(SIXTEEN, other, work, engines.totals(work.flat, check=False)).span > 0
 
 
 def test_blocks_of_one_warp_say_that_the_hash_has_nothing_to_do() -> None:

@@ -16,13 +16,14 @@ from lstmsim.base.errors import InputError
 from lstmsim.machines.parallel import traffic as cohorts
 from lstmsim.machines.parallel.device import ParallelCore, ParallelDevice
 from lstmsim.machines.parallel.kernel import CLASSES, KernelShape, Priced, Run, residency
-from lstmsim.machines.parallel.lowering.outcome import Loads, traffic_of
-from lstmsim.machines.parallel.traffic import fits, priced
+from lstmsim.machines.parallel.lowering.outcome import traffic_of
+from lstmsim.machines.parallel.traffic import priced
 from lstmsim.machines.parallel.writing import streams as writer
-from tests.machines.parallel.golden_traffic import issues_by_class
+from tests.machines.parallel.golden_traffic import issues_by_class, loads_by_array
 from tests.oracle import parallel_traffic as oracle
 from tests.oracle.parallel_traffic import Access, Grid
 from tests.parallel_runs import Arrays, device_with, kernel_of, memories, random_arrays, random_device, random_grid
+from tools.parallel_outcome import fits
 
 EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "300"))
 Row = tuple[int, dict[int, int], bool, bool]
@@ -185,16 +186,18 @@ def test_the_traffic_of_a_run_is_the_sum_over_its_accesses(seed: int) -> None:
     accesses = [access for grid in each for block in grid.blocks for stream in block for access in stream if access]
     loads = [access for access in accesses if access.op == "ldg"]
     traffic = traffic_of(run, priced(run, device))
-    assert (traffic.load_requests, traffic.requests) == (len(loads), len(accesses))
-    assert traffic.l2_sectors == sum(access.through for access in accesses)
-    assert traffic.dram_sectors == sum(sum(access.misses.values()) for access in accesses if access.op != "atom")
+    assert (traffic.counts["load_requests"], traffic.counts["requests"]) == (len(loads), len(accesses))
+    assert traffic.counts["l2_sectors"] == sum(access.through for access in accesses)
+    assert traffic.counts["dram_sectors"] == sum(
+        sum(access.misses.values()) for access in accesses if access.op != "atom"
+    )
     for name, _ in arrays:
         own = [access for access in loads if access.array == name]
         found = sum(len(access.sectors) - access.through for access in own)
         dram = sum(sum(access.misses.values()) for access in own)
         through = sum(access.through for access in own)
-        assert traffic.loads_by_array[name] == Loads(len(own), through, found, dram)
-    assert traffic.l1_sectors == sum(load.l1 for load in traffic.loads_by_array.values())
+        assert loads_by_array(traffic)[name] == [len(own), through, found, dram]
+    assert traffic.counts["l1_sectors"] == sum(load.sectors["L1"] for load in traffic.loads)
 
 
 def test_issues_count_each_time_that_a_kernel_runs() -> None:
@@ -242,5 +245,5 @@ def test_a_product_with_a_vector_by_hand() -> None:
         (1, {}, False),
     ]
     traffic = traffic_of(run, (each,))
-    assert traffic.loads_by_array == {"W": Loads(6, 33, 3, 33), "x": Loads(6, 17, 17, 17), "y": Loads(0, 0, 0, 0)}
-    assert (traffic.l2_sectors, traffic.dram_sectors) == (52, 51)
+    assert loads_by_array(traffic) == {"W": [6, 33, 3, 33], "x": [6, 17, 17, 17], "y": [0, 0, 0, 0]}
+    assert (traffic.counts["l2_sectors"], traffic.counts["dram_sectors"]) == (52, 51)

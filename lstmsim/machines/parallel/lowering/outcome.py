@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.base.records import record
+from lstmsim.machines.kernels import ArrayLoads, KernelFigures, KernelSpan
 from lstmsim.machines.parallel.device import STALLS, ParallelDevice
-from lstmsim.machines.parallel.kernel import CLASS, CLASSES, Ints, Kernel, Priced, Run
-from lstmsim.machines.parallel.lowering.program import KernelTasks, Lowered
+from lstmsim.machines.parallel.kernel import CLASS, Kernel, Priced, Run
+from lstmsim.machines.parallel.lowering.program import Lowered
 from lstmsim.model.sparse.csr import firsts
 from lstmsim.program.stall_reasons import CYCLE_NAMES
 from lstmsim.program.trace import TASKS, Totals
@@ -21,183 +22,52 @@ from lstmsim.program.trace import TASKS, Totals
 ACCOUNTS: Mapping[str, str] = {"issue": "busy", **{name: name for name in (*STALLS, "drain")}, "empty": "idle"}
 
 
-@dataclass(frozen=True)
-class KernelSpan:
-    """When a kernel ran.
+F = TypeVar("F", bound=KernelFigures)
 
-    name: of the kernel.
-    arrive: cycle in which its blocks are there.
-    end: cycle in which the last one has ended.
-    resident: how many of its blocks an SM holds at once.
+
+def figures_of(kind: type[F], device: ParallelDevice, lowered: Lowered, totals: Totals, **more: Any) -> F:
+    """What the run of a program came to.
+
+    kind: the class of the figures. more: its further fields.
     """
-
-    name: str
-    arrive: int
-    end: int
-    resident: int
-
-    @property
-    def span(self) -> int:
-        """Cycles from the arrival of its blocks to its end."""
-        return self.end - self.arrive
-
-
-@dataclass(frozen=True, eq=False)
-class Outcome:
-    """What came of a run.
-
-    makespan: cycle in which the last kernel has ended.
-    accounts: name (`ACCOUNTS`) -> scheduler-cycles of each SM, shape (SMs,); all names add up to schedulers x makespan.
-    issues: class -> how many issues there were; only those that occur.
-    lsu, port: shape (SMs,); busy cycles of load/store units and ports.
-    dram, atomic: shape (partitions,); busy cycles of the partitions' DRAM and atomic units.
-    kernels: when each ran.
-    blocks: shape (blocks, 6); kernel, number in its grid, SM, cycle of its placing, cycle from which it may issue, end.
-    """
-
-    makespan: int
-    accounts: Mapping[str, Ints]
-    issues: Mapping[str, int]
-    lsu: Ints
-    port: Ints
-    dram: Ints
-    atomic: Ints
-    kernels: tuple[KernelSpan, ...]
-    blocks: Ints
-
-    @property
-    def imbalance(self) -> float:
-        """Busiest SM over the mean of all; 0 if none issued anything."""
-        issue = self.accounts["issue"]
-        return float(issue.max() / issue.mean()) if issue.any() else 0.0
-
-
-def outcome_of(device: ParallelDevice, lowered: Lowered, totals: Totals) -> Outcome:
-    """What came of a run."""
     cycles = totals.cycles[: device.sms]
     accounts = {name: cycles[:, CYCLE_NAMES.index(own)] for name, own in ACCOUNTS.items()}
-    lsu, port = np.zeros((2, device.sms), dtype=np.int64)
-    dram, atomic = np.zeros((2, device.partitions), dtype=np.int64)
-    issues = np.zeros(len(CLASSES), dtype=np.int64)
-    spans, blocks = [], []
-    costs: dict[int, _Costs] = {}
-    for number, each in enumerate(lowered.kernels):
-        cost = costs.get(id(each.kernel)) or costs.setdefault(id(each.kernel), _Costs.of(device, each.kernel))
+    kernels: list[KernelSpan] = []
+    blocks: list[tuple[int, int, int]] = []
+    for each in lowered.kernels:
         rows = totals.tasks[each.first : each.first + max(each.blocks, 1)]
-        spans.append(_span(each, rows))
-        issues += cost.issues
-        dram += cost.dram
-        atomic += cost.atomic
+        ends = TASKS.of(rows, "finish")
+        arrives = int(TASKS.of(rows, "arrived").min())
+        kernels.append(KernelSpan(each.kernel.shape.name, each.blocks, arrives, int(ends.max())))
         if each.blocks:
-            sm = TASKS.of(rows, "core")
-            np.add.at(lsu, sm, cost.lsu)
-            np.add.at(port, sm, cost.port)
-            blocks.append(_blocks(device, number, rows))
-    return Outcome(
+            columns = (TASKS.of(rows, "core"), TASKS.of(rows, "admitted"), ends)
+            blocks += zip(*(column.tolist() for column in columns), strict=True)
+    return kind(
         makespan=totals.makespan_cycles,
-        accounts=accounts,
-        issues={name: int(count) for name, count in zip(CLASSES, issues, strict=True) if count},
-        lsu=lsu,
-        port=port,
-        dram=dram,
-        atomic=atomic,
-        kernels=tuple(spans),
-        blocks=np.concatenate(blocks) if blocks else np.zeros((0, 6), dtype=np.int64),
+        kernels=tuple(kernels),
+        busy=tuple(accounts["issue"].tolist()),
+        accounts={name: int(cycles.sum()) for name, cycles in accounts.items()},
+        account_cycles=device.sms * device.core.schedulers * totals.makespan_cycles,
+        blocks=tuple(blocks),
+        **more,
     )
-
-
-def _span(each: KernelTasks, rows: Ints) -> KernelSpan:
-    arrive, end = int(TASKS.of(rows, "arrived").min()), int(TASKS.of(rows, "finish").max())
-    return KernelSpan(each.kernel.shape.name, arrive, end, each.resident)
-
-
-def _blocks(device: ParallelDevice, kernel: int, rows: Ints) -> Ints:
-    """The rows of a kernel's blocks. The dispatcher serves them in the order of their placing."""
-    placed = TASKS.of(rows, "admitted")
-    order = np.argsort(placed, kind="stable")
-    turns = np.arange(len(order)) * device.dispatch
-    served = np.empty(len(order), dtype=np.int64)
-    served[order] = turns + np.maximum.accumulate(placed[order] - turns)
-    may_issue = served + device.dispatch + device.start
-    columns = (np.full(len(rows), kernel), np.arange(len(rows)), TASKS.of(rows, "core"), placed, may_issue)
-    return np.stack([*columns, TASKS.of(rows, "finish")], axis=1)
-
-
-@dataclass(frozen=True, eq=False)
-class _Costs:
-    """What a kernel asks of units.
-
-    issues: shape (classes,); lsu, port: cycles, shape (blocks,); dram, atomic: cycles, shape (partitions,).
-    """
-
-    issues: Ints
-    lsu: Ints
-    port: Ints
-    dram: Ints
-    atomic: Ints
-
-    @classmethod
-    def of(cls, device: ParallelDevice, kernel: Priced) -> _Costs:
-        whole, numbers = kernel.instructions, kernel.numbers
-        kind = whole.kind
-        counts = np.bincount(kind, weights=whole.count, minlength=len(CLASSES)).astype(np.int64)
-        through = (kind >= CLASS["ldg"]) & (kind <= CLASS["atom"])
-        lsu = np.where((kind >= CLASS["shfl"]) & (kind <= CLASS["atom"]), np.maximum(numbers.lsu, 1), 0)
-        sectors, cycles = device.core.port
-        port = np.where(through, -(-numbers.sectors.astype(np.int64) * cycles // sectors), 0)
-        own = np.repeat(kind, np.diff(numbers.first_miss)) == CLASS["atom"]
-        missing = numbers.missing.astype(np.int64)
-        dram, atomic = (
-            np.bincount(numbers.partition[mask], weights=rate * missing[mask], minlength=device.partitions)
-            for mask, rate in ((~own, device.dram), (own, device.atomic))
-        )
-        first = whole.first[:: kernel.shape.warps]
-        by_block = [(total := firsts(each))[first[1:]] - total[first[:-1]] for each in (lsu, port)]
-        return cls(counts, by_block[0], by_block[1], dram.astype(np.int64), atomic.astype(np.int64))
 
 
 _LDG, _STG, _ATOM = (CLASS[name] for name in ("ldg", "stg", "atom"))
 
 
 @record
-class Loads:
-    """What the loads of an array bring, in sectors of 32 bytes.
-
-    requests: `ldg` instructions.
-    l2: sectors that go through the ports of the multiprocessors.
-    l1: sectors that L1 answers.
-    dram: sectors that L2 has not.
-    """
-
-    requests: int
-    l2: int
-    l1: int
-    dram: int
-
-
-@record
 class Traffic:
     """What the accesses of a run bring, in sectors of 32 bytes.
 
-    load_requests: `ldg` instructions; requests: these, `stg` and `atom`.
-    l2_sectors: through the ports, stores and atomics included.
-    l1_sectors: loaded sectors that L1 answers.
-    dram_sectors: sectors that L2 has not, stores included; atomics have none.
-    loads_by_array: in the order in which the arrays are declared, those that nobody loads included.
+    counts: `load_requests`, `ldg` instructions; `requests`, these, `stg` and `atom`; `l1_sectors`, loaded sectors that
+        L1 answers; `l2_sectors`, through the ports, stores and atomics included; `dram_sectors`, sectors that L2 has
+        not, stores included (atomics have none).
+    loads: of each array, in the order in which arrays are declared, those that nobody loads included.
     """
 
-    load_requests: int
-    requests: int
-    l2_sectors: int
-    l1_sectors: int
-    dram_sectors: int
-    loads_by_array: dict[str, Loads]
-
-    @property
-    def counts(self) -> dict[str, int]:
-        """The sums over all arrays by their names, as reports have them."""
-        names = ("load_requests", "requests", "l1_sectors", "l2_sectors", "dram_sectors")
-        return {name: getattr(self, name) for name in names}
+    counts: Mapping[str, int]
+    loads: tuple[ArrayLoads, ...]
 
 
 def traffic_of(run: Run, kernels: tuple[Priced, ...]) -> Traffic:
@@ -215,19 +85,25 @@ def traffic_of(run: Run, kernels: tuple[Priced, ...]) -> Traffic:
         often = times[id(each)]
         loads += often * _by_array(kernel, each, np.flatnonzero(load), arrays)
         others += often * _by_array(kernel, each, np.flatnonzero(other), arrays)
-    rows = {memory.name: Loads(*each) for memory, each in zip(run.arrays, loads.T.tolist(), strict=True)}
-    requests, l2, l1, dram = loads.sum(axis=1).tolist()
-    more_requests, more_l2, _, more_dram = others.sum(axis=1).tolist()
-    return Traffic(requests, requests + more_requests, l2 + more_l2, l1, dram + more_dram, rows)
+    levels = ("L1", "L2", "DRAM")
+    names, rows = (each.name for each in run.arrays), loads.T.tolist()
+    by_array = tuple(
+        ArrayLoads(name, requests, dict(zip(levels, sectors, strict=True)))
+        for name, (requests, *sectors) in zip(names, rows, strict=True)
+    )
+    requests, l1, l2, dram = loads.sum(axis=1).tolist()
+    more_requests, _, more_l2, more_dram = others.sum(axis=1).tolist()
+    counts = {"load_requests": requests, "requests": requests + more_requests, "l1_sectors": l1}
+    return Traffic(counts | {"l2_sectors": l2 + more_l2, "dram_sectors": dram + more_dram}, by_array)
 
 
 def _by_array(kernel: Kernel, each: Priced, rows: NDArray[np.int64], arrays: int) -> NDArray[np.int64]:
-    """Shape (4, arrays); requests, sectors of L2, L1 and DRAM of some accesses."""
+    """Shape (4, arrays); requests, sectors of L1, L2 and DRAM of some accesses."""
     numbers, array = each.numbers, kernel.array[rows]
     touched = kernel.first_sector[rows + 1] - kernel.first_sector[rows]
     dram = firsts(numbers.missing)
     missed = dram[numbers.first_miss[rows + 1]] - dram[numbers.first_miss[rows]]
     missed[kernel.instructions.kind[rows] == _ATOM] = 0  # Its numbers are lanes.
     sectors = numbers.sectors[rows]
-    columns = (np.ones(len(rows)), sectors, touched - sectors, missed)
+    columns = (np.ones(len(rows)), touched - sectors, sectors, missed)
     return np.stack([np.bincount(array, column, arrays) for column in columns]).astype(np.int64)
