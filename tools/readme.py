@@ -14,8 +14,7 @@ from pathlib import Path
 from lstmsim.cli.group import COMMANDS, lstmsim
 from lstmsim.program.flat import FLAT_TABLES, FORMAT
 from lstmsim.program.flatten import LINKS, Link
-from lstmsim.studies.validate.report import readme_table
-from lstmsim.studies.validate.rows import ClaimRow, Validation
+from lstmsim.studies.validate.rows import ClaimRow, Validation, counts_of, topics_of
 from lstmsim.studies.validate.run import validate
 
 README = Path(__file__).resolve().parents[1] / "README.md"
@@ -44,6 +43,20 @@ def _block(line: str, text: str) -> str:
 def validation_section(validation: Validation | None = None) -> str:
     """Give the results of a whole validation as a short table; None: one that is made now."""
     return readme_table(validation or validate())
+
+
+def readme_table(validation: Validation) -> str:
+    """Give a line for every group and every topic of the claims; without a final newline."""
+    lines = ["| published figures | rows | result | band | source |", "| --- | ---: | --- | ---: | --- |"]
+    for group in validation.groups:
+        result = f"{group.result}; {group.judgement.sentence}" if group.judgement else group.result
+        cells = (group.title, str(group.promised), result, group.promise, "; ".join(group.sources))
+        lines.append(f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |")
+    for topic, rows in topics_of(validation.claims):
+        # Titles of sources are too long for a short table.
+        sources = f"{len({row.source for row in rows})} sources, named by `lstmsim validate claims`"
+        lines.append(f"| claims: {topic} | {len(rows)} | {counts_of(rows)} | - | {sources} |")
+    return "\n".join(lines)
 
 
 def claims_section(claims: Sequence[ClaimRow]) -> str:

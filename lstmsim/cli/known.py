@@ -107,13 +107,12 @@ def validate_command(groups: tuple[str, ...], engine: str, json_path: str | None
 def _write(validation: Validation, json_path: str | None, markdown_path: str | None) -> None:
     """Write the files first; the text goes to standard output unless one of the files does."""
     from lstmsim.base.files import whole_file
-    from lstmsim.studies.validate.report import validation_markdown
 
     texts = {}
     if json_path is not None:
         texts[json_path] = json.dumps(validation.to_dict(), indent=2, allow_nan=False) + "\n"
     if markdown_path is not None:
-        texts[markdown_path] = validation_markdown(validation)
+        texts[markdown_path] = f"# Validation\n\n{validation.to_markdown()}\n"
     for path, text in texts.items():
         if path != "-":
             with whole_file(path) as file:

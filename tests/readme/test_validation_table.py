@@ -9,9 +9,9 @@ import os
 
 import pytest
 
-from lstmsim.studies.validate.report import readme_table
 from tests.readme.test_readme import TEXT, tool
 from tests.studies.validate.whole import whole
+from tools.readme import readme_table
 
 pytestmark = [pytest.mark.needs_core, pytest.mark.skipif(not TEXT, reason="the README is in the checkout only")]
 

@@ -101,7 +101,7 @@ def sooner(base: Sequence[JobReport], other: Sequence[JobReport], base_mhz: floa
 _LATE = 0.5
 
 
-def geometric_mean(values: list[float]) -> float | None:
+def geometric_mean(values: Sequence[float]) -> float | None:
     """Give the geometric mean of positive numbers; None of no numbers."""
     return exp(fsum(map(log, values)) / len(values)) if values else None
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from math import inf, prod
-from typing import Literal
+from typing import Literal, get_args
 
 from lstmsim.files.published import Measurement
 from lstmsim.report.results import Table
@@ -179,8 +179,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Group:
-    """Rows of one source for one chip preset. A fact counts once: `exact` and `within` leave out rows that are
-    `derived`.
+    """Rows of one source for one chip preset.
 
     key, title: its name for programs and for readers.
     chip: the preset.
@@ -214,11 +213,6 @@ class Group:
         return sum(row.ok for row in self.counted)
 
     @property
-    def quantity(self) -> str:
-        """The unit that is counted."""
-        return next((row.unit for row in self.counted), "")
-
-    @property
     def band(self) -> float:
         """The widest band of its rows, 0 without rows."""
         return max((row.band for row in self.rows), default=0.0)
@@ -246,12 +240,29 @@ class Group:
         return tuple(dict.fromkeys(row.source for row in self.rows))
 
     @property
+    def promise(self) -> str:
+        """How far off a row may be, in words."""
+        return f"a factor of {self.factor:g}" if self.factor else f"{100 * self.band:g} %"
+
+    @property
+    def result(self) -> str:
+        """How many rows keep the promise, and the worst, in words."""
+        text = f"{self.within} of {self.promised} within {self.promise}"
+        if self.factor:
+            text += f"; mean ratio {self.mean_ratio:.2f}"
+        elif not self.band:
+            unit = next((f" in {row.unit}" for row in self.counted if row.unit), "")
+            text = f"{self.exact} of {self.promised} exact{unit}"
+        return text if self.worst is None else f"{text}; worst {self.worst.name}, {100 * self.worst.error:+.2f} %"
+
+    @property
     def failures(self) -> tuple[str, ...]:
         """A sentence for every row outside its band, and one if rows are lost."""
-        lost = []
+        failures = [_row_failure(row) for row in self.rows if not row.ok]
         if len(self.counted) < self.promised:
-            lost.append(f"{self.key}: {len(self.counted)} rows, expected {self.promised}: published rows are missing")
-        return (*(_row_failure(row) for row in self.rows if not row.ok), *lost)
+            lost = f"{len(self.counted)} rows, expected {self.promised}: published rows are missing"
+            failures.append(f"{self.key}: {lost}")
+        return tuple(failures)
 
 
 @dataclass(frozen=True)
@@ -270,16 +281,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class ClaimRow:
-    """One claim of a source that prints no table.
-
-    key: the claim's name.
-    topic: what the claim is about.
-    claim: the claim in words.
-    condition: what was assumed; for `not simulated` the reason.
-    simulated: the simulated figures in words; empty for `not simulated`.
-    verdict: how the claim fares.
-    source: of the claim.
-    """
+    """One claim of a source that prints no table: its name, topic and words, and the fields of its `Finding`."""
 
     key: str
     topic: str
@@ -288,6 +290,31 @@ class ClaimRow:
     simulated: str
     verdict: Verdict
     source: str
+
+
+#: What claims are about, in the order of the tables.
+TOPICS = (
+    "the patent's EP, VP and CAT",
+    "throughput, threads, cores",
+    "speed beside other machines",
+    "kernels of a GPU",
+    "not simulated",
+)
+
+
+def topics_of(claims: Sequence[ClaimRow]) -> list[tuple[str, list[ClaimRow]]]:
+    """List the topics that have claims, with these."""
+    by_topic = [(topic, [row for row in claims if row.topic == topic]) for topic in TOPICS]
+    return [(topic, rows) for topic, rows in by_topic if rows]
+
+
+def counts_of(claims: Sequence[ClaimRow]) -> str:
+    """Say how many claims have each verdict."""
+    counts = {verdict: sum(row.verdict == verdict for row in claims) for verdict in get_args(Verdict)}
+    words = {verdict: {"holds": "hold", "fails": "fail"}.get(verdict, verdict) for verdict in counts}
+    return ", ".join(
+        f"{count} {verdict if count == 1 else words[verdict]}" for verdict, count in counts.items() if count
+    )
 
 
 @dataclass(frozen=True)
@@ -306,8 +333,9 @@ class Validation(Table, forms="lstmsim.studies.validate.report"):
     @property
     def failures(self) -> tuple[str, ...]:
         """A sentence for everything that is not as promised; empty if all is well."""
-        rows = [sentence for group in self.groups for sentence in group.failures]
-        return (*rows, *(_claim_failure(each) for each in self.claims if each.verdict == "fails"))
+        failed = [each for each in self.claims if each.verdict == "fails"]
+        claims = [f"{each.key}: {each.claim}: {each.simulated or each.condition}" for each in failed]
+        return (*(sentence for group in self.groups for sentence in group.failures), *claims)
 
 
 def _distance(row: Row) -> float:
@@ -324,7 +352,3 @@ def _row_failure(row: Row) -> str:
     published = f"{row.quantity} published {row.published:.10g} {row.unit}"
     simulated = f"simulated {row.simulated:.10g} ({100 * row.error:+.3g} %)"
     return f"{row.group}: {row.name}: {published}, {simulated}; expected {promised}"
-
-
-def _claim_failure(row: ClaimRow) -> str:
-    return f"{row.key}: {row.claim}: {row.simulated or row.condition}"

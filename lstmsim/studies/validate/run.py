@@ -12,9 +12,7 @@ from lstmsim.base.wording import nearest
 from lstmsim.engines import ENGINES
 from lstmsim.files import published
 from lstmsim.files.published import Claim, IntelWorkload, Measurement
-from lstmsim.studies.validate import column_claims as optima
-from lstmsim.studies.validate import column_claims as ratios
-from lstmsim.studies.validate.column_claims import Arrays
+from lstmsim.studies.validate.column_claims import Arrays, Speeds
 from lstmsim.studies.validate.gpu_kernels import Kernels
 from lstmsim.studies.validate.groups import (
     CPP,
@@ -29,18 +27,11 @@ from lstmsim.studies.validate.groups import (
     v100_group,
     v100_rows,
 )
-from lstmsim.studies.validate.rows import ClaimRow, Finding, Group, Validation
+from lstmsim.studies.validate.rows import TOPICS, ClaimRow, Finding, Group, Validation
 
 Judge = Callable[[Claim], Finding]
 
-_PATENT = "the patent's EP, VP and CAT"
-_SPEED = "throughput, threads, cores"
-_OTHERS = "speed beside other machines"
-_KERNELS = "kernels of a GPU"
-_REST = "not simulated"
-
-#: What claims are about, in the order of the tables.
-TOPICS = (_PATENT, _SPEED, _OTHERS, _KERNELS, _REST)
+_PATENT, _SPEED, _OTHERS, _KERNELS, _REST = TOPICS
 
 _AREA = "area and logic are not simulated"
 _POWER = "power and energy are not simulated"
@@ -89,21 +80,21 @@ NOT_SIMULATED: Mapping[str, str] = {
 
 def _judges(bench: Bench, rows: Sequence[Measurement]) -> dict[str, tuple[str, Judge]]:
     """For each claim, by its key, the topic and the function that judges it."""
-    arrays, kernels = Arrays(bench), Kernels(bench.engine)
+    arrays, speeds, kernels = Arrays(bench), Speeds(bench, rows), Kernels(bench.engine)
     return {
-        "patent-ep-16384": (_PATENT, partial(optima.best_ep, arrays=arrays, npe=16384)),
-        "patent-ep-65536": (_PATENT, partial(optima.best_ep, arrays=arrays, npe=65536)),
-        "patent-order-512": (_PATENT, partial(optima.ordering, arrays=arrays, hidden=512)),
-        "patent-order-1024": (_PATENT, partial(optima.ordering, arrays=arrays, hidden=1024)),
-        "patent-cat": (_PATENT, partial(optima.cat_suffices, arrays=arrays)),
-        "renown-throughput": (_SPEED, partial(ratios.throughput, bench=bench, rows=rows)),
-        "que-fpt2020-two-threads": (_SPEED, partial(ratios.thread_gain, bench=bench, rows=rows, cores=1)),
-        "remarn-quad-core": (_SPEED, partial(ratios.thread_gain, bench=bench, rows=rows, cores=4)),
-        "que-fccm2020-performance": (_OTHERS, partial(ratios.over_row_wise, bench=bench, rows=rows)),
-        "que-fccm2020-utilization": (_OTHERS, partial(ratios.utilization_over_row_wise, bench=bench, rows=rows)),
-        "renown-performance": (_OTHERS, partial(ratios.over_row_wise, bench=bench, rows=rows)),
-        "que-fpt2020-v100": (_OTHERS, partial(ratios.over_gpu, bench=bench, rows=rows)),
-        "remarn-v100": (_OTHERS, partial(ratios.over_gpu, bench=bench, rows=rows)),
+        "patent-ep-16384": (_PATENT, partial(arrays.best_ep, npe=16384)),
+        "patent-ep-65536": (_PATENT, partial(arrays.best_ep, npe=65536)),
+        "patent-order-512": (_PATENT, partial(arrays.ordering, hidden=512)),
+        "patent-order-1024": (_PATENT, partial(arrays.ordering, hidden=1024)),
+        "patent-cat": (_PATENT, arrays.cat_suffices),
+        "renown-throughput": (_SPEED, speeds.throughput),
+        "que-fpt2020-two-threads": (_SPEED, partial(speeds.thread_gain, cores=1)),
+        "remarn-quad-core": (_SPEED, partial(speeds.thread_gain, cores=4)),
+        "que-fccm2020-performance": (_OTHERS, speeds.over_row_wise),
+        "que-fccm2020-utilization": (_OTHERS, speeds.utilization_over_row_wise),
+        "renown-performance": (_OTHERS, speeds.over_row_wise),
+        "que-fpt2020-v100": (_OTHERS, speeds.over_gpu),
+        "remarn-v100": (_OTHERS, speeds.over_gpu),
         "gale-peak-share": (_KERNELS, kernels.peak_share),
         "gale-row-swizzle": (_KERNELS, kernels.row_swizzle),
         "astitch-figure-7": (_KERNELS, kernels.drawn_graph),
@@ -111,7 +102,7 @@ def _judges(bench: Bench, rows: Sequence[Measurement]) -> dict[str, tuple[str, J
         "astitch-mechanisms": (_KERNELS, kernels.one_after_the_other),
         "astitch-writes": (_KERNELS, kernels.written),
         "astitch-xla": (_KERNELS, kernels.speed),
-        "zhao-brainwave": (_OTHERS, partial(ratios.plasticine_over_brainwave, bench=bench, rows=rows)),
+        "zhao-brainwave": (_OTHERS, speeds.plasticine_over_brainwave),
     }
 
 

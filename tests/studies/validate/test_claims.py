@@ -7,14 +7,7 @@ from dataclasses import replace
 import pytest
 
 from lstmsim.files.published import Claim, claims, deepbench
-from lstmsim.studies.validate.column_claims import (
-    Arrays,
-    best_ep,
-    cat_suffices,
-    ordering,
-    plasticine_over_brainwave,
-    throughput,
-)
+from lstmsim.studies.validate.column_claims import Arrays, Speeds
 from lstmsim.studies.validate.groups import DESIGN, Bench
 from lstmsim.studies.validate.rows import ClaimRow
 from lstmsim.studies.validate.run import KEYS, NOT_SIMULATED, TOPICS, claim_rows
@@ -22,6 +15,7 @@ from tests.studies.validate.whole import whole
 
 BENCH = Bench()
 ARRAYS = Arrays(BENCH)
+SPEEDS = Speeds(BENCH, deepbench())
 CLAIMS = {claim.key: claim for claim in claims()}
 
 
@@ -85,32 +79,32 @@ def test_optima_and_orderings_are_those_of_the_simulation() -> None:
 
 @pytest.mark.parametrize("value", ["4-8", "64-128", "3-3"])
 def test_another_range_of_the_best_ep_fails(value: str) -> None:
-    finding = best_ep(edited("patent-ep-65536", value), ARRAYS, 65536)
+    finding = ARRAYS.best_ep(edited("patent-ep-65536", value), 65536)
     assert finding.verdict == "fails"
     assert "% more" in finding.simulated
 
 
 @pytest.mark.parametrize(("hidden", "value"), [(512, "(16, 4096)"), (1024, "(32, 2048)"), (512, "(8, 2048)")])
 def test_another_order_fails(hidden: int, value: str) -> None:
-    assert ordering(edited(f"patent-order-{hidden}", value), ARRAYS, hidden).verdict == "fails"
+    assert ARRAYS.ordering(edited(f"patent-order-{hidden}", value), hidden).verdict == "fails"
 
 
 @pytest.mark.parametrize("value", ["16, 32", "8, 16, 32", "32, 64, 128", "16, 48, 64"])
 def test_other_eps_of_the_tree_fail(value: str) -> None:
-    assert cat_suffices(edited("patent-cat", value), ARRAYS).verdict == "fails"
+    assert ARRAYS.cat_suffices(edited("patent-cat", value)).verdict == "fails"
 
 
 @pytest.mark.needs_core
 def test_more_tops_and_another_mean_fail() -> None:
-    assert throughput(edited("renown-throughput", "34.0"), BENCH, deepbench()).verdict == "fails"
-    assert plasticine_over_brainwave(edited("zhao-brainwave", "2.2"), BENCH, deepbench()).verdict == "fails"
+    assert SPEEDS.throughput(edited("renown-throughput", "34.0")).verdict == "fails"
+    assert SPEEDS.plasticine_over_brainwave(edited("zhao-brainwave", "2.2")).verdict == "fails"
 
 
 @pytest.mark.needs_core
 def test_an_edited_latency_of_brainwave_does_not_move_its_simulation() -> None:
     faster = [replace(each, latency_ms=0.001) if each.design == DESIGN else each for each in deepbench()]
-    finding = plasticine_over_brainwave(CLAIMS["zhao-brainwave"], BENCH, faster)
-    assert finding == plasticine_over_brainwave(CLAIMS["zhao-brainwave"], BENCH, deepbench())
+    finding = Speeds(BENCH, faster).plasticine_over_brainwave(CLAIMS["zhao-brainwave"])
+    assert finding == SPEEDS.plasticine_over_brainwave(CLAIMS["zhao-brainwave"])
 
 
 def test_unknown_and_lost_claims_fail() -> None:
@@ -126,7 +120,7 @@ def test_unknown_and_lost_claims_fail() -> None:
 
 def test_reference_gives_the_same_order_of_pairs() -> None:
     claim = CLAIMS["patent-order-512"]
-    assert ordering(claim, Arrays(Bench("reference")), 512) == ordering(claim, ARRAYS, 512)
+    assert Arrays(Bench("reference")).ordering(claim, 512) == ARRAYS.ordering(claim, 512)
 
 
 def test_ratios_not_judged_say_where_the_published_figure_lies() -> None:

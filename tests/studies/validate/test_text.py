@@ -6,9 +6,9 @@ import json
 import re
 from dataclasses import replace
 
-from lstmsim.studies.validate.report import readme_table, validation_json, validation_markdown, validation_text
 from lstmsim.studies.validate.rows import ClaimRow, Group, Row, Validation
 from tests.studies.validate.whole import whole
+from tools.readme import readme_table
 
 ROW = Row("chip-a", "task|1", "latency", "cycles", 1000, 1000, 0.0, "a paper, Table 1", "a note")
 TOPS = replace(ROW, quantity="throughput", unit="TOPS", published=2.5, simulated=2.5, derived=True)
@@ -27,7 +27,7 @@ def wrong() -> Validation:
 
 
 def test_the_terminal_text() -> None:
-    text = validation_text(SMALL)
+    text = SMALL.to_text()
     lines = text.splitlines()
     assert lines[0] == "VALIDATION on the engine fast"
     assert [line.split() for line in lines[3:5]] == [
@@ -41,25 +41,24 @@ def test_the_terminal_text() -> None:
 
 
 def test_failures_are_marked_and_counted() -> None:
-    text = validation_text(wrong())
+    text = wrong().to_text()
     assert re.search(r"1,000 +1,001 +\+0\.10 % ! ", text)
     assert text.splitlines()[-1] == "chip-a 0 of 1 exact; 1 of 1 within 5 %; claims: 1 fails"
 
 
 def test_markdown_has_every_row_and_claim() -> None:
-    text = validation_markdown(SMALL)
-    assert "| task\\|1 | latency | cycles | 1,000 | 1,000 | 0 | 0 % | a paper, Table 1 (a note) |" in text
-    assert "| task-2 | latency | ms | 0.500 | 0.520 | +4.00 % | 5 % | another paper |" in text
-    assert "| much: 2 x | of a kind | 3 x | not judged | a paper |" in text
-    assert "| much: 2 x | of a kind | - | not simulated | a paper |" in text
-    for line in text.splitlines():
-        if line.startswith("|"):
-            assert len(re.findall(r"(?<!\\)\|", line)) in (6, 9)
-    assert text.endswith("|\n")
+    text = SMALL.to_markdown()
+    assert "| task\\|1 | 1,000 | 1,000 | 0 | 2.50 | 2.50 | 0 |" in text
+    assert "| task-2 | 0.500 | 0.520 | +4.00 % |" in text
+    assert "1 of 1 within 5 %; worst task-2, +4.00 %" in text
+    assert "source: another paper" in text
+    assert "note on task\\|1: a note" in text
+    for line in ("not judged: much: 2 x (key)", "assumed: of a kind", "simulated: 3 x", "other: much: 2 x: of a kind"):
+        assert line in text.splitlines()
 
 
 def test_json_is_plain_and_whole() -> None:
-    data = json.loads(json.dumps(validation_json(wrong()), allow_nan=False))
+    data = json.loads(json.dumps(wrong().to_dict(), allow_nan=False))
     assert data["schema"] == "lstmsim/validation/1"
     assert data["ok"] is False
     assert data["failures"] == list(wrong().failures)
@@ -67,7 +66,7 @@ def test_json_is_plain_and_whole() -> None:
     assert (row["published"], row["simulated"], row["ok"], row["band"]) == (1000, 1001, False, 0.0)
     assert row["error"] == 0.001
     assert data["claims"][0]["condition"] == "of a kind"
-    assert validation_json(SMALL)["ok"] is True
+    assert SMALL.to_dict()["ok"] is True
 
 
 def test_the_readme_table_is_short() -> None:
@@ -79,7 +78,7 @@ def test_the_readme_table_is_short() -> None:
 
 
 def test_the_real_one_ends_in_one_line_of_counts() -> None:
-    assert validation_text(whole()).splitlines()[-1] == (
+    assert " ".join(whole().to_text().rpartition("\n\n")[2].split()) == (
         "intel-npu-rtl 19 of 19 exact; intel-npu-cpp 19 of 19 exact; 11 of 11 within 5 %; "
         "claims: 8 hold, 13 not judged, 34 not simulated"
     )
@@ -91,10 +90,10 @@ def test_every_form_says_that_sizes_are_not_shown() -> None:
         whole(), groups=tuple(each for each in whole().groups if each.key == "brainwave-held-out"), claims=()
     )
     words = "not evidence of size dependence"
-    for text in (validation_text(changed), validation_markdown(changed), readme_table(changed)):
+    for text in (changed.to_text(), changed.to_markdown(), readme_table(changed)):
         assert words in " ".join(text.split())
         assert "null model" in text
-    assert max(map(len, validation_text(changed).splitlines())) <= 100
-    data = json.loads(json.dumps(validation_json(changed), allow_nan=False))
+    assert max(map(len, changed.to_text().splitlines())) <= 100
+    data = json.loads(json.dumps(changed.to_dict(), allow_nan=False))
     assert data["groups"][0]["null_model"]["evidence_of_size_dependence"] is False
     assert all(row["null_error"] is not None for row in data["groups"][0]["rows"])

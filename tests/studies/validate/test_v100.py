@@ -8,7 +8,6 @@ import pytest
 
 from lstmsim.files.published import deepbench
 from lstmsim.studies.validate.groups import FACTOR, V100, Bench, layer, step_by_step_ms, v100_group, v100_rows
-from lstmsim.studies.validate.report import validation_json, validation_markdown, validation_text
 from lstmsim.studies.validate.rows import Group, Row, Validation
 
 ROWS = {row.task: row for row in v100_rows(deepbench())}
@@ -55,13 +54,13 @@ def test_rows_are_within_the_factor_beside_a_null_model_that_saw_them() -> None:
 
 def test_what_is_left_out_is_told_with_the_reason() -> None:
     group = small()
-    text = words(validation_text(Validation("fast", (group,), ())))
+    text = words(Validation("fast", (group,), ()).to_text())
     assert "gru-512-1, which is one step: 0.0128 ms simulated, 0.39 published" in text
     assert "suspect initialisation" in text
     assert "3 of 10 within a factor of 3; mean ratio 0.69" in text
     assert text.endswith("3 of 10 within a factor of 3")
-    assert "| factor 3 |" in validation_markdown(Validation("fast", (group,), ()))
-    assert validation_json(Validation("fast", (group,), ()))["groups"][0]["remarks"] == list(group.remarks)
+    assert "3 of 10 within a factor of 3" in Validation("fast", (group,), ()).to_markdown()
+    assert Validation("fast", (group,), ()).to_dict()["groups"][0]["remarks"] == list(group.remarks)
 
 
 def test_a_task_that_is_refused_is_left_out_with_its_sentence() -> None:
