@@ -55,7 +55,15 @@ def read_smtx(file: IO[bytes], name: str) -> Coordinates:
     [2, 0]
     """
     rows, columns, entries = _sizes(file, Position(name, 1))
-    text = _rest(file, Position(name))
+    # what is left of a file; of an archive nobody knows how much that is before it is unpacked
+    at = Position(name)
+    blocks, read = [], 0
+    while block := file.read(_BLOCK):
+        blocks.append(block)
+        read += len(block)
+        if read > MAX_BYTES:
+            raise at.wrong("unpacks to more than the 2 GB that a matrix can have here")
+    text = b"".join(blocks)
     second, _, rest = text.partition(b"\n")
     third, _, behind = rest.partition(b"\n")
     if behind.strip():
@@ -68,17 +76,6 @@ def read_smtx(file: IO[bytes], name: str) -> Coordinates:
         raise _wrong(third, int(outside[0]), Position(name, 3), f"expected a column from 0 to {columns - 1}")
     row = np.repeat(np.arange(rows, dtype=np.int32), np.diff(pointers))
     return Coordinates(rows, columns, row, column.astype(np.int32), None)
-
-
-def _rest(file: IO[bytes], at: Position) -> bytes:
-    """What is left of a file; of an archive nobody knows how much that is before it is unpacked."""
-    blocks, read = [], 0
-    while block := file.read(_BLOCK):
-        blocks.append(block)
-        read += len(block)
-        if read > MAX_BYTES:
-            raise at.wrong("unpacks to more than the 2 GB that a matrix can have here")
-    return b"".join(blocks)
 
 
 def _sizes(file: IO[bytes], at: Position) -> tuple[int, int, int]:

@@ -307,14 +307,6 @@ def read_matrix_market(file: IO[bytes], name: str) -> tuple[Coordinates, Header]
     >>> read_matrix_market(io.BytesIO(text), "a.mtx")[0].column.tolist()
     [2]
     """
-    header = _header(file, name)
-    entries = _entries(file, header, name) if header.coordinate else _all_numbers(file, header, name)
-    if header.symmetry != "general":
-        entries = mirrored(entries, -1 if header.symmetry == "skew-symmetric" else 1)
-    return entries, header
-
-
-def _header(file: IO[bytes], name: str) -> Header:
     first = Position(name, 1)
     words = header_line(file, first, f"the line {_BANNER} matrix ...").split()
     if len(words) != 5 or words[0].lower() != _BANNER.lower():
@@ -330,7 +322,11 @@ def _header(file: IO[bytes], name: str) -> Header:
     line, text = 2, header_line(file, Position(name, 2), "sizes")
     while text and (not text.strip() or text.startswith("%")):
         line, text = line + 1, header_line(file, Position(name, line + 1), "sizes")
-    return _sizes(text.split(), kinds, Position(name, line))
+    header = _sizes(text.split(), kinds, Position(name, line))
+    entries = _entries(file, header, name) if header.coordinate else _all_numbers(file, header, name)
+    if header.symmetry != "general":
+        entries = mirrored(entries, -1 if header.symmetry == "skew-symmetric" else 1)
+    return entries, header
 
 
 def _kind(word: str, key: str, at: Position) -> str:

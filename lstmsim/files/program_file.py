@@ -90,11 +90,8 @@ def _member(archive: zipfile.ZipFile, name: str, size: int) -> NDArray[Any] | No
         return None
     if info.compress_type != zipfile.ZIP_STORED:
         raise InputError(f"its member {member!r} is compressed, expected numpy.savez, which does not compress")
-    return _array(member, read_member(archive, member, size))
-
-
-def _array(member: str, content: bytes) -> NDArray[Any]:
-    """The numbers of an .npy file. The header is checked first, because a wrong shape must not take memory."""
+    # the numbers of an .npy file. The header is checked first, because a wrong shape must not take memory
+    content = read_member(archive, member, size)
     file = io.BytesIO(content)
     try:
         version = np.lib.format.read_magic(file)

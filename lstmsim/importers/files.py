@@ -92,23 +92,6 @@ def canonical_network(tensors: Mapping[str, Stored], model: Model) -> Network:
     return Network(model, tuple(tuple(_pass(parts[side]) for side in both) for both in sides), given)
 
 
-def _canonical_states(tensors: Mapping[str, Stored], model: Model) -> States:
-    """Read the initial states in a file that holds nothing else."""
-    places = {name: place for name, place in _places(model).items() if place[0][2][0] == "initial"}
-    if not tensors:
-        raise InputError(f"holds no initial state: expected names like {next(iter(places))}")
-    unknown = [name for name in tensors if name not in places]
-    # a search for near misses among thousands of names takes long; a few show the pattern
-    mistakes = [
-        Mistake(show(name), f"is no initial state of model {show(model.name)}{nearest(name, places)}")
-        for name in unknown[:5]
-    ]
-    if len(unknown) > 5:
-        mistakes.append(Mistake("", f"{len(unknown) - 5} more tensors are no initial states of this model"))
-    parts = _arrays(tensors, places, mistakes)
-    return {side: {key[1]: array for key, array in arrays.items()} for side, arrays in parts.items()}
-
-
 def _arrays(
     tensors: Mapping[str, Stored], places: Mapping[str, tuple[_Place, tuple[int, ...]]], mistakes: list[Mistake]
 ) -> dict[tuple[int, int], dict[tuple[str, ...], Floats]]:
@@ -186,7 +169,20 @@ def read_states(path: str | os.PathLike[str], model: Model) -> States:
     name = os.fspath(path)
     tensors = read_safetensors(name).tensors
     try:
-        return _canonical_states(tensors, model)
+        # read the initial states in a file that holds nothing else
+        places = {name: place for name, place in _places(model).items() if place[0][2][0] == "initial"}
+        if not tensors:
+            raise InputError(f"holds no initial state: expected names like {next(iter(places))}")
+        unknown = [name for name in tensors if name not in places]
+        # a search for near misses among thousands of names takes long; a few show the pattern
+        mistakes = [
+            Mistake(show(name), f"is no initial state of model {show(model.name)}{nearest(name, places)}")
+            for name in unknown[:5]
+        ]
+        if len(unknown) > 5:
+            mistakes.append(Mistake("", f"{len(unknown) - 5} more tensors are no initial states of this model"))
+        parts = _arrays(tensors, places, mistakes)
+        return {side: {key[1]: array for key, array in arrays.items()} for side, arrays in parts.items()}
     except InputError as error:
         raise placed(error, name) from None
 

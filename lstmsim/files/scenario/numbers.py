@@ -162,21 +162,6 @@ class _Reader:
     def job(self, index: int) -> JobData:
         """Read the numbers of job number `index`."""
         job = self.scenario.jobs[index]
-        network = self._network(job)
-        stimulus, inputs = self._stimulus(job, network, index)
-        calibration, calibrated_on = self._calibration(job)
-        return JobData(
-            network,
-            stimulus,
-            self._weights_from(job.model),
-            inputs,
-            job.states_of,
-            self._begins(job, network),
-            calibration,
-            calibrated_on,
-        )
-
-    def _network(self, job: Job) -> Network:
         own = job.model.network
         key = (job.model, job.model.weights, id(own))
         if key not in self.networks:
@@ -189,7 +174,19 @@ class _Reader:
                 raise InputError(Mistake(f"job {job.name}", text))
             else:
                 self.networks[key] = random_network(job.model, self.random_weights)
-        return self.networks[key]
+        network = self.networks[key]
+        stimulus, inputs = self._stimulus(job, network, index)
+        calibration, calibrated_on = self._calibration(job)
+        return JobData(
+            network,
+            stimulus,
+            self._weights_from(job.model),
+            inputs,
+            job.states_of,
+            self._begins(job, network),
+            calibration,
+            calibrated_on,
+        )
 
     def _weights_from(self, model: Model) -> str:
         """Say where the numbers of a model come from."""

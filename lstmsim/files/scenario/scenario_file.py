@@ -241,9 +241,18 @@ def checked_scenario(document: Document, overrides: Sequence[str], *, single: bo
     arrivals = JobArrivals(document, clock, whole)
     steps = JobSteps(document, arrivals)
     models = check_jobs(document, wrong, cores, cells, arrivals, steps, single=single)
-    _check_order(document)
+    # note keys without effect in the choice of jobs and in the chip
+    data = document.data
+    if data.get("preemption") is True and data.get("dispatch", "fcfs") == "fcfs":
+        text = "has no effect with dispatch fcfs, where no job goes before another: choose priority, edf or sjf"
+        document.blame(("preemption",), text)
+    without_effect(document)
     given = "precision" in document.data
-    _settle_width(document)
+    # set the one width of weights: that of `precision` or, if `precision` states none, that of the cores
+    precision = document.data.get("precision", {})
+    bits = check_width(document, precision.get("weight_bits") if isinstance(precision, dict) else None)
+    if isinstance(precision, dict) and bits is not None:
+        document.data["precision"] = {**precision, "weight_bits": bits}
     numbers = read_precision(document, wrong, models, given=given)
     if entry is None or document.mistakes:
         raise _error(document)
@@ -251,23 +260,6 @@ def checked_scenario(document: Document, overrides: Sequence[str], *, single: bo
     chip = build_chip(entry.chip, document.data["chip"], cores)
     chip = target_of(chip.kind).with_weight_bits(chip, numbers.precision.weight_bits)
     return Checked(entry, chip, all_models, arrivals, steps, numbers)
-
-
-def _check_order(document: Document) -> None:
-    """Note keys without effect in the choice of jobs and in the chip."""
-    data = document.data
-    if data.get("preemption") is True and data.get("dispatch", "fcfs") == "fcfs":
-        text = "has no effect with dispatch fcfs, where no job goes before another: choose priority, edf or sjf"
-        document.blame(("preemption",), text)
-    without_effect(document)
-
-
-def _settle_width(document: Document) -> None:
-    """Set the one width of weights: that of `precision` or, if `precision` states none, that of the cores."""
-    precision = document.data.get("precision", {})
-    bits = check_width(document, precision.get("weight_bits") if isinstance(precision, dict) else None)
-    if isinstance(precision, dict) and bits is not None:
-        document.data["precision"] = {**precision, "weight_bits": bits}
 
 
 class References:

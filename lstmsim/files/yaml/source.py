@@ -230,7 +230,11 @@ def parse_document(text: str, name: str) -> Document:
     if short_cut is not None:
         return short_cut
     document = Document(None, name, Path())
-    _refuse_version(text, name)
+    head = re.split(r"^---", text[:1000], maxsplit=1, flags=re.MULTILINE)[0]
+    match = re.search(r"^%YAML\s+(\S+)", head, flags=re.MULTILINE)
+    if match and match[1] != "1.2":
+        line = head.count("\n", 0, match.start()) + 1
+        raise InputError(Mistake(f"{name}:{line}:1", f"must be YAML 1.2, got {show(match[1])}"))
     try:
         node = _compose(text)
         if node is not None:
@@ -281,14 +285,6 @@ def _refuse_json(text: str, name: str) -> None:
         return
 
 
-def _refuse_version(text: str, name: str) -> None:
-    head = re.split(r"^---", text[:1000], maxsplit=1, flags=re.MULTILINE)[0]
-    match = re.search(r"^%YAML\s+(\S+)", head, flags=re.MULTILINE)
-    if match and match[1] != "1.2":
-        line = head.count("\n", 0, match.start()) + 1
-        raise InputError(Mistake(f"{name}:{line}:1", f"must be YAML 1.2, got {show(match[1])}"))
-
-
 class _Builder:
     """The builder of plain data from a tree of nodes; it notes the place of each key and value."""
 
@@ -301,7 +297,13 @@ class _Builder:
     def build(self, node: Any, path: DataPath) -> Any:
         raw = node.value if isinstance(node, ScalarNode) and node.style is None else None
         self.document.values[path] = self._place(node, path, raw)
-        self._guard(node, path)
+        if id(node) in self.open:
+            raise InputError(Mistake(self.document.place(path), "an alias that holds itself has no end"))
+        self.aliased += id(node) in self.seen
+        if self.aliased > MAX_ALIASED:
+            text = f"aliases expand to more than {MAX_ALIASED} values"
+            raise InputError(Mistake(self.document.place(path), text))
+        self.seen.add(id(node))
         if isinstance(node, ScalarNode):
             return self._scalar(node, path)
         expected = "map" if isinstance(node, MappingNode) else "seq"
@@ -315,15 +317,6 @@ class _Builder:
     def _place(self, node: Any, path: DataPath, raw: str | None = None) -> Place:
         mark = node.start_mark
         return Place(self.document.name, mark.line + 1, mark.column + 1, path, raw)
-
-    def _guard(self, node: Any, path: DataPath) -> None:
-        if id(node) in self.open:
-            raise InputError(Mistake(self.document.place(path), "an alias that holds itself has no end"))
-        self.aliased += id(node) in self.seen
-        if self.aliased > MAX_ALIASED:
-            text = f"aliases expand to more than {MAX_ALIASED} values"
-            raise InputError(Mistake(self.document.place(path), text))
-        self.seen.add(id(node))
 
     def _list(self, node: SequenceNode, path: DataPath) -> list[Any]:
         return [self.build(child, (*path, index)) for index, child in enumerate(node.value)]
@@ -364,7 +357,10 @@ class _Builder:
                 digits = text.replace("_", "")
                 return int(digits, 0 if digits.lstrip("+-")[1:2] in {"x", "o", "b"} else 10)
             if node.tag == f"{_TAG}float":
-                return _float(text)
+                word = text.replace("_", "").lower()
+                if word.lstrip("+-") in {".inf", ".nan"}:
+                    return math.nan if word.endswith("nan") else math.copysign(math.inf, -1 if word[0] == "-" else 1)
+                return float(word)
         except (KeyError, ValueError):
             text = show(text)
             raise InputError(Mistake(self.document.place(path), f"cannot be read as a value, got {text}")) from None
@@ -373,13 +369,6 @@ class _Builder:
     def _refuse_tag(self, node: Any, path: DataPath) -> NoReturn:
         tag = str(node.tag).replace(_TAG, "!!")
         raise InputError(Mistake(self.document.place(path), f"tag {show(tag)} is not allowed, only plain values are"))
-
-
-def _float(text: str) -> float:
-    word = text.replace("_", "").lower()
-    if word.lstrip("+-") in {".inf", ".nan"}:
-        return math.nan if word.endswith("nan") else math.copysign(math.inf, -1 if word[0] == "-" else 1)
-    return float(word)
 
 
 LABEL = "--set "

@@ -119,10 +119,6 @@ def _stored_at(file: Any, path: str, size: int) -> Stored:
         raise InputError(Mistake(path, "is missing"))
     if not isinstance(each, h5py.Dataset):
         raise InputError(Mistake(path, "is a group, expected a dataset"))
-    return _stored_hdf5(each, path, size)
-
-
-def _stored_hdf5(each: Any, path: str, size: int) -> Stored:
     if each.is_virtual or each.external:
         raise InputError(Mistake(path, "takes its numbers from other files, which are never opened"))
     shape = tuple(int(length) for length in each.shape or ())

@@ -340,16 +340,13 @@ def _paths(entries: list[dict[str, Any]], stem: str) -> dict[str, str]:
     counts: Counter[str] = Counter()
     paths: dict[str, str] = {}
     for entry in entries:
-        slug = _snake(entry["class_name"])
+        # A class's name as Keras writes it in paths
+        name = entry["class_name"]
+        name = re.sub(r"\W+", "", name[:200])
+        slug = re.sub(r"([a-z])([A-Z])", r"\1_\2", re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", name)).lower()
         paths.setdefault(_layer_name(entry), f"{stem}layers/{slug}{f'_{counts[slug]}' if counts[slug] else ''}")
         counts[slug] += 1
     return paths
-
-
-def _snake(name: str) -> str:
-    """A class's name as Keras writes it in paths."""
-    name = re.sub(r"\W+", "", name[:200])
-    return re.sub(r"([a-z])([A-Z])", r"\1_\2", re.sub(r"(.)([A-Z][a-z]+)", r"\1_\2", name)).lower()
 
 
 def _masks(entry: Mapping[str, Any]) -> bool:

@@ -512,7 +512,8 @@ def from_keras(model: Any, *, name: str | None = None) -> list[ImportedModel]:
         raise InputError(Mistake("from_keras", f"expected a Keras model (with get_config and layers), got {kind}"))
     title = name if name is not None else str(getattr(model, "name", "network"))
     try:
-        config = _plain(given())
+        # the configuration as a file would have it: arrays become lists, objects their names
+        config = json.loads(json.dumps(given(), default=_word, skipkeys=True))
         if not isinstance(config, dict) or not isinstance(config.get("layers"), list):
             raise InputError("does not say which layers it has: only Sequential and functional models do")
         whole = {"class_name": _kind(model), "config": config}
@@ -527,11 +528,6 @@ def from_keras(model: Any, *, name: str | None = None) -> list[ImportedModel]:
 def _kind(model: Any) -> str:
     """Sequential for models of that class and of its subclasses; all other models say how their layers are joined."""
     return "Sequential" if any(each.__name__ == "Sequential" for each in type(model).__mro__) else "Functional"
-
-
-def _plain(config: Any) -> Any:
-    """The configuration as a file would have it: arrays become lists, objects their names."""
-    return json.loads(json.dumps(config, default=_word, skipkeys=True))
 
 
 def _word(value: Any) -> Any:

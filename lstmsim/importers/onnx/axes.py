@@ -530,20 +530,16 @@ def _lengths(layouts: Layouts, scope: Scope, name: str) -> list[Size | None] | N
         if value is None or value.kind not in (*_REPEATING, "ConstantOfShape"):
             return None
         if value.kind == "ConstantOfShape":
-            return _filled(value)
+            given = attributes(value.scope, value.node)
+            tensor = given["value"].t if "value" in given else None
+            stored = [*tensor.int32_data, *tensor.int64_data] if tensor is not None else []
+            if tensor is not None and tensor.raw_data:
+                stored = [int.from_bytes(tensor.raw_data, "little", signed=True)]
+            return [(int(stored[0]), ())] if len(stored) == 1 else None
         if len(value.node.input) > 2:
             return None
         value = resolve(value.scope, node_input(value.node, 0))
     return None
-
-
-def _filled(value: Value) -> list[Size | None] | None:
-    given = attributes(value.scope, value.node)
-    tensor = given["value"].t if "value" in given else None
-    stored = [*tensor.int32_data, *tensor.int64_data] if tensor is not None else []
-    if tensor is not None and tensor.raw_data:
-        stored = [int.from_bytes(tensor.raw_data, "little", signed=True)]
-    return [(int(stored[0]), ())] if len(stored) == 1 else None
 
 
 def _given(scope: Scope, name: str) -> list[str]:

@@ -202,10 +202,6 @@ def node_widths(scope: Scope, index: int) -> list[str]:
     return width_notes(named, label(scope, index))
 
 
-def _is_half(scope: Scope, name: str) -> bool:
-    return any(_kind(value) in _HALVES for value in _origins(scope, name))
-
-
 def width_notes(named: Mapping[str, tuple[Scope, str]], at: str) -> list[str]:
     """Note weights of 16 bits, and weights that are stored as scaled whole numbers."""
     halves, whole = set[str](), dict[str, int]()
@@ -339,7 +335,7 @@ class Constants:
         kind, names = str(node.op_type), [str(each) for each in node.input[:3]]
         # Even small parts count: two parts at each of many levels grow without end.
         self._spend(_OPERATION)
-        if any(_is_half(scope, name) for name in names):
+        if any(any(_kind(value) in _HALVES for value in _origins(scope, name)) for name in names):
             raise _NoConstant(f"a node {kind} in 16 bits")
         parts = [self._value(resolve(scope, name), hops + 1) for name in names]
         try:

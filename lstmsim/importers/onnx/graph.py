@@ -192,7 +192,18 @@ def label(scope: Scope, index: int) -> str:
 def open_scopes(model: Any) -> list[Scope]:
     """Open every scope of a model, the main graph first."""
     functions = {(str(each.domain), str(each.name)): each for each in model.functions}
-    _check_calls(model.graph, functions)
+    # refuse calls of functions that come to more nodes than real networks have; each body is counted once
+    sizes: dict[tuple[str, str], int] = {}
+    held = _count(model.graph.node, {}) + sum(_count(each.node, {}) for each in functions.values())
+    calls = {key: _called(each.node, functions) for key, each in functions.items()}
+    try:
+        order = list(TopologicalSorter(calls).static_order())
+    except CycleError:
+        raise InputError("has functions that call each other without end") from None
+    for key in order:
+        sizes[key] = min(_count(functions[key].node, sizes), _LARGEST)
+    if _count(model.graph.node, sizes) > max(held, MAX_NODES):
+        raise InputError(_ENDLESS)
     scopes: list[Scope] = []
     waiting = [(_graph_scope(model.graph), 0)]
     while waiting:
@@ -206,21 +217,6 @@ def open_scopes(model: Any) -> list[Scope]:
                 scope.children[index] = children
                 waiting.extend((child, depth + 1) for child in reversed(children))
     return scopes
-
-
-def _check_calls(graph: Any, functions: dict[tuple[str, str], Any]) -> None:
-    """Refuse calls of functions that come to more nodes than real networks have; each body is counted once."""
-    sizes: dict[tuple[str, str], int] = {}
-    held = _count(graph.node, {}) + sum(_count(each.node, {}) for each in functions.values())
-    calls = {key: _called(each.node, functions) for key, each in functions.items()}
-    try:
-        order = list(TopologicalSorter(calls).static_order())
-    except CycleError:
-        raise InputError("has functions that call each other without end") from None
-    for key in order:
-        sizes[key] = min(_count(functions[key].node, sizes), _LARGEST)
-    if _count(graph.node, sizes) > max(held, MAX_NODES):
-        raise InputError(_ENDLESS)
 
 
 def _count(nodes: Any, sizes: dict[tuple[str, str], int]) -> int:

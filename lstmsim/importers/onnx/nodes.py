@@ -176,7 +176,7 @@ def _listed(texts: list[str]) -> str:
 def _with_numbers(names: list[str], given: Mapping[str, Any]) -> tuple[_Activation, ...] | str:
     """Each activation with its alpha and beta; activations take these numbers in order."""
     lists = [[_short(each) for each in given[key].floats] if key in given else [] for key in _LISTS]
-    takes = [[name for name in names if _takes(name) > place] for place in range(2)]
+    takes = [[name for name in names if _NEEDS.get(name, len(_DEFAULTS.get(name, ()))) > place] for place in range(2)]
     for key, numbers, takers in zip(_LISTS, lists, takes, strict=True):
         needed = sum(name in _NEEDS for name in takers)
         if takers and (len(numbers) not in (0, len(takers)) or (needed and not numbers)):
@@ -189,10 +189,6 @@ def _with_numbers(names: list[str], given: Mapping[str, Any]) -> tuple[_Activati
         usual = _DEFAULTS.get(name, (0.0,) * _NEEDS.get(name, 0))
         activations.append(_Activation(name, tuple(next(left[place], each) for place, each in enumerate(usual))))
     return tuple(activations)
-
-
-def _takes(name: str) -> int:
-    return _NEEDS.get(name, len(_DEFAULTS.get(name, ())))
 
 
 def _nodes(kind: str, base: Cell, activations: tuple[_Activation, ...], clip: float | None) -> tuple[Node, ...]:

@@ -99,7 +99,19 @@ class Shapes(Memory):
         if node.op_type == "ConstantOfShape":
             return self.numbers(scope, node_input(node, 0))
         if node.op_type == "Concat":
-            return self._concat(scope, node)
+            shapes = [self.of(scope, str(name)) for name in node.input]
+            known = [shape for shape in shapes if shape is not None]
+            axis = integer(attributes(scope, node), "axis", 0)
+            if (
+                not known
+                or any(len(shape) != len(known[0]) for shape in known)
+                or not -len(known[0]) <= axis < len(known[0])
+            ):
+                return None
+            joined = list(_agreed(known) or ())
+            sizes = [shape[axis] if shape is not None else None for shape in shapes]
+            joined[axis] = _total(sizes)
+            return checked(tuple(joined))
         if node.op_type in _TOGETHER:
             return broadcast([self.of(scope, str(name)) for name in node.input])
         first = self.of(scope, node_input(node, 0))
@@ -110,21 +122,6 @@ class Shapes(Memory):
         rule = _RULES.get(str(node.op_type))
         shape = rule(self, scope, node, first, value.place) if rule else None
         return checked(shape)
-
-    def _concat(self, scope: Scope, node: Any) -> Shape | None:
-        shapes = [self.of(scope, str(name)) for name in node.input]
-        known = [shape for shape in shapes if shape is not None]
-        axis = integer(attributes(scope, node), "axis", 0)
-        if (
-            not known
-            or any(len(shape) != len(known[0]) for shape in known)
-            or not -len(known[0]) <= axis < len(known[0])
-        ):
-            return None
-        joined = list(_agreed(known) or ())
-        sizes = [shape[axis] if shape is not None else None for shape in shapes]
-        joined[axis] = _total(sizes)
-        return checked(tuple(joined))
 
     def numbers(self, scope: Scope, name: str) -> Shape | None:
         """Give the whole numbers in a short list or scalar."""
@@ -320,20 +317,17 @@ class ComputedShapes(Shapes):
         if kind in _SAME_COMPUTED:
             return first if value.place == 0 else None
         if kind in ("LSTM", "GRU", "RNN", "DynamicQuantizeLSTM"):
-            return self._recurrent(scope, node, first, value.place)
+            given, second = attributes(scope, node), self.of(scope, node_input(node, 2))
+            stated = second[-1] if second and node.op_type != "DynamicQuantizeLSTM" else 0
+            hidden = integer(given, "hidden_size", 0) or stated
+            directions = 2 if text(given, "direction", "forward") == "bidirectional" else 1
+            if not hidden or len(first) != 3:
+                return None
+            if integer(given, "layout", 0):
+                return (first[0], *(first[1:2] if value.place == 0 else ()), directions, hidden)
+            return (*(first[:1] if value.place == 0 else ()), directions, first[1], hidden)
         known = kind in _INFERRED or kind.startswith("Reduce")
         return self._inferred(scope, node, value.place) if known and node.domain in DEFAULT_DOMAINS else None
-
-    def _recurrent(self, scope: Scope, node: Any, first: Shape, place: int) -> Shape | None:
-        given, second = attributes(scope, node), self.of(scope, node_input(node, 2))
-        stated = second[-1] if second and node.op_type != "DynamicQuantizeLSTM" else 0
-        hidden = integer(given, "hidden_size", 0) or stated
-        directions = 2 if text(given, "direction", "forward") == "bidirectional" else 1
-        if not hidden or len(first) != 3:
-            return None
-        if integer(given, "layout", 0):
-            return (first[0], *(first[1:2] if place == 0 else ()), directions, hidden)
-        return (*(first[:1] if place == 0 else ()), directions, first[1], hidden)
 
     def _inferred(self, scope: Scope, node: Any, place: int) -> Shape | None:
         kind = str(node.op_type)

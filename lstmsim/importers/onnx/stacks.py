@@ -75,16 +75,7 @@ def find_stacks(layers: Mapping[Key, Layer], layouts: Layouts) -> list[Stack]:
     """Join all recurrent nodes into stacks, in the order of their lowest nodes."""
     notes: dict[Key, list[str]] = defaultdict(list)
     below = {key: link for key in layers if (link := _link(key, layouts, notes[key])) is not None}
-    above = _above(below, notes)
-    stacks = []
-    for key in layers:
-        if key not in below:
-            stacks += [Stack(keys, tuple(text for each in keys for text in notes[each])) for keys in _paths(key, above)]
-    return stacks
-
-
-def _above(below: dict[Key, Key], notes: dict[Key, list[str]]) -> dict[Key, list[Key]]:
-    """The links upwards; a node with several readers at the same time belongs to no stack above it."""
+    # the links upwards; a node with several readers at the same time belongs to no stack above it
     readers: dict[Key, list[Key]] = defaultdict(list)
     for upper, lower in below.items():
         readers[lower].append(upper)
@@ -94,7 +85,12 @@ def _above(below: dict[Key, Key], notes: dict[Key, list[str]]) -> dict[Key, list
                 del below[upper]
                 notes[upper].append(f"reads {label(*lower)}, which other layers read too: a model of its own")
             readers[lower] = []
-    return readers
+    above = readers
+    stacks = []
+    for key in layers:
+        if key not in below:
+            stacks += [Stack(keys, tuple(text for each in keys for text in notes[each])) for keys in _paths(key, above)]
+    return stacks
 
 
 def _exclusive(keys: list[Key]) -> bool:

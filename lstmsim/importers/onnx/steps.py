@@ -100,23 +100,20 @@ class _Finder:
         """Match the step whose new h is `value`; None if there is none."""
         kind = value.node.op_type
         if kind == "Mul":
-            return self._lstm(value)
+            # h = sigmoid(o) * tanh(c), c = sigmoid(f) * c before + sigmoid(i) * tanh(g)
+            for out, squashed in _both_ways(self._operands(value, "Mul")):
+                o, c = self._part(self._operand(out, "Sigmoid")), self._operand(squashed, "Tanh")
+                if o is None or c is None:
+                    continue
+                for forgot, added in _both_ways(self._operands(c, "Add")):
+                    i_g, f_c = self._gated(added, "Tanh"), self._gated(forgot, "")
+                    for i, g in i_g:
+                        for f, before in f_c:
+                            parts = (i, f, self._part(g), o)
+                            if all(each is not None and each.whole == o.whole and each.count == 4 for each in parts):
+                                return self._made("lstm", "ifgo", parts, (o.whole,), None, before, value, c)
+            return None
         return self._gru(value) if kind == "Add" else self._rnn(value)
-
-    def _lstm(self, h: Value) -> Step | None:
-        """h = sigmoid(o) * tanh(c), c = sigmoid(f) * c before + sigmoid(i) * tanh(g)."""
-        for out, squashed in _both_ways(self._operands(h, "Mul")):
-            o, c = self._part(self._operand(out, "Sigmoid")), self._operand(squashed, "Tanh")
-            if o is None or c is None:
-                continue
-            for forgot, added in _both_ways(self._operands(c, "Add")):
-                i_g, f_c = self._gated(added, "Tanh"), self._gated(forgot, "")
-                for i, g in i_g:
-                    for f, before in f_c:
-                        parts = (i, f, self._part(g), o)
-                        if all(each is not None and each.whole == o.whole and each.count == 4 for each in parts):
-                            return self._made("lstm", "ifgo", parts, (o.whole,), None, before, h, c)
-        return None
 
     def _gated(self, value: Value, other: str) -> list[tuple[_Part, Value]]:
         """Pairs (gate, inner value) of sigmoid(gate) * other(inner value)."""

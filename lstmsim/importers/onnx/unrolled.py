@@ -350,7 +350,8 @@ class _Reader:
         refused = []
         for chain in chains:
             try:
-                lower, turned = self._reads(chain, placed)
+                # the layer below, if it is one of the placed layers, and whether the steps read backward
+                lower, turned = placed.read_by(self._sources(chain)) or (None, self._runs_backward(chain))
                 sources = set(self._sources(chain))
                 nodes = frozenset(key for step in chain for key in made_of(step))
                 picking = frozenset(key for source in sources for key in picked_by(source))
@@ -361,10 +362,6 @@ class _Reader:
             except Refused as reason:
                 refused.append(f"{_about(chain)}: {reason}")
         return placed.stacks(), refused
-
-    def _reads(self, chain: tuple[Step, ...], placed: Placed) -> tuple[Value | None, bool]:
-        """The layer below, if it is one of the placed layers, and whether the steps read backward."""
-        return placed.read_by(self._sources(chain)) or (None, self._runs_backward(chain))
 
     def _sources(self, chain: tuple[Step, ...]) -> list[Value]:
         own = self._halves(chain)
@@ -455,7 +452,10 @@ class _Reader:
             for value in values:
                 fixed = self._numbers.fixed(value)
                 if fixed is not None:
-                    states[name] = _agreeing(states.get(name), fixed, chain)
+                    known = states.get(name)
+                    if known is not None and not np.all(known == fixed):
+                        raise Refused("its first step begins with two different h")
+                    states[name] = fixed if known is None or len(fixed) > len(known) else known
                 elif value.node is None:
                     notes.append(f"initial {name} is the input {show(value.name)}; a run begins at 0")
                 else:
@@ -478,12 +478,6 @@ class _Reader:
         if np.abs(matrix @ start - product).max(initial=0) > near:
             raise Refused("its first step begins with an h that cannot be read from the file")
         return {"h": start}
-
-
-def _agreeing(known: Floats | None, other: Floats, chain: tuple[Step, ...]) -> Floats:
-    if known is not None and not np.all(known == other):
-        raise Refused("its first step begins with two different h")
-    return other if known is None or len(other) > len(known) else known
 
 
 def _left_out(frame: Frame | None, steps: int) -> list[str]:

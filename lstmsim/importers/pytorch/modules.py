@@ -143,26 +143,22 @@ def _module(root: Thing, path: tuple[str, ...], source: Source) -> State:
         attributes = _attributes(thing)
         if any(name in _PACKED for name in attributes):
             raise InputError(QUANTISED)
-        own, children = _split(thing, attributes)
+        values: dict[str, Any] = {}
+        if _is_script(thing):
+            values = dict(attributes)
+        else:
+            for part in ("_parameters", "_buffers", "_modules"):
+                inner = attributes.get(part)
+                if isinstance(inner, dict):
+                    values |= {key: item for key, item in inner.items() if isinstance(key, str)}
+        own, children = (
+            {name: item for name, item in values.items() if isinstance(item, Tensor)},
+            {name: item for name, item in values.items() if isinstance(item, Thing)},
+        )
         tensors |= {f"{prefix}{name}": item for name, item in own.items()}
         facts[prefix.rstrip(".")] = _fact(thing, attributes, source)
         waiting += reversed([(f"{prefix}{name}.", item) for name, item in children.items()])
     return State(path, tensors, facts)
-
-
-def _split(thing: Thing, attributes: Mapping[str, Any]) -> tuple[dict[str, Tensor], dict[str, Thing]]:
-    values: dict[str, Any] = {}
-    if _is_script(thing):
-        values = dict(attributes)
-    else:
-        for part in ("_parameters", "_buffers", "_modules"):
-            inner = attributes.get(part)
-            if isinstance(inner, dict):
-                values |= {key: item for key, item in inner.items() if isinstance(key, str)}
-    return (
-        {name: item for name, item in values.items() if isinstance(item, Tensor)},
-        {name: item for name, item in values.items() if isinstance(item, Thing)},
-    )
 
 
 def _fact(thing: Thing, attributes: Mapping[str, Any], source: Source) -> Fact:
