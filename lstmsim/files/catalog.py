@@ -16,12 +16,7 @@ _SUFFIXES = (".yaml", ".yml", ".json")
 
 @record
 class Entry:
-    """One chip or model that comes with lstmsim.
-
-    name: the name that scenarios use.
-    path: its file.
-    source: one line on where it is from.
-    """
+    """One chip or model that comes with lstmsim."""
 
     name: str
     path: Path
@@ -29,22 +24,12 @@ class Entry:
 
 
 def is_path(name: str) -> bool:
-    """Whether a text is the path of a chip's or model's file, not a name: it has a slash or ends like a file.
-
-    >>> is_path("lstm-512"), is_path("mine.yaml"), is_path("./mine")
-    (False, True, True)
-    """
+    """Whether a text is the path of a chip's or model's file, not a name: it has a slash or ends like a file."""
     return "/" in name or "\\" in name or name.endswith(_SUFFIXES)
 
 
 def model_files(package: Path = _PACKAGE) -> Mapping[str, Path]:
-    """Name -> file of each model that comes with lstmsim.
-
-    package: folder of the package; an installed package has the files in `_models`, a checkout in `models` beside it.
-
-    >>> "lstm-512" in model_files()
-    True
-    """
+    """Name -> file of each model that comes with lstmsim."""
     return _files(_models(package))
 
 
@@ -54,58 +39,32 @@ def _models(package: Path) -> Path:
 
 
 def chip_files(package: Path = _PACKAGE) -> Mapping[str, Path]:
-    """Name -> file of each chip preset.
-
-    >>> "column-npu-64k" in chip_files()
-    True
-    """
+    """Name -> file of each chip preset."""
     return _files(package / "presets")
 
 
 def input_files(package: Path = _PACKAGE) -> Mapping[str, Path]:
-    """Name of a file -> path, for files with real input frames that come with lstmsim.
-
-    >>> "silero-speech.safetensors" in input_files()
-    True
-    """
+    """Name of a file -> path, for files with real input frames that come with lstmsim."""
     return {each.name: each for each in sorted((_models(package) / "inputs").glob("*.safetensors"))}
 
 
 def find_model(name: str) -> Path:
-    """The file of that model; `InputError` with the nearest name if there is none.
-
-    >>> find_model("lstm-512").name
-    'lstm-512.yaml'
-    """
+    """The file of that model; `InputError` with the nearest name if there is none."""
     return _find("model", name, model_files())
 
 
 def find_chip(name: str) -> Path:
-    """The file of that chip preset; `InputError` with the nearest name if there is none.
-
-    >>> find_chip("column-npu-64").name
-    Traceback (most recent call last):
-    ...
-    lstmsim.InputError: no chip called 'column-npu-64'; did you mean 'column-npu-64k'?
-    """
+    """The file of that chip preset; `InputError` with the nearest name if there is none."""
     return _find("chip", name, chip_files())
 
 
 def list_models() -> tuple[Entry, ...]:
-    """List every model that comes with lstmsim, in the order of names.
-
-    >>> any(entry.name == "deepbench-gru-1024-1500" for entry in list_models())
-    True
-    """
+    """List every model that comes with lstmsim, in the order of names."""
     return _entries(model_files())
 
 
 def list_chips() -> tuple[Entry, ...]:
-    """List every chip preset, in the order of names.
-
-    >>> [entry.source for entry in list_chips() if not entry.source]
-    []
-    """
+    """List every chip preset, in the order of names."""
     return _entries(chip_files())
 
 

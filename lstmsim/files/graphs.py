@@ -57,11 +57,7 @@ class GraphEntry(Entry):
 
 
 def following_shape(op: str, operands: list[Shape], axes: Shape) -> Shape | None:
-    """The shape of a result; None if it does not follow, or its operands are wrong.
-
-    >>> following_shape("reduce_sum", [(5, 4, 6)], (1,)), following_shape("reshape", [(5, 4)], ())
-    ((5, 6), None)
-    """
+    """The shape of a result; None if it does not follow, or its operands are wrong."""
     if not operands:
         return None
     first = operands[0]
@@ -92,10 +88,7 @@ _INSTEAD = {"name": "?", "op": "?"}
 
 
 def graph_of_document(document: Document, name: str) -> Graph:
-    """Make a graph of the document of a graph file; `InputError` with every mistake.
-
-    The graph's `about` ends with what a user may not expect of it.
-    """
+    """Make a graph of the document of a graph file; `InputError` with every mistake."""
     entry, wrong = check(GraphEntry, document)
     if any(path[:1] != ("nodes",) or len(path) < 2 or not _can_be_named(document, path) for path in wrong):
         raise InputError(document.told())
@@ -200,11 +193,7 @@ SUFFIXES = (".yaml", ".yml", ".json")
 
 
 def is_graph_file(name: str) -> bool:
-    """Whether a text ends as graph files do.
-
-    >>> is_graph_file("tail.yaml"), is_graph_file("ln-lstm")
-    (True, False)
-    """
+    """Whether a text ends as graph files do."""
     return name.lower().endswith(SUFFIXES)
 
 
@@ -277,13 +266,6 @@ def write_graph(path: str | os.PathLike[str], graph: Graph) -> None:
     graph: the graph.
 
     `InputError` for another ending, a path that cannot be written, or a graph with mistakes.
-
-    >>> import tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "g.yaml")
-    ...     write_graph(path, Graph("g", (Node("x", "input", (), (4,)),), ("x",)))
-    ...     read_graph(path).nodes
-    (Node(name='x', op='input', inputs=(), shape=(4,), axes=()),)
     """
     name = os.fspath(path)
     if not is_graph_file(name):

@@ -48,12 +48,7 @@ _BLOCK = 1 << 23
 
 
 def read_smtx(file: IO[bytes], name: str) -> Coordinates:
-    """Read a file of this format; `InputError` with line and column of the first mistake.
-
-    >>> import io
-    >>> read_smtx(io.BytesIO(b"2, 3, 2\\n0 1 2\\n2 0\\n"), "a.smtx").column.tolist()
-    [2, 0]
-    """
+    """Read a file of this format; `InputError` with line and column of the first mistake."""
     rows, columns, entries = _sizes(file, Position(name, 1))
     # what is left of a file; of an archive nobody knows how much that is before it is unpacked
     at = Position(name)
@@ -151,11 +146,7 @@ class MatrixFile:
 
 
 def is_matrix_file(name: str) -> bool:
-    """Whether a text ends as the files of matrices do.
-
-    >>> is_matrix_file("a.mtx.gz"), is_matrix_file("resemblyzer:l1")
-    (True, False)
-    """
+    """Whether a text ends as the files of matrices do."""
     return name.lower().endswith(SUFFIXES)
 
 
@@ -164,10 +155,6 @@ def read_matrix(path: str | os.PathLike[str], seed: int | None = None) -> Matrix
 
     path: the file; its ending says the format.
     seed: of the values of a file that has none: drawn from the normal distribution; None: each is 1.
-
-    >>> read_matrix("layer.csv")
-    Traceback (most recent call last):
-    lstmsim.InputError: layer.csv: expected a file name that ends in .mtx, .smtx, .mtx.gz or .smtx.gz
     """
     name = os.fspath(path)
     if not is_matrix_file(name):
@@ -240,10 +227,7 @@ def write_matrix(path: str | os.PathLike[str], matrix: Csr) -> None:
 
 
 def write_array(path: str | os.PathLike[str], array: NDArray[Any]) -> None:
-    """Write numbers as a NumPy file, whole or not at all.
-
-    path: the file; its name ends in `.npy`.
-    """
+    """Write numbers as a NumPy file, whole or not at all."""
     name = os.fspath(path)
     if not name.lower().endswith(".npy"):
         raise InputError(Mistake(name, "expected a file name that ends in .npy"))
@@ -292,11 +276,7 @@ def weight_matrix(name: str) -> tuple[NDArray[Any], str]:
 
 
 def weight_names() -> list[str]:
-    """The names of all matrices of the models that come with lstmsim.
-
-    >>> "silero-vad-16k:l0" in weight_names()
-    True
-    """
+    """The names of all matrices of the models that come with lstmsim."""
     names = []
     for name in _with_weights():
         model = load_model(name)

@@ -34,12 +34,7 @@ _KINDS_tokens[48:58] = _DIGITS
 
 @record
 class Position:
-    """A place in a text file.
-
-    name: the file.
-    line: from 1; 0: the file as a whole.
-    column: from 1; 0: the line as a whole.
-    """
+    """A position in a text file; line and column count from 1, 0 means the file or the line as a whole."""
 
     name: str
     line: int = 0
@@ -52,12 +47,7 @@ class Position:
 
 
 def header_line(file: IO[bytes], at: Position, what: str) -> str:
-    """Read one line of a header; empty at the end of the file.
-
-    >>> import io
-    >>> header_line(io.BytesIO(b"3 4 5\\nrest"), Position("a.mtx", 2), "sizes")
-    '3 4 5\\n'
-    """
+    """Read one line of a header; empty at the end of the file."""
     line = file.readline(LONGEST_LINE + 1)
     if len(line) > LONGEST_LINE:
         raise at.wrong(f"has more than {LONGEST_LINE} bytes, expected {what}")
@@ -69,12 +59,7 @@ def header_line(file: IO[bytes], at: Position, what: str) -> str:
 
 
 def pieces(file: IO[bytes]) -> Iterator[bytes]:
-    """Read the rest of a file in pieces of whole lines, each of some MB.
-
-    >>> import io
-    >>> list(pieces(io.BytesIO(b"1 2\\n3 4")))
-    [b'1 2\\n', b'3 4']
-    """
+    """Read the rest of a file in pieces of whole lines, each of some MB."""
     rest = b""
     while block := file.read(_PIECE):
         text = rest + block
@@ -89,20 +74,12 @@ def pieces(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def kinds_of(text: bytes) -> NDArray[np.uint8]:
-    """The kind of each byte: 0 a space, 1 the end of a line, 2 a digit, 3 anything else.
-
-    >>> kinds_of(b"12 x").tolist()
-    [2, 2, 0, 3]
-    """
+    """The kind of each byte: 0 a space, 1 the end of a line, 2 a digit, 3 anything else."""
     return _KINDS_tokens[np.frombuffer(text, np.uint8)]
 
 
 def word_starts(kinds: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """The offsets at which words begin.
-
-    >>> word_starts(kinds_of(b"12 x")).tolist()
-    [0, 3]
-    """
+    """The offsets at which words begin."""
     word = kinds >= _DIGITS
     first = word.copy()
     first[1:] &= ~word[:-1]
@@ -110,13 +87,7 @@ def word_starts(kinds: NDArray[np.uint8]) -> NDArray[np.int64]:
 
 
 def words_of_lines(text: bytes, width: int, at: Position, what: str) -> NDArray[np.int64]:
-    """Find where the words of a text begin, if every line has `width` of them. Lines without words are passed over.
-
-    The answer is the offsets of the words, shape (lines, width). `InputError` with the line that has more or fewer.
-
-    >>> words_of_lines(b"1 2\\n 3 4\\n", 2, Position("a.mtx", 3), "row and column").tolist()
-    [[0, 2], [5, 7]]
-    """
+    """Find where the words of a text begin, if every line has `width` of them. Lines without words are passed over."""
     kinds = kinds_of(text)
     starts = word_starts(kinds)
     ends = np.flatnonzero(kinds == 1)
@@ -136,12 +107,7 @@ def words_of_lines(text: bytes, width: int, at: Position, what: str) -> NDArray[
 
 
 def whole_numbers(text: bytes, starts: NDArray[np.int64], at: Position, what: str) -> None:
-    """`InputError` at the first of some words that is not made of digits alone.
-
-    starts: offsets of the words in the text, ascending in the order of their elements.
-    at: the place of the text's first line.
-    what: what such a word is, in words.
-    """
+    """`InputError` at the first of some words that is not made of digits alone."""
     kinds = kinds_of(text)
     odd = np.flatnonzero(kinds > _DIGITS)
     flat = starts.ravel()
@@ -157,16 +123,7 @@ def whole_numbers(text: bytes, starts: NDArray[np.int64], at: Position, what: st
 
 
 def numbers(text: bytes, count: int, at: Position) -> NDArray[np.float64]:
-    """Read every word of a text as a number.
-
-    count: how many words there are.
-    at: the place of the text's first line.
-
-    `InputError` at the first word that is no finite number.
-
-    >>> numbers(b"1 2.5\\n", 2, Position("a.mtx", 3)).tolist()
-    [1.0, 2.5]
-    """
+    """Read every word of a text as a number."""
     try:
         with warnings.catch_warnings():
             # older versions of numpy warn where newer ones raise
@@ -194,11 +151,7 @@ def _finite(word: bytes) -> bool:
 
 
 def misread(text: bytes, offset: int, at: Position, expected: str) -> InputError:
-    """The error about one word of a text.
-
-    >>> print(misread(b"1 x\\n", 2, Position("a.mtx", 3), "expected a number"))
-    a.mtx:3:3: expected a number, got 'x'
-    """
+    """The error about one word of a text."""
     line = text.count(b"\n", 0, offset)
     column = offset - (text.rfind(b"\n", 0, offset) + 1) + 1
     word = text[offset : offset + 80].split()[0].decode("utf-8", "replace")
@@ -207,12 +160,7 @@ def misread(text: bytes, offset: int, at: Position, expected: str) -> InputError
 
 @dataclass(frozen=True, eq=False)
 class Coordinates:
-    """A matrix as a list of its entries.
-
-    rows, columns: its size.
-    row, column: shape (entries,); the place of each entry, from 0.
-    values: shape (entries,); None: the file gives places alone.
-    """
+    """A matrix as a list of its entries: indices from 0, shape (entries,); values are None if the file has none."""
 
     rows: int
     columns: int
@@ -222,15 +170,7 @@ class Coordinates:
 
 
 def mirrored(entries: Coordinates, sign: int) -> Coordinates:
-    """The whole matrix of the entries on and below the diagonal.
-
-    sign: 1 for a symmetric matrix, -1 for a skew-symmetric one.
-
-    >>> lower = Coordinates(2, 2, np.array([1], np.int32), np.array([0], np.int32), np.array([3.0]))
-    >>> whole = mirrored(lower, -1)
-    >>> whole.row.tolist(), whole.column.tolist(), whole.values.tolist()
-    ([1, 0], [0, 1], [3.0, -3.0])
-    """
+    """The whole matrix of the entries on and below the diagonal; the others have the sign 1 or -1."""
     off = entries.row != entries.column
     values = entries.values
     return Coordinates(
@@ -243,15 +183,7 @@ def mirrored(entries: Coordinates, sign: int) -> Coordinates:
 
 
 def sorted_entries(entries: Coordinates) -> tuple[NDArray[np.int64], tuple[int, int] | None]:
-    """Sort entries by row and column.
-
-    The answer is the places of the entries in this order, and the places of two entries that stand in the same row and
-    column, if there are such.
-
-    >>> same = np.array([1, 0, 1], np.int32)
-    >>> sorted_entries(Coordinates(2, 2, same, same, None))[1]
-    (0, 2)
-    """
+    """Sort entries by row and column; the indices in this order, and those of two entries in one row and column."""
     key = entries.row.astype(np.int64) * entries.columns + entries.column
     if len(key) < 2 or bool(np.all(key[1:] > key[:-1])):
         return np.arange(len(key)), None
@@ -280,15 +212,7 @@ _EXACT = 2**53
 
 @record
 class Header:
-    """The first lines of a file.
-
-    coordinate: whether entries stand with their places; else all numbers stand column by column.
-    field: `real`, `integer` or `pattern`.
-    symmetry: `general`, `symmetric` or `skew-symmetric`.
-    rows, columns: the size.
-    entries: how many lines of numbers follow.
-    line: the line of the sizes.
-    """
+    """The first lines of a file; `line` is that of the sizes, `entries` lines of numbers follow."""
 
     coordinate: bool
     field: str
@@ -300,13 +224,7 @@ class Header:
 
 
 def read_matrix_market(file: IO[bytes], name: str) -> tuple[Coordinates, Header]:
-    """Read a file of this format; `InputError` with line and column of the first mistake.
-
-    >>> import io
-    >>> text = b"%%MatrixMarket matrix coordinate pattern general\\n2 3 1\\n2 3\\n"
-    >>> read_matrix_market(io.BytesIO(text), "a.mtx")[0].column.tolist()
-    [2]
-    """
+    """Read a file of this format; `InputError` with line and column of the first mistake."""
     first = Position(name, 1)
     words = header_line(file, first, f"the line {_BANNER} matrix ...").split()
     if len(words) != 5 or words[0].lower() != _BANNER.lower():

@@ -40,15 +40,6 @@ def save_program(path: str | os.PathLike[str], flat: FlatProgram, names: FlatNam
 
     `ProgramError` if the names are not for this program. `InputError` for a path that cannot be written, and for more
     than 128 MB of names.
-
-    >>> import tempfile, pathlib
-    >>> from lstmsim.program.flat import flat_program
-    >>> from lstmsim.program.flatten import CYCLE_TABLES
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "a.npz")
-    ...     save_program(path, flat_program(CYCLE_TABLES))
-    ...     len(load_program(path)[0].table("tasks"))
-    0
     """
     arrays: dict[str, Any] = {"format": np.int64(FILE_FORMAT), "words": flat.words}
     if names is not None:

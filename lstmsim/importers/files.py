@@ -123,17 +123,6 @@ def write_weights(network: Network, path: str | os.PathLike[str], metadata: Mapp
     network: float64 numbers are written as F64, all others as F32.
     path: the file.
     metadata: texts on the file (source, licence).
-
-    >>> import tempfile, pathlib
-    >>> from lstmsim.model.numerics.weights import random_network
-    >>> from lstmsim.model.cells import cell
-    >>> from lstmsim.model.model import Layer
-    >>> model = Model("m", (Layer(cell("gru"), 4, 3),))
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "m.safetensors")
-    ...     write_weights(random_network(model, seed=1), path, {"licence": "MIT"})
-    ...     read_weights(path, model).passes[0][0].matrices["nx", "x"].shape
-    (4, 3)
     """
     write_safetensors(path, _canonical_tensors(network), metadata)
 

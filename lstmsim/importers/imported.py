@@ -56,10 +56,6 @@ class OperatorTable:
     assumed: what was assumed for the counted run about sizes that the file leaves open, in words; or empty.
     between: least and greatest share left out over other values of the open sizes; None if no size is open.
     notes: what else to know about the counts.
-
-    >>> table = OperatorTable((Operators("LSTM", SIMULATED, 1, 900), Operators("Conv", LEFT_OUT, 2, 300)), steps=10)
-    >>> table.left_out, table.warning()
-    (0.25, 'warning: 25.0 % of the multiply-accumulates are left out: 2 Conv')
     """
 
     groups: tuple[Operators, ...]
@@ -107,11 +103,7 @@ class OperatorTable:
         return None
 
     def summary(self) -> str:
-        """Sum up all operators in one sentence, for the model file.
-
-        >>> OperatorTable((Operators("LSTM", SIMULATED, 1, 900), Operators("Relu", LEFT_OUT, 2))).summary()
-        'Operators: simulated 1 LSTM; left out 2 Relu (0.0 % of the multiply-accumulates).'
-        """
+        """Sum up all operators in one sentence, for the model file."""
         parts = []
         for outcome in OUTCOMES:
             own = [each for each in self.groups if each.outcome == outcome]

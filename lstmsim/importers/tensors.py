@@ -51,11 +51,7 @@ def single_or_double(array: Floats) -> Floats:
 
 
 def shape_text(shape: tuple[int, ...]) -> str:
-    """Format a shape for a message.
-
-    >>> shape_text((3, 2))
-    '[3, 2]'
-    """
+    """Format a shape for a message."""
     return f"[{', '.join(map(str, shape[:8]))}{', ...' if len(shape) > 8 else ''}]"
 
 
@@ -67,10 +63,6 @@ def floats(tensors: Mapping[str, Stored], expected: Mapping[str, tuple[int, ...]
 
     One `InputError` for all tensors that have another shape, are not floating-point, or hold NaN, infinity or numbers
     above 1e12.
-
-    >>> floats({"w": Stored("I64", (2,), lambda: np.zeros(2))}, {"w": (2,)})
-    Traceback (most recent call last):
-    lstmsim.InputError: w: holds I64, expected F64, F32, F16 or BF16
     """
     arrays: dict[str, Floats] = {}
     mistakes = []
@@ -170,12 +162,7 @@ class _Duplicate(ValueError):
 
 
 def read_safetensors(path: str | os.PathLike[str]) -> Safetensors:
-    """Read the tensors of a safetensors file, not decoded yet; `InputError` with every mistake in the header.
-
-    >>> read_safetensors("no-such-file.safetensors")
-    Traceback (most recent call last):
-    lstmsim.InputError: no-such-file.safetensors: no such file or folder
-    """
+    """Read the tensors of a safetensors file, not decoded yet; `InputError` with every mistake in the header."""
     name = os.fspath(path)
     with bounded_file(name, "a safetensors file") as (file, size):
         try:
@@ -278,14 +265,6 @@ def write_safetensors(
     path: the file.
     tensors: name to array; float64 is written as F64, everything else as F32.
     metadata: texts on the file.
-
-    >>> import tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "a.safetensors")
-    ...     write_safetensors(path, {"w": np.ones((2, 3))}, {"licence": "MIT"})
-    ...     content = read_safetensors(path)
-    >>> content.tensors["w"].shape, content.metadata
-    ((2, 3), {'licence': 'MIT'})
     """
     arrays = {key: np.asarray(each, "<f8" if each.dtype == np.float64 else "<f4") for key, each in tensors.items()}
     header: dict[str, Any] = {METADATA: dict(sorted(metadata.items()))} if metadata else {}

@@ -43,12 +43,7 @@ _MOMENT = re.compile(
 
 
 def steps_of(measure: Measure, texts: list[str]) -> int | str:
-    """Give the number of steps that the texts of a measure's columns make. A column `steps` alone must be whole.
-
-    >>> tokens = Measure(("ContextTokens", "GeneratedTokens"), per_step=4)
-    >>> steps_of(tokens, ["7", "2"]), steps_of(tokens, ["0", "0"]), steps_of(tokens, ["many"])
-    (3, 1, 'must be a number of at least 0')
-    """
+    """Give the number of steps that the texts of a measure's columns make. A column `steps` alone must be whole."""
     if measure == OWN_STEPS:
         if not _WHOLE.fullmatch(texts[0]) or not int(texts[0]):
             return _expected(texts[0], "must be a whole number of steps, at least 1")
@@ -65,32 +60,20 @@ def steps_of(measure: Measure, texts: list[str]) -> int | str:
 
 
 def cycles(text: str) -> int | str:
-    """Read a whole number of cycles.
-
-    >>> cycles("+7"), cycles("1.5")
-    (7, 'must be a whole number of cycles in plain digits')
-    """
+    """Read a whole number of cycles."""
     if not _WHOLE.fullmatch(text):
         return _expected(text, "must be a whole number of cycles in plain digits", _BOUND)
     return int(text)
 
 
 def milliseconds(text: str) -> Fraction | str:
-    """Read a time in milliseconds, exactly.
-
-    >>> milliseconds("2.5e-1"), milliseconds("-1")
-    (Fraction(1, 4), 'must be at least 0')
-    """
+    """Read a time in milliseconds, exactly."""
     value = _decimal(text)
     return _expected(text, "must be a number of milliseconds, such as 2.5", _BOUND) if value is None else value
 
 
 def seconds(text: str) -> int | str:
-    """Read a time in seconds, and give it in femtoseconds; smaller decimals are cut off.
-
-    >>> seconds("0.134")
-    134000000000000
-    """
+    """Read a time in seconds, and give it in femtoseconds; smaller decimals are cut off."""
     value = _decimal(text)
     if value is None:
         return _expected(text, "must be a number of seconds, such as 0.134")
@@ -98,13 +81,7 @@ def seconds(text: str) -> int | str:
 
 
 def moment(text: str) -> int | str:
-    """Read a date and a time of day, and give them in femtoseconds. A time without an offset is UTC.
-
-    >>> (moment("2023-11-16 18:15:46.6805900") - moment("2023-11-16T18:15:46Z")) / 1e15
-    0.68059
-    >>> moment("2023-02-30 00:00:00")
-    'must be a time such as 2023-11-16 18:15:46.6805900'
-    """
+    """Read a date and a time of day, and give them in femtoseconds. A time without an offset is UTC."""
     match = _MOMENT.fullmatch(text)
     try:
         if match is None:
@@ -161,13 +138,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Wanted:
-    """The parts of a file that are read besides its times.
-
-    words: columns of words that the file must have; `job` and `tenant` are read if the file has them.
-    measures: rules that give numbers of steps.
-    speedup: how many times as fast the arrivals come as in the file.
-    rows: how many first rows are read; None: all.
-    """
+    """What is read of a file besides its times: columns of words, measures of steps; of how many first rows."""
 
     words: tuple[str, ...] = ()
     measures: tuple[Measure, ...] = ()

@@ -104,12 +104,7 @@ def _letters() -> Iterator[str]:
 
 @record
 class Rows:
-    """The rows of a file that one entry takes.
-
-    file: the file.
-    numbers: number of each row, in the order of time.
-    tenant_column: the column that names tenants.
-    """
+    """The rows of a file that one entry takes: their numbers in the order of time."""
 
     file: ArrivalFile
     numbers: Sequence[int]
@@ -134,12 +129,7 @@ class Rows:
 
 @record
 class _Source:
-    """A file of arrivals as a scenario names it.
-
-    place: path of the mapping that names the file.
-    entry: that mapping.
-    shared: whether the file belongs to the whole scenario, not to one entry.
-    """
+    """A file of arrivals as a scenario names it."""
 
     place: DataPath
     entry: ArrivalEntry | TraceEntry
@@ -160,15 +150,7 @@ class _Source:
 
 
 class Traces:
-    """The files of arrivals of a document at one clock.
-
-    document: the document, in which mistakes are noted.
-    frequency_mhz: clock of the chip; None for a scenario with mistakes, whose files are not read.
-    whole: the file of arrivals of the whole scenario; None: there is no such file.
-
-    `prepare` takes all entries. So each file is read once for all entries, and the rows of the scenario's own file go
-    to their entries.
-    """
+    """The files of arrivals of a document at one clock; after `prepare`, each is read once for all entries."""
 
     def __init__(self, document: Document, frequency_mhz: float | None, whole: TraceEntry | None = None) -> None:
         self.document, self.frequency_mhz, self.whole = document, frequency_mhz, whole
@@ -179,10 +161,7 @@ class Traces:
         self._routed: list[list[int]] | None = None
 
     def prepare(self, entries: Sequence[JobEntry | None], names: Sequence[str]) -> None:
-        """Take all entries of the document (None: a wrong entry) and their names.
-
-        Mistakes in the scenario's own file are noted in the document.
-        """
+        """Take all entries of the document (None: a wrong entry) and their names."""
         self.entries = entries
         if self.whole is None or self.frequency_mhz is None or any(each is None for each in entries):
             return
@@ -205,10 +184,7 @@ class Traces:
         return self._source(index, entry) is not None and index not in self._rows
 
     def rows(self, index: int, entry: JobEntry) -> Rows | None:
-        """Give the rows that entry number `index` takes; None if it has no file, or a noted mistake hides its rows.
-
-        `InputError` for a wrong file, or a file with too few rows for the `count` of the entry.
-        """
+        """Give the rows that entry number `index` takes; None if it has no file, or a noted mistake hides its rows."""
         source = self._source(index, entry)
         if source is None or self.frequency_mhz is None or (source.shared and self._routed is None):
             return None
@@ -346,12 +322,7 @@ Coming = tuple[int, int | None, int | None]
 
 
 class JobArrivals:
-    """The arrivals of a document's jobs at one clock; each file of arrivals is read once.
-
-    document: the document, in which mistakes are noted.
-    frequency_mhz: clock of the chip; None for a scenario with mistakes, of which only keys are checked.
-    whole: the file of arrivals of the whole scenario; None: there is no such file.
-    """
+    """The arrivals of a document's jobs at one clock; each file of arrivals is read once."""
 
     def __init__(self, document: Document, frequency_mhz: float | None, whole: TraceEntry | None = None) -> None:
         self.document, self.frequency_mhz = document, frequency_mhz
@@ -362,10 +333,7 @@ class JobArrivals:
         self.traces.prepare(entries, names)
 
     def check(self, index: int, entry: JobEntry) -> int:
-        """Count the jobs of entry number `index`: its `count`, or all rows of its file if `count` is left out.
-
-        Mistakes in its process are noted in the document.
-        """
+        """Count the jobs of entry number `index`: its `count`, or all rows of its file if `count` is left out."""
         process = entry.arrival
         if isinstance(process, ArrivalEntry):
             mistakes = arrival_mistakes(process)
@@ -419,13 +387,7 @@ class JobArrivals:
     def in_arrays(
         self, index: int, entry: JobEntry, key: tuple[str, int], count: int, chunk: int
     ) -> Iterator[tuple[Ints, Ints | None]]:
-        """Yield the arrivals of entry number `index` in the entry's order, and latency limits (None: there are none).
-
-        key: name of the entry, and how many earlier entries have that name.
-        count: most arrivals. A process goes on until then, whatever the `count` of the entry.
-        chunk: arrivals in each array; the last one may be shorter.
-        `InputError` for clients, because they wait for answers.
-        """
+        """Yield the arrivals of entry number `index` in its order, and latency limits (None: there are none)."""
         process, rows = entry.arrival, self.traces.rows(index, entry)
         if rows is not None or not isinstance(process, ArrivalEntry):
             each = rows.cycles if rows is not None else process

@@ -26,11 +26,7 @@ def named_cores(entry: JobEntry) -> tuple[int, ...] | None:
 
 
 def check_cores(document: Document, path: DataPath, entry: JobEntry, cores: Cores) -> None:
-    """Note cores that do not exist, cores that are named twice, and keys that say the same.
-
-    path: path of the entry.
-    cores: the cores of the chip.
-    """
+    """Note cores that do not exist, cores that are named twice, and keys that say the same."""
     key = "core" if entry.cores is None else "cores"
     if entry.core is not None and entry.cores is not None:
         document.blame((*path, "core"), "says the same as `cores`: give one of them")
@@ -48,11 +44,7 @@ def check_cores(document: Document, path: DataPath, entry: JobEntry, cores: Core
 
 
 class Runnable:
-    """The cores of a chip that can run the jobs of a document. The answer for like entries is computed once.
-
-    document: the document, in which mistakes are noted.
-    cores: the cores of the chip.
-    """
+    """The cores of a chip that can run the jobs of a document. The answer for like entries is computed once."""
 
     def __init__(self, document: Document, cores: Cores) -> None:
         self.document, self.of_chip = document, cores
@@ -160,11 +152,7 @@ def _named(index: int, entry: JobEntry) -> _Named:
 
 
 def names_job(initial: str) -> bool:
-    """Whether a text that says what a job begins with is the name of another job.
-
-    >>> [names_job(each) for each in ("", "zero", "states.safetensors", "encoder")]
-    [False, False, False, True]
-    """
+    """Whether a text that says what a job begins with is the name of another job."""
     return initial not in ("", ZERO) and not initial.endswith(_FILE)
 
 
@@ -184,13 +172,7 @@ def state_shapes(model: Model) -> list[list[dict[str, int]]]:
 
 
 class Initials:
-    """The entries of a document that begin with the last states of other entries.
-
-    document: the document, in which mistakes are noted.
-    entries: each entry, in the order of the file; None: a wrong entry.
-    names: name of each entry.
-    models: model of each entry; None: a wrong model.
-    """
+    """The entries of a document that begin with the last states of other entries."""
 
     def __init__(
         self, document: Document, entries: Sequence[JobEntry | None], names: Sequence[str], models: Sequence[Any]
@@ -207,12 +189,7 @@ class Initials:
         return next((each for each in self._earlier.get(name, ()) if each < index), None) if name else None
 
     def check(self, index: int, counts: Sequence[int], *, comes_from_file: bool, single: bool) -> None:
-        """Note in the document what is wrong with the first states of entry number `index`.
-
-        counts: how many jobs each entry up to this one has.
-        comes_from_file: whether the arrivals of the entry come from a file.
-        single: whether the jobs are requests of a stream, in which no request can follow another.
-        """
+        """Note in the document what is wrong with the first states of entry number `index`."""
         entry = self.entries[index]
         if entry is None or entry.initial is None:
             return

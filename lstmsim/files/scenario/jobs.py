@@ -39,14 +39,7 @@ from lstmsim.traffic.streams import StreamKey
 
 
 class JobSteps:
-    """The steps of a document's jobs; each file of lengths is read once.
-
-    document: the document, in which mistakes are noted.
-    arrivals: the arrivals of the jobs.
-
-    The key of an entry is its name, and how many earlier entries have that name. It gives the entry random numbers of
-    its own.
-    """
+    """The steps of a document's jobs; each file of lengths is read once."""
 
     def __init__(self, document: Document, arrivals: JobArrivals) -> None:
         self.document, self.arrivals = document, arrivals
@@ -56,10 +49,7 @@ class JobSteps:
         self._files: dict[tuple[str, Measure], Sequence[int] | InputError] = {}
 
     def check(self, index: int, entry: JobEntry, count: int, own: int | None, alike: Hashable = None) -> Lengths | None:
-        """Check the steps of entry number `index`, and give their distribution; None if they are missing or wrong.
-
-        A mistake is noted in the document.
-        """
+        """Check the steps of entry number `index`, and give their distribution; None if they are missing or wrong."""
         place: DataPath = ("jobs", index, "steps")
         try:
             lengths = self._lengths(index, entry, own)
@@ -226,10 +216,7 @@ def check_jobs(
 
 
 def _one_of_each(models: Sequence[Model | None]) -> list[Model | None]:
-    """Replace equal models by one object, because other functions tell models apart by identity.
-
-    The origin of a model's numbers counts here, but not in the equality of models.
-    """
+    """Replace equal models by one object, because other functions tell models apart by identity."""
     one: dict[tuple[object, ...], Model] = {}
     return [
         None if each is None else one.setdefault((each, each.weights, each.states_from, each.states_whole), each)
@@ -250,11 +237,7 @@ def _name(entry: JobEntry | None, model: Model | None) -> str:
 
 
 def entry_keys(names: list[str]) -> list[tuple[str, int]]:
-    """Give for each entry its name and how many earlier entries have that name: the key of its random numbers.
-
-    >>> entry_keys(["a", "b", "a"])
-    [('a', 0), ('b', 0), ('a', 1)]
-    """
+    """Give for each entry its name and how many earlier entries have that name: the key of its random numbers."""
     named = Counter[str]()
     keys = []
     for name in names:

@@ -85,11 +85,7 @@ def _stage(entry: StageEntry) -> Stage:
 
 
 def node_of(name: str, text: str) -> Node:
-    """Make a node of its text in a file: the operation, then the inputs. A word that looks like a number is a number.
-
-    >>> node_of("a", "subtract 1 r")
-    Node(name='a', operation='subtract', inputs=(1.0, 'r'))
-    """
+    """Make a node of its text in a file: the operation, then the inputs; what looks like a number is a number."""
     operation, *inputs = text.split()
     return Node(name, operation, tuple(float(each) if _NUMBER.fullmatch(each) else each for each in inputs))
 
@@ -108,12 +104,7 @@ STAND_IN = {"layers": [{"cell": "lstm", "hidden": 1, "input": 1}]}
 def read_model(
     document: Document, path: DataPath, wrong: list[DataPath], shared: Mapping[str, Cell | None] | None = None
 ) -> Model | None:
-    """Read a model; None if it has mistakes. Layers that do not chain, unknown and wrong cells are noted as mistakes.
-
-    path: path of the model in the document.
-    wrong: paths of the mistakes in single keys, which have been noted before.
-    shared: cells of the scenario. A layer takes a cell of the model first, then of the scenario, then a built-in cell.
-    """
+    """Read a model; None if it has mistakes. A cell is one of the model, else a shared one, else a built-in one."""
     data = document.at(path)
     cells = {**CELLS, **(shared or {}), **read_cells(document, path, wrong)}
     keys = wrong_keys(path, wrong) - {"layers"}
@@ -161,11 +152,7 @@ def _known_cell(document: Document, place: DataPath, layer: Any, cells: Mapping[
 
 
 def file_path(document: Document, path: DataPath, name: str | None) -> str:
-    """Resolve the name of a file against the folder of the file that holds the name; empty for None.
-
-    path: path of the name in the document. A name in data or on the command line is resolved against the document's
-    folder.
-    """
+    """Resolve the name of a file against the folder of the file that holds the name; empty for None."""
     if name is None:
         return ""
     folder = document.folder
@@ -190,12 +177,7 @@ _CALIBRATION: DataPath = ("precision", "calibration")
 
 
 class Numbers(NamedTuple):
-    """The numbers of a scenario.
-
-    precision: the widths.
-    given: whether the scenario has the key `precision`.
-    calibration: name of a model -> the file of its frames.
-    """
+    """Widths of a scenario's numbers, whether it has the key `precision`, and files of frames by a model's name."""
 
     precision: Precision
     given: bool
@@ -205,12 +187,7 @@ class Numbers(NamedTuple):
 def read_precision(
     document: Document, wrong: list[DataPath], models: Sequence[Model | None], *, given: bool
 ) -> Numbers:
-    """Read the key `precision` of a document. Mistakes between its keys are noted in the document.
-
-    >>> from lstmsim.files.yaml.document import document_of
-    >>> read_precision(document_of({"precision": {"weight_bits": 6}}), [], [], given=True).precision.weight_bits
-    6
-    """
+    """Read the key `precision` of a document. Mistakes between its keys are noted in the document."""
     keys = wrong_keys(("precision",), wrong)
     entry = usable(PrecisionEntry, document.data.get("precision"), keys) or PrecisionEntry()
     precision = Precision(**{key: value for key, value in entry_values(entry).items() if key != "calibration"})
@@ -235,12 +212,7 @@ def _calibration(document: Document, entry: PrecisionEntry, models: Sequence[Mod
 
 @record
 class Cores:
-    """The cores of a chip, as they are read.
-
-    cores: each core, with `count` expanded; None in place of a wrong core.
-    known: whether the number of cores is right.
-    target: the kind of machine; None: the kind is unknown.
-    """
+    """The cores of a chip, None for a wrong one; `known`: whether their number is right; target None: unknown kind."""
 
     cores: tuple[Any, ...]
     known: bool
@@ -300,13 +272,7 @@ def _machine(chip: Any) -> Target | None:
 
 
 def own_keys(entry: dict[str, Any], wrong: set[str | int]) -> dict[str, Any]:
-    """Give the keys of a core: the keys of its entry without `count` and without wrong keys.
-
-    wrong: the wrong keys.
-
-    >>> own_keys({"count": 2, "ep": 4, "cat": "x"}, {"cat"})
-    {'ep': 4}
-    """
+    """Give the keys of a core: the keys of its entry without `count` and without wrong keys."""
     return {key: value for key, value in entry.items() if key != "count" and key not in wrong}
 
 
@@ -363,9 +329,6 @@ def left_out(path: DataPath) -> tuple[str, ...]:
     then says which keys the chip has.
 
     path: of a mapping in a scenario's data.
-
-    >>> left_out(()), "latency" in left_out(("chip", "cores", 0))
-    (('precision', 'arrivals'), True)
     """
     if not path:
         return _OF_SCENARIO

@@ -116,11 +116,7 @@ def load_requests(
 
 
 def _chunk(entries: int) -> int:
-    """How many requests of an entry are drawn at a time: of many entries few each, for one array of each is kept.
-
-    >>> _chunk(10), _chunk(1000)
-    (4096, 524)
-    """
+    """How many requests of an entry are drawn at a time: of many entries few each, for one array of each is kept."""
     return max(_LEAST_DRAWN, min(CHUNK, _DRAWN // entries))
 
 
@@ -147,10 +143,7 @@ def _in_time(
 
 
 def _merged(streams: Sequence[Iterator[Ints]], count: int) -> Iterator[Batch]:
-    """Merge the streams in the order of arrival, then of streams, and end after `count` requests.
-
-    Of each stream the next array is known; what comes up to the end of the array that ends first can be put in order.
-    """
+    """Merge the streams in the order of arrival, then of streams, and end after `count` requests."""
     known = {number: block for number, stream in enumerate(streams) if (block := next(stream, None)) is not None}
     while known:
         last, ends = min((int(block[0, -1]), number) for number, block in known.items())
@@ -183,10 +176,6 @@ def rates_of(source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequ
     source: file of the scenario, or its data.
     overrides: texts `PATH=VALUE`.
     `InputError` if the scenario has no rates.
-
-    >>> job = {"model": "lstm-512", "count": 9, "arrival": {"kind": "poisson", "rate_per_second": 500}}
-    >>> rates_of({"chip": "column-npu-64k", "jobs": [{"model": "lstm-256"}, job]})
-    {'jobs.1.arrival.rate_per_second': 500.0}
     """
     rates = {}
     for index, arrival in processes_of(source, overrides).items():
@@ -202,15 +191,7 @@ def rates_of(source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequ
 def processes_of(
     source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequence[str] = ()
 ) -> dict[int, Mapping[str, Any]]:
-    """Give the processes and files of arrivals of a scenario without mistakes: number of a job entry -> its keys.
-
-    source: file of the scenario, or its data.
-    overrides: texts `PATH=VALUE`.
-
-    >>> job = {"model": "lstm-512", "count": 9, "arrival": {"kind": "fixed", "interval_cycles": 500}}
-    >>> processes_of({"chip": "column-npu-64k", "jobs": [{"model": "lstm-256"}, job]})
-    {1: {'kind': 'fixed', 'interval_cycles': 500}}
-    """
+    """Give the processes and files of arrivals of a scenario without mistakes: number of a job entry -> its keys."""
     document, _ = open_scenario(source)
     apply_overrides(document, [each for each in overrides if each.startswith("jobs.")], lambda path: True, left_out)
     jobs = document.data.get("jobs")
@@ -220,13 +201,6 @@ def processes_of(
 
 
 def rate_overrides(rates: Mapping[str, float], rate: float) -> list[str]:
-    """Make overrides that bring the sum of the rates to `rate`; each rate keeps its share.
-
-    rates: path -> requests per second.
-    rate: requests per second.
-
-    >>> rate_overrides({"jobs.0.arrival.rate_per_second": 100.0, "jobs.1.arrival.rate_per_second": 300.0}, 40)
-    ['jobs.0.arrival.rate_per_second=10.0', 'jobs.1.arrival.rate_per_second=30.0']
-    """
+    """Make overrides that bring the sum of the rates to `rate`; each rate keeps its share."""
     total = sum(rates.values())
     return [f"{path}={value / total * rate!r}" for path, value in rates.items()]

@@ -39,12 +39,7 @@ from lstmsim.model.scenario import Chip, Job, Offer, Scenario
 
 
 class Opened(Mapping[str, Any]):
-    """The keys of a document that has been read, with the places of its values.
-
-    document: as it was read; whoever changes it takes a copy.
-    overrides: texts like `"chip.cores.0.ep=16"`, to be applied to the copy.
-    name: what a scenario without a name is called.
-    """
+    """The keys of a document that has been read; whoever changes the document takes a copy."""
 
     def __init__(self, document: Document, overrides: tuple[str, ...], name: str) -> None:
         self.document, self.overrides, self.name = document, overrides, name
@@ -60,12 +55,7 @@ class Opened(Mapping[str, Any]):
 
 
 def draws(document: Document, overrides: tuple[str, ...]) -> bool:
-    """Whether jobs of a document may be drawn: at random, from a file, or as a process that goes on.
-
-    >>> from lstmsim.files.yaml.document import document_of
-    >>> draws(document_of({"jobs": [{"model": "lstm-512", "arrival": 7}]}), ())
-    False
-    """
+    """Whether jobs of a document may be drawn: at random, from a file, or as a process that goes on."""
     data = document.data if isinstance(document.data, dict) else {}
     jobs = data.get("jobs")
     entries = [each for each in jobs if isinstance(each, dict)] if isinstance(jobs, list) else []
@@ -115,11 +105,7 @@ def scenario_from_document(document: Document, overrides: Sequence[str] = (), na
 
 
 def load_chip(name_or_path: str | os.PathLike[str]) -> Chip:
-    """Load the chip preset of a name, or the chip in a file; `InputError` with every mistake.
-
-    >>> load_chip("column-npu-64k").cores[0].npe, load_chip("intel-npu-rtl").cores[0].npe
-    (65536, 67200)
-    """
+    """Load the chip preset of a name, or the chip in a file; `InputError` with every mistake."""
     document = _named_document(os.fspath(name_or_path), find_chip)
     entry, wrong = check(chip_entry(document.data), document)
     cores = read_cores(document, (), wrong)
@@ -129,11 +115,7 @@ def load_chip(name_or_path: str | os.PathLike[str]) -> Chip:
 
 
 def load_model(name_or_path: str | os.PathLike[str]) -> Model:
-    """Load the model of a name that comes with lstmsim, or the model in a file; `InputError` with every mistake.
-
-    >>> load_model("deepbench-gru-1024-1500").layers[0].hidden
-    1024
-    """
+    """Load the model of a name that comes with lstmsim, or the model in a file; `InputError` with every mistake."""
     return _model(_named_document(os.fspath(name_or_path), find_model))
 
 
@@ -142,10 +124,6 @@ def model_and_steps(source: Any) -> tuple[Model, int | None]:
 
     source: name of the model, its file, or data in the layout of a model file.
     `InputError` with every mistake.
-
-    >>> model, steps = model_and_steps("deepbench-gru-1024-1500")
-    >>> model.layers[0].hidden, steps
-    (1024, 1500)
     """
     if isinstance(source, str | os.PathLike):
         document = _named_document(os.fspath(source), find_model)
@@ -184,14 +162,7 @@ def _file_document(path: str) -> Document:
 
 
 class Checked(NamedTuple):
-    """A scenario document without mistakes.
-
-    order: the checked entries.
-    chip: the chip.
-    models: model of each job entry.
-    arrivals, steps: arrivals and steps of the jobs.
-    numbers: widths of numbers.
-    """
+    """A scenario document without mistakes."""
 
     order: ScenarioFile
     chip: Chip
@@ -225,12 +196,7 @@ def _scenario(document: Document, overrides: Sequence[str], name: str) -> Scenar
 
 
 def checked_scenario(document: Document, overrides: Sequence[str], *, single: bool = False) -> Checked:
-    """Check a scenario document, and give everything of the scenario but its jobs.
-
-    overrides: changes `PATH=VALUE`, which are made in the document first.
-    single: whether each job entry counts as one job, whatever its number of jobs.
-    `InputError` with every mistake.
-    """
+    """Check a scenario document, and give everything of the scenario but its jobs."""
     references = References(document)
     apply_overrides(document, overrides, references.expand, left_out)
     references.expand_all()

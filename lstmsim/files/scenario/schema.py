@@ -159,11 +159,7 @@ def arrival_mistakes(entry: ArrivalEntry) -> list[tuple[str, str]]:
 
 
 def describe(entry: ArrivalEntry) -> OpenArrivals | ClosedLoop:
-    """Turn an entry without mistakes into a description; `InputError` for kind `file`, which has to be read.
-
-    >>> describe(ArrivalEntry(kind="stream", frame_ms=10.0))
-    Stream(frame_ms=10.0, start_cycle=0)
-    """
+    """Turn an entry without mistakes into a description; `InputError` for kind `file`, which has to be read."""
     match entry.kind:
         case "fixed":
             return Fixed(entry.interval_cycles, entry.start_cycle)
@@ -235,13 +231,7 @@ AnySteps = Steps | Annotated[list[Steps], Key(low=1, high=MAX_JOBS)] | StepsEntr
 
 
 def steps_mistakes(entry: StepsEntry) -> list[tuple[str, str]]:
-    """List the mistakes between the keys of an entry, as (key, sentence). Each key by itself is right.
-
-    >>> steps_mistakes(StepsEntry(kind="uniform", low=3, most=9))
-    [('high', 'required key is missing for uniform'), ('most', 'is no key of uniform; its keys: low, high and seed')]
-    >>> steps_mistakes(StepsEntry(kind="uniform", low=3, high=2))
-    [('high', 'must be at least low (3), got 2')]
-    """
+    """List the mistakes between the keys of an entry, as (key, sentence). Each key by itself is right."""
     needed, allowed = STEPS_KEYS[entry.kind]
     given = entry.given - {"kind"}
     mistakes = [(key, f"required key is missing for {entry.kind}") for key in needed if key not in given]
@@ -257,11 +247,7 @@ def steps_mistakes(entry: StepsEntry) -> list[tuple[str, str]]:
 
 
 def random_lengths(entry: StepsEntry) -> Lengths | None:
-    """Turn an entry without mistakes into a distribution; None if a file has to be read for it.
-
-    >>> random_lengths(StepsEntry(kind="uniform", low=3, high=5))
-    Uniform(low=3, high=5)
-    """
+    """Turn an entry without mistakes into a distribution; None if a file has to be read for it."""
     match entry.kind:
         case "list":
             return Weighted(tuple(entry.values or ()), tuple(entry.weights or ()))
@@ -274,11 +260,7 @@ def random_lengths(entry: StepsEntry) -> Lengths | None:
 
 
 class Measure(NamedTuple):
-    """The rule that gives the steps of a row: the sum of some columns, divided, rounded up, and at least 1.
-
-    columns: the columns that are added up.
-    per_step: how much of the sum makes one step.
-    """
+    """The rule that gives the steps of a row: the sum of some columns, divided, rounded up, and at least 1."""
 
     columns: tuple[str, ...] = ("steps",)
     per_step: float = 1
@@ -289,11 +271,7 @@ OWN_STEPS = Measure()
 
 
 def measure_of(entry: StepsEntry) -> Measure:
-    """Give the rule that makes steps of columns.
-
-    >>> measure_of(StepsEntry(kind="column", column="ContextTokens", per_step=16.0))
-    Measure(columns=('ContextTokens',), per_step=16.0)
-    """
+    """Give the rule that makes steps of columns."""
     columns = (entry.column,) if isinstance(entry.column, str) else tuple(entry.column)
     return Measure(columns, entry.per_step)
 
@@ -307,11 +285,7 @@ class UnknownChip(Entry):
 
 @cache
 def core_entry(kind: str) -> type[Entry]:
-    """Give the entry of a core: the keys of the machine's core, and `count`, the number of equal cores.
-
-    >>> list(keys_of(core_entry("column-npu")))[:4]
-    ['count', 'npe', 'ep', 'vp']
-    """
+    """Give the entry of a core: the keys of the machine's core, and `count`, the number of equal cores."""
     count = Described("count", int, 1, Key("equal cores", low=1, high=MAX_CORES))
     return entry_class("CoreEntry", {"count": count} | dict(keys_of(target_of(kind).core)))
 

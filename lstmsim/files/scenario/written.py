@@ -27,12 +27,7 @@ if TYPE_CHECKING:
 
 
 def cell_data(cell: Cell) -> dict[str, Any]:
-    """Give a cell as plain data, which `lstmsim.files.scenario.models.read_cells` reads back.
-
-    >>> from lstmsim.model.cells import cell
-    >>> cell_data(cell("rnn"))["nodes"]
-    {'hf': 'tanh a', "h'": 'quantize hf'}
-    """
+    """Give a cell as plain data, which `lstmsim.files.scenario.models.read_cells` reads back."""
     nodes = {node.name: " ".join([node.operation, *map(_word, node.inputs)]) for node in cell.nodes}
     stages = [_stage(stage) for stage in cell.stages]
     data = {"source": cell.source, "stages": stages, "nodes": nodes, "states": OnOneLine(cell.states)}
@@ -325,11 +320,7 @@ def save_model(
 
 
 def weights_path(path: str | os.PathLike[str]) -> str:
-    """Name the file of a model's numbers, which stands beside the model's own file `path`.
-
-    >>> weights_path("speech.yaml")
-    'speech.safetensors'
-    """
+    """Name the file of a model's numbers, which stands beside the model's own file `path`."""
     return os.path.splitext(os.fspath(path))[0] + ".safetensors"
 
 

@@ -21,13 +21,7 @@ _STRANGE = (", got a value of type ", ", got the class ")
 
 @record
 class Place:
-    """The place of a value in a file.
-
-    file: name of the file.
-    line, column: counted from 1; 0: unknown.
-    path: path of the value in the file.
-    raw: the text of the value in the file; None: unknown.
-    """
+    """The position of a value in a file: line and column from 1 (0: unknown), its path, and its text in the file."""
 
     file: str
     line: int = 0
@@ -64,10 +58,7 @@ class Document:
     mistakes: list[Mistake] = field(default_factory=list)
 
     def told(self) -> list[Mistake]:
-        """Give the mistakes that a user is told.
-
-        A value of a type that no file has was replaced by nothing. What is said of that nothing is not true.
-        """
+        """Give the mistakes for the user: nothing that is said of a value which was replaced by nothing."""
         strange = {each.place for each in self.mistakes if any(words in each.sentence for words in _STRANGE)}
         return [
             each for each in self.mistakes if each.place not in strange or not each.sentence.endswith("got nothing")
@@ -83,10 +74,7 @@ class Document:
         return dotted(path)
 
     def blame(self, path: DataPath, sentence: str, *, key: bool = False) -> None:
-        """Note that the value at `path` (or its key) is a mistake.
-
-        `InputError` with all of them where there are many: a file with a hundred mistakes is of another kind.
-        """
+        """Note that the value at `path` (or its key) is a mistake; `InputError` with all of them if there are many."""
         self.note(Mistake(self.place(path, key=key), sentence))
 
     def note(self, mistake: Mistake) -> None:
@@ -124,9 +112,6 @@ def document_of(data: Mapping[Any, Any], name: str = "") -> Document:
     data: text, numbers, lists and mappings. Values of other types become None, and are noted as mistakes.
     name: name of the document in messages.
     `InputError` if the data is nested too deeply.
-
-    >>> document_of({"jobs": ({"steps": 3},)}).data
-    {'jobs': [{'steps': 3}]}
     """
     document = Document(None, name, Path())
     try:
@@ -212,10 +197,7 @@ def _sentence(document: Document, note: Note) -> str:
 def usable(
     kind: type[Entry], data: Any, wrong: Collection[str | int], instead: Mapping[str, Any] | None = None
 ) -> Entry | None:
-    """Make an entry of data without its wrong keys; None if the entry needs one of these keys.
-
-    So a mistake does not hide other mistakes that have nothing to do with it.
-    """
+    """Make an entry of data without its wrong keys, so that other mistakes show; None if it needs one of these keys."""
     if not isinstance(data, dict):
         return None
     if wrong:
@@ -227,11 +209,7 @@ def usable(
 
 
 def wrong_keys(path: DataPath, wrong: Iterable[DataPath]) -> set[str | int]:
-    """Give the keys of the mapping at `path` that hold one of the mistakes at the paths `wrong`.
-
-    >>> wrong_keys(("jobs", 0), [("jobs", 0, "steps"), ("jobs", 1, "core")])
-    {'steps'}
-    """
+    """Give the keys of the mapping at `path` that hold one of the mistakes at the paths `wrong`."""
     return (wrong if isinstance(wrong, WrongPaths) else WrongPaths(wrong)).below(path)
 
 
@@ -285,11 +263,7 @@ def _inline(value: Any) -> str | None:
 
 
 def scalar_text(value: Any) -> str:
-    """Write a plain value on one line, in quotes where YAML could read a text as another value.
-
-    >>> scalar_text("a: b"), scalar_text("no"), scalar_text(None)
-    ('"a: b"', '"no"', 'null')
-    """
+    """Write a plain value on one line, in quotes where YAML could read a text as another value."""
     if value is None:
         return "null"
     if isinstance(value, bool):

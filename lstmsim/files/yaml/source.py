@@ -389,11 +389,6 @@ def apply_overrides(document: Document, overrides: Sequence[str], expand: Expand
     expand: called for each path on the way down, to replace a name by the chip or model of that name.
     left_out: called with a path, to name the mappings right below it that need not be there.
     `InputError` if `overrides` is no list of texts.
-
-    >>> document = parse_document("chip: {cores: [{ep: 4}]}", "a.yaml")
-    >>> apply_overrides(document, ["chip.cores.0.ep=16"], lambda path: True, lambda path: ())
-    >>> document.data, document.place(("chip", "cores", 0, "ep"))
-    ({'chip': {'cores': [{'ep': 16}]}}, '--set chip.cores.0.ep=16')
     """
     expected = "must be a list of texts like ['jobs.0.steps=3'], got"
     given: object = overrides

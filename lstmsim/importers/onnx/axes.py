@@ -324,11 +324,7 @@ _SHOWN = 6
 
 
 class Layouts(Memory):
-    """Axes of the values of one network.
-
-    shapes: the shapes of its values.
-    layers: its recurrent nodes as layers.
-    """
+    """Axes of the values of one network."""
 
     # Real networks need a dozen.
     MAX_HOPS = 60

@@ -90,10 +90,7 @@ class Head:
 
 @dataclass(frozen=True)
 class Chain:
-    """The heads after one stack, in order.
-
-    reason: why there is no head, if that is of use to the user; or a note on the heads.
-    """
+    """The heads after one stack, in order; `reason` says why there is none, or is a note on them."""
 
     heads: tuple[Head, ...]
     reason: str = ""

@@ -53,18 +53,7 @@ def is_external(tensor: Any) -> bool:
 
 
 class DataFiles:
-    """The data files of one network. A file is opened when a tensor in it is needed, for that tensor's bytes only.
-
-    model: path of the ONNX file; locations count from its folder.
-    total: bytes read so far; each range of a file counts once, and at most 2 GB are read.
-
-    >>> from onnx import TensorProto
-    >>> far = TensorProto(name="w", dims=[2], data_type=TensorProto.FLOAT, data_location=TensorProto.EXTERNAL)
-    >>> _ = far.external_data.add(key="location", value="../passwords")
-    >>> DataFiles("speech.onnx").read(far, 8)
-    Traceback (most recent call last):
-    lstmsim.InputError: its weights 'w' are in '../passwords', which leaves the network's folder: never opened
-    """
+    """The data files of one network. A file is opened when a tensor in it is needed, for that tensor's bytes only."""
 
     def __init__(self, model: str) -> None:
         self._folder = os.path.realpath(os.path.dirname(model) or ".")

@@ -105,13 +105,7 @@ class Thing:
 
 
 def load_data(stream: IO[bytes], calls: Calls, persistent: Callable[[Any], Any], *, objects: bool = False) -> Any:
-    """Read the value that the pickle at the stream's position describes; `InputError` for anything but plain data.
-
-    >>> import io
-    >>> load_data(io.BytesIO(b"cos\\nsystem\\n(S'ls'\\ntR."), {}, list)  # doctest: +ELLIPSIS
-    Traceback (most recent call last):
-    lstmsim.InputError: its pickle names os.system, which no file of plain weights needs; nothing was executed...
-    """
+    """Read the value that the pickle at the stream's position describes; `InputError` for anything but plain data."""
     loader = _Loader(calls, persistent, objects)
     try:
         # a text with a backslash where none belongs makes the standard library warn its own programmers

@@ -49,14 +49,7 @@ class UnreadableError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class Value:
-    """A tensor of a network.
-
-    shape: its sizes.
-    elem: its type, as ONNX numbers them.
-    number: of the drawn node; -1: its numbers are stored.
-    load: gives the stored numbers.
-    label: name of what is stored.
-    """
+    """A tensor of a network; `elem` as ONNX numbers types, number of the drawn node (-1: `load` gives its numbers)."""
 
     shape: tuple[int, ...]
     elem: int = FLOAT
@@ -108,16 +101,7 @@ def width_remark(value: Value) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Arguments:
-    """What a node is given.
-
-    kind: its operator.
-    version: of ONNX's own operators in this file.
-    attributes: by name, as ONNX holds them.
-    inputs: None where one is left out.
-    outputs: how many it has.
-
-    The methods take the name of an attribute or the place of an input, and what holds if it is left out (`default`).
-    """
+    """What a node is given; None for an input that is left out. `default` is what holds for what is left out."""
 
     kind: str
     version: int
@@ -173,10 +157,7 @@ class Arguments:
 
 @dataclass
 class _Drawn:
-    """A node in the making; the fields are those of `Node`, but operands are numbers of nodes (int) or numbers (float).
-
-    name: need not be the only one of its kind.
-    """
+    """A node in the making, as `Node`; operands are numbers of nodes (int) or numbers (float)."""
 
     op: str
     operands: tuple[int | float, ...]
@@ -226,13 +207,6 @@ class Drawing:
     """Nodes in order, and the numbers of those inputs that are stored in the file.
 
     stored: number of a node -> its numbers, for inputs that the file holds.
-
-    >>> drawing = Drawing(0)
-    >>> x = drawing.input("x", (2, 3), 1)
-    >>> total = drawing.reduce("reduce_sum", x, (1,), keep=True)
-    >>> y = drawing.element("subtract", x, total)
-    >>> [each.op for each in drawing.nodes([y])[0]]
-    ['input', 'reduce_sum', 'broadcast', 'subtract']
     """
 
     def __init__(self, bytes_of_file: int) -> None:

@@ -129,13 +129,7 @@ _EXPANDED: Mapping[str, Rule] = {
 
 
 class _Walk:
-    """What the names of a network stand for, as far as its nodes were walked through.
-
-    network: the parsed file.
-    main: the scope of its main graph.
-    draw: the graph in the making.
-    files: the data files beside the network.
-    """
+    """What the names of a network stand for, as far as its nodes were walked through."""
 
     def __init__(self, network: Any, main: Scope, draw: Drawing, files: DataFiles) -> None:
         self._version = version_of(network)
