@@ -13,7 +13,8 @@ from typing import Any
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import listed
-from lstmsim.files.graphs import graph_from_data
+from lstmsim.files.graphs import graph_of_document
+from lstmsim.files.yaml.document import document_of
 from lstmsim.machines.parallel import fusion
 from lstmsim.model.fusion.baselines import kernels_of
 from lstmsim.model.fusion.graph import Graph
@@ -99,7 +100,7 @@ def result(case: Case, engine: str) -> dict[str, Any]:
     engine: a key of `lstmsim.engines.ENGINES`.
     `LstmsimError` if the case is refused.
     """
-    graph = graph_from_data(case["graph"])
+    graph = graph_of_document(document_of(case["graph"]), "graph")
     chip, device = chip_of(case["device"])
     plan = planned(graph, device)
     kernels = {mode: kernels_of(graph, plan, device, mode) for mode in MODES}

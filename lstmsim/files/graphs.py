@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping
 from math import prod
 from pathlib import PurePath
 from typing import Annotated, Any
@@ -22,7 +21,7 @@ from lstmsim.base.files import whole_file
 from lstmsim.base.keys import Entry, Key
 from lstmsim.base.wording import listed, show
 from lstmsim.files.scenario.schema import Name, Text, Word
-from lstmsim.files.yaml.document import Document, WrongPaths, check, document_of, scalar_text, usable
+from lstmsim.files.yaml.document import Document, WrongPaths, check, scalar_text, usable
 from lstmsim.files.yaml.source import read_document
 from lstmsim.model.fusion.graph import OPERATIONS, REDUCES, Graph, Node, mistaken_name
 from lstmsim.model.fusion.graph_rules import AXES_KEYS, checked_graph, located_mistakes, remarks
@@ -209,11 +208,6 @@ def read_graph(path: str | os.PathLike[str]) -> Graph:
     lstmsim.InputError: no file called 'no-such-graph.yaml'
     """
     return graph_of_document(read_document(path), PurePath(path).stem)
-
-
-def graph_from_data(data: Mapping[str, Any], name: str = "graph") -> Graph:
-    """Make a graph of data that is laid out as in a graph file."""
-    return graph_of_document(document_of(data), name)
 
 
 def _node_data(node: Node) -> dict[str, Any]:

@@ -209,23 +209,6 @@ def _finished(entries: Coordinates, order: NDArray[np.int64], seed: int | None, 
     return MatrixFile(matrix, about)
 
 
-def write_matrix(path: str | os.PathLike[str], matrix: Csr) -> None:
-    """Write a matrix, whole or not at all."""
-    name = os.fspath(path)
-    if not is_matrix_file(name):
-        raise InputError(Mistake(name, f"expected a file name that ends in {listed(SUFFIXES)}"))
-    with whole_file(name, "wz" if name.lower().endswith(".gz") else "w") as file:
-        if name.lower().removesuffix(".gz").endswith(".smtx"):
-            file.write(f"{matrix.rows}, {matrix.columns}, {matrix.entries}\n")
-            for each in (matrix.row_ptr, matrix.cols):
-                file.write(" ".join(map(str, each.tolist())) + "\n")
-            return
-        file.write("%%MatrixMarket matrix coordinate real general\n")
-        file.write(f"{matrix.rows} {matrix.columns} {matrix.entries}\n")
-        rows, columns, values = matrix.entry_rows.tolist(), matrix.cols.tolist(), matrix.values.tolist()
-        file.writelines(f"{r + 1} {c + 1} {v!r}\n" for r, c, v in zip(rows, columns, values, strict=True))
-
-
 def write_array(path: str | os.PathLike[str], array: NDArray[Any]) -> None:
     """Write numbers as a NumPy file, whole or not at all."""
     name = os.fspath(path)
@@ -273,17 +256,6 @@ def weight_matrix(name: str) -> tuple[NDArray[Any], str]:
             text = f"has no matrix {show(part)}{nearest(part, matrices)}; it has {listed(matrices, 'and')}"
         raise InputError(Mistake(place, text))
     return matrices[part], f"weights of {model.name}, {part}: a row for each unit of each gate, columns of x, then of h"
-
-
-def weight_names() -> list[str]:
-    """The names of all matrices of the models that come with lstmsim."""
-    names = []
-    for name in _with_weights():
-        model = load_model(name)
-        for number, layer in enumerate(model.layers):
-            stages = range(len(layer.cell.stages))
-            names += [f"{name}:{_part(number, side, each)}" for side in range(layer.directions) for each in stages]
-    return names
 
 
 def _with_weights() -> list[str]:

@@ -32,8 +32,8 @@ def test_cycles_and_words(tmp_path: Path) -> None:
     assert list(file.cycles) == [0, 7, 7]
     assert file.labels == {"tenant": ("a", "b", "a"), "job": ("x", "y", "x, y")}
     assert file.labels["tenant"][0] is file.labels["tenant"][2]
-    assert file.timestamps() == Timestamps((0, 7, 7))
-    assert list(arrivals(file.timestamps(), 3, 250)) == [0, 7, 7]
+    assert Timestamps(tuple(file.cycles)) == Timestamps((0, 7, 7))
+    assert list(arrivals(Timestamps(tuple(file.cycles)), 3, 250)) == [0, 7, 7]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 
 from lstmsim.base.errors import InputError
 from lstmsim.files.scenario.models import node_of
-from lstmsim.files.scenario.scenario_file import load_model, load_model_file, load_scenario
+from lstmsim.files.scenario.scenario_file import load_model, load_scenario
 from lstmsim.model.cell import Cell
 from lstmsim.model.cell_rules import in_order
 from lstmsim.model.cells import CELLS
@@ -137,7 +137,7 @@ def test_each_model_uses_the_cells_of_its_own_file(folder: Path) -> None:
 def test_a_model_file_without_its_cell_is_no_model(folder: Path) -> None:
     (folder / "m.yaml").write_text("layers:\n  - {cell: own, hidden: 8, input: 8}\n")
     with pytest.raises(InputError, match=r"m\.yaml:2:12: layers\.0\.cell: no cell called 'own'; there are: lstm"):
-        load_model_file("m.yaml")
+        load_model("m.yaml")
 
 
 def test_mistakes_of_cells_have_their_lines(folder: Path) -> None:

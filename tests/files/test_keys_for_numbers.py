@@ -11,7 +11,7 @@ import pytest
 
 from lstmsim.base.errors import InputError
 from lstmsim.base.keys import keys_of
-from lstmsim.files.scenario.scenario_file import load_model, load_model_file, load_scenario
+from lstmsim.files.scenario.scenario_file import load_model, load_scenario
 from lstmsim.files.scenario.schema import PrecisionEntry
 from lstmsim.machines.column.npu import ColumnNpu
 from lstmsim.model.model import ACTIVATIONS, FORMATS, SHIFTS, WEIGHT_SCALES, Precision
@@ -85,7 +85,7 @@ def test_weights_and_inputs_are_seen_from_their_file(folder: Path) -> None:
         Path("nets/a/b.safetensors"),
         Path("nets/c/d.safetensors"),
     )
-    assert Path(load_model_file("nets/deep/m.yaml").weights) == Path("nets/deep/w/m.safetensors")
+    assert Path(load_model("nets/deep/m.yaml").weights) == Path("nets/deep/w/m.safetensors")
     plain = load_scenario({**source, "jobs": jobs[1:]}).jobs[0]
     assert (Path(plain.model.weights), Path(plain.inputs)) == (Path("own.safetensors"), Path("in/x.csv"))
     assert (load_model("lstm-512").weights, load_scenario(PLAIN).jobs[0].inputs) == ("", "")

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lstmsim.base.errors import InputError
-from lstmsim.files.scenario.scenario_file import load_model_file
+from lstmsim.files.scenario.scenario_file import load_model
 from lstmsim.files.scenario.written import model_text, save_model, write_model_file
 from lstmsim.files.yaml.source import parse_document
 from lstmsim.importers.imported import ImportedModel
@@ -26,7 +26,7 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
     path = tmp_path / "m.yaml"
     text = write_model_file(MODEL, path, source="here: there", licence="MIT", notes=["first", "second"])
     assert path.read_text(encoding="utf-8") == text
-    assert load_model_file(path) == MODEL
+    assert load_model(path) == MODEL
     layers = "lstm of 8 units in each direction over 4 inputs, gru of 3 units over 16 inputs"
     assert text.splitlines()[:3] == [f"# Recurrent network of 2 layers: {layers}.", "# first", "# second"]
 
@@ -34,7 +34,7 @@ def test_what_is_written_is_read_back(tmp_path: Path) -> None:
 def test_step_order_is_kept(tmp_path: Path) -> None:
     model = Model("m", (Layer(cell("rnn"), 8, 4), Layer(cell("rnn"), 8, 8)), layer_order="step")
     write_model_file(model, tmp_path / "m.yaml", source="s")
-    assert load_model_file(tmp_path / "m.yaml") == model
+    assert load_model(tmp_path / "m.yaml") == model
 
 
 def test_a_reverse_layer_is_read_back(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_a_reverse_layer_is_read_back(tmp_path: Path) -> None:
     text = write_model_file(model, tmp_path / "m.yaml", source="s")
     assert "{cell: rnn-relu, hidden: 8, input: 4, reverse: true}" in text
     assert "rnn-relu of 8 units over 4 inputs, in reverse." in text
-    assert load_model_file(tmp_path / "m.yaml") == model
+    assert load_model(tmp_path / "m.yaml") == model
 
 
 TRICKY = [
@@ -101,7 +101,7 @@ def test_force_replaces_a_model_that_was_read_but_never_what_the_network_came_fr
     source = (tmp_path / "m.safetensors").read_bytes()
     # as if somebody else had written it
     os.utime(path, ns=(1, 1))
-    load_model_file(path)
+    load_model(path)
     with pytest.raises(InputError, match="exists already; force=True replaces it"):
         save_model(imported, path)
     assert save_model(imported, path, force=True) == path
@@ -114,10 +114,10 @@ def test_force_replaces_a_model_that_was_read_but_never_what_the_network_came_fr
 def test_what_was_written_here_may_be_written_again_until_somebody_changes_it(tmp_path: Path) -> None:
     path = tmp_path / "m.yaml"
     write_model_file(MODEL, path, source="one")
-    load_model_file(path)
+    load_model(path)
     write_model_file(MODEL, path, source="two")
     path.write_text(path.read_text() + "# a word of mine\n")
-    load_model_file(path)
+    load_model(path)
     with pytest.raises(InputError, match="is also the input"):
         write_model_file(MODEL, path, source="three")
     assert path.read_text().endswith("# a word of mine\n")

@@ -10,13 +10,8 @@ import pytest
 from lstmsim import simulate
 from lstmsim.base.errors import InputError
 from lstmsim.files.scenario.job_arrivals import unique_names
-from lstmsim.files.scenario.scenario_file import (
-    load_chip,
-    load_model,
-    load_model_file,
-    load_scenario,
-    scenario_from_data,
-)
+from lstmsim.files.scenario.scenario_file import load_chip, load_model, load_scenario, scenario_from_document
+from lstmsim.files.yaml.document import document_of
 from lstmsim.files.yaml.source import parse_document, read_document
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, Latency
 from lstmsim.model.cells import cell
@@ -50,7 +45,7 @@ def test_json_is_yaml_and_a_byte_order_mark_is_allowed(tmp_path):
     source = {"chip": CHIP, "jobs": [JOB, {**JOB, "arrival": [1, 2], "count": 2}]}
     path = tmp_path / "s.json"
     path.write_bytes(b"\xef\xbb\xbf" + json.dumps(source, indent="\t").encode())
-    assert load_scenario(path) == scenario_from_data(source, name="s")
+    assert load_scenario(path) == scenario_from_document(document_of(source), name="s")
 
 
 def test_every_key_and_value_has_its_place():
@@ -64,7 +59,7 @@ def test_every_key_and_value_has_its_place():
 def test_a_scenario_becomes_plain_descriptions():
     core = {"count": 2, "npe": 65, "ep": 4, "threads": 3, "latency": {"read": 0}, "block_order": "row"}
     job = {**JOB, "arrival": [5, 3], "count": 2, "frame_interval": 9, "core": 1}
-    built = scenario_from_data({"chip": {**CHIP, "cores": [core]}, "jobs": [job]}, name="x")
+    built = scenario_from_document(document_of({"chip": {**CHIP, "cores": [core]}, "jobs": [job]}), name="x")
     model = Model("model-lstm-8", (Layer(cell("lstm"), 8, 4),))
     assert built == Scenario(
         ColumnNpu("column-npu", 260, (ColumnCore(npe=65, ep=4, vp=16, threads=3, latency=Latency(read=0)),) * 2),
@@ -84,7 +79,7 @@ def test_names_paths_and_steps_of_models(tmp_path):
     assert [(job.name, job.steps) for job in scenario.jobs] == [("net-a", 6), ("net-b", 4), ("n", 1)]
     assert (scenario.name, scenario.chip.name, scenario.chip.frequency_mhz) == ("mine", "chip", 12.5)
     assert load_chip(tmp_path / "chip.yml") == scenario.chip
-    assert load_model(str(tmp_path / "net.yaml")) == load_model_file(tmp_path / "net.yaml") == scenario.jobs[0].model
+    assert load_model(str(tmp_path / "net.yaml")) == load_model(tmp_path / "net.yaml") == scenario.jobs[0].model
 
 
 def test_names_are_unique_and_lettered():
@@ -96,8 +91,8 @@ def test_names_are_unique_and_lettered():
 
 def test_data_may_be_any_mapping_with_any_integers():
     job: Mapping[str, object] = MappingProxyType({**JOB, "steps": np.int64(2)})
-    plain = scenario_from_data({"chip": CHIP, "jobs": [JOB]})
-    assert scenario_from_data(MappingProxyType({"chip": CHIP, "jobs": (job,)})) == plain
+    plain = load_scenario({"chip": CHIP, "jobs": [JOB]})
+    assert load_scenario(MappingProxyType({"chip": CHIP, "jobs": (job,)})) == plain
 
 
 def test_overrides_reach_into_names():
@@ -125,7 +120,7 @@ def test_overrides_apply_in_order_and_may_replace_whole_parts():
 
 
 def test_an_override_may_create_an_optional_mapping():
-    changed = scenario_from_data({"chip": CHIP, "jobs": [JOB]}, ["chip.cores.0.latency.read=1"])
+    changed = load_scenario({"chip": CHIP, "jobs": [JOB]}, ["chip.cores.0.latency.read=1"])
     assert changed.chip.cores[0].latency == Latency(read=1)
 
 
@@ -140,7 +135,7 @@ def test_an_override_keeps_the_file_as_it_is(tmp_path):
 
 @pytest.mark.parametrize("steps", ["+3", "3", "0x3", "003"])
 def test_whole_numbers_in_all_spellings(steps):
-    assert scenario_from_data({"chip": CHIP, "jobs": [JOB]}, [f"jobs.0.steps={steps}"]).jobs[0].steps == 3
+    assert load_scenario({"chip": CHIP, "jobs": [JOB]}, [f"jobs.0.steps={steps}"]).jobs[0].steps == 3
 
 
 @pytest.mark.parametrize("overrides", ["jobs.0.steps=3", ["jobs.0.steps=3", 4], [b"jobs.0.steps=3"]])

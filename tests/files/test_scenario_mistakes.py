@@ -5,13 +5,7 @@ from pathlib import Path
 import pytest
 
 from lstmsim.base.errors import MAX_MISTAKES, InputError
-from lstmsim.files.scenario.scenario_file import (
-    load_chip,
-    load_model,
-    load_model_file,
-    load_scenario,
-    scenario_from_data,
-)
+from lstmsim.files.scenario.scenario_file import load_chip, load_model, load_scenario
 
 CHIP = {"kind": "column-npu", "frequency_mhz": 260, "cores": [{"npe": 64, "ep": 4, "vp": 16}]}
 
@@ -171,11 +165,7 @@ def test_mistakes_in_other_files_are_told_with_their_places(folder):
         "sub/model.yaml:2:26: layers.0.hidden: must be at least 1, got 0",
         "sub/s.yaml:3:44: jobs.0.count: must be at least 1, got 0",
     ]
-    for load, path in (
-        (load_chip, "sub/chip.yaml"),
-        (load_model, "sub/model.yaml"),
-        (load_model_file, "sub/model.yaml"),
-    ):
+    for load, path in ((load_chip, "sub/chip.yaml"), (load_model, "sub/model.yaml"), (load_model, "sub/model.yaml")):
         with pytest.raises(InputError, match=path):
             load(path)
 
@@ -251,7 +241,7 @@ def test_single_mistakes(source, place, words):
 def test_a_job_is_refused_only_if_no_core_can_run_it():
     wide, narrow = {"npe": 64, "ep": 4, "vp": 16}, {"npe": 64, "ep": 4, "vp": 2}
     source = data({"model": {"layers": [layer("gru")]}})
-    assert scenario_from_data({**source, "chip": {**CHIP, "cores": [narrow, wide]}}).jobs[0].cores is None
+    assert load_scenario({**source, "chip": {**CHIP, "cores": [narrow, wide]}}).jobs[0].cores is None
     short = {**wide, "block_order": "column", "accumulator_banks": 1}
     (told_once,) = mistakes({**source, "chip": {**CHIP, "cores": [{**narrow, "count": 2}, short]}})
     assert "any core: core 0: cell 'gru' has 3 gates" in told_once

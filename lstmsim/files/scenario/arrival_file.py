@@ -25,7 +25,7 @@ from lstmsim.base.csv_table import NUMBER, CsvTable, original, shown
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import listed, show
 from lstmsim.files.scenario.schema import OWN_STEPS, Measure
-from lstmsim.traffic.arrivals import MAX_CYCLE, Timestamps, exact, positive
+from lstmsim.traffic.arrivals import MAX_CYCLE, exact, positive
 
 #: Femtoseconds of a second. Times are read in femtoseconds as long as the earliest time is not known.
 FEMTOSECONDS = 10**15
@@ -163,10 +163,6 @@ class ArrivalFile:
     lengths: Mapping[Measure, array[int]] = field(default_factory=dict)
     gaps: tuple[tuple[int, int], ...] = ((0, 2),)
     order: Sequence[int] | None = None
-
-    def timestamps(self) -> Timestamps:
-        """Give the arrivals as a description for `lstmsim.traffic.arrivals.arrivals`."""
-        return Timestamps(tuple(self.cycles))
 
     def line(self, number: int) -> int:
         """Give the line of the file in which arrival `number` stands."""

@@ -78,7 +78,7 @@ def load_scenario(source: str | os.PathLike[str] | Mapping[str, Any], overrides:
     document, name = open_scenario(source)
     given = tuple(overrides)
     kept = Opened(copy.deepcopy(document), given, name) if draws(document, given) else None
-    scenario = _scenario(document, overrides, name)
+    scenario = scenario_from_document(document, overrides, name)
     object.__setattr__(scenario, "origin", kept)
     return scenario
 
@@ -92,16 +92,6 @@ def open_scenario(source: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[D
     if isinstance(source, Mapping):
         return document_of(source), "scenario"
     return read_document(source), Path(source).stem
-
-
-def scenario_from_data(data: Mapping[str, Any], overrides: Sequence[str] = (), name: str = "scenario") -> Scenario:
-    """Load a scenario from data in the layout of a scenario file; `InputError` with every mistake."""
-    return _scenario(document_of(data), overrides, name)
-
-
-def scenario_from_document(document: Document, overrides: Sequence[str] = (), name: str = "scenario") -> Scenario:
-    """Load a scenario from a document, which changes: names are replaced and overrides are made."""
-    return _scenario(document, overrides, name)
 
 
 def load_chip(name_or_path: str | os.PathLike[str]) -> Chip:
@@ -131,11 +121,6 @@ def model_and_steps(source: Any) -> tuple[Model, int | None]:
         document = document_of(source)
     model = _model(document)
     return model, document.data.get("steps")
-
-
-def load_model_file(path: str | os.PathLike[str]) -> Model:
-    """Load the model in a file of any name; `InputError` with every mistake."""
-    return _model(_file_document(os.fspath(path)))
 
 
 def _model(document: Document) -> Model:
@@ -186,7 +171,8 @@ class Checked(NamedTuple):
         return Scenario(self.chip, jobs, called, own.precision, offers, own.given, own.calibration, seeds)
 
 
-def _scenario(document: Document, overrides: Sequence[str], name: str) -> Scenario:
+def scenario_from_document(document: Document, overrides: Sequence[str] = (), name: str = "scenario") -> Scenario:
+    """Load a scenario from a document, which changes: names are replaced and overrides are made."""
     checked = checked_scenario(document, overrides)
     jobs = build_jobs(document, checked.order, checked.models, checked.arrivals, checked.steps)
     entries = job_templates(document, checked.order, checked.models)

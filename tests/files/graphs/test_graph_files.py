@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from lstmsim.base.errors import InputError
-from lstmsim.files.graphs import graph_from_data, graph_text, read_graph, write_graph
+from lstmsim.files.graphs import graph_of_document, graph_text, read_graph, write_graph
+from lstmsim.files.yaml.document import document_of
 from lstmsim.model.fusion.graph import Graph, Node
 from lstmsim.model.fusion.graph_rules import mistakes
 
@@ -69,7 +70,7 @@ def test_a_graph_is_what_its_file_says(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("suffix", [".yaml", ".json"])
 def test_written_files_read_back_as_the_same_graph(suffix: str, tmp_path: Path) -> None:
-    graphs = [graph_from_data(case["graph"]) for case in CASES]
+    graphs = [graph_of_document(document_of(case["graph"]), "graph") for case in CASES]
     strange = Node('1: "x", -', "input", (), (2,)), Node("Infinity", "add", ('1: "x", -', math.inf), (2,))
     graphs += [read(tmp_path, GOOD), Graph("no", strange, ("Infinity",), ("Infinity: -Infinity", "ü"))]
     for graph in graphs:
@@ -79,7 +80,7 @@ def test_written_files_read_back_as_the_same_graph(suffix: str, tmp_path: Path) 
 
 def test_graphs_of_the_golden_cases_are_read_node_for_node() -> None:
     for case in CASES:
-        graph = graph_from_data(case["graph"])
+        graph = graph_of_document(document_of(case["graph"]), "graph")
         for node, data in zip(graph.nodes, case["graph"]["nodes"], strict=True):
             axes = next((data[key] for key in ("axes", "dims", "perm", "start") if key in data), [])
             own = [node.name, node.op, list(node.inputs), list(node.shape), list(node.axes)]
@@ -141,7 +142,10 @@ def test_damaged_files_get_a_sentence(tmp_path: Path) -> None:
     rng = random.Random(18)
     sources = [
         GOOD,
-        *(graph_text(graph_from_data(case["graph"]), as_json=at % 2 == 0) for at, case in enumerate(CASES)),
+        *(
+            graph_text(graph_of_document(document_of(case["graph"]), "graph"), as_json=at % 2 == 0)
+            for at, case in enumerate(CASES)
+        ),
     ]
     words = ["", "x", "0", "-1", "[", "]", "{", "}", ":", ",", "null", "true", "1e9", "99999999999", "'", '"', "&a *a"]
     words += ["reduce_sum", "slice", "axes", "\n", "  ", ".nan", "[[]]", "{a: b}", "\x00", "é", "op: input", "1.5"]

@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from lstmsim.base.errors import InputError
 from lstmsim.files.scenario.numbers import job_data
-from lstmsim.files.scenario.scenario_file import load_model_file, load_scenario
+from lstmsim.files.scenario.scenario_file import load_model, load_scenario
 from lstmsim.files.scenario.written import write_model_file
 from lstmsim.importers.files import import_weights
 from lstmsim.model.numerics.golden import float_arithmetic, run_network
@@ -80,7 +80,7 @@ def ours(model: onnx.ModelProto, x: np.ndarray, folder: Path) -> np.ndarray | st
         folder = Path(mkdtemp(dir=folder))
         write_model_file(models[0].model, folder / "m.yaml", source="a test", network=models[0].network)
         np.save(folder / "x.npy", x)
-        model_here = load_model_file(folder / "m.yaml")
+        model_here = load_model(folder / "m.yaml")
         job = replace(_scenario().jobs[0], model=model_here, steps=len(x), inputs=str(folder / "x.npy"))
         data = job_data(replace(_scenario(), jobs=(job,)))[0]
     except InputError as error:

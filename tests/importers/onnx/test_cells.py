@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
-from lstmsim.files.scenario.scenario_file import load_model_file
+from lstmsim.files.scenario.scenario_file import load_model
 from lstmsim.files.scenario.written import write_model_file
 from lstmsim.importers.onnx.file import read_onnx
 from lstmsim.model.cells import CELLS
@@ -121,7 +121,7 @@ def test_what_is_imported_computes_what_onnxruntime_does(
     np.testing.assert_allclose(computed, expected, atol=1e-6)
     # a file names the cell, and holds it if it is not built in
     write_model_file(single.model, tmp_path / "m.yaml", source="s", network=network)
-    again = load_model_file(tmp_path / "m.yaml")
+    again = load_model(tmp_path / "m.yaml")
     assert again == single.model
     assert again.layers[0].cell.states == layer.cell.states
     assert again.layers[0].cell.source == layer.cell.source

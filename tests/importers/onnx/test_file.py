@@ -11,7 +11,7 @@ import pytest
 from onnx import helper
 
 from lstmsim.files.catalog import find_model
-from lstmsim.files.scenario.scenario_file import load_model_file
+from lstmsim.files.scenario.scenario_file import load_model
 from lstmsim.importers.onnx.file import ImportedNetwork, read_onnx
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer
@@ -234,7 +234,7 @@ def test_odd_file_names_become_model_names_that_model_files_allow(tmp_path: Path
 
 @pytest.mark.skipif("LSTMSIM_SILERO_WHEEL" not in os.environ, reason="LSTMSIM_SILERO_WHEEL names no silero-vad wheel")
 def test_the_real_silero_vad_is_the_model_that_comes_along(tmp_path: Path) -> None:
-    layers = load_model_file(find_model("silero-vad-16k")).layers
+    layers = load_model(find_model("silero-vad-16k")).layers
     with zipfile.ZipFile(os.environ["LSTMSIM_SILERO_WHEEL"]) as wheel:
         names = [name for name in wheel.namelist() if name.endswith(".onnx") and "ifless" not in name]
         assert any("16k_sequence" in name for name in names)

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 from onnx.reference import ReferenceEvaluator
 
 from lstmsim.base.errors import InputError
-from lstmsim.files.scenario.scenario_file import load_model_file
+from lstmsim.files.scenario.scenario_file import load_model
 from lstmsim.files.scenario.written import write_model_file
 from lstmsim.importers.imported import ImportedModel
 from lstmsim.importers.onnx.file import read_onnx
@@ -156,7 +156,7 @@ def test_the_model_file_states_the_steps(tmp_path: Path) -> None:
     (single,) = imported(layer(Unrolled("lstm", folded=True)), tmp_path)
     text = write_model_file(single.model, tmp_path / "m.yaml", source="s", steps=single.steps)
     assert "\nsteps: 4\n" in text
-    assert load_model_file(tmp_path / "m.yaml") == single.model
+    assert load_model(tmp_path / "m.yaml") == single.model
 
 
 @pytest.mark.parametrize("kind", ["lstm", "gru"])
