@@ -144,15 +144,23 @@ class TraceEntry(Entry):
 
 def arrival_mistakes(entry: ArrivalEntry) -> list[tuple[str, str]]:
     """List the mistakes between the keys of an entry, as (key, sentence). Each key by itself is right."""
-    needed, allowed = ARRIVAL_KEYS[entry.kind]
-    given = entry.given - {"kind"}
+    return _mistakes(
+        entry, ARRIVAL_KEYS[entry.kind], (lambda: None) if entry.kind == "file" else lambda: describe(entry)
+    )
+
+
+def _mistakes(
+    entry: ArrivalEntry | StepsEntry, keys: tuple[tuple[str, ...], tuple[str, ...]], make: Callable[[], object]
+) -> list[tuple[str, str]]:
+    """List the keys that the kind of an entry lacks or has too many; if there are none, what `make` refuses."""
+    needed, known = keys[0], (*keys[0], *keys[1])
+    given = [key for key in keys_of(type(entry)) if key in entry.given - {"kind"}]
     mistakes = [(key, f"required key is missing for {entry.kind}") for key in needed if key not in given]
-    foreign = [key for key in keys_of(ArrivalEntry) if key in given and key not in (*needed, *allowed)]
-    keys = listed((*needed, *allowed), "and")
-    mistakes += [(key, f"is no key of {entry.kind}; its keys: {keys}") for key in foreign]
-    if not mistakes and entry.kind != "file":
+    foreign = [key for key in given if key not in known]
+    mistakes += [(key, f"is no key of {entry.kind}; its keys: {listed(known, 'and')}") for key in foreign]
+    if not mistakes:
         try:
-            describe(entry)
+            make()
         except InputError as error:
             mistakes += [(each.place.rpartition(": ")[2], each.sentence) for each in error.mistakes]
     return mistakes
@@ -232,18 +240,7 @@ AnySteps = Steps | Annotated[list[Steps], Key(low=1, high=MAX_JOBS)] | StepsEntr
 
 def steps_mistakes(entry: StepsEntry) -> list[tuple[str, str]]:
     """List the mistakes between the keys of an entry, as (key, sentence). Each key by itself is right."""
-    needed, allowed = STEPS_KEYS[entry.kind]
-    given = entry.given - {"kind"}
-    mistakes = [(key, f"required key is missing for {entry.kind}") for key in needed if key not in given]
-    foreign = [key for key in keys_of(StepsEntry) if key in given and key not in (*needed, *allowed)]
-    keys = listed((*needed, *allowed), "and")
-    mistakes += [(key, f"is no key of {entry.kind}; its keys: {keys}") for key in foreign]
-    if not mistakes:
-        try:
-            random_lengths(entry)
-        except InputError as error:
-            mistakes += [(each.place.rpartition(": ")[2], each.sentence) for each in error.mistakes]
-    return mistakes
+    return _mistakes(entry, STEPS_KEYS[entry.kind], lambda: random_lengths(entry))
 
 
 def random_lengths(entry: StepsEntry) -> Lengths | None:

@@ -15,8 +15,8 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.files import note_read, own_ledger, whole_file
 from lstmsim.base.keys import as_data
 from lstmsim.files.scenario.job_arrivals import job_names
-from lstmsim.files.yaml.document import OnOneLine, scalar_text, yaml_text
-from lstmsim.model.cell import Cell, Stage
+from lstmsim.files.yaml.document import OnOneLine, yaml_text
+from lstmsim.model.cell import Cell
 from lstmsim.model.cells import CELLS
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Chip, Job, Scenario
@@ -28,38 +28,23 @@ if TYPE_CHECKING:
 
 def cell_data(cell: Cell) -> dict[str, Any]:
     """Give a cell as plain data, which `lstmsim.files.scenario.models.read_cells` reads back."""
-    nodes = {node.name: " ".join([node.operation, *map(_word, node.inputs)]) for node in cell.nodes}
-    stages = [_stage(stage) for stage in cell.stages]
+    nodes = {
+        node.name: " ".join([node.operation, *(each if isinstance(each, str) else repr(each) for each in node.inputs)])
+        for node in cell.nodes
+    }
+    stages = []
+    for stage in cell.stages:
+        sums = {gate.name: {each.name: list(each.vectors) for each in gate.sums} for gate in stage.gates}
+        gates = {name: own[name] if list(own) == [name] else own for name, own in sums.items()}
+        stages.append({"rows": stage.rows, "gates": gates})
     data = {"source": cell.source, "stages": stages, "nodes": nodes, "states": OnOneLine(cell.states)}
     return data | {"parameters": list(cell.parameters)}
 
 
-def _word(value: str | float) -> str:
-    return value if isinstance(value, str) else repr(value)
-
-
-def _stage(stage: Stage) -> dict[str, Any]:
-    gates: dict[str, Any] = {}
-    for gate in stage.gates:
-        plain = len(gate.sums) == 1 and gate.sums[0].name == gate.name
-        sums = {each.name: list(each.vectors) for each in gate.sums}
-        gates[gate.name] = sums[gate.name] if plain else sums
-    return {"rows": stage.rows, "gates": gates}
-
-
 #: Keys of a job that stand elsewhere in a file, or not in every job.
 _NOT_PLAIN = (
-    "name",
-    "model",
-    "steps",
-    "arrival",
-    "inputs",
-    "after",
-    "tenant",
-    *("dispatch", "preempts", "affinity"),
-    "cores",
-    "split",
-    *("initial", "states_of"),
+    *("name", "model", "steps", "arrival", "inputs", "after", "tenant", "dispatch", "preempts", "affinity"),
+    *("cores", "split", "initial", "states_of"),
 )
 
 #: What `job_names` appends to the name of an entry for each of its jobs.
@@ -92,7 +77,10 @@ def resolved_data(scenario: Scenario) -> dict[str, Any]:
         before = group[0].states_of
         follows = "" if before is None else scenario.jobs[before].name
         jobs.append(_job_entry(name, group, follows, own_cells=cells is None))
-    data |= {"jobs": jobs} | ({"precision": _precision(scenario)} if scenario.precision_given else {})
+    data["jobs"] = jobs
+    if scenario.precision_given:
+        calibration = {"calibration": dict(scenario.calibration)} if scenario.calibration else {}
+        data["precision"] = asdict(scenario.precision) | calibration
     if cells:
         data["cells"] = {name: cell_data(each) for name, each in cells.items()}
     return data
@@ -109,15 +97,12 @@ def loads_again(scenario: Scenario) -> bool:
 
 def _chip(chip: Chip) -> dict[str, Any]:
     """The chip as a file describes it: every key of its description with its value."""
-    data: dict[str, Any] = {"kind": chip.kind, "name": chip.name}
-    parts = as_data(chip)
-    data |= {key: _on_one_line(value) for key, value in parts.items()}
-    data["cores"] = [
+    keys = {key: _on_one_line(value) for key, value in as_data(chip).items()}
+    cores = [
         {"count": sum(1 for _ in same)} | {key: _on_one_line(value) for key, value in as_data(core).items()}
         for core, same in groupby(chip.cores)
     ]
-    data["sources"] = dict(chip.sources)
-    return data
+    return {"kind": chip.kind, "name": chip.name, **keys, "cores": cores, "sources": dict(chip.sources)}
 
 
 def _on_one_line(value: Any) -> Any:
@@ -126,11 +111,6 @@ def _on_one_line(value: Any) -> Any:
         return value
     below = any(isinstance(each, dict) for each in value.values()) or not value
     return {key: _on_one_line(each) for key, each in value.items()} if below else OnOneLine(value)
-
-
-def _precision(scenario: Scenario) -> dict[str, Any]:
-    calibration = {"calibration": dict(scenario.calibration)} if scenario.calibration else {}
-    return asdict(scenario.precision) | calibration
 
 
 def _groups(jobs: Sequence[Job]) -> list[tuple[str, list[Job]]]:
@@ -150,17 +130,11 @@ def _groups(jobs: Sequence[Job]) -> list[tuple[str, list[Job]]]:
     return groups if names == [job.name for job in jobs] else [(job.name, [job]) for job in jobs]
 
 
-def _plain_keys(thing: Job, others: Sequence[str]) -> list[str]:
-    """Keys whose values stand in a file unchanged: all but `others`."""
-    return [each.name for each in fields(thing) if each.name not in others]
-
-
 def _alike(one: Job, other: Job) -> bool:
     """Whether one entry can describe both jobs."""
-    same = one.model == other.model and one.model.weights == other.model.weights
-    keys = _plain_keys(one, ("name", "model", "steps", "arrival", "tenant"))
-    # Tenants of one entry have its name before a slash.
-    same = same and one.tenant.partition("/")[0] == other.tenant.partition("/")[0]
+    # Tenants of one entry have its name before a slash. Equality does not look at weights, inputs and states.
+    same = one.model.weights == other.model.weights and one.tenant.partition("/")[0] == other.tenant.partition("/")[0]
+    keys = {each.name for each in fields(one)} - {"name", "steps", "arrival", "tenant"}
     return same and all(getattr(one, key) == getattr(other, key) for key in keys)
 
 
@@ -170,7 +144,7 @@ def _job_entry(name: str, group: list[Job], follows: str, own_cells: bool) -> di
     data = {"name": name, "count": len(group), "model": _model(job.model, own_cells), "arrival": arrival}
     steps = [each.steps for each in group]
     data["steps"] = job.steps if len(set(steps)) == 1 else steps
-    data |= {key: getattr(job, key) for key in _plain_keys(job, _NOT_PLAIN)}
+    data |= {each.name: getattr(job, each.name) for each in fields(job) if each.name not in _NOT_PLAIN}
     data |= {"cores": None if job.cores is None else list(job.cores), "split": job.split or None}
     data |= {"inputs": job.inputs} if job.inputs else {}
     data |= {"initial": job.initial} if job.initial else {}
@@ -219,20 +193,13 @@ def model_text(
     model: Model, *, source: str, licence: str | None = None, notes: Iterable[str] = (), steps: int | None = None
 ) -> str:
     """Write a model as the text of a model file: comments first, then the model."""
-    lines = [line for text in (_summary(model), *notes) for line in _comment(text)]
-    lines += [f"name: {scalar_text(model.name)}", f"source: {scalar_text(source)}"]
-    if licence is not None:
-        lines.append(f"licence: {scalar_text(licence)}")
-    lines += ["layers:", *(f"  - {_entry(layer)}" for layer in model.layers), f"layer_order: {model.layer_order}"]
-    if steps is not None:
-        lines.append(f"steps: {steps}")
-    if model.weights:
-        lines.append(f"weights: {scalar_text(model.weights)}")
-    if model.states_from:
-        lines.append(f"states_from: {scalar_text(model.states_from)}")
-        lines += [] if model.states_whole else ["states_whole: false"]
-    cells = {layer.cell.name: cell_data(layer.cell) for layer in model.layers if layer.cell.name not in CELLS}
-    return "\n".join(lines) + "\n" + (yaml_text({"cells": cells}) if cells else "")
+    data = _model(model, own_cells=True)
+    keys = ("cell", "hidden", "input", "projection", "bidirectional", "reverse")
+    layers = [OnOneLine({key: layer[key] for key in keys if layer.get(key)}) for layer in data.pop("layers")]
+    about = {"name": data.pop("name"), "source": source} | ({} if licence is None else {"licence": licence})
+    about |= {"layers": layers, "layer_order": data.pop("layer_order")} | ({} if steps is None else {"steps": steps})
+    comments = [line for text in (_summary(model), *notes) for line in _comment(text)]
+    return "".join(f"{line}\n" for line in comments) + yaml_text(about | data)
 
 
 def write_model_file(
@@ -246,24 +213,22 @@ def write_model_file(
     steps: int | None = None,
 ) -> str:
     """Write a model file, whole or not at all, and return its text."""
-    if network is None:
-        text = model_text(model, source=source, licence=licence, notes=notes, steps=steps)
-        with whole_file(path, "w") as stream:
-            stream.write(text)
-        return text
-    from lstmsim.importers.files import write_weights
-
     beside = weights_path(path)
     there = os.path.lexists(beside)
-    model = replace(model, weights=os.path.basename(beside))
+    if network is not None:
+        model = replace(model, weights=os.path.basename(beside))
     text = model_text(model, source=source, licence=licence, notes=notes, steps=steps)
-    about = {"source": _encodable(source)} | ({"licence": _encodable(licence)} if licence is not None else {})
+    about = {"source": source} | ({"licence": licence} if licence is not None else {})
     try:
         with whole_file(path, "w") as stream:
             stream.write(text)
-            write_weights(network, beside, about)
+            if network is not None:
+                from lstmsim.importers.files import write_weights
+
+                about = {key: each.encode("utf-8", "replace").decode() for key, each in about.items()}
+                write_weights(network, beside, about)
     except BaseException:
-        if not there:
+        if network is not None and not there:
             with suppress(OSError):
                 os.unlink(beside)
         raise
@@ -324,10 +289,6 @@ def weights_path(path: str | os.PathLike[str]) -> str:
     return os.path.splitext(os.fspath(path))[0] + ".safetensors"
 
 
-def _encodable(text: str) -> str:
-    return text.encode("utf-8", "replace").decode()
-
-
 def _summary(model: Model) -> str:
     layers = [
         f"{layer.cell.name} of {layer.hidden} units{' in each direction' if layer.bidirectional else ''} "
@@ -337,13 +298,6 @@ def _summary(model: Model) -> str:
     count = len(model.layers)
     rest = ", ..." if count > len(layers) else ""
     return f"Recurrent network of {count} layer{'s' if count > 1 else ''}: {', '.join(layers)}{rest}."
-
-
-def _entry(layer: Layer) -> str:
-    more = "" if layer.projection is None else f", projection: {layer.projection}"
-    more += ", bidirectional: true" if layer.bidirectional else ""
-    more += ", reverse: true" if layer.reverse else ""
-    return f"{{cell: {scalar_text(layer.cell.name)}, hidden: {layer.hidden}, input: {layer.input}{more}}}"
 
 
 def _comment(text: str) -> list[str]:
