@@ -45,6 +45,14 @@ def json_document(text: str, name: str) -> Document | None:
     """Read JSON text as a document; None if the text is not of the plain kind."""
     if text[:1] not in ("{", "[") or not _PLAIN.fullmatch(text):
         return None
+    try:
+        return _plain_json(text, name)
+    except (RecursionError, ValueError):
+        return None
+
+
+def _plain_json(text: str, name: str) -> Document:
+    """Read JSON text as a document; `ValueError` if it is not of the plain kind."""
     document, lines, at = Document(None, name, Path()), [0, *(match.end() for match in re.finditer("\n", text))], 0
 
     def token() -> tuple[int, str, int]:
@@ -99,11 +107,10 @@ def json_document(text: str, name: str) -> Document | None:
             raise ValueError
         return mapping(path) if word == "{" else sequence(path)
 
-    try:
-        document.data = value((), *token())
-    except (RecursionError, ValueError):
-        return None
-    return None if text[at:].strip(" \n") else document
+    document.data = value((), *token())
+    if text[at:].strip(" \n"):
+        raise ValueError
+    return document
 
 
 MAX_BYTES = 10_000_000
