@@ -17,8 +17,7 @@ from lstmsim.machines.gemm import Division, GemmTask, Product
 from lstmsim.machines.multicore import gemm
 from lstmsim.machines.multicore.lines.caches import Caches, NativeCaches, PlainCaches
 from lstmsim.machines.multicore.lines.space import COLUMNS, Space, operands, runs_of
-from lstmsim.machines.multicore.product import in_rounds
-from lstmsim.machines.multicore.steps import steps_of
+from lstmsim.machines.multicore.steps import in_rounds, steps_of
 
 __all__ = ["GEMM_HEAD", "GEMM_NOTE", "TASKS", "WALK_HEAD", "gemm_rows", "walk_rows"]
 

@@ -17,11 +17,11 @@ from lstmsim.machines.gemm import GemmPlan
 from lstmsim.machines.multicore.chip import MulticoreCpu
 from lstmsim.machines.multicore.jobs import Shape, TracedJob, job_phases, traced
 from lstmsim.machines.multicore.lines.space import COLUMNS
-from lstmsim.machines.multicore.product import step_times, waits_of
 from lstmsim.machines.multicore.stages import cores_of, place_of
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer
 from lstmsim.program.program import Program, Task
+from tools.multicore_waits import step_times, waits_of
 
 __all__ = ["job_result"]
 

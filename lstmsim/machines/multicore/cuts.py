@@ -21,6 +21,7 @@ from lstmsim.machines.gemm import Cut, Division, Product, SubBlocks, SubCandidat
 from lstmsim.machines.multicore.chip import MulticoreCpu, blocks_of, up
 from lstmsim.machines.multicore.lines.caches import sets_of
 from lstmsim.machines.multicore.lines.space import Places, Space, operands
+from lstmsim.machines.multicore.steps import Step, compute_cycles
 
 
 def mn_cuts(product: Product, threads: int) -> tuple[Cut, ...]:
@@ -384,9 +385,8 @@ def estimated_cycles(chip: MulticoreCpu, product: Product, cut: Cut, caches: str
     caches: one of `lstmsim.machines.gemm.CACHES`.
     packed: whether B was packed before.
     """
-    packing = _Packing(not chip.core.packs_nothing(product.m), not packed)
     stage = second_stage(chip, cut)
-    alone = _alone(chip, cut, stage, packing)
+    alone = _alone(chip, product, cut, stage, packed)
     moved = moved_lines(chip, Division(product, cut, stage.sub_blocks, stage.buffer, packed), caches)
     parts = (
         moved.l1_l2 * chip.core.l2_cycles_per_line,
@@ -400,13 +400,6 @@ def estimated_cycles(chip: MulticoreCpu, product: Product, cut: Cut, caches: str
     return float(max(core, _busiest_memory(chip, product, cut, moved.group)) + chip.memory_latency + fixed)
 
 
-class _Packing(NamedTuple):
-    """Whether anything is packed at all, and whether B is."""
-
-    any: bool
-    b: bool
-
-
 class _Alone(NamedTuple):
     """Of the thread with the largest block: cycles of arithmetic, packing and adding up, and of handing over."""
 
@@ -414,10 +407,20 @@ class _Alone(NamedTuple):
     handing: int
 
 
-def _alone(chip: MulticoreCpu, cut: Cut, stage: SecondStage, packing: _Packing) -> _Alone:
+def _alone(chip: MulticoreCpu, product: Product, cut: Cut, stage: SecondStage, packed: bool) -> _Alone:
     """With sub-blocks, threads hand over one at the end of each visit; without, a thread waits for all others."""
-    sub, handover = stage.sub_blocks, chip.handover_cycles
-    whole = _compute(chip, packing, cut.kb, cut.mb, cut.nb)
+    sub, handover, kc = stage.sub_blocks, chip.handover_cycles, blocks_of(chip).kc
+    gemv = chip.core.packs_nothing(product.m)
+
+    def block(length: int, rows: int, columns: int) -> int:
+        step = Step(0, 0, (0, rows), (0, columns), (0, length), packs_b=not packed, gemv=gemv)
+        return compute_cycles(chip, step) if length else 0
+
+    def compute(rows: int, columns: int) -> int:
+        full, rest = divmod(cut.kb, kc)
+        return full * block(kc, rows, columns) + block(rest, rows, columns)
+
+    whole = compute(cut.mb, cut.nb)
     if cut.p_k == 1:
         return _Alone(whole, 0)
     if stage.buffer:
@@ -426,31 +429,8 @@ def _alone(chip: MulticoreCpu, cut: Cut, stage: SecondStage, packing: _Packing) 
         return _Alone(whole + update, handing)
     if sub is None:
         return _Alone(whole, (cut.p_k - 1) * (whole + handover))
-    visits = sub.count * up(cut.kb, blocks_of(chip).kc)
-    part = _compute(chip, packing, cut.kb, min(sub.sm, cut.mb), min(sub.sn, cut.nb))
-    return _Alone(sub.count * part, visits * handover)
-
-
-def _compute(chip: MulticoreCpu, packing: _Packing, ks: int, rows: int, columns: int) -> int:
-    """Cycles of packing and of micro-kernels."""
-    kc = blocks_of(chip).kc
-    full, rest = divmod(ks, kc)
-    part = _block(chip, packing, rest, rows, columns) if rest else 0
-    return full * _block(chip, packing, kc, rows, columns) + part
-
-
-def _block(chip: MulticoreCpu, packing: _Packing, length: int, rows: int, columns: int) -> int:
-    panels = up(columns, chip.core.nr)
-    tiles, edge = divmod(rows, chip.core.mr)
-    if not packing.any:
-        return panels * _kernel(chip, length, 1)
-    packed = length * (chip.core.rows(rows) + (panels * chip.core.nr if packing.b else 0))
-    kernels = tiles * _kernel(chip, length, chip.core.mr) + (_kernel(chip, length, chip.core.rows(edge)) if edge else 0)
-    return up(packed, chip.core.pack_per_cycle) + panels * kernels
-
-
-def _kernel(chip: MulticoreCpu, length: int, rows: int) -> int:
-    return up(length * rows * chip.core.nr, chip.core.macs_per_cycle) + chip.core.kernel_cycles
+    visits = sub.count * up(cut.kb, kc)
+    return _Alone(sub.count * compute(min(sub.sm, cut.mb), min(sub.sn, cut.nb)), visits * handover)
 
 
 def _busiest_memory(chip: MulticoreCpu, product: Product, cut: Cut, group: float) -> float:

@@ -33,9 +33,9 @@ from lstmsim.machines.multicore.lines.space import (
     runs_of,
 )
 from lstmsim.machines.multicore.planner import DOCUMENTED, plan
-from lstmsim.machines.multicore.product import core_cycles, in_rounds, memory_cycles, timed_steps
+from lstmsim.machines.multicore.product import core_cycles, timed_steps
 from lstmsim.machines.multicore.stages import Block, cores_of, phases_of, place_of
-from lstmsim.machines.multicore.steps import MOST_ACCESSES, estimated_accesses, steps_of
+from lstmsim.machines.multicore.steps import MOST_ACCESSES, estimated_accesses, in_rounds, steps_of
 from lstmsim.model.cells import LayerProduct, step_products
 from lstmsim.model.figures import PlannedProduct, PlannedProducts, merged
 from lstmsim.model.model import Layer, Model
@@ -301,7 +301,7 @@ class _Tracer:
         units = list(units_of(one.hidden, threads))
         counts = self._drive(range(len(units)), [tail_runs(chip, one, each, step, batch) for each in units])
         compute = np.array([tail_cycles(chip, one, end - begin, batch) for begin, end in units])
-        cycles, paid = (each(chip, compute, counts).tolist() for each in (core_cycles, memory_cycles))
+        cycles, paid = (each.tolist() for each in core_cycles(chip, compute, counts))
         lines = map(tuple, counts[:, len(COLUMNS) :].tolist())
         place = one.layer, one.direction
         steps = [

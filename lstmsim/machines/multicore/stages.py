@@ -18,7 +18,7 @@ from lstmsim.machines.multicore.chip import MulticoreCpu
 from lstmsim.machines.multicore.lines.space import Stage, TimedStep
 from lstmsim.program.body_writer import NONE, BodyWriter
 from lstmsim.program.operations import CAUSE_NUMBERS
-from lstmsim.program.program import Body, Core, Phase, Unit
+from lstmsim.program.program import Core, Phase, Unit
 
 #: Units of a core, and the only unit of a memory.
 CORE, SYNC, MEMORY = 0, 1, 0
@@ -31,13 +31,13 @@ _BARRIER = CAUSE_NUMBERS["barrier"]
 class _End(NamedTuple):
     """Something that has to be over when a step or a barrier ends.
 
-    place: of its operation in the body.
+    operation: its index in the body.
     cycles: from its start until it is over.
     thread: whose it is; `NONE`: a barrier.
     own: whether it is the end of an operation on the core of the thread, where operations follow each other anyway.
     """
 
-    place: int
+    operation: int
     cycles: int
     thread: int = NONE
     own: bool = False
@@ -77,19 +77,13 @@ class _Before(NamedTuple):
 
 
 def place_of(chip: MulticoreCpu, first: int, threads: int) -> tuple[int, ...]:
-    """The cores of a Program that a run on `threads` cores takes: the cores, then of each memory its thread of each.
-
-    first: the first of the cores.
-    """
+    """The cores of a Program that a run on `threads` cores takes: the cores, then of each memory its thread of each."""
     memories = (len(chip.cores) + domain for domain in range(chip.domains) for _ in range(threads))
     return (*range(first, first + threads), *memories)
 
 
 def cores_of(chip: MulticoreCpu, kinds: Sequence[int] | None = None) -> tuple[Core, ...]:
-    """The cores of a Program: those of the chip, then its memories.
-
-    kinds: of each core; None: all are of kind 0.
-    """
+    """The cores of a Program: those of the chip, each of its kind (None: all are of kind 0), then its memories."""
     kinds = kinds or (0,) * len(chip.cores)
     units = (Unit("core", "fifo"), Unit("sync", "fifo", pipeline="barrier", shown=False))
     memory = Core(max(kinds) + 1, (Unit("memory", "fifo"),), len(chip.cores), None, shared=True, mirrors=True)
@@ -97,21 +91,21 @@ def cores_of(chip: MulticoreCpu, kinds: Sequence[int] | None = None) -> tuple[Co
 
 
 def phases_of(chip: MulticoreCpu, blocks: Sequence[Block], first: int = 0) -> tuple[Phase, ...]:
-    """The phases of a run, one for each block."""
-    writer = _StageWriter(chip, first)
+    """The phases of a run whose thread 0 is on core `first`, one for each block."""
     phases: list[Phase] = []
-    before: _Before | None = None
+    waits: list[_Before] = []
     for number, block in enumerate(blocks):
-        last = writer.layout(block.stages)[-1]
-        waits = [] if before is None else [before._replace(phase=number - 1)]
         if block.repeat > 1:
-            waits.append(last._replace(lag=1))
-        phases.append(Phase(writer.body(block.stages, waits), block.repeat, block.mirrored, block.first_step))
-        before = last
+            # where the last stage ends does not depend on what the first one waits for
+            waits.append(_write(chip, BodyWriter(), block.stages, (), first)._replace(lag=1))
+        rows = BodyWriter()
+        last = _write(chip, rows, block.stages, waits, first)
+        phases.append(Phase(rows.body(), block.repeat, block.mirrored, block.first_step))
+        waits = [last._replace(phase=number)]
     return tuple(phases)
 
 
-def _in_order(stage: Stage) -> Iterator[tuple[int, int, TimedStep]]:
+def in_order(stage: Stage) -> Iterator[tuple[int, int, TimedStep]]:
     """The steps of a stage with their threads and numbers: a step comes behind the one that it waits for."""
     written = [0] * len(stage.steps)
     left = sum(map(len, stage.steps))
@@ -129,87 +123,66 @@ def _in_order(stage: Stage) -> Iterator[tuple[int, int, TimedStep]]:
             raise ValueError("steps wait for each other in a circle")
 
 
-class _StageWriter:
-    """What writes the stages of a run.
-    first: core of thread 0.
-    """
+def memory_parts(chip: MulticoreCpu, core: int, step: TimedStep) -> Iterator[tuple[int, int, int]]:
+    """Of each memory that a step asks: its number, how long it is busy, and when the lines are there."""
+    for domain, lines in enumerate(step.lines):
+        if lines:
+            busy = lines * chip.memory_cycles_per_line
+            far = chip.remote_latency if domain != chip.domain(core) else 0
+            yield domain, busy, busy + chip.memory_latency + far
 
-    def __init__(self, chip: MulticoreCpu, first: int) -> None:
-        self._chip, self._first = chip, first
 
-    def layout(self, stages: Sequence[Stage]) -> list[_Before]:
-        """Of each stage that for which the next one waits, by the places of operations in a body of these stages."""
-        ends: list[_Before] = []
-        size = 0
-        for stage in stages:
-            last: dict[int, _Ends] = {}
-            for thread, _, step in _in_order(stage):
-                last[thread] = self._ends(size, thread, step)
-                size += len(last[thread])
-            barrier = self._chip.barrier(len(stage.steps))
-            ends.append(_Before([_End(size, barrier)] if barrier else list(chain.from_iterable(last.values())), last))
-            size += barrier > 0
-        return ends
-
-    def body(self, stages: Sequence[Stage], before: Sequence[_Before]) -> Body:
-        """The body of some stages."""
-        rows = BodyWriter()
-        for stage, last in zip(stages, self.layout(stages), strict=True):
-            self._write(rows, stage, before)
-            before = [last]
-        return rows.body()
-
-    def _ends(self, place: int, thread: int, step: TimedStep) -> _Ends:
-        """What has to be over when a step ends whose first operation is at `place`."""
-        parts = self._parts(thread, step)
-        ends = [_End(place, step.cycles, thread, own=not step.of_memory)]
-        return ends + [_End(place + number, there, thread) for number, (_, _, there) in enumerate(parts, start=1)]
-
-    def _parts(self, thread: int, step: TimedStep) -> Iterator[tuple[int, int, int]]:
-        """Of each memory that a step asks: its number, how long it is busy, and when the lines are there."""
-        chip = self._chip
-        own = chip.domain(self._first + thread)
-        for domain, lines in enumerate(step.lines):
-            if lines:
-                busy = lines * chip.memory_cycles_per_line
-                far = chip.remote_latency if domain != own else 0
-                yield domain, busy, busy + chip.memory_latency + far
-
-    def _write(self, rows: BodyWriter, stage: Stage, before: Sequence[_Before]) -> None:
-        """Write a stage with its barrier."""
+def _write(
+    chip: MulticoreCpu, rows: BodyWriter, stages: Sequence[Stage], before: Sequence[_Before], first: int
+) -> _Before:
+    """Write stages, of which the first one waits for those before it; returns what comes behind has to wait for."""
+    for stage in stages:
         ends: dict[tuple[int, int], _Ends] = {}
         last: dict[int, _Ends] = {}
-        for thread, number, step in _in_order(stage):
+        threads = len(stage.steps)
+        for thread, number, step in in_order(stage):
             for each in before if number == 0 else ():
                 _wait(rows, each, thread)
             for end in last.get(thread, []):
                 if not end.own:
-                    rows.need(None, end.place, end.cycles, cause=_MEMORY)
+                    rows.need(None, end.operation, end.cycles, cause=_MEMORY)
             for end in ends[step.after] if step.after else ():
-                rows.need(None, end.place, end.cycles + self._chip.handover_cycles, cause=_CONTENTION)
-            ends[thread, number] = last[thread] = self._ends(rows.size, thread, step)
-            self._step(rows, thread, step, len(stage.steps), stage.frames and number == 0)
-        barrier = self._chip.barrier(len(stage.steps))
+                rows.need(None, end.operation, end.cycles + chip.handover_cycles, cause=_CONTENTION)
+            parts = list(memory_parts(chip, first + thread, step))
+            ends[thread, number] = last[thread] = _write_step(
+                rows, step, parts, thread, threads, stage.frames and number == 0
+            )
+        barrier = chip.barrier(threads)
+        every = list(chain.from_iterable(last.values()))
         if barrier:
-            for end in chain.from_iterable(last.values()):
-                rows.need(None, end.place, end.cycles, cause=_BARRIER)
+            for end in every:
+                rows.need(None, end.operation, end.cycles, cause=_BARRIER)
+            every = [_End(rows.size, barrier)]
             # it belongs to the layer of the steps before it
             rows.operation(SYNC, "barrier", step.place, result_cycles=barrier)
+        before = [_Before(every, last)]
+    return before[0]
 
-    def _step(self, rows: BodyWriter, thread: int, step: TimedStep, threads: int, frame: bool) -> None:
-        """Write the operations of a step."""
-        core, cycles = rows.size, step.cycles - step.of_memory
-        rows.operation(
-            CORE, step.label, step.place, cycles, frame=frame, result_cycles=step.cycles, work=step.work, member=thread
-        )
-        for domain, busy, there in self._parts(thread, step):
-            rows.need(None, core, 1, cause=_MEMORY)
-            member = threads + domain * threads + thread
-            rows.operation(MEMORY, f"lines of memory {domain}", step.place, busy, result_cycles=there, member=member)
+
+def _write_step(
+    rows: BodyWriter, step: TimedStep, parts: Sequence[tuple[int, int, int]], thread: int, threads: int, frame: bool
+) -> _Ends:
+    """Write the operations of a step; returns what has to be over when it ends."""
+    core, cycles = rows.size, step.cycles - step.of_memory
+    ends = [_End(core, step.cycles, thread, own=not step.of_memory)]
+    rows.operation(
+        CORE, step.label, step.place, cycles, frame=frame, result_cycles=step.cycles, work=step.work, member=thread
+    )
+    for domain, busy, there in parts:
+        rows.need(None, core, 1, cause=_MEMORY)
+        ends.append(_End(rows.size, there, thread))
+        member = threads + domain * threads + thread
+        rows.operation(MEMORY, f"lines of memory {domain}", step.place, busy, result_cycles=there, member=member)
+    return ends
 
 
 def _wait(rows: BodyWriter, before: _Before, thread: int) -> None:
     """Let the first step of a thread wait for a stage before it: for its own lines first, then for the others."""
     own = [(end, _MEMORY) for end in before.last.get(thread, []) if not end.own]
     for end, cause in (*own, *((end, _BARRIER) for end in before.ends if end.thread != thread)):
-        rows.need(None, end.place, end.cycles, before.lag, before.phase, before.phase != NONE, cause)
+        rows.need(None, end.operation, end.cycles, before.lag, before.phase, before.phase != NONE, cause)

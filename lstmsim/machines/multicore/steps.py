@@ -113,25 +113,48 @@ Span = tuple[int, int]
 class Step(NamedTuple):
     """One step of a thread: a block of multiplications, or the adding of a buffer into C.
 
-    thread: whose it is.
-    number: its place among the steps of its thread.
-    rows, columns: of C, each as (first, end).
-    ks: range of K, as (first, end); empty for an update.
+    thread, number: whose it is, and its index among the steps of its thread.
+    rows, columns, ks: of C and of K, each as (first, end); `ks` is empty for an update.
     update: whether a buffer is added into C; else blocks are multiplied.
     packs_b: whether B is packed in it.
-    gemv: whether its one row is multiplied by a kernel that packs nothing.
     after: (thread, number) of the step before it on its piece of C, if that is another thread's.
+    gemv: whether its one row is multiplied by a kernel that packs nothing.
     """
 
     thread: int
     number: int
-    rows: tuple[int, int]
-    columns: tuple[int, int]
-    ks: tuple[int, int]
+    rows: Span
+    columns: Span
+    ks: Span
     update: bool = False
     packs_b: bool = False
     after: tuple[int, int] | None = None
     gemv: bool = False
+
+    @property
+    def sizes(self) -> tuple[int, int, int]:
+        """How many rows, columns and elements of K it has."""
+        (m0, m1), (n0, n1), (k0, k1) = self.rows, self.columns, self.ks
+        return m1 - m0, n1 - n0, k1 - k0
+
+
+def compute_cycles(chip: MulticoreCpu, step: Step) -> int:
+    """Cycles of a step's arithmetic, with packing (section 6.1 of docs/multicore.md); at least 0."""
+    rows, columns, length = step.sizes
+    core = chip.core
+    if step.update:
+        return up(rows * columns, core.update_per_cycle)
+
+    def tile(rows: int) -> int:
+        return up(length * rows * core.nr, core.macs_per_cycle) + core.kernel_cycles
+
+    whole, rest = divmod(rows, core.mr)
+    panels = up(columns, core.nr)
+    if step.gemv:
+        return panels * tile(1)
+    packed = length * (core.rows(rows) + (core.nr * panels if step.packs_b else 0))
+    tiles = whole * tile(core.mr) + (tile(core.rows(rest)) if rest else 0)
+    return up(packed, core.pack_per_cycle) + panels * tiles
 
 
 @lru_cache(maxsize=8)
@@ -213,6 +236,11 @@ def _in_turn(group: Sequence[Sequence[Step]]) -> list[list[Step]]:
     return linked
 
 
+def in_rounds(threads: Sequence[Sequence[Step]]) -> list[Step]:
+    """The steps in the order in which they drive the caches: the first of each thread, then the second ones."""
+    return [step for together in zip_longest(*threads) for step in together if step is not None]
+
+
 #: Elements of C from which it is quicker to go through K one by one than to hold all products of several k at once.
 _MANY = 1024
 #: Products that are held at once.
@@ -220,48 +248,32 @@ _HELD = 1 << 18
 
 
 def computed(chip: MulticoreCpu, division: Division, a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:
-    """C = A B of shape (m, n), as the threads of a division compute it: the same bits in every run.
+    """C = A B of shape (m, n), as the threads of any division compute it: the same bits in every run.
 
     Each product and each sum is rounded to the type of the operands. A step sums up its part of K in ascending order,
     from 0; then the sum is added into C, or into the buffer of the thread, which is added into C at its end.
 
-    chip: the blocks that fit its caches say where steps begin.
-    division: any cut, also one that no planner would give. Of `packed` only the time depends.
-    a, b: of shapes (m, k) and (k, n).
-    Raises `InputError` for operands of other shapes.
+    a, b: of shapes (m, k) and (k, n); `InputError` for others.
     """
-    _check_shapes(division, a, b)
+    product, cut = division.product, division.cut
+    shapes = {"a": (a, (product.m, product.k)), "b": (b, (product.k, product.n))}
+    wrong = [(name, shape, of.shape) for name, (of, shape) in shapes.items() if of.shape != shape]
+    if wrong:
+        raise InputError([Mistake(name, f"must have the shape {shape}, got {got}") for name, shape, got in wrong])
     kind = np.result_type(a, b)
     a, b = np.asarray(a, kind), np.asarray(b, kind)
-    c = np.zeros((division.product.m, division.product.n), kind)
-    cut = division.cut
-    # one buffer for each place in a K-group, and in it a part for each group: blocks of a place do not overlap
+    c = np.zeros((product.m, product.n), kind)
+    # one buffer for each rank in a K-group, and in it a part for each group: blocks of a rank do not overlap
     buffers = np.zeros((cut.p_k, *c.shape), kind) if division.buffer and cut.p_k > 1 else None
     # any order is right that keeps the order at each piece of C: by number of the step, then by thread
-    for together in zip_longest(*steps_of(chip, division)):
-        for step in together:
-            if step is None:
-                continue
-            block = slice(*step.rows), slice(*step.columns)
-            buffer = None if buffers is None else buffers[step.thread % cut.p_k]
-            if step.update:
-                assert buffer is not None
-                c[block] += buffer[block]
-            else:
-                target = c if buffer is None else buffer
-                target[block] += _summed(a[block[0], slice(*step.ks)], b[slice(*step.ks), block[1]])
+    for step in in_rounds(steps_of(chip, division)):
+        block = slice(*step.rows), slice(*step.columns)
+        target = c if buffers is None else buffers[step.thread % cut.p_k]
+        if step.update:
+            c[block] += target[block]
+        else:
+            target[block] += _summed(a[block[0], slice(*step.ks)], b[slice(*step.ks), block[1]])
     return c
-
-
-def _check_shapes(division: Division, a: NDArray[Any], b: NDArray[Any]) -> None:
-    product = division.product
-    mistakes = [
-        Mistake(name, f"must have the shape {shape}, got {operand.shape}")
-        for name, operand, shape in (("a", a, (product.m, product.k)), ("b", b, (product.k, product.n)))
-        if operand.shape != shape
-    ]
-    if mistakes:
-        raise InputError(mistakes)
 
 
 def _summed(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:

@@ -12,13 +12,13 @@ from lstmsim import engines
 from lstmsim.machines.multicore.chip import MulticoreCpu
 from lstmsim.machines.multicore.jobs import Shape, job_phases, traced
 from lstmsim.machines.multicore.lines.space import COLUMNS
-from lstmsim.machines.multicore.product import step_times, waits_of
 from lstmsim.machines.multicore.stages import cores_of, place_of
 from lstmsim.program.program import Program, Task
 from tests.machines.multicore.chips import flat
 from tests.machines.multicore.random_work import cut_of, jobs, layers_of, machines
 from tests.oracle.multicore import total_counts
 from tests.oracle.multicore_jobs import Job, simulate
+from tools.multicore_waits import step_times, waits_of
 
 #: 1,000 and more by LSTMSIM_EXAMPLES=1000; fewer in the usual run.
 EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "8"))

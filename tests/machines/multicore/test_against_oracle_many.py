@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from lstmsim import engines
 from lstmsim.machines.multicore.chip import MulticoreCpu
 from lstmsim.machines.multicore.jobs import lower
-from lstmsim.machines.multicore.product import step_times, waits_of
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Job
 from tests.machines.multicore.chips import flat
 from tests.machines.multicore.random_work import jobs, layers_of, machines
 from tests.oracle import multicore_jobs as model
+from tools.multicore_waits import step_times, waits_of
 
 #: 1,000 and more by LSTMSIM_EXAMPLES=1000; fewer in the usual run.
 EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "4"))

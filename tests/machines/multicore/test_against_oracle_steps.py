@@ -14,8 +14,8 @@ from lstmsim.machines.gemm import Division
 from lstmsim.machines.multicore.chip import MulticoreCpu
 from lstmsim.machines.multicore.lines.caches import PlainCaches, open_caches
 from lstmsim.machines.multicore.lines.space import COLUMNS, Space, operands, runs_of
-from lstmsim.machines.multicore.product import compute_cycles, core_cycles
-from lstmsim.machines.multicore.steps import computed, steps_of
+from lstmsim.machines.multicore.product import core_cycles
+from lstmsim.machines.multicore.steps import compute_cycles, computed, steps_of
 from tests.machines.multicore.chips import flat
 from tests.machines.multicore.random_work import divisions, machines, modelled
 from tests.oracle import multicore_caches, multicore_lines
@@ -81,7 +81,7 @@ def test_lines_and_what_the_caches_count(case: tuple[MulticoreCpu, Division], jo
             rows = caches.drive([step.thread for step in steps], runs)
             assert rows.tolist() == [row_of(machine, each) for each in expected_rows]
         compute = [each.compute for each in expected_rows]
-        assert core_cycles(machine, compute, rows).tolist() == [each.x for each in expected_rows]
+        assert core_cycles(machine, compute, rows)[0].tolist() == [each.x for each in expected_rows]
 
 
 def row_of(machine: MulticoreCpu, counted: multicore_lines.Counted) -> list[int]:

@@ -21,7 +21,6 @@ from lstmsim.machines.multicore.jobs import (
     traced,
 )
 from lstmsim.machines.multicore.lines.space import COLUMNS
-from lstmsim.machines.multicore.product import step_times, waits_of
 from lstmsim.machines.multicore.stages import Block
 from lstmsim.model.cells import CELLS, cell
 from lstmsim.model.model import Layer, Model
@@ -33,6 +32,7 @@ from tests.machines.multicore.drawn import many_cores
 from tests.machines.multicore.test_jobs_against_oracle import check
 from tests.machines.multicore.test_stages import Run, plainly
 from tests.oracle import multicore_jobs as model
+from tools.multicore_waits import step_times, waits_of
 
 TOY_OF_7 = changed(TOY, cores=7)
 EPYC = MulticoreCpu("epyc", 2250, (CpuCore(),) * 64)

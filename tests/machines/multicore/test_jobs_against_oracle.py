@@ -12,7 +12,6 @@ from lstmsim import engines
 from lstmsim.machines.multicore.chip import MulticoreCpu
 from lstmsim.machines.multicore.jobs import Shape, lower, traced, twin
 from lstmsim.machines.multicore.lines.space import COLUMNS
-from lstmsim.machines.multicore.product import step_times, waits_of
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job
@@ -21,6 +20,7 @@ from tests.machines.multicore.random_work import machines
 from tests.oracle import multicore_jobs as model
 from tests.oracle.multicore import total_counts
 from tests.oracle.multicore_caches import Caches
+from tools.multicore_waits import step_times, waits_of
 
 #: 1,000 and more by LSTMSIM_EXAMPLES=1000; fewer in the usual run.
 EXAMPLES = int(os.environ.get("LSTMSIM_EXAMPLES", "10"))

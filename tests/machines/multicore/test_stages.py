@@ -10,12 +10,13 @@ import pytest
 from lstmsim import engines
 from lstmsim.machines.multicore.chip import MulticoreCpu
 from lstmsim.machines.multicore.lines.space import Stage, TimedStep
-from lstmsim.machines.multicore.product import program_of, step_times, waits_of
+from lstmsim.machines.multicore.product import program_of
 from lstmsim.machines.multicore.stages import Block, cores_of, phases_of, place_of
 from lstmsim.program.accounts import named_cycles
 from lstmsim.program.program import Phase, Program, Task
 from lstmsim.program.validate import validate
 from tests.machines.multicore.chips import TOY, changed
+from tools.multicore_waits import step_times, waits_of
 
 
 class Run:
@@ -150,7 +151,7 @@ def drawn_machine(draw: random.Random) -> MulticoreCpu:
 def test_the_worked_example_of_ownership() -> None:
     """Section 8, C: two threads add to one line of C; the second one begins a handover after the first has ended."""
     stage = Stage(((TimedStep(60, (7,)),), (TimedStep(60, (6,), after=(0, 0)),)))
-    program = program_of(TOY, stage, "product")
+    program = program_of(TOY, stage)
     trace = engines.run(program)
     assert trace.makespan_cycles == 171
     assert waits_of(step_times(program, trace)) == {"contention": 92, "barrier": 0, "memory": 0}
@@ -172,7 +173,7 @@ def test_names_of_waits_behind_a_barrier() -> None:
 def test_cycles_for_lines_of_memory_are_memory() -> None:
     """Of 9 cycles a core has 4 only because of lines of memory; what it does next waits as long as before."""
     steps = (TimedStep(9, (0,), of_memory=4), TimedStep(3, (0,)))
-    program = program_of(TOY, Stage((steps,)), "product")
+    program = program_of(TOY, Stage((steps,)))
     trace = engines.run(program)
     names = {name: cycles for name, cycles in named_cycles(program, trace, 0).totals().items() if cycles}
     assert (names, trace.makespan_cycles) == ({"busy": 8, "memory": 4}, 12)
@@ -193,7 +194,7 @@ def test_products(engine: str) -> None:
         draw = random.Random(seed)
         machine = drawn_machine(draw)
         stage = drawn_stage(draw, machine, draw.randint(1, len(machine.cores)))
-        program = program_of(machine, stage, "product")
+        program = program_of(machine, stage)
         validate(program)
         trace = engines.run(program, engine)
         plain = Run(machine, 0, [Block((stage,))], 0, 0)

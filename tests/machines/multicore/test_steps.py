@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from lstmsim.machines.gemm import Cut, Division, Product, SubBlocks
-from lstmsim.machines.multicore.product import compute_cycles
-from lstmsim.machines.multicore.steps import Step, steps_of
+from lstmsim.machines.multicore.steps import Step, compute_cycles, steps_of
 from tests.machines.multicore.chips import TOY, changed
 from tests.machines.multicore.drawn import drawn_division, many_cores
 
