@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -69,23 +70,22 @@ def plot(plan: FusionPlan, path: str | os.PathLike[str] | None = None, *, title:
     with settings(), rc_context({"text.parse_math": False}):
         page = _page(plan)
         legend = _legend(plan)
-        columns = max(1, min(3, int(page.width // 3.4)))
+        columns = max(1, min(3, int(page.between.width // 3.4)))
         below = _LEGEND * (-(-len(legend) // columns) + 1)
-        width, height = max(page.width, 3.6) + 2 * _MARGIN, page.height + 0.35 + below + 2 * _MARGIN
+        across, down = page.between.width, page.between.height
+        width, height = max(across, 3.6) + 2 * _MARGIN, down + 0.35 + below + 2 * _MARGIN
         scale = min(1.0, _MOST_INCHES / max(width, height))
         figure = Picture(figsize=(width * scale, height * scale))
         FigureCanvasAgg(figure)
         axes = figure.add_axes((0, 0, 1, 1))
-        axes.set_xlim(
-            -_MARGIN - max(0.0, (3.6 - page.width) / 2), page.width + _MARGIN + max(0.0, (3.6 - page.width) / 2)
-        )
-        axes.set_ylim(page.height + below + _MARGIN, -0.35 - _MARGIN)
+        aside = max(0.0, (3.6 - across) / 2)
+        axes.set_xlim(-_MARGIN - aside, across + _MARGIN + aside)
+        axes.set_ylim(down + below + _MARGIN, -0.35 - _MARGIN)
         axes.axis("off")
         _draw(axes, plan, page, scale)
         axes.text(0, -0.2, short(title, int(14 * width)), fontsize=9 * scale, weight="bold", va="center")
-        axes.legend(
-            handles=legend, loc="lower left", ncols=columns, fontsize=6.5 * scale, frameon=False, handlelength=2.2
-        )
+        look: dict[str, Any] = {"fontsize": 6.5 * scale, "frameon": False, "handlelength": 2.2}
+        axes.legend(handles=legend, loc="lower left", ncols=columns, **look)
         if name is not None:
             save(figure, name)
     return figure
@@ -96,7 +96,7 @@ class _Unit:
     """What stands together: the operations of a sub-graph, or a call of a library, with the inputs that they read."""
 
     subgraph: int
-    boxes: Mapping[int, Box]
+    boxes: Mapping[int, _Box]
     drawing: Drawing
 
 
@@ -114,14 +114,6 @@ class _Page:
     corners: list[Point]
     between: Drawing
     edges: Mapping[Edge, Edge]
-
-    @property
-    def width(self) -> float:
-        return self.between.width
-
-    @property
-    def height(self) -> float:
-        return self.between.height
 
 
 def _page(plan: FusionPlan) -> _Page:
@@ -162,8 +154,9 @@ def _unit(plan: FusionPlan, unit: int, home: Mapping[int, int]) -> _Unit:
     ]
     known = inside | {operand for operand, _ in edges}
     others = {each for each in known - inside if graph.nodes[each].kind != INPUT}
-    boxes = boxes_of(graph, plan.subgraphs[unit] if unit >= 0 else None, sorted(known), others)
-    sizes = {each: size_of(box) for each, box in boxes.items()}
+    planned = plan.subgraphs[unit] if unit >= 0 else None
+    boxes = {each: _read(graph.nodes[each]) if each in others else _box(graph, planned, each) for each in sorted(known)}
+    sizes = {each: _size_of(box) for each, box in boxes.items()}
     return _Unit(unit, boxes, layered(sizes, edges, (0.16, 0.22), others))
 
 
@@ -174,11 +167,15 @@ def _framed(plan: FusionPlan, unit: _Unit) -> Point:
 
 
 def _draw(axes: Axes, plan: FusionPlan, page: _Page, scale: float) -> None:
-    for unit, frame in zip(page.units, page.frames, strict=True):
+    for unit, (left, top, width, height) in zip(page.units, page.frames, strict=True):
         if unit.subgraph >= 0:
-            _frame(axes, frame, _label(plan, unit.subgraph), scale)
+            frame = _boxed((left + width / 2, top + height / 2), (width, height), 0.08)
+            axes.add_patch(frame(facecolor="#F7F7F5", edgecolor="#555555", linewidth=0.9 * scale, zorder=0))
+            # lines that come in from above stay under the words
+            box = {"facecolor": "#F7F7F5", "edgecolor": "none", "pad": 0.6}
+            look: dict[str, Any] = {"fontsize": 6.5 * scale, "va": "center", "weight": "bold", "zorder": 4, "bbox": box}
+            axes.text(left + 0.08, top + 0.12, _label(plan, unit.subgraph), **look)
             if plan.subgraphs[unit.subgraph].kernel.end_barrier:
-                left, top, width, height = frame
                 at, ends = top + height - 0.07, (left + 0.1, left + width - 0.1)
                 axes.plot(ends, (at, at), color=BARRIER, linewidth=2.5 * scale, linestyle=":", zorder=4)
     for source, points in _lines(page):
@@ -186,10 +183,10 @@ def _draw(axes: Axes, plan: FusionPlan, page: _Page, scale: float) -> None:
     for unit, corner in zip(page.units, page.corners, strict=True):
         for number, box in unit.boxes.items():
             x, y = unit.drawing.centres[number]
-            box.draw(axes, (x + corner[0], y + corner[1]), scale)
+            _draw_box(axes, box, (x + corner[0], y + corner[1]), scale)
 
 
-def _lines(page: _Page) -> Iterator[tuple[Box, list[Point]]]:
+def _lines(page: _Page) -> Iterator[tuple[_Box, list[Point]]]:
     """The box that each line comes from, and its points."""
     for unit, corner in zip(page.units, page.corners, strict=True):
         for (start, end), route in unit.drawing.routes.items():
@@ -202,17 +199,16 @@ def _lines(page: _Page) -> Iterator[tuple[Box, list[Point]]]:
         yield source.boxes[start], [begins, *page.between.routes[first, last], ends]
 
 
-def _from(unit: _Unit, node: int, corner: Point) -> Point:
-    (x, y), (_, height) = unit.drawing.centres[node], size_of(unit.boxes[node])
-    return x + corner[0], y + corner[1] + height / 2
+def _from(unit: _Unit, node: int, corner: Point, side: float = 1.0) -> Point:
+    (x, y), (_, height) = unit.drawing.centres[node], _size_of(unit.boxes[node])
+    return x + corner[0], y + corner[1] + side * height / 2
 
 
 def _to(unit: _Unit, node: int, corner: Point) -> Point:
-    (x, y), (_, height) = unit.drawing.centres[node], size_of(unit.boxes[node])
-    return x + corner[0], y + corner[1] - height / 2
+    return _from(unit, node, corner, -1.0)
 
 
-def _line(axes: Axes, points: list[Point], source: Box, scale: float) -> None:
+def _line(axes: Axes, points: list[Point], source: _Box, scale: float) -> None:
     """A smooth line that leaves and comes in upright."""
     colour, width = LINES[source.scheme]
     corners: list[Point] = [points[0]]
@@ -220,29 +216,14 @@ def _line(axes: Axes, points: list[Point], source: Box, scale: float) -> None:
     for (x, y), (u, v) in pairwise(points):
         corners += [(x, y + 0.45 * (v - y)), (u, v - 0.45 * (v - y)), (u, v)]
         codes += [int(Outline.CURVE4)] * 3
-    outline = PathPatch(
-        Outline(corners, codes), fill=False, edgecolor=colour, linewidth=width * scale, alpha=0.85, zorder=2
-    )
-    axes.add_patch(outline)
+    look: dict[str, Any] = {"fill": False, "linewidth": width * scale, "alpha": 0.85, "zorder": 2}
+    axes.add_patch(PathPatch(Outline(corners, codes), edgecolor=colour, **look))
 
 
-def _frame(axes: Axes, place: tuple[float, float, float, float], text: str, scale: float) -> None:
-    left, top, width, height = place
-    style = "round,pad=0,rounding_size=0.08"
-    frame = FancyBboxPatch(
-        (left, top),
-        width,
-        height,
-        boxstyle=style,
-        facecolor="#F7F7F5",
-        edgecolor="#555555",
-        linewidth=0.9 * scale,
-        zorder=0,
-    )
-    axes.add_patch(frame)
-    # lines that come in from above stay behind the words
-    box = {"facecolor": "#F7F7F5", "edgecolor": "none", "pad": 0.6}
-    axes.text(left + 0.08, top + 0.12, text, fontsize=6.5 * scale, va="center", weight="bold", zorder=4, bbox=box)
+def _boxed(centre: Point, size: Point, rounding: float) -> Callable[..., FancyBboxPatch]:
+    """A box with round corners, as a function of its look."""
+    corner = (centre[0] - size[0] / 2, centre[1] - size[1] / 2)
+    return partial(FancyBboxPatch, corner, *size, boxstyle=f"round,pad=0,rounding_size={rounding}")
 
 
 def _label(plan: FusionPlan, subgraph: int) -> str:
@@ -258,10 +239,9 @@ def _legend(plan: FusionPlan) -> list[Patch | Line2D]:
     several = len(plan.subgraphs) > 1
     for number, each in enumerate(plan.subgraphs):
         for at, group in enumerate(each.groups):
-            way = way_of(number, at)
-            where = f"sub-graph {number}, " if several else ""
-            text = f"{way.tag}: {where}{_group(plan.graph, group)}"
-            handles.append(Patch(facecolor=way.fill, edgecolor="#333333", hatch=way.hatch, label=text))
+            style, _, tag = _look_of(number, at)
+            text = f"{tag}: {f'sub-graph {number}, ' if several else ''}{_group(plan.graph, group)}"
+            handles.append(Patch(facecolor=style.fill, edgecolor="#333333", hatch=style.hatch, label=text))
     stages = [stage for each in plan.subgraphs for stage in each.kernel.stages]
     used = {each.scheme for each in stages}
     for scheme, text in _SCHEMES.items():
@@ -290,34 +270,17 @@ def _group(graph: Graph, group: Group) -> str:
     return short(f"{group.kind} group, backbone {graph.nodes[group.backbone].name}{blocks}", 62)
 
 
-@record
-class Way:
-    """The look of a group.
-
-    fill: of its candidates; pale: of what is inlined.
-    ink: of text on `fill`.
-    hatch: of the legend, where colours come again.
-    tag: its short name.
-    """
-
-    fill: str
-    pale: str
-    ink: str
-    hatch: str
-    tag: str
-
-
-def way_of(subgraph: int, number: int) -> Way:
-    """The look of a group."""
+def _look_of(subgraph: int, number: int) -> tuple[Style, str, str]:
+    """The look of a group, the pale fill of what is inlined, and its short name."""
     # black is for calls of a library and for text
     known = [each for each in JOB_STYLES if each.fill != "#000000"]
     style = known[(subgraph * 3 + number) % len(known)]
     pale = "#" + "".join(f"{255 - (255 - int(style.fill[at : at + 2], 16)) // 4:02X}" for at in (1, 3, 5))
-    return Way(style.fill, pale, style.ink, style.hatch, f"{subgraph}.{number}")
+    return style, pale, f"{subgraph}.{number}"
 
 
 @record
-class Box:
+class _Box:
     """A node in the picture.
 
     title, text: its two lines; an input has one.
@@ -342,89 +305,70 @@ class Box:
     barrier: bool = False
     round: bool = False
 
-    def draw(self, axes: Axes, centre: Point, scale: float) -> None:
-        """Draw it."""
-        (x, y), (width, height) = centre, size_of(self)
-        style = f"round,pad=0,rounding_size={0.09 if self.round else 0.035}"
-        shape = FancyBboxPatch(
-            (x - width / 2, y - height / 2),
-            width,
-            height,
-            boxstyle=style,
-            facecolor=self.fill,
-            edgecolor=self.edge,
-            linewidth=(1.2 if self.strong else 0.5) * scale,
-            linestyle=":" if self.dotted else "-",
-            zorder=3,
-        )
-        axes.add_patch(shape)
-        inner = x - _badge_width(self) / 2
-        look: dict[str, Any] = {"ha": "center", "va": "center", "color": self.ink, "zorder": 5}
-        if self.text:
-            weight = "bold" if self.strong else "normal"
-            axes.text(inner, y - 0.075, self.title, fontsize=6.5 * scale, weight=weight, **look)
-            axes.text(inner, y + 0.08, self.text, fontsize=5.2 * scale, **look)
-        else:
-            axes.text(x, y, self.title, fontsize=5.6 * scale, **look)
-        if self.badge:
-            right = x + width / 2 - _badge_width(self) / 2
-            box: dict[str, Any] = {
-                "boxstyle": "round,pad=0.18",
-                "facecolor": "#FFFFFF",
-                "edgecolor": "#333333",
-                "linewidth": 0.5,
-            }
-            axes.text(
-                right, y, self.badge, fontsize=5.8 * scale, weight="bold", ha="center", va="center", bbox=box, zorder=6
-            )
-        if self.barrier:
-            at = y - height / 2 - 0.045
-            axes.plot([x - width / 2, x + width / 2], [at, at], color=BARRIER, linewidth=2.5 * scale, zorder=4)
+
+def _draw_box(axes: Axes, box: _Box, centre: Point, scale: float) -> None:
+    (x, y), (width, height) = centre, _size_of(box)
+    shape = _boxed(centre, (width, height), 0.09 if box.round else 0.035)
+    line: dict[str, Any] = {
+        "linewidth": (1.2 if box.strong else 0.5) * scale,
+        "linestyle": ":" if box.dotted else "-",
+        "zorder": 3,
+    }
+    axes.add_patch(shape(facecolor=box.fill, edgecolor=box.edge, **line))
+    inner = x - _badge_width(box) / 2
+    middle: dict[str, Any] = {"ha": "center", "va": "center"}
+    look = {**middle, "color": box.ink, "zorder": 5}
+    if box.text:
+        weight = "bold" if box.strong else "normal"
+        axes.text(inner, y - 0.075, box.title, fontsize=6.5 * scale, weight=weight, **look)
+        axes.text(inner, y + 0.08, box.text, fontsize=5.2 * scale, **look)
+    else:
+        axes.text(x, y, box.title, fontsize=5.6 * scale, **look)
+    if box.badge:
+        frame = {"boxstyle": "round,pad=0.18", "facecolor": "#FFFFFF", "edgecolor": "#333333", "linewidth": 0.5}
+        right = x + width / 2 - _badge_width(box) / 2
+        axes.text(right, y, box.badge, fontsize=5.8 * scale, weight="bold", bbox=frame, zorder=6, **middle)
+    if box.barrier:
+        at = y - height / 2 - 0.045
+        axes.plot([x - width / 2, x + width / 2], [at, at], color=BARRIER, linewidth=2.5 * scale, zorder=4)
 
 
-def _badge_width(box: Box) -> float:
+def _badge_width(box: _Box) -> float:
     return 0.12 + 0.06 * len(box.badge) if box.badge else 0.0
 
 
-def size_of(box: Box) -> Point:
+def _size_of(box: _Box) -> Point:
     """Width and height of a box in inches."""
     letters = max(len(box.title) * (1.12 if box.strong else 1.0), len(box.text) * 0.82)
     return max(0.34, 0.12 + _LETTER * letters) + _badge_width(box), _HEIGHT if box.text else _LOW
 
 
-def boxes_of(
-    graph: Graph, plan: PlannedSubgraph | None, nodes: Sequence[int], others: Set[int] = frozenset()
-) -> Mapping[int, Box]:
-    """The boxes of operations and of the inputs that they read."""
-    return {each: _read(graph.nodes[each]) if each in others else _box(graph, plan, each) for each in nodes}
-
-
-def _read(node: Node) -> Box:
+def _read(node: Node) -> _Box:
     """What comes from outside."""
     fill = "#ECECEC" if node.kind == INPUT else "#FFFFFF"
-    return Box(f"{short_path(node.name, 24)}: {_shape(node)}", "", fill, "#333333", "#AAAAAA", round=True)
+    return _Box(f"{short_path(node.name, 24)}: {_shape(node)}", "", fill, "#333333", "#AAAAAA", round=True)
 
 
-def _box(graph: Graph, plan: PlannedSubgraph | None, number: int) -> Box:
+def _box(graph: Graph, plan: PlannedSubgraph | None, number: int) -> _Box:
     node = graph.nodes[number]
     title = short_path(node.name, 24)
     if node.kind == INPUT:
         return _read(node)
     text = f"{short(node.op, 20)} {_shape(node)}"
     if plan is None or node.kind == COMPUTE:
-        return Box(title, text, _LIBRARY.fill, _LIBRARY.ink, strong=True)
+        return _Box(title, text, _LIBRARY.fill, _LIBRARY.ink, strong=True)
     stage = plan.kernel.stage_of.get(number)
     group = next((at for at, each in enumerate(plan.groups) if number in each.members), None)
     if group is None:
-        return Box(title, text, "#FFFFFF", "#000000", "#999999", dotted=True)
-    way = way_of(plan.kernel.subgraph, group)
+        return _Box(title, text, "#FFFFFF", "#000000", "#999999", dotted=True)
+    style, pale, _ = _look_of(plan.kernel.subgraph, group)
     if stage is None:
-        return Box(title, text, way.pale, "#000000", "#999999")
-    return Box(
+        return _Box(title, text, pale, "#000000", "#999999")
+    return _Box(
         title,
         text + (f" /{stage.partials}" if stage.partials else ""),
-        way.fill,
-        way.ink,
+        style.fill,
+        style.ink,
         "#000000",
         strong=True,
         badge=_badge(stage, number in graph.output_numbers),
