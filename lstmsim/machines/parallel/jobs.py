@@ -23,10 +23,10 @@ from lstmsim.machines.parallel.fused.kernels import fused_kernel
 from lstmsim.machines.parallel.fused.values import arrays_of
 from lstmsim.machines.parallel.fusion import fusion_device
 from lstmsim.machines.parallel.kernel import CLASS, Ints, Kernel, Memory, Priced, Run
-from lstmsim.machines.parallel.kernels.dense import Gemv, Tile, default_tiles, gemm_partials, gemm_phases, tile_for
-from lstmsim.machines.parallel.kernels.phases import Phase, phase_kernel
+from lstmsim.machines.parallel.kernels.dense import Tile, default_tiles, gemm_partials, product_phases, tile_for
+from lstmsim.machines.parallel.kernels.phases import phase_kernel
 from lstmsim.machines.parallel.kernels.recurrent import RecurrentSizes, recurrent_layer
-from lstmsim.machines.parallel.kernels.rows import addressable, default_vector
+from lstmsim.machines.parallel.kernels.rows import addressable, default_vector, numbered
 from lstmsim.machines.parallel.lowering.program import DeviceJob
 from lstmsim.machines.parallel.traffic import priced
 from lstmsim.model.fusion.baselines import kernels_of
@@ -164,7 +164,7 @@ def fused_step(device: ParallelDevice, layer: Layer, batch: int, fusion: str, sp
     if room:
         memories += (Memory(_PARTIAL, room),)
     memories = addressable(memories, device.element_bytes)
-    places = {each.name: place for place, each in enumerate(memories)}
+    places = numbered(memories)
     written: list[Kernel] = []
     kinds: list[bool] = []
     for each in steps(graph, kernels):
@@ -194,11 +194,8 @@ def _product_jobs(
     own = dict(zip(_NAMES, (places[weights], places[vectors], places[product.product]), strict=True))
     if _PARTIAL in places:
         own["partial"] = places[_PARTIAL]
-    rows, columns = sum(product.rows), sum(product.columns)
-    phases: list[Phase] = [Gemv(device.core.warp, _NAMES, product.sections, columns)]
-    if tile is not None:
-        sizes = (rows, columns, graph.nodes[number].shape[0])
-        phases = gemm_phases(device, _NAMES, sizes, tile, 0, product.sections)
+    shape = sum(product.columns), graph.nodes[number].shape[0]
+    phases = product_phases(device, _NAMES, product.sections, shape, tile, 0)
     return [phase_kernel(each, device, own) for each in phases]
 
 

@@ -172,9 +172,9 @@ def _draw(axes: Axes, plan: FusionPlan, page: _Page, scale: float) -> None:
             frame = _boxed((left + width / 2, top + height / 2), (width, height), 0.08)
             axes.add_patch(frame(facecolor="#F7F7F5", edgecolor="#555555", linewidth=0.9 * scale, zorder=0))
             # lines that come in from above stay under the words
-            box = {"facecolor": "#F7F7F5", "edgecolor": "none", "pad": 0.6}
-            look: dict[str, Any] = {"fontsize": 6.5 * scale, "va": "center", "weight": "bold", "zorder": 4, "bbox": box}
-            axes.text(left + 0.08, top + 0.12, _label(plan, unit.subgraph), **look)
+            under = {"facecolor": "#F7F7F5", "edgecolor": "none", "pad": 0.6}
+            look: dict[str, Any] = {"fontsize": 6.5 * scale, "va": "center", "weight": "bold", "zorder": 4}
+            axes.text(left + 0.08, top + 0.12, _label(plan, unit.subgraph), bbox=under, **look)
             if plan.subgraphs[unit.subgraph].kernel.end_barrier:
                 at, ends = top + height - 0.07, (left + 0.1, left + width - 0.1)
                 axes.plot(ends, (at, at), color=BARRIER, linewidth=2.5 * scale, linestyle=":", zorder=4)

@@ -1,7 +1,4 @@
-"""Dense matrix times vector: a warp for each row, whose lanes' sums are added up by a tree.
-
-Dense matrix times matrix by tiles in shared memory, in slices of the inner dimension where tiles are few.
-"""
+"""Dense products: a matrix times a vector, a warp for each row; a matrix times a matrix, by tiles and slices."""
 
 from __future__ import annotations
 
@@ -16,14 +13,15 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.keys import Key
 from lstmsim.base.records import record
 from lstmsim.machines.parallel.device import ParallelDevice
-from lstmsim.machines.parallel.kernel import KernelShape, Made, Memory, Run, residency
-from lstmsim.machines.parallel.kernels.phases import Phase, Sum, phase_kernel
+from lstmsim.machines.parallel.kernel import KernelShape, Made, Run, residency
+from lstmsim.machines.parallel.kernels.phases import Phase, phase_kernel, summing
 from lstmsim.machines.parallel.kernels.rows import (
     Options,
-    addressable,
     check_sizes,
     default_vector,
     fours,
+    memories,
+    numbered,
     option_mistakes,
     refuse,
     tree,
@@ -71,9 +69,9 @@ def gemv(
     """
     check_sizes({"M": rows, "K": columns})
     residency(SHAPE, device)
-    memory = addressable((Memory("W", rows * columns), Memory("x", columns), Memory("y", rows)), device.element_bytes)
-    arrays = {each.name: place for place, each in enumerate(memory)}
-    kernel = phase_kernel(Gemv(device.core.warp, ("W", "x", "y"), ((rows, 0, columns),), columns), device, arrays)
+    memory = memories(device.element_bytes, W=rows * columns, x=columns, y=rows)
+    arrays = numbered(memory)
+    kernel = phase_kernel(gemv_phase(device.core.warp, ("W", "x", "y"), ((rows, 0, columns),), columns), device, arrays)
     result = None
     if data is not None:
         if data[0].shape != (rows, columns) or data[1].shape != (columns,):
@@ -82,55 +80,37 @@ def gemv(
     return Made(Run(memory, (kernel,)), result, {"macs": rows * columns})
 
 
-@dataclass(frozen=True)
-class Gemv:
-    """The phase of a product with a vector.
+def gemv_phase(lanes: int, names: tuple[str, str, str], sections: Sections, columns: int) -> Phase:
+    """The phase of a product with a vector, a warp for each row.
 
-    lanes: of a warp.
-    names: of the matrix, the vector and the result.
-    sections: rows of the matrix, and which of their columns are not all zero.
-    columns: of the matrix.
+    names: of the matrix, the vector and the result. columns: of the matrix.
     """
+    matrix, vector, result = names
+    v, lane = default_vector(columns), np.arange(lanes)
+    lows, highs = columns_of_rows(sections)
 
-    lanes: int
-    names: tuple[str, str, str]
-    sections: Sections
-    columns: int
-    shape = SHAPE
-
-    @property
-    def streams(self) -> int:
-        """A warp for each row."""
-        return sum(count for count, _, _ in self.sections)
-
-    def write(self, warps: Warps, stream: Ints) -> list[Result]:
-        """Write the part of some warps; arguments as of `Phase.write`."""
-        matrix, vector, result = self.names
-        v, lane = default_vector(self.columns), np.arange(self.lanes)
-        low, high = (each[stream, None] for each in columns_of_rows(self.sections))
+    def write(warps: Warps, stream: Ints) -> list[Result]:
+        low, high = lows[stream, None], highs[stream, None]
         a, last = warps.alu(4), None
-        for start in range(0, self.columns, self.lanes * v):
+        for start in range(0, columns, lanes * v):
             k = start + lane * v
             on = (k + v > low) & (k < high)
             mask = np.asarray(on.any(axis=1))
             some = warps.part(mask)
             if not len(some):
                 continue
-            w = some.ldg(matrix, stream[mask, None] * self.columns + k, on[mask], [a], v)
+            w = some.ldg(matrix, stream[mask, None] * columns + k, on[mask], [a], v)
             x = some.ldg(vector, k, on[mask], [a], v)
             for _ in range(v):
                 last = later(last, some.fma(1, [w, x, last]))
-        last = tree_sum(warps, later(a, last))
+        last = later(a, last)
+        half = lanes // 2
+        while half:
+            last = warps.fma(1, [warps.shfl([last])])
+            half //= 2
         return [warps.stg(result, stream[:, None], lane == 0, [last])]
 
-
-def tree_sum(warps: Warps, last: Result | None) -> Result | None:
-    """Add up the sums of all lanes of the warps, half and half."""
-    half = warps.grid.lanes // 2
-    while half:
-        last = warps.fma(1, [warps.shfl([last])])
-        half //= 2
-    return last
+    return Phase(SHAPE, len(lows), write)
 
 
 def _vector_product(matrix: NDArray[Any], vector: NDArray[Any], lanes: int) -> NDArray[Any]:
@@ -240,31 +220,13 @@ def tile_for(rows: int, columns: int, sms: int) -> Tile:
 Mask = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, eq=False)
-class _Load:
-    """A load of a tile that some warps issued.
-
-    warps: all warps that have lanes in its chunk.
-    chunk: shape (n, lanes); the vectors of the tile that the lanes have.
-    on: shape (n, lanes); whether a lane has one.
-    issued: shape (n,); which warps issued it.
-    result: the load.
-    """
-
-    warps: Warps
-    chunk: Ints
-    on: Mask
-    issued: Mask
-    result: Result
+#: Loads of a tile: warps with lanes in a chunk, the vectors that their lanes have, whether a lane has one, the load.
+_Loads = list[tuple[Warps, Ints, Mask, Result]]
 
 
 @dataclass(frozen=True, eq=False)
 class _Place:
-    """Where some warps stand.
-
-    row, column: shape (n,); of their tiles.
-    warp: shape (n,); their places in their blocks.
-    """
+    """Row and column of the tiles of some warps, and the warps' numbers in their blocks, shape (n,) each."""
 
     row: Ints
     column: Ints
@@ -296,15 +258,15 @@ class Gemm:
         return KernelShape("gemm", self.tile.warps(self.lanes), 128, self.tile.shared)
 
     @property
+    def phase(self) -> Phase:
+        """The phase of the warps of all tiles of all slices."""
+        down, across = self._grid
+        return Phase(self.shape, down * across * len(self.slices) * self.shape.warps, self.write)
+
+    @property
     def _grid(self) -> tuple[int, int]:
         """Tiles below and beside each other."""
         return -(-self.sizes[0] // self.tile.bm), -(-self.sizes[2] // self.tile.bn)
-
-    @property
-    def streams(self) -> int:
-        """The warps of all tiles of all slices."""
-        down, across = self._grid
-        return down * across * len(self.slices) * self.shape.warps
 
     @cached_property
     def vectors(self) -> tuple[int, int]:
@@ -343,13 +305,13 @@ class Gemm:
                 self._store(warps, loads)
         return self._results(warps, place, number, last)
 
-    def _load(self, warps: Warps, place: _Place, k0: int, a: Result) -> tuple[list[_Load], list[_Load]]:
+    def _load(self, warps: Warps, place: _Place, k0: int, a: Result) -> tuple[_Loads, _Loads]:
         """The loads of A's and of B's tile from `k0` on."""
         rows, inner, columns = self.sizes
         bm, bn, bk = self.tile.bm, self.tile.bn, self.tile.bk
         va, vb = self.vectors
         m, n, w = place.row, place.column, self.shape.warps
-        both: tuple[list[_Load], list[_Load]] = ([], [])
+        both: tuple[_Loads, _Loads] = ([], [])
         for side, count, name, v in ((0, bm * bk // va, self.names[0], va), (1, bk * bn // vb, self.names[1], vb)):
             for turn in range(-(-count // (self.lanes * w))):
                 chunk = (turn * w + place.warp)[:, None] * self.lanes + np.arange(self.lanes)
@@ -363,21 +325,20 @@ class Gemm:
                 issued = np.asarray(inside.any(axis=1))
                 result = warps.ldg_if(name, index, inside, [a], v)
                 if result is not None:
-                    both[side].append(_Load(warps.part(issued), chunk[issued], on[issued], issued, result))
+                    both[side].append((warps.part(issued), chunk[issued], on[issued], result))
         return both
 
-    def _store(self, warps: Warps, loads: tuple[list[_Load], list[_Load]]) -> None:
+    def _store(self, warps: Warps, loads: tuple[_Loads, _Loads]) -> None:
         """What was loaded goes to shared memory, A's vectors element by element."""
         bm, bn, bk = self.tile.bm, self.tile.bn, self.tile.bk
         va, vb = self.vectors
         stores = []
-        for each in loads[0]:
-            row, k = each.chunk // (bk // va), each.chunk % (bk // va) * va
-            for q in range(va):
-                stores.append(each.warps.sts(4 * ((k + q) * bm + row), each.on, waits=[each.result]))
-        for each in loads[1]:
-            k, column = each.chunk // (bn // vb), each.chunk % (bn // vb) * vb
-            stores.append(each.warps.sts(4 * (bk * bm + k * bn + column), each.on, vb, [each.result]))
+        for some, chunk, on, result in loads[0]:
+            row, k = chunk // (bk // va), chunk % (bk // va) * va
+            stores += [some.sts(4 * ((k + q) * bm + row), on, waits=[result]) for q in range(va)]
+        for some, chunk, on, result in loads[1]:
+            k, column = chunk // (bn // vb), chunk % (bn // vb) * vb
+            stores.append(some.sts(4 * (bk * bm + k * bn + column), on, vb, [result]))
         warps.bar(stores)
 
     def _threads(self, warp: Ints) -> tuple[Ints, Ints]:
@@ -431,19 +392,16 @@ def gemm(
     rows, inner, columns = sizes
     check_sizes(dict(zip("MKN", sizes, strict=True)))
     slices = slices_of(inner, split, tile, _tiles(rows, columns, tile), device.sms)
-    memory = [Memory("A", rows * inner), Memory("B", inner * columns), Memory("C", rows * columns)]
-    if len(slices) > 1:
-        memory.append(Memory("partial", gemm_partials(sizes, tile, split, device)))
-    declared = addressable(tuple(memory), device.element_bytes)
-    arrays = {each.name: place for place, each in enumerate(declared)}
+    partial = gemm_partials(sizes, tile, split, device) or None
+    memory = memories(device.element_bytes, A=rows * inner, B=inner * columns, C=rows * columns, partial=partial)
     phases = gemm_phases(device, ("A", "B", "C"), sizes, tile, split, ((rows, 0, inner),))
-    kernels = tuple(phase_kernel(phase, device, arrays) for phase in phases)
+    kernels = tuple(phase_kernel(phase, device, numbered(memory)) for phase in phases)
     result = None
     if data is not None:
         if data[0].shape != (rows, inner) or data[1].shape != (inner, columns):
             raise InputError(Mistake("data", f"must be {rows} x {inner} and {inner} x {columns} numbers"))
         result = _product(*data, slices)
-    return Made(Run(declared, kernels), result, {"macs": rows * inner * columns})
+    return Made(Run(memory, kernels), result, {"macs": rows * inner * columns})
 
 
 def gemm_partials(sizes: tuple[int, int, int], tile: Tile, split: int, device: ParallelDevice) -> int:
@@ -471,9 +429,27 @@ def gemm_phases(
     product = Gemm(tile, sizes, names, device.core.warp, tuple(slices), sections)
     residency(product.shape, device)
     if len(slices) == 1:
-        return [product]
-    shape = KernelShape("reduce", 4, 16)
-    return [product, Sum(shape, device.core.warp, rows * columns, "partial", len(slices), names[2])]
+        return [product.phase]
+    parts, result = ("partial", len(slices)), (names[2], rows * columns)
+    return [product.phase, summing(KernelShape("reduce", 4, 16), device.core.warp, parts, result)]
+
+
+def product_phases(
+    device: ParallelDevice,
+    names: tuple[str, str, str],
+    sections: Sections,
+    shape: tuple[int, int],
+    tile: Tile | None,
+    split: int,
+) -> list[Phase]:
+    """The phases of weights times one vector, or by tiles times several.
+
+    names: of weights, vectors and results; shape: columns of the weights, and vectors.
+    """
+    if tile is None:
+        return [gemv_phase(device.core.warp, names, sections, shape[0])]
+    rows = sum(count for count, _, _ in sections)
+    return gemm_phases(device, names, (rows, *shape), tile, split, sections)
 
 
 def _product(a: NDArray[Any], b: NDArray[Any], slices: list[tuple[int, int]]) -> NDArray[Any]:

@@ -14,7 +14,7 @@ from lstmsim.base.keys import Key
 from lstmsim.base.records import record
 from lstmsim.machines.parallel.device import ParallelDevice
 from lstmsim.machines.parallel.kernel import Kernel, KernelShape, Made, Memory, Run, residency
-from lstmsim.machines.parallel.kernels.phases import summing_kernel, zeroing_kernel
+from lstmsim.machines.parallel.kernels.phases import phase_kernel, summing, zeroing
 from lstmsim.machines.parallel.kernels.rows import Options, addressable, allocated, grids, numbered
 from lstmsim.machines.parallel.writing.streams import Grid, Piece, Result, Warps, at_place, later, written
 from lstmsim.model.sparse.csr import Csr, firsts, spans
@@ -270,9 +270,11 @@ def hbp_spmv(matrix: Csr, x: NDArray[Any], options: HbpOptions, device: Parallel
     if merged:
         merging = KernelShape("merge", options.warps, 16)
         parts, y = ("partial", hbp.partition.column_blocks), ("y", matrix.rows)
-        kernels = (kernel, summing_kernel(merging, device, arrays, parts, y))
+        merge = summing(merging, device.core.warp, parts, y)
+        kernels = (kernel, phase_kernel(merge, device, arrays))
     else:
-        kernels = (zeroing_kernel(device, arrays, "y", matrix.rows, options.warps), kernel)
+        zero = zeroing(device.core.warp, options.warps, "y", matrix.rows)
+        kernels = (phase_kernel(zero, device, arrays), kernel)
     metrics = {
         "share": part.share,
         "pool": len(part.pool),

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,22 +18,18 @@ Ints = NDArray[np.int64]
 _CHUNK = 1 << 12
 
 
-class Phase(Protocol):
-    """What the warps of a kernel do, or of a persistent kernel between two grid barriers."""
+@dataclass(frozen=True, eq=False)
+class Phase:
+    """What the warps of a kernel do, or of a persistent kernel between two grid barriers.
 
-    @property
-    def shape(self) -> KernelShape:
-        """What it asks of a multiprocessor."""
-        ...
+    shape: what it asks of a multiprocessor.
+    streams: how many streams have something to do: the first ones.
+    write: writes the part of some warps by the numbers of their streams; returns their stores.
+    """
 
-    @property
-    def streams(self) -> int:
-        """How many streams have something to do: the first ones."""
-        ...
-
-    def write(self, warps: Warps, stream: Ints) -> list[Result]:
-        """Write the part of some warps; returns their stores."""
-        ...
+    shape: KernelShape
+    streams: int
+    write: Callable[[Warps, Ints], list[Result]]
 
 
 def phase_kernel(phase: Phase, device: ParallelDevice, arrays: Mapping[str, int]) -> Kernel:
@@ -86,80 +80,37 @@ def _kernel(shape: KernelShape, phases: Sequence[Phase], device: ParallelDevice,
 Mask = NDArray[np.bool_]
 
 
-@dataclass(frozen=True)
-class Elements(ABC):
+def elements(shape: KernelShape, lanes: int, count: int, text: Callable[[Warps, Ints, Mask], list[Result]]) -> Phase:
     """A phase with one element a lane: consecutive elements in a warp, consecutive warps in a block.
 
-    shape: what it asks of a multiprocessor.
-    lanes: of a warp.
-    elements: how many. Warps behind the last element do nothing.
+    count: elements; warps without any do nothing. text: writes warps by their elements, and which lanes have one.
     """
 
-    shape: KernelShape
-    lanes: int
-    elements: int
+    def write(warps: Warps, stream: Ints) -> list[Result]:
+        element = stream[:, None] * lanes + np.arange(lanes)
+        return text(warps, element, element < count)
 
-    @property
-    def streams(self) -> int:
-        """Warps that have an element."""
-        return -(-self.elements // self.lanes)
-
-    def write(self, warps: Warps, stream: Ints) -> list[Result]:
-        """Write the part of some warps; arguments as of `Phase.write`."""
-        element = stream[:, None] * self.lanes + np.arange(self.lanes)
-        return self.text(warps, element, element < self.elements)
-
-    @abstractmethod
-    def text(self, warps: Warps, element: Ints, on: Mask) -> list[Result]:
-        """What the warps do; returns their stores."""
+    return Phase(shape, -(-count // lanes), write)
 
 
-@dataclass(frozen=True)
-class Zero(Elements):
-    """Sets the elements of an array to 0.
+def zeroing(lanes: int, warps: int, array: str, count: int) -> Phase:
+    """Sets the elements of an array to 0."""
+    return elements(
+        *(KernelShape("zero", warps, 16), lanes, count),
+        lambda warps, element, on: [warps.stg(array, element, on, [warps.alu(4)])],
+    )
 
-    array: its name.
+
+def summing(shape: KernelShape, lanes: int, source: tuple[str, int], target: tuple[str, int]) -> Phase:
+    """Adds up parts that lie one after the other, in order.
+
+    source: array of the parts, and how many they are. target: array of the result, and its elements.
     """
 
-    array: str
-
-    def text(self, warps: Warps, element: Ints, on: Mask) -> list[Result]:
-        """What the warps do; arguments as of `Elements.text`."""
-        return [warps.stg(self.array, element, on, [warps.alu(4)])]
-
-
-@dataclass(frozen=True)
-class Sum(Elements):
-    """Adds up parts that lie one behind the other, in order.
-
-    source: array of the parts.
-    parts: how many they are; each has `elements`.
-    target: array of the result.
-    """
-
-    source: str
-    parts: int
-    target: str
-
-    def text(self, warps: Warps, element: Ints, on: Mask) -> list[Result]:
-        """What the warps do; arguments as of `Elements.text`."""
+    def text(warps: Warps, element: Ints, on: Mask) -> list[Result]:
         z, last = warps.alu(4), None
-        for part in range(self.parts):
-            last = warps.fma(1, [warps.ldg(self.source, part * self.elements + element, on, [z]), last])
-        return [warps.stg(self.target, element, on, [last])]
+        for part in range(source[1]):
+            last = warps.fma(1, [warps.ldg(source[0], part * target[1] + element, on, [z]), last])
+        return [warps.stg(target[0], element, on, [last])]
 
-
-def zeroing_kernel(device: ParallelDevice, arrays: Mapping[str, int], array: str, elements: int, warps: int) -> Kernel:
-    """The kernel that sets an array to 0."""
-    return phase_kernel(Zero(KernelShape("zero", warps, 16), device.core.warp, elements, array), device, arrays)
-
-
-def summing_kernel(
-    shape: KernelShape,
-    device: ParallelDevice,
-    arrays: Mapping[str, int],
-    parts: tuple[str, int],
-    result: tuple[str, int],
-) -> Kernel:
-    """The kernel that adds up parts."""
-    return phase_kernel(Sum(shape, device.core.warp, result[1], *parts, result[0]), device, arrays)
+    return elements(shape, lanes, target[1], text)

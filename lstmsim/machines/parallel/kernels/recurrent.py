@@ -7,8 +7,9 @@ is one instruction with a count.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,16 +19,16 @@ from lstmsim.base.records import record
 from lstmsim.base.wording import must_be
 from lstmsim.machines.parallel.device import GATES, ParallelDevice
 from lstmsim.machines.parallel.kernel import Kernel, KernelShape, Made, Memory, Run, residency
-from lstmsim.machines.parallel.kernels.dense import Gemv, Sections, Tile, gemm_partials, gemm_phases
+from lstmsim.machines.parallel.kernels.dense import Sections, Tile, gemm_partials, product_phases
 from lstmsim.machines.parallel.kernels.phases import (
-    Elements,
     Phase,
     blocks_of,
+    elements,
     persistent_kernel,
     persistent_shape,
     phase_kernel,
 )
-from lstmsim.machines.parallel.kernels.rows import addressable, check_sizes
+from lstmsim.machines.parallel.kernels.rows import addressable, check_sizes, numbered
 from lstmsim.machines.parallel.writing.streams import Result, Warps
 
 Ints = NDArray[np.int64]
@@ -37,105 +38,73 @@ SHAPE = KernelShape("cell", 4, 32)
 
 
 @dataclass(frozen=True)
-class CellPhase(Elements):
-    """A phase with one element (unit, sequence) of a state a lane: unit * batch + sequence.
+class _Cell:
+    """What the cells' texts know: units, and sequences. An element (unit, sequence) is unit * batch + sequence."""
 
-    batch: sequences.
-    """
-
+    hidden: int
     batch: int
 
     def sums(
-        self, warps: Warps, at: tuple[Ints, Mask], a: Result, gates: tuple[str, str], which: range
+        self, warps: Warps, at: tuple[Ints, Mask], a: Result, which: range, gates: str = "gates", bias: str = "bias"
     ) -> list[Result]:
         """Load the sums of some gates, then their biases."""
         element, on = at
-        hidden = self.elements // self.batch
-        sums = [warps.ldg(gates[0], gate * self.elements + element, on, [a]) for gate in which]
-        unit = element // self.batch
-        return sums + [warps.ldg(gates[1], gate * hidden + unit, on, [a]) for gate in which]
+        sums = [warps.ldg(gates, gate * self.hidden * self.batch + element, on, [a]) for gate in which]
+        return sums + [warps.ldg(bias, gate * self.hidden + element // self.batch, on, [a]) for gate in which]
 
 
-@dataclass(frozen=True)
-class Lstm(CellPhase):
+def _lstm(cell: _Cell, warps: Warps, element: Ints, on: Mask) -> list[Result]:
     """c' = f c + i g, h = o tanh(c'), where i, f, o are sigmoids and g a tanh of sums with biases."""
-
-    def text(self, warps: Warps, element: Ints, on: Mask) -> list[Result]:
-        """What the warps do; arguments as of `Elements.text`."""
-        a = warps.alu(4)
-        loads = self.sums(warps, (element, on), a, ("gates", "bias"), range(4))
-        c = warps.ldg("c", element, on, [a])
-        gates = warps.sfu(4, [warps.fma(4, loads)])
-        new = warps.fma(2, [gates, c])
-        stores = [warps.stg("c", element, on, [new])]
-        h = warps.fma(1, [warps.sfu(1, [new])])
-        return [*stores, warps.stg("h", element, on, [h])]
+    a = warps.alu(4)
+    loads = cell.sums(warps, (element, on), a, range(4))
+    c = warps.ldg("c", element, on, [a])
+    gates = warps.sfu(4, [warps.fma(4, loads)])
+    new = warps.fma(2, [gates, c])
+    stores = [warps.stg("c", element, on, [new])]
+    h = warps.fma(1, [warps.sfu(1, [new])])
+    return [*stores, warps.stg("h", element, on, [h])]
 
 
-@dataclass(frozen=True)
-class Gru(CellPhase):
+def _gru(cell: _Cell, warps: Warps, element: Ints, on: Mask) -> list[Result]:
     """n = tanh(nx + r nh), h' = n + z (h - n), where r, z are sigmoids of sums; all four sums have biases."""
-
-    def text(self, warps: Warps, element: Ints, on: Mask) -> list[Result]:
-        """What the warps do; arguments as of `Elements.text`."""
-        a = warps.alu(4)
-        loads = self.sums(warps, (element, on), a, ("gates", "bias"), range(4))
-        h = warps.ldg("h", element, on, [a])
-        sums = warps.fma(4, loads)
-        inner = warps.fma(1, [warps.sfu(2, [sums])])
-        new = warps.fma(2, [warps.sfu(1, [inner]), h])
-        return [warps.stg("h", element, on, [new])]
+    a = warps.alu(4)
+    loads = cell.sums(warps, (element, on), a, range(4))
+    h = warps.ldg("h", element, on, [a])
+    sums = warps.fma(4, loads)
+    inner = warps.fma(1, [warps.sfu(2, [sums])])
+    new = warps.fma(2, [warps.sfu(1, [inner]), h])
+    return [warps.stg("h", element, on, [new])]
 
 
-@dataclass(frozen=True)
-class GruReset(CellPhase):
+def _gru_reset(cell: _Cell, warps: Warps, element: Ints, on: Mask) -> list[Result]:
     """r h, where r is a sigmoid of its sum: what the second product of a GRU reads that resets before the product."""
-
-    def text(self, warps: Warps, element: Ints, on: Mask) -> list[Result]:
-        """What the warps do; arguments as of `Elements.text`."""
-        a = warps.alu(4)
-        loads = self.sums(warps, (element, on), a, ("gates", "bias"), range(1))
-        h = warps.ldg("h", element, on, [a])
-        r = warps.sfu(1, [warps.fma(1, loads)])
-        return [warps.stg("rh", element, on, [warps.fma(1, [r, h])])]
+    a = warps.alu(4)
+    loads = cell.sums(warps, (element, on), a, range(1))
+    h = warps.ldg("h", element, on, [a])
+    r = warps.sfu(1, [warps.fma(1, loads)])
+    return [warps.stg("rh", element, on, [warps.fma(1, [r, h])])]
 
 
-@dataclass(frozen=True)
-class GruNew(CellPhase):
+def _gru_new(cell: _Cell, warps: Warps, element: Ints, on: Mask) -> list[Result]:
     """h' = n + z (h - n), where z is a sigmoid of the first product's sum and n a tanh of the second's."""
-
-    def text(self, warps: Warps, element: Ints, on: Mask) -> list[Result]:
-        """What the warps do; arguments as of `Elements.text`."""
-        a = warps.alu(4)
-        z = self.sums(warps, (element, on), a, ("gates", "bias"), range(1, 2))
-        n = self.sums(warps, (element, on), a, ("new", "bias_new"), range(1))
-        h = warps.ldg("h", element, on, [a])
-        both = warps.sfu(2, [warps.fma(2, z + n)])
-        return [warps.stg("h", element, on, [warps.fma(2, [both, h])])]
+    a = warps.alu(4)
+    z = cell.sums(warps, (element, on), a, range(1, 2))
+    n = cell.sums(warps, (element, on), a, range(1), "new", "bias_new")
+    h = warps.ldg("h", element, on, [a])
+    both = warps.sfu(2, [warps.fma(2, z + n)])
+    return [warps.stg("h", element, on, [warps.fma(2, [both, h])])]
 
 
-@dataclass(frozen=True)
-class Rnn(CellPhase):
+def _rnn(cell: _Cell, warps: Warps, element: Ints, on: Mask) -> list[Result]:
     """h' = tanh of the sum with its bias."""
-
-    def text(self, warps: Warps, element: Ints, on: Mask) -> list[Result]:
-        """What the warps do; arguments as of `Elements.text`."""
-        a = warps.alu(4)
-        total = warps.fma(1, self.sums(warps, (element, on), a, ("gates", "bias"), range(1)))
-        return [warps.stg("h", element, on, [self.function(warps, total)])]
-
-    def function(self, warps: Warps, total: Result) -> Result:
-        """The cell's function of a sum."""
-        return warps.sfu(1, [total])
+    total = warps.fma(1, cell.sums(warps, (element, on), warps.alu(4), range(1)))
+    return [warps.stg("h", element, on, [warps.sfu(1, [total])])]
 
 
-@dataclass(frozen=True)
-class RnnRelu(Rnn):
+def _rnn_relu(cell: _Cell, warps: Warps, element: Ints, on: Mask) -> list[Result]:
     """h' = the sum with its bias, or 0 if that is negative: a selection, no function."""
-
-    def function(self, warps: Warps, total: Result) -> Result:
-        """The cell's function of a sum."""
-        return warps.alu(1, [total])
+    total = warps.fma(1, cell.sums(warps, (element, on), warps.alu(4), range(1)))
+    return [warps.stg("h", element, on, [warps.alu(1, [total])])]
 
 
 #: Cells that there are kernels for.
@@ -192,18 +161,17 @@ def recurrent_layer(
     phases: list[Phase] = []
     partial = 0
     for each in steps:
-        if isinstance(each, CellPhase):
+        if isinstance(each, Phase):
             phases.append(each)
-        elif sizes.batch == 1 or tile is None:
-            phases.append(Gemv(device.core.warp, each.names, each.sections, columns))
-        else:
-            shape = (each.rows, columns, sizes.batch)
-            phases += gemm_phases(device, each.names, shape, tile, split, each.sections)
-            partial = max(partial, gemm_partials(shape, tile, split, device))
+            continue
+        own = None if sizes.batch == 1 else tile
+        phases += product_phases(device, each.names, each.sections, (columns, sizes.batch), own, split)
+        if own is not None:
+            partial = max(partial, gemm_partials((each.rows, columns, sizes.batch), own, split, device))
     if partial:
         memory.append(Memory("partial", partial))
     declared = addressable(tuple(memory), device.element_bytes)
-    arrays = {each.name: place for place, each in enumerate(declared)}
+    arrays = numbered(declared)
     kernels: tuple[Kernel, ...]
     if persistent:
         _check_room(sizes, phases, device)
@@ -228,30 +196,34 @@ def _check_room(sizes: RecurrentSizes, phases: Sequence[Phase], device: Parallel
         raise InputError(Mistake("chip.recurrent", f"{text}: 'kernels' runs it"))
 
 
-def _steps(sizes: RecurrentSizes, lanes: int) -> list[_Product | CellPhase]:
+def _steps(sizes: RecurrentSizes, lanes: int) -> list[_Product | Phase]:
     """The products and cell phases of a step, in order."""
     x, h = sizes.input, sizes.hidden
     both = x + h
-    phase = (SHAPE, lanes, h * sizes.batch, sizes.batch)
+    cell = _Cell(h, sizes.batch)
+
+    def after(text: Callable[[_Cell, Warps, Ints, Mask], list[Result]]) -> Phase:
+        return elements(SHAPE, lanes, h * sizes.batch, partial(text, cell))
+
     first = ("W", "xh", "gates")
     if sizes.cell == "lstm":
-        return [_Product(first, ((4 * h, 0, both),), "bias"), Lstm(*phase)]
+        return [_Product(first, ((4 * h, 0, both),), "bias"), after(_lstm)]
     if sizes.cell == "gru":
         # the sum of n over x and that over h stay apart: each has rows of its own, with zeros under the other's columns
-        return [_Product(first, ((2 * h, 0, both), (h, 0, x), (h, x, both)), "bias"), Gru(*phase)]
+        return [_Product(first, ((2 * h, 0, both), (h, 0, x), (h, x, both)), "bias"), after(_gru)]
     if sizes.cell == "gru-lbr0":
         gates = _Product(first, ((2 * h, 0, both),), "bias")
         new = _Product(("Wn", "xrh", "new"), ((h, 0, both),), "bias_new")
-        return [gates, GruReset(*phase), new, GruNew(*phase)]
-    return [_Product(first, ((h, 0, both),), "bias"), (Rnn if sizes.cell == "rnn" else RnnRelu)(*phase)]
+        return [gates, after(_gru_reset), new, after(_gru_new)]
+    return [_Product(first, ((h, 0, both),), "bias"), after(_rnn if sizes.cell == "rnn" else _rnn_relu)]
 
 
-def _memory(sizes: RecurrentSizes, steps: list[_Product | CellPhase]) -> list[Memory]:
+def _memory(sizes: RecurrentSizes, steps: list[_Product | Phase]) -> list[Memory]:
     """The arrays of a layer."""
     columns, state = sizes.input + sizes.hidden, sizes.hidden * sizes.batch
     memory = []
     for each in steps:
-        if isinstance(each, CellPhase):
+        if isinstance(each, Phase):
             continue
         weights, inputs, sums = each.names
         memory += [Memory(weights, each.rows * columns), Memory(inputs, columns * sizes.batch)]

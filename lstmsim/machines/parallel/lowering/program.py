@@ -17,7 +17,8 @@ from lstmsim.base.records import record
 from lstmsim.machines.parallel.device import ParallelDevice
 from lstmsim.machines.parallel.kernel import CLASS, Ints, Priced, residency
 from lstmsim.machines.parallel.lowering.bodies import block_keys, bodies, picked
-from lstmsim.machines.parallel.lowering.prototypes import Numbering, Roles, Writing, need_rows
+from lstmsim.machines.parallel.lowering.prototypes import Numbering, Roles, Writing, need_rows, table_rows
+from lstmsim.model.sparse.csr import firsts
 from lstmsim.program.flat import FlatProgram, flat_program
 from lstmsim.program.flatten import CYCLE_TABLES, FlatNames
 from lstmsim.program.policy import POLICIES
@@ -76,20 +77,29 @@ class Places:
         self.tables["seats"] += [[core] for core in cores]
 
 
-def machine_tables(device: ParallelDevice) -> tuple[list[list[int]], list[list[int]]]:
+def machine_tables(device: ParallelDevice) -> tuple[Ints, Ints]:
     """The rows of `cores` and `units`."""
     number = {name: place for place, name in enumerate(POLICIES)}
-    policy, fifo = number[device.core.warp_policy], number["fifo"]
-    cores, units = [], []
-    for sm in range(device.sms):
-        cores.append([SM, device.core.max_warps, 3 * sm, 3, 0, CAPACITY, 0, 0, 0, 0])
-        units += [[policy, 0, device.core.schedulers], [fifo, 0, 1], [fifo, 0, 1]]
-    memory = 2 * device.partitions + 1
-    first = len(units)
-    cores.append([MEMORY, device.sms * device.core.max_warps, first, memory, -1, -1, 1, 1, 0, 0])
-    cores.append([DISPATCHER, device.sms * device.core.max_warps, first + memory, 1, -1, -1, 1, 0, 0, 0])
-    cores.append([HOST, 1, first + memory + 1, 1, -1, -1, 1, 0, 0, 0])
-    units += [[fifo, 0, 1]] * (memory + 2)
+    sms, slots, memory = device.sms, device.core.max_warps, 2 * device.partitions + 1
+    counts = np.array([3] * sms + [memory, 1, 1])
+    first = firsts(counts)
+    many = np.array([slots] * sms + [slots * sms] * 2 + [1])
+    shared = np.arange(sms + 3) >= sms
+    cores = table_rows(
+        "cores",
+        sms + 3,
+        kind=np.array([SM] * sms + [MEMORY, DISPATCHER, HOST]),
+        contexts=many,
+        first_unit=first[:-1],
+        units=counts,
+        accounted=np.where(shared, -1, 0),
+        capacity=np.where(shared, -1, CAPACITY),
+        shared=shared,
+        mirrors=np.arange(sms + 3) == sms,
+    )
+    units = table_rows("units", int(first[-1]), policy=number["fifo"], ways=1)
+    schedulers = table_rows("units", 1, policy=number[device.core.warp_policy], ways=device.core.schedulers)
+    units[: 3 * sms : 3] = schedulers
     return cores, units
 
 
@@ -119,12 +129,6 @@ def unit_names(device: ParallelDevice) -> tuple[tuple[str, bool, str], ...]:
     return tuple((name, name != "host", "") for core in units for name in core)
 
 
-def check_kernel(kernel: Priced, device: ParallelDevice, resident: int) -> None:
-    """Raise an error if a kernel cannot run."""
-    _check_pins(kernel, device)
-    _check_persistent(kernel, device, resident, grid_barriers(kernel))
-
-
 def grid_barriers(kernel: Priced) -> int:
     """How many grid barriers each stream of a kernel has; `InputError` if they differ."""
     whole = kernel.instructions
@@ -139,23 +143,19 @@ def grid_barriers(kernel: Priced) -> int:
     return int(counts[0])
 
 
-def _check_pins(kernel: Priced, device: ParallelDevice) -> None:
+def check_kernel(kernel: Priced, device: ParallelDevice, resident: int) -> int:
+    """How many grid barriers each stream has; an error if a kernel cannot run: a pin, or barriers that block it."""
     top = int(kernel.sm.max(initial=-1))
     if top >= device.sms:
         raise InputError(f"kernel {kernel.shape.name}: a block is pinned to SM {top}; there are {device.sms}")
-
-
-def _check_persistent(kernel: Priced, device: ParallelDevice, resident: int, gates: int) -> None:
-    """`DeadlockError` if blocks that meet at grid barriers are not all there at once."""
-    if not kernel.shape.persistent:
-        return
+    gates = grid_barriers(kernel)
     blocks = len(kernel.sm)
-    pinned = np.bincount(kernel.sm[kernel.sm >= 0], minlength=device.sms)
-    worst = int(pinned.max(initial=0))
-    if blocks > resident * device.sms or (gates and worst > resident):
+    worst = int(np.bincount(kernel.sm[kernel.sm >= 0], minlength=device.sms).max(initial=0))
+    if kernel.shape.persistent and (blocks > resident * device.sms or (gates and worst > resident)):
         room = f"{resident} on each of {device.sms} SMs"
         text = f"kernel {kernel.shape.name}: its {blocks} blocks meet at grid barriers and do not fit at once, {room}"
         raise DeadlockError(0, (text,))
+    return gates
 
 
 #: Rows of instructions that are worked on at once: their tables stay in a cache.
@@ -237,7 +237,9 @@ class _Writer:
         self.writing = Writing(device, Roles(device, members, most), Numbering(), delays)
         self.places = Places(device.sms)
         self.contents: list[int] = []
-        self.rows: dict[str, list[Ints]] = {name: [] for name in ("bodies", "phases", "profiles", "tasks", "words")}
+        self.rows: dict[str, list[Ints]] = {
+            name: [] for name in ("bodies", "phases", "profiles", "variants", "tasks", "words")
+        }
         self.count = dict.fromkeys(("bodies", "profiles", "words", "tasks"), 0)
         self.gates: list[int] = []
         self.known: dict[tuple[int, int, int], int] = {}
@@ -248,59 +250,58 @@ class _Writer:
     def lowered(self) -> Lowered:
         """The program."""
         device = self.device
-        self._empty_body()
-        host = self._profiles(
-            np.zeros(1, dtype=np.int64), np.array([self.places.alone(device.sms + 2)]), -1, 0, 0, HOST
+        # body 0 has no operation: for jobs and empty grids
+        self._add("bodies", table_rows("bodies", 1, first_word=-1))
+        nothing = np.zeros(1, dtype=np.int64)
+        host = self._profiles(nothing, np.array([self.places.alone(device.sms + 2)]), -1, 0, 0, HOST)
+        # a job with kernels has a gate before each and one behind the last
+        counts = np.array([len(job.kernels) + 1 if job.kernels else 0 for job in self.jobs], dtype=np.int64)
+        gates, some = firsts(counts), counts > 0
+        self.gates = [1] * int(gates[-1])
+        self._add(
+            "tasks",
+            table_rows(
+                "tasks",
+                len(self.jobs),
+                profile=host[0],
+                release=[job.release for job in self.jobs],
+                key=[job.key for job in self.jobs],
+                key_from_arrival=[job.key_from_arrival for job in self.jobs],
+                after=[-1 if job.after is None else job.after for job in self.jobs],
+                behind=-1,
+                starts=np.where(some, gates[:-1], -1),
+                ends=-1,
+                until=np.where(some, gates[1:] - 1, -1),
+            ),
         )
-        rows = np.full((len(self.jobs), 10), -1, dtype=np.int64)
-        behind = 0
-        for row, job in zip(rows, self.jobs, strict=True):
-            row[:6] = host[0], job.release, 0, job.key, job.key_from_arrival, -1 if job.after is None else job.after
-            if job.kernels:
-                row[7], row[9] = behind, behind + len(job.kernels)
-                behind += len(job.kernels) + 1
-        self.gates = [1] * behind
-        self._add("tasks", rows)
         self.names += [job.name for job in self.jobs]
-        gate = 0
         for number, job in enumerate(self.jobs):
             for place, kernel in enumerate(job.kernels):
-                self._kernel(number, place, kernel, gate + place)
-            gate += len(job.kernels) + 1 if job.kernels else 0
+                self._kernel(number, place, kernel, int(gates[number]) + place)
         return Lowered(self._flat(), self._flat_names(), tuple(self.kernels))
 
     def _add(self, table: str, rows: Ints) -> None:
         self.rows[table].append(rows)
         self.count[table] += len(rows)
 
-    def _empty_body(self) -> None:
-        """Body 0 has no operation: for jobs and empty grids."""
-        self._add("bodies", np.array([[0, 0, -1, 0]]))
-
     def _kernel(self, job: int, number: int, kernel: Priced, behind: int) -> None:
         """Write the tasks of a kernel."""
         resident = residency(kernel.shape, self.device)
         blocks = len(kernel.sm)
-        gates = grid_barriers(kernel)
-        check_kernel(kernel, self.device, resident)
+        gates = check_kernel(kernel, self.device, resident)
         self.kernels.append(KernelTasks(job, kernel, self.count["tasks"], resident))
         self.gates[behind + 1] = max(blocks, 1)
         name = f"{self.jobs[job].name}/{number} {kernel.shape.name}"
-        rows = np.full((max(blocks, 1), 10), -1, dtype=np.int64)
-        rows[:, 1:5] = self.device.launch, 0, 0, 0
-        rows[:, 6], rows[:, 8] = behind, behind + 1
         if blocks:
-            rows[:, 0] = self._profiles_of(kernel, self._work(job, number), resident, gates)
+            work = self.jobs[job].work
+            profile = self._profiles_of(kernel, work[number] if work else None, resident, gates)
             self.names += [f"{name}/{block}" for block in range(blocks)]
         else:
             group = np.array([self.places.alone(self.device.sms + 1)])
-            rows[:, 0] = self._profiles(np.zeros(1, dtype=np.int64), group, -1, 0, 0, DISPATCHER)
+            profile = self._profiles(np.zeros(1, dtype=np.int64), group, -1, 0, 0, DISPATCHER)
             self.names.append(name)
-        self._add("tasks", rows)
-
-    def _work(self, job: int, number: int) -> Ints | None:
-        work = self.jobs[job].work
-        return work[number] if work else None
+        gate = {"after": -1, "behind": behind, "starts": -1, "ends": behind + 1, "until": -1}
+        self._add("tasks", table_rows("tasks", len(profile), profile=profile, release=self.device.launch, **gate))
 
     def _profiles_of(self, kernel: Priced, work: Ints | None, resident: int, gates: int) -> Ints:
         """The profile of each block of a kernel. Kernels that are one object share them, unless they have gates."""
@@ -315,8 +316,10 @@ class _Writer:
                 group[sm] = row
             first_gate = len(self.gates)
             self.gates += [len(kernel.sm)] * gates
-            content = self._content(resident)
-            profiles = self._profiles(self._bodies(kernel, work), group[kernel.sm], content, first_gate, gates, SM)
+            if resident not in self.contents:
+                self.contents.append(resident)
+            content, own = self.contents.index(resident), self._bodies(kernel, work)
+            profiles = self._profiles(own, group[kernel.sm], content, first_gate, gates, SM)
             if not gates:
                 self.profiles[key] = profiles
         return profiles
@@ -327,14 +330,23 @@ class _Writer:
         pairs, inverse = np.unique(body * groups + group, return_inverse=True)
         n, first = len(pairs), self.count["profiles"]
         own = np.arange(first, first + n)
-        rows = np.zeros((n, 11), dtype=np.int64)
-        rows[:, 0], rows[:, 1], rows[:, 5:7], rows[:, 7], rows[:, 8] = pairs % groups, content, -1, own, 1
-        # there are no wide variants, and their first row must be one that could be there
-        rows[:, 9] = own
-        self._add("profiles", np.concatenate([rows, np.full((n, 1), kind)], axis=1))
-        phases = np.zeros((n, 8), dtype=np.int64)
-        phases[:, 0], phases[:, 1], phases[:, 6], phases[:, 7] = pairs // groups, 1, first_gate, gates
-        self.rows["phases"].append(phases)
+        profiles = table_rows(
+            "profiles",
+            n,
+            group=pairs % groups,
+            content=content,
+            queue_limit=-1,
+            patience=-1,
+            first_variant=own,
+            variants=1,
+            # there are no wide variants, and their first row must be one that could be there
+            first_wide=own,
+        )
+        self._add("profiles", profiles)
+        variant = {"members": self.places.seats_of(pairs % groups), "first_phase": own, "phases": 1}
+        self.rows["variants"].append(table_rows("variants", n, kind=kind, **variant))
+        phase = {"body": pairs // groups, "repeat": 1, "first_gate": first_gate, "gates": gates}
+        self.rows["phases"].append(table_rows("phases", n, **phase))
         each: Ints = own[inverse.ravel()]
         return each
 
@@ -352,10 +364,10 @@ class _Writer:
             new = [number for number, key in enumerate(keys) if self._is_new(key)]
             if new:
                 made = bodies(self.writing, some if len(new) == len(blocks) else picked(kernel, blocks[new], work))
-                sizes = np.zeros((len(new), 4), dtype=np.int64)
-                sizes[:, 0], sizes[:, 1], sizes[:, 3] = -1, made.sizes[:, 0], made.sizes[:, 1]
-                sizes[:, 2] = self.count["words"] + np.cumsum(made.sizes[:, 1]) - made.sizes[:, 1]
-                self._add("bodies", sizes)
+                operations, words = made.sizes.T
+                begins = self.count["words"] + np.cumsum(words) - words
+                sizes = {"operations": operations, "first_word": begins, "words": words}
+                self._add("bodies", table_rows("bodies", len(new), first_operation=-1, **sizes))
                 self._add("words", made.words)
             rows[blocks] = [self.known[key] for key in keys]
             begin = int(blocks[-1]) + 1
@@ -368,17 +380,7 @@ class _Writer:
         self.known[key] = 1 + len(self.known)
         return True
 
-    def _content(self, resident: int) -> int:
-        """The row of the room that a block takes, if so many are on an SM at once."""
-        if resident not in self.contents:
-            self.contents.append(resident)
-        return self.contents.index(resident)
-
     def _flat(self) -> FlatProgram:
-        profiles = _one(self.rows["profiles"], 12)
-        variants = np.zeros((len(profiles), 6), dtype=np.int64)
-        variants[:, 0], variants[:, 2], variants[:, 3] = profiles[:, 11], np.arange(len(profiles)), 1
-        variants[:, 1] = self.places.seats_of(profiles[:, 0])
         # the numbers of a body's words are many: they are laid out once more when all tables are joined, then forgotten
         words = self.rows.pop("words")
         cores, units = machine_tables(self.device)
@@ -387,11 +389,9 @@ class _Writer:
                 **CYCLE_TABLES,
                 **self.places.tables,
                 "contents": [[-1, CAPACITY // resident] for resident in self.contents],
-                **{name: _one(self.rows[name], width) for name, width in (("phases", 8), ("bodies", 4), ("tasks", 10))},
+                **{name: _one(rows, name) for name, rows in self.rows.items()},
                 "cores": cores,
                 "units": units,
-                "profiles": profiles[:, :11],
-                "variants": variants,
                 "words": np.concatenate(words) if words else (),
                 "operations": self.writing.roles.table()[0],
                 "needs": need_rows(self.writing.needs.codes, self.writing.delays),
@@ -409,5 +409,5 @@ class _Writer:
         )
 
 
-def _one(arrays: list[Ints], width: int) -> Ints:
-    return np.concatenate(arrays) if arrays else np.zeros((0, width), dtype=np.int64)
+def _one(arrays: list[Ints], table: str) -> Ints:
+    return np.concatenate([table_rows(table, 0), *arrays])

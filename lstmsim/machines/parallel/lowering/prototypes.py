@@ -6,13 +6,14 @@ else) and a member (which warp). A need is a delay and a cause.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.base.records import record
 from lstmsim.machines.parallel.device import ParallelDevice
 from lstmsim.machines.parallel.kernel import CLASS, CLASSES
 from lstmsim.program.flat import FLAT_TABLES
@@ -67,21 +68,33 @@ class Numbering:
         return self._known[code]
 
 
-@dataclass(frozen=True)
+def table_rows(table: str, n: int, **columns: Any) -> Ints:
+    """Rows of a flat table by the names of its columns, numbers or of shape (n,); what is not named is 0.
+
+    >>> table_rows("gates", 2, arrivals=3).tolist()
+    [[3], [3]]
+    """
+    rows = np.zeros((n, FLAT_TABLES[table].width), dtype=np.int64)
+    for name, values in columns.items():
+        rows[:, FLAT_TABLES[table].place(name)] = values
+    return rows
+
+
+@record
 class _Role:
     """What operations of a role have in common.
 
-    unit: number of the unit of its core.
-    label: for people.
-    cycles, result: from the number, cycles of an issue and cycles until the results are there.
-    counted: whether the number is a count; else it is the cycles.
+    unit: number of the unit of its core; label: for people.
+    cycles: of an issue; 0: the number.
+    result: cycles until the results are there; where the number is the cycles, from their end on.
+    counted: whether the number is a count.
     gate: whether the number is a gate at which the operation arrives.
     """
 
     unit: int
     label: str
-    cycles: Callable[[int], int]
-    result: Callable[[int], int]
+    cycles: int = 0
+    result: int = 0
     counted: bool = False
     gate: bool = False
 
@@ -118,30 +131,27 @@ class Roles:
             later = {"ldg": latency.dram, "stg": 0, "atom": latency.l2}[name] + retire
             first = device.partitions if name == "atom" else 0
             units = range(first, first + device.partitions)
-            roles = [self._add(_Role(unit, name, _same, _plus(later))) for unit in units]
+            roles = [self._add(_Role(unit, name, result=later)) for unit in units]
             self.partition[CLASS[name]] = roles[0]
-        end = _plus(retire)
         sync = device.sync
-        self.sync = self._add(_Role(2 * device.partitions, "sync", lambda _: sync, lambda _: sync + retire, gate=True))
-        started = device.dispatch + device.start
-        self.dispatch = self._add(_Role(0, "dispatch", _same, lambda _: end(started)))
-        self.quiet = self._add(_Role(0, "empty", lambda _: 1, lambda _: 1, counted=True))
+        self.sync = self._add(_Role(2 * device.partitions, "sync", sync, sync + retire, gate=True))
+        self.dispatch = self._add(_Role(0, "dispatch", result=device.start + retire))
+        self.quiet = self._add(_Role(0, "empty", 1, 1, counted=True))
 
     def _add(self, role: _Role) -> int:
         self._roles.append(role)
         return len(self._roles) - 1
 
     def _served(self, unit: int, name: str, later: int) -> tuple[int, int]:
-        return self._add(_Role(unit, name, _same, _same)), self._add(_Role(unit, name, _same, _plus(later)))
+        return self._add(_Role(unit, name)), self._add(_Role(unit, name, result=later))
 
     def _issue(self, name: str) -> int:
         device = self.device
         if name not in ARITHMETIC:
-            result = 1 + (device.retire if name == "bar" else 0)
-            return self._add(_Role(0, name, lambda _: 1, lambda _: result))
+            return self._add(_Role(0, name, 1, 1 + (device.retire if name == "bar" else 0)))
         cycles = device.core.function_cycles if name == "sfu" else device.core.arithmetic_cycles
         result = getattr(device.core.latency, name) + device.retire
-        return self._add(_Role(0, name, lambda _: cycles, lambda _: result, counted=True))
+        return self._add(_Role(0, name, cycles, result, counted=True))
 
     def prototypes(self, role: Ints, number: Ints, member: Ints, work: Ints | None = None) -> NDArray[np.int32]:
         """The rows of `operations` of some operations."""
@@ -152,46 +162,37 @@ class Roles:
 
     def table(self) -> tuple[Ints, tuple[tuple[str, tuple[int, ...]], ...]]:
         """The rows of `operations` in use, and the name of each."""
-        columns = tuple(FLAT_TABLES["operations"].columns)
-        rows = np.zeros((len(self.rows.codes), len(columns)), dtype=np.int64)
-        names: list[tuple[str, tuple[int, ...]]] = []
-        for row, code in zip(rows, self.rows.codes, strict=True):
-            work, code = divmod(code, len(self._roles) * self.most * self.members)
-            rest, member = divmod(code, self.members)
-            number, role = rest % self.most, self._roles[rest // self.most]
-            values: dict[str, Any] = {
-                "unit": role.unit,
-                "cycles": role.cycles(number),
-                "result_cycles": role.result(number),
-                "count": number if role.counted else 1,
-                "member": member,
-                **dict.fromkeys(("takes", "frees", "extra"), -1),
-                "arrives": number if role.gate else -1,
-                "work": self.works.codes[work],
-            }
-            row[:] = [values.get(name, 0) for name in columns]
-            names.append((role.label, ()))
-        return rows, tuple(names)
-
-
-def _same(number: int) -> int:
-    return number
-
-
-def _plus(later: int) -> Callable[[int], int]:
-    return lambda number: number + later
+        codes = np.array(self.rows.codes, dtype=np.int64)
+        work, codes = np.divmod(codes, len(self._roles) * self.most * self.members)
+        rest, member = np.divmod(codes, self.members)
+        role, number = np.divmod(rest, self.most)
+        roles = [self._roles[each] for each in role.tolist()]
+        cycles, result, counted, gate, unit = (
+            np.array([(each.cycles, each.result, each.counted, each.gate, each.unit) for each in roles], dtype=np.int64)
+            .reshape(-1, 5)
+            .T
+        )
+        rows = table_rows(
+            "operations",
+            len(codes),
+            unit=unit,
+            cycles=np.where(cycles > 0, cycles, number),
+            count=np.where(counted > 0, number, 1),
+            takes=-1,
+            frees=-1,
+            result_cycles=np.where(cycles > 0, result, number + result),
+            work=np.array(self.works.codes, dtype=np.int64)[work],
+            member=member,
+            extra=-1,
+            arrives=np.where(gate > 0, number, -1),
+        )
+        return rows, tuple((each.label, ()) for each in roles)
 
 
 def need_rows(codes: Sequence[int], most: int) -> Ints:
     """The rows of `needs` in use."""
-    columns = tuple(FLAT_TABLES["needs"].columns)
-    rows = np.zeros((len(codes), len(columns)), dtype=np.int64)
-    for row, code in zip(rows, codes, strict=True):
-        kind, delay = divmod(code, most)
-        cause, gate = divmod(kind, 2)
-        values = {"delay": delay, "cause": cause, "gate": gate, "phase": -1}
-        row[:] = [values.get(name, 0) for name in columns]
-    return rows
+    kind, delay = np.divmod(np.array(codes, dtype=np.int64), most)
+    return table_rows("needs", len(codes), delay=delay, cause=kind // 2, gate=kind % 2, phase=-1)
 
 
 #: Numbers of the causes of the device.
