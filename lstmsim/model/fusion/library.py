@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
+from typing import TypeVar
 
 from lstmsim.base.bounds import MAX_AXIS, MAX_ELEMENTS
 from lstmsim.base.errors import InputError, Mistake
@@ -14,9 +15,46 @@ from lstmsim.model.cells import CELLS
 from lstmsim.model.fusion.cells import cell_graph
 from lstmsim.model.fusion.graph import Graph, Sketch
 
+
+@record
+class NamedGraph:
+    """A graph that has a name and sizes.
+
+    name: of the graph.
+    meaning: a sentence on it, without a full stop.
+    sizes: name of each size -> its default, a number or the name of the size that it equals if nobody says otherwise.
+    make: sizes by name -> the graph.
+    """
+
+    name: str
+    meaning: str
+    sizes: Mapping[str, int | str] = field(hash=False)
+    make: Callable[..., Graph] = field(compare=False, repr=False)
+
+
+Maker = TypeVar("Maker", bound=Callable[..., Graph])
+_EXAMPLES: list[NamedGraph] = []
 _EPSILON = 1e-5
 
 
+def _example(name: str, meaning: str, **sizes: int | str) -> Callable[[Maker], Maker]:
+    """Offer what a function draws under a name, with default sizes."""
+
+    def offered(make: Maker) -> Maker:
+        _EXAMPLES.append(NamedGraph(name, meaning, sizes, make))
+        return make
+
+    return offered
+
+
+@_example(
+    "ln-lstm",
+    "a layer-normalised LSTM step; 43 operations: one norm over all four sums, one over c; lstm-layernorm is "
+    "another graph, with norms of the sums of x and of h apart",
+    batch=1,
+    hidden=64,
+    input="hidden",
+)
 def ln_lstm(batch: int, hidden: int, input: int) -> Graph:
     """An LSTM step whose four sums are normalised together, and the cell state too; sizes as of a layer."""
     draw = Sketch()
@@ -26,6 +64,7 @@ def ln_lstm(batch: int, hidden: int, input: int) -> Graph:
     return draw.graph("ln-lstm", (c2, draw.element("multiply", "h2", ot, ct)))
 
 
+@_example("lstm-tail", "an LSTM step with one matrix for x and h", batch=1, hidden=64, input="hidden")
 def lstm_tail(batch: int, hidden: int, input: int) -> Graph:
     """An LSTM step whose weights are one matrix of x and h; sizes as of a layer."""
     draw = Sketch()
@@ -65,11 +104,11 @@ def _lstm_state(draw: Sketch, sums: str, batch: int, hidden: int) -> tuple[str, 
     return ot, draw.element("add", "c2", fc, draw.element("multiply", "ig", it, gt))
 
 
+@_example(
+    "attention", "attention pooling: a softmax over time of the scores of features", batch=1, steps=40, features=356
+)
 def attention(batch: int, steps: int, features: int) -> Graph:
-    """Attention pooling: features of all time steps, weighted by a softmax over time of their scores, and added up.
-
-    batch, steps, features: sequences, time steps of each, and features of a step.
-    """
+    """Attention pooling: features of all time steps, weighted by a softmax over time of their scores, and added up."""
     draw = Sketch()
     shape = (batch, steps, features)
     f = draw.input("f", shape)
@@ -81,11 +120,9 @@ def attention(batch: int, steps: int, features: int) -> Graph:
     return draw.graph("attention", (draw.reduce("reduce_sum", "y", moved, (2,)),))
 
 
+@_example("softmax", "a softmax of each row", rows=64, length=256)
 def softmax(rows: int, length: int) -> Graph:
-    """Softmax of each row.
-
-    rows, length: of the matrix.
-    """
+    """Softmax of each row."""
     draw = Sketch()
     return draw.graph("softmax", (_softmax(draw, draw.input("x", (rows, length)), "y", "s"),))
 
@@ -103,6 +140,7 @@ def _exponentials(draw: Sketch, value: str) -> tuple[str, str]:
     return d, draw.element("exp", "e", d)
 
 
+@_example("log-softmax", "the logarithm of a softmax", rows=1, length=465)
 def log_softmax(rows: int, length: int) -> Graph:
     """The logarithm of a softmax of each row."""
     draw = Sketch()
@@ -112,6 +150,7 @@ def log_softmax(rows: int, length: int) -> Graph:
     return draw.graph("log-softmax", (draw.element("subtract", "y", d, spread),))
 
 
+@_example("l2-norm", "a projection with relu whose rows get length 1", rows=1, length=256)
 def l2_norm(rows: int, length: int) -> Graph:
     """A projection with relu whose rows get length 1."""
     draw = Sketch()
@@ -122,11 +161,9 @@ def l2_norm(rows: int, length: int) -> Graph:
     return draw.graph("l2-norm", (draw.element("multiply", "y", r, draw.broadcast("nb", n, (rows, length), (0,))),))
 
 
+@_example("quantisation", "a product of a vector quantised at run time", rows=1, length=256)
 def quantisation(rows: int, length: int) -> Graph:
-    """A product of a vector that is quantised to 8 bits by its own largest value at run time.
-
-    rows, length: vectors side by side, and elements of each.
-    """
+    """A product of vectors that are quantised to 8 bits by their largest value at run time."""
     draw = Sketch()
     h, weights = draw.input("h", (rows, length)), draw.input("W", (length, length))
     largest = draw.reduce("reduce_max", "max", draw.element("abs", "abs", h), (0, 1))
@@ -138,6 +175,7 @@ def quantisation(rows: int, length: int) -> Graph:
     return draw.graph("quantisation", (draw.element("multiply", "y", product, spread),))
 
 
+@_example("bias-gradient", "gradients behind a tanh, and of its bias", rows=100, units=96)
 def bias_gradient(rows: int, units: int) -> Graph:
     """The gradient behind a tanh of a batch of steps, and the gradient of the bias: its sum over all of them."""
     draw = Sketch()
@@ -147,18 +185,21 @@ def bias_gradient(rows: int, units: int) -> Graph:
     return draw.graph("bias-gradient", (draw.reduce("reduce_sum", "db", d, (0,)), d))
 
 
+@_example("row-sum", "the sum of each row", rows=4, length=2048)
 def row_sum(rows: int, length: int) -> Graph:
     """The sum of each row; 4 rows of 2048 is the published example of a row that several blocks share."""
     draw = Sketch()
     return draw.graph("row-sum", (draw.reduce("reduce_sum", "y", draw.input("x", (rows, length)), (1,)),))
 
 
+@_example("figure-3", "a reduce over the middle one of three axes", outer=5, length=4, inner=6)
 def column_min(outer: int, length: int, inner: int) -> Graph:
     """The minimum over the middle axis of three; figure 3."""
     draw = Sketch()
     return draw.graph("figure-3", (draw.reduce("reduce_min", "y", draw.input("x", (outer, length, inner)), (1,)),))
 
 
+@_example("figure-4", "four reduces in two groups", rows=2048, parts=8, length=64, results=64)
 def figure_4(rows: int, parts: int, length: int, results: int) -> Graph:
     """Four reduces in two groups; figures 4 and 6."""
     draw = Sketch()
@@ -171,6 +212,7 @@ def figure_4(rows: int, parts: int, length: int, results: int) -> Graph:
     return draw.graph("figure-4", (r4,))
 
 
+@_example("figure-7", "figure 7 of AStitch (ASPLOS'22), in kind", repeats=32, rows=64, length=256)
 def figure_7(repeats: int, rows: int, length: int) -> Graph:
     """Two reduces, an expensive operation before a broadcast, an output; in kind figure 7 of AStitch (ASPLOS'22)."""
     draw = Sketch()
@@ -185,11 +227,9 @@ def figure_7(repeats: int, rows: int, length: int) -> Graph:
     return draw.graph("figure-7", (draw.element("multiply", "M.1", s1, draw.broadcast("B.3", r2, whole, (0,))),))
 
 
+@_example("cycle", "a product between two operations that must not become one kernel", size=8)
 def cycle(size: int) -> Graph:
-    """Two operations that must not become one kernel, because a product between them needs one and feeds the other.
-
-    size: rows and columns of all matrices.
-    """
+    """Two operations that must not become one kernel, because a product between them needs one and feeds the other."""
     draw = Sketch()
     x, weights = draw.input("x", (size, size)), draw.input("W", (size, size))
     a = draw.element("tanh", "a", x)
@@ -197,11 +237,9 @@ def cycle(size: int) -> Graph:
     return draw.graph("cycle", (draw.reduce("reduce_sum", "s", y, (1,)),))
 
 
+@_example("overflow", "a value that may be too large for shared memory", rows=200, parts=2, length=300)
 def overflow(rows: int, parts: int, length: int) -> Graph:
-    """A row of values (tanh) that all of a block needs: more than shared memory holds if the rows are long.
-
-    rows, parts, length: of y; x has no parts.
-    """
+    """A row of values (tanh) that all of a block needs: more than shared memory holds if the rows are long."""
     draw = Sketch()
     flat, whole = (rows, length), (rows, parts, length)
     x, y = draw.input("x", flat), draw.input("y", whole)
@@ -211,65 +249,7 @@ def overflow(rows: int, parts: int, length: int) -> Graph:
     return draw.graph("overflow", (draw.reduce("reduce_sum", "o", ty, (1, 2)),))
 
 
-@record
-class NamedGraph:
-    """A graph that has a name and sizes.
-
-    name: of the graph.
-    meaning: what it is, a sentence without a full stop.
-    sizes: name of each size -> its default, a number or the name of the size that it equals if nobody says otherwise.
-    make: sizes by name -> the graph.
-    """
-
-    name: str
-    meaning: str
-    sizes: Mapping[str, int | str] = field(hash=False)
-    make: Callable[..., Graph] = field(compare=False, repr=False)
-
-
 _LAYER: Mapping[str, int | str] = {"batch": 1, "hidden": 64, "input": "hidden"}
-_ROWS: Mapping[str, int | str] = {"rows": 1, "length": 256}
-
-_EXAMPLES = (
-    NamedGraph(
-        "ln-lstm",
-        "a layer-normalised LSTM step; 43 operations: one norm over all four sums, one over c; lstm-layernorm is "
-        "another graph, with norms of the sums of x and of h apart",
-        _LAYER,
-        ln_lstm,
-    ),
-    NamedGraph("lstm-tail", "an LSTM step with one matrix for x and h", _LAYER, lstm_tail),
-    NamedGraph(
-        "attention",
-        "attention pooling: a softmax over time of the scores of features",
-        {"batch": 1, "steps": 40, "features": 356},
-        attention,
-    ),
-    NamedGraph("softmax", "a softmax of each row", {"rows": 64, "length": 256}, softmax),
-    NamedGraph("log-softmax", "the logarithm of a softmax", {"rows": 1, "length": 465}, log_softmax),
-    NamedGraph("l2-norm", "a projection with relu whose rows get length 1", _ROWS, l2_norm),
-    NamedGraph("quantisation", "a product of a vector quantised at run time", _ROWS, quantisation),
-    NamedGraph("bias-gradient", "gradients behind a tanh, and of its bias", {"rows": 100, "units": 96}, bias_gradient),
-    NamedGraph("row-sum", "the sum of each row", {"rows": 4, "length": 2048}, row_sum),
-    NamedGraph(
-        "figure-3", "a reduce over the middle one of three axes", {"outer": 5, "length": 4, "inner": 6}, column_min
-    ),
-    NamedGraph(
-        "figure-4", "four reduces in two groups", {"rows": 2048, "parts": 8, "length": 64, "results": 64}, figure_4
-    ),
-    NamedGraph(
-        "figure-7", "figure 7 of AStitch (ASPLOS'22), in kind", {"repeats": 32, "rows": 64, "length": 256}, figure_7
-    ),
-    NamedGraph("cycle", "a product between two operations that must not become one kernel", {"size": 8}, cycle),
-    NamedGraph(
-        "overflow",
-        "a value that may be too large for shared memory",
-        {"rows": 200, "parts": 2, "length": 300},
-        overflow,
-    ),
-)
-
-
 #: What is said of a cell's graph beside its source, since another graph is easily taken for it.
 _BESIDE = {
     "lstm-layernorm": "; 104 operations: norms of the sums of x, of those of h, and of c; ln-lstm is another graph, "

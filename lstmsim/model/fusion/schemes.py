@@ -16,17 +16,7 @@ from numpy.typing import NDArray
 from lstmsim.base.records import record
 from lstmsim.model.fusion.graph import CHEAP, CONSTANT, HEAVY, MOVE, REDUCE, Graph
 from lstmsim.model.fusion.indexing import operand_elements
-from lstmsim.model.fusion.plan import (
-    GLOBAL,
-    OUTPUT,
-    REGISTER,
-    SCHEMES,
-    SHARED,
-    VALUE_BYTES,
-    Owners,
-    PlannedKernel,
-    Stage,
-)
+from lstmsim.model.fusion.plan import GLOBAL, OUTPUT, REGISTER, SCHEMES, SHARED, VALUE_BYTES, Owners, PlannedKernel
 
 Ints = NDArray[np.int64]
 
@@ -47,9 +37,9 @@ class Occurrence:
     times: int
 
 
-def start_of(graph: Graph, stage: int, elements: Ints) -> tuple[int, Ints]:
+def start_of(graph: Graph, stage: int) -> int:
     """Where the expression of a stage begins: the operand of a reduce, else the node itself."""
-    return (graph.operands[stage][0] if graph.nodes[stage].kind == REDUCE else stage), elements
+    return graph.operands[stage][0] if graph.nodes[stage].kind == REDUCE else stage
 
 
 def occurrences(
@@ -63,8 +53,7 @@ def occurrences(
     >>> {number: each[0].times for number, each in occurrences(graph, 2, np.arange(4), {0}).items()}
     {2: 1, 1: 2, 0: 2}
     """
-    first, elements = start_of(graph, stage, elements)
-    maps = {} if maps is None else maps
+    first, maps = start_of(graph, stage), {} if maps is None else maps
     pending = {first: [Occurrence(elements, 1)]}
     reached: dict[int, list[Occurrence]] = {}
     while pending:
@@ -94,31 +83,20 @@ def _mapped(graph: Graph, number: int, operand: int, elements: Ints, maps: Maps)
 
 def _merged(some: list[Occurrence]) -> list[Occurrence]:
     """The same occurrences, those of equal elements as one."""
-    by_identity: dict[int, Occurrence] = {}
-    for each in some:
-        before = by_identity.get(id(each.elements))
-        by_identity[id(each.elements)] = Occurrence(each.elements, each.times + (before.times if before else 0))
-    if len(by_identity) == 1:
-        return list(by_identity.values())
-    by_content: dict[bytes, Occurrence] = {}
-    for each in by_identity.values():
-        key = each.elements.tobytes()
-        before = by_content.get(key)
-        by_content[key] = Occurrence((before or each).elements, each.times + (before.times if before else 0))
-    return list(by_content.values())
+    for key_of in (lambda elements: id(elements), lambda elements: elements.tobytes()):
+        known: dict[object, Occurrence] = {}
+        for each in some:
+            before = known.setdefault(key := key_of(each.elements), Occurrence(each.elements, 0))
+            known[key] = Occurrence(before.elements, before.times + each.times)
+        some = list(known.values())
+        if len(some) == 1:
+            break
+    return some
 
 
 def first_read(graph: Graph, stage: int, elements: Ints, target: int, ends: Set[int]) -> Ints | None:
-    """The elements of a candidate that a stage reads at the first place of its expression, depth first.
-
-    graph: the graph.
-    stage, elements, ends: as in `occurrences`.
-    target: one of `ends`.
-
-    None if the stage does not read it.
-    """
-    first, elements = start_of(graph, stage, elements)
-    leads = {target}
+    """The elements of a candidate that a stage reads first in its expression, depth first; None if it reads none."""
+    first, leads = start_of(graph, stage), {target}
     for number in range(target + 1, first + 1):
         inner = number not in ends or (number == first == stage)
         if inner and leads.intersection(graph.operands[number]):
@@ -168,20 +146,13 @@ Reads = Mapping[int, Mapping[int, Sequence[Ints]]]
 
 
 def all_reads(graph: Graph, candidates: Sequence[int], ends: Set[int]) -> Reads:
-    """What each stage reads of the others, down to candidates: for each element that it evaluates the element it reads.
-
-    graph: the graph.
-    candidates: of the sub-graph, ascending.
-    ends: these, and what the sub-graph reads from outside.
-    """
+    """What each stage reads of the others, down to candidates: for each element that it evaluates the element it reads."""
     stored = frozenset(candidates)
     reads: dict[int, dict[int, list[Ints]]] = {}
     maps: Maps = {}
     whole = cache(np.arange)
     for stage in candidates:
-        node = graph.nodes[stage]
-        count = graph.nodes[graph.operands[stage][0]].size if node.kind == REDUCE else node.size
-        reached = occurrences(graph, stage, whole(count), ends, maps)
+        reached = occurrences(graph, stage, whole(graph.nodes[start_of(graph, stage)].size), ends, maps)
         reads[stage] = {
             number: [each.elements for each in some]
             for number, some in sorted(reached.items())
@@ -293,7 +264,6 @@ def _first(wrong: NDArray[np.bool_]) -> int:
 class KernelCounts:
     """What one kernel reads, writes and evaluates anew.
 
-    name: of the kernel.
     read, written: bytes of device memory; each element of each tensor once.
     recomputed: evaluations of cheap and heavy operations beyond the first one of each element in this kernel.
     """
@@ -368,19 +338,15 @@ def _of_kernel(graph: Graph, kernel: PlannedKernel, whole: Callable[[int], Ints]
     ends = kernel.ends(graph)
     read, evaluated, evaluations = _Elements(graph, whole), _Elements(graph, whole), 0
     for stage in kernel.stages:
-        first = graph.operands[stage.node][0] if graph.nodes[stage.node].kind == REDUCE else stage.node
-        for number, some in occurrences(graph, stage.node, whole(graph.nodes[first].size), ends, maps).items():
+        size = graph.nodes[start_of(graph, stage.node)].size
+        for number, some in occurrences(graph, stage.node, whole(size), ends, maps).items():
             for each in some:
                 if number in ends and number != stage.node:
-                    if _is_off_chip(kernel.stage_of.get(number)):
+                    stage_read = kernel.stage_of.get(number)
+                    if stage_read is None or stage_read.scheme == GLOBAL:
                         read.add(number, each.elements)
                 elif graph.nodes[number].kind in (CHEAP, HEAVY):
                     evaluations += each.times * each.elements.size
                     evaluated.add(number, each.elements)
     written = sum(graph.nodes[stage.node].size for stage in kernel.stages if stage.written)
     return KernelCounts(kernel.name, VALUE_BYTES * read.count, VALUE_BYTES * written, evaluations - evaluated.count)
-
-
-def _is_off_chip(stage: Stage | None) -> bool:
-    """Whether what a kernel reads comes from device memory."""
-    return stage is None or stage.scheme == GLOBAL

@@ -1,15 +1,4 @@
-"""Kernels, run one after the other, as soon as all that they read is there.
-
-One stage of a kernel, run: all its blocks, one after the other.
-
-The expression behind a stage, evaluated for some elements.
-
-Where the values of a running kernel lie: registers, shared memory of blocks, memory of the device.
-
-A read that the scheme does not allow, that comes too soon, or that finds something else in its place is a fault.
-
-What goes wrong when a planned kernel runs.
-"""
+"""Planned kernels, executed on numbers: a read that the scheme does not allow, or that comes too soon, is a fault."""
 
 from __future__ import annotations
 
@@ -25,22 +14,7 @@ from lstmsim.base.wording import listed
 from lstmsim.model.fusion.graph import CHEAP, COMPUTE, CONSTANT, HEAVY, INPUT, MOVE, OPERATIONS, REDUCE, REDUCES, Graph
 from lstmsim.model.fusion.indexing import library_call, operand_elements, positions, ranks
 from lstmsim.model.fusion.plan import GLOBAL, REGISTER, SHARED, VALUE_BYTES, FusionDevice, Owners, PlannedKernel, Stage
-from lstmsim.model.fusion.schemes import start_of
-
-#: An operand: a plain number, or a node and which of its places.
-Operand = float | tuple[int, int]
-
-
-@dataclass(frozen=True, eq=False)
-class _Places:
-    """Which elements of which nodes an expression needs.
-
-    places: node -> arrays of its elements, all different.
-    links: node and place -> its operands.
-    """
-
-    places: dict[int, list[Ints]]
-    links: dict[tuple[int, int], list[Operand]]
+from lstmsim.model.fusion.schemes import occurrences, start_of
 
 
 def evaluated_stage(
@@ -54,70 +28,36 @@ def evaluated_stage(
     >>> evaluated_stage(graph, 1, np.arange(3), {0, 1}, lambda _, elements: elements + 0.5).tolist()
     [1.0, 3.0, 5.0]
     """
-    first, elements = start_of(graph, stage, elements)
-    needed = _needed(graph, stage, first, elements, ends)
-    values: dict[tuple[int, int], Values] = {}
+    found = occurrences(graph, stage, elements, ends)
+    places = {number: [each.elements for each in some] for number, some in found.items()}
+    values: dict[int, list[Values]] = {}
     with np.errstate(all="ignore"):
-        for number in sorted(needed.places):
-            for place, some in enumerate(needed.places[number]):
-                key = number, place
-                if key not in needed.links:
-                    values[key] = read(number, some)
-                    continue
-                operands = [each if isinstance(each, float) else values[each] for each in needed.links[key]]
-                operation = OPERATIONS.get(graph.nodes[number].op)
+        for number in sorted(places):
+            if number in ends and number != stage:
+                values[number] = [read(number, some) for some in places[number]]
+                continue
+            node, values[number] = graph.nodes[number], []
+            for some in places[number]:
+                operands = [
+                    float(value)
+                    if operand == CONSTANT
+                    else values[operand][_place(places[operand], operand_elements(graph, number, operand, some))]
+                    for value, operand in zip(node.inputs, graph.operands[number], strict=True)
+                ]
                 # a move only says which elements; what has numbers for operands alone is one number
-                computed = operands[0] if operation is None else operation.function(*operands)
-                values[key] = np.broadcast_to(np.asarray(computed, np.float64), some.shape)
-    return values[first, 0]
+                computed = OPERATIONS[node.op].function(*operands) if node.op in OPERATIONS else operands[0]
+                values[number].append(np.broadcast_to(np.asarray(computed, np.float64), some.shape))
+    return values[start_of(graph, stage)][0]
 
 
 def read_by(graph: Graph, stage: int, ends: Set[int]) -> set[int]:
-    """The nodes among `ends` that a stage reads.
-
-    graph, stage, ends: as of `evaluated_stage`.
-    """
-    first, _ = start_of(graph, stage, np.zeros(0, np.int64))
-    pending, seen = [first], set()
-    while pending:
-        number = pending.pop()
-        if number in seen:
-            continue
-        seen.add(number)
-        if number not in ends or number == first == stage:
-            pending += [each for each in graph.operands[number] if each != CONSTANT]
-    return {number for number in seen if number in ends and number != stage}
-
-
-def _needed(graph: Graph, stage: int, first: int, elements: Ints, ends: Set[int]) -> _Places:
-    needed = _Places({first: [elements]}, {})
-    pending = {first}
-    while pending:
-        # operands have smaller numbers: all places of the largest one are known
-        number = max(pending)
-        pending.remove(number)
-        if number in ends and not (number == first == stage):
-            continue
-        for place, some in enumerate(needed.places[number]):
-            links: list[Operand] = []
-            for value, operand in zip(graph.nodes[number].inputs, graph.operands[number], strict=True):
-                if operand == CONSTANT:
-                    links.append(float(value))
-                else:
-                    pending.add(operand)
-                    known = needed.places.setdefault(operand, [])
-                    links.append((operand, _place(known, operand_elements(graph, number, operand, some))))
-            needed.links[number, place] = links
-    return needed
+    """The nodes among `ends` that a stage reads."""
+    return {each for each in occurrences(graph, stage, np.zeros(0, np.int64), ends) if each in ends and each != stage}
 
 
 def _place(known: list[Ints], elements: Ints) -> int:
-    """Where elements stand among what is known; new ones are added."""
-    for place, some in enumerate(known):
-        if some is elements or np.array_equal(some, elements):
-            return place
-    known.append(elements)
-    return len(known) - 1
+    """Where elements stand among what is known."""
+    return next(at for at, some in enumerate(known) if some is elements or np.array_equal(some, elements))
 
 
 class Fault(LstmsimError):
@@ -137,13 +77,7 @@ class Fault(LstmsimError):
         block: int = -1,
         thread: int = -1,
     ) -> None:
-        """Say where and why.
-
-        why: a sentence without a full stop.
-        kernel, stage: names of the kernel, and of the node that it computes there; empty: not in one.
-        node: name of what is read; empty: nothing is read.
-        element, block, thread: which element, by whom; -1: none.
-        """
+        """Say why, in which kernel and stage (empty: in none), and which element of which node is read by whom."""
         self.why, self.kernel, self.stage, self.node = why, kernel, stage, node
         self.element, self.block, self.thread = element, block, thread
         where = ", ".join(f"{what} {name}" for what, name in (("kernel", kernel), ("stage", stage)) if name)
@@ -158,11 +92,7 @@ _NOBODY = -1
 
 @dataclass(frozen=True, eq=False)
 class Reader:
-    """Who reads.
-
-    stage: number of the node that is computed.
-    block, thread: shape (n,); of each element that it evaluates.
-    """
+    """Who reads: the node that is computed, and block and thread of each element that it evaluates."""
 
     stage: int
     block: NDArray[np.int32]
@@ -216,25 +146,20 @@ class KernelMemory:
         stage = self.kernel.stage_of.get(number)
         if stage is None:
             return self.device[number][elements]
-        if stage.scheme == GLOBAL:
-            return self._from_global(stage, elements, reader)
         if stage.scheme == SHARED:
             return self._from_shared(stage, elements, reader)
+        if stage.scheme not in (GLOBAL, REGISTER):
+            raise self._fault("no stage was to read it", number, elements, reader)
+        if number not in (self._global if stage.scheme == GLOBAL else self._registers):
+            raise self._fault("it was not computed yet", number, elements, reader)
         if stage.scheme == REGISTER:
             return self._from_registers(stage, elements, reader)
-        raise self._fault("no stage was to read it", number, elements, reader, 0)
-
-    def _from_global(self, stage: Stage, elements: Ints, reader: Reader) -> Values:
-        if stage.node not in self._global:
-            raise self._fault("it was not computed yet", stage.node, elements, reader, 0)
-        written, values = self._global[stage.node]
+        written, values = self._global[number]
         if written >= self.barriers:
-            raise self._fault("no grid barrier came since it was written", stage.node, elements, reader, 0)
+            raise self._fault("no grid barrier came since it was written", number, elements, reader)
         return values[elements]
 
     def _from_registers(self, stage: Stage, elements: Ints, reader: Reader) -> Values:
-        if stage.node not in self._registers:
-            raise self._fault("it was not computed yet", stage.node, elements, reader, 0)
         block, thread = stage.owners.block[elements], stage.owners.thread[elements]
         for at in np.flatnonzero((block != reader.block) | (thread != reader.thread))[:1]:
             why = f"it lies in a register of block {block[at]}, thread {thread[at]}"
@@ -261,18 +186,14 @@ class KernelMemory:
         rank = self._ranks.get(id(stage.owners.block))
         if rank is None:
             rank = self._ranks[id(stage.owners.block)] = ranks(stage.owners.block)
-        if not 0 <= stage.buffer < len(self.kernel.buffers):
-            raise self._fault(
-                f"it is to lie in shared memory, in buffer {stage.buffer}, which there is not", stage.node
-            )
-        room = self.kernel.buffers[stage.buffer]
+        buffer = stage.buffer
+        if not 0 <= buffer < len(self.kernel.buffers):
+            raise self._fault(f"it is to lie in shared memory, in buffer {buffer}, which there is not", stage.node)
+        room = self.kernel.buffers[buffer]
         if rank.size and VALUE_BYTES * (most := int(rank.max()) + 1) > room:
-            raise self._fault(
-                f"a block has {most} elements of it, {VALUE_BYTES * most} bytes, in buffer {stage.buffer} of {room}",
-                stage.node,
-            )
-        places: Ints = rank[elements] + self._starts[stage.buffer]
-        return places
+            said = f"a block has {most} elements of it, {VALUE_BYTES * most} bytes, in buffer {buffer} of {room}"
+            raise self._fault(said, stage.node)
+        return np.asarray(rank[elements] + self._starts[buffer])
 
     def _fault(
         self, why: str, number: int, elements: Ints | None = None, reader: Reader | None = None, at: int = 0
@@ -280,15 +201,9 @@ class KernelMemory:
         name = self.graph.nodes[number].name
         if reader is None or elements is None:
             return Fault(why, self.kernel.name, name)
-        return Fault(
-            why,
-            self.kernel.name,
-            self.graph.nodes[reader.stage].name,
-            name,
-            int(elements[at]),
-            int(reader.block[at]),
-            int(reader.thread[at]),
-        )
+        stage = self.graph.nodes[reader.stage].name
+        who = int(elements[at]), int(reader.block[at]), int(reader.thread[at])
+        return Fault(why, self.kernel.name, stage, name, *who)
 
 
 Ints = NDArray[np.int64]
@@ -321,10 +236,8 @@ def run_stage(graph: Graph, kernel: PlannedKernel, stage: Stage, memory: KernelM
 
 
 def _alike(work: Owners, owners: Owners) -> bool:
-    return all(
-        one is other or np.array_equal(one, other)
-        for one, other in ((work.block, owners.block), (work.thread, owners.thread))
-    )
+    pairs = ((work.block, owners.block), (work.thread, owners.thread))
+    return all(one is other or np.array_equal(one, other) for one, other in pairs)
 
 
 def _runs(block: NDArray[np.int32]) -> Iterator[Ints]:
@@ -336,12 +249,8 @@ def _runs(block: NDArray[np.int32]) -> Iterator[Ints]:
     while start < block.size:
         # the last end of a block within reach, or else the next one
         at = int(np.searchsorted(ends, start + AT_ONCE, "right"))
-        end = block.size
-        if block.size > start + AT_ONCE:
-            if at and ends[at - 1] > start:
-                end = int(ends[at - 1])
-            elif at < ends.size:
-                end = int(ends[at])
+        some = [int(end) for end in ends[max(0, at - 1) : at + 1] if end > start]
+        end = some[0] if some and block.size > start + AT_ONCE else block.size
         yield order[start:end]
         start = end
 
@@ -452,27 +361,19 @@ def _outside(graph: Graph, kernel: PlannedKernel) -> set[int]:
 
 def _check(graph: Graph, kernel: PlannedKernel, device: FusionDevice) -> None:
     """A kernel that the device cannot run, or that has no such threads, is a fault before it starts."""
-    for number in sorted(kernel.inlined):
-        if graph.nodes[number].kind not in (CHEAP, HEAVY, MOVE):
-            raise Fault(
-                f"{graph.nodes[number].name} is to be evaluated where it is read, but it is no such operation",
-                kernel.name,
-            )
-    wave = device.wave(kernel.threads, kernel.shared_bytes)
-    if not wave:
-        raise Fault(
-            f"no block of {kernel.threads} threads and {kernel.shared_bytes} bytes of shared memory fits", kernel.name
-        )
-    if kernel.grid_barriers and kernel.blocks > wave:
-        raise Fault(
-            f"its blocks wait for each other for ever: {kernel.blocks} meet at a grid barrier, but only {wave} are on"
-            " the device at once",
-            kernel.name,
-        )
-    if sum(kernel.buffers) + kernel.scratch > kernel.shared_bytes:
-        raise Fault(
-            f"its buffers and scratch have more than its {kernel.shared_bytes} bytes of shared memory", kernel.name
-        )
+    threads, room = kernel.threads, kernel.shared_bytes
+    wave, said = device.wave(threads, room), ""
+    if other := [number for number in sorted(kernel.inlined) if graph.nodes[number].kind not in (CHEAP, HEAVY, MOVE)]:
+        said = f"{graph.nodes[other[0]].name} is to be evaluated where it is read, but it is no such operation"
+    elif not wave:
+        said = f"no block of {threads} threads and {room} bytes of shared memory fits"
+    elif kernel.grid_barriers and kernel.blocks > wave:
+        waits = f"its blocks wait for each other for ever: {kernel.blocks} meet at a grid barrier"
+        said = f"{waits}, but only {wave} are on the device at once"
+    elif sum(kernel.buffers) + kernel.scratch > room:
+        said = f"its buffers and scratch have more than its {room} bytes of shared memory"
+    if said:
+        raise Fault(said, kernel.name)
     for stage in kernel.stages:
         for owners in (stage.work, stage.owners):
             for name, of, count in (("block", owners.block, kernel.blocks), ("thread", owners.thread, kernel.threads)):
