@@ -28,10 +28,11 @@ from lstmsim.machines.parallel.lowering.outcome import traffic_of
 from lstmsim.machines.parallel.lowering.program import program_of_kernels
 from lstmsim.machines.parallel.traffic import addresses, priced
 from lstmsim.model.sparse.csr import Csr, csr_of_coo
-from lstmsim.model.sparse.made import checksum, drawn_dense, drawn_matrix
+from lstmsim.model.sparse.made import drawn_dense
 from lstmsim.program.accounts import totals_of
 from lstmsim.program.trace import Totals
 from lstmsim.program.unflatten import tabled
+from tools.drawn_matrices import checksum, drawn_matrix
 from tools.parallel_outcome import Outcome, fits, outcome_of
 
 __all__ = ["KINDS", "device_of", "kernels_of", "outcome", "result"]

@@ -1,6 +1,5 @@
-"""Write the `--help` of every command and the table of `lstmsim validate` into README.md, its claims of the sources of
-mechanisms into docs/published.md, the tables of the flat program format into docs/program_format.md, each between its
-markers.
+"""Write the `--help` of every command and the table of `lstmsim validate` into README.md, and its claims of the sources
+of mechanisms into docs/published.md, between markers.
 
 `--check` only compares.
 """
@@ -12,13 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lstmsim.cli.group import COMMANDS, lstmsim
-from lstmsim.program.flat import FLAT_TABLES, FORMAT
-from lstmsim.program.flatten import LINKS, Link
 from lstmsim.studies.validate.rows import ClaimRow, Validation, counts_of, topics_of
 from lstmsim.studies.validate.run import validate
 
 README = Path(__file__).resolve().parents[1] / "README.md"
-FORMAT_PAGE = README.parent / "docs" / "program_format.md"
 PUBLISHED_PAGE = README.parent / "docs" / "published.md"
 #: Keys of claims begin so if their paper or patent describes a mechanism that is built here.
 SOURCES = ("patent-", "que-f", "renown-", "remarn-", "gale-", "yan-", "astitch-")
@@ -85,25 +81,6 @@ def with_claims(page: str, claims: Sequence[ClaimRow]) -> str:
     return _between(page, "claims", claims_section(claims))
 
 
-def tables_section() -> str:
-    """Give the tables of the flat program format as Markdown, with the tables whose rows columns name."""
-    links = {(each.table, each.column): each for each in (*LINKS, Link("phases", "first_extra", "extras"))}
-    parts = [f"This is version {FORMAT}. A row of each table stands for:"]
-    for table in FLAT_TABLES.values():
-        lines = [f"### `{table.name}`: {table.row}", "", "| column | meaning | rows of |", "| --- | --- | --- |"]
-        for column, meaning in table.columns.items():
-            link = links.get((table.name, column))
-            target = "" if link is None else f"`{link.target}`" + (" or -1" if link.optional else "")
-            lines.append(f"| `{column}` | {meaning} | {target} |".replace("|  |", "| |"))
-        parts.append("\n".join(lines))
-    return "\n\n".join(parts)
-
-
-def with_tables(page: str) -> str:
-    """Give the text of the page on the flat program format with the present tables between its markers."""
-    return _between(page, "tables", tables_section())
-
-
 def _between(readme: str, name: str, section: str) -> str:
     begin, end = f"<!-- {name}:begin -->", f"<!-- {name}:end -->"
     before, begins, rest = readme.partition(begin)
@@ -115,10 +92,10 @@ def _between(readme: str, name: str, section: str) -> str:
 
 def main() -> int:
     """Write the files, or compare them; the exit code is 1 if `--check` shows that one is out of date."""
-    pages = README, FORMAT_PAGE, PUBLISHED_PAGE
-    readme, tables, figures = old = tuple(each.read_text(encoding="utf-8") for each in pages)
+    pages = README, PUBLISHED_PAGE
+    readme, figures = old = tuple(each.read_text(encoding="utf-8") for each in pages)
     whole = validate()
-    new = with_validation(with_help(readme), whole), with_tables(tables), with_claims(figures, whole.claims)
+    new = with_validation(with_help(readme), whole), with_claims(figures, whole.claims)
     if "--check" in sys.argv[1:]:
         return int(old != new)
     for page, text in zip(pages, new, strict=True):

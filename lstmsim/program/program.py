@@ -1,32 +1,7 @@
 """The Program: a timed event graph with shared units and admission, and nothing else.
 
-Clock rules, which every engine states and keeps on its own:
-
-1. Time is a whole number of cycles.
-2. In each cycle, everything that is due takes effect first (results, freed buffer slots, finished and paused tasks).
-   Then tasks are admitted (`Task`). Then every free unit chooses once.
-3. Within a thread, the operations of one unit issue in the order of the body: each unit has an in-order stream. Only
-   dependences order operations of different units. An issue at cycle t takes effect at t + 1 at the earliest.
-4. A choice depends on the candidates, on the state of the policy and on numbers of the program. It never depends on
-   the order of creation, storage or wake-up.
-5. If nothing can ever start again while tasks are unfinished, that is a `DeadlockError`.
-
-An `Operation` may stand for `count` issues in a row. Each issue takes `cycles` cycles and is a choice of its own, so a
-fine-grained unit may put work of other threads between them. The dependences of the operation hold back its first
-issue. Other operations depend on its last issue.
-
-A gate counts who arrives there: operations (`Operation.arrives`, at the end of the last issue) and tasks
-(`Task.starts`, `Task.ends`). When all have come it opens, at the latest of their cycles, and stays open. Operations
-wait for it (`Dependence.gate`), and tasks come behind it (`Task.behind`) or last until then (`Task.until`). So tasks
-meet at a barrier, and a group of tasks follows another group.
-
-A task may take threads of several cores at once (`Task.partners`): for a model that is spread over cores, or for a
-memory that cores share, which is a core of its own. Each operation says on which of the task's cores it runs
-(`member`). A task with `wide` takes all of its cores that are free if no other task waits for them; else it takes one.
-
-The body of a phase, made of operations or of rows of the flat form.
-
-A program that was written as tables, by a target whose operations are too many to be objects.
+docs/program_format.md has the rules that every engine keeps: of the clock, of gates, and of tasks that come, are
+admitted, spread, pause and are rejected.
 """
 
 from __future__ import annotations
@@ -233,7 +208,7 @@ class Wide:
 
 @record
 class Task:
-    """The demand of one job on the machine. `lstmsim.program` has the rules of admission.
+    """The demand of one job on the machine. docs/program_format.md has the rules of admission.
 
     name: name of the job.
     variants: (kind of core, phases on such a core).

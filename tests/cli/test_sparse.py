@@ -11,9 +11,9 @@ import pytest
 
 from lstmsim.analysis.files import load_trace
 from lstmsim.analysis.timeline import MAIN, STATES
-from lstmsim.model.sparse.made import drawn_matrix
 from tests.cli.runner import call
 from tests.files.matrix_files import write_matrix
+from tools.drawn_matrices import drawn_matrix
 
 pytestmark = pytest.mark.needs_core
 

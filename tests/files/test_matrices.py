@@ -13,8 +13,8 @@ from lstmsim.base.bounds import MAX_MATRIX_SIDE, MAX_NONZEROS
 from lstmsim.base.errors import InputError
 from lstmsim.files.matrices import MatrixFile, read_matrix
 from lstmsim.model.sparse.csr import Csr, csr_of_dense
-from lstmsim.model.sparse.made import drawn_matrix
 from tests.files.matrix_files import write_matrix
+from tools.drawn_matrices import drawn_matrix
 
 #: Damaged files: 150 in the usual run, 1,000 and more in the long one.
 EXAMPLES = max(1000, int(os.environ["LSTMSIM_EXAMPLES"])) if "LSTMSIM_EXAMPLES" in os.environ else 150

@@ -34,7 +34,6 @@ OTHER_FACTS = {
     # what a run for hardware may not have exercised, in the words of hardware
     "machines/column/rtl/events.py": {"backpressure", "hazard", "input", "switch"},
     "program/flatten.py": {"busy", "switch", "drain", "idle"},
-    "program/flat.py": {"busy", "drain", "idle", "input"},
 }
 
 

@@ -9,9 +9,8 @@ import pytest
 
 from lstmsim.engines.fast import binding as library
 from lstmsim.files.program_file import FILE_FORMAT, save_program
-from lstmsim.program.flat import FLAT_TABLES
-from lstmsim.program.flatten import FLAGS
-from tests.readme.test_readme import tool
+from lstmsim.program.flat import FLAT_TABLES, FORMAT
+from lstmsim.program.flatten import FLAGS, LINKS, Link
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "program_format.md"
 TEXT = PAGE.read_text(encoding="utf-8") if PAGE.is_file() else ""
@@ -20,8 +19,24 @@ CORE = Path(library.__file__).parent / "core"
 pytestmark = pytest.mark.skipif(not TEXT, reason="the page is in the checkout only")
 
 
-def test_tables_are_up_to_date() -> None:
-    assert tool().with_tables(TEXT) == TEXT, "run `make readme`"
+def described() -> dict[str, list[tuple[str, str, str]]]:
+    """Column, meaning and "rows of" of each row of each table of the page."""
+    tables = TEXT[TEXT.index("## Tables") : TEXT.index("\n## ", TEXT.index("## Tables") + 1)]
+    parts = re.findall(r"^### `(\w+)`: .+?\n\n(.*?)(?=\n\n|\Z)", tables, re.DOTALL | re.MULTILINE)
+    return {name: re.findall(r"^\| `(\w+)` \| (.+?) \| ?(.*?) ?\|$", rows, re.MULTILINE) for name, rows in parts}
+
+
+def test_the_page_describes_every_table_and_column() -> None:
+    assert f"This is version {FORMAT}." in TEXT
+    page = described()
+    assert {name: tuple(row[0] for row in rows) for name, rows in page.items()} == {
+        name: table.columns for name, table in FLAT_TABLES.items()
+    }
+    assert list(page) == list(FLAT_TABLES)
+    links = {(each.table, each.column): each for each in (*LINKS, Link("phases", "first_extra", "extras"))}
+    assert {(name, row[0]): row[2] for name, rows in page.items() for row in rows if row[2]} == {
+        key: f"`{link.target}`" + (" or -1" if link.optional else "") for key, link in links.items()
+    }
 
 
 @pytest.mark.skipif(not library.available(), reason="the native core was not built")
@@ -56,9 +71,9 @@ def test_limits_are_those_of_the_core() -> None:
 
 def test_flags_are_the_columns_that_say_so() -> None:
     said = {
-        (table.name, column)
-        for table in FLAT_TABLES.values()
-        for column, meaning in table.columns.items()
+        (table, column)
+        for table, rows in described().items()
+        for column, meaning, _ in rows
         if meaning.startswith("1 if")
     }
     assert said == set(FLAGS)

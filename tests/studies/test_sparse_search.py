@@ -10,8 +10,9 @@ import pytest
 import lstmsim
 from lstmsim.base.errors import InputError
 from lstmsim.files.matrices import weight_matrix
-from lstmsim.model.sparse.made import drawn_matrix, pruned
+from lstmsim.model.sparse.made import pruned
 from lstmsim.studies.sparse.result import Search, SparseReport
+from tools.drawn_matrices import drawn_matrix
 
 pytestmark = pytest.mark.needs_core
 

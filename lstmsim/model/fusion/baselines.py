@@ -32,40 +32,21 @@ from lstmsim.model.fusion.planner import first_wave, planned, scratch_of
 MOST_THREADS, ELEMENT_THREADS = 1024, 256
 
 
-def _all(graph: Graph, nodes: Sequence[int]) -> tuple[int, ...]:
-    return tuple(nodes)
-
-
-def _stored(graph: Graph, nodes: Sequence[int]) -> tuple[int, ...]:
-    return tuple(graph.numbers[each.node] for each in candidates_of(graph, nodes))
-
-
-def _reduces_and_outputs(graph: Graph, nodes: Sequence[int]) -> tuple[int, ...]:
-    outputs = outputs_of(graph, nodes)
-    return tuple(number for number in nodes if graph.nodes[number].kind == REDUCE or number in outputs)
-
-
-#: The roots of a sub-graph by mode.
+#: The roots of a sub-graph by mode: the operations that become a kernel each.
 BASELINES: Mapping[str, Callable[[Graph, Sequence[int]], tuple[int, ...]]] = {
-    "op": _all,
-    "xla": _stored,
-    "tvm": _reduces_and_outputs,
+    "op": lambda graph, nodes: tuple(nodes),
+    "xla": lambda graph, nodes: tuple(graph.numbers[each.node] for each in candidates_of(graph, nodes)),
+    "tvm": lambda graph, nodes: tuple(
+        each
+        for outputs in [outputs_of(graph, nodes)]
+        for each in nodes
+        if graph.nodes[each].kind == REDUCE or each in outputs
+    ),
 }
 
 
-def roots_of(graph: Graph, nodes: Sequence[int], mode: str) -> tuple[int, ...]:
-    """The operations of a sub-graph that become a kernel each."""
-    return BASELINES[mode](graph, nodes)
-
-
 def kernels_of(graph: Graph, plan: FusionPlan, device: FusionDevice, mode: str) -> tuple[PlannedKernel, ...]:
-    """All kernels of a graph in the order in which they run.
-
-    graph: the graph.
-    plan: its plan.
-    device: the numbers of the device.
-    mode: one of `MODES`.
-    """
+    """All kernels of a graph by one of `MODES`, in the order in which they run."""
     if mode == "stitch":
         return in_order(graph, [each.kernel for each in plan.subgraphs])
     subgraphs = [each.nodes for each in plan.subgraphs]
@@ -105,7 +86,7 @@ def root_kernels(
     kernels: list[PlannedKernel] = []
     known: dict[object, tuple[Owners, Owners]] = {}
     for place, nodes in enumerate(subgraphs):
-        inside, roots = frozenset(nodes), roots_of(graph, nodes, mode)
+        inside, roots = frozenset(nodes), BASELINES[mode](graph, nodes)
         for root in roots:
             group = group_of(graph, (root,), {root})
             threads = mapping(group)
@@ -113,27 +94,17 @@ def root_kernels(
             # roots that are alike share the arrays of their owners
             key = (group.kind, group.rows, group.length, threads, source, source and graph.nodes[root].axes)
             if key not in known:
-                known[key] = _owned(graph, group, threads, device)
-            stage = _stage(root, threads, *known[key])
+                work = owners = owners_by_rule(graph, group, threads, device)
+                if group.kind != ELEMENT:
+                    firsts = reduced_elements(graph, root, np.arange(group.rows), np.zeros(group.rows, np.int64))
+                    owners = Owners(work.block[firsts], work.thread[firsts])
+                known[key] = work, owners
+            # a split result is combined at the end, since other kernels cannot read partials
+            split = threads.pieces if threads.pieces > 1 else 0
+            stage = Stage(root, GLOBAL if split else OUTPUT, True, *known[key], partials=split)
             kernels.append(_kernel(graph, place, stage, _inlined(graph, root, inside - set(roots)), threads, device))
     # all that a root reads has a lower number, so this order is always possible
     return tuple(sorted(kernels, key=lambda kernel: kernel.stages[0].node))
-
-
-def _owned(graph: Graph, group: Group, mapping: ThreadMapping, device: FusionDevice) -> tuple[Owners, Owners]:
-    """Who owns what a root evaluates, and who owns its results."""
-    work = owners_by_rule(graph, group, mapping, device)
-    if group.kind == ELEMENT:
-        return work, work
-    firsts = reduced_elements(graph, group.backbone, np.arange(group.rows), np.zeros(group.rows, np.int64))
-    return work, Owners(work.block[firsts], work.thread[firsts])
-
-
-def _stage(root: int, mapping: ThreadMapping, work: Owners, owners: Owners) -> Stage:
-    """The one stage of a kernel. A split result is combined at the end, since other kernels cannot read partials."""
-    if mapping.pieces > 1:
-        return Stage(root, GLOBAL, True, work, owners, partials=mapping.pieces)
-    return Stage(root, OUTPUT, True, work, owners)
 
 
 def _inlined(graph: Graph, root: int, inner: Set[int]) -> frozenset[int]:
@@ -181,12 +152,7 @@ ABLATION = {
 
 @record
 class AblationStep:
-    """One step.
-
-    name: of `ABLATION`.
-    meaning: what it adds.
-    kernels: in the order in which they run.
-    """
+    """A step of `ABLATION`: what it adds, and its kernels in the order in which they run."""
 
     name: str
     meaning: str
@@ -194,12 +160,7 @@ class AblationStep:
 
 
 def ablation(graph: Graph, plan: FusionPlan, device: FusionDevice) -> tuple[AblationStep, ...]:
-    """The steps from a compiler's kernels to the pass.
-
-    graph: the graph.
-    plan: its plan.
-    device: the numbers of the device.
-    `InputError` as of `planned`.
+    """The steps from a compiler's kernels to the pass; `InputError` as of `planned`.
 
     >>> from lstmsim.model.fusion.library import named_graph
     >>> graph = named_graph("softmax", {})

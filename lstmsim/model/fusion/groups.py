@@ -13,11 +13,7 @@ from lstmsim.model.fusion.plan import COLUMN, ELEMENT, ROW, Decision, Group, Pla
 
 
 def outputs_of(graph: Graph, nodes: Sequence[int]) -> tuple[int, ...]:
-    """What leaves a sub-graph: outputs of the graph, what others read, and what nobody reads.
-
-    graph: the graph.
-    nodes: numbers of the sub-graph's operations, ascending.
-    """
+    """What leaves a sub-graph: outputs of the graph, what others read, and what nobody reads."""
     inside = set(nodes)
     return tuple(number for number in nodes if _why_output(graph, number, inside))
 
@@ -83,11 +79,7 @@ def reduce_kind(graph: Graph, number: int) -> str:
 
 
 def grouped(graph: Graph, nodes: Sequence[int], apart: bool = False) -> Grouping:
-    """The groups of a sub-graph.
-
-    graph: the graph.
-    nodes: numbers of its operations, ascending.
-    apart: whether each candidate is a group of its own: no index travels at one.
+    """The groups of a sub-graph; `apart`: each candidate is a group of its own, for no index travels at one.
 
     >>> from lstmsim.model.fusion.graph import Node
     >>> x, s = Node("x", "input", (), (8, 64)), Node("s", "reduce_sum", ("x",), (8,), (1,))
@@ -112,12 +104,24 @@ def grouped(graph: Graph, nodes: Sequence[int], apart: bool = False) -> Grouping
             break
         cut |= mixed
     free = tuple(sorted(number for part in parts if not stored.intersection(part) for number in part))
+    names = [node.name for node in graph.nodes]
+    travels = "an index travels between the two without passing a broadcast"
+    alone = (
+        "each candidate is a group of its own" if apart else "no candidate is connected with it but through a broadcast"
+    )
     decisions = (
         *chosen,
         *(cut[number] for number in sorted(cut)),
         *(_led(graph, group) for group in groups),
-        *(_subordinate(graph, group, number) for group in groups for number in group.sub_backbones),
-        *(_freed(graph, number, apart) for number in free),
+        *(
+            Decision("group", names[number], f"takes its threads from {names[group.backbone]}", travels)
+            for group in groups
+            for number in group.sub_backbones
+        ),
+        *(
+            Decision("group", names[each], "belongs to no group and is evaluated where it is read", alone)
+            for each in free
+        ),
     )
     return Grouping(candidates, tuple(groups), free, frozenset(cut), decisions)
 
@@ -146,12 +150,7 @@ def _components(graph: Graph, nodes: Sequence[int], cut: Set[int], closed: Set[i
 
 
 def group_of(graph: Graph, members: tuple[int, ...], candidates: Set[int]) -> Group:
-    """Operations as a group, with its backbone; without mapping.
-
-    graph: the graph.
-    members: numbers of operations, ascending.
-    candidates: which operations are stored; at least one of them is a member.
-    """
+    """Operations as a group with its backbone, without mapping; at least one of the candidates is a member."""
     stored = [number for number in members if number in candidates]
     reduces = [number for number in stored if graph.nodes[number].kind == REDUCE]
     if reduces:
@@ -171,17 +170,9 @@ def _operand_size(graph: Graph, number: int) -> int:
 def _lost(graph: Graph, number: int, group: Group) -> Decision:
     """Why no index travels through a reduce."""
     name, leading = graph.nodes[number].name, graph.nodes[group.backbone].name
-    return Decision(
-        "edge",
-        name,
-        f"no index travels from {graph.nodes[graph.operands[number][0]].name} to it",
-        f"it reduces {_lines(reduce_kind(graph, number))} and {leading}, which has the largest operand of the "
-        f"group ({_operand_size(graph, group.backbone):,} elements), reduces {_lines(group.kind)}",
-    )
-
-
-def _lines(kind: str) -> str:
-    return {ROW: "rows", COLUMN: "columns"}[kind]
+    largest = f"has the largest operand of the group ({_operand_size(graph, group.backbone):,} elements)"
+    because = f"it reduces {reduce_kind(graph, number)}s and {leading}, which {largest}, reduces {group.kind}s"
+    return Decision("edge", name, f"no index travels from {graph.nodes[graph.operands[number][0]].name} to it", because)
 
 
 def _led(graph: Graph, group: Group) -> Decision:
@@ -190,31 +181,8 @@ def _led(graph: Graph, group: Group) -> Decision:
         because = f"the group has no reduce, and of its candidates it has the most elements ({group.rows:,})"
     else:
         because = f"of the reduces of the group it has the largest operand ({group.rows:,} x {group.length:,} elements)"
-    name = graph.nodes[group.backbone].name
-    return Decision(
-        "group", name, f"leads a group of {counted(len(group.members), 'operation')}, {group.kind}", because
-    )
-
-
-def _subordinate(graph: Graph, group: Group, number: int) -> Decision:
-    leading = graph.nodes[group.backbone].name
-    return Decision(
-        "group",
-        graph.nodes[number].name,
-        f"takes its threads from {leading}",
-        "an index travels between the two without passing a broadcast",
-    )
-
-
-def _freed(graph: Graph, number: int, apart: bool) -> Decision:
-    return Decision(
-        "group",
-        graph.nodes[number].name,
-        "belongs to no group and is evaluated where it is read",
-        "each candidate is a group of its own"
-        if apart
-        else "no candidate is connected with it but through a broadcast",
-    )
+    chosen = f"leads a group of {counted(len(group.members), 'operation')}, {group.kind}"
+    return Decision("group", graph.nodes[group.backbone].name, chosen, because)
 
 
 def in_order(graph: Graph, kernels: Sequence[PlannedKernel]) -> tuple[PlannedKernel, ...]:

@@ -31,70 +31,35 @@ from lstmsim.model.fusion.schemes import Placed, Reads, Reason, first_read, sche
 _FULLEST = 2
 
 
-@record
-class Earlier:
-    """A candidate of a group that is mapped already.
-
-    owners: of its elements.
-    mapping: of its group.
-    """
-
-    owners: Owners
-    mapping: ThreadMapping
+#: Candidates of groups that are mapped already: who owns their elements, and the mapping of their group.
+Earlier = Mapping[int, tuple[Owners, ThreadMapping]]
 
 
-@record
-class Adapted:
-    """What became of the attempt to adapt a group.
-
-    mapping, owners: who computes the backbone; None if the group does not adapt.
-    because: why it does or does not, a sentence without a full stop.
-    """
-
-    mapping: ThreadMapping | None
-    owners: Owners | None
-    because: str
-
-
-def adapted(graph: Graph, group: Group, earlier: Mapping[int, Earlier], ends: Set[int]) -> Adapted:
+def adapted(
+    graph: Graph, group: Group, earlier: Earlier, ends: Set[int]
+) -> tuple[tuple[ThreadMapping, Owners] | None, str]:
     """Give each element of a group the block that owns what it reads of an earlier group, if no block has far too many.
 
-    graph: the graph.
-    group: a group of kind `element`.
-    earlier: the candidates of earlier groups.
-    ends: the candidates of the sub-graph, and what it reads from outside.
+    None if the group does not adapt; the text says why it does or does not.
     """
     elements = np.arange(group.rows)
-    for number in sorted(earlier):
-        read = first_read(graph, group.backbone, elements, number, ends)
-        if read is not None:
-            return _following(graph.nodes[number].name, earlier[number], read)
-    return Adapted(None, None, "it reads no candidate of an earlier group")
-
-
-def _following(name: str, one: Earlier, read: np.ndarray) -> Adapted:
-    """Whether a group may have the blocks of what it reads."""
-    block = one.owners.block[read]
-    counts = np.bincount(block, minlength=one.mapping.blocks)
-    there = counted(one.mapping.blocks, "block")
-    said = f"the fullest of the {there} of {name} would have {counts.max()} of {block.size} elements"
-    if one.mapping.blocks == 1:
+    reads = ((each, first_read(graph, group.backbone, elements, each, ends)) for each in sorted(earlier))
+    number, read = next(((each, read) for each, read in reads if read is not None), (-1, elements))
+    if number < 0:
+        return None, "it reads no candidate of an earlier group"
+    name, (owners, of) = graph.nodes[number].name, earlier[number]
+    block = owners.block[read]
+    counts = np.bincount(block, minlength=of.blocks)
+    said = (
+        f"the fullest of the {counted(of.blocks, 'block')} of {name} would have {counts.max()} of {block.size} elements"
+    )
+    if of.blocks == 1:
         said = f"the one block of {name} would have all {block.size} elements"
-    if counts.max() * one.mapping.blocks > _FULLEST * block.size:
-        return Adapted(None, None, f"{said}, more than {_FULLEST} times the mean")
-    threads = one.mapping.threads
-    mapping = ThreadMapping("adapted", one.mapping.blocks, threads, threads, 1, 1, 1, block.size)
-    thread = (ranks(block) % threads).astype(np.int32)
-    return Adapted(mapping, Owners(block, thread), f"{said}, at most {_FULLEST} times the mean")
-
-
-def adaptation_decision(graph: Graph, group: Group, tried: Adapted) -> Decision:
-    """Why a group took over the blocks of another one."""
-    mapping = tried.mapping
-    chosen = "blocks by the rule for elements"
-    if mapping is not None:
-        chosen = f"{counted(mapping.blocks, 'block')} of {mapping.threads} threads"
-    return Decision("mapping", graph.nodes[group.backbone].name, chosen, tried.because)
+    if counts.max() * of.blocks > _FULLEST * block.size:
+        return None, f"{said}, more than {_FULLEST} times the mean"
+    mapping = ThreadMapping("adapted", of.blocks, of.threads, of.threads, 1, 1, 1, block.size)
+    thread = (ranks(block) % of.threads).astype(np.int32)
+    return (mapping, Owners(block, thread)), f"{said}, at most {_FULLEST} times the mean"
 
 
 def grid_barriers(
@@ -102,11 +67,8 @@ def grid_barriers(
 ) -> tuple[frozenset[int], bool]:
     """The stages before which all blocks meet, and whether they meet at the end.
 
-    stages: the candidates in order.
-    reads: the candidates that each stage reads.
     across: candidates that lie in device memory for other blocks.
     split: those of them whose results are split over blocks.
-    outputs: what the sub-graph puts out.
 
     >>> grid_barriers([3, 5, 8], {3: [], 5: [3], 8: [5]}, {3, 8}, {8}, {8})
     (frozenset({5}), True)
@@ -124,11 +86,7 @@ def grid_barriers(
 
 @record
 class Buffers:
-    """Buffers of shared memory of a block.
-
-    sizes: bytes of each.
-    of: number of the buffer of each candidate that has one.
-    """
+    """Bytes of the buffers of shared memory of a block, and the number of the buffer of each candidate that has one."""
 
     sizes: tuple[int, ...]
     of: Mapping[int, int]
@@ -137,7 +95,6 @@ class Buffers:
 def buffered(stages: Sequence[int], requests: Mapping[int, int], last_reader: Mapping[int, int]) -> Buffers:
     """A buffer for each shared value. A stage may read a buffer and write its own value over it.
 
-    stages: the candidates in order.
     requests: bytes of each candidate that lies in shared memory.
     last_reader: number of the last stage that reads each of these.
 
@@ -152,40 +109,19 @@ def buffered(stages: Sequence[int], requests: Mapping[int, int], last_reader: Ma
             continue
         free = [number for number, last in enumerate(until) if last <= stage]
         enough = [number for number in free if sizes[number] >= requests[stage]]
-        if enough:
-            number = min(enough, key=lambda each: sizes[each])
-        elif free:
-            number = max(free, key=lambda each: sizes[each])
-            sizes[number] = requests[stage]
-        else:
-            number = len(sizes)
-            sizes.append(requests[stage])
+        if not free:
+            free = [len(sizes)]
+            sizes.append(0)
             until.append(stage)
+        number = min(enough, key=lambda each: sizes[each]) if enough else max(free, key=lambda each: sizes[each])
+        sizes[number] = max(sizes[number], requests[stage])
         of[stage], until[number] = number, last_reader[stage]
     return Buffers(tuple(sizes), of)
 
 
-def most_of_a_block(owners: Owners) -> int:
-    """The most elements that one block owns.
-
-    >>> most_of_a_block(Owners(np.int32([0, 2, 2]), np.int32([0, 0, 1])))
-    2
-    """
-    return int(np.bincount(owners.block).max()) if owners.block.size else 0
-
-
 @dataclass(frozen=True, eq=False)
 class Subject:
-    """A sub-graph with what does not change from attempt to attempt.
-
-    graph: the graph it is of.
-    device: the numbers of the device.
-    nodes: its operations.
-    grouping: its groups, without mapping.
-    outputs: what it puts out.
-    reads: what each stage reads of the others.
-    ends: its candidates, and what it reads from outside.
-    """
+    """A sub-graph with what no attempt changes; `ends`: candidates, and what is read from outside."""
 
     graph: Graph
     device: FusionDevice
@@ -198,14 +134,7 @@ class Subject:
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """What an attempt came to.
-
-    groups: with their mapping.
-    stages: in order.
-    end_barrier: whether all blocks meet at the end.
-    buffers: bytes of each buffer of shared memory.
-    decisions: why all this is so.
-    """
+    """What an attempt came to: mapped groups, stages, bytes of buffers, and why all this is so."""
 
     groups: tuple[Group, ...]
     stages: tuple[Stage, ...]
@@ -221,19 +150,21 @@ def laid_out(subject: Subject, wave: int, overflowed: Set[int]) -> Layout:
     wave: how many blocks the grid should have at most.
     overflowed: candidates that must not lie in shared memory.
     """
+    graph, order, reads, outputs = subject.graph, subject.grouping.candidates, subject.reads, subject.outputs
     groups, placed, decisions = _mapped_groups(subject, wave)
-    reasons = schemes(subject.graph, placed, subject.reads, overflowed)
-    before, end = _barriers(subject, reasons)
-    requests = {
-        each.node: VALUE_BYTES * most_of_a_block(each.owners) for each in placed if reasons[each.node].scheme == SHARED
-    }
-    last_reader = {number: max(_readers(subject.reads, number)) for number in requests}
-    buffers = buffered(subject.grouping.candidates, requests, last_reader)
+    reasons = schemes(graph, placed, reads, overflowed)
+    across = {number for number, reason in reasons.items() if reason.scheme == GLOBAL}
+    split = {number for number, reason in reasons.items() if reason.partials}
+    before, end = grid_barriers(order, reads, across, split, outputs)
+    shared = [each for each in placed if reasons[each.node].scheme == SHARED]
+    requests = {each.node: VALUE_BYTES * int(np.bincount(each.owners.block).max(initial=0)) for each in shared}
+    last_reader = {number: max(stage for stage, read in reads.items() if number in read) for number in requests}
+    buffers = buffered(order, requests, last_reader)
     stages = tuple(
         Stage(
             node=each.node,
             scheme=reasons[each.node].scheme,
-            written=each.node in subject.outputs or reasons[each.node].scheme == GLOBAL,
+            written=each.node in outputs or each.node in across,
             work=each.work,
             owners=each.owners,
             partials=reasons[each.node].partials,
@@ -243,9 +174,12 @@ def laid_out(subject: Subject, wave: int, overflowed: Set[int]) -> Layout:
         )
         for each in placed
     )
-    decisions += _scheme_decisions(subject.graph, reasons)
+    decisions += [
+        Decision("scheme", graph.nodes[number].name, reason.scheme, reason.because)
+        for number, reason in reasons.items()
+    ]
     decisions += _barrier_decisions(subject, before, end, reasons)
-    decisions += _buffer_decisions(subject.graph, buffers, requests, last_reader)
+    decisions += _buffer_decisions(graph, buffers, requests, last_reader)
     return Layout(groups, stages, end, buffers.sizes, tuple(decisions))
 
 
@@ -254,51 +188,33 @@ def _mapped_groups(subject: Subject, wave: int) -> tuple[tuple[Group, ...], list
     graph, cut = subject.graph, subject.grouping.cut
     groups, decisions = [], []
     placed: dict[int, Placed] = {}
-    earlier: dict[int, Earlier] = {}
+    earlier: dict[int, tuple[Owners, ThreadMapping]] = {}
     for group in subject.grouping.groups:
         mapping, start, decision = _mapping(subject, group, wave, earlier)
         owners = propagated(graph, group, mapping, start, cut)
         for number in (group.backbone, *group.sub_backbones):
             work = work_of(graph, group, mapping, number, owners, cut)
             placed[number] = Placed(number, work, owners[number])
-            earlier[number] = Earlier(owners[number], mapping)
+            earlier[number] = owners[number], mapping
         groups.append(replace(group, mapping=mapping))
         decisions.append(decision)
     return tuple(groups), [placed[number] for number in subject.grouping.candidates], decisions
 
 
-def _mapping(
-    subject: Subject, group: Group, wave: int, earlier: Mapping[int, Earlier]
-) -> tuple[ThreadMapping, Owners, Decision]:
+def _mapping(subject: Subject, group: Group, wave: int, earlier: Earlier) -> tuple[ThreadMapping, Owners, Decision]:
     """Who computes a group, and owns its backbone's elements."""
     graph, device = subject.graph, subject.device
     because = ""
     if group.kind == ELEMENT and earlier:
-        tried = adapted(graph, group, earlier, subject.ends)
-        if tried.mapping is not None and tried.owners is not None:
-            return tried.mapping, tried.owners, adaptation_decision(graph, group, tried)
-        because = f"{tried.because}; "
+        taken, because = adapted(graph, group, earlier, subject.ends)
+        if taken is not None:
+            chosen = f"{counted(taken[0].blocks, 'block')} of {taken[0].threads} threads"
+            return *taken, Decision("mapping", graph.nodes[group.backbone].name, chosen, because)
+        because += "; "
     mapping = mapped(group, device, wave)
     decision = mapping_decision(graph, group, mapping, device, wave)
     decision = replace(decision, because=because + decision.because)
     return mapping, owners_by_rule(graph, group, mapping, device), decision
-
-
-def _readers(reads: Reads, number: int) -> list[int]:
-    return [stage for stage, read in reads.items() if number in read]
-
-
-def _barriers(subject: Subject, reasons: Mapping[int, Reason]) -> tuple[frozenset[int], bool]:
-    across = {number for number, reason in reasons.items() if reason.scheme == GLOBAL}
-    split = {number for number, reason in reasons.items() if reason.partials}
-    return grid_barriers(subject.grouping.candidates, subject.reads, across, split, subject.outputs)
-
-
-def _scheme_decisions(graph: Graph, reasons: Mapping[int, Reason]) -> list[Decision]:
-    return [
-        Decision("scheme", graph.nodes[number].name, reason.scheme, reason.because)
-        for number, reason in reasons.items()
-    ]
 
 
 def _barrier_decisions(subject: Subject, before: Set[int], end: bool, reasons: Mapping[int, Reason]) -> list[Decision]:

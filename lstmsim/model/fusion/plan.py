@@ -72,11 +72,7 @@ class FusionDevice:
     register_elements: int = 8
 
     def resident(self, threads: int, shared: int) -> int:
-        """How many blocks are on an SM at once.
-
-        threads: of a block.
-        shared: bytes of shared memory of a block.
-        """
+        """How many blocks of so many threads and bytes of shared memory are on an SM at once."""
         warps = up(threads, self.warp)
         room = [
             self.max_blocks,
@@ -111,10 +107,7 @@ MODES = ("op", "xla", "tvm", "stitch")
 
 @dataclass(frozen=True, eq=False)
 class Owners:
-    """Who owns each element of a tensor.
-
-    block, thread: shape (elements,); of each element. Tensors that are owned alike share the arrays.
-    """
+    """Block and thread that own each element of a tensor. Tensors that are owned alike share the arrays."""
 
     block: Ints
     thread: Ints

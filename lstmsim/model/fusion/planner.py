@@ -78,12 +78,7 @@ class _Clusters:
 
 def _numbers(members: int) -> list[int]:
     """The numbers in a set, ascending."""
-    numbers = []
-    while members:
-        lowest = members & -members
-        numbers.append(lowest.bit_length() - 1)
-        members ^= lowest
-    return numbers
+    return [number for number, bit in enumerate(reversed(f"{members:b}")) if bit == "1"]
 
 
 def clusters(graph: Graph) -> tuple[tuple[tuple[int, ...], ...], tuple[Refused, ...]]:
@@ -127,19 +122,16 @@ def clusters(graph: Graph) -> tuple[tuple[tuple[int, ...], ...], tuple[Refused, 
 
 
 def refusal(graph: Graph, refused: Refused) -> Decision:
-    """Why an edge joined nothing, in words.
-
-    graph: the graph.
-    refused: the edge.
-    """
+    """Why an edge joined nothing, in words."""
     names = [node.name for node in graph.nodes]
-    path = " -> ".join(names[each] for each in refused.path)
-    return Decision(
-        "edge",
+    path, operand, reader = (
+        " -> ".join(names[each] for each in refused.path),
+        names[refused.operand],
         names[refused.reader],
-        f"not in one kernel with {names[refused.operand]}",
-        f"one kernel of both would wait for itself: {path} lies between them and must run after "
-        f"{names[refused.operand]} and before {names[refused.reader]}",
+    )
+    said = f"one kernel of both would wait for itself: {path} lies between them"
+    return Decision(
+        "edge", reader, f"not in one kernel with {operand}", f"{said} and must run after {operand} and before {reader}"
     )
 
 
@@ -199,20 +191,29 @@ def _settled(subject: Subject, number: int, wave: int, refused: tuple[Refused, .
     """The first attempt that fits on the device: in the shared memory of a block, and in one wave if blocks meet."""
     overflowed: list[int] = []
     changes: list[Decision] = []
+    nodes, limit = subject.graph.nodes, subject.device.shared_limit
     while True:
         layout = laid_out(subject, wave, frozenset(overflowed))
         kernel = _kernel(subject, layout, number)
-        largest = _overflow(subject, layout, kernel)
-        if largest >= 0:
-            overflowed.append(largest)
-            changes.append(_overflow_decision(subject, kernel, largest))
+        shared = [each for each in layout.stages if each.scheme == SHARED]
+        if kernel.shared_bytes > limit and shared:
+            # the one with the most bytes leaves shared memory, of equal ones the last
+            most = max(shared, key=lambda each: (each.bytes, each.node))
+            overflowed.append(most.node)
+            said = f"{kernel.shared_bytes:,} bytes of shared memory are more than {limit:,}"
+            because = f"{said} and its {most.bytes:,} are the most of one value"
+            chosen = "leaves shared memory for device memory"
+            changes.append(Decision("overflow", nodes[most.node].name, chosen, because))
         elif kernel.wave < 1:
             said = f"no block of {kernel.threads} threads with {kernel.shared_bytes} bytes of shared memory fits"
             has = f"which gives whole pieces of {PIECE} and has {subject.device.shared_bytes}"
             raise InputError(Mistake("shared_bytes", f"{said} on a multiprocessor, {has}"))
         elif kernel.grid_barriers and kernel.blocks > kernel.wave:
             narrower = min(wave - 1, kernel.wave)
-            changes.append(_wave_decision(subject, kernel, wave, narrower))
+            chosen = f"planned anew for {narrower:,} blocks instead of {wave:,}"
+            said = f"of {kernel.blocks:,} only {kernel.wave:,} are on the device at once"
+            because = f"blocks wait for each other, and {said}"
+            changes.append(Decision("wave", nodes[subject.nodes[0]].name, chosen, because))
             wave = narrower
         else:
             break
@@ -243,32 +244,4 @@ def _kernel(subject: Subject, layout: Layout, number: int) -> PlannedKernel:
         wave=device.wave(threads, shared),
         end_barrier=layout.end_barrier,
         register_elements=device.register_elements,
-    )
-
-
-def _overflow(subject: Subject, layout: Layout, kernel: PlannedKernel) -> int:
-    """The candidate that leaves shared memory: the one with the most bytes, of equal ones the last; -1: all fits."""
-    shared = [each for each in layout.stages if each.scheme == SHARED]
-    if kernel.shared_bytes <= subject.device.shared_limit or not shared:
-        return -1
-    return max(shared, key=lambda each: (each.bytes, each.node)).node
-
-
-def _overflow_decision(subject: Subject, kernel: PlannedKernel, number: int) -> Decision:
-    asked = kernel.stage_of[number].bytes
-    return Decision(
-        "overflow",
-        subject.graph.nodes[number].name,
-        "leaves shared memory for device memory",
-        f"{kernel.shared_bytes:,} bytes of shared memory are more than {subject.device.shared_limit:,} and its "
-        f"{asked:,} are the most of one value",
-    )
-
-
-def _wave_decision(subject: Subject, kernel: PlannedKernel, wave: int, narrower: int) -> Decision:
-    return Decision(
-        "wave",
-        subject.graph.nodes[subject.nodes[0]].name,
-        f"planned anew for {narrower:,} blocks instead of {wave:,}",
-        f"blocks wait for each other, and of {kernel.blocks:,} only {kernel.wave:,} are on the device at once",
     )

@@ -146,7 +146,7 @@ Reads = Mapping[int, Mapping[int, Sequence[Ints]]]
 
 
 def all_reads(graph: Graph, candidates: Sequence[int], ends: Set[int]) -> Reads:
-    """What each stage reads of the others, down to candidates: for each element that it evaluates the element it reads."""
+    """What each stage reads of the others, down to candidates: the element read for each one that it evaluates."""
     stored = frozenset(candidates)
     reads: dict[int, dict[int, list[Ints]]] = {}
     maps: Maps = {}

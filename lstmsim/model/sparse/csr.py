@@ -1,9 +1,4 @@
-"""The formats CSR and DCSR. CSC and DCSC of a matrix are these of its transpose: the same arrays, no copy.
-
-Rows that have several entries each: where a row's entries begin, and how rows are taken or laid in another order.
-
-What says how sparse a matrix is and how unlike its rows are, and which path a layer takes.
-"""
+"""The formats CSR and DCSR, their rows and statistics. CSC and DCSC are these of the transpose, without a copy."""
 
 from __future__ import annotations
 
@@ -22,9 +17,7 @@ Narrow = NDArray[np.int32]
 
 
 def firsts(counts: NDArray[np.signedinteger]) -> Ints:
-    """Where each row's entries begin, and where the last one's end: shape (rows + 1,).
-
-    counts: shape (rows,); entries of each row.
+    """Where the entries of each row begin, and where the last ones end: shape (rows + 1,), of counts of shape (rows,).
 
     >>> firsts(np.array([2, 0, 1])).tolist()
     [0, 2, 2, 3]
@@ -36,8 +29,6 @@ def firsts(counts: NDArray[np.signedinteger]) -> Ints:
 
 def spans(starts: Ints, lengths: NDArray[np.signedinteger]) -> Ints:
     """The numbers from each start on, one span behind the other.
-
-    starts, lengths: shape (spans,).
 
     >>> spans(np.array([5, 0]), np.array([2, 3])).tolist()
     [5, 6, 0, 1, 2]
@@ -108,10 +99,7 @@ class Csr:
     values: Values
 
     def __post_init__(self) -> None:
-        for name in ("row_ptr", "cols"):
-            _keep(self, name, _integers(name, getattr(self, name)))
-        _keep(self, "values", _numbers(self.values))
-        _check_sizes(self.rows, self.columns)
+        _lock(self, "row_ptr", "cols")
         _check(self.rows, self.columns, self.row_ptr, self.cols, self.values)
 
     @property
@@ -159,10 +147,7 @@ class Dcsr:
     values: Values
 
     def __post_init__(self) -> None:
-        for name in ("row_numbers", "row_ptr", "cols"):
-            _keep(self, name, _integers(name, getattr(self, name)))
-        _keep(self, "values", _numbers(self.values))
-        _check_sizes(self.rows, self.columns)
+        _lock(self, "row_numbers", "row_ptr", "cols")
         _check(len(self.row_numbers), self.columns, self.row_ptr, self.cols, self.values)
         numbers = self.row_numbers
         if np.any(numbers < 0) or np.any(numbers >= self.rows) or np.any(np.diff(numbers) <= 0):
@@ -195,14 +180,10 @@ def csr_of_coo(rows: int, columns: int, row: ArrayLike, column: ArrayLike, value
     down, across = _integers("rows of the entries", row), _integers("columns of the entries", column)
     numbers = _numbers(values)
     if not len(down) == len(across) == len(numbers):
-        raise _wrong(
-            "entries",
-            f"must have as many rows as columns and values, got {len(down)}, {len(across)} and {len(numbers)}",
-        )
-    if len(down) and (int(down.min()) < 0 or int(down.max()) >= rows):
-        raise _wrong("rows of the entries", f"must be 0 to {rows - 1}, got {_outside(down, rows)}")
-    if len(across) and (int(across.min()) < 0 or int(across.max()) >= columns):
-        raise _wrong("columns of the entries", f"must be 0 to {columns - 1}, got {_outside(across, columns)}")
+        sizes = f"{len(down)}, {len(across)} and {len(numbers)}"
+        raise _wrong("entries", f"must have as many rows as columns and values, got {sizes}")
+    _check_range("rows of the entries", down, rows)
+    _check_range("columns of the entries", across, columns)
     order = np.lexsort((across, down))
     row_ptr = firsts(np.bincount(down, minlength=rows))
     return Csr(rows, columns, row_ptr, across[order], numbers[order])
@@ -210,8 +191,6 @@ def csr_of_coo(rows: int, columns: int, row: ArrayLike, column: ArrayLike, value
 
 def csr_of_dense(matrix: ArrayLike) -> Csr:
     """The matrix without its zeros.
-
-    matrix: shape (rows, columns).
 
     `InputError` if it has not two dimensions.
 
@@ -252,8 +231,12 @@ def _wrong(place: str, sentence: str) -> InputError:
     return InputError(Mistake(place if place == _PLACE else f"{_PLACE}: {place}", sentence))
 
 
-def _keep(matrix: Csr | Dcsr, name: str, array: NDArray[Any]) -> None:
-    object.__setattr__(matrix, name, array)
+def _lock(matrix: Csr | Dcsr, *integers: str) -> None:
+    """Check sizes, and keep the arrays of a matrix so that nobody writes to them."""
+    for name in integers:
+        object.__setattr__(matrix, name, _integers(name, getattr(matrix, name)))
+    object.__setattr__(matrix, "values", _numbers(matrix.values))
+    _check_sizes(matrix.rows, matrix.columns)
 
 
 def _locked(array: NDArray[Any]) -> NDArray[Any]:
@@ -304,8 +287,7 @@ def _check(rows: int, columns: int, row_ptr: Ints, cols: Ints, values: Values) -
         raise _wrong("values", f"must be as many as cols ({len(cols)}), got {len(values)}")
     if not len(cols):
         return
-    if int(cols.min()) < 0 or int(cols.max()) >= columns:
-        raise _wrong("cols", f"must be 0 to {columns - 1}, got {_outside(cols, columns)}")
+    _check_range("cols", cols, columns)
     falls = np.diff(cols) <= 0
     # between the last entry of a row and the first of the next one columns may fall
     falls[row_ptr[1:-1][(row_ptr[1:-1] > 0) & (row_ptr[1:-1] < len(cols))] - 1] = False
@@ -316,8 +298,10 @@ def _check(rows: int, columns: int, row_ptr: Ints, cols: Ints, values: Values) -
         raise _wrong("cols", f"must ascend in each row, but in row {row} column {cols[at + 1]} {what}")
 
 
-def _outside(numbers: Ints, end: int) -> int:
-    return int(numbers[np.argmax((numbers < 0) | (numbers >= end))])
+def _check_range(name: str, numbers: Ints, end: int) -> None:
+    outside = (numbers < 0) | (numbers >= end)
+    if outside.any():
+        raise _wrong(name, f"must be 0 to {end - 1}, got {numbers[np.argmax(outside)]}")
 
 
 #: Zero fraction above which a layer takes the sparse path, unless told otherwise: our choice.
@@ -369,9 +353,7 @@ def statistics(matrix: Csr) -> Statistics:
 def takes_sparse_path(matrix: Csr, threshold: float = THRESHOLD) -> bool:
     """Whether a layer with this matrix runs on a sparse kernel: its zero fraction is above the threshold.
 
-    threshold: from 0 to 1.
-
-    `InputError` if the threshold lies outside.
+    `InputError` if the threshold is not from 0 to 1.
 
     >>> from lstmsim.model.sparse.csr import csr_of_dense
     >>> half = csr_of_dense([[1, 0], [0, 1]])

@@ -2,10 +2,6 @@
 
 Inside a block, `omega` neighbours are a group, which the lanes of a warp work on in lockstep. The elements of a group
 lie round robin: the first of every row, then the second of every row that has one, and so on, without padding.
-
-The hash of HBP: which place of its block's table each row takes, by how many non-zeros it has there.
-
-Blocks of a matrix for HBP: which rows, columns, positions and groups each of them has.
 """
 
 from __future__ import annotations
@@ -64,11 +60,7 @@ class Placing:
 
 
 def placed(strategy: str, counts: Ints, table: Table) -> Placing:
-    """The places of a block's rows.
-
-    strategy: one of `HASHES`.
-    counts: shape (rows,); non-zeros of each row in the block.
-    table: the block.
+    """The places of a block's rows, by one of `HASHES` and the non-zeros of each row in the block, shape (rows,).
 
     >>> table = Table(m=4, end=4, columns=8, omega=2, scale=Fraction(4))
     >>> placed("sort", np.array([3, 1, 2, 1]), table).place
@@ -280,12 +272,6 @@ class Hbp:
     add_sign: Ints
     begin: Ints
 
-    @property
-    def begin_nnz(self) -> Ints:
-        """Shape (blocks,): the first element of each block."""
-        begin: Ints = self.begin[self.partition.first_group[:-1]]
-        return begin
-
 
 @dataclass(frozen=True, eq=False)
 class Hashed:
@@ -307,26 +293,35 @@ class Hashed:
 def hashed(
     matrix: Csr, m: int, n: int, omega: int, strategy: str = "linear", shift: tuple[int, int] = (4, 8)
 ) -> Hashed:
-    """A matrix in HBP.
+    """A matrix in HBP; `InputError` for sizes that do not fit and for an unknown strategy.
 
-    matrix: its rows have ascending columns, none twice.
-    m: rows of a block, a multiple of `omega`.
-    n: columns of a block.
+    m, n: rows of a block, a multiple of `omega`, and its columns.
     omega: rows of a group: lanes of a warp.
-    strategy: one of `HASHES`.
-    shift: right and left shift of the strategy `shift`.
-    Raises InputError for sizes that do not fit and for an unknown strategy.
+    strategy: one of `HASHES`; shift: right and left shift of the strategy `shift`.
     """
     _check(m, n, omega, strategy, shift)
     partition = Partition(matrix.rows, matrix.columns, m, n, omega)
-    counts = _counts(matrix, partition)
-    placings = _placings(matrix, partition, counts, strategy, shift)
-    places = np.concatenate([each.place for each in placings]) if placings else np.zeros(0, np.int64)
-    probes = np.concatenate([each.probes for each in placings]) if placings else np.zeros(0, np.int64)
+    # elements of each row in each block; blocks in memory order, rows of a block ascending
+    blocks = partition.column_blocks
+    local = partition.row_of_position * blocks + partition.block_of_position % blocks
+    key = matrix.entry_rows * blocks + matrix.cols // n
+    grid = np.bincount(key, minlength=matrix.rows * blocks)
+    counts = grid[local]
+    nnz = len(matrix.cols)
+    scale = Fraction(matrix.rows * matrix.columns, nnz) if nnz else Fraction(0)
+    placings = []
+    for block, (start, stop) in enumerate(zip(partition.first_position, partition.first_position[1:], strict=False)):
+        table = Table(m, int(stop - start), partition.width(block % blocks), omega, scale, shift)
+        placings.append(placed(strategy, counts[start:stop], table))
+    nothing = np.zeros(0, np.int64)
+    places = np.concatenate([nothing, *(each.place for each in placings)])
+    probes = np.concatenate([nothing, *(each.probes for each in placings)])
     position = partition.first_position[partition.block_of_position] + places
     output_hash, at = np.empty(partition.positions, np.int64), np.empty(partition.positions, np.int64)
     output_hash[position], at[position] = partition.row_of_position, counts
-    hbp = _arranged(matrix, partition, counts, position, at, output_hash)
+    owner = np.empty(len(grid), np.int64)
+    owner[local] = position
+    hbp = _arranged(matrix, partition, key, firsts(grid)[:-1][key], owner[key], at, output_hash)
     return Hashed(hbp, at, probes, np.array([each.finds for each in placings], dtype=np.int64))
 
 
@@ -345,44 +340,16 @@ def _check(m: int, n: int, omega: int, strategy: str, shift: tuple[int, int]) ->
         raise InputError(mistakes)
 
 
-def _counts(matrix: Csr, partition: Partition) -> Ints:
-    """Shape (positions,): elements of each row in each block; blocks in memory order, rows of a block ascending."""
-    blocks = partition.column_blocks
-    keys = matrix.entry_rows * blocks + matrix.cols // partition.n
-    grid = np.bincount(keys, minlength=partition.rows * blocks)
-    counts: Ints = grid[partition.row_of_position * blocks + partition.block_of_position % blocks]
-    return counts
-
-
-def _placings(matrix: Csr, partition: Partition, counts: Ints, strategy: str, shift: tuple[int, int]) -> list[Placing]:
-    """The tables of all blocks in memory order."""
-    nnz = len(matrix.cols)
-    scale = Fraction(matrix.rows * matrix.columns, nnz) if nnz else Fraction(0)
-    made = []
-    for block, (start, stop) in enumerate(zip(partition.first_position, partition.first_position[1:], strict=False)):
-        width = partition.width(block % partition.column_blocks)
-        table = Table(partition.m, int(stop - start), width, partition.omega, scale, shift)
-        made.append(placed(strategy, counts[start:stop], table))
-    return made
-
-
-def _arranged(matrix: Csr, partition: Partition, counts: Ints, position: Ints, at: Ints, output_hash: Ints) -> Hbp:
-    """The arrays, once every row has its position."""
+def _arranged(
+    matrix: Csr, partition: Partition, key: Ints, starts: Ints, slot: Ints, at: Ints, output_hash: Ints
+) -> Hbp:
+    """The arrays, once every row has its position: of each element its row in its block, that row's begin, position."""
     groups = partition.group_of_position
     zeros = at == 0
     before = np.cumsum(zeros) - zeros
     zero_row = np.where(zeros, -1, before - before[partition.first_of_group[groups]])
     begin = firsts(np.bincount(groups, weights=at, minlength=partition.groups).astype(np.int64))
-    # the elements, row after row of each block, in the order of the matrix
-    blocks = partition.column_blocks
-    owner = np.empty(partition.rows * blocks, np.int64)
-    local = partition.row_of_position * blocks + partition.block_of_position % blocks
-    owner[local] = position
-    key = matrix.entry_rows * blocks + matrix.cols // partition.n
-    lengths = np.zeros(partition.rows * blocks, np.int64)
-    lengths[local] = counts
-    starts = np.cumsum(lengths) - lengths
-    step, slot = np.arange(len(key)) - starts[key], owner[key]
+    step = np.arange(len(key)) - starts
     # by group, step, position, in one number
     longest = int(at.max(initial=0)) + 1
     lane = slot - partition.first_of_group[groups[slot]]
@@ -393,25 +360,3 @@ def _arranged(matrix: Csr, partition: Partition, counts: Ints, position: Ints, a
     follows = key[1:] == key[:-1]
     add_sign[where[:-1][follows]] = (where[1:] - where[:-1])[follows]
     return Hbp(partition, output_hash, zero_row, matrix.cols[order], matrix.values[order], add_sign, begin)
-
-
-def csr_of_hbp(hbp: Hbp) -> Csr:
-    """The matrix again, from the arrays of HBP alone: every lane walks its row by `add_sign`."""
-    partition = hbp.partition
-    lane = np.arange(partition.positions) - partition.first_of_group[partition.group_of_position]
-    some = np.flatnonzero(hbp.zero_row >= 0)
-    at = hbp.begin[partition.group_of_position[some]] + lane[some] - hbp.zero_row[some]
-    rows, places = [], []
-    row = hbp.output_hash[some]
-    while len(at):
-        rows.append(row)
-        places.append(at)
-        distance = hbp.add_sign[at]
-        on = distance >= 0
-        row, at = row[on], (at + distance)[on]
-    walked = np.concatenate(places) if places else np.zeros(0, np.int64)
-    of_row = np.concatenate(rows) if rows else np.zeros(0, np.int64)
-    order = np.lexsort((hbp.cols[walked], of_row))
-    row_ptr = firsts(np.bincount(of_row, minlength=partition.rows))
-    walked = walked[order]
-    return Csr(partition.rows, partition.columns, row_ptr, hbp.cols[walked], hbp.data[walked])

@@ -1,7 +1,4 @@
-"""Test data that anyone can draw again: matrices from a small generator, and a checksum of results.
-
-Pruning: which weights of a dense matrix stay. What stays is a stored entry, whatever its value.
-"""
+"""Matrices drawn by a seed, and pruning: which weights of a dense matrix stay as stored entries."""
 
 from __future__ import annotations
 
@@ -16,30 +13,6 @@ from lstmsim.base.wording import must_be, show
 from lstmsim.model.sparse.csr import Csr, firsts
 
 _FACTOR, _STEP, _MASK = 1103515245, 12345, 2**31 - 1
-#: The remainder of checksums is by this prime.
-_PRIME = 1000003
-_SKEWED = (1, 1, 2, 4)
-
-
-def drawn_matrix(rows: int, columns: int, permille: int, seed: int, skew: bool = False) -> Csr:
-    """A random matrix of whole numbers from -4 to 5 without 0."""
-    # of each place up to two draws, of each row one
-    draws = _states(seed, rows * (2 * columns + 1)).tolist()
-    at = 0
-    row_ptr, cols, values = [0], [], []
-    for _ in range(rows):
-        share = permille
-        if skew:
-            share = permille * _SKEWED[draws[at] % 4] // 2
-            at += 1
-        for column in range(columns):
-            at += 1
-            if draws[at - 1] % 1000 < share:
-                cols.append(column)
-                values.append(draws[at] % 9 - 4 or 5)
-                at += 1
-        row_ptr.append(len(cols))
-    return Csr(rows, columns, np.array(row_ptr), np.array(cols, np.int64), np.array(values, np.int64))
 
 
 def drawn_lengths(rows: int, columns: int, mean: int, deviation: float, seed: int) -> NDArray[np.int64]:
@@ -85,23 +58,10 @@ def drawn_dense(rows: int, columns: int, seed: int) -> NDArray[np.int64]:
     >>> drawn_dense(1, 4, 5)
     array([[ 1,  1, -3, -1]])
     """
-    return (_states(seed, rows * columns) % 9 - 4).reshape(rows, columns)
+    return (generator_states(seed, rows * columns) % 9 - 4).reshape(rows, columns)
 
 
-def checksum(values: NDArray[Any]) -> int:
-    """The checksum of a result of whole numbers: sum of (index + 1) * value in row-major order, mod 1000003.
-
-    values: any shape and type; each must be a whole number.
-
-    >>> checksum(np.array([[1.0, 2.0], [0.0, -1.0]]))
-    1
-    """
-    flat = np.asarray(values).reshape(-1).astype(np.int64) % _PRIME
-    weights = np.arange(1, len(flat) + 1, dtype=np.int64) % _PRIME
-    return int((weights * flat % _PRIME).sum() % _PRIME)
-
-
-def _states(seed: int, count: int) -> NDArray[np.int64]:
+def generator_states(seed: int, count: int) -> NDArray[np.int64]:
     """What the generator gives in its first steps, before a draw takes a remainder of it."""
     states = np.empty(max(1, count), np.uint64)
     states[0] = (_FACTOR * seed + _STEP) & _MASK

@@ -46,21 +46,11 @@ def drawn_operands(kernel: str, matrix: Csr, columns: int, seed: int) -> tuple[N
     return tuple(draw.standard_normal(shape).astype(kind) for shape in shapes)
 
 
-def result_shape(kernel: str, matrix: Csr, columns: int) -> tuple[int, ...]:
-    """The shape of a result: of `sddmm` one number for each entry.
-
-    >>> from lstmsim.model.sparse.csr import csr_of_dense
-    >>> result_shape("spmm", csr_of_dense([[1.0, 0, 2.0]]), 5)
-    (1, 5)
-    """
-    return {"spmv": (matrix.rows,), "spmm": (matrix.rows, columns), "sddmm": (matrix.entries,)}[kernel]
-
-
 def largest_error(kernel: str, matrix: Csr, operands: tuple[NDArray[Any], ...], result: NDArray[Any]) -> float:
     """The largest difference from the product in 64-bit floating point, relative to the sum of the products' sizes.
 
     kernel, matrix, operands: what was computed.
-    result: of the shape `result_shape`.
+    result: of `sddmm` one number for each entry.
 
     >>> from lstmsim.model.sparse.csr import csr_of_dense
     >>> matrix = csr_of_dense([[1.0, 0, 2.0]])
@@ -70,7 +60,13 @@ def largest_error(kernel: str, matrix: Csr, operands: tuple[NDArray[Any], ...], 
     if not result.size or not matrix.entries:
         return float(np.abs(result).max(initial=0))
     if kernel == "sddmm":
-        return _sddmm_error(matrix, operands, result)
+        left, right = (each.astype(np.float64) for each in operands)
+        worst, high = 0.0, max(1, _AT_ONCE // max(1, left.shape[1]))
+        for start in range(0, matrix.entries, high):
+            some = slice(start, start + high)
+            products = left[matrix.entry_rows[some]] * right[matrix.cols[some]] * matrix.values[some, None]
+            worst = max(worst, _worst(result[some] - products.sum(axis=1), np.abs(products).sum(axis=1)))
+        return worst
     dense, given = operands[0].reshape(matrix.columns, -1), result.reshape(matrix.rows, -1)
     full = np.flatnonzero(matrix.lengths)
     worst = float(np.abs(np.delete(given, full, axis=0)).max(initial=0))
@@ -79,16 +75,6 @@ def largest_error(kernel: str, matrix: Csr, operands: tuple[NDArray[Any], ...], 
         products = values * dense[matrix.cols, start : start + wide]
         sums, sizes = (np.add.reduceat(each, matrix.row_ptr[full], axis=0) for each in (products, np.abs(products)))
         worst = max(worst, _worst(given[full, start : start + wide] - sums, sizes))
-    return worst
-
-
-def _sddmm_error(matrix: Csr, operands: tuple[NDArray[Any], ...], result: NDArray[Any]) -> float:
-    left, right = (each.astype(np.float64) for each in operands)
-    worst, high = 0.0, max(1, _AT_ONCE // max(1, left.shape[1]))
-    for start in range(0, matrix.entries, high):
-        some = slice(start, start + high)
-        products = left[matrix.entry_rows[some]] * right[matrix.cols[some]] * matrix.values[some, None]
-        worst = max(worst, _worst(result[some] - products.sum(axis=1), np.abs(products).sum(axis=1)))
     return worst
 
 

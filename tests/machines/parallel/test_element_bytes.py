@@ -14,7 +14,7 @@ from lstmsim.machines.parallel.kernel import CLASS, Run
 from lstmsim.machines.parallel.kernels.dense import Tile, gemm, gemv
 from lstmsim.machines.parallel.lowering.outcome import traffic_of
 from lstmsim.machines.parallel.traffic import addresses, priced
-from lstmsim.model.sparse.made import drawn_matrix
+from tools.drawn_matrices import drawn_matrix
 
 SMALL = {
     "kind": "parallel-device",

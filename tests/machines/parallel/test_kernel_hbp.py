@@ -11,9 +11,10 @@ from lstmsim.machines.parallel.kernels.hbp import HbpOptions, hbp_spmv
 from lstmsim.machines.parallel.kernels.rows import options_of
 from lstmsim.model.sparse.csr import Csr, csr_of_dense
 from lstmsim.model.sparse.hbp import HASHES
-from lstmsim.model.sparse.made import checksum, drawn_dense
+from lstmsim.model.sparse.made import drawn_dense
 from tests.machines.parallel.golden_device import device_of, laid_out
 from tests.model.sparse.golden import Case, cases, matrix_of
+from tools.drawn_matrices import checksum
 
 TOY = device_of({"preset": "toy"})
 

@@ -17,9 +17,10 @@ from lstmsim.machines.parallel.kernels.sddmm import SddmmOptions, sddmm
 from lstmsim.machines.parallel.kernels.spmm import SpmmOptions, spmm
 from lstmsim.machines.parallel.kernels.spmv import SpmvOptions, spmv
 from lstmsim.model.sparse.csr import Csr, csr_of_coo, csr_of_dense, lockstep_waste, transposed
-from lstmsim.model.sparse.made import checksum, drawn_dense, drawn_matrix
+from lstmsim.model.sparse.made import drawn_dense
 from tests.machines.parallel.golden_device import device_of, laid_out, order_of, placing_of
 from tests.model.sparse.golden import Case, cases, matrix_of
+from tools.drawn_matrices import checksum, drawn_matrix
 
 TOY = device_of({"preset": "toy"})
 NOTHING = [(0, 0), (0, 5), (5, 0), (1, 1), (4, 3), (70, 40)]

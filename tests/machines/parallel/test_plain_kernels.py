@@ -15,10 +15,11 @@ from lstmsim.machines.parallel.kernels.sddmm import SddmmOptions, sddmm
 from lstmsim.machines.parallel.kernels.spmm import SpmmOptions, spmm
 from lstmsim.machines.parallel.kernels.spmv import SpmvOptions, spmv
 from lstmsim.model.sparse.csr import Csr
-from lstmsim.model.sparse.made import drawn_dense, drawn_matrix
+from lstmsim.model.sparse.made import drawn_dense
 from tests.machines.parallel.golden_device import device_of, order_of, placing_of
 from tests.oracle.plain_rows import PlainSddmm, PlainSpmv
 from tests.oracle.plain_spmm import PlainSpmm
+from tools.drawn_matrices import drawn_matrix
 
 COMMON = {"order": ["plain", "sorted"], "dispatch": ["demand", "static", "round", "snake", "hybrid"]}
 SPMM = COMMON | {

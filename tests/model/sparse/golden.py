@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from lstmsim.model.sparse.csr import Csr, csr_of_coo
-from lstmsim.model.sparse.made import drawn_matrix
+from tools.drawn_matrices import drawn_matrix
 
 Case = dict[str, Any]
 

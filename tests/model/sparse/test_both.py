@@ -7,8 +7,8 @@ import pytest
 
 from lstmsim.base.errors import InputError
 from lstmsim.model.sparse.csr import csr_of_coo, csr_of_dense
-from lstmsim.model.sparse.made import drawn_matrix
 from tests.model.sparse.both import sparse_product
+from tools.drawn_matrices import drawn_matrix
 
 
 @pytest.mark.parametrize(("rows", "inner", "columns"), [(9, 7, 11), (1, 1, 1), (0, 3, 2), (4, 0, 3), (3, 5, 0)])

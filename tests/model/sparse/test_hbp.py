@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from lstmsim.base.errors import InputError
-from lstmsim.model.sparse.csr import Csr, csr_of_dense
-from lstmsim.model.sparse.hbp import HASHES, Hashed, csr_of_hbp, hashed
-from lstmsim.model.sparse.made import drawn_matrix
+from lstmsim.model.sparse.csr import Csr, csr_of_dense, firsts
+from lstmsim.model.sparse.hbp import HASHES, Hashed, Hbp, hashed
 from tests.model.sparse.golden import Case, cases, matrix_of
 from tests.model.sparse.grouping import grouping, padded_groups, tiles
+from tools.drawn_matrices import drawn_matrix
 
 
 def hashed_case(case: Case) -> Hashed:
@@ -25,7 +25,9 @@ def hashed_case(case: Case) -> Hashed:
 @pytest.mark.parametrize("case", cases("hbp", "convert"), ids=lambda case: case["name"])
 def test_the_arrays_of_the_golden_cases(case: Case) -> None:
     made, expected = hashed_case(case), case["expect"]
-    arrays = {name: getattr(made.hbp, name.removeprefix("array_")) for name in expected if name.startswith("array_")}
+    names = [name for name in expected if name.startswith("array_")]
+    begin_nnz = made.hbp.begin[made.hbp.partition.first_group[:-1]]
+    arrays = {name: getattr(made.hbp, name.removeprefix("array_"), begin_nnz) for name in names}
     assert len(arrays) == 7
     assert {name: array.tolist() for name, array in arrays.items()} == {name: expected[name] for name in arrays}
     first = made.hbp.partition.first_position
@@ -49,6 +51,28 @@ SHAPES = {
     "a stored zero": Csr(2, 2, np.array([0, 1, 2]), np.array([1, 0]), np.array([0.0, 2.5])),
     "a full row": csr_of_dense(np.eye(33) + (np.arange(33)[:, None] == 7)),
 }
+
+
+def csr_of_hbp(hbp: Hbp) -> Csr:
+    """The matrix again, from the arrays of HBP alone: every lane walks its row by `add_sign`."""
+    partition = hbp.partition
+    lane = np.arange(partition.positions) - partition.first_of_group[partition.group_of_position]
+    some = np.flatnonzero(hbp.zero_row >= 0)
+    at = hbp.begin[partition.group_of_position[some]] + lane[some] - hbp.zero_row[some]
+    rows, places = [], []
+    row = hbp.output_hash[some]
+    while len(at):
+        rows.append(row)
+        places.append(at)
+        distance = hbp.add_sign[at]
+        on = distance >= 0
+        row, at = row[on], (at + distance)[on]
+    walked = np.concatenate(places) if places else np.zeros(0, np.int64)
+    of_row = np.concatenate(rows) if rows else np.zeros(0, np.int64)
+    order = np.lexsort((hbp.cols[walked], of_row))
+    row_ptr = firsts(np.bincount(of_row, minlength=partition.rows))
+    walked = walked[order]
+    return Csr(partition.rows, partition.columns, row_ptr, hbp.cols[walked], hbp.data[walked])
 
 
 @pytest.mark.parametrize("strategy", HASHES)

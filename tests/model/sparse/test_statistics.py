@@ -7,7 +7,8 @@ import pytest
 
 from lstmsim.base.errors import InputError
 from lstmsim.model.sparse.csr import Statistics, csr_of_coo, csr_of_dense, lockstep_waste, statistics, takes_sparse_path
-from lstmsim.model.sparse.made import checksum, drawn_dense, drawn_matrix
+from lstmsim.model.sparse.made import drawn_dense
+from tools.drawn_matrices import checksum, drawn_matrix
 
 
 def test_statistics_of_rows_with_two_four_and_no_entries() -> None:
