@@ -37,8 +37,8 @@ from lstmsim.model.numerics.weights import Floats, Network, Stimulus
 from lstmsim.model.scenario import Scenario
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Trace
-from lstmsim.report.results import Forms, Result
-from lstmsim.report.tables import table
+from lstmsim.report.document import Document, Section, grid, remark
+from lstmsim.report.results import Forms, Result, picked
 
 
 def replay(
@@ -111,7 +111,7 @@ def check_numerics(
 ) -> tuple[Checked, ...]:
     """Replay jobs in fixed and in floating point, and compare them with the golden model.
 
-    Jobs that were turned away are left out.
+    Jobs that were rejected are left out.
 
     scenario, program, trace: the run.
     data: index of a job -> its numbers.
@@ -164,11 +164,11 @@ def execute(
 
 
 def _refuse_what_has_no_beginning(scenario: Scenario, numbers: Mapping[int, JobNumbers]) -> None:
-    """`InputError` if the first states of a job should come from a job that was turned away."""
+    """`InputError` if the first states of a job should come from a job that was rejected."""
     mistakes = [
         Mistake(
             f"job {scenario.jobs[index].name}",
-            f"begins with the last states of {scenario.jobs[each.follows].name}, which was turned away and has none",
+            f"begins with the last states of {scenario.jobs[each.follows].name}, which was rejected and has none",
         )
         for index, each in numbers.items()
         if each.follows is not None and each.follows not in numbers
@@ -256,53 +256,47 @@ _LIMIT = 40
 _WEAK_DB = 10
 
 
-def checks_text(checks: Sequence[Checked], precision: Precision, turned_away: int = 0) -> str:
-    """A table of the jobs that were executed, without a final newline.
+def checks_document(checks: Sequence[Checked], precision: Precision, rejected: int = 0) -> Document:
+    """Make a table of the jobs that were executed.
 
     precision: widths of the fixed-point run.
-    turned_away: how many jobs were turned away and have no row.
+    rejected: how many jobs were rejected and have no row.
     """
-    rows = [["job", "weights", "inputs", "outputs", "fixed point", "float64", "SQNR", "saturated", "overflowed"]]
-    for each in checks[:_LIMIT]:
-        names = [each.job, each.data.weights, each.data.inputs, f"{each.values:,}"]
+    head = ["<job", "<weights", "<inputs", "outputs", "fixed point", "float64", "SQNR", "saturated", "overflowed"]
+    rows = []
+    for each in checks:
         sqnr = f"{each.accuracy.sqnr_db:.1f} dB" if isfinite(each.accuracy.sqnr_db) else "-"
         error = f"{each.float_error:.0e}" if each.float_error else "0"
-        rows.append([*names, "equal", error, sqnr, f"{each.saturated:,}", f"{each.overflowed:,}"])
-    widths = f"{precision.weight_bits}-bit weights, {precision.vector_bits}-bit vectors, {precision.tail_bits}-bit tail"
-    lines = ["NUMBERS: every tile and row block of the trace, executed and compared with the golden model"]
-    lines += table(rows, left=(0, 1, 2))
+        names = each.job, each.data.weights, each.data.inputs, each.values
+        rows.append((*names, "equal", error, sqnr, each.saturated, each.overflowed))
     weak = [each.job for each in checks if each.accuracy.sqnr_db < _WEAK_DB]
-    if weak:
-        lines.append(f"below {_WEAK_DB} dB the widths are too small for the answer: {', '.join(weak[:5])}")
-    if len(checks) > _LIMIT:
-        lines.append(f"... and {len(checks) - _LIMIT} more jobs, all equal")
-    lines += beginning_lines([(each.job, each.data.begins) for each in checks])
-    if turned_away:
-        lines.append(f"{turned_away:,} job{'s' * (turned_away > 1)} turned away, with nothing to compute")
-    lines += calibration_lines([each.data for each in checks])
-    lines += [
-        f"fixed point ({widths}) is equal bit for bit; float64",
-        "differs by that part of the largest output, from the order of additions; SQNR compares fixed point",
-        "with float64, `lstmsim accuracy` shows more",
-    ]
-    return "\n".join(lines)
+    widths = f"{precision.weight_bits}-bit weights, {precision.vector_bits}-bit vectors, {precision.tail_bits}-bit tail"
+    return Document.of(
+        "NUMBERS: every tile and row block of the trace, executed and compared with the golden model",
+        Section.of(
+            grid(head, rows, limit=_LIMIT, more="jobs, all equal"),
+            remark(f"below {_WEAK_DB} dB the widths are too small for the answer: {', '.join(weak[:5])}")
+            if weak
+            else None,
+            *beginning_lines([(each.job, each.data.begins) for each in checks]),
+            f"{rejected:,} job{'s' * (rejected > 1)} rejected, with nothing to compute" if rejected else None,
+            *calibration_lines([each.data for each in checks]),
+            f"fixed point ({widths}) is equal bit for bit; float64 differs by that part of the largest output, from "
+            "the order of additions; SQNR compares fixed point with float64, `lstmsim accuracy` shows more",
+        ),
+    )
 
 
 def checks_json(checks: Sequence[Checked]) -> list[dict[str, Any]]:
-    """The jobs that were executed, as plain data. A signal-to-noise ratio without noise is null."""
+    """Give the jobs that were executed as plain data. A signal-to-noise ratio without noise is null."""
     return [
         {
-            "job": each.job,
-            "weights": each.data.weights,
-            "inputs": each.data.inputs,
+            **picked(each, "job weights=data.weights inputs=data.inputs"),
             "begins_with": each.data.begins or "0",
             "calibrated_on": each.data.calibrated_on or None,
             "outputs": each.values,
             "fixed_point_equal": True,
-            "float_error": each.float_error,
-            "saturated": each.saturated,
-            "overflowed": each.overflowed,
-            "sqnr_db": each.accuracy.sqnr_db if isfinite(each.accuracy.sqnr_db) else None,
+            **picked(each, "float_error saturated overflowed sqnr_db=accuracy.sqnr_db"),
         }
         for each in checks
     ]
@@ -348,7 +342,12 @@ def check_size(scenario: Scenario) -> None:
 
 
 def outputs(
-    scenario: Scenario, program: Program, trace: Trace, data: Mapping[int, JobData], progress: Progress | None = None
+    scenario: Scenario,
+    program: Program,
+    trace: Trace,
+    data: Mapping[int, JobData],
+    progress: Progress | None = None,
+    checks: Sequence[Checked] | None = None,
 ) -> Outputs:
     """Replay the trace on the numbers of all jobs, in fixed point if the scenario has a `precision`, else in float64.
 
@@ -357,24 +356,19 @@ def outputs(
     scenario, program, trace: the run.
     data: index of a job -> its numbers.
     progress: called with the rows that are done, and how many rows there are.
+    checks: what `check_numerics` gave for this run, which is then not executed again.
     `ReplayError` if a value differs. `InputError` as for `check_size`.
     """
     check_size(scenario)
     fixed = bool(scenario.precision_given)
-    done = execute(scenario, program, trace, data, fixed=fixed, progress=progress)
-    return _gathered(scenario, {scenario.jobs[index].name: own.run.output() for index, own in done.items()}, data)
-
-
-def outputs_of(scenario: Scenario, data: Mapping[int, JobData], checks: Sequence[Checked]) -> Outputs:
-    """The outputs of a run whose numbers have been checked already."""
-    fixed = bool(scenario.precision_given)
-    return _gathered(scenario, {each.job: each.fixed if fixed else each.float64 for each in checks}, data)
-
-
-def _gathered(scenario: Scenario, tensors: Mapping[str, NDArray[np.float64]], data: Mapping[int, JobData]) -> Outputs:
-    away = tuple(job.name for job in scenario.jobs if job.name not in tensors)
+    if checks is None:
+        done = execute(scenario, program, trace, data, fixed=fixed, progress=progress)
+        tensors = {scenario.jobs[index].name: own.run.output() for index, own in done.items()}
+    else:
+        tensors = {each.job: each.fixed if fixed else each.float64 for each in checks}
+    rejected = tuple(job.name for job in scenario.jobs if job.name not in tensors)
     named = {scenario.jobs[index].name: each for index, each in data.items()}
-    return Outputs(scenario, bool(scenario.precision_given), tensors, away, named)
+    return Outputs(scenario, fixed, tensors, rejected, named)
 
 
 #: Most groups of jobs with the same origins that a file's metadata names.
@@ -397,7 +391,7 @@ def check_names(scenario: Scenario) -> None:
 
 
 def save_outputs(outputs: Outputs, path: str | os.PathLike[str], version: str) -> None:
-    """Write a tensor [steps, outputs] as F64 for each job that was not turned away; the file is whole or not written.
+    """Write a tensor [steps, outputs] as F64 for each job that was not rejected; the file is whole or not written.
 
     outputs: the numbers of all jobs.
     path: a name that ends in .safetensors.
@@ -463,15 +457,15 @@ def outputs_json(outputs: Outputs) -> dict[str, Any]:
     }
 
 
-def outputs_text(outputs: Outputs) -> str:
-    """Give a table with a row for each job, and the jobs that computed nothing."""
-    rows = [["job", "steps", "outputs", "smallest", "largest"]]
-    for name, values in outputs.tensors.items():
-        rows.append([name, *map(str, values.shape), f"{values.min():.4g}", f"{values.max():.4g}"])
-    lines = [*table(rows, left=[0]), "", "in fixed point" if outputs.fixed else "in float64"]
-    if outputs.turned_away:
-        lines.append(f"turned away, without outputs: {', '.join(outputs.turned_away)}")
-    return "\n".join(lines)
+def _document(outputs: Outputs) -> Document:
+    """Make a table with a row for each job, and name the jobs that computed nothing."""
+    rows = [
+        (name, *values.shape, f"{values.min():.4g}", f"{values.max():.4g}") for name, values in outputs.tensors.items()
+    ]
+    rejected = f"rejected, without outputs: {', '.join(outputs.turned_away)}" if outputs.turned_away else None
+    table = grid(["<job", "steps", "outputs", "smallest", "largest"], rows)
+    headline = f"OUTPUTS of {outputs.scenario.name}, in {'fixed point' if outputs.fixed else 'float64'}"
+    return Document.of(headline, table, rejected)
 
 
-FORMS = Forms(outputs_json, outputs_text)
+FORMS = Forms(outputs_json, _document)

@@ -22,10 +22,10 @@ from lstmsim.program.program import Program, Unit
 from lstmsim.program.stall_reasons import SPAN_NAMES
 from lstmsim.program.trace import Trace
 from lstmsim.program.unit_names import MEMORY, is_unit, name_faults
+from lstmsim.report.document import Document, grid
 from lstmsim.report.figures_text import four_digits
 from lstmsim.report.looks import JOB_STYLES
 from lstmsim.report.results import Forms, Table
-from lstmsim.report.tables import table
 
 #: What a span can be. `busy` is work. `ready` is a thread whose work waits for its turn on the unit.
 STATES = SPAN_NAMES
@@ -69,6 +69,11 @@ class Row:
         if self.kind == MEMORY:
             return self.title
         return f"core {self.core}" if self.title == "core" else f"core {self.core} {self.title}"
+
+
+#: The columns of a timeline, with the type of their numbers.
+COLUMNS = dict.fromkeys(("row", "start", "end", "state", "job", "layer", "step"), "int32")
+COLUMNS |= {"start": "int64", "end": "int64", "state": "int8"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,11 +141,14 @@ class Timeline(Table, forms="lstmsim.analysis.timeline"):
     def __len__(self) -> int:
         return len(self.start)
 
+    def spans(self) -> Iterator[tuple[int, ...]]:
+        """Yield the spans: row, start, end, state, job, layer, step."""
+        return zip(*(getattr(self, name).tolist() for name in COLUMNS), strict=True)
+
 
 def timeline_records(timeline: Timeline) -> Iterator[dict[str, Any]]:
     """Yield each span with the names of its row, state and job. A value is None where there is none."""
-    columns = (timeline.row, timeline.start, timeline.end, timeline.state, timeline.job, timeline.layer, timeline.step)
-    for row, start, end, state, job, layer, step in zip(*(each.tolist() for each in columns), strict=True):
+    for row, start, end, state, job, layer, step in timeline.spans():
         yield {
             "row": timeline.rows[row].name,
             "start": start,
@@ -166,25 +174,20 @@ def timeline_json(timeline: Timeline) -> dict[str, Any]:
     }
 
 
-def timeline_text(timeline: Timeline) -> str:
-    """What a timeline shows, and for each row how many spans and how many busy cycles it has."""
-    busy = STATES.index("busy")
-    shown = [["row", "spans", "busy cycles"]]
+def _document(timeline: Timeline) -> Document:
+    """Say what a timeline shows, and for each row how many spans and how many busy cycles it has."""
+    rows, busy = [], timeline.state == STATES.index("busy")
     for number, row in enumerate(timeline.rows):
         own = timeline.row == number
-        at_work = own & (timeline.state == busy)
-        cycles = int((timeline.end - timeline.start)[at_work].sum())
-        shown.append([row.name, f"{int(own.sum()):,}", f"{cycles:,}"])
-    length = (
-        f"{timeline.makespan_cycles:,} cycles = "
-        f"{four_digits(cycles_to_ms(timeline.makespan_cycles, timeline.frequency_mhz))} ms"
-    )
-    length = f"{timeline.shown_text} cycles" if timeline.window else length
-    title = f"{timeline.chip}: {length}, {len(timeline):,} spans of {len(timeline.jobs):,} jobs"
-    return "\n".join([title, *table(shown, left=(0,))])
+        rows.append((row.name, int(own.sum()), int((timeline.end - timeline.start)[own & busy].sum())))
+    ms = cycles_to_ms(timeline.makespan_cycles, timeline.frequency_mhz)
+    whole = f"{timeline.makespan_cycles:,} cycles = {four_digits(ms)} ms"
+    length = f"{timeline.shown_text} cycles" if timeline.window else whole
+    headline = f"{timeline.chip}: {length}, {len(timeline):,} spans of {len(timeline.jobs):,} jobs"
+    return Document.of(headline, grid(["<row", "spans", "busy cycles"], rows))
 
 
-FORMS = Forms(timeline_json, timeline_text, timeline_records)
+FORMS = Forms(timeline_json, _document, timeline_records)
 
 
 def parse_window(text: str) -> tuple[int, int | None]:
@@ -232,17 +235,10 @@ def window(timeline: Timeline, start: int, end: int | None = None) -> Timeline:
     if stop <= start:
         raise InputError(Mistake("window", f"must end after its start {start}, got {end}"))
     inside = (timeline.end > start) & (timeline.start < stop)
-    return replace(
-        timeline,
-        row=timeline.row[inside],
-        start=np.maximum(timeline.start[inside], start),
-        end=np.minimum(timeline.end[inside], stop),
-        state=timeline.state[inside],
-        job=timeline.job[inside],
-        layer=timeline.layer[inside],
-        step=timeline.step[inside],
-        window=None if (start, stop) == (0, timeline.makespan_cycles) else (start, stop),
-    )
+    columns = {name: getattr(timeline, name)[inside] for name in COLUMNS}
+    columns |= {"start": np.maximum(columns["start"], start), "end": np.minimum(columns["end"], stop)}
+    whole = (start, stop) == (0, timeline.makespan_cycles)
+    return replace(timeline, **columns, window=None if whole else (start, stop))
 
 
 def owners(program: Program, jobs: int) -> NDArray[np.int64]:
@@ -251,17 +247,15 @@ def owners(program: Program, jobs: int) -> NDArray[np.int64]:
     if len(result) <= jobs:
         return result
     names = {task.name: number for number, task in reversed([*enumerate(program.tasks[:jobs])])}
-    gates = {task.starts: number for number, task in enumerate(program.tasks[:jobs]) if task.starts is not None}
+    barriers = {task.starts: number for number, task in enumerate(program.tasks[:jobs]) if task.starts is not None}
     for number, task in enumerate(program.tasks[jobs:], jobs):
-        owner = gates.get(task.behind) if task.behind is not None else None
+        owner = barriers.get(task.behind) if task.behind is not None else None
         owner = names.get(task.name, -1) if owner is None else owner
-        gates |= {gate: owner for gate in (task.starts, task.ends) if gate is not None}
+        barriers |= {barrier: owner for barrier in (task.starts, task.ends) if barrier is not None}
         result[number] = owner
     return result
 
 
-#: Columns of a table that has one row for each span.
-_COLUMNS = ("row", "start", "end", "state", "job", "layer", "step")
 Numbers = NDArray[np.int64]
 
 
@@ -282,7 +276,7 @@ class _Places:
 def _table(
     row: int | Numbers, start: Numbers, end: Numbers, state: str | Numbers, job: Numbers, layer: Numbers, step: Numbers
 ) -> Numbers:
-    table = np.empty((len(start), len(_COLUMNS)), dtype=np.int64)
+    table = np.empty((len(start), len(COLUMNS)), dtype=np.int64)
     states: int | Numbers = STATES.index(state) if isinstance(state, str) else state
     for index, column in enumerate((row, start, end, states, job, layer, step)):
         table[:, index] = column
@@ -418,26 +412,13 @@ def build_timeline(
     _require_names(program, unit)
     rows, tables = _rows_and_tables(program, trace, unit)
     table = np.concatenate(tables)
-    job_column = _COLUMNS.index("job")
+    job_column = [*COLUMNS].index("job")
     whose = np.append(owners(program, len(jobs)), -1)
     table[:, job_column] = whose[table[:, job_column]]
     table = _joined(table)
-    row, start, end, state, job, layer, step = table.T
-    return Timeline(
-        chip=chip,
-        frequency_mhz=frequency_mhz,
-        makespan_cycles=trace.makespan_cycles,
-        rows=tuple(rows),
-        jobs=tuple(jobs),
-        row=row.astype(np.int32),
-        start=start.copy(),
-        end=end.copy(),
-        state=state.astype(np.int8),
-        job=job.astype(np.int32),
-        layer=layer.astype(np.int32),
-        step=step.astype(np.int32),
-        groups=tuple(groups),
-    )
+    columns: dict[str, Any] = {name: table[:, at].astype(kind) for at, (name, kind) in enumerate(COLUMNS.items())}
+    made = tuple(rows), tuple(jobs)
+    return Timeline(chip, frequency_mhz, trace.makespan_cycles, *made, **columns, groups=tuple(groups))
 
 
 def job_groups(jobs: Sequence[Job]) -> tuple[str, ...]:

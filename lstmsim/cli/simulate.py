@@ -183,7 +183,7 @@ def _save_outputs(computed: Outputs, path: str) -> None:
     with status(f"writing {path}"):
         save_outputs(computed, path)
     if computed.turned_away:
-        remark(f"turned away, without a tensor in {path}: {some_of(computed.turned_away)}")
+        remark(f"rejected, without a tensor in {path}: {some_of(computed.turned_away)}")
 
 
 def _save_program(result: Run, path: str) -> str:
@@ -264,9 +264,11 @@ def _show(
         parts.append(explain_text(reasons))
     parts.append(report_text(result.report, jobs))
     if checks is not None:
-        from lstmsim.analysis.replay import checks_text
+        from lstmsim.analysis.replay import checks_document
+        from lstmsim.report.renderings import text as rendered
 
-        parts.append(checks_text(checks, result.scenario.precision, len(result.scenario.jobs) - len(checks)))
+        rejected = len(result.scenario.jobs) - len(checks)
+        parts.append(rendered(checks_document(checks, result.scenario.precision, rejected)))
     if served is not None:
         parts.append(served.to_text())
     text = "\n\n".join(parts)

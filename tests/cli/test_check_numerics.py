@@ -68,7 +68,7 @@ def test_split_and_preempted_jobs_are_executed_and_others_that_were_turned_away_
     path.write_text(json.dumps({"chip": {**CHIP, "cores": [core, core]}, "jobs": jobs, **rules}))
     shown = call("simulate", str(path), "--check-numerics", "--random-weights", "0")
     assert shown.exit_code == 0
-    assert "1 job turned away, with nothing to compute" in shown.stdout
+    assert "1 job rejected, with nothing to compute" in shown.stdout
     report = json.loads(call("simulate", str(path), "--check-numerics", "--random-weights", "0", "--json", "-").stdout)
     assert [each["job"] for each in report["numerics"]] == ["both", "slow", "soon"]
     assert "preempted" in shown.stdout or "paused" in shown.stdout

@@ -122,7 +122,7 @@ def test_jobs_that_were_turned_away_have_no_tensor(tmp_path: Path) -> None:
     out = tmp_path / "h.safetensors"
     others = [{"name": "b"}, {"name": "c"}, {"name": "late", "queue_limit": 0}]
     shown = call("simulate", scenario(tmp_path, *others), "--outputs", str(out))
-    assert f"turned away, without a tensor in {out}: late" in shown.stderr
+    assert f"rejected, without a tensor in {out}: late" in shown.stderr
     tensors, texts = read(out)
     assert set(tensors) == {"a", "b", "c"}
     assert json.loads(texts["turned_away"])["count"] == 1

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import json
 import math
+import zlib
 from array import array
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.analysis.timeline import MAIN, STATES, Row, Timeline
+from lstmsim.analysis.timeline import COLUMNS, MAIN, STATES, Row, Timeline
 from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.files import readable_file
 from lstmsim.program.unit_names import is_unit
 
 #: The schema that every trace file names. Its number rises when the meaning of a field changes.
@@ -23,27 +27,60 @@ _LIMIT_32 = 2**31 - 1
 Column = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
 class Spans:
-    """Growing columns of a timeline that is being read."""
+    """The spans of a timeline that is being read."""
 
-    row: array[int] = field(default_factory=lambda: array("q"))
-    start: array[int] = field(default_factory=lambda: array("q"))
-    end: array[int] = field(default_factory=lambda: array("q"))
-    state: array[int] = field(default_factory=lambda: array("q"))
-    job: array[int] = field(default_factory=lambda: array("q"))
-    layer: array[int] = field(default_factory=lambda: array("q"))
-    step: array[int] = field(default_factory=lambda: array("q"))
+    def __init__(self) -> None:
+        self._values = array("q")
 
-    def add(self, row: int, start: int, end: int, state: int, job: int, layer: int, step: int) -> None:
-        """Add a span; fields as in `Timeline`. TypeError for a value that is no number, OverflowError above 64 bits."""
-        self.end.append(end)
-        self.start.append(start)
-        self.row.append(row)
-        self.state.append(state)
-        self.job.append(job)
-        self.layer.append(layer)
-        self.step.append(step)
+    def add(self, *values: int) -> None:
+        """Add a span; values as in `Timeline`. TypeError for a value that is no number, OverflowError above 64 bits."""
+        self._values.extend(values)
+
+    def __len__(self) -> int:
+        return len(self._values) // len(COLUMNS)
+
+    def sorted(self) -> Column:
+        """Give the spans by (row, start), shape [columns, spans]."""
+        table = np.array(self._values, dtype=np.int64).reshape(-1, len(COLUMNS))
+        ordered: Column = table[np.lexsort((table[:, 1], table[:, 0]))].T
+        return ordered
+
+
+@contextmanager
+def unpacked(path: str, limit: int, more: str, plain: bool = False) -> Iterator[io.BufferedReader]:
+    """Open a file that may be packed by gzip; `InputError` if it cannot be read, or is larger than `limit`.
+
+    more: says of which contents there is too much, and what a user may do.
+    plain: whether a file that is not packed has the limit, too.
+    """
+    with readable_file(path, kept=False) as file:
+        packed = file.peek(2)[:2] == b"\x1f\x8b"
+        try:
+            source = gzip.GzipFile(fileobj=file) if packed else file
+            yield io.BufferedReader(_Limited(path, source, limit, more)) if packed or plain else file
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise _refuse(path, f"a damaged gzip file ({error})") from None
+        except OSError as error:
+            raise _refuse(path, f"cannot be read ({error.strerror})") from None
+
+
+class _Limited(io.RawIOBase):
+    """The contents of a file up to a limit, because a small packed file may unpack to any size."""
+
+    def __init__(self, path: str, source: Any, limit: int, more: str) -> None:
+        self.path, self.source, self.limit, self.more, self.taken = path, source, limit, more, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        content = self.source.read(len(buffer))
+        self.taken += len(content)
+        if self.taken > self.limit:
+            raise _refuse(self.path, f"more than {self.limit // 2**20:,} MB of {self.more}")
+        buffer[: len(content)] = content
+        return len(content)
 
 
 def facts(timeline: Timeline) -> dict[str, object]:
@@ -51,6 +88,7 @@ def facts(timeline: Timeline) -> dict[str, object]:
     window = {} if timeline.window is None else {"window": list(timeline.window)}
     # the name of most machines is not said
     unit = {} if timeline.unit == MAIN else {"main_unit": timeline.unit}
+    names, place = timeline.coloured
     return {
         "schema": SCHEMA,
         "time": "1 ns = 1 cycle",
@@ -61,15 +99,9 @@ def facts(timeline: Timeline) -> dict[str, object]:
         **unit,
         "rows": [[row.core, row.label, row.index] for row in timeline.rows],
         "jobs": list(timeline.jobs),
-        **_group_facts(timeline),
+        **({"groups": list(names), "group_of": place.tolist()} if timeline.groups else {}),
         "spans": len(timeline),
     }
-
-
-def _group_facts(timeline: Timeline) -> dict[str, object]:
-    """What jobs have their colours from: the names, and for each job the place of its name."""
-    names, place = timeline.coloured
-    return {"groups": list(names), "group_of": place.tolist()} if timeline.groups else {}
 
 
 def _groups(path: str, known: Mapping[str, Any]) -> tuple[str, ...]:
@@ -166,10 +198,9 @@ def timeline_of(path: str, known: Mapping[str, Any], spans: Spans) -> Timeline:
     _require(path, known)
     rows, jobs = _rows(path, known.get("rows"), known.get("main_unit", MAIN)), tuple(known["jobs"])
     first, last = _shown(path, known)
-    column = {name: np.array(getattr(spans, name), dtype=np.int64) for name in Spans.__dataclass_fields__}
-    order = np.lexsort((column["start"], column["row"]))
-    column = {name: values[order] for name, values in column.items()}
-    row, start, end = column["row"], column["start"], column["end"]
+    table = spans.sorted()
+    column = dict(zip(COLUMNS, table, strict=True))
+    row, start, end = table[:3]
     limits = {
         "row": (0, len(rows) - 1),
         "state": (0, len(STATES) - 1),
@@ -196,13 +227,7 @@ def timeline_of(path: str, known: Mapping[str, Any], spans: Spans) -> Timeline:
         makespan_cycles=known["makespan_cycles"],
         rows=rows,
         jobs=jobs,
-        row=row.astype(np.int32),
-        start=start,
-        end=end,
-        state=column["state"].astype(np.int8),
-        job=column["job"].astype(np.int32),
-        layer=column["layer"].astype(np.int32),
-        step=column["step"].astype(np.int32),
+        **{name: column[name].astype(kind) for name, kind in COLUMNS.items()},
         groups=_groups(path, known),
         window=None if (first, last) == (0, known["makespan_cycles"]) else (first, last),
     )

@@ -7,20 +7,18 @@ quoted. A `.csv.gz` holds the same table, packed.
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import json
 import re
-import zlib
 from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-from lstmsim.analysis.files.columns import Spans, facts, timeline_of
+from lstmsim.analysis.files.columns import Spans, facts, timeline_of, unpacked
 from lstmsim.analysis.timeline import STATES, Timeline
 from lstmsim.base.csv_table import neutral
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.base.files import readable_file, whole_file
+from lstmsim.base.files import whole_file
 
 #: Unpacked size above which a packed file is not read: about sixty million spans.
 LIMIT_BYTES = 4 * 2**30
@@ -53,20 +51,17 @@ def write_csv(timeline: Timeline, path: str) -> None:
     """Write a timeline as CSV in UTF-8, packed by gzip if `path` ends in .gz."""
     rows = [f'"{row.name}",{row.core},{row.label},{row.index}' for row in timeline.rows]
     jobs = [*(_quoted(name) for name in timeline.jobs), ""]
-    columns = (timeline.row, timeline.start, timeline.end, timeline.state, timeline.job, timeline.layer, timeline.step)
     with whole_file(path, "wz" if path.lower().endswith(".gz") else "w") as file:
         for key, value in facts(timeline).items():
             file.write(f"# {key}: {_fact(value)}\n")
         file.write(",".join(COLUMNS) + "\n")
-        for row, start, end, state, job, layer, step in zip(*(column.tolist() for column in columns), strict=True):
+        for row, start, end, state, job, layer, step in timeline.spans():
             file.write(f"{rows[row]},{start},{end},{end - start},{STATES[state]},{jobs[job]},{layer},{step},{job}\n")
 
 
 def read_csv(path: str) -> Timeline:
     """Read the timeline from a file of `write_csv`; `InputError` with the line if the file is none of them."""
-    with readable_file(path, kept=False) as file:
-        packed = file.peek(2)[:2] == b"\x1f\x8b"
-        source: Any = io.BufferedReader(_Unpacked(path, gzip.GzipFile(fileobj=file))) if packed else file
+    with unpacked(path, LIMIT_BYTES, "CSV; cut out a window") as source:
         lines = io.TextIOWrapper(source, encoding="utf-8-sig", newline="")
         try:
             known, first = _head(path, lines)
@@ -75,28 +70,6 @@ def read_csv(path: str) -> Timeline:
             return timeline_of(path, known, _spans(path, known, csv.reader(chain([first], others), strict=True)))
         except UnicodeDecodeError:
             raise InputError(Mistake(path, "not UTF-8 text")) from None
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise InputError(Mistake(path, f"a damaged gzip file ({error})")) from None
-        except OSError as error:
-            raise InputError(Mistake(path, f"cannot be read ({error.strerror})")) from None
-
-
-class _Unpacked(io.RawIOBase):
-    """The contents of a packed file up to a limit, because a small file may unpack to any size."""
-
-    def __init__(self, path: str, source: gzip.GzipFile) -> None:
-        self.path = path
-        self.source = source
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        content = self.source.read(len(buffer))
-        if self.source.tell() > LIMIT_BYTES:
-            raise InputError(Mistake(self.path, f"more than {LIMIT_BYTES // 2**20:,} MB of CSV; cut out a window"))
-        buffer[: len(content)] = content
-        return len(content)
 
 
 def _head(path: str, lines: io.TextIOWrapper) -> tuple[dict[str, Any], str]:
@@ -129,6 +102,6 @@ def _spans(path: str, known: dict[str, Any], reader: Iterator[list[str]]) -> Spa
     except InputError:
         raise
     except (ValueError, TypeError, KeyError, OverflowError, csv.Error) as error:
-        place = f"line {len(known) + len(spans.row) + 2}"
+        place = f"line {len(known) + len(spans) + 2}"
         raise InputError(Mistake(path, f"{place}: not a span of this trace, or cut short ({error!s:.60})")) from None
     return spans

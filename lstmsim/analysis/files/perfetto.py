@@ -30,7 +30,6 @@ Sources: google/perfetto (GitHub), ui/src/components/colorizer.ts and ui/src/bas
 
 from __future__ import annotations
 
-import gzip
 import io
 import json
 import re
@@ -45,10 +44,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.analysis.drawn import busy_windows, window_edges
-from lstmsim.analysis.files.columns import Spans, as_json, facts, timeline_of
+from lstmsim.analysis.files.columns import Spans, as_json, facts, timeline_of, unpacked
 from lstmsim.analysis.timeline import MAIN, STATES, Row, Timeline
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.base.files import readable_file, whole_file
+from lstmsim.base.files import whole_file
 from lstmsim.program.stall_reasons import CAUSES
 from lstmsim.program.unit_names import MEMORY
 
@@ -178,8 +177,7 @@ def _slices(timeline: Timeline) -> Iterator[str]:
     jobs = [as_json(name) for name in [*slice_names(timeline.jobs, timeline.groups), "work"]]
     waits = [as_json(name) for name in wait_names()]
     busy = STATES.index("busy")
-    columns = (timeline.row, timeline.start, timeline.end, timeline.state, timeline.job, timeline.layer, timeline.step)
-    for row, start, end, state, job, layer, step in zip(*(column.tolist() for column in columns), strict=True):
+    for row, start, end, state, job, layer, step in timeline.spans():
         name = jobs[job] if state == busy else waits[state]
         yield (
             f'{{"ph":"X","ts":{_microseconds(start)},"dur":{_microseconds(end - start)},{tracks[row]},'
@@ -206,29 +204,16 @@ def read_perfetto(path: str) -> Timeline:
             problems.append(entry)
         return None
 
+    with unpacked(path, LIMIT_BYTES, "JSON; save long traces as .csv", plain=True) as file:
+        content = file.read()
     try:
-        whole = json.loads(_content(path), object_hook=take)
+        whole = json.loads(content, object_hook=take)
     except (ValueError, RecursionError) as error:
         raise InputError(Mistake(path, f"not valid JSON, perhaps cut short ({error!s:.80})")) from None
     known = whole.get("otherData") if isinstance(whole, dict) else None
     if problems and isinstance(known, dict) and "schema" in known:
         raise InputError(Mistake(path, f"not a slice of an lstmsim trace: {problems[0]!r:.80}"))
     return timeline_of(path, known if isinstance(known, dict) else {}, spans)
-
-
-def _content(path: str) -> bytes:
-    """All bytes of the file, unpacked if it is packed; `InputError` above `LIMIT_BYTES`."""
-    with readable_file(path, kept=False) as file:
-        source: Any = gzip.GzipFile(fileobj=file) if file.peek(2)[:2] == b"\x1f\x8b" else file
-        try:
-            content: bytes = source.read(LIMIT_BYTES + 1)
-        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise InputError(Mistake(path, f"a damaged gzip file ({error})")) from None
-        except OSError as error:
-            raise InputError(Mistake(path, f"cannot be read ({error.strerror})")) from None
-    if len(content) > LIMIT_BYTES:
-        raise InputError(Mistake(path, f"more than {LIMIT_BYTES // 2**20} MB of JSON; save long traces as .csv"))
-    return content
 
 
 #: Lightness in percent (Perfetto has 40 to 79): work has at most the first, waits have at least the second.

@@ -1,7 +1,4 @@
-"""Latency against offered load, for several policies or chips: frozen numbers.
-
-Load-latency curves as people and programs read them.
-"""
+"""Latency against offered load, for several policies or chips: frozen numbers, and how they are shown."""
 
 from __future__ import annotations
 
@@ -76,53 +73,37 @@ class Measured:
         """Give the figures as plain data."""
         named = {} if self.mean is None else {"mean": self.mean}
         named |= {f"p{percent:g}": each for percent, each in self.percentiles.items()}
-        return {
-            "verdict": self.verdict,
-            "offered_load": self.offered,
-            "requests": self.requests,
-            "turned_away": self.turned_away,
-            "misses": self.misses,
-            "throughput_per_second": self.throughput_per_second,
-            "goodput_per_second": self.goodput_per_second,
-            "latency_ms": {name: {"value": e.value_ms, "half_width": e.half_width_ms} for name, e in named.items()},
-        }
+        latencies = {name: picked(each, "value=value_ms half_width=half_width_ms") for name, each in named.items()}
+        return picked(self, _FIGURES) | {"latency_ms": latencies}
 
     @classmethod
     def from_plain(cls, data: Mapping[str, Any]) -> Measured:
         """Make the figures from plain data."""
+        pairs = (each.partition("=") for each in _FIGURES.split())
         known = {name: Estimate(each["value"], each["half_width"]) for name, each in data["latency_ms"].items()}
         mean = known.pop("mean", None)
-        return cls(
-            data["verdict"],
-            data["offered_load"],
-            data["requests"],
-            data["turned_away"],
-            data["misses"],
-            data["throughput_per_second"],
-            data["goodput_per_second"],
-            mean,
-            {float(name[1:]): each for name, each in known.items()},
-        )
+        percentiles = {float(name[1:]): each for name, each in known.items()}
+        return cls(**{field or key: data[key] for key, _, field in pairs}, mean=mean, percentiles=percentiles)
+
+
+#: Keys of a kept run, and the fields that they have their values from.
+_COUNTS = "requests turned_away misses throughput_per_second goodput_per_second"
+_FIGURES = f"verdict offered_load=offered {_COUNTS}"
 
 
 def measured(serving: Serving) -> Measured:
     """Pick from a run the figures that a curve shows."""
+    stable = serving.verdict not in _NO_LATENCY
 
     def ms(each: Interval) -> Estimate:
         scaled = each.scaled(serving.ms(1))
         return Estimate(scaled.value, scaled.half_width)
 
-    stable = serving.verdict not in _NO_LATENCY
     return Measured(
-        serving.verdict,
-        None if serving.load is None else serving.load.offered,
-        serving.requests,
-        serving.turned_away,
-        serving.misses,
-        serving.throughput_per_second,
-        serving.goodput_per_second,
-        ms(serving.latency.mean) if stable else None,
-        {percent: ms(each) for percent, each in serving.latency.percentiles.items()} if stable else {},
+        **picked(serving, f"verdict {_COUNTS}"),
+        offered=None if serving.load is None else serving.load.offered,
+        mean=ms(serving.latency.mean) if stable else None,
+        percentiles={percent: ms(each) for percent, each in serving.latency.percentiles.items()} if stable else {},
     )
 
 
@@ -269,17 +250,11 @@ def _records(curves: LoadLatency) -> Iterator[dict[str, Any]]:
         yield row
 
 
-_COUNTS = "requests turned_away misses throughput_per_second goodput_per_second"
-
-
-def _point_data(point: Point) -> dict[str, Any]:
-    return {**picked(point, "machine=machine.label load requests_per_second=rate_per_second"), **point.measured.plain()}
-
-
 def _data(curves: LoadLatency) -> dict[str, Any]:
     """Plain data of schema `lstmsim/load-latency/1`; `latency_ms` holds mean and percentiles by name."""
     names = "scenario capacity_per_second bound_per_second limits_per_second deadlines machines"
-    points = [_point_data(point) for point in curves.points]
+    where = "machine=machine.label load requests_per_second=rate_per_second"
+    points = [picked(point, where) | point.measured.plain() for point in curves.points]
     return {"schema": "lstmsim/load-latency/1", **picked(curves, names), "points": points}
 
 

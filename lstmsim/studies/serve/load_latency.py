@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import product
@@ -25,7 +25,7 @@ from lstmsim.files.scenario.scenario_file import checked_scenario, open_scenario
 from lstmsim.files.yaml.source import LABEL
 from lstmsim.model.scenario import DISPATCH, Scenario
 from lstmsim.studies.serve.curves import CDF, LoadLatency, Machine, Measured, Point, measured
-from lstmsim.studies.serve.offered import Capacity, capacity_of
+from lstmsim.studies.serve.offered import capacity_of
 from lstmsim.studies.serve.run import serve_on_horizon
 from lstmsim.studies.shared.arguments import refuse, wrong_names, wrong_number, wrong_numbers, wrong_whole
 from lstmsim.studies.shared.loading import Path, Source, drawn_anew, load_scenario
@@ -113,34 +113,25 @@ def compute(
     store = _Store(folder)
     done = {key: known for key in keys if (known := store.read(key)) is not None}
     left = {key: each for key, each in zip(keys, points, strict=True) if key not in done}
-
-    def told() -> None:
+    workers = min(len(left), processors() if jobs is None else jobs)
+    inline = ((key, run_point(asked)) for key, asked in left.items())
+    results = inline if workers <= 1 else _on_processes(left, workers)
+    while True:
         if progress is not None:
             progress(sum(key in done for key in keys), len(keys))
-
-    told()
-    workers = min(len(left), processors() if jobs is None else jobs)
-    for key, figures in _inline(left) if workers <= 1 else _on_processes(left, workers):
-        store.write(key, figures)
-        done[key] = figures
-        told()
-    return [done[key] for key in keys]
-
-
-def _inline(left: Mapping[str, Asked]) -> Iterator[tuple[str, Measured]]:
-    for key, asked in left.items():
-        yield key, run_point(asked)
+        if (result := next(results, None)) is None:
+            return [done[key] for key in keys]
+        store.write(*result)
+        done |= [result]
 
 
 def _on_processes(left: Mapping[str, Asked], workers: int) -> Iterator[tuple[str, Measured]]:
     """Give the runs as they end. The last ones begin first, for those of the highest loads take longest."""
-    # what is to be said of the engine is said here, and not by each worker
+    # the engine's remarks are made here, and not by each worker
     engines.has_fast()
     executor = ProcessExecutor(workers)
     try:
-        waiting: dict[Future[Measured], str] = {}
-        for key, asked in reversed([*left.items()]):
-            waiting[executor.submit(run_point, asked)] = key
+        waiting = {executor.submit(run_point, asked): key for key, asked in reversed([*left.items()])}
         while waiting:
             for future in wait(waiting, return_when=FIRST_COMPLETED).done:
                 try:
@@ -184,7 +175,7 @@ class _Store:
                 json.dump({"format": _FORMAT, "key": key, "measured": figures.plain()}, file, indent=1)
 
 
-#: Requests of a point unless told otherwise.
+#: Requests of a point unless the caller says otherwise.
 REQUESTS = 20_000
 #: Most requests of a point that goes on until its interval is narrow enough.
 MOST_REQUESTS = 640_000
@@ -202,20 +193,18 @@ def loads_of(text: str) -> tuple[float, ...]:
     >>> len(loads_of("0.3:0.95"))
     14
     """
-    place = f"loads {text!r}"
-    parts = text.split(":")
+    place, parts = f"loads {text!r}", text.split(":")
     try:
         if len(parts) == 1:
             numbers = [float(each) for each in text.split(",")]
-        elif len(parts) <= 3:
-            numbers = _evenly(place, float(parts[0]), float(parts[1]), *map(int, parts[2:]))
         else:
-            raise ValueError
-    except ValueError:
+            low, high, *count = parts
+            numbers = _evenly(place, float(low), float(high), *map(int, count))
+    except (ValueError, TypeError):
         raise InputError(Mistake(place, "must look like 0.3:0.95, 0.3:0.95:8 or 0.3,0.6,0.9")) from None
     rounded = tuple(round(each, 9) for each in numbers)
     if not all(0 < each < 100 for each in rounded) or list(rounded) != sorted(set(rounded)):
-        raise InputError(Mistake(f"loads {text!r}", "must grow, all above 0 and below 100"))
+        raise InputError(Mistake(place, "must grow, all above 0 and below 100"))
     return rounded
 
 
@@ -270,7 +259,12 @@ def load_latency(
     >>> [point.load for point in curves.points], curves.points[0].measured.mean.value_ms > 0
     ([0.2, 0.4], True)
     """
-    _check_lists(loads, policies, chips, placements)
+    refuse(
+        [] if isinstance(loads, str) else wrong_numbers("loads", loads),
+        wrong_names("policies", policies, "an order of dispatch"),
+        wrong_names("chips", chips, "a preset's name or a chip's file"),
+        wrong_names("placements", placements, "a placement's name"),
+    )
     scenario = drawn_anew(scenario)
     shares = loads_of(loads) if isinstance(loads, str) else loads_of(",".join(repr(float(each)) for each in loads))
     _check(requests, until_half_width, most_requests, jobs)
@@ -279,38 +273,18 @@ def load_latency(
     rates, capacity = rates_of(scenario, overrides), capacity_of(scenario, overrides)
     most = requests if until_half_width is None else max(requests, most_requests)
     wanted, points = [], []
-    for variant, share in product(variants, shares):
+    for (machine, changes), share in product(variants, shares):
         rate = capacity.rate(share)
-        changes = (*overrides, *variant.overrides, *rate_overrides(rates, rate))
-        wanted.append(Asked(scenario, changes, requests, most, until_half_width))
-        points.append((variant.machine, share, rate))
+        changed = (*overrides, *changes, *rate_overrides(rates, rate))
+        wanted.append(Asked(scenario, changed, requests, most, until_half_width))
+        points.append((machine, share, rate))
     results = compute(wanted, folder=folder, jobs=jobs, progress=progress)
     curves = tuple(Point(*point, each) for point, each in zip(points, results, strict=True))
-    return _put_together(scenario, overrides, base, variants, capacity, curves)
-
-
-def _put_together(
-    scenario: Path | Mapping[str, Any],
-    overrides: Sequence[str],
-    base: Scenario,
-    variants: Sequence[_Variant],
-    capacity: Capacity,
-    points: tuple[Point, ...],
-) -> LoadLatency:
     frames = any(each.get("kind") == "stream" for each in processes_of(scenario, overrides).values())
     deadlines = frames or any(job.deadline is not None for job in base.jobs)
-    machines = tuple(each.machine for each in variants)
     full, limits = capacity.rate(1.0), capacity.limits_per_second
-    return LoadLatency(base.name, machines, full, capacity.bound_per_second, limits, deadlines, points)
-
-
-def _check_lists(loads: object, policies: object, chips: object, placements: object) -> None:
-    refuse(
-        [] if isinstance(loads, str) else wrong_numbers("loads", loads),
-        wrong_names("policies", policies, "an order of dispatch"),
-        wrong_names("chips", chips, "a preset's name or a chip's file"),
-        wrong_names("placements", placements, "a placement's name"),
-    )
+    machines = tuple(machine for machine, _ in variants)
+    return LoadLatency(base.name, machines, full, capacity.bound_per_second, limits, deadlines, curves)
 
 
 def _check(requests: int, until: float | None, most: int, jobs: int | None) -> None:
@@ -326,24 +300,19 @@ def _check(requests: int, until: float | None, most: int, jobs: int | None) -> N
         raise InputError(wrong)
 
 
-@dataclass(frozen=True)
-class _Variant:
-    """A curve, and the overrides that make it of the scenario."""
-
-    machine: Machine
-    overrides: tuple[str, ...]
-
-
 def _variants(
     scenario: Path | Mapping[str, Any],
     overrides: Sequence[str],
     policies: Sequence[str],
     chips: Sequence[str],
     placements: Sequence[str],
-) -> tuple[_Variant, ...]:
-    """List every policy on every chip with every placement; `InputError` for one that the scenario cannot have."""
+) -> list[tuple[Machine, tuple[str, ...]]]:
+    """List every policy on every chip with every placement, each with its overrides.
+
+    `InputError` for one that the scenario cannot have.
+    """
     named: tuple[Sequence[str | None], ...] = ([None, *chips], placements or [None], policies or [None])
-    variants: list[_Variant] = []
+    variants: list[tuple[Machine, tuple[str, ...]]] = []
     for chip, placement, policy in product(*named):
         changes = (*_policy(policy), *_chip(chip), *([] if placement is None else [f"placement={placement}"]))
         loaded = _loaded(scenario, [*overrides, *changes], chip)
@@ -355,10 +324,10 @@ def _variants(
         parts += [place] * (len(placements) > 1) + [loaded.chip.name] * bool(chips)
         label = ", ".join(parts) or order
         machine = Machine(label, loaded.chip.name, first.dispatch, preempts, place)
-        if any(machine.label == each.machine.label for each in variants):
+        if any(machine.label == each.label for each, _ in variants):
             raise InputError(Mistake(label, "is named twice, expected different machines"))
-        variants.append(_Variant(machine, changes))
-    return tuple(variants)
+        variants.append((machine, changes))
+    return variants
 
 
 def _names(given: str | Sequence[str]) -> tuple[str, ...]:

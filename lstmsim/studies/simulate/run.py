@@ -254,9 +254,7 @@ def outputs(
 
     making.check_size(result.scenario)
     data = job_data(result.scenario, random_weights)
-    if checks is not None:
-        return making.outputs_of(result.scenario, data, checks)
-    return making.outputs(result.scenario, result.program, result.trace, data, progress)
+    return making.outputs(result.scenario, result.program, result.trace, data, progress, checks)
 
 
 def serving(result: Run | Source, *, percentiles: Sequence[float] | None = None) -> Serving:

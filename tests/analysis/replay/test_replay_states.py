@@ -75,7 +75,7 @@ def test_who_follows_a_job_that_was_turned_away_has_no_states() -> None:
     program = machines.lower(CHIP, scenario.jobs)
     trace = engines.run(program, "fast")
     assert trace.task("core")[3] < 0
-    with pytest.raises(InputError, match="job two: begins with the last states of one, which was turned away"):
+    with pytest.raises(InputError, match="job two: begins with the last states of one, which was rejected"):
         execute(scenario, program, trace, data_of(scenario), fixed=False)
 
 
