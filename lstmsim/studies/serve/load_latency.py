@@ -259,12 +259,7 @@ def load_latency(
     >>> [point.load for point in curves.points], curves.points[0].measured.mean.value_ms > 0
     ([0.2, 0.4], True)
     """
-    refuse(
-        [] if isinstance(loads, str) else wrong_numbers("loads", loads),
-        wrong_names("policies", policies, "an order of dispatch"),
-        wrong_names("chips", chips, "a preset's name or a chip's file"),
-        wrong_names("placements", placements, "a placement's name"),
-    )
+    _check_lists(loads, policies, chips, placements)
     scenario = drawn_anew(scenario)
     shares = loads_of(loads) if isinstance(loads, str) else loads_of(",".join(repr(float(each)) for each in loads))
     _check(requests, until_half_width, most_requests, jobs)
@@ -285,6 +280,15 @@ def load_latency(
     full, limits = capacity.rate(1.0), capacity.limits_per_second
     machines = tuple(machine for machine, _ in variants)
     return LoadLatency(base.name, machines, full, capacity.bound_per_second, limits, deadlines, curves)
+
+
+def _check_lists(loads: object, policies: object, chips: object, placements: object) -> None:
+    refuse(
+        [] if isinstance(loads, str) else wrong_numbers("loads", loads),
+        wrong_names("policies", policies, "an order of dispatch"),
+        wrong_names("chips", chips, "a preset's name or a chip's file"),
+        wrong_names("placements", placements, "a placement's name"),
+    )
 
 
 def _check(requests: int, until: float | None, most: int, jobs: int | None) -> None:
