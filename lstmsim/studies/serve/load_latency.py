@@ -242,7 +242,7 @@ def load_latency(
     scenario: a path, a mapping, or a `Scenario`.
     policies: orders of dispatch, with `+preempt` those with preemption; the scenario's own unless given.
     chips: further chips, by preset or path.
-    placements: as in a scenario. One name alone is a list of one, here and for policies and chips.
+    placements: as in a scenario. One name is a list of one, here and for policies and chips.
     loads: numbers, or a text as `loads_of` reads it.
     requests: of each point.
     until_half_width: a point takes up to `most_requests` requests, until the 95 % intervals of mean and p99 are within
@@ -253,33 +253,31 @@ def load_latency(
 
     `InputError` for a scenario without rates, and for a name that is not known.
 
-    >>> arrival = {"kind": "poisson", "rate_per_second": 1e5}
-    >>> entries = [{"model": "lstm-256", "steps": 1, "arrival": arrival}]
+    >>> entries = [{"model": "lstm-256", "steps": 1, "arrival": {"kind": "poisson", "rate_per_second": 1e5}}]
     >>> curves = load_latency({"chip": "column-npu-16k", "jobs": entries}, loads=[0.2, 0.4], requests=500)
     >>> [point.load for point in curves.points], curves.points[0].measured.mean.value_ms > 0
     ([0.2, 0.4], True)
     """
     _check_lists(loads, policies, chips, placements)
+    _check(requests, until_half_width, most_requests, jobs)
     scenario = drawn_anew(scenario)
     shares = loads_of(loads) if isinstance(loads, str) else loads_of(",".join(repr(float(each)) for each in loads))
-    _check(requests, until_half_width, most_requests, jobs)
     base = load_scenario(scenario, overrides)
     variants = _variants(scenario, overrides, _names(policies), _names(chips), _names(placements))
     rates, capacity = rates_of(scenario, overrides), capacity_of(scenario, overrides)
     most = requests if until_half_width is None else max(requests, most_requests)
-    wanted, points = [], []
+    wanted, points = list[Asked](), list[tuple[Machine, float, float]]()
     for (machine, changes), share in product(variants, shares):
         rate = capacity.rate(share)
-        changed = (*overrides, *changes, *rate_overrides(rates, rate))
+        changed = *overrides, *changes, *rate_overrides(rates, rate)
         wanted.append(Asked(scenario, changed, requests, most, until_half_width))
         points.append((machine, share, rate))
-    results = compute(wanted, folder=folder, jobs=jobs, progress=progress)
-    curves = tuple(Point(*point, each) for point, each in zip(points, results, strict=True))
-    frames = any(each.get("kind") == "stream" for each in processes_of(scenario, overrides).values())
-    deadlines = frames or any(job.deadline is not None for job in base.jobs)
-    full, limits = capacity.rate(1.0), capacity.limits_per_second
-    machines = tuple(machine for machine, _ in variants)
-    return LoadLatency(base.name, machines, full, capacity.bound_per_second, limits, deadlines, curves)
+    every = zip(points, compute(wanted, folder=folder, jobs=jobs, progress=progress), strict=True)
+    frames = (each.get("kind") == "stream" for each in processes_of(scenario, overrides).values())
+    deadlines = any(frames) or any(job.deadline is not None for job in base.jobs)
+    full, bound, limits = capacity.rate(1.0), capacity.bound_per_second, capacity.limits_per_second
+    machines, curves = tuple(each for each, _ in variants), tuple(Point(*point, each) for point, each in every)
+    return LoadLatency(base.name, machines, full, bound, limits, deadlines, curves)
 
 
 def _check_lists(loads: object, policies: object, chips: object, placements: object) -> None:
