@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import TypeVar
+from collections.abc import Hashable, Mapping, Sequence
 
 from lstmsim.model.figures import CoreFigures, MainUnit, Words
 
@@ -67,26 +66,18 @@ ARRAY_WORDS = {
 }
 
 
-C = TypeVar("C", bound=Hashable)
-
-
 def array_figures(
-    cores: Sequence[C],
-    array: Callable[[C], Mapping[str, int]],
-    settings: Callable[[C], Mapping[str, int | str]],
-    stalls: tuple[str, ...],
-    words: Mapping[str, Words],
+    cores: Sequence[Hashable], shown: Sequence[str], stalls: tuple[str, ...], words: Mapping[str, Words]
 ) -> tuple[CoreFigures, ...]:
     """Give cores with an array as the accounts see them; equal cores are one object.
 
-    array: gives `npe`, `ep` and `vp` of a core.
-    settings: gives what a report shows of a core beside its array.
-    stalls: names of cycles that other machines do not have.
+    shown: the fields of a core that a report shows beside its array, where they are not 0.
+    stalls: stall reasons that other machines do not have.
     words: of the machine.
     """
     figures = {}
     for each in dict.fromkeys(cores):
-        columns = array(each)
-        issuing = columns["ep"] * columns["vp"]
-        figures[each] = CoreFigures(columns["npe"], issuing, columns, settings(each), stalls, words, ARRAY)
+        array = {key: int(getattr(each, key)) for key in ("npe", "ep", "vp")}
+        settings = {key: value for key in shown if (value := getattr(each, key))}
+        figures[each] = CoreFigures(array["npe"], array["ep"] * array["vp"], array, settings, stalls, words, ARRAY)
     return tuple(figures[each] for each in cores)

@@ -40,8 +40,27 @@ BLOCK_ORDERS = ("row", "column")
 _DEEP = "assumption, because a deeply pipelined Stratix 10 design is of that size, and the patent's orderings come out"
 
 
-def _depth(meaning: str, low: int = 1, source: str = _DEEP) -> Key:
-    return Key(meaning, "cycles", low, MAX_LATENCY_CYCLES, source=source, vary=True)
+_DIVIDER = "assumption, because a pipelined divider takes about a cycle for each bit of 16-bit operands"
+_ONE_THREAD = "assumption, because the patent builds a core with one thread and adds others"
+_NARROW = "assumption, because no source gives it; the tail then takes less than the tiles of a step"
+_TWO_BANKS = "assumption, because one that fills and one that empties are the least that keeps the array busy"
+_PLAIN_TREES = "assumption, because most trees are built for one ep"
+_COARSE = "column-wise LSTM patent: coarse-grained multithreading, switch on a data hazard"
+_FREE_SWITCH = "assumption, because the patent names no cost, and each thread has its own state and accumulators"
+_ROW_ORDER = "assumption, because the patent leaves it open; row order needs the fewest banks"
+_ON_CHIP = "assumption, because the patent's weights stay on the chip"
+_DRAM = "assumption, because some 250 ns is what DRAM and HBM behind an FPGA's controllers take under load"
+_TWO_BLOCKS = "assumption, because one in use and one that comes are the least that hides a transfer"
+_ACROSS = "assumption, because a write, a few registers across a die and a read take about that"
+_AS_TAIL = "assumption, because it is what the tail unit gives in a cycle by default"
+
+
+def _depth(meaning: str, low: int = 1, source: str = _DEEP, vary: bool = True) -> Key:
+    return Key(meaning, "cycles", low, MAX_LATENCY_CYCLES, source=source, vary=vary)
+
+
+def _count(meaning: str, high: int = MAX_PES, source: str = "", follows: str = "", vary: bool = True) -> Key:
+    return Key(meaning, "", 1, high, source=source, vary=vary, follows=follows)
 
 
 @checked("latency")
@@ -63,13 +82,7 @@ class Latency:
     elementwise_add: Annotated[int, _depth("a sum in the tail")] = 4
     quantize: Annotated[int, _depth("a result is rounded to the width of vectors", low=0)] = 4
     writeback: Annotated[int, _depth("a result is written until it can be streamed", low=0)] = 4
-    divide: Annotated[
-        int,
-        _depth(
-            "a quotient in the tail",
-            source="assumption, because a pipelined divider takes about a cycle for each bit of 16-bit operands",
-        ),
-    ] = 16
+    divide: Annotated[int, _depth("a quotient in the tail", source=_DIVIDER)] = 16
 
     def mistakes(self) -> list[tuple[str, str]]:
         """Latencies that the contract does not allow, as (key, sentence) pairs.
@@ -106,10 +119,6 @@ def _follow(values: dict[str, Any]) -> None:
         raise InputError(Mistake("core: ep", sentence))
 
 
-def _pes(meaning: str, source: str = "", follows: str = "") -> Key:
-    return Key(meaning, "", 1, MAX_PES, source=source, vary=True, follows=follows)
-
-
 @checked("core", _follow)
 @hashed_once
 @record
@@ -125,87 +134,25 @@ class ColumnCore:
     ([], 3072)
     """
 
-    npe: Annotated[int, _pes("multipliers of the core")]
-    ep: Annotated[int, _pes("elements in parallel")]
-    vp: Annotated[int, _pes("rows in parallel", follows="npe // ep")]
-    threads: Annotated[
-        int,
-        Key(
-            "jobs that the core works on in turn",
-            low=1,
-            high=MAX_THREADS,
-            source="assumption, because the patent builds a core with one thread and adds others",
-            vary=True,
-        ),
-    ] = 1
-    tail_width: Annotated[
-        int,
-        Key(
-            "units that enter the tail in a cycle",
-            low=1,
-            high=MAX_SIZE,
-            source="assumption, because no source gives it; the tail then takes less than the tiles of a step",
-            vary=True,
-        ),
-    ] = 64
-    accumulator_banks: Annotated[
-        int,
-        Key(
-            "banks of accumulators of each thread",
-            low=1,
-            high=MAX_BANKS,
-            source="assumption, because one that fills and one that empties are the least that keeps the array busy",
-            vary=True,
-        ),
-    ] = 2
-    tree_inputs: Annotated[
-        int | None, _pes("leaves of each adder tree", "assumption, because most trees are built for one ep")
-    ] = None
-    cat: Annotated[
-        int,
-        _pes("sums that a configurable tail forms in each tree", "assumption, because most trees are built for one ep"),
-    ] = 1
+    npe: Annotated[int, _count("multipliers of the core")]
+    ep: Annotated[int, _count("elements in parallel")]
+    vp: Annotated[int, _count("rows in parallel", follows="npe // ep")]
+    threads: Annotated[int, _count("jobs that the core works on in turn", MAX_THREADS, _ONE_THREAD)] = 1
+    tail_width: Annotated[int, _count("units that enter the tail in a cycle", MAX_SIZE, _NARROW)] = 64
+    accumulator_banks: Annotated[int, _count("banks of accumulators of each thread", MAX_BANKS, _TWO_BANKS)] = 2
+    tree_inputs: Annotated[int | None, _count("leaves of each adder tree", source=_PLAIN_TREES)] = None
+    cat: Annotated[int, _count("sums that a configurable tail forms in each tree", source=_PLAIN_TREES)] = 1
     thread_policy: Annotated[
-        str,
-        Key(
-            "when a core goes on with another thread",
-            choices=THREAD_POLICIES,
-            source="column-wise LSTM patent: coarse-grained multithreading, switch on a data hazard",
-        ),
+        str, Key("when a core goes on with another thread", choices=THREAD_POLICIES, source=_COARSE)
     ] = "coarse"
-    switch_cycles: Annotated[
-        int,
-        Key(
-            "a switch of threads",
-            unit="cycles",
-            low=0,
-            high=MAX_LATENCY_CYCLES,
-            source="assumption, because the patent names no cost, and each thread has its own state and accumulators",
-            vary=True,
-        ),
-    ] = 0
-    block_order: Annotated[
-        str,
-        Key(
-            "order of the tiles of a matrix",
-            choices=BLOCK_ORDERS,
-            source="assumption, because the patent leaves it open; row order needs the fewest banks",
-        ),
-    ] = "row"
+    switch_cycles: Annotated[int, _depth("a switch of threads", 0, _FREE_SWITCH)] = 0
+    block_order: Annotated[str, Key("order of the tiles of a matrix", choices=BLOCK_ORDERS, source=_ROW_ORDER)] = "row"
     latency: Annotated[Latency, Key("pipeline depths", "cycles", source=_DEEP)] = field(default_factory=Latency)
     weight_kib: Annotated[
-        int | None,
-        Key(
-            "memory for weights",
-            unit="KiB",
-            low=1,
-            high=MAX_WEIGHT_KIB,
-            source="assumption, because the patent's weights stay on the chip: as much as it takes",
-        ),
+        int | None, Key("memory for weights", "KiB", 1, MAX_WEIGHT_KIB, source=f"{_ON_CHIP}: as much as it takes")
     ] = None
     weight_bits: Annotated[
-        int,
-        Key("a weight in that memory", unit="bits", low=1, high=64, source="column-wise LSTM patent: 8-bit weights"),
+        int, Key("a weight in that memory", "bits", 1, 64, source="column-wise LSTM patent: 8-bit weights")
     ] = 8
 
     @property
@@ -297,12 +244,7 @@ TURN_CYCLES = 256
 @checked("memory")
 @record
 class Memory:
-    """A memory that all cores of a chip share.
-
-    gb_per_s: bandwidth in 10^9 bytes a second, all of it for weights.
-    latency_cycles: from the end of a transfer until its weights can be used.
-    prefetch_blocks: row blocks of streamed weights that a core has room for, with the block in use; 1: no transfer
-        while a block is in use.
+    """A memory that all cores of a chip share; all of its bandwidth is for weights.
 
     >>> Memory(gb_per_s=76.8).transfer_cycles(8 * 768_000, frequency_mhz=250)
     2500
@@ -310,23 +252,10 @@ class Memory:
 
     gb_per_s: Annotated[float, Key("bandwidth in 10^9 bytes a second", "GB/s", MIN_GB_PER_S, MAX_GB_PER_S)]
     latency_cycles: Annotated[
-        int,
-        Key(
-            "from the end of a transfer until its weights can be used",
-            unit="cycles",
-            low=0,
-            high=MAX_LATENCY_CYCLES,
-            source="assumption, because some 250 ns is what DRAM and HBM behind an FPGA's controllers take under load",
-        ),
+        int, _depth("from the end of a transfer until its weights can be used", 0, _DRAM, vary=False)
     ] = 64
     prefetch_blocks: Annotated[
-        int,
-        Key(
-            "row blocks of streamed weights that a core has room for",
-            low=1,
-            high=MAX_BANKS,
-            source="assumption, because one in use and one that comes are the least that hides a transfer",
-        ),
+        int, _count("row blocks of streamed weights that a core has room for", MAX_BANKS, _TWO_BLOCKS, vary=False)
     ] = 2
 
     def mistakes(self) -> list[tuple[str, str]]:
@@ -396,41 +325,19 @@ _SHOWN = (
 )
 
 
-def _settings(core: ColumnCore) -> dict[str, int | str]:
-    return {key: getattr(core, key) for key in _SHOWN if getattr(core, key)}
-
-
 @checked("exchange")
 @record
 class Exchange:
     """The links between the cores of a split job, for h. Each core has a link of its own to all others.
-
-    latency_cycles: from an element's turn on the link until it is visible on every other core.
-    width: elements that the link takes in a cycle, if they are there.
 
     >>> Exchange(width=0).mistakes(), Exchange(latency_cycles=0).visible_cycles
     ([('width', 'must be at least 1, got 0')], 1)
     """
 
     latency_cycles: Annotated[
-        int,
-        Key(
-            "from an element's turn on the link until other cores can read it",
-            unit="cycles",
-            low=0,
-            high=MAX_LATENCY_CYCLES,
-            source="assumption, because a write, a few registers across a die and a read take about that",
-        ),
+        int, _depth("from an element's turn on the link until other cores can read it", 0, _ACROSS, vary=False)
     ] = 8
-    width: Annotated[
-        int,
-        Key(
-            "elements that the link takes in a cycle",
-            low=1,
-            high=MAX_SIZE,
-            source="assumption, because it is what the tail unit gives in a cycle by default",
-        ),
-    ] = 64
+    width: Annotated[int, _count("elements that the link takes in a cycle", MAX_SIZE, _AS_TAIL, vary=False)] = 64
 
     @property
     def visible_cycles(self) -> int:
@@ -450,10 +357,6 @@ class Exchange:
         return mistakes_of(self)
 
 
-def _array(core: ColumnCore) -> dict[str, int]:
-    return {"npe": core.npe, "ep": core.ep, "vp": core.vp}
-
-
 @checked("chip")
 @record
 class ColumnNpu:
@@ -468,9 +371,7 @@ class ColumnNpu:
     name: str
     frequency_mhz: Clock
     cores: tuple[ColumnCore, ...]
-    memory: Annotated[
-        Memory | None, Key("memory beside the chip", source="assumption, because the patent's weights stay on the chip")
-    ] = None
+    memory: Annotated[Memory | None, Key("memory beside the chip", source=_ON_CHIP)] = None
     exchange: Annotated[
         Exchange, Key("links between cores", source="assumption, because the patent's cores share nothing")
     ] = Exchange()
@@ -483,7 +384,7 @@ class ColumnNpu:
     @cached_property
     def core_figures(self) -> tuple[CoreFigures, ...]:
         """The cores as the accounts see them; equal cores are one object."""
-        return array_figures(self.cores, _array, _settings, ("reload", "weights") if self.memory else (), WORDS)
+        return array_figures(self.cores, _SHOWN, ("reload", "weights") if self.memory else (), WORDS)
 
     def remarks(self, job: Job) -> tuple[str, ...]:
         """Nothing is simulated that the machine could not do."""

@@ -18,7 +18,7 @@ from lstmsim.machines.hardware import (
     tail_bits,
     tree_bits,
 )
-from lstmsim.machines.row.npu import RowCore, shape_of
+from lstmsim.machines.row.npu import RowCore, Shape
 from lstmsim.model.cell import Cell
 from lstmsim.model.model import Layer, Model, Precision
 from lstmsim.model.numerics.fixed import Multiplier
@@ -34,7 +34,7 @@ def weight_words(core: RowCore, layer: Layer) -> int:
     >>> weight_words(RowCore(tiles=7, engines=40, lanes=40), Layer(cell("lstm"), hidden=512, input=512))
     208
     """
-    shape = shape_of(core)
+    shape = Shape(core)
     words = sum(
         -(-layer.units(stage.rows) // core.engines) * shape.words(layer.width(vector))
         for stage in layer.cell.stages

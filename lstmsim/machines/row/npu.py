@@ -36,6 +36,10 @@ def _cycles(meaning: str, low: int = 1, source: str = _RTL) -> Key:
     return Key(meaning, "cycles", low, MAX_LATENCY_CYCLES, source=source, vary=True)
 
 
+def _of_cell(meaning: str, low: int, source: str) -> Key:
+    return Key(meaning, "cycles", low, MAX_LATENCY_CYCLES, source=source, follows="the core's")
+
+
 def _size(meaning: str, source: str = "", high: int = MAX_SIZE) -> Key:
     return Key(meaning, "", 1, high, source=source, vary=True)
 
@@ -43,17 +47,7 @@ def _size(meaning: str, source: str = "", high: int = MAX_SIZE) -> Key:
 @checked("latency")
 @dataclass(frozen=True)
 class RowLatency:
-    """Cycles from one place of the machine to the next. The defaults are from the RTL of the Intel NPU.
-
-    fetch: from the sending of an instruction until its operations can be decoded.
-    issue_...: from the decoding of an operation until it can start in its unit.
-    product: from the last column word of a row group, which enters the matrix-vector unit, until its sums reach the
-        serializer or, without one, the vector register file.
-    serializer: from the serializer to the vector register file.
-    evrf, mfu0, mfu1: from the entry of a vector into this unit until it reaches the next unit.
-    tag_...: from the last vector of a loader operation until an operation that waits for it may start.
-    output: from the loader until a result can be read outside.
-    """
+    """Cycles from one place of the machine to the next. The defaults are from the RTL of the Intel NPU."""
 
     fetch: Annotated[int, _cycles("an instruction is sent until its operations can be decoded")] = 10
     issue_mvu: Annotated[int, _cycles("decoded until it starts in the matrix-vector unit")] = 6
@@ -80,36 +74,13 @@ class RowLatency:
 class Dispatch:
     """The dispatch of instructions for layers of one cell.
 
-    cell: name of the cell.
-    dispatch_cycles: from one instruction to the next.
-    start_cycles: before the first instruction of a job.
     fitted_hidden: smallest and largest hidden size of the single layers to whose published latencies these two numbers
         were fitted; None if they were not fitted.
     """
 
     cell: Annotated[str, Key("cell of the layers")]
-    dispatch_cycles: Annotated[
-        int,
-        Key(
-            "from one instruction to the next",
-            unit="cycles",
-            low=1,
-            high=MAX_LATENCY_CYCLES,
-            source=_RTL,
-            follows="the core's",
-        ),
-    ] = 1
-    start_cycles: Annotated[
-        int,
-        Key(
-            "before the first instruction of a job",
-            unit="cycles",
-            low=0,
-            high=MAX_LATENCY_CYCLES,
-            source=_COMPILER,
-            follows="the core's",
-        ),
-    ] = 0
+    dispatch_cycles: Annotated[int, _of_cell("from one instruction to the next", 1, _RTL)] = 1
+    start_cycles: Annotated[int, _of_cell("before the first instruction of a job", 0, _COMPILER)] = 0
     fitted_hidden: Annotated[
         tuple[int, int] | None,
         Key("smallest and largest size that they were fitted to", low=1, high=MAX_SIZE, source=_PLAIN),
@@ -257,9 +228,8 @@ class RowCore:
 class Shape:
     """A core's sizes in words and cycles.
 
-    >>> from lstmsim.machines.row.npu import RowCore
     >>> core = RowCore(tiles=7, engines=40, lanes=40, vectors=3, chunk_groups=12)
-    >>> shape = shape_of(core)
+    >>> shape = Shape(core)
     >>> shape.words(1024), shape.groups(1024), shape.product_cycles(1024, 1024), shape.groups(256)
     (4, 26, 104, 12)
     >>> shape.chunks(26), shape.finished_after(26, 4)[:2], shape.finished_after(26, 4)[12]
@@ -316,11 +286,6 @@ class Shape:
         return (*[words] * full, *([rest] if rest else []))
 
 
-def shape_of(core: RowCore) -> Shape:
-    """The sizes of a core."""
-    return Shape(core)
-
-
 #: Name of cycles or losses, or word of outputs -> words.
 WORDS = {
     **ARRAY_WORDS,
@@ -343,14 +308,6 @@ WORDS = {
 
 #: Settings of a core that a report shows beside its array.
 _SHOWN = ("tiles", "engines", "lanes", "vectors", "replicas")
-
-
-def _settings(core: RowCore) -> dict[str, int | str]:
-    return {key: getattr(core, key) for key in _SHOWN}
-
-
-def _array(core: RowCore) -> dict[str, int]:
-    return {"npe": core.npe, "ep": core.ep, "vp": core.vp}
 
 
 @checked("chip")
@@ -376,7 +333,7 @@ class RowNpu:
     @cached_property
     def core_figures(self) -> tuple[CoreFigures, ...]:
         """The cores as the accounts see them; equal cores are one object."""
-        return array_figures(self.cores, _array, _settings, ("dispatch",), WORDS)
+        return array_figures(self.cores, _SHOWN, ("dispatch",), WORDS)
 
     def remarks(self, job: Job) -> tuple[str, ...]:
         """Sentences on what is simulated although the machine could not do it, or no source says how long it takes."""
