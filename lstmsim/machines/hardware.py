@@ -23,6 +23,16 @@ if TYPE_CHECKING:
     from lstmsim.model.numerics.fixed import Multiplier
 
 
+#: Class of energies -> operations, for a tail with an adder, a multiplier, a divider and tables.
+ENERGY_CLASSES = {
+    "activation": "sigmoid tanh exp log_sigmoid rsqrt",
+    "elementwise_multiply": "multiply",
+    "elementwise_add": "add subtract maximum minimum relu",
+    "divide": "divide",
+    "quantize": "quantize",
+}
+
+
 @dataclass(frozen=True)
 class Demand:
     """A demand for memory.
@@ -218,6 +228,15 @@ def unit_bits(models: Sequence[Model], precision: Precision) -> int:
         + len(cell.parameters) * precision.tail_bits
         for cell in cells
     )
+
+
+def chosen(bits: int, inputs: int) -> int:
+    """Functions of four inputs that choose one of several words.
+
+    >>> chosen(8, 1), chosen(8, 2), chosen(8, 3), chosen(8, 8)
+    (0, 8, 16, 64)
+    """
+    return bits * (inputs - 1 if inputs < 4 else inputs)
 
 
 def tree_bits(inputs: int, width: int, summed: int = 1, most: int = 64) -> int:

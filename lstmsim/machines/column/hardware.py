@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import ClassVar
 
 from lstmsim.base.records import record
@@ -17,20 +18,11 @@ from lstmsim.machines.column.rtl.lanes.operations import LINEAR_ORDER, TABLE_ORD
 from lstmsim.machines.column.rtl.lanes.operations import places as places_of
 from lstmsim.machines.column.rtl.layout import bits_of
 from lstmsim.machines.column.shape import LATENCIES, StageShape, begins, depths, outputs, pass_shapes
-from lstmsim.machines.hardware import Demand, Hardware, Part, Stored, TailLanes, layers_of
-from lstmsim.model.cell import REDUCTIONS, Cell, Node, Segment, kinds, segments
+from lstmsim.machines.hardware import ENERGY_CLASSES, Demand, Hardware, Part, Stored, TailLanes, chosen, layers_of
+from lstmsim.model.cell import REDUCTIONS, Cell, Node, Segment, Stage, kinds, segments
 from lstmsim.model.model import Layer, Model, Precision
 from lstmsim.model.numerics.fixed import Multiplier, once, per_unit
 from lstmsim.model.numerics.fixed_point import TABULATED
-
-
-def chosen(bits: int, inputs: int) -> int:
-    """Functions of four inputs that choose one of several words.
-
-    >>> chosen(8, 1), chosen(8, 2), chosen(8, 3), chosen(8, 8)
-    (0, 8, 16, 64)
-    """
-    return bits * (inputs - 1 if inputs < 4 else inputs)
 
 
 @record
@@ -43,64 +35,47 @@ class Sizes:
     stored: Stored  # what the jobs need beside the models
 
     @cached_property
-    def cells(self) -> tuple[Cell, ...]:
-        """The kinds of cells, each once."""
-        return tuple(dict.fromkeys(layer.cell for layer in self.layers))
-
-    @cached_property
     def layers(self) -> Sequence[Layer]:
         """The layers of all models."""
         return layers_of(self.models)
 
     @cached_property
+    def cells(self) -> tuple[Cell, ...]:
+        """The kinds of cells, each once."""
+        return tuple(dict.fromkeys(layer.cell for layer in self.layers))
+
+    @cached_property
+    def stages(self) -> Sequence[tuple[Stage, int]]:
+        """The stages of all kinds of cells, each with the units of a row block."""
+        stages = [stage for cell in self.cells for stage in cell.stages]
+        return [(stage, self.core.units_per_block(stage)) for stage in stages]
+
+    @cached_property
     def rows(self) -> int:
         """Rows of multipliers that are built: the most that a row block takes."""
-        stages = (stage for cell in self.cells for stage in cell.stages)
-        return max(self.core.units_per_block(stage) * len(stage.gates) for stage in stages)
+        return max(units * len(stage.gates) for stage, units in self.stages)
 
     @cached_property
     def slots(self) -> int:
         """Sums that a row keeps apart."""
-        return max(len(gate.sums) for cell in self.cells for gate in cell.gates)
+        return max(len(gate.sums) for stage, _ in self.stages for gate in stage.gates)
 
     @cached_property
     def sums(self) -> int:
         """Sums of a unit: the adapters of a lane."""
-        return max(len(stage.sums) for cell in self.cells for stage in cell.stages)
+        return max(len(stage.sums) for stage, _ in self.stages)
 
     @cached_property
-    def accumulators(self) -> int:
-        """Sums of all rows that are used: a gate's row keeps as many apart as the gate has."""
-        stages = (stage for cell in self.cells for stage in cell.stages)
-        return max(self.core.units_per_block(stage) * len(stage.sums) for stage in stages)
+    def shapes(self) -> Sequence[Sequence[StageShape]]:
+        """For each model the stages of all its passes."""
+        passes = ([layer for layer in model.layers for _ in range(layer.directions)] for model in self.models)
+        return [[shape for layer in own for shape in pass_shapes(layer, self.core)] for own in passes]
 
     @cached_property
-    def block_turns(self) -> int:
-        """The most turns of a row block."""
-        stages = (stage for cell in self.cells for stage in cell.stages)
-        return max(-(-self.core.units_per_block(stage) // self.core.tail_width) for stage in stages)
-
-    def shapes(self, model: Model) -> Iterator[tuple[Layer, StageShape]]:
-        """Yield the stages of all passes of a model."""
-        for layer in model.layers:
-            for _ in range(layer.directions):
-                for shape in pass_shapes(layer, self.core):
-                    yield layer, shape
-
-    def turns(self, model: Model) -> int:
-        """Turns of a step of all passes of a model."""
+    def turns(self) -> Sequence[int]:
+        """For each model the turns of a step of all its passes; in sum the words of adapter constants."""
         width = self.core.tail_width
-        return sum(len(shape.blocks) * -(-shape.units_per_block // width) for _, shape in self.shapes(model))
-
-    @cached_property
-    def most_turns(self) -> int:
-        """Turns of the largest model: words of a thread in a state memory."""
-        return max(map(self.turns, self.models))
-
-    @cached_property
-    def constant_words(self) -> int:
-        """Words of adapter constants: turns of all models."""
-        return sum(map(self.turns, self.models))
+        return [sum(len(each.blocks) * -(-each.units_per_block // width) for each in own) for own in self.shapes]
 
     @cached_property
     def vectors(self) -> Mapping[tuple[Cell, str], int]:
@@ -130,51 +105,35 @@ class Sizes:
         }
 
     @cached_property
-    def unit_bits(self) -> int:
-        """Bits of a number of units or elements."""
-        widths = (layer.width(each) for layer in self.layers for stage in layer.cell.stages for each in stage.vectors)
-        return bits_of(max([self.core.ep, *widths]))
-
-    @cached_property
-    def stage_rows(self) -> int:
-        """Stages of all passes of all models: rows of the control store."""
-        return sum(layer.directions * len(layer.cell.stages) for layer in self.layers)
-
-    @cached_property
     def words(self) -> Mapping[str, int]:
         """Bits of what the control hands on, by name."""
         core, most = self.core, max(self.vectors.values(), default=1)
-        shapes = [shape for model in self.models for _, shape in self.shapes(model)]
-        layers = self.layers
-        steps = max([1, *self.stored.steps.values()])
-        frames = sum(self.stored.frames.values()) * -(-max(layer.width("x") for layer in layers) // core.ep)
+        shapes = list(chain(*self.shapes))
+        widths = [each.layer.width(vector) for each in shapes for vector in each.stage.vectors]
+        frames = sum(self.stored.frames.values()) * -(-max(layer.width("x") for layer in self.layers) // core.ep)
         weights = sum(len(each.blocks) * sum(map(each.groups, each.stage.vectors)) for each in shapes)
         return {
             "thread": bits_of(core.threads - 1),
             "job": bits_of(self.stored.jobs - 1),
-            "row": (self.stage_rows - 1).bit_length(),
+            # a row of the control store is a stage of a pass
+            "row": (len(shapes) - 1).bit_length(),
             "read": bits_of(sum(len(each.stage.vectors) for each in shapes) - 1),
-            "step": bits_of(steps),
+            "step": bits_of(max([1, *self.stored.steps.values()])),
             "block": bits_of(max(len(each.blocks) for each in shapes)),
             "group": bits_of(max(each.groups(vector) for each in shapes for vector in each.stage.vectors)),
-            "unit": self.unit_bits,
+            "unit": bits_of(max([core.ep, *widths])),
             "bank": bits_of(core.threads * core.accumulator_banks - 1),
             "weight": bits_of(weights),
             "frame": bits_of(frames),
             "element": bits_of(core.threads * most),
-            "turn": bits_of(core.threads * self.most_turns),
-            "constant": bits_of(self.constant_words),
+            "turn": bits_of(core.threads * max(self.turns)),
+            "constant": bits_of(sum(self.turns)),
         }
 
     @cached_property
     def kept(self) -> bool:
         """Whether all steps of some layer are kept for the layer above."""
         return any(model.layer_order == "layer" and len(model.layers) > 1 for model in self.models)
-
-    @cached_property
-    def passes(self) -> Mapping[Cell, int]:
-        """Passes of all models that run on each kind of cell."""
-        return {cell: sum(each.directions for each in self.layers if each.cell == cell) for cell in self.cells}
 
 
 #: Bits of a bias, and bits that a shifted product has beyond those of the sum.
@@ -195,7 +154,8 @@ def array(sizes: Sizes, summed: int) -> Part:
     before = latency.multiply > 1
     held = leaves * product * (latency.multiply - before) + sum(nodes[1:]) * tree * latency.add
     held += before * core.ep * precision.weight_bits + (latency.accumulate - 1) * min(tree, total)
-    rows, accumulators = sizes.rows, sizes.accumulators
+    rows, accumulators = sizes.rows, max(units * len(stage.sums) for stage, units in sizes.stages)
+    lone = min(units * sum(len(gate.sums) == 1 for gate in stage.gates) for stage, units in sizes.stages)
     banks = core.threads * core.accumulator_banks
     word = accumulators * total
     sums = Demand("sums", banks * word, word, accumulators, writes=1, reads=2, instant=True)
@@ -203,16 +163,10 @@ def array(sizes: Sizes, summed: int) -> Part:
         "array",
         adders=rows * (leaves - 1) * (tree + tree % 2) + word,
         # The first tile of a block replaces the sum; where a row keeps several apart, only one takes the tile.
-        gates=word + (min(tree, total) * (accumulators - _lone(sizes)) if sizes.slots > 1 else 0),
+        gates=word + (min(tree, total) * (accumulators - lone) if sizes.slots > 1 else 0),
         registers=rows * held + before * core.ep * precision.vector_bits,
         memories=(sums,),
     )
-
-
-def _lone(sizes: Sizes) -> int:
-    """Accumulators of gates that have one sum."""
-    stages = (stage for cell in sizes.cells for stage in cell.stages)
-    return min(sizes.core.units_per_block(stage) * sum(len(gate.sums) == 1 for gate in stage.gates) for stage in stages)
 
 
 def adapter(sizes: Sizes) -> Part:
@@ -221,7 +175,8 @@ def adapter(sizes: Sizes) -> Part:
     selected = 2 if convert > 4 else min(convert, 1)
     shifted, saturated = int(convert > 2), int(convert > 3)
     multiplied = convert - selected - shifted - saturated
-    total, shift = precision.accumulator_bits, _shift_bits(sizes)
+    # bits that tell the shifts of a design apart: rows of a sum differ by a factor, layers by more
+    total, shift = precision.accumulator_bits, min(6, 1 + (len(sizes.layers) > 1) + (len(sizes.models) > 1))
     # The smallest shift is known: what it drops is not kept, so a product has little more bits than the sum.
     moved = total + _CARRY_BITS
     constants = precision.multiplier_bits + shift + _BIAS_BITS
@@ -235,18 +190,14 @@ def adapter(sizes: Sizes) -> Part:
     # Two banks are registers, and a turn chooses among them, too.
     held = core.threads * core.accumulator_banks
     held = held if held <= _IN_REGISTERS else 1
+    turns = max(-(-units // core.tail_width) for _, units in sizes.stages)
     return Part(
         "adapter",
         adders=count * adders,
-        gates=count * (gates + chosen(total, sizes.block_turns * held)),
+        gates=count * (gates + chosen(total, turns * held)),
         registers=count * registers,
-        memories=(Demand("constants", sizes.constant_words * word, word, writes=1, instant=selected == 0),),
+        memories=(Demand("constants", sum(sizes.turns) * word, word, writes=1, instant=selected == 0),),
     )
-
-
-def _shift_bits(sizes: Sizes) -> int:
-    """Bits that tell the shifts of a design apart: rows of a sum differ by a factor, layers by more."""
-    return min(6, 1 + (len(sizes.layers) > 1) + (len(sizes.models) > 1))
 
 
 def frames(sizes: Sizes) -> tuple[Part, ...]:
@@ -294,7 +245,7 @@ def vectors(sizes: Sizes) -> Part:
         registers += (read > 0) * levels + max(0, read - 1) * core.ep * bits
     operand = core.ep * bits
     # What tells apart where an operand comes from and where its sum goes waits with it.
-    registers += read * (2 + sizes.unit_bits) + core.latency.mvm_cycles(core.ep) * 2
+    registers += read * (2 + sizes.words["unit"]) + core.latency.mvm_cycles(core.ep) * 2
     gates += chosen(operand, 1 + len(own)) + operand
     return Part("vectors", gates=gates, registers=registers, memories=tuple(own))
 
@@ -319,25 +270,11 @@ def _issue(sizes: Sizes) -> Part:
     counters = max(
         sum(layer.directions * (1 + len(layer.cell.stages[1:])) for layer in model.layers) for model in sizes.models
     )
-    names = [
-        "job",
-        "row",
-        "row",
-        "read",
-        "step",
-        "block",
-        "group",
-        "weight",
-        "frame",
-        "frame",
-        "bank",
-        "bank",
-        "constant",
-    ]
-    thread = sum(words[each] for each in names) + 2 * words["unit"] + counters * (words["step"] + words["unit"])
+    names = "job row row read step block group weight frame frame bank bank constant"
+    thread = sum(words[each] for each in names.split()) + 2 * words["unit"] + counters * (words["step"] + words["unit"])
     thread += words["element"] * (1 + 3 * sizes.kept)
     cycles = core.latency.mvm_cycles(core.ep) - core.latency.convert
-    gates = core.threads * thread * (_THREAD_GATES + _ROW_GATES * sizes.stage_rows)
+    gates = core.threads * thread * (_THREAD_GATES + _ROW_GATES * sum(map(len, sizes.shapes)))
     gates += core.threads * _KIND_GATES * (sizes.stored.kinds - 1)
     return Part("issue", gates=round(gates), registers=core.threads * thread + cycles * (_token(sizes) + 1))
 
@@ -377,18 +314,15 @@ _EXCESS_BITS, _DROPPED_BITS = 2, 1
 
 
 def lanes(sizes: Sizes) -> Part:
-    """All lanes of a core: operations, registers in them and between them, tables, states and parameters."""
-    count = sizes.core.tail_width
-    adders = gates = registers = 0
-    memories: list[Demand] = []
-    for cell in sizes.cells:
-        lane = _Lane(sizes, cell)
-        adders += count * lane.adders
-        gates += count * lane.gates
-        registers += count * lane.registers
-        memories += lane.memories
-    # Lanes of several kinds of cells share their results' way.
-    return Part("lanes", adders, gates, registers, tuple(memories))
+    """All lanes of a core: operations, registers in them and between them, tables, states and parameters.
+
+    Lanes of several kinds of cells share their results' way.
+    """
+    every, count = [_Lane(sizes, cell) for cell in sizes.cells], sizes.core.tail_width
+    adders, gates, registers = (
+        count * sum(getattr(lane, name) for lane in every) for name in ("adders", "gates", "registers")
+    )
+    return Part("lanes", adders, gates, registers, tuple(each for lane in every for each in lane.memories))
 
 
 class _Lane:
@@ -400,7 +334,11 @@ class _Lane:
         self.depth = depths(cell, self.latency, sizes.core.tail_width)
         self.rows = kinds(cell)
         #: Formats that a node has: one for each pass, or one for all.
-        self.classes = 1 if self.precision.formats == "shared" else sizes.passes[cell]
+        self.classes = (
+            1
+            if self.precision.formats == "shared"
+            else sum(each.directions for each in sizes.layers if each.cell == cell)
+        )
         self.adders = self.gates = self.registers = 0
         self.memories: list[Demand] = []
         for segment in segments(cell):
@@ -479,7 +417,7 @@ class _Lane:
         """States and values that other segments read, parameters, and the way of the results."""
         sizes, width = self.sizes, self.sizes.core.tail_width
         read = {name for node in self.cell.nodes for name in node.sources}
-        words = sizes.core.threads * sizes.most_turns
+        words = sizes.core.threads * max(sizes.turns)
         for state in self.cell.states:
             if state in read:
                 bits = width * self.bits(state)
@@ -488,12 +426,11 @@ class _Lane:
                 self.gates += self.bits(state)
         for name in self.cell.parameters:
             bits = width * self.bits(name)
-            words = sizes.constant_words
+            words = sum(sizes.turns)
             self.memories.append(Demand(f"parameter {name} of {self.cell.name}", words * bits, bits, width, writes=1))
-        written = Counter({self.cell.output: 1})
-        for name in written:
-            late = max(1, self.depth[name] + self.latency["writeback"]) - 1 - self.depth[name]
-            self.registers += max(0, late) * self.precision.vector_bits
+        depth = self.depth[self.cell.output]
+        late = max(1, depth + self.latency["writeback"]) - 1 - depth
+        self.registers += max(0, late) * self.precision.vector_bits
 
 
 def _spread(latency: int, widths: tuple[int, ...], order: tuple[int, ...]) -> int:
@@ -526,16 +463,7 @@ def weight_words(core: ColumnCore, layer: Layer) -> int:
 class _ColumnHardware(Hardware):
     """One word of `ep * vp` weights in a cycle, one vector memory, and `tail_width` lanes behind the array."""
 
-    energies: ClassVar[OperationClasses] = OperationClasses.grouped(
-        "column-npu",
-        {
-            "activation": "sigmoid tanh exp log_sigmoid rsqrt",
-            "elementwise_multiply": "multiply",
-            "elementwise_add": "add subtract maximum minimum relu",
-            "divide": "divide",
-            "quantize": "quantize",
-        },
-    )
+    energies: ClassVar[OperationClasses] = OperationClasses.grouped("column-npu", ENERGY_CLASSES)
 
     def multipliers(self, core: ColumnCore) -> int:
         """All multipliers of the array, also those that `ep` and `vp` do not use."""

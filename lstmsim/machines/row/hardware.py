@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from lstmsim.machines.assembly import OperationClasses
 from lstmsim.machines.hardware import (
+    ENERGY_CLASSES,
     Demand,
     Hardware,
     Part,
@@ -47,16 +48,7 @@ def weight_words(core: RowCore, layer: Layer) -> int:
 class _RowHardware(Hardware):
     """Register files for the matrix and the vectors, a vector pipe of `vector_lanes` behind them."""
 
-    energies: ClassVar[OperationClasses] = OperationClasses.grouped(
-        "row-npu",
-        {
-            "activation": "sigmoid tanh exp log_sigmoid rsqrt",
-            "elementwise_multiply": "multiply",
-            "elementwise_add": "add subtract maximum minimum relu",
-            "divide": "divide",
-            "quantize": "quantize",
-        },
-    )
+    energies: ClassVar[OperationClasses] = OperationClasses.grouped("row-npu", ENERGY_CLASSES)
 
     def multipliers(self, core: RowCore) -> int:
         """All lanes of all engines, tiles and replicas."""

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from lstmsim.base.errors import InputError
-from lstmsim.machines.hardware import Demand, Hardware, Part
+from lstmsim.machines.hardware import Demand, Hardware, Part, chosen
 from lstmsim.machines.registry import target_of
 from lstmsim.model.model import Model, Precision
 from lstmsim.model.numerics.fixed import KINDS, Multiplier
@@ -53,8 +53,8 @@ def placed(demand: Demand, device: Device) -> Placed:
     words, width, count = demand.words, demand.width, demand.memories
     small = device.logic.small
     # A choice of two is part of what is done with the word.
-    chosen = count * demand.reads * _chosen(width, words) if words > _FREE_CHOICE else 0
-    in_registers = Placed(False, chosen, 0, count * words * width)
+    gates = count * demand.reads * chosen(width, words) if words > _FREE_CHOICE else 0
+    in_registers = Placed(False, gates, 0, count * words * width)
     if small is None:
         return in_registers if demand.instant else Placed(True)
     copies = demand.reads * -(-words // small.words) * -(-width // small.bits)
@@ -67,7 +67,7 @@ def placed(demand: Demand, device: Device) -> Placed:
         return Placed(True)
     # The register in which a block holds what it has read is one beside a small memory.
     held = 0 if demand.instant else count * demand.reads * width
-    return Placed(False, count * demand.reads * _chosen(width, banks), count * copies * small.elements, held)
+    return Placed(False, count * demand.reads * chosen(width, banks), count * copies * small.elements, held)
 
 
 #: What a block costs in bits of registers, to the program that chooses.
@@ -76,11 +76,6 @@ _BLOCK_COST = 128
 _FREE_CHOICE = 2
 #: So many choices of a bit are as dear as a small memory.
 _CHOICES_OF_A_SMALL_MEMORY = 8
-
-
-def _chosen(bits: int, inputs: int) -> int:
-    """Functions of four inputs that choose one of several words."""
-    return bits * (inputs - 1 if inputs < 4 else inputs)
 
 
 #: The estimate is meant as `1 - BAND` to `1 + BAND` times its number: an assumption, because only two published designs
