@@ -13,26 +13,23 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from lstmsim.base.errors import InputError
-from lstmsim.base.keys import Entry, Key, entry_values, keys_of
+from lstmsim.base.keys import Key, keys_of
 from lstmsim.base.wording import nearest, show
 from lstmsim.files.published import Hardware, hardware
 from lstmsim.files.scenario.schema import Name, Text
 from lstmsim.files.yaml.document import Document, check
 from lstmsim.files.yaml.source import read_document
 
-#: What the products of one packing must have in common.
-SHARES = ("none", "weight", "vector", "either")
+Amount = Annotated[int, Key(low=1, high=1_000_000_000)]
+Bits = Annotated[int, Key(low=1, high=1_000_000)]
 
 
 @dataclass(frozen=True)
 class Packing:
     """One way to use a multiplier block.
 
-    name: unique among the packings of a device.
-    products: multiplications a cycle.
     widths: of the two operands in bits, either way round.
-    shares: what the products of a group have in common, one of `SHARES`: nothing, the weight, the element of the
-        vector, or either.
+    shares: what the products of a group have in common: nothing, the weight, the element of the vector, or either.
     group: how many products have it in common.
     summed: how many products leave the block as one sum.
     logic: elements of the device's logic that correct each product.
@@ -41,15 +38,15 @@ class Packing:
     least: an operand, or the rest of a wide one, of fewer bits is multiplied by logic.
     """
 
-    name: str
-    products: int
-    widths: tuple[int, int]
-    shares: str = "none"
-    group: int = 1
-    summed: int = 1
-    logic: int = 0
-    mixed_signs: bool = False
-    least: int = 1
+    name: Annotated[Name, Key("how the block is used")]
+    products: Annotated[Bits, Key("multiplications a cycle")]
+    widths: Annotated[tuple[Bits, Bits], Key("widths of both operands in bits")]
+    shares: Annotated[Literal["none", "weight", "vector", "either"], Key()] = "none"
+    group: Bits = 1
+    summed: Bits = 1
+    logic: Annotated[int, Key(low=0, high=1_000_000)] = 0
+    mixed_signs: Annotated[bool, Key()] = False
+    least: Bits = 1
 
     def takes(self, first_bits: int, second_bits: int) -> bool:
         """Say whether operands of those widths go in."""
@@ -89,18 +86,14 @@ class Packing:
 class Memory:
     """Memory blocks of one kind.
 
-    name: of the kind.
-    blocks: how many there are; None: unknown.
-    bits: in each block.
-    read_bits: how many bits of a block can be read in a cycle at most.
     ports: accesses with addresses of their own that a block serves in a cycle, reads and writes together.
     """
 
-    name: str
-    blocks: int | None
-    bits: int
-    read_bits: int
-    ports: int = 2
+    name: Annotated[Name, Key("name of the block")]
+    blocks: Annotated[Amount | None, Key("how many, or null: no source")]
+    bits: Annotated[Bits, Key("bits in a block")]
+    read_bits: Annotated[Bits, Key("bits read of a block in a cycle")]
+    ports: Bits = 2
 
     def shaped(self, words: int, width: int) -> int:
         """Blocks for a memory of so many words: a block is as wide as it can be, or half as wide and twice as deep."""
@@ -113,51 +106,37 @@ class Memory:
 
 @dataclass(frozen=True)
 class SmallMemory:
-    """A memory of elements of logic, with one port that writes and one that reads in the cycle of its address.
+    """A memory of elements of logic, with one port that writes and one that reads in the cycle of its address."""
 
-    words, bits: how many words of how many bits it has.
-    elements: elements of logic that it takes.
-    block: so many of them are as dear as a memory block, to the program that chooses between the two.
-    """
-
-    words: int
-    bits: int
-    elements: int
-    block: int
+    words: Annotated[Bits, Key("words of such a memory")]
+    bits: Annotated[Bits, Key("bits of a word")]
+    elements: Annotated[Bits, Key("elements of logic that it takes")]
+    block: Annotated[Bits, Key("so many are as dear as a memory block")]
 
 
 @dataclass(frozen=True)
 class Logic:
     """Elements of logic.
 
-    name: of the kind (ALM, LUT).
-    elements: how many there are; None: unknown.
-    adder_bits, register_bits: bits of adders and of registers that one element holds.
     functions: functions of four inputs that one element holds.
     small: a memory of such elements; None: no source for it, or they are not used so.
     """
 
-    name: str
-    elements: int | None
-    adder_bits: int
-    register_bits: int
-    functions: int = 1
-    small: SmallMemory | None = None
+    name: Annotated[Name, Key("ALM or LUT")]
+    elements: Annotated[Amount | None, Key("how many, or null: no source")]
+    adder_bits: Annotated[Bits, Key("bits of an adder in one element")]
+    register_bits: Annotated[Bits, Key("registers in one element")]
+    functions: Bits = 1
+    small: Annotated[SmallMemory | None, Key("a memory of such elements")] = None
 
 
 @dataclass(frozen=True)
 class Device:
-    """An FPGA.
+    """An FPGA, as a file describes it.
 
-    name: of the device.
-    multiplier: the kind of its multiplier blocks (DSP, tensor block).
-    multipliers: how many blocks there are; None: unknown.
-    packings: ways to use a block.
-    memories: its kinds of memory blocks.
-    logic: its logic.
     published: names of other people's designs on it.
-    sources: a sentence for every number, also for every missing one.
     chips: chip presets of machines that were built on it.
+    sources: a sentence for every number, also for every missing one.
 
     >>> logic, memory = Logic("ALM", 100, 2, 4), Memory("M20K", 10, 20480, 40)
     >>> pair, wide = Packing("2 of 18x19", 2, (18, 19)), Packing("27x27", 1, (27, 27))
@@ -166,15 +145,17 @@ class Device:
     ('2 of 18x19', '27x27', None)
     """
 
-    name: str
-    multiplier: str
-    multipliers: int | None
-    packings: tuple[Packing, ...]
-    memories: tuple[Memory, ...]
-    logic: Logic
-    published: tuple[str, ...] = ()
-    sources: Mapping[str, str] = field(default_factory=dict, hash=False, compare=False)
-    chips: tuple[str, ...] = ()
+    name: Annotated[Name, Key("the device's name")]
+    multiplier: Annotated[Name, Key("kind of its multiplier blocks, for example DSP")]
+    multipliers: Annotated[Amount | None, Key("how many, or null: no source")]
+    packings: Annotated[tuple[Packing, ...], Key("ways to use a block", low=1, high=100)]
+    memories: Annotated[tuple[Memory, ...], Key("kinds of memory blocks", low=1, high=100)]
+    logic: Annotated[Logic, Key("its elements of logic")]
+    published: Annotated[tuple[Text, ...], Key(high=100)] = ()
+    chips: Annotated[tuple[Text, ...], Key(high=100)] = ()
+    sources: Annotated[Mapping[str, Text], Key("where each number comes from", high=100)] = field(
+        default_factory=dict, hash=False, compare=False
+    )
 
     def packing(self, first_bits: int, second_bits: int, weight: int = 1, vector: int = 1) -> Packing | None:
         """Pick the packing with most products a block; None if there is none.
@@ -187,67 +168,6 @@ class Device:
 
 
 _NUMBERS = ("multipliers", "packings", "memories", "logic")
-
-Amount = Annotated[int, Key(low=1, high=1_000_000_000)]
-Bits = Annotated[int, Key(low=1, high=1_000_000)]
-
-
-class PackingEntry(Entry):
-    """One use of a multiplier block; `lstmsim.studies.fit.device.Packing` says what the keys mean."""
-
-    name: Annotated[Name, Key("how the block is used")]
-    products: Annotated[Bits, Key("multiplications a cycle")]
-    widths: Annotated[tuple[Bits, Bits], Key("widths of both operands in bits")]
-    shares: Literal["none", "weight", "vector", "either"] = "none"
-    group: Bits = 1
-    summed: Bits = 1
-    logic: Annotated[int, Key(low=0, high=1_000_000)] = 0
-    mixed_signs: bool = False
-    least: Bits = 1
-
-
-class MemoryEntry(Entry):
-    """One kind of memory block; `blocks: null` if there is no source for their number."""
-
-    name: Annotated[Name, Key("name of the block")]
-    blocks: Annotated[Amount | None, Key("how many, or null: no source")]
-    bits: Annotated[Bits, Key("bits in a block")]
-    read_bits: Annotated[Bits, Key("bits read of a block in a cycle")]
-    ports: Bits = 2
-
-
-class SmallMemoryEntry(Entry):
-    """A memory of elements of logic; `lstmsim.studies.fit.device.SmallMemory` says what the keys mean."""
-
-    words: Annotated[Bits, Key("words of such a memory")]
-    bits: Annotated[Bits, Key("bits of a word")]
-    elements: Annotated[Bits, Key("elements of logic that it takes")]
-    block: Annotated[Bits, Key("so many are as dear as a memory block")]
-
-
-class LogicEntry(Entry):
-    """Elements of logic; `elements: null` if there is no source for their number."""
-
-    name: Annotated[Name, Key("ALM or LUT")]
-    elements: Annotated[Amount | None, Key("how many, or null: no source")]
-    adder_bits: Annotated[Bits, Key("bits of an adder in one element")]
-    register_bits: Annotated[Bits, Key("registers in one element")]
-    functions: Bits = 1
-    small: Annotated[SmallMemoryEntry | None, Key("a memory of such elements")] = None
-
-
-class DeviceFile(Entry):
-    """A device and the source of each of its numbers."""
-
-    name: Annotated[Name, Key("the device's name")]
-    multiplier: Annotated[Name, Key("kind of its multiplier blocks, for example DSP")]
-    multipliers: Annotated[Amount | None, Key("how many, or null: no source")]
-    packings: Annotated[list[PackingEntry], Key("ways to use a block", low=1, high=100)]
-    memories: Annotated[list[MemoryEntry], Key("kinds of memory blocks", low=1, high=100)]
-    logic: Annotated[LogicEntry, Key("its elements of logic")]
-    published: Annotated[tuple[Text, ...], Key(high=100)] = ()
-    chips: Annotated[tuple[Text, ...], Key(high=100)] = ()
-    sources: Annotated[dict[str, Text], Key("where each number comes from", high=100)]
 
 
 def device_files() -> Mapping[str, Path]:
@@ -279,30 +199,17 @@ def device(name: str) -> Device:
 def read_device(path: str | os.PathLike[str]) -> Device:
     """Read a device from a file; `InputError` with every mistake. A number without a source is a mistake."""
     document = read_document(path)
-    entry, _ = check(DeviceFile, document)
-    if entry is not None:
-        _check_sources(document, entry)
-    if document.mistakes or entry is None:
+    made, _ = check(Device, document)
+    if made is not None:
+        _check_sources(document, made)
+    if document.mistakes or made is None:
         raise InputError(document.mistakes)
-    return Device(
-        name=entry.name,
-        multiplier=entry.multiplier,
-        multipliers=entry.multipliers,
-        packings=tuple(Packing(**entry_values(each)) for each in entry.packings),
-        memories=tuple(Memory(**entry_values(each)) for each in entry.memories),
-        logic=_logic(entry.logic),
-        published=entry.published,
-        sources=dict(entry.sources),
-        chips=entry.chips,
-    )
+    return made
 
 
-def _logic(entry: LogicEntry) -> Logic:
-    small = None if entry.small is None else SmallMemory(**entry_values(entry.small))
-    return Logic(**{**entry_values(entry), "small": small})
-
-
-def _check_sources(document: Document, entry: DeviceFile) -> None:
+def _check_sources(document: Document, entry: Device) -> None:
+    if "sources" not in document.data:
+        return document.blame(("sources",), "required key is missing (where each number comes from)")
     for key in _NUMBERS:
         if not entry.sources.get(key, "").strip():
             document.blame(("sources", key), "required key is missing (where the number comes from, or 'no source')")
@@ -315,8 +222,8 @@ def _check_sources(document: Document, entry: DeviceFile) -> None:
         if unknown and "no source" not in entry.sources.get(key, ""):
             document.blame(("sources", key), f"must say 'no source', because a number of {key} is null")
     for key in entry.sources:
-        if key not in keys_of(DeviceFile):
-            document.blame(("sources", key), f"unknown key{nearest(key, keys_of(DeviceFile))}", key=True)
+        if key not in keys_of(Device):
+            document.blame(("sources", key), f"unknown key{nearest(key, keys_of(Device))}", key=True)
 
 
 @cache
