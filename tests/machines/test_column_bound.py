@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lstmsim import engines
 from lstmsim.machines import lower
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
-from lstmsim.machines.column.target import operations_per_step
+from lstmsim.machines.column.phases import operations_per_step
 from lstmsim.model.cells import CELLS, cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job
@@ -30,7 +30,7 @@ def lowered(model: Model, core: ColumnCore, steps: int) -> int:
 @given(models(tuple(CELLS)), cores_of_a_chip(), st.integers(1, 3))
 def test_no_program_has_more_operations(model: Model, core: ColumnCore, steps: int) -> None:
     assume(core.refusal(model) is None)
-    assert lowered(model, core, steps) <= steps * operations_per_step(model, core)
+    assert lowered(model, core, steps) <= steps * operations_per_step(model.layers, core)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_many_row_blocks_of_few_column_groups(block_order: str, operations: int,
     core = ColumnCore(npe=4 * 64, ep=64, vp=4, block_order=block_order, accumulator_banks=64)
     model = Model("m", (Layer(cell("lstm"), 64, 64),))
     assert lowered(model, core, 1) == operations
-    assert operations <= operations_per_step(model, core) <= bound
+    assert operations <= operations_per_step(model.layers, core) <= bound
 
 
 def test_tiles_that_two_threads_take_in_turns_count_one_by_one() -> None:
@@ -58,4 +58,4 @@ def test_tiles_that_two_threads_take_in_turns_count_one_by_one() -> None:
     trace = engines.run(lower(ColumnNpu("c", 260, (core,)), jobs))
     tiles, turns = 4 * (2 + 32), 4
     rows = len(trace.issues) / 2
-    assert 0.9 * (tiles + turns) < rows <= tiles + turns <= operations_per_step(model, core)
+    assert 0.9 * (tiles + turns) < rows <= tiles + turns <= operations_per_step(model.layers, core)

@@ -12,7 +12,7 @@ from lstmsim.engines.reference import run as reference
 from lstmsim.machines import lower
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, Exchange
 from lstmsim.machines.column.passes import ARRAY
-from lstmsim.machines.column.phases import layer_runs, model_phases, split_operations_per_step, split_phases
+from lstmsim.machines.column.phases import layer_runs, model_phases, operations_per_step, split_phases
 from lstmsim.model.cells import CELLS
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Job
@@ -38,7 +38,7 @@ def test_random_splits_as_the_cycle_stepped_model_has_them(
         assert issues(trace, on, ARRAY) == cores[on].issued
     assert work(program) == sum(each.macs for each in cores.values()) == job.macs
     operations = sum(len(phase.body.operations) for phase in phases_of(program))
-    assert operations <= split_operations_per_step(job.model, core, job.split, len(place))
+    assert operations <= operations_per_step(job.model.layers, core, job.split, len(place))
 
 
 @settings(max_examples=EXAMPLES, deadline=None)

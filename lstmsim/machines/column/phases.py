@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 from lstmsim.machines.assembly import Phases
@@ -249,18 +249,23 @@ def _share_weights(layer: Layer, share: int, shares: int) -> int:
     return layer.directions * sum(len(s.gates) * units[s.rows] * layer.columns(s) for s in stages)
 
 
-def split_operations_per_step(model: Model, core: ColumnCore, split: str, members: int) -> int:
-    """Bound the number of operations to which one step of a split model lowers on all cores, without making any."""
+@lru_cache(1024)
+def operations_per_step(layers: tuple[Layer, ...], core: ColumnCore, split: str = "", members: int = 1) -> int:
+    """Bound the operations to which one step of a model lowers on all of its cores, without making any.
+
+    A point of a sweep asks for its own before it is lowered and while it is.
+    """
     # a fine-grained core with several threads may have to record every tile on its own
     single = core.thread_policy == "fine" and core.threads > 1
     shares = members if split == "rows" else 1
     total = 0
-    for layer in model.layers:
+    for layer in layers:
         for shape in pass_shapes(layer, core, 0, shares):
-            blocks, vectors = len(shape.blocks), len(shape.stage.vectors)
+            blocks, vectors = -(-shape.units // shape.units_per_block), len(shape.stage.vectors)
             groups = sum(shape.groups(vector) for vector in shape.stage.vectors)
-            runs = groups + 2 * vectors * blocks if core.block_order == "row" else 3 * groups + 2 * blocks
+            runs = groups + (2 * vectors if split else 4) * blocks
+            runs = runs if core.block_order == "row" else 3 * groups + 2 * blocks
             own = [each for each in segments(layer.cell) if each.stage == shape.number]
-            turns = blocks * sum(1 + len(each.nodes) for each in own)
+            turns = blocks * sum(1 + len(each.nodes) * bool(split) for each in own)
             total += layer.directions * shares * (turns + (blocks * groups if single else runs))
     return total

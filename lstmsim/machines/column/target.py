@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lstmsim.base.bounds import MAX_CONTEXTS
@@ -17,12 +17,10 @@ from lstmsim.machines.assembly import Parts, PerStep, assemble
 from lstmsim.machines.change import Change, detail_of, halved, one_more_core
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, with_vp
 from lstmsim.machines.column.passes import ARRAY
-from lstmsim.machines.column.phases import model_phases, split_operations_per_step, split_refusal, spreads_over
+from lstmsim.machines.column.phases import model_phases, operations_per_step, split_refusal, spreads_over
 from lstmsim.machines.column.plan import Members, Plan, own_units
-from lstmsim.machines.column.shape import pass_shapes
 from lstmsim.machines.target import Fault, Fidelity, StructuralModel, Target
-from lstmsim.model.cell import segments
-from lstmsim.model.model import Layer, Model
+from lstmsim.model.model import Model
 from lstmsim.model.scenario import SPLITS, Job
 from lstmsim.program.program import Buffer, Core, Program
 
@@ -32,41 +30,11 @@ if TYPE_CHECKING:
 
 #: Further keys that a mistake of a key may be due to.
 _JUDGED_WITH = {"vp": ("ep", "npe"), "ep": ("tree_inputs", "cat"), "tree_inputs": ("npe",)}
-
-
-#: Bounds that are kept: a point of a sweep asks for its own before it is lowered and while it is.
-_MOST_KEPT = 1024
-
-
-def operations_per_step(model: Model, core: ColumnCore) -> int:
-    """A bound on the operations of one step of a model on a core. The operations are not made."""
-    return _bound(model.layers, core)
-
-
-@lru_cache(_MOST_KEPT)
-def _bound(layers: tuple[Layer, ...], core: ColumnCore) -> int:
-    # a fine-grained core with several threads may have to record every tile on its own
-    single = core.thread_policy == "fine" and core.threads > 1
-    total = 0
-    for layer in layers:
-        for shape in pass_shapes(layer, core):
-            blocks = -(-layer.units(shape.stage.rows) // shape.units_per_block)
-            groups = sum(shape.groups(vector) for vector in shape.stage.vectors)
-            runs = groups + 4 * blocks if core.block_order == "row" else 3 * groups + 2 * blocks
-            tails = blocks * sum(each.stage == shape.number for each in segments(layer.cell))
-            total += layer.directions * (tails + (blocks * groups if single else runs))
-    return total
-
-
-def _narrower(core: ColumnCore) -> dict[str, object]:
-    return {"ep": core.ep // 2, "vp": core.npe // max(core.ep // 2, 1)}
-
-
 #: Name of a change -> the fields of a core that it changes.
 _OF_CORES: dict[str, Callable[[ColumnCore], dict[str, object]]] = {
     "one more thread": lambda core: {"threads": core.threads + 1},
     "ep doubled": lambda core: {"ep": 2 * core.ep, "vp": core.npe // (2 * core.ep)},
-    "ep halved": _narrower,
+    "ep halved": lambda core: {"ep": core.ep // 2, "vp": core.npe // max(core.ep // 2, 1)},
     "tail twice as wide": lambda core: {"tail_width": 2 * core.tail_width},
     "one more bank": lambda core: {"accumulator_banks": core.accumulator_banks + 1},
     "latencies halved": lambda core: {"latency": replace(core.latency, **halved(core.latency))},
@@ -80,9 +48,9 @@ def _around_cores(chip: ColumnNpu, jobs: Sequence[Job]) -> list[Change]:
     """Changes of the memory beside the chip, of the room for weights on the cores, and of the links between cores."""
     tried, jobs = [], tuple(jobs)
     if any(core.weight_kib is not None for core in chip.cores):
-        kib = [None if core.weight_kib is None else 2 * core.weight_kib for core in chip.cores]
-        cores = tuple(replace(core, weight_kib=more) for core, more in zip(chip.cores, kib, strict=True))
-        pairs = [(core, {"weight_kib": more}) for core, more in zip(chip.cores, kib, strict=True) if more]
+        pairs = [(core, {"weight_kib": core.weight_kib and 2 * core.weight_kib}) for core in chip.cores]
+        cores = tuple(replace(core, weight_kib=more["weight_kib"]) for core, more in pairs)
+        pairs = [(core, more) for core, more in pairs if core.weight_kib]
         tried.append(Change("room for weights doubled", detail_of(pairs), replace(chip, cores=cores), jobs))
         if chip.memory is not None:
             rate = chip.memory.gb_per_s
@@ -143,7 +111,6 @@ class _ColumnTarget(Target):
     )
 
     def core_of(self, entry: Mapping[str, Any]) -> ColumnCore | Fault:
-        """The core of an entry, or why it cannot be described."""
         whole = dict(entry)
         sentence = with_vp(whole)
         if sentence:
@@ -151,7 +118,6 @@ class _ColumnTarget(Target):
         return described(ColumnCore, whole)
 
     def core_faults(self, core: ColumnCore) -> Sequence[Fault]:
-        """What is wrong with a core's numbers, alone and taken together."""
         return tuple(Fault.at(key, text, *_JUDGED_WITH.get(key, ())) for key, text in core.mistakes())
 
     def faults_of_all(self, cores: Sequence[ColumnCore]) -> Sequence[str]:
@@ -173,13 +139,11 @@ class _ColumnTarget(Target):
         return ("weight_bits", bits) if entry.get("weight_kib") is not None and isinstance(bits, int) else None
 
     def with_weight_bits(self, chip: ColumnNpu, bits: int) -> ColumnNpu:
-        """The chip with memories for weights of `bits` bits."""
         if all(core.weight_kib is None for core in chip.cores):
             return chip
         return replace(chip, cores=tuple(replace(core, weight_bits=bits) for core in chip.cores))
 
     def split_refusal(self, core: ColumnCore, model: Model, split: str, members: int) -> str | None:
-        """Why a job cannot be split over `members` cores like this one, in a sentence; None if it can."""
         return split_refusal(model, core, split, members)
 
     def varies(self, chip: ColumnNpu) -> bool:
@@ -187,7 +151,6 @@ class _ColumnTarget(Target):
         return all(core.weight_kib is None for core in chip.cores)
 
     def lower(self, chip: ColumnNpu, jobs: Sequence[Job], *, templates: bool = False) -> Program:
-        """Lower jobs to a Program; arguments and errors are those of `lstmsim.machines.lower`."""
         jobs = [job.settled(len(chip.cores)) for job in jobs]
         parts = Parts(
             self.per_step,
@@ -209,26 +172,23 @@ class _ColumnTarget(Target):
     def per_step(
         self, cores: Sequence[ColumnCore], model: Model, batch: int = 1, split: str = "", members: int = 1
     ) -> PerStep:
-        """Bounds on the operations of one step of a job."""
-        ways = [0]
+        instances = [0]
         if split and members > 1:
             core = cores[0]
             if split != "auto":
-                only = split_operations_per_step(model, core, split, members)
+                only = operations_per_step(model.layers, core, split, members)
                 return PerStep(only, only)
             over = spreads_over(model, core, members)
-            ways += [split_operations_per_step(model, core, "rows", some) for some in over]
-        one = max(operations_per_step(model, core) for core in cores)
-        return PerStep(max(one, *ways), one + sum(ways))
+            instances += [operations_per_step(model.layers, core, "rows", some) for some in over]
+        one = max(operations_per_step(model.layers, core) for core in cores)
+        return PerStep(max(one, *instances), one + sum(instances))
 
     def structural_model(self) -> StructuralModel:
-        """What executes a trace of this machine."""
         from lstmsim.machines.column.replay.walk import replay
 
         return replay
 
     def hardware(self) -> Hardware:
-        """What its cores are built of."""
         from lstmsim.machines.column.hardware import HARDWARE
 
         return HARDWARE

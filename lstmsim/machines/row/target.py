@@ -164,21 +164,17 @@ def _core(kind: int, core: RowCore) -> Core:
     return Core(kind, units, 1, MVU)
 
 
-def _faster_dispatch(core: RowCore) -> dict[str, object]:
-    every = tuple(Dispatch(each.cell, 1, each.start_cycles) for each in core.by_cell)
-    return {"dispatch_cycles": 1, "by_cell": every}
-
-
-def _no_start(core: RowCore) -> dict[str, object]:
-    every = tuple(replace(each, start_cycles=0) for each in core.by_cell)
-    return {"start_cycles": 0, "by_cell": every}
-
-
 #: Name of a change -> gives the fields of a core that it changes.
 _OF_CORES: dict[str, Callable[[RowCore], dict[str, object]]] = {
-    "faster dispatch": _faster_dispatch,
+    "faster dispatch": lambda core: {
+        "dispatch_cycles": 1,
+        "by_cell": tuple(Dispatch(each.cell, 1, each.start_cycles) for each in core.by_cell),
+    },
     "latencies halved": lambda core: {"latency": replace(core.latency, **halved(core.latency))},
-    "no start time": _no_start,
+    "no start time": lambda core: {
+        "start_cycles": 0,
+        "by_cell": tuple(replace(each, start_cycles=0) for each in core.by_cell),
+    },
     "engines doubled": lambda core: {"engines": 2 * core.engines},
     "wider vector pipe": lambda core: {"vector_lanes": 2 * core.vector_lanes},
     "faster serializer": lambda core: {"serializer_cycles": -(-core.serializer_cycles // 2)},
@@ -189,10 +185,6 @@ _OF_CORES: dict[str, Callable[[RowCore], dict[str, object]]] = {
 def _room(chip: RowNpu, job: Job) -> int:
     """Inferences that run together on every core that the job may use."""
     return min(core.batch for core in [chip.cores[index] for index in job.allowed(len(chip.cores))])
-
-
-def _in_rounds(chip: RowNpu, jobs: Sequence[Job]) -> bool:
-    return any(job.batch > _room(chip, job) for job in jobs)
 
 
 def _dispatch_detail(chip: RowNpu, jobs: Sequence[Job]) -> str:
@@ -225,7 +217,6 @@ class _RowTarget(Target):
     )
 
     def core_of(self, entry: Mapping[str, Any]) -> RowCore | Fault:
-        """The core of an entry, or why it cannot be described."""
         by_cell = entry.get("by_cell") or {}
         for cell in by_cell:
             if cell not in PROGRAMS:
@@ -239,8 +230,6 @@ class _RowTarget(Target):
         return described(RowCore, {**entry, "by_cell": own})
 
     def lower(self, chip: RowNpu, jobs: Sequence[Job], *, templates: bool = False) -> Program:
-        """Lower jobs to a Program; arguments and errors are those of `lstmsim.machines.lower`."""
-
         def phases(job: Job, core: RowCore) -> tuple[Phase, ...]:
             return _phases(job.model, core, job.steps, job.batch, job.frame_interval > 0)
 
@@ -255,7 +244,6 @@ class _RowTarget(Target):
         return PerStep(most, most)
 
     def hardware(self) -> Hardware:
-        """What its cores are built of."""
         from lstmsim.machines.row.hardware import HARDWARE
 
         return HARDWARE
@@ -274,13 +262,11 @@ class _RowTarget(Target):
         for name, change in _OF_CORES.items():
             pairs = [(core, change(core)) for core in chip.cores]
             cores = tuple(replace(core, **new) for core, new in pairs)  # type: ignore[arg-type]
-            if cores == chip.cores or (name == "replicas doubled" and not _in_rounds(chip, jobs)):
+            in_rounds = any(job.batch > _room(chip, job) for job in jobs)
+            if cores == chip.cores or (name == "replicas doubled" and not in_rounds):
                 continue
-            detail = (
-                _dispatch_detail(chip, jobs)
-                if name == "faster dispatch"
-                else detail_of(pairs, untold=("latency", "by_cell"))
-            )
+            detail = detail_of(pairs, untold=("latency", "by_cell"))
+            detail = _dispatch_detail(chip, jobs) if name == "faster dispatch" else detail
             tried.append(Change(name, detail, replace(chip, cores=cores), tuple(jobs)))
         filled = tuple(replace(job, batch=max(job.batch, _room(chip, job))) for job in jobs)
         if filled != tuple(jobs):
