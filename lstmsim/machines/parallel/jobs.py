@@ -135,14 +135,10 @@ _PARTIAL = "products (partials)"
 
 @record
 class FusedStep:
-    """The kernels of one time step.
+    """The kernels of one time step."""
 
-    run: the kernels in order, and the arrays of all.
-    products: of each kernel whether it is (a part of) a product.
-    """
-
-    run: Run
-    products: tuple[bool, ...]
+    run: Run  # the kernels in order, and the arrays of all
+    products: tuple[bool, ...]  # of each kernel whether it is (a part of) a product
 
 
 @lru_cache(maxsize=16)
@@ -206,14 +202,10 @@ _PRODUCTS = ("gemv", "gemm", *GATES)
 
 @record
 class _LayerRun:
-    """The kernels of one direction of a layer.
+    """The kernels of one direction of a layer."""
 
-    kernels: as they are lowered.
-    work: of each kernel the useful multiply-accumulates of its streams, or None.
-    """
-
-    kernels: tuple[Priced, ...]
-    work: tuple[Ints | None, ...]
+    kernels: tuple[Priced, ...]  # as they are lowered
+    work: tuple[Ints | None, ...]  # of each kernel the useful multiply-accumulates of its streams, or None
 
 
 def device_jobs(chip: ParallelDevice, jobs: Sequence[Job]) -> list[DeviceJob]:

@@ -28,53 +28,36 @@ Ints = NDArray[np.int64]
 
 @record
 class Memory:
-    """An array in device memory.
+    """An array in device memory."""
 
-    name: its name.
-    elements: how many elements it has.
-    bytes: of an element, 4 or 2.
-    """
-
-    name: str
-    elements: int
-    bytes: int = 4
+    name: str  # its name
+    elements: int  # how many elements it has
+    bytes: int = 4  # of an element, 4 or 2
 
 
 @record
 class KernelShape:
-    """What a kernel asks of a multiprocessor.
+    """What a kernel asks of a multiprocessor."""
 
-    name: its name.
-    warps: warps of a block.
-    registers: for each thread.
-    shared: bytes of shared memory of a block.
-    persistent: whether its blocks meet at grid barriers.
-    ordered: names of the arrays that all its streams walk in ascending order.
-    """
-
-    name: str
-    warps: int
-    registers: int = 32
-    shared: int = 0
-    persistent: bool = False
-    ordered: tuple[str, ...] = ()
+    name: str  # its name
+    warps: int  # warps of a block
+    registers: int = 32  # for each thread
+    shared: int = 0  # bytes of shared memory of a block
+    persistent: bool = False  # whether its blocks meet at grid barriers
+    ordered: tuple[str, ...] = ()  # names of the arrays that all its streams walk in ascending order
 
 
 @dataclass(frozen=True, eq=False)
 class Instructions:
     """The instructions of all warps of a kernel, stream after stream: block by block in grid order, warp by warp.
 
-    first: shape (streams + 1,); stream s has the rows from `first[s]` to `first[s + 1]`.
-    kind: shape (n,); the place of each class in `CLASSES`.
-    count: shape (n,); issues in a row.
-    first_wait: shape (n + 1,); row i has the waits from `first_wait[i]` to `first_wait[i + 1]`.
     wait: shape (waits,); the place in its stream of an instruction whose result is needed, in the text's order.
     """
 
-    first: Ints
-    kind: NDArray[np.int8]
-    count: NDArray[np.int32]
-    first_wait: Ints
+    first: Ints  # shape (streams + 1,); stream s has the rows from `first[s]` to `first[s + 1]`
+    kind: NDArray[np.int8]  # shape (n,); the place of each class in `CLASSES`
+    count: NDArray[np.int32]  # shape (n,); issues in a row
+    first_wait: Ints  # shape (n + 1,); row i has the waits from `first_wait[i]` to `first_wait[i + 1]`
     wait: NDArray[np.int32]
 
 
@@ -82,52 +65,39 @@ class Instructions:
 class Kernel:
     """A kernel with the sectors that it touches, before anyone knows where these lie.
 
-    shape: what it asks of a multiprocessor.
-    sm: shape (blocks,); the multiprocessor of each block, -1 for any.
-    instructions: their rows.
-    lsu: shape (n,); lines of a global access, wavefronts of a shared one; else 0.
-    array: shape (n,); place among the run's arrays of what a global access touches; else -1.
-    first_sector: shape (n + 1,); row i touches the sectors from `first_sector[i]` to `first_sector[i + 1]`.
     sector: shape (touches,); numbers of sectors of 32 bytes, counted from the beginning of the array. A load or store
         names each sector once, in ascending order; an `atom` names the sector of each of its lanes.
     """
 
-    shape: KernelShape
-    sm: NDArray[np.int32]
-    instructions: Instructions
-    lsu: NDArray[np.int32]
-    array: NDArray[np.int16]
-    first_sector: Ints
+    shape: KernelShape  # what it asks of a multiprocessor
+    sm: NDArray[np.int32]  # shape (blocks,); the multiprocessor of each block, -1 for any
+    instructions: Instructions  # their rows
+    lsu: NDArray[np.int32]  # shape (n,); lines of a global access, wavefronts of a shared one; else 0
+    array: NDArray[np.int16]  # shape (n,); place among the run's arrays of what a global access touches; else -1
+    first_sector: Ints  # shape (n + 1,); row i touches the sectors from `first_sector[i]` to `first_sector[i + 1]`
     sector: NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """Kernels that a device runs one after the other, and the arrays that they share.
+    """Kernels that a device runs one after the other, and the arrays that they share."""
 
-    arrays: in the order of their declaration.
-    kernels: in order. A kernel that runs again is the same object.
-    """
-
-    arrays: tuple[Memory, ...]
-    kernels: tuple[Kernel, ...]
+    arrays: tuple[Memory, ...]  # in the order of their declaration
+    kernels: tuple[Kernel, ...]  # in order. A kernel that runs again is the same object.
 
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
     """What the accesses of a kernel cost, one row for each instruction.
 
-    lsu: shape (n,); lines or wavefronts.
-    sectors: shape (n,); distinct sectors that go through the port.
-    first_miss: shape (n + 1,); row i goes to the partitions from `first_miss[i]` to `first_miss[i + 1]`.
     partition, missing: shape (misses,); a partition, ascending in a row, and how many sectors it brings; of an `atom`
         how many lanes it serves.
     in_l1, in_l2: shape (n,); whether some sector is found there.
     """
 
-    lsu: NDArray[np.int32]
-    sectors: NDArray[np.int32]
-    first_miss: Ints
+    lsu: NDArray[np.int32]  # shape (n,); lines or wavefronts
+    sectors: NDArray[np.int32]  # shape (n,); distinct sectors that go through the port
+    first_miss: Ints  # shape (n + 1,); row i goes to the partitions from `first_miss[i]` to `first_miss[i + 1]`
     partition: NDArray[np.int32]
     missing: NDArray[np.int32]
     in_l1: NDArray[np.bool_]
@@ -139,29 +109,26 @@ class Priced:
     """A kernel with the cost of its accesses: all that its timing depends on.
 
     shape, sm, instructions: as in `Kernel`.
-    numbers: what its accesses cost.
     """
 
     shape: KernelShape
     sm: NDArray[np.int32]
     instructions: Instructions
-    numbers: Numbers
+    numbers: Numbers  # what its accesses cost
 
 
 @dataclass(frozen=True, eq=False)
 class Made:
     """Kernels that were written, and what they compute.
 
-    run: the kernels, in order, and their arrays.
     result: what their lanes computed, each product and sum rounded on its own; None where there was no data.
     metrics: counts by their names in section 8 of docs/sparse_kernels.md; only those that need no clock.
-    plan: what the kernels follow, for checks; None: nothing but their sizes.
     """
 
-    run: Run
+    run: Run  # the kernels, in order, and their arrays
     result: NDArray[Any] | None
     metrics: Mapping[str, int]
-    plan: Any = None
+    plan: Any = None  # what the kernels follow, for checks; None: nothing but their sizes
 
 
 #: Registers and bytes of shared memory are given in pieces of this size.

@@ -33,18 +33,12 @@ class NoOptions:
 
 @record
 class Method:
-    """One way to do a product.
+    """One way to do a product."""
 
-    about: a sentence on it.
-    options: the class of its parameters.
-    make: gives kernels for a product, its parameters and a device.
-    fixed: parameters that are part of the method.
-    """
-
-    about: str
-    options: type
-    make: Callable[[SparseTask, Any, ParallelDevice], Made]
-    fixed: Mapping[str, Any] = field(default_factory=dict)
+    about: str  # a sentence on it
+    options: type  # the class of its parameters
+    make: Callable[[SparseTask, Any, ParallelDevice], Made]  # gives kernels for a product, its parameters and a device
+    fixed: Mapping[str, Any] = field(default_factory=dict)  # parameters that are part of the method
 
     @property
     def parameters(self) -> Mapping[str, Any]:

@@ -27,16 +27,11 @@ _ELEMENTS = (1 << 31) - 1
 
 @dataclass(frozen=True, eq=False)
 class Layout:
-    """Sectors of 32 bytes of all arrays of a run, numbered from address 0 on.
+    """Sectors of 32 bytes of all arrays of a run, numbered from address 0 on."""
 
-    begin: shape (arrays,); the sector with which each array begins.
-    sectors: shape (arrays,); how many sectors each array has.
-    total: sectors up to the end of the last array.
-    """
-
-    begin: NDArray[np.int64]
-    sectors: NDArray[np.int64]
-    total: int
+    begin: NDArray[np.int64]  # shape (arrays,); the sector with which each array begins
+    sectors: NDArray[np.int64]  # shape (arrays,); how many sectors each array has
+    total: int  # sectors up to the end of the last array
 
 
 def addresses(arrays: tuple[Memory, ...]) -> list[int]:
@@ -89,37 +84,27 @@ _BATCH = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class Cohorts:
-    """Blocks of a kernel by cohort, wave after wave.
+    """Blocks of a kernel by cohort, wave after wave."""
 
-    blocks: shape (blocks,); the blocks, cohort after cohort, in grid order within one.
-    cohort: shape (blocks,); the number of the cohort of each of `blocks`, from 0 on without gaps.
-    wave: shape (blocks,); the wave of each of `blocks`.
-    """
-
-    blocks: Ints
-    cohort: Ints
-    wave: Ints
+    blocks: Ints  # shape (blocks,); the blocks, cohort after cohort, in grid order within one
+    cohort: Ints  # shape (blocks,); the number of the cohort of each of `blocks`, from 0 on without gaps
+    wave: Ints  # shape (blocks,); the wave of each of `blocks`
 
 
 @dataclass(frozen=True, eq=False)
 class Accesses:
     """Global accesses of some whole cohorts, cohort after cohort.
 
-    rows: shape (a,); rows of the kernel.
     cohort, wave: shape (a,); of their blocks.
-    order: shape (a,); a number that grows with the place in the stream, then the block, then the warp.
-    counts: shape (a,); sectors that each touches.
-    each: shape (touches,); the access of each touch, as a place in `rows`.
-    sector: shape (touches,); the run's number of each sector.
     """
 
-    rows: Ints
+    rows: Ints  # shape (a,); rows of the kernel
     cohort: Ints
     wave: Ints
-    order: Ints
-    counts: NDArray[np.int32]
-    each: Ints
-    sector: Ints
+    order: Ints  # shape (a,); a number that grows with the place in the stream, then the block, then the warp
+    counts: NDArray[np.int32]  # shape (a,); sectors that each touches
+    each: Ints  # shape (touches,); the access of each touch, as a place in `rows`
+    sector: Ints  # shape (touches,); the run's number of each sector
 
 
 def cohorts_of(sm: NDArray[np.int32], sms: int, resident: int) -> Cohorts:
@@ -191,23 +176,17 @@ class Scene:
     """A kernel on a device, with all that holds for the whole of it.
 
     kernel, device, arrays, layout: whose caches, and where the arrays lie.
-    large: shape (arrays,); bytes that the kernel touches of each array if these are more than L2 holds, else 0.
-    free: shape (layout.total,); sectors whose first touch in this kernel does not miss.
-    cohorts: its blocks by cohort.
-    room: bytes of L1 that a cohort may hold of an array that is not ordered.
-    cacheable: shape (arrays,); arrays that the kernel does not write.
-    ordered: shape (arrays,); arrays that need only a window of L1.
     """
 
     kernel: Kernel
     device: ParallelDevice
     layout: Layout
-    large: Ints
-    free: Mask
-    cohorts: Cohorts
-    room: int
-    cacheable: Mask
-    ordered: Mask
+    large: Ints  # shape (arrays,); bytes that the kernel touches of each array if these are more than L2 holds, else 0
+    free: Mask  # shape (layout.total,); sectors whose first touch in this kernel does not miss
+    cohorts: Cohorts  # its blocks by cohort
+    room: int  # bytes of L1 that a cohort may hold of an array that is not ordered
+    cacheable: Mask  # shape (arrays,); arrays that the kernel does not write
+    ordered: Mask  # shape (arrays,); arrays that need only a window of L1
 
 
 def scene_of(
@@ -343,14 +322,10 @@ _ROWS = 1 << 18
 
 @dataclass(frozen=True, eq=False)
 class _Use:
-    """What a kernel touches.
+    """What a kernel touches."""
 
-    sectors: ascending numbers of the run's sectors.
-    bytes: shape (arrays,); of each array.
-    """
-
-    sectors: NDArray[np.int64]
-    bytes: NDArray[np.int64]
+    sectors: NDArray[np.int64]  # ascending numbers of the run's sectors
+    bytes: NDArray[np.int64]  # shape (arrays,); of each array
 
 
 def priced(run: Run, device: ParallelDevice) -> tuple[Priced, ...]:

@@ -26,18 +26,12 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Turn:
-    """What lanes evaluate at once.
+    """What lanes evaluate at once."""
 
-    number: of the pass (each thread's results, one after the other), and of the turn in it.
-    streams: shape (n,); ascending numbers of the warps that take part.
-    on: shape (n, lanes); which lanes do.
-    elements: shape (n, lanes); their elements; 0 where a lane does not.
-    """
-
-    number: tuple[int, int]
-    streams: Ints
-    on: NDArray[np.bool_]
-    elements: Ints
+    number: tuple[int, int]  # of the pass (each thread's results, one after the other), and of the turn in it
+    streams: Ints  # shape (n,); ascending numbers of the warps that take part
+    on: NDArray[np.bool_]  # shape (n, lanes); which lanes do
+    elements: Ints  # shape (n, lanes); their elements; 0 where a lane does not
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,19 +39,16 @@ class Turns:
     """The elements of a stage in the order of their threads, the elements of a thread in the order of their turns.
 
     lanes, row: lanes of a warp, and lanes of all warps of a block.
-    elements: shape (n,); the elements.
-    lane: shape (n,); block * row + thread of each.
     step, turn: shape (n,); its pass, and its turn in that.
-    most: the most elements that a thread has.
     """
 
     lanes: int
     row: int
-    elements: Ints
-    lane: Ints
+    elements: Ints  # shape (n,); the elements
+    lane: Ints  # shape (n,); block * row + thread of each
     step: Ints
     turn: Ints
-    most: int
+    most: int  # the most elements that a thread has
 
     def of_blocks(self, begin: int, end: int) -> Iterator[Turn]:
         """The turns of the blocks from `begin` to before `end`, in order; their streams are counted from `begin` on."""
@@ -127,20 +118,13 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Spans:
-    """The results of the warps of a turn.
+    """The results of the warps of a turn."""
 
-    results: shape (n, lanes); the result of each lane, 0 where a lane is off.
-    alike: shape (n,); whether two lanes of a warp have the same result.
-    heads: shape (n, lanes); of each result of a warp one lane, the first one.
-    spanning: shape (n, lanes); of these, whether other warps of the block have the result as well.
-    lowest: shape (n, lanes); of these, whether no lower warp of the block has the result.
-    """
-
-    results: Ints
-    alike: Mask
-    heads: Mask
-    spanning: Mask
-    lowest: Mask
+    results: Ints  # shape (n, lanes); the result of each lane, 0 where a lane is off
+    alike: Mask  # shape (n,); whether two lanes of a warp have the same result
+    heads: Mask  # shape (n, lanes); of each result of a warp one lane, the first one
+    spanning: Mask  # shape (n, lanes); of these, whether other warps of the block have the result as well
+    lowest: Mask  # shape (n, lanes); of these, whether no lower warp of the block has the result
 
 
 def spans_of(turn: Turn, results: Ints, warps: int) -> Spans:
@@ -198,16 +182,13 @@ def _new(*columns: Ints) -> Mask:
 class StageTurns:
     """In which turns the threads of a kernel do a stage.
 
-    stage: the stage.
-    turns: of its elements, those of the operand of a reduce.
     crossing: the passes of a reduce in which warps of a block share a result, and at most how many do.
-    ends: at the end of the kernel, of those who combine the partials of an output; else None.
     """
 
-    stage: Stage
-    turns: Turns
+    stage: Stage  # the stage
+    turns: Turns  # of its elements, those of the operand of a reduce
     crossing: Mapping[int, int] = field(default_factory=dict)
-    ends: Turns | None = None
+    ends: Turns | None = None  # at the end of the kernel, of those who combine the partials of an output; else None
 
 
 def stage_turns(homes: Homes, stage: Stage, lanes: int, warps: int) -> StageTurns:

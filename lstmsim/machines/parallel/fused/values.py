@@ -21,16 +21,11 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
-    """Which partial of a split result each block makes: its blocks are numbered in order.
+    """Which partial of a split result each block makes: its blocks are numbered in order."""
 
-    keys: shape (n,); result * blocks + block, ascending.
-    piece: shape (n,); the partial.
-    blocks: of the kernel.
-    """
-
-    keys: Ints
-    piece: Ints
-    blocks: int
+    keys: Ints  # shape (n,); result * blocks + block, ascending
+    piece: Ints  # shape (n,); the partial
+    blocks: int  # of the kernel
 
     @classmethod
     def made(cls, graph: Graph, stage: Stage, blocks: int) -> Pieces:
@@ -51,20 +46,15 @@ class Homes:
     """Where the values of a kernel lie.
 
     graph, kernel: the kernel and its graph.
-    outputs: candidates that somebody outside of the kernel wants.
-    arrays: names of the arrays of all nodes.
-    partials: names of the arrays of partials, by the number of the reduce.
-    shared: address in shared memory of each element of a `shared` candidate, by its number.
-    pieces: which partials blocks make, by the number of the reduce.
     """
 
     graph: Graph
     kernel: PlannedKernel
-    outputs: frozenset[int]
-    arrays: Sequence[str]
-    partials: Mapping[int, str]
-    shared: Mapping[int, Ints]
-    pieces: Mapping[int, Pieces]
+    outputs: frozenset[int]  # candidates that somebody outside of the kernel wants
+    arrays: Sequence[str]  # names of the arrays of all nodes
+    partials: Mapping[int, str]  # names of the arrays of partials, by the number of the reduce
+    shared: Mapping[int, Ints]  # address in shared memory of each element of a `shared` candidate, by its number
+    pieces: Mapping[int, Pieces]  # which partials blocks make, by the number of the reduce
 
 
 def arrays_of(graph: Graph, kernels: Sequence[PlannedKernel]) -> tuple[tuple[Memory, ...], dict[int, str]]:

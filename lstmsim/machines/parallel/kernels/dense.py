@@ -237,20 +237,15 @@ class _Place:
 class Gemm:
     """The phase of a product by tiles.
 
-    tile: of a block.
-    sizes: M, K and N.
-    names: arrays A, B and C.
-    lanes: of a warp.
     slices: of K, each from and to; with several of them the result goes to the array `partial`, slice after slice.
-    sections: rows of A, and which of their columns are not all zero.
     """
 
-    tile: Tile
-    sizes: tuple[int, int, int]
-    names: tuple[str, str, str]
-    lanes: int
+    tile: Tile  # of a block
+    sizes: tuple[int, int, int]  # M, K and N
+    names: tuple[str, str, str]  # arrays A, B and C
+    lanes: int  # of a warp
     slices: tuple[tuple[int, int], ...]
-    sections: Sections
+    sections: Sections  # rows of A, and which of their columns are not all zero
 
     @property
     def shape(self) -> KernelShape:

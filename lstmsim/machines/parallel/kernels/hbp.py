@@ -24,22 +24,14 @@ from lstmsim.model.sparse.products import number_type
 
 @dataclass(frozen=True, eq=False)
 class Division:
-    """The blocks of the matrix that each warp of the kernel walks.
+    """The blocks of the matrix that each warp of the kernel walks."""
 
-    share: rows of blocks in the fixed part of a warp.
-    columns: shape (fixed,); column of blocks whose vector each thread block with a fixed part holds.
-    pool: shape (n,); blocks of the matrix that are in no fixed part, in memory order.
-    batches: thread blocks behind the fixed ones, each for a batch of the pool.
-    stream: shape (blocks,); stream of the kernel (thread block * warps + warp) that walks a block, ascending.
-    block: shape (blocks,); that block, in the order in which its warp walks it.
-    """
-
-    share: int
-    columns: Ints
-    pool: Ints
-    batches: int
-    stream: Ints
-    block: Ints
+    share: int  # rows of blocks in the fixed part of a warp
+    columns: Ints  # shape (fixed,); column of blocks whose vector each thread block with a fixed part holds
+    pool: Ints  # shape (n,); blocks of the matrix that are in no fixed part, in memory order
+    batches: int  # thread blocks behind the fixed ones, each for a batch of the pool
+    stream: Ints  # shape (blocks,); stream of the kernel (thread block * warps + warp) that walks a block, ascending
+    block: Ints  # shape (blocks,); that block, in the order in which its warp walks it
 
     @property
     def thread_blocks(self) -> int:
@@ -70,22 +62,14 @@ def division(partition: Partition, places: int, warps: int, percent: int, batch:
 
 @dataclass(frozen=True, eq=False)
 class Walk:
-    """What the warps of the HBP kernel walk.
+    """What the warps of the HBP kernel walk."""
 
-    made: the matrix, its probes and finds.
-    x: shape (columns,); the vector.
-    dtype: type of products and sums.
-    part: which warp walks which blocks.
-    warps: of a thread block.
-    merged: whether partial results are stored for a later kernel; else they are added to y at once.
-    """
-
-    made: Hashed
-    x: NDArray[Any]
-    dtype: np.dtype[Any]
-    part: Division
-    warps: int
-    merged: bool
+    made: Hashed  # the matrix, its probes and finds
+    x: NDArray[Any]  # shape (columns,); the vector
+    dtype: np.dtype[Any]  # type of products and sums
+    part: Division  # which warp walks which blocks
+    warps: int  # of a thread block
+    merged: bool  # whether partial results are stored for a later kernel; else they are added to y at once
 
     @property
     def hbp(self) -> Hbp:
@@ -106,24 +90,15 @@ class Walk:
 
 @dataclass(frozen=True, eq=False)
 class _Lanes:
-    """Some groups as lanes see them.
+    """Some groups as lanes see them."""
 
-    group: shape (n,); the groups.
-    column: shape (n,); columns of blocks that they are in.
-    position: shape (n, lanes); the position of each lane.
-    on: shape (n, lanes); whether there is one.
-    at: shape (n, lanes); first element of each lane's row.
-    left: shape (n, lanes); whether it has one.
-    row: shape (n, lanes); the row of each lane.
-    """
-
-    group: Ints
-    column: Ints
-    position: Ints
-    on: Mask
-    at: Ints
-    left: Mask
-    row: Ints
+    group: Ints  # shape (n,); the groups
+    column: Ints  # shape (n,); columns of blocks that they are in
+    position: Ints  # shape (n, lanes); the position of each lane
+    on: Mask  # shape (n, lanes); whether there is one
+    at: Ints  # shape (n, lanes); first element of each lane's row
+    left: Mask  # shape (n, lanes); whether it has one
+    row: Ints  # shape (n, lanes); the row of each lane
 
 
 def _lanes(walk: Walk, group: Ints, lanes: int) -> _Lanes:
@@ -403,20 +378,13 @@ class ConvertOptions(Options):
 
 @dataclass(frozen=True, eq=False)
 class _Work:
-    """What the warps of the conversion work on.
+    """What the warps of the conversion work on."""
 
-    matrix: the matrix in CSR.
-    made: the same in HBP.
-    start: shape (positions,); first element in CSR of the row at each position.
-    stored: what the lanes store.
-    probing: whether places are probed for.
-    """
-
-    matrix: Csr
-    made: Hashed
-    start: Ints
-    stored: Hbp
-    probing: bool
+    matrix: Csr  # the matrix in CSR
+    made: Hashed  # the same in HBP
+    start: Ints  # shape (positions,); first element in CSR of the row at each position
+    stored: Hbp  # what the lanes store
+    probing: bool  # whether places are probed for
 
 
 def hbp_conversion(matrix: Csr, options: ConvertOptions, device: ParallelDevice) -> Made:

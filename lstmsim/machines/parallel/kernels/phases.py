@@ -22,13 +22,11 @@ _CHUNK = 1 << 12
 class Phase:
     """What the warps of a kernel do, or of a persistent kernel between two grid barriers.
 
-    shape: what it asks of a multiprocessor.
-    streams: how many streams have something to do: the first ones.
     write: writes the part of some warps by the numbers of their streams; returns their stores.
     """
 
-    shape: KernelShape
-    streams: int
+    shape: KernelShape  # what it asks of a multiprocessor
+    streams: int  # how many streams have something to do: the first ones
     write: Callable[[Warps, Ints], list[Result]]
 
 

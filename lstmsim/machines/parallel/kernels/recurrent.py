@@ -129,16 +129,11 @@ class RecurrentSizes:
 
 @dataclass(frozen=True)
 class _Product:
-    """A product of a step.
+    """A product of a step."""
 
-    names: arrays of weights, inputs and sums.
-    sections: rows of the weights, and which of their columns are not all zero.
-    bias: array of the biases, one for each row.
-    """
-
-    names: tuple[str, str, str]
-    sections: Sections
-    bias: str
+    names: tuple[str, str, str]  # arrays of weights, inputs and sums
+    sections: Sections  # rows of the weights, and which of their columns are not all zero
+    bias: str  # array of the biases, one for each row
 
     @property
     def rows(self) -> int:

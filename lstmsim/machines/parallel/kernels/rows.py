@@ -148,21 +148,15 @@ def grids(device: ParallelDevice, arrays: Mapping[str, int] | Iterable[Memory]) 
 class Stored:
     """The rows of a matrix as a kernel finds them in memory, and where it begins and ends in each.
 
-    vector: how many elements of `cols` and of `values` a lane loads at once.
-    row: shape (n,); the row of the matrix that each stored row is.
-    length: shape (n,); entries of each row, without fill.
-    masked: shape (n,); how many elements before its first entry each row loads.
-    start: shape (n,); where the loads of each row begin in `cols` and `values`.
-    end: shape (n,); how many elements from there on each row has, masked ones and fill among them.
     cols, values: shape (stored entries,); fill is column 0 and value 0.
     """
 
-    vector: int
-    row: Ints
-    length: Ints
-    masked: Ints
-    start: Ints
-    end: Ints
+    vector: int  # how many elements of `cols` and of `values` a lane loads at once
+    row: Ints  # shape (n,); the row of the matrix that each stored row is
+    length: Ints  # shape (n,); entries of each row, without fill
+    masked: Ints  # shape (n,); how many elements before its first entry each row loads
+    start: Ints  # shape (n,); where the loads of each row begin in `cols` and `values`
+    end: Ints  # shape (n,); how many elements from there on each row has, masked ones and fill among them
     cols: Ints
     values: NDArray[Any]
 
@@ -191,15 +185,13 @@ def stored(matrix: Csr | Dcsr, vector: int, align: str) -> Stored:
 class Dealt:
     """The blocks of a grid, and the rows of their bundles.
 
-    order: shape (n,); places of stored rows in the order in which they are bundled.
     tile, bundle: shape (blocks,); what each block of the grid works on.
-    sm: shape (blocks,); its multiprocessor, -1 for any.
     """
 
-    order: Ints
+    order: Ints  # shape (n,); places of stored rows in the order in which they are bundled
     tile: Ints
     bundle: Ints
-    sm: NDArray[np.int32]
+    sm: NDArray[np.int32]  # shape (blocks,); its multiprocessor, -1 for any
 
     def rows(self, warps: int, rows: int, share: bool = False) -> Ints:
         """The places of the stored rows of each subwarp, -1 for none, shape (blocks * warps, rows)."""
@@ -310,22 +302,14 @@ def add_strips(sums: Values, stream: Ints, counts: Ints, term: Callable[[Ints], 
 
 @dataclass(frozen=True, eq=False)
 class RowsPlan:
-    """Which rows of a sparse matrix each warp of a kernel has.
+    """Which rows of a sparse matrix each warp of a kernel has."""
 
-    options: of the kernel.
-    warp: lanes of a warp.
-    lanes: of a row.
-    v: elements of a vector.
-    dealt: the grid.
-    which: shape (streams, rows of a warp); the stored row of each subwarp, -1 for none.
-    """
-
-    options: Any
-    warp: int
-    lanes: int
-    v: int
-    dealt: Dealt
-    which: Ints
+    options: Any  # of the kernel
+    warp: int  # lanes of a warp
+    lanes: int  # of a row
+    v: int  # elements of a vector
+    dealt: Dealt  # the grid
+    which: Ints  # shape (streams, rows of a warp); the stored row of each subwarp, -1 for none
 
     @property
     def subwarps(self) -> int:

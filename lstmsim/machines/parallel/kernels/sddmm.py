@@ -41,18 +41,12 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class SddmmPlan(RowsPlan):
-    """Everything about an SDDMM that its text asks.
+    """Everything about an SDDMM that its text asks."""
 
-    inner: K.
-    matrix: C.
-    begin: shape (streams, rows of a warp); where its tile begins among C's entries.
-    count: shape (streams, rows of a warp); entries of the tile.
-    """
-
-    inner: int
-    matrix: Csr
-    begin: Ints
-    count: Ints
+    inner: int  # K
+    matrix: Csr  # C
+    begin: Ints  # shape (streams, rows of a warp); where its tile begins among C's entries
+    count: Ints  # shape (streams, rows of a warp); entries of the tile
 
     @property
     def values(self) -> bool:
@@ -70,18 +64,15 @@ class SddmmPlan(RowsPlan):
 class _Tiles:
     """Warps with entries, side by side.
 
-    warps: what writes them.
     row, begin, count: shape (n, lanes of a warp); what the lane's row is and has, as in `SddmmPlan`.
-    longest: shape (n,).
-    ready: where rows are known.
     """
 
-    warps: Warps
+    warps: Warps  # what writes them
     row: Ints
     begin: Ints
     count: Ints
-    longest: Ints
-    ready: Result
+    longest: Ints  # shape (n,)
+    ready: Result  # where rows are known
 
     def part(self, mask: Mask) -> _Tiles:
         """Those of a mask."""

@@ -38,23 +38,17 @@ Held = NDArray[np.int32]
 class Strips:
     """Strips of rows that warps write side by side, one segment each.
 
-    plan: of the kernel.
-    warps: what writes them.
-    stream: shape (n,); the warp of each.
-    number: shape (n,); which strip of its rows it is.
-    masked: shape (n, subwarps); how many elements before its first entry each row loads.
     start, end: shape (n, subwarps); as in `Stored`; a subwarp without a row has an end of 0.
-    length: shape (n, subwarps); entries of each row.
     """
 
-    plan: SpmmPlan
-    warps: Warps
-    stream: Ints
-    number: Ints
-    masked: Ints
+    plan: SpmmPlan  # of the kernel
+    warps: Warps  # what writes them
+    stream: Ints  # shape (n,); the warp of each
+    number: Ints  # shape (n,); which strip of its rows it is
+    masked: Ints  # shape (n, subwarps); how many elements before its first entry each row loads
     start: Ints
     end: Ints
-    length: Ints
+    length: Ints  # shape (n, subwarps); entries of each row
 
     def part(self, mask: Mask) -> Strips:
         """The strips of a mask."""

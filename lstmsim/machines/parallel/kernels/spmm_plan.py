@@ -81,27 +81,21 @@ class SpmmOptions(Options):
 class SpmmPlan(RowsPlan):
     """Everything about an SpMM that its text asks.
 
-    device: whose kernel it is.
     rows, inner, columns: sizes M, K and N.
-    tile: columns of a block; width: of a warp.
-    repeats: vectors of a lane.
-    stored: the rows of A in memory.
-    empty_rows: rows that the kernel `zero` writes.
-    column: shape (streams,); the first column of each warp.
     first: shape (thread blocks + 1,); where the tiles of each thread block begin, if it has several; else None.
     """
 
     options: SpmmOptions
-    device: ParallelDevice
+    device: ParallelDevice  # whose kernel it is
     rows: int
     inner: int
     columns: int
-    tile: int
+    tile: int  # columns of a block; width: of a warp
     width: int
-    repeats: int
-    stored: Stored
-    empty_rows: Ints
-    column: Ints
+    repeats: int  # vectors of a lane
+    stored: Stored  # the rows of A in memory
+    empty_rows: Ints  # rows that the kernel `zero` writes
+    column: Ints  # shape (streams,); the first column of each warp
     first: Ints | None = None
 
     @cached_property

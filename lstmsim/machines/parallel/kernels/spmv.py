@@ -43,12 +43,9 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class SpmvPlan(RowsPlan):
-    """Everything about an SpMV that its text asks; `v` are consecutive elements of a lane.
+    """Everything about an SpMV that its text asks; `v` are consecutive elements of a lane."""
 
-    stored: the rows in memory.
-    """
-
-    stored: Stored
+    stored: Stored  # the rows in memory
 
 
 class SpmvText(RowsText):

@@ -27,16 +27,13 @@ from lstmsim.program.operations import MOST_NEEDS, need_word, operation_word
 class Picked:
     """The instructions of some blocks, one row for each, as in `Instructions` and `Numbers`.
 
-    warps: streams of a block.
-    first: shape (streams + 1,); stream s has the rows from `first[s]` to `first[s + 1]`.
     kind, count, lsu, sectors, in_l1, in_l2: shape (n,).
     waits, misses: shape (n,); how many each row has.
     wait, partition, missing: of all rows, one after the other.
-    work: shape (streams,); useful multiply-accumulates of each stream.
     """
 
-    warps: int
-    first: Ints
+    warps: int  # streams of a block
+    first: Ints  # shape (streams + 1,); stream s has the rows from `first[s]` to `first[s + 1]`
     kind: NDArray[np.int8]
     count: NDArray[np.int32]
     lsu: NDArray[np.int32]
@@ -48,7 +45,7 @@ class Picked:
     wait: NDArray[np.int32]
     partition: NDArray[np.int32]
     missing: NDArray[np.int32]
-    work: Ints
+    work: Ints  # shape (streams,); useful multiply-accumulates of each stream
 
     @property
     def blocks(self) -> int:
@@ -148,22 +145,17 @@ def _within(numbers: Ints, bounds: Ints) -> NDArray[np.uint64]:
 class Meetings:
     """The barriers of some blocks, one row for each instruction.
 
-    warps: streams of a block.
-    order: shape (n,); the instructions in the order of bodies: block, part between two barriers, warp, place.
-    ordinal: shape (n,); of a `bar` or a `gridbar` which one of its class it is in its stream.
     behind, behind_grid: shape (n,); 1 for what follows a `bar`, or a `gridbar`, in its stream.
-    syncs: shape (n,); 1 for the `gridbar` of a block's last warp.
-    stream: shape (n,); stream of each instruction.
     rows: for `bar` and `gridbar` the rows of all of them, stream after stream, and where each stream's begin.
     """
 
-    warps: int
-    order: Ints
-    ordinal: Ints
+    warps: int  # streams of a block
+    order: Ints  # shape (n,); the instructions in the order of bodies: block, part between two barriers, warp, place
+    ordinal: Ints  # shape (n,); of a `bar` or a `gridbar` which one of its class it is in its stream
     behind: Ints
     behind_grid: Ints
-    syncs: Ints
-    stream: Ints
+    syncs: Ints  # shape (n,); 1 for the `gridbar` of a block's last warp
+    stream: Ints  # shape (n,); stream of each instruction
     rows: tuple[tuple[Ints, Ints], tuple[Ints, Ints]]
 
     def mates(self, followers: Ints, *, grid: bool) -> Ints:
@@ -221,14 +213,13 @@ _SHFL, _LDS, _STS, _LDG, _STG, _ATOM = (CLASS[name] for name in ("shfl", "lds", 
 class Served:
     """Where instructions are served, one row for each.
 
-    count: issues in a row of arithmetic; 1 of everything else.
     has_lsu, has_port: 1 where the load/store unit, the port serves it.
     lsu, port: cycles of these.
     from_lsu, from_port: whether a result comes from there.
     missing_row, missing_place, missing: of each row of partitions the instruction, its place there, cycles.
     """
 
-    count: Ints
+    count: Ints  # issues in a row of arithmetic; 1 of everything else
     has_lsu: Ints
     has_port: Ints
     lsu: Ints
@@ -277,15 +268,12 @@ class Served:
 class Results:
     """The needs of whoever waits for an instruction.
 
-    first: shape (n + 1,); row i is there when everything from `first[i]` to `first[i + 1]` is.
-    words: of each of these the word of a need.
-    unit: which unit of the stream serves it; units are numbered apart, and serve a stream in its order.
     served, delay: cycles of the operation, cycles from its start until the result is there.
     """
 
-    first: Ints
-    words: Ints
-    unit: Ints
+    first: Ints  # shape (n + 1,); row i is there when everything from `first[i]` to `first[i + 1]` is
+    words: Ints  # of each of these the word of a need
+    unit: Ints  # which unit of the stream serves it; units are numbered apart, and serve a stream in its order
     served: Ints
     delay: Ints
 
@@ -375,14 +363,10 @@ _MANY_NEEDS = 96
 
 @dataclass(frozen=True, eq=False)
 class Bodies:
-    """Packed bodies.
+    """Packed bodies."""
 
-    words: of all bodies, one after the other.
-    sizes: shape (bodies, 2); how many operations and how many words each has.
-    """
-
-    words: Ints
-    sizes: Ints
+    words: Ints  # of all bodies, one after the other
+    sizes: Ints  # shape (bodies, 2); how many operations and how many words each has
 
 
 def bodies(writing: Writing, rows: Picked) -> Bodies:

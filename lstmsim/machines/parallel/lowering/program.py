@@ -166,14 +166,12 @@ _PIECE = 1 << 16
 class DeviceJob:
     """Kernels that run one after the other.
 
-    name: of the job.
-    kernels: in order. A kernel that runs again may be the same object.
     work: of each kernel the useful multiply-accumulates of its streams, shape (streams,), or None; empty: none of any.
     release, key, key_from_arrival, after: as of `lstmsim.program.program.Task`, by which jobs run one after the other.
     """
 
-    name: str
-    kernels: tuple[Priced, ...]
+    name: str  # of the job
+    kernels: tuple[Priced, ...]  # in order. A kernel that runs again may be the same object.
     work: tuple[Ints | None, ...] = ()
     release: int = 0
     key: int = 0
@@ -183,18 +181,12 @@ class DeviceJob:
 
 @record
 class KernelTasks:
-    """Where a kernel is in a program.
+    """Where a kernel is in a program."""
 
-    job: number of its job.
-    kernel: the kernel.
-    first: its first task; the others follow, one for each block. An empty grid has one task.
-    resident: how many of its blocks an SM holds at once.
-    """
-
-    job: int
-    kernel: Priced
-    first: int
-    resident: int
+    job: int  # number of its job
+    kernel: Priced  # the kernel
+    first: int  # its first task; the others follow, one for each block. An empty grid has one task.
+    resident: int  # how many of its blocks an SM holds at once
 
     @property
     def blocks(self) -> int:
@@ -204,16 +196,11 @@ class KernelTasks:
 
 @dataclass(frozen=True, eq=False)
 class Lowered:
-    """A program of kernels. Its first tasks stand for the jobs, one for each; then come the blocks.
+    """A program of kernels. Its first tasks stand for the jobs, one for each; then come the blocks."""
 
-    flat: the program.
-    names: what people read of it.
-    kernels: where each kernel is, job after job.
-    """
-
-    flat: FlatProgram
-    names: FlatNames
-    kernels: tuple[KernelTasks, ...]
+    flat: FlatProgram  # the program
+    names: FlatNames  # what people read of it
+    kernels: tuple[KernelTasks, ...]  # where each kernel is, job after job
 
 
 def program_of_kernels(device: ParallelDevice, kernels: Sequence[Priced], name: str = "run") -> Lowered:

@@ -82,21 +82,14 @@ def table_rows(table: str, n: int, **columns: Any) -> Ints:
 
 @record
 class _Role:
-    """What operations of a role have in common.
+    """What operations of a role have in common."""
 
-    unit: number of the unit of its core; label: for people.
-    cycles: of an issue; 0: the number.
-    result: cycles until the results are there; where the number is the cycles, from their end on.
-    counted: whether the number is a count.
-    gate: whether the number is a gate at which the operation arrives.
-    """
-
-    unit: int
+    unit: int  # number of the unit of its core; label: for people
     label: str
-    cycles: int = 0
-    result: int = 0
-    counted: bool = False
-    gate: bool = False
+    cycles: int = 0  # of an issue; 0: the number
+    result: int = 0  # cycles until the results are there; where the number is the cycles, from their end on
+    counted: bool = False  # whether the number is a count
+    gate: bool = False  # whether the number is a gate at which the operation arrives
 
 
 class Roles:
@@ -201,18 +194,12 @@ MEMORY, BARRIER, DEPENDENCE, START = (CAUSE_NUMBERS[name] for name in ("memory",
 
 @dataclass(frozen=True)
 class Writing:
-    """What all pieces of a program have in common.
+    """What all pieces of a program have in common."""
 
-    device: the device.
-    roles: prototypes of operations.
-    needs: numbering of prototypes of needs, by code.
-    delays: more than any delay.
-    """
-
-    device: ParallelDevice
-    roles: Roles
-    needs: Numbering
-    delays: int
+    device: ParallelDevice  # the device
+    roles: Roles  # prototypes of operations
+    needs: Numbering  # numbering of prototypes of needs, by code
+    delays: int  # more than any delay
 
     def need(self, cause: int, delay: Ints | int, gate: int = 0) -> Ints:
         """What the words of needs have in common: the prototype, without the operation."""

@@ -24,13 +24,11 @@ Table = NDArray[np.int32]
 class Touched:
     """What accesses touch, one row for each.
 
-    lines: shape (n,); distinct lines of 128 bytes.
-    counts: shape (n,); how many sectors a row names.
     sectors: shape (sum of counts,); numbers of sectors from the beginning of the array, ascending in a row.
     """
 
-    lines: NDArray[np.int32]
-    counts: NDArray[np.int32]
+    lines: NDArray[np.int32]  # shape (n,); distinct lines of 128 bytes
+    counts: NDArray[np.int32]  # shape (n,); how many sectors a row names
     sectors: NDArray[np.int32]
 
 

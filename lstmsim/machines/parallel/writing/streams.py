@@ -101,36 +101,26 @@ _ATOM = CLASS["atom"]
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Access:
-    """Addresses of a memory access.
+    """Addresses of a memory access."""
 
-    table: shape (n, lanes); element or byte address of each lane, `OFF` for a lane that is off.
-    array: place of the array among those of the run; -1 for shared memory.
-    vector: elements that a lane takes.
-    """
-
-    table: Narrow
-    array: int
-    vector: int
+    table: Narrow  # shape (n, lanes); element or byte address of each lane, `OFF` for a lane that is off
+    array: int  # place of the array among those of the run; -1 for shared memory
+    vector: int  # elements that a lane takes
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Slab:
     """One instruction of all warps that issue it together.
 
-    streams: shape (n,); ascending numbers of the streams.
-    places: shape (n,); its place in each.
-    kind: place of its class in `CLASSES`.
-    count: issues in a row: one number for all, or shape (n,).
     waits: places of the instructions that it waits for, each of shape (n,), -1 where a stream has none.
-    access: what it touches, if it is a memory access.
     """
 
-    streams: NDArray[np.int64]
-    places: Narrow
-    kind: int
-    count: int | Narrow
+    streams: NDArray[np.int64]  # shape (n,); ascending numbers of the streams
+    places: Narrow  # shape (n,); its place in each
+    kind: int  # place of its class in `CLASSES`
+    count: int | Narrow  # issues in a row: one number for all, or shape (n,)
     waits: tuple[Narrow, ...]
-    access: Access | None
+    access: Access | None  # what it touches, if it is a memory access
 
 
 @dataclass(frozen=True, eq=False)
@@ -461,16 +451,11 @@ _OF_STREAM, _BEFORE = 1 << 28, 1 << 29
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """Some consecutive segments, while they are written.
+    """Some consecutive segments, while they are written."""
 
-    grid: what they are written into; a segment is a stream of it.
-    stream: shape (n,); the stream of each segment.
-    place: shape (n,); which segment of its stream it is, from 0.
-    """
-
-    grid: Grid
-    stream: Numbers
-    place: Numbers
+    grid: Grid  # what they are written into; a segment is a stream of it
+    stream: Numbers  # shape (n,); the stream of each segment
+    place: Numbers  # shape (n,); which segment of its stream it is, from 0
 
     def where(self, mask: Mask) -> tuple[Numbers, Warps]:
         """The segments of a mask: their indices in this piece, and what writes them."""
