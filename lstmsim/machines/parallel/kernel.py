@@ -135,11 +135,6 @@ class Made:
 _PIECE = 256
 
 
-def shared_room(shape: KernelShape) -> int:
-    """Bytes of shared memory that a block takes: those that it asks for, in whole pieces of 256."""
-    return in_pieces(shape.shared)
-
-
 def residency(shape: KernelShape, device: ParallelDevice) -> int:
     """How many blocks of a kernel are on a multiprocessor at once, at least 1.
 
@@ -151,7 +146,7 @@ def residency(shape: KernelShape, device: ParallelDevice) -> int:
         needed["registers"] = shape.warps * in_pieces(shape.registers * device.core.warp)
         limits["registers"] = device.core.registers // needed["registers"]
     if shape.shared > 0:
-        needed["shared_bytes"] = shared_room(shape)
+        needed["shared_bytes"] = in_pieces(shape.shared)
         limits["shared_bytes"] = device.core.shared_bytes // needed["shared_bytes"]
     short = min(limits, key=lambda name: limits[name])
     if limits[short] < 1:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError
 from lstmsim.machines.parallel.device import ParallelDevice
-from lstmsim.machines.parallel.kernel import CLASS, Kernel, Memory, Numbers, Priced, Run, residency, shared_room
+from lstmsim.machines.parallel.kernel import CLASS, Kernel, Memory, Numbers, Priced, Run, in_pieces, residency
 from lstmsim.machines.parallel.writing.addresses import SECTOR_BYTES
 from lstmsim.model.sparse.csr import regrouped, spans
 
@@ -171,43 +172,28 @@ _LDG, _STG, _ATOM = (CLASS[name] for name in ("ldg", "stg", "atom"))
 _NEVER = np.iinfo(np.int64).max
 
 
-@dataclass(frozen=True, eq=False)
 class Scene:
     """A kernel on a device, with all that holds for the whole of it.
 
-    kernel, device, arrays, layout: whose caches, and where the arrays lie.
+    large: shape (arrays,); bytes that the kernel touches of each array if these are more than L2 holds, else 0.
+    free: shape (layout.total,); sectors whose first touch in this kernel does not miss.
+    cohorts: its blocks by cohort.
+    room: bytes of L1 that a cohort may hold of an array that is not ordered.
+    cacheable: shape (arrays,); arrays that the kernel does not write.
+    ordered: shape (arrays,); arrays that need only a window of L1.
     """
 
-    kernel: Kernel
-    device: ParallelDevice
-    layout: Layout
-    large: Ints  # shape (arrays,); bytes that the kernel touches of each array if these are more than L2 holds, else 0
-    free: Mask  # shape (layout.total,); sectors whose first touch in this kernel does not miss
-    cohorts: Cohorts  # its blocks by cohort
-    room: int  # bytes of L1 that a cohort may hold of an array that is not ordered
-    cacheable: Mask  # shape (arrays,); arrays that the kernel does not write
-    ordered: Mask  # shape (arrays,); arrays that need only a window of L1
-
-
-def scene_of(
-    kernel: Kernel, device: ParallelDevice, arrays: tuple[Memory, ...], layout: Layout, bytes_touched: Ints, free: Mask
-) -> Scene:
-    """The scene of a kernel."""
-    resident = residency(kernel.shape, device)
-    written = np.unique(kernel.array[np.isin(kernel.instructions.kind, (_STG, _ATOM))])
-    cacheable = np.ones(len(arrays), bool)
-    cacheable[written] = False
-    return Scene(
-        kernel,
-        device,
-        layout,
-        np.where(bytes_touched > device.l2_bytes, bytes_touched, 0),
-        free,
-        cohorts_of(kernel.sm, device.sms, resident),
-        device.core.l1_bytes - resident * shared_room(kernel.shape),
-        cacheable,
-        np.array([array.name in kernel.shape.ordered for array in arrays], bool),
-    )
+    def __init__(
+        self, kernel: Kernel, device: ParallelDevice, arrays: tuple[Memory, ...], layout: Layout, use: Ints, free: Mask
+    ) -> None:
+        self.kernel, self.device, self.layout, self.free = kernel, device, layout, free
+        resident = residency(kernel.shape, device)
+        self.large = np.where(use > device.l2_bytes, use, 0)
+        self.cohorts = cohorts_of(kernel.sm, device.sms, resident)
+        self.room = device.core.l1_bytes - resident * in_pieces(kernel.shape.shared)
+        self.cacheable = np.ones(len(arrays), bool)
+        self.cacheable[np.unique(kernel.array[np.isin(kernel.instructions.kind, (_STG, _ATOM))])] = False
+        self.ordered = np.array([array.name in kernel.shape.ordered for array in arrays], bool)
 
 
 def numbers_of(scene: Scene) -> Numbers:
@@ -219,18 +205,40 @@ def numbers_of(scene: Scene) -> Numbers:
     kernel = scene.kernel
     streams = len(kernel.instructions.first) - 1
     span = (int(np.diff(kernel.instructions.first).max(initial=0)) + 1) * max(streams, 1)
-    newest = np.full(scene.layout.total, _NEVER)
-    earliest = np.full(scene.layout.total, _NEVER)
+    newest, earliest = np.full((2, scene.layout.total), _NEVER)
     hits: list[Mask] = []
     for batch in accesses(kernel, scene.layout, scene.cohorts):
         hit = _hits(scene, batch, newest, span)
         hits.append(hit)
         reach = np.flatnonzero(~hit)
         np.minimum.at(earliest, batch.sector[reach], (batch.wave * span + batch.order)[batch.each[reach]])
-    costs = _Costs(kernel)
+    n = len(kernel.lsu)
+    sectors, in_l1, in_l2 = np.zeros(n, np.int32), np.zeros(n, bool), np.zeros(n, bool)
+    served: list[tuple[NDArray[Any], ...]] = []
     for batch, hit in zip(accesses(kernel, scene.layout, scene.cohorts), hits, strict=True):
-        costs.add(batch, hit, _missing(scene, batch, hit, earliest, span), scene.device.partitions)
-    return costs.numbers()
+        missing = _missing(scene, batch, hit, earliest, span)
+        atom = (kernel.instructions.kind[batch.rows] == _ATOM)[batch.each]
+        again = np.zeros(len(batch.each), bool)  # An atom names a sector once for each of its lanes.
+        again[1:] = (batch.sector[1:] == batch.sector[:-1]) & (batch.each[1:] == batch.each[:-1])
+        through = ~hit & ~again
+        sectors[batch.rows] = np.bincount(batch.each[through], minlength=len(batch.rows))
+        in_l1[batch.rows[batch.each[hit]]] = True
+        in_l2[batch.rows[batch.each[~hit & ~missing & ~atom]]] = True
+        served.append(_served(batch, missing | atom, scene.device.partitions))
+    rows, counts, partition, brought = ([*column] for column in zip(*served, strict=True)) if served else ([],) * 4
+    first, (partitions, missed) = regrouped(rows, counts, [partition, brought], n)
+    return Numbers(kernel.lsu, sectors, first, partitions, missed, in_l1, in_l2)
+
+
+def _served(batch: Accesses, mask: Mask, partitions: int) -> tuple[NDArray[Any], ...]:
+    """Rows of a batch, how many partitions serve each, which these are, and how many sectors or lanes they serve."""
+    served = np.flatnonzero(mask)
+    key = batch.each[served] * partitions + batch.sector[served] // 4 % partitions
+    key.sort(kind="stable")
+    new = np.flatnonzero(np.diff(key, prepend=-1))
+    counts = np.bincount(key[new] // partitions, minlength=len(batch.rows)).astype(np.int32)
+    brought = np.diff(new, append=len(key)).astype(np.int32)
+    return batch.rows, counts, (key[new] % partitions).astype(np.int32), brought
 
 
 def _hits(scene: Scene, batch: Accesses, newest: Ints, span: int) -> Mask:
@@ -275,57 +283,8 @@ def _missing(scene: Scene, batch: Accesses, hit: Mask, earliest: Ints, span: int
     return missing
 
 
-class _Costs:
-    """Collects the costs of the accesses of a kernel, batch after batch."""
-
-    def __init__(self, kernel: Kernel) -> None:
-        self.kernel = kernel
-        n = len(kernel.lsu)
-        self.sectors = np.zeros(n, np.int32)
-        self.in_l1 = np.zeros(n, bool)
-        self.in_l2 = np.zeros(n, bool)
-        self.rows: list[Ints] = []
-        self.counts: list[NDArray[np.int32]] = []
-        self.partition: list[NDArray[np.int32]] = []
-        self.missing: list[NDArray[np.int32]] = []
-
-    def add(self, batch: Accesses, hit: Mask, missing: Mask, partitions: int) -> None:
-        """Take up a batch."""
-        n = len(batch.rows)
-        atom = (self.kernel.instructions.kind[batch.rows] == _ATOM)[batch.each]
-        again = np.zeros(len(batch.each), bool)  # An atom names a sector once for each of its lanes.
-        again[1:] = (batch.sector[1:] == batch.sector[:-1]) & (batch.each[1:] == batch.each[:-1])
-        through = np.bincount(batch.each[~hit & ~again], minlength=n)
-        from_l2 = np.bincount(batch.each[~hit & ~missing & ~atom], minlength=n)
-        self.sectors[batch.rows] = through
-        self.in_l1[batch.rows[batch.each[hit]]] = True
-        self.in_l2[batch.rows] = from_l2 > 0
-        served = np.flatnonzero(missing | atom)
-        key = batch.each[served] * partitions + batch.sector[served] // 4 % partitions
-        key.sort(kind="stable")
-        new = np.flatnonzero(np.diff(key, prepend=-1))
-        self.rows.append(batch.rows)
-        self.counts.append(np.bincount(key[new] // partitions, minlength=n).astype(np.int32))
-        self.partition.append((key[new] % partitions).astype(np.int32))
-        self.missing.append(np.diff(new, append=len(key)).astype(np.int32))
-
-    def numbers(self) -> Numbers:
-        """The costs of all batches."""
-        n = len(self.kernel.lsu)
-        first, (partition, missing) = regrouped(self.rows, self.counts, [self.partition, self.missing], n)
-        return Numbers(self.kernel.lsu, self.sectors, first, partition, missing, self.in_l1, self.in_l2)
-
-
 #: Rows that are looked at together.
 _ROWS = 1 << 18
-
-
-@dataclass(frozen=True, eq=False)
-class _Use:
-    """What a kernel touches."""
-
-    sectors: NDArray[np.int64]  # ascending numbers of the run's sectors
-    bytes: NDArray[np.int64]  # shape (arrays,); of each array
 
 
 def priced(run: Run, device: ParallelDevice) -> tuple[Priced, ...]:
@@ -344,31 +303,31 @@ def priced(run: Run, device: ParallelDevice) -> tuple[Priced, ...]:
     made: dict[tuple[int, bool], Priced] = {}
     result = []
     for kernel in run.kernels:
-        use = uses[id(kernel)]
+        sectors, touched = uses[id(kernel)]
         # Either it finds all its sectors touched, as any kernel that ran before, or it runs for the first time.
-        key = (id(kernel), fit and ((id(kernel), True) in made or bool(free[use.sectors].all())))
+        key = (id(kernel), fit and ((id(kernel), True) in made or bool(free[sectors].all())))
         if key not in made:
-            scene = scene_of(kernel, device, run.arrays, layout, use.bytes, free)
+            scene = Scene(kernel, device, run.arrays, layout, touched, free)
             made[key] = Priced(kernel.shape, kernel.sm, kernel.instructions, numbers_of(scene))
         result.append(made[key])
         if fit and not key[1]:
-            free[use.sectors] = True
+            free[sectors] = True
     return tuple(result)
 
 
-def _fits(uses: dict[int, _Use], layout: Layout, device: ParallelDevice) -> bool:
+def _fits(uses: dict[int, tuple[Ints, Ints]], layout: Layout, device: ParallelDevice) -> bool:
     touched = np.zeros(layout.total, bool)
-    for use in uses.values():
-        touched[use.sectors] = True
+    for sectors, _ in uses.values():
+        touched[sectors] = True
     return SECTOR_BYTES * int(np.count_nonzero(touched)) <= device.l2_bytes
 
 
-def _uses(run: Run, layout: Layout) -> dict[int, _Use]:
-    """What each kernel touches, by its identity."""
+def _uses(run: Run, layout: Layout) -> dict[int, tuple[Ints, Ints]]:
+    """What each kernel touches, by its identity: ascending sectors of the run, and bytes of each array."""
     return {id(kernel): _use(kernel, layout) for kernel in {id(each): each for each in run.kernels}.values()}
 
 
-def _use(kernel: Kernel, layout: Layout) -> _Use:
+def _use(kernel: Kernel, layout: Layout) -> tuple[Ints, Ints]:
     touched = np.zeros(layout.total, bool)
     for start in range(0, len(kernel.lsu), _ROWS):
         touched[sectors_of(kernel, layout, slice(start, min(start + _ROWS, len(kernel.lsu))))] = True
@@ -376,4 +335,4 @@ def _use(kernel: Kernel, layout: Layout) -> _Use:
     # Arrays begin one behind the other; one without elements begins where the next one does.
     ends = layout.begin + layout.sectors
     counts = np.searchsorted(sectors, ends) - np.searchsorted(sectors, layout.begin)
-    return _Use(sectors, 32 * counts)
+    return sectors, SECTOR_BYTES * counts

@@ -1,6 +1,4 @@
-"""Some blocks of a kernel taken out of it, with everything about their instructions; which blocks are equal.
-
-From the instructions of blocks to packed bodies, for all blocks of a piece of a kernel at once.
+"""From the instructions of blocks to packed bodies, for all blocks of a piece of a kernel at once; equal blocks.
 
 Body of a block: the dispatcher's operation, then the instructions between two barriers warp after warp. So whatever an
 operation waits for stands before it. An instruction is an operation on its scheduler, then, as it needs them, on the
@@ -141,54 +139,42 @@ def _within(numbers: Ints, bounds: Ints) -> NDArray[np.uint64]:
     return (numbers - np.repeat(bounds[:-1], np.diff(bounds))).astype(np.uint64)
 
 
-@dataclass(frozen=True, eq=False)
 class Meetings:
     """The barriers of some blocks, one row for each instruction.
 
-    behind, behind_grid: shape (n,); 1 for what follows a `bar`, or a `gridbar`, in its stream.
-    rows: for `bar` and `gridbar` the rows of all of them, stream after stream, and where each stream's begin.
+    order: the instructions in the order of bodies: block, part between two barriers, warp, place.
+    ordinal: of a `bar` or a `gridbar` which one of its class it is in its stream.
+    behind, behind_grid: 1 for what follows a `bar`, or a `gridbar`, in its stream.
+    syncs: 1 for the `gridbar` of a block's last warp.
     """
 
-    warps: int  # streams of a block
-    order: Ints  # shape (n,); the instructions in the order of bodies: block, part between two barriers, warp, place
-    ordinal: Ints  # shape (n,); of a `bar` or a `gridbar` which one of its class it is in its stream
-    behind: Ints
-    behind_grid: Ints
-    syncs: Ints  # shape (n,); 1 for the `gridbar` of a block's last warp
-    stream: Ints  # shape (n,); stream of each instruction
-    rows: tuple[tuple[Ints, Ints], tuple[Ints, Ints]]
+    def __init__(self, rows: Picked, stream: Ints) -> None:
+        bar, grid = rows.kind == CLASS["bar"], rows.kind == CLASS["gridbar"]
+        self.warps, self.stream = rows.warps, stream
+        self.order = _order(rows, stream, bar | grid)
+        self.ordinal, self.behind, self.behind_grid = np.zeros((3, len(stream)), dtype=np.int64)
+        self.syncs = (grid & (stream % rows.warps == rows.warps - 1)).astype(np.int64)
+        # of each kind the rows of all its barriers, stream after stream, and where those of each stream begin
+        self._rows: list[tuple[Ints, Ints]] = []
+        for each, marks in ((bar, self.behind), (grid, self.behind_grid)):
+            own = np.flatnonzero(each)
+            counts = np.bincount(stream[own], minlength=len(rows.first) - 1).astype(np.int64)
+            begins = firsts(counts)
+            self.ordinal[own] = np.arange(len(own)) - begins[stream[own]]
+            by_block = counts.reshape(-1, rows.warps)
+            if (by_block != by_block[:, :1]).any():
+                raise InputError("the streams of a block must have the same number of barriers of each kind")
+            self._rows.append((own, begins))
+            marks[1:] = each[:-1] & (stream[1:] == stream[:-1])
 
     def mates(self, followers: Ints, *, grid: bool) -> Ints:
         """The rows that meet at a barrier, one of each warp."""
-        rows, begins = self.rows[grid]
+        rows, begins = self._rows[grid]
         barrier = followers - 1
         first = self.stream[barrier] // self.warps * self.warps
         streams = spans(first, np.full(len(first), self.warps))
         mates: Ints = rows[begins[streams] + np.repeat(self.ordinal[barrier], self.warps)]
         return mates
-
-
-def meetings(rows: Picked, stream: Ints) -> Meetings:
-    """Find the barriers of picked blocks."""
-    bar, grid = rows.kind == CLASS["bar"], rows.kind == CLASS["gridbar"]
-    ordinal = np.zeros(len(stream), dtype=np.int64)
-    kinds = []
-    for each in (bar, grid):
-        own = np.flatnonzero(each)
-        counts = np.bincount(stream[own], minlength=len(rows.first) - 1).astype(np.int64)
-        begins = firsts(counts)
-        ordinal[own] = np.arange(len(own)) - begins[stream[own]]
-        by_block = counts.reshape(-1, rows.warps)
-        if (by_block != by_block[:, :1]).any():
-            raise InputError("the streams of a block must have the same number of barriers of each kind")
-        kinds.append((own, begins))
-    behind, behind_grid = np.zeros((2, len(stream)), dtype=np.int64)
-    for each, marks in ((bar, behind), (grid, behind_grid)):
-        marks[1:] = each[:-1] & (stream[1:] == stream[:-1])
-    syncs = (grid & (stream % rows.warps == rows.warps - 1)).astype(np.int64)
-    return Meetings(
-        rows.warps, _order(rows, stream, bar | grid), ordinal, behind, behind_grid, syncs, stream, (kinds[0], kinds[1])
-    )
 
 
 def _order(rows: Picked, stream: Ints, barrier: NDArray[np.bool_]) -> Ints:
@@ -209,59 +195,33 @@ def _order(rows: Picked, stream: Ints, barrier: NDArray[np.bool_]) -> Ints:
 _SHFL, _LDS, _STS, _LDG, _STG, _ATOM = (CLASS[name] for name in ("shfl", "lds", "sts", "ldg", "stg", "atom"))
 
 
-@dataclass(frozen=True, eq=False)
 class Served:
-    """Where instructions are served, one row for each.
+    """Where instructions are served on a device, one row for each.
 
-    has_lsu, has_port: 1 where the load/store unit, the port serves it.
-    lsu, port: cycles of these.
+    count: issues in a row of arithmetic; 1 of everything else.
+    has_lsu, has_port: 1 where the load/store unit, the port serves it; lsu, port: cycles of these.
     from_lsu, from_port: whether a result comes from there.
     missing_row, missing_place, missing: of each row of partitions the instruction, its place there, cycles.
     """
 
-    count: Ints  # issues in a row of arithmetic; 1 of everything else
-    has_lsu: Ints
-    has_port: Ints
-    lsu: Ints
-    port: Ints
-    from_lsu: NDArray[np.bool_]
-    from_port: NDArray[np.bool_]
-    missing_row: Ints
-    missing_place: Ints
-    missing: Ints
-
-    @classmethod
-    def of(cls, device: ParallelDevice, rows: Picked) -> Served:
-        """The service of picked instructions on a device."""
+    def __init__(self, device: ParallelDevice, rows: Picked) -> None:
         kind = rows.kind
-        has_lsu = (kind >= _SHFL) & (kind <= _ATOM)
-        through = (kind >= _LDG) & (kind <= _ATOM)
-        loads = kind == _LDG
-        has_port = through & ((rows.sectors > 0) | (rows.misses > 0) | ~loads)
-        lsu = np.maximum(rows.lsu, 1).astype(np.int64)
-        sectors, cycles = device.core.port
-        port = np.maximum(-(-rows.sectors.astype(np.int64) * cycles // sectors), 1)
-        found_l2 = loads & rows.in_l2 & has_port
+        lsu, through, loads = (kind >= _SHFL) & (kind <= _ATOM), (kind >= _LDG) & (kind <= _ATOM), kind == _LDG
+        port = through & ((rows.sectors > 0) | (rows.misses > 0) | ~loads)
+        found_l2 = loads & rows.in_l2 & port
         nothing = through & (rows.misses == 0) & ~found_l2
         # a load that finds nothing anywhere, or an atomic without lanes, is over when the last unit has served it
-        from_port = found_l2 | (kind == _STG) | (nothing & (kind == _ATOM))
-        from_lsu = (has_lsu & ~through) | (loads & rows.in_l1) | (nothing & loads & ~rows.in_l1)
-        own = np.repeat(np.arange(len(kind)), rows.misses)
-        places = np.arange(len(own)) - firsts(rows.misses)[own]
-        rate = np.where(kind[own] == _ATOM, device.atomic, device.dram)
+        self.from_port = found_l2 | (kind == _STG) | (nothing & (kind == _ATOM))
+        self.from_lsu = (lsu & ~through) | (loads & rows.in_l1) | (nothing & loads & ~rows.in_l1)
+        self.has_lsu, self.has_port = lsu.astype(np.int64), port.astype(np.int64)
+        self.lsu = np.maximum(rows.lsu, 1).astype(np.int64)
+        sectors, cycles = device.core.port
+        self.port = np.maximum(-(-rows.sectors.astype(np.int64) * cycles // sectors), 1)
+        self.missing_row = own = np.repeat(np.arange(len(kind)), rows.misses)
+        self.missing_place = np.arange(len(own)) - firsts(rows.misses)[own]
+        self.missing = np.where(kind[own] == _ATOM, device.atomic, device.dram) * rows.missing.astype(np.int64)
         arithmetic = np.isin(kind, [CLASS[name] for name in ARITHMETIC])
-        return cls(
-            count=np.where(arithmetic, rows.count, 1).astype(np.int64),
-            has_lsu=has_lsu.astype(np.int64),
-            has_port=has_port.astype(np.int64),
-            lsu=lsu,
-            port=port,
-            from_lsu=from_lsu,
-            from_port=from_port,
-            missing_row=own,
-            missing_place=places,
-            missing=rate * rows.missing.astype(np.int64),
-        )
+        self.count = np.where(arithmetic, rows.count, 1).astype(np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,13 +254,8 @@ def results(writing: Writing, rows: Picked, served: Served, place: Ints) -> Resu
     issue[: len(ARITHMETIC)] = core.arithmetic_cycles, core.arithmetic_cycles, core.function_cycles
     own = np.flatnonzero(arithmetic)
     at = first[own]
-    operation[at], unit[at], length[at], delay[at], code[at] = (
-        place[own],
-        0,
-        issue[kind[own]],
-        later[kind[own]],
-        DEPENDENCE,
-    )
+    operation[at], unit[at], code[at] = place[own], 0, DEPENDENCE
+    length[at], delay[at] = issue[kind[own]], later[kind[own]]
     own = np.flatnonzero(served.from_lsu)
     at = first[own]
     lag = np.where((kind[own] == _LDG) & ~rows.in_l1[own], 0, later[kind[own]])
@@ -361,16 +316,11 @@ def _telling(table: Results, entries: Ints) -> NDArray[np.bool_]:
 _MANY_NEEDS = 96
 
 
-@dataclass(frozen=True, eq=False)
-class Bodies:
-    """Packed bodies."""
+def bodies(writing: Writing, rows: Picked) -> tuple[Ints, tuple[Ints, Ints]]:
+    """The packed bodies of picked blocks: words, and how many operations and words each body has.
 
-    words: Ints  # of all bodies, one after the other
-    sizes: Ints  # shape (bodies, 2); how many operations and how many words each has
-
-
-def bodies(writing: Writing, rows: Picked) -> Bodies:
-    """Write the bodies of picked blocks; `InputError` if an instruction waits for too much at once."""
+    `InputError` if an instruction waits for too much at once.
+    """
     return _Piece(writing, rows).written()
 
 
@@ -382,14 +332,15 @@ class _Piece:
         self.lengths = np.diff(rows.first)
         self.stream = np.repeat(np.arange(len(self.lengths)), self.lengths)
         self.warp = self.stream % rows.warps
-        self.meet: Meetings = meetings(rows, self.stream)
-        self.served = Served.of(writing.device, rows)
+        self.meet = Meetings(rows, self.stream)
+        self.served = Served(writing.device, rows)
 
     @cached_property
     def operations(self) -> Ints:
         """How many operations each instruction is."""
         served = self.served
-        return 1 + served.has_lsu + served.has_port + self.rows.misses + self.meet.syncs
+        counts: Ints = 1 + served.has_lsu + served.has_port + self.rows.misses + self.meet.syncs
+        return counts
 
     @cached_property
     def place(self) -> Ints:
@@ -412,7 +363,7 @@ class _Piece:
         """Instructions of each block."""
         return np.diff(self.rows.first[:: self.rows.warps])
 
-    def written(self) -> Bodies:
+    def written(self) -> tuple[Ints, tuple[Ints, Ints]]:
         """The bodies."""
         rows, warps = self.rows, self.rows.warps
         table = results(self.writing, rows, self.served, self.place)
@@ -442,7 +393,7 @@ class _Piece:
         self._sync(words, at + behind + 2 * rows.misses)
         operations = np.add.reduceat(np.append(self.operations, 0), rows.first[::warps][:-1]) if rows.blocks else at
         operations = np.where(self.per_block > 0, operations, 0) + 1 + self.empty
-        return Bodies(words, np.stack([operations, np.diff(bounds)], axis=1))
+        return words, (operations, np.diff(bounds))
 
     def _dispatch(self, words: Ints, at: Ints) -> None:
         """The dispatcher's operation, then what stands for empty streams."""
@@ -454,7 +405,7 @@ class _Piece:
             there = spans(at + 1, 2 * self.empty)[::2]
             zero = np.zeros(1, dtype=np.int64)
             quiet = roles.prototypes(zero + roles.quiet, zero, streams % warps)
-            words[there] = operation_word(quiet.astype(np.int64), 1)
+            words[there] = operation_word(quiet, 1)
             words[there + 1] = self.writing.need(START, device.dispatch + device.start)[0]
 
     def _issue(self, words: Ints, at: Ints, needs: Ints) -> None:
@@ -467,7 +418,7 @@ class _Piece:
             work = np.zeros(len(self.stream), dtype=np.int64)
             work[np.maximum.accumulate(single)[rows.first[own + 1] - 1]] = rows.work[own]
         prototypes = roles.prototypes(roles.issue[rows.kind], self.served.count, self.warp, work)
-        words[at] = operation_word(prototypes.astype(np.int64), needs)
+        words[at] = operation_word(prototypes, needs)
 
     def _needs(self, words: Ints, at: Ints, begin: Ints, waits: Ints, counts: Ints) -> None:
         """The needs of instructions: of the dispatcher, of barriers, of results."""
@@ -494,20 +445,20 @@ class _Piece:
         own = np.flatnonzero(served.has_lsu)
         there = at[own]
         role = roles.lsu[rows.kind[own], served.from_lsu[own].astype(np.int64)]
-        words[there] = operation_word(roles.prototypes(role, served.lsu[own], self.warp[own]).astype(np.int64), 1)
+        words[there] = operation_word(roles.prototypes(role, served.lsu[own], self.warp[own]), 1)
         words[there + 1] = writing.need(MEMORY, 1)[0] + self.place[own]
         at = at + 2 * served.has_lsu
         own = np.flatnonzero(served.has_port)
         there = at[own]
         role = roles.port[rows.kind[own], served.from_port[own].astype(np.int64)]
-        words[there] = operation_word(roles.prototypes(role, served.port[own], self.warp[own]).astype(np.int64), 1)
+        words[there] = operation_word(roles.prototypes(role, served.port[own], self.warp[own]), 1)
         words[there + 1] = writing.need(MEMORY, served.lsu[own]) + self.place[own] + 1
         at = at + 2 * served.has_port
         own = served.missing_row
         there = at[own] + 2 * served.missing_place
         role = roles.partition[rows.kind[own]] + rows.partition
         member = rows.warps + self.warp[own]
-        words[there] = operation_word(roles.prototypes(role, served.missing, member).astype(np.int64), 1)
+        words[there] = operation_word(roles.prototypes(role, served.missing, member), 1)
         words[there + 1] = writing.need(MEMORY, served.port[own]) + self.place[own] + 2
 
     def _sync(self, words: Ints, at: Ints) -> None:
@@ -518,6 +469,6 @@ class _Piece:
         warps, roles = self.rows.warps, self.writing.roles
         member = np.full(len(met), warps)
         role = np.full(len(met), roles.sync)
-        words[at[met]] = operation_word(roles.prototypes(role, self.meet.ordinal[met], member).astype(np.int64), warps)
+        words[at[met]] = operation_word(roles.prototypes(role, self.meet.ordinal[met], member), warps)
         operations = self.place[self.meet.mates(met + 1, grid=True)]
         words[spans(at[met] + 1, np.full(len(met), warps))] = self.writing.need(BARRIER, 1)[0] + operations

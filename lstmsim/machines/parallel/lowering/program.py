@@ -350,12 +350,12 @@ class _Writer:
             keys = [(warps, *pair) for pair in block_keys(some).tolist()]
             new = [number for number, key in enumerate(keys) if self._is_new(key)]
             if new:
-                made = bodies(self.writing, some if len(new) == len(blocks) else picked(kernel, blocks[new], work))
-                operations, words = made.sizes.T
+                alone = some if len(new) == len(blocks) else picked(kernel, blocks[new], work)
+                made, (operations, words) = bodies(self.writing, alone)
                 begins = self.count["words"] + np.cumsum(words) - words
                 sizes = {"operations": operations, "first_word": begins, "words": words}
                 self._add("bodies", table_rows("bodies", len(new), first_operation=-1, **sizes))
-                self._add("words", made.words)
+                self._add("words", made)
             rows[blocks] = [self.known[key] for key in keys]
             begin = int(blocks[-1]) + 1
         return rows

@@ -146,12 +146,12 @@ class Roles:
         result = getattr(device.core.latency, name) + device.retire
         return self._add(_Role(0, name, cycles, result, counted=True))
 
-    def prototypes(self, role: Ints, number: Ints, member: Ints, work: Ints | None = None) -> NDArray[np.int32]:
+    def prototypes(self, role: Ints, number: Ints, member: Ints, work: Ints | None = None) -> Ints:
         """The rows of `operations` of some operations."""
         codes = (role * self.most + number) * self.members + member
         if work is not None:
             codes = codes + self.works.of(work) * np.int64(len(self._roles) * self.most * self.members)
-        return self.rows.of(codes)
+        return self.rows.of(codes).astype(np.int64)
 
     def table(self) -> tuple[Ints, tuple[tuple[str, tuple[int, ...]], ...]]:
         """The rows of `operations` in use, and the name of each."""
