@@ -105,15 +105,13 @@ class _Page:
     """Where everything lies.
 
     frames: of each unit: left, top, width and height; corners: where its drawing begins.
-    between: the drawing of units as boxes.
-    edges: from a node of one unit to one of another: the numbers of these units.
     """
 
     units: list[_Unit]
     frames: list[tuple[float, float, float, float]]
     corners: list[Point]
-    between: Drawing
-    edges: Mapping[Edge, Edge]
+    between: Drawing  # the drawing of units as boxes
+    edges: Mapping[Edge, Edge]  # from a node of one unit to one of another: the numbers of these units
 
 
 def _page(plan: FusionPlan) -> _Page:
@@ -286,11 +284,6 @@ class _Box:
     title, text: its two lines; an input has one.
     fill, ink: its colours.
     edge: of its frame; `dotted`: whether this is dotted.
-    strong: whether it is a candidate.
-    badge: a letter for where its value lies, with its buffer.
-    scheme: the same as a scheme; empty: it is no candidate.
-    barrier: whether all blocks meet before it.
-    round: whether it is an input.
     """
 
     title: str
@@ -299,11 +292,11 @@ class _Box:
     ink: str
     edge: str = "#777777"
     dotted: bool = False
-    strong: bool = False
-    badge: str = ""
-    scheme: str = ""
-    barrier: bool = False
-    round: bool = False
+    strong: bool = False  # whether it is a candidate
+    badge: str = ""  # a letter for where its value lies, with its buffer
+    scheme: str = ""  # the same as a scheme; empty: it is no candidate
+    barrier: bool = False  # whether all blocks meet before it
+    round: bool = False  # whether it is an input
 
 
 def _draw_box(axes: Axes, box: _Box, centre: Point, scale: float) -> None:

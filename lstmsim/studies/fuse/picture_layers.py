@@ -17,12 +17,11 @@ _ORDERINGS, _PLACINGS = 16, 60
 class Drawing:
     """Where everything lies; y grows downwards.
 
-    centres: of each box.
     routes: points that an edge comes past between its two boxes: where it enters a layer, and where it leaves it.
     width, height: of all together.
     """
 
-    centres: Mapping[int, Point]
+    centres: Mapping[int, Point]  # of each box
     routes: Mapping[Edge, tuple[Point, ...]]
     width: float
     height: float

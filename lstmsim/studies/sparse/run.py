@@ -169,18 +169,12 @@ def _few_blocks(figures: SparseFigures) -> tuple[str, ...]:
 
 @dataclass(frozen=True, eq=False)
 class _Asked:
-    """A product and where it runs.
+    """A product and where it runs."""
 
-    kernels: of the machine.
-    chip: where.
-    task: the product.
-    engine: a key of `lstmsim.engines.ENGINES`.
-    """
-
-    kernels: ModuleType
-    chip: Chip
-    task: SparseTask
-    engine: str
+    kernels: ModuleType  # of the machine
+    chip: Chip  # where
+    task: SparseTask  # the product
+    engine: str  # a key of `lstmsim.engines.ENGINES`
 
     @property
     def columns(self) -> int:
@@ -191,18 +185,12 @@ class _Asked:
 
 @dataclass(frozen=True, eq=False)
 class _Ran:
-    """A product that was simulated.
+    """A product that was simulated."""
 
-    work: the program and its result.
-    figures: what it came to.
-    taken: which of several ways was the fastest; empty if there was one only.
-    candidates: cycles of each of these ways without launches, by name.
-    """
-
-    work: KernelWork
-    figures: SparseFigures
-    taken: str = ""
-    candidates: tuple[tuple[str, int], ...] = ()
+    work: KernelWork  # the program and its result
+    figures: SparseFigures  # what it came to
+    taken: str = ""  # which of several ways was the fastest; empty if there was one only
+    candidates: tuple[tuple[str, int], ...] = ()  # cycles of each of these ways without launches, by name
 
     @property
     def said(self) -> tuple[str, ...]:

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.machines.parallel.device import ParallelDevice
-from lstmsim.machines.parallel.fused.values import Homes, Scene, Table, Values, arrays_of, homes_of
+from lstmsim.machines.parallel.fused.values import Homes, Table, Values, arrays_of
 from lstmsim.machines.parallel.kernel import Kernel, KernelShape, Run
-from lstmsim.machines.parallel.kernels.rows import addressable
+from lstmsim.machines.parallel.kernels.rows import addressable, grids, numbered
 from lstmsim.machines.parallel.writing.streams import Grid, Result, Warps, joined, later
 from lstmsim.model.fusion.graph import REDUCE, Graph
 from lstmsim.model.fusion.indexing import positions
@@ -247,24 +247,22 @@ class Text:
         self.everyone.bar(self._sts)
         self._sts = []
 
-    def _scene(self, turn: Turn) -> Scene:
+    def _table(self, turn: Turn) -> Table:
         key = turn.streams.tobytes()
         warps = self._some.get(key)
         if warps is None:
             warps = self._some[key] = self.everyone.part(np.isin(self.everyone.numbers, turn.streams))
-        return Scene(warps, turn.on)
+        return Table(warps, turn.elements, turn.on)
 
     def _elements(self, each: StageTurns) -> None:
-        stage = each.stage
         for turn in each.turns.of_blocks(self.begin, self.end):
-            scene = self._scene(turn)
-            value = self.values.of(stage.node, Table(scene, turn.elements))
-            self._store(stage, scene, turn.elements, value)
+            table = self._table(turn)
+            self._store(each.stage, table, self.values.of(each.stage.node, table))
             self.values.end_turn()
 
-    def _store(self, stage: Stage, scene: Scene, elements: Ints, value: Result) -> None:
+    def _store(self, stage: Stage, table: Table, value: Result) -> None:
         """Store elements of a stage's result where its scheme says."""
-        warps, on = scene.warps, scene.on
+        warps, on, elements = table.warps, table.on, table.elements
         if stage.scheme == SHARED:
             self._sts.append(warps.sts(self.homes.shared[stage.node][elements], on, waits=[value]))
         if stage.written:
@@ -279,9 +277,8 @@ class Text:
             total: Result | None = None
             first: Turn | None = None
             for turn in turns:
-                scene = self._scene(turn)
-                value = self.values.of(operand, Table(scene, turn.elements))
-                added = scene.warps.fma(1, [value, total])
+                table = self._table(turn)
+                added = table.warps.fma(1, [self.values.of(operand, table), total])
                 total = added if total is None else _after(total, added)
                 self.values.end_turn()
                 first = first or turn
@@ -299,14 +296,19 @@ class Text:
     def _joined(self, each: StageTurns, first: Turn, total: Result, sharing: int) -> None:
         """Put the sums of the lanes and warps of a pass together, and store the results."""
         graph, stage = self.homes.graph, each.stage
-        scene = self._scene(first)
+        warps = self._table(first).warps
         spans = spans_of(first, positions(graph, stage.node, first.elements)[0], self.warps)
-        total = self._shuffled(scene.warps.part(spans.alike), total, self.grid.lanes)
+        total = self._shuffled(warps.part(spans.alike), total, self.grid.lanes)
         if sharing > 1:
-            total = self._crossed(scene, spans, total, sharing)
+            total = self._crossed(warps, spans, total, sharing)
         owning = _any(spans.lowest)
-        owners = scene.warps.part(owning)
-        self._store_results(stage, Scene(owners, spans.lowest[owning]), spans.results[owning], total)
+        table = Table(warps.part(owning), spans.results[owning], spans.lowest[owning])
+        if not stage.partials:
+            self._store(stage, table, total)
+            return
+        piece = self.homes.pieces[stage.node].of(table.elements, table.warps.numbers // self.warps + self.begin)
+        array, index = self.homes.partials[stage.node], table.elements * stage.partials + piece
+        self._stg.append(table.warps.stg(array, index, table.on, [total]))
 
     def _shuffled(self, warps: Warps, total: Result, sharing: int) -> Result:
         """The sums after so many lanes of these warps have exchanged theirs."""
@@ -315,38 +317,30 @@ class Text:
                 total = _after(total, warps.fma(1, [warps.shfl([total])]))
         return total
 
-    def _crossed(self, scene: Scene, spans: Spans, total: Result, sharing: int) -> Result:
+    def _crossed(self, warps: Warps, spans: Spans, total: Result, sharing: int) -> Result:
         """The sums after the warps of each block have exchanged theirs; the lowest one of each result has them."""
         scratch = sum(self.homes.kernel.buffers)
         spanning = _any(spans.spanning)
-        some = scene.warps.part(spanning)
+        some = warps.part(spanning)
         if len(some):
             place = scratch + VALUE_BYTES * (some.numbers % self.warps)
             self._sts.append(some.sts(place[:, None], spans.spanning[spanning], waits=[total]))
         self._bar()
         lowest = spans.spanning & spans.lowest
         reading = _any(lowest)
-        some = scene.warps.part(reading)
+        some = warps.part(reading)
         if not len(some):
             return total
         loaded = some.lds(scratch + VALUE_BYTES * (np.arange(self.grid.lanes) % self.warps))
         return self._shuffled(some, _after(total, loaded), sharing)
 
-    def _store_results(self, stage: Stage, scene: Scene, results: Ints, total: Result) -> None:
-        if not stage.partials:
-            self._store(stage, scene, results, total)
-            return
-        piece = self.homes.pieces[stage.node].of(results, scene.warps.numbers // self.warps + self.begin)
-        array = self.homes.partials[stage.node]
-        self._stg.append(scene.warps.stg(array, results * stage.partials + piece, scene.on, [total]))
-
     def _combine(self, stage: Stage, turns: Turns) -> None:
         """The owners of an output combine its partials and write it."""
         self.values.begin(stage.node, False)
         for turn in turns.of_blocks(self.begin, self.end):
-            scene = self._scene(turn)
-            value = self.values.combined(stage.node, stage.partials, Table(scene, turn.elements))
-            self._stg.append(scene.warps.stg(self.homes.arrays[stage.node], turn.elements, scene.on, [value]))
+            table = self._table(turn)
+            value = self.values.combined(stage.node, stage.partials, table)
+            self._stg.append(table.warps.stg(self.homes.arrays[stage.node], table.elements, table.on, [value]))
 
 
 def _any(table: Mask) -> Mask:
@@ -373,7 +367,7 @@ def fused_run(graph: Graph, kernels: Sequence[PlannedKernel], device: ParallelDe
     """
     memories, partials = arrays_of(graph, kernels)
     memories = addressable(memories, device.element_bytes)
-    places = {memory.name: place for place, memory in enumerate(memories)}
+    places = numbered(memories)
     return Run(memories, tuple(fused_kernel(graph, each, partials, places, device) for each in kernels))
 
 
@@ -382,7 +376,7 @@ def fused_kernel(
 ) -> Kernel:
     """The kernel of the device for one planned kernel."""
     warps = up(kernel.threads, device.core.warp)
-    homes = homes_of(graph, kernel, partials)
+    homes = Homes(graph, kernel, partials)
     stages = [stage_turns(homes, stage, device.core.warp, warps) for stage in kernel.stages]
     shape = KernelShape(kernel.name, warps, kernel.registers, kernel.shared_bytes, kernel.grid_barriers > 0)
 
@@ -390,7 +384,7 @@ def fused_kernel(
         step = max(1, _WARPS // warps)
         for begin in range(0, kernel.blocks, step):
             end = min(begin + step, kernel.blocks)
-            grid = Grid(device.core.warp, places, device.core.banks, device.element_bytes)
+            grid = grids(device, places)()
             Text(homes, grid, begin, end, warps).write(stages)
             yield grid.kernel(shape, np.full(end - begin, -1, np.int32))
 

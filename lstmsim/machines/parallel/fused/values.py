@@ -41,20 +41,27 @@ class Pieces:
         return self.piece[np.minimum(at, len(self.keys) - 1)]
 
 
-@dataclass(frozen=True, eq=False)
 class Homes:
     """Where the values of a kernel lie.
 
-    graph, kernel: the kernel and its graph.
+    outputs: candidates that somebody outside of the kernel wants.
+    arrays: names of the arrays of all nodes; partials: of those of partials, by the number of the reduce.
+    shared: address in shared memory of each element of a `shared` candidate, by its number.
+    pieces: which partials blocks make, by the number of the reduce.
     """
 
-    graph: Graph
-    kernel: PlannedKernel
-    outputs: frozenset[int]  # candidates that somebody outside of the kernel wants
-    arrays: Sequence[str]  # names of the arrays of all nodes
-    partials: Mapping[int, str]  # names of the arrays of partials, by the number of the reduce
-    shared: Mapping[int, Ints]  # address in shared memory of each element of a `shared` candidate, by its number
-    pieces: Mapping[int, Pieces]  # which partials blocks make, by the number of the reduce
+    def __init__(self, graph: Graph, kernel: PlannedKernel, partials: Mapping[int, str]) -> None:
+        self.graph, self.kernel, self.partials = graph, kernel, partials
+        inside = kernel.inlined.union(kernel.stage_of)
+        self.outputs = frozenset(outputs_of(graph, sorted(inside))).intersection(kernel.stage_of)
+        self.arrays = [node.name for node in graph.nodes]
+        begins = np.cumsum([0, *kernel.buffers])
+        shared = [each for each in kernel.stages if each.scheme == SHARED]
+        self.shared: Mapping[int, Ints] = {
+            each.node: begins[each.buffer] + VALUE_BYTES * ranks(each.owners.block) for each in shared
+        }
+        split = [stage for stage in kernel.stages if stage.partials]
+        self.pieces = {each.node: Pieces.made(graph, each, kernel.blocks) for each in split}
 
 
 def arrays_of(graph: Graph, kernels: Sequence[PlannedKernel]) -> tuple[tuple[Memory, ...], dict[int, str]]:
@@ -70,26 +77,6 @@ def arrays_of(graph: Graph, kernels: Sequence[PlannedKernel]) -> tuple[tuple[Mem
     return tuple(memories), names
 
 
-def homes_of(graph: Graph, kernel: PlannedKernel, partials: Mapping[int, str]) -> Homes:
-    """Where the values of a kernel lie."""
-    inside = kernel.inlined.union(kernel.stage_of)
-    split = [stage for stage in kernel.stages if stage.partials]
-    begins = np.cumsum([0, *kernel.buffers])
-    return Homes(
-        graph,
-        kernel,
-        frozenset(outputs_of(graph, sorted(inside))).intersection(kernel.stage_of),
-        [node.name for node in graph.nodes],
-        partials,
-        {
-            each.node: begins[each.buffer] + VALUE_BYTES * ranks(each.owners.block)
-            for each in kernel.stages
-            if each.scheme == SHARED
-        },
-        {each.node: Pieces.made(graph, each, kernel.blocks) for each in split},
-    )
-
-
 Places = NDArray[np.int32]
 #: In place of the place of an instruction: none is needed; nobody knows of any.
 NOTHING, MISSING = -1, -2
@@ -99,52 +86,35 @@ _PARTS = 8
 _FACTORS = np.random.default_rng(18).integers(1, 1 << 63, 66, dtype=np.uint64) * np.uint64(2) + np.uint64(1)
 
 
-class Scene:
-    """The warps and lanes that do the same at once.
-
-    warps: the warps.
-    on: shape (n, lanes); which lanes take part; True: all.
-    """
-
-    def __init__(self, warps: Warps, on: NDArray[np.bool_] | bool) -> None:
-        self.warps = warps
-        self.on = on if on is True or not np.all(on) else True
-
-    def part(self, mask: NDArray[np.bool_]) -> Scene:
-        """The warps of a mask, shape (n,)."""
-        return Scene(self.warps.part(mask), True if self.on is True else np.asarray(self.on)[mask])
-
-
 class Table:
     """The elements of a node that warps need.
 
-    scene: whose.
+    warps: whose.
     elements: shape (n, lanes); 0 where a lane is off.
+    on: shape (n, lanes); which lanes take part; True: all.
     """
 
-    def __init__(self, scene: Scene, elements: Ints) -> None:
-        self.scene = scene
-        self.elements = elements
+    def __init__(self, warps: Warps, elements: Ints, on: NDArray[np.bool_] | bool) -> None:
+        self.warps, self.elements = warps, elements
+        self.on = on if on is True or not np.all(on) else True
 
     @cached_property
     def keys(self) -> NDArray[np.uint64]:
         """Shape (n,); one number for a warp and its elements. Different ones are equal by a chance of 2^-64 only."""
         elements = self.elements.astype(np.uint64) + np.uint64(1)
-        if self.scene.on is not True:
-            elements = elements * self.scene.on
+        if self.on is not True:
+            elements = elements * self.on
         # sums and products of 64 bits, whatever is above them falls off
         rows: NDArray[np.uint64] = (elements * _FACTORS[: elements.shape[1]]).sum(axis=1, dtype=np.uint64)
-        mixed: NDArray[np.uint64] = (rows ^ (rows >> np.uint64(29))) * _FACTORS[-1] + self._warps
+        warps: NDArray[np.uint64] = self.warps.numbers.astype(np.uint64) * _FACTORS[-2]
+        mixed: NDArray[np.uint64] = (rows ^ (rows >> np.uint64(29))) * _FACTORS[-1] + warps
         return mixed
 
-    @property
-    def _warps(self) -> NDArray[np.uint64]:
-        numbers: NDArray[np.uint64] = self.scene.warps.numbers.astype(np.uint64) * _FACTORS[-2]
-        return numbers
-
-    def part(self, scene: Scene, mask: NDArray[np.bool_]) -> Table:
-        """The rows of a mask, shape (n,), which are `scene`."""
-        return self if scene.warps is self.scene.warps else Table(scene, self.elements[mask])
+    def part(self, mask: NDArray[np.bool_]) -> Table:
+        """The rows of a mask, shape (n,)."""
+        if mask.all():
+            return self
+        return Table(self.warps.part(mask), self.elements[mask], True if self.on is True else np.asarray(self.on)[mask])
 
 
 class Memo:
@@ -217,7 +187,7 @@ class Values:
                 stack.pop()
                 answer = done.value
         assert answer is not None
-        return Result(table.scene.warps.numbers, answer)
+        return Result(table.warps.numbers, answer)
 
     def _value(self, node: int, table: Table) -> Asks:
         """The places of a node's elements; asks for its operands."""
@@ -225,8 +195,7 @@ class Values:
         missing = places == MISSING
         if not missing.any():
             return places
-        scene = table.scene.part(missing) if not missing.all() else table.scene
-        part = table.part(scene, missing)
+        part = table.part(missing)
         made = yield from self._made(node, part)
         (self._kept if self._keeps else self._turn).add(node, part, made)
         places[missing] = made
@@ -240,8 +209,7 @@ class Values:
         return places
 
     def _made(self, node: int, table: Table) -> Asks:
-        homes, scene = self.homes, table.scene
-        warps, on = scene.warps, scene.on
+        homes, warps, on = self.homes, table.warps, table.on
         stage = homes.kernel.stage_of.get(node)
         if stage is not None and node != self._stage:
             if stage.scheme == SHARED:
@@ -257,7 +225,7 @@ class Values:
 
     def combined(self, node: int, pieces: int, table: Table) -> Result:
         """The sum of the partials of a split reduce."""
-        warps, on = table.scene.warps, table.scene.on
+        warps, on = table.warps, table.on
         total: Result | None = None
         for piece in range(pieces):
             loaded = warps.ldg(self.homes.partials[node], table.elements * pieces + piece, on)
@@ -266,12 +234,12 @@ class Values:
         return total
 
     def _evaluated(self, node: int, table: Table) -> Asks:
-        graph, warps = self.homes.graph, table.scene.warps
+        graph, warps = self.homes.graph, table.warps
         waits: list[Result] = []
         for operand in graph.operands[node]:
             if operand != CONSTANT:
                 elements = operand_elements(graph, node, operand, table.elements)
-                needed = table if elements is table.elements else Table(table.scene, elements)
+                needed = table if elements is table.elements else Table(warps, elements, table.on)
                 waits.append(Result(warps.numbers, (yield operand, needed)))
         operation = OPERATIONS.get(graph.nodes[node].op)
         if operation is None:

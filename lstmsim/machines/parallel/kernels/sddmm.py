@@ -86,20 +86,17 @@ class SddmmText:
     """Writes the streams of an SDDMM, and computes what their lanes compute.
 
     plan: what is written.
-    operands: A and B transposed; None if nothing is computed.
+    operands: A and B transposed.
     slots: lanes of the multiply-adds of the inner loop.
-    result: D, in the order of C's entries; None if nothing is computed.
+    result: D, in the order of C's entries.
     """
 
-    def __init__(self, plan: SddmmPlan, operands: tuple[Values, Values] | None) -> None:
+    def __init__(self, plan: SddmmPlan, operands: tuple[Values, Values]) -> None:
         self.plan = plan
         self.slots = 0
-        self.result: Values | None = None
-        self._operands = None
-        if operands is not None:
-            kind = number_type(*operands, *[plan.matrix.values] * plan.values)
-            self._operands = tuple(each.astype(kind, copy=False) for each in operands)
-            self.result = np.zeros(plan.matrix.entries, kind)
+        kind = number_type(*operands, *[plan.matrix.values] * plan.values)
+        self._operands = tuple(each.astype(kind, copy=False) for each in operands)
+        self.result = np.zeros(plan.matrix.entries, kind)
 
     def write(self, grid: Grid, first: int, end: int) -> None:
         """Write some streams."""
@@ -129,15 +126,13 @@ class SddmmText:
         for d in range(top):
             part = tiles.part(tiles.longest > d)
             element.append(part.warps.alu(1, [part.warps.shfl([columns[d // plan.lanes]])]))
-        sums = None
-        if self._operands is not None:
-            sums = np.zeros((top, *tiles.row.shape), self._operands[0].dtype)
+        sums = np.zeros((top, *tiles.row.shape), self.result.dtype)
         done: list[Result | None] = [None] * top
         for strip in range(-(-plan.inner // (plan.lanes * plan.v))):
             done = self._strip(tiles, strip, element, sums)
         self._finish(tiles, done, sums)
 
-    def _strip(self, tiles: _Tiles, strip: int, element: list[Result], sums: Values | None) -> list[Result | None]:
+    def _strip(self, tiles: _Tiles, strip: int, element: list[Result], sums: Values) -> list[Result | None]:
         """Some elements of rows of A with all entries of the tiles; the last multiply-add of each entry."""
         plan = self.plan
         k = (strip * plan.lanes + self.plan.lane) * plan.v
@@ -153,8 +148,7 @@ class SddmmText:
                 on = (part.count > d) & inside
                 column = self._column(part, d)
                 loads.append(part.warps.ldg_if("Bt", column * plan.inner + k, on, [element[d]], plan.v))
-                if sums is not None:
-                    self._add(sums[d], tiles, d, k)
+                self._add(sums[d], tiles, d, k)
             last = group.warps.fma(steps, [row, *loads])
             alone = steps == 1
             for _step in range(plan.v - 1):
@@ -172,14 +166,13 @@ class SddmmText:
 
     def _add(self, sums: Values, tiles: _Tiles, d: int, k: Ints) -> None:
         """Add the products of an entry to the sums of lanes, one after the other."""
-        assert self._operands is not None
         left, right = self._operands
         where = np.nonzero((tiles.count > d) & (k < self.plan.inner))
         row, column, at = tiles.row[where], self._column(tiles, d)[where], k[where[1]]
         for element in range(self.plan.v):
             sums[where] += left[row, at + element] * right[column, at + element]
 
-    def _finish(self, tiles: _Tiles, done: list[Result | None], sums: Values | None) -> None:
+    def _finish(self, tiles: _Tiles, done: list[Result | None], sums: Values) -> None:
         """The lanes of a row add up what they have, and store it."""
         plan = self.plan
         last = done
@@ -200,11 +193,6 @@ class SddmmText:
             if plan.values:
                 value = part.warps.fma(1, [part.warps.ldg("values", at, lit, [part.ready]), picked])
             part.warps.stg("D", at, lit, [value])
-        if sums is not None:
-            self._store(tiles, sums)
-
-    def _store(self, tiles: _Tiles, sums: Values) -> None:
-        assert self.result is not None
         for d in range(len(sums)):
             rows = tree(sums[d].reshape(-1, self.plan.lanes))
             count, begin = (each[:, :: self.plan.lanes].reshape(-1) for each in (tiles.count, tiles.begin))
@@ -240,12 +228,12 @@ class SddmmOptions(Options):
     registers: Annotated[int, REGISTERS] = 64
 
 
-def sddmm(matrix: Csr, left: Values | int, right: Values | None, options: SddmmOptions, device: ParallelDevice) -> Made:
+def sddmm(matrix: Csr, left: Values, right: Values, options: SddmmOptions, device: ParallelDevice) -> Made:
     """D = (A B) o C on a device: products of rows of A and columns of B where C has entries.
 
     matrix: C. Its entries are those of D, exact zeros included.
-    left: A, shape (rows of C, K), or only K: then nothing is computed.
-    right: B transposed, shape (columns of C, K); None if only K is given.
+    left: A, shape (rows of C, K).
+    right: B transposed, shape (columns of C, K).
     options: parameters of the kernel.
     device: whose lanes it is written for.
 
@@ -261,7 +249,11 @@ def sddmm(matrix: Csr, left: Values | int, right: Values | None, options: SddmmO
     >>> sddmm(csr_of_dense([[0, 2], [3, 0]]), ones, ones, SddmmOptions(), device).result.tolist()
     [8, 12]
     """
-    inner = left if isinstance(left, int) else _inner(matrix, left, right)
+    if left.ndim != 2 or len(left) != matrix.rows:
+        raise InputError(Mistake("A", f"must have {matrix.rows} rows and 2 dimensions, got shape {left.shape}"))
+    inner = int(left.shape[1])
+    if right.shape != (matrix.columns, inner):
+        raise InputError(Mistake("Bt", f"must have the shape {(matrix.columns, inner)}, got {right.shape}"))
     plan = _plan(matrix, inner, options, device)
     entries = allocated(matrix.entries)
     memory = memories(
@@ -273,8 +265,7 @@ def sddmm(matrix: Csr, left: Values | int, right: Values | None, options: SddmmO
         Bt=matrix.columns * inner,
         D=entries,
     )
-    operands = None if isinstance(left, int) or right is None else (left, right)
-    text = SddmmText(plan, operands)
+    text = SddmmText(plan, (left, right))
     kernel = _kernel(plan, text, options, grids(device, memory))
     blocks = len(plan.dealt.sm)
     longest = plan.longest.reshape(blocks, options.warps)
@@ -302,16 +293,6 @@ def _kernel(plan: SddmmPlan, text: SddmmText, options: SddmmOptions, grid: Calla
             yield into.kernel(shape, sm)
 
     return joined(pieces())
-
-
-def _inner(matrix: Csr, left: Values, right: Values | None) -> int:
-    if left.ndim != 2 or len(left) != matrix.rows:
-        raise InputError(Mistake("A", f"must have {matrix.rows} rows and 2 dimensions, got shape {left.shape}"))
-    wanted = (matrix.columns, left.shape[1])
-    if right is None or right.shape != wanted:
-        got = "nothing" if right is None else right.shape
-        raise InputError(Mistake("Bt", f"must have the shape {wanted}, got {got}"))
-    return int(left.shape[1])
 
 
 def _plan(matrix: Csr, inner: int, options: SddmmOptions, device: ParallelDevice) -> SddmmPlan:

@@ -285,11 +285,11 @@ _AT_ONCE = 1 << 19
 _BLOCKS = 1 << 14
 
 
-def spmm(matrix: Csr, dense: Values | int, options: SpmmOptions, device: ParallelDevice) -> Made:
+def spmm(matrix: Csr, dense: Values, options: SpmmOptions, device: ParallelDevice) -> Made:
     """C = A B on a device.
 
     matrix: A.
-    dense: B, shape (columns of A, N), or only N: then nothing is computed.
+    dense: B, shape (columns of A, N).
     options: parameters of the kernel.
     device: whose lanes it is written for.
 
@@ -304,11 +304,13 @@ def spmm(matrix: Csr, dense: Values | int, options: SpmmOptions, device: Paralle
     >>> made.result.tolist(), made.metrics["macs"], made.metrics["lane_slots"]
     ([[20], [3]], 2, 32)
     """
-    columns = dense if isinstance(dense, int) else _columns(matrix, dense)
-    plan = spmm_plan(matrix, columns, options, device)
+    if dense.ndim != 2 or len(dense) != matrix.columns:
+        wrong = f"must have {matrix.columns} rows and 2 dimensions, got shape {dense.shape}"
+        raise InputError(Mistake("dense operand", wrong))
+    plan = spmm_plan(matrix, dense.shape[1], options, device)
     arrays = plan.arrays
-    numbers = None if isinstance(dense, int) else _Numbers(plan, dense)
-    text = SpmmText(plan, numbers.take if numbers else lambda strips, held: None)
+    numbers = _Numbers(plan, dense)
+    text = SpmmText(plan, numbers.take)
     grid = grids(device, arrays)
     size = max(1, _AT_ONCE // max(device.core.warp, plan.subwarps * options.k_tile))
     kernel = written(text.write, text.counts, grid, plan.shape, plan.dealt.sm, size)
@@ -325,15 +327,7 @@ def spmm(matrix: Csr, dense: Values | int, options: SpmmOptions, device: Paralle
         "blocks_in_grid": len(kernel.sm),
         "lanes": plan.lanes,
     }
-    return Made(Run(arrays, kernels), numbers.result(text) if numbers else None, metrics, plan)
-
-
-def _columns(matrix: Csr, dense: Values) -> int:
-    if dense.ndim != 2 or len(dense) != matrix.columns:
-        raise InputError(
-            Mistake("dense operand", f"must have {matrix.columns} rows and 2 dimensions, got shape {dense.shape}")
-        )
-    return int(dense.shape[1])
+    return Made(Run(arrays, kernels), numbers.result(text), metrics, plan)
 
 
 def _zeros(plan: SpmmPlan, grid: Callable[[], Grid]) -> Kernel:

@@ -128,11 +128,11 @@ class SpmvOptions(Options):
     registers: Annotated[int, REGISTERS] = 32
 
 
-def spmv(matrix: Csr, vector: Values | None, options: SpmvOptions, device: ParallelDevice) -> Made:
+def spmv(matrix: Csr, vector: Values, options: SpmvOptions, device: ParallelDevice) -> Made:
     """y = A x on a device.
 
     matrix: A.
-    vector: x, shape (columns of A,); None if nothing is to be computed.
+    vector: x, shape (columns of A,).
     options: parameters of the kernel.
     device: whose lanes it is written for.
 
@@ -147,11 +147,11 @@ def spmv(matrix: Csr, vector: Values | None, options: SpmvOptions, device: Paral
     >>> made.result.tolist(), made.metrics["lanes"], made.metrics["lane_active"]
     ([20, 3], 1, 2)
     """
-    if vector is not None and vector.shape != (matrix.columns,):
+    if vector.shape != (matrix.columns,):
         raise InputError(Mistake("vector", f"must have the shape ({matrix.columns},), got {vector.shape}"))
     plan = _plan(matrix, options, device)
-    numbers = None if vector is None else _Numbers(plan, matrix.rows, vector)
-    text = SpmvText(plan, numbers.take if numbers else lambda stream, entry: None)
+    numbers = _Numbers(plan, matrix.rows, vector)
+    text = SpmvText(plan, numbers.take)
     memory = memories(
         perm=matrix.rows if options.order == "sorted" else None,
         row_ptr=matrix.rows + 1,
@@ -176,7 +176,7 @@ def spmv(matrix: Csr, vector: Values | None, options: SpmvOptions, device: Paral
         "blocks_in_grid": len(plan.dealt.sm),
         "lanes": plan.lanes,
     }
-    return Made(Run(memory, (kernel,)), numbers.result(text) if numbers else None, metrics, plan)
+    return Made(Run(memory, (kernel,)), numbers.result(text), metrics, plan)
 
 
 def _plan(matrix: Csr, options: SpmvOptions, device: ParallelDevice) -> SpmvPlan:

@@ -100,15 +100,6 @@ _ATOM = CLASS["atom"]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Access:
-    """Addresses of a memory access."""
-
-    table: Narrow  # shape (n, lanes); element or byte address of each lane, `OFF` for a lane that is off
-    array: int  # place of the array among those of the run; -1 for shared memory
-    vector: int  # elements that a lane takes
-
-
-@dataclass(frozen=True, eq=False, slots=True)
 class Slab:
     """One instruction of all warps that issue it together.
 
@@ -120,7 +111,9 @@ class Slab:
     kind: int  # place of its class in `CLASSES`
     count: int | Narrow  # issues in a row: one number for all, or shape (n,)
     waits: tuple[Narrow, ...]
-    access: Access | None  # what it touches, if it is a memory access
+    array: int = -1  # number among the arrays of the run; -1 for shared memory and where there is no access
+    vector: int = 1  # elements that a lane takes
+    table: Narrow | None = None  # shape (n, lanes); element or byte address of each lane, `OFF` where it is off
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,12 +141,9 @@ def packed(slabs: Iterable[Slab], banks: int, element_bytes: int = 4) -> list[Ba
     """The slabs in columns: one batch for each kind of access and number of waits."""
     groups: dict[tuple[str, int, int], list[Slab]] = {}
     for slab in slabs:
-        access = slab.access
-        form = "none" if access is None else "shared" if access.array < 0 else "global"
-        if slab.kind == _ATOM:
-            form = "atom"
-        key = (form, access.vector if access else 1, len(slab.waits))
-        groups.setdefault(key, []).append(slab)
+        form = "none" if slab.table is None else "shared" if slab.array < 0 else "global"
+        form = "atom" if slab.kind == _ATOM else form
+        groups.setdefault((form, slab.vector, len(slab.waits)), []).append(slab)
     return [_batch(form, vector, waits, each, (banks, element_bytes)) for (form, vector, waits), each in groups.items()]
 
 
@@ -164,8 +154,8 @@ def _batch(form: str, vector: int, waits: int, slabs: list[Slab], widths: tuple[
     for place in range(waits):
         columns[:, place] = np.concatenate([slab.waits[place] for slab in slabs])
     given = columns >= 0
-    array = [slab.access.array if slab.access else -1 for slab in slabs]
-    lsu, counts, sectors = _accesses(form, vector, [slab.access for slab in slabs], n, widths)
+    array = [slab.array for slab in slabs]
+    lsu, counts, sectors = _accesses(form, vector, slabs, n, widths)
     return Batch(
         np.concatenate([slab.streams for slab in slabs]).astype(np.int32),
         np.concatenate([slab.places for slab in slabs]),
@@ -188,13 +178,13 @@ def _counts(slabs: list[Slab], lengths: NDArray[np.int64]) -> Narrow:
 
 
 def _accesses(
-    form: str, vector: int, accesses: list[Access | None], n: int, widths: tuple[int, int]
+    form: str, vector: int, slabs: list[Slab], n: int, widths: tuple[int, int]
 ) -> tuple[Narrow, Narrow, Narrow]:
     """The load/store unit's cycles, how many sectors each row names, and these; widths: banks, bytes of an element."""
     nothing = np.zeros(n, np.int32)
     if form == "none":
         return nothing, nothing, np.zeros(0, np.int32)
-    table = np.concatenate([access.table for access in accesses if access])
+    table = np.concatenate([slab.table for slab in slabs if slab.table is not None])
     if table.view(np.uint32).max(initial=0) > 1 << 31:
         raise ValueError(f"address {table[(table < 0) & (table != OFF)][0]} of a lane that is on is negative")
     if vector > 1:
@@ -235,6 +225,10 @@ Mask = NDArray[np.bool_]
 _SLABS, _ADDRESSES = 4096, 1 << 21
 
 
+#: Results that an instruction needs; None: nothing.
+Waits = Sequence[Result | None]
+
+
 class Warps:
     """Warps that do the same. Made by `Grid.warps` and `Warps.part`.
 
@@ -267,75 +261,61 @@ class Warps:
         some._places.part_of(self.numbers, where)
         return some
 
-    def alu(self, count: int | ArrayLike = 1, waits: Sequence[Result | None] = ()) -> Result:
+    def alu(self, count: int | ArrayLike = 1, waits: Waits = ()) -> Result:
         """Integer work: `count` issues in a row, one number or one for each warp."""
         return self._write("alu", count, waits)
 
-    def fma(self, count: int | ArrayLike = 1, waits: Sequence[Result | None] = ()) -> Result:
+    def fma(self, count: int | ArrayLike = 1, waits: Waits = ()) -> Result:
         """Multiply-adds, adds, multiplications: `count` issues in a row, one number or one for each warp."""
         return self._write("fma", count, waits)
 
-    def sfu(self, count: int | ArrayLike = 1, waits: Sequence[Result | None] = ()) -> Result:
+    def sfu(self, count: int | ArrayLike = 1, waits: Waits = ()) -> Result:
         """Functions such as tanh: `count` issues in a row, one number or one for each warp."""
         return self._write("sfu", count, waits)
 
-    def shfl(self, waits: Sequence[Result | None] = ()) -> Result:
+    def shfl(self, waits: Waits = ()) -> Result:
         """A value that goes from lane to lane."""
         return self._write("shfl", 1, waits)
 
-    def bar(self, waits: Sequence[Result | None] = ()) -> Result:
+    def bar(self, waits: Waits = ()) -> Result:
         """A meeting of the warps of a block."""
         return self._write("bar", 1, waits)
 
-    def gridbar(self, waits: Sequence[Result | None] = ()) -> Result:
+    def gridbar(self, waits: Waits = ()) -> Result:
         """A meeting of all blocks of the kernel."""
         return self._write("gridbar", 1, waits)
 
-    def lds(
-        self, address: ArrayLike, on: ArrayLike = True, vector: int = 1, waits: Sequence[Result | None] = ()
-    ) -> Result:
+    def lds(self, address: ArrayLike, on: ArrayLike = True, vector: int = 1, waits: Waits = ()) -> Result:
         """A load from shared memory."""
-        return self._write("lds", 1, waits, self._access(address, on, -1, vector))
+        return self._write("lds", 1, waits, address, on, "", vector)
 
-    def sts(
-        self, address: ArrayLike, on: ArrayLike = True, vector: int = 1, waits: Sequence[Result | None] = ()
-    ) -> Result:
+    def sts(self, address: ArrayLike, on: ArrayLike = True, vector: int = 1, waits: Waits = ()) -> Result:
         """A store to shared memory; arguments as of `lds`."""
-        return self._write("sts", 1, waits, self._access(address, on, -1, vector))
+        return self._write("sts", 1, waits, address, on, "", vector)
 
-    def ldg(
-        self, array: str, index: ArrayLike, on: ArrayLike = True, waits: Sequence[Result | None] = (), vector: int = 1
-    ) -> Result:
+    def ldg(self, array: str, index: ArrayLike, on: ArrayLike = True, waits: Waits = (), vector: int = 1) -> Result:
         """A load from device memory."""
-        return self._write("ldg", 1, waits, self._access(index, on, self.grid.arrays[array], vector))
+        return self._write("ldg", 1, waits, index, on, array, vector)
 
-    def stg(
-        self, array: str, index: ArrayLike, on: ArrayLike = True, waits: Sequence[Result | None] = (), vector: int = 1
-    ) -> Result:
+    def stg(self, array: str, index: ArrayLike, on: ArrayLike = True, waits: Waits = (), vector: int = 1) -> Result:
         """A store to device memory; arguments as of `ldg`."""
-        return self._write("stg", 1, waits, self._access(index, on, self.grid.arrays[array], vector))
+        return self._write("stg", 1, waits, index, on, array, vector)
 
-    def atom(self, array: str, index: ArrayLike, on: ArrayLike = True, waits: Sequence[Result | None] = ()) -> Result:
+    def atom(self, array: str, index: ArrayLike, on: ArrayLike = True, waits: Waits = ()) -> Result:
         """An atomic operation on device memory, one element a lane; arguments as of `ldg`."""
-        return self._write("atom", 1, waits, self._access(index, on, self.grid.arrays[array], 1))
+        return self._write("atom", 1, waits, index, on, array, 1)
 
-    def ldg_if(
-        self, array: str, index: ArrayLike, on: ArrayLike, waits: Sequence[Result | None] = (), vector: int = 1
-    ) -> Result | None:
+    def ldg_if(self, array: str, index: ArrayLike, on: ArrayLike, waits: Waits = (), vector: int = 1) -> Result | None:
         """As `ldg`, by the warps with some lane on; None if no warp has one."""
         part, index, on = self._some(index, on)
         return part.ldg(array, index, on, waits, vector) if len(part) else None
 
-    def stg_if(
-        self, array: str, index: ArrayLike, on: ArrayLike, waits: Sequence[Result | None] = (), vector: int = 1
-    ) -> Result | None:
+    def stg_if(self, array: str, index: ArrayLike, on: ArrayLike, waits: Waits = (), vector: int = 1) -> Result | None:
         """As `stg`, by the warps with some lane on; None if no warp has one."""
         part, index, on = self._some(index, on)
         return part.stg(array, index, on, waits, vector) if len(part) else None
 
-    def atom_if(
-        self, array: str, index: ArrayLike, on: ArrayLike, waits: Sequence[Result | None] = ()
-    ) -> Result | None:
+    def atom_if(self, array: str, index: ArrayLike, on: ArrayLike, waits: Waits = ()) -> Result | None:
         """As `atom`, by the warps with some lane on; None if no warp has one."""
         part, index, on = self._some(index, on)
         return part.atom(array, index, on, waits) if len(part) else None
@@ -351,22 +331,28 @@ class Warps:
             return self, index, on
         return part, _rows(index, mask), _rows(on, mask)
 
-    def _access(self, index: ArrayLike, on: ArrayLike, array: int, vector: int) -> Access:
-        table = np.empty((len(self.numbers), self.grid.lanes), np.int32)
-        table[:] = index
-        if on is not True:
-            np.copyto(table, OFF, where=np.logical_not(on))
-        return Access(table, array, vector)
-
     def _write(
-        self, kind: str, count: int | ArrayLike, waits: Sequence[Result | None], access: Access | None = None
+        self,
+        kind: str,
+        count: int | ArrayLike,
+        waits: Waits,
+        index: ArrayLike | None = None,
+        on: ArrayLike = True,
+        array: str = "",
+        vector: int = 1,
     ) -> Result:
-        numbers = self.numbers
+        numbers, table = self.numbers, None
         counts = count if isinstance(count, int) else np.asarray(count, np.int32)
         needed = tuple(self._places.of(wait) for wait in waits if wait is not None)
         places = self.grid._next(numbers)
+        if index is not None:
+            table = np.empty((len(numbers), self.grid.lanes), np.int32)
+            table[:] = index
+            if on is not True:
+                np.copyto(table, OFF, where=np.logical_not(on))
         if len(numbers):
-            self.grid._take(Slab(numbers, places, CLASS[kind], counts, needed, access))
+            number = self.grid.arrays[array] if array else -1
+            self.grid._take(Slab(numbers, places, CLASS[kind], counts, needed, number, vector, table))
         return Result(numbers, places)
 
 
@@ -436,7 +422,7 @@ class Grid:
 
     def _take(self, slab: Slab) -> None:
         self._slabs.append(slab)
-        self._addresses += slab.access.table.size if slab.access else 0
+        self._addresses += 0 if slab.table is None else slab.table.size
         if len(self._slabs) >= _SLABS or self._addresses >= _ADDRESSES:
             self._pack()
 
