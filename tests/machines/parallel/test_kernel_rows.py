@@ -183,11 +183,11 @@ def test_matrices_without_entries(size: tuple[int, int], columns: int) -> None:
 
 
 def test_an_empty_grid_has_no_blocks_and_keeps_its_arrays() -> None:
-    made = spmm(drawn_matrix(5, 4, 500, 1), 0, SpmmOptions(), TOY)
+    made = spmm(drawn_matrix(5, 4, 500, 1), np.zeros((4, 0)), SpmmOptions(), TOY)
     (kernel,) = made.run.kernels
     assert (len(kernel.sm), len(kernel.instructions.kind), made.metrics["blocks_in_grid"]) == (0, 0, 0)
     assert {memory.name: memory.elements for memory in made.run.arrays}["C"] == 0
-    dcsr = spmm(csr_of_coo(3, 3, [], [], []), 4, SpmmOptions(format="dcsr"), TOY)
+    dcsr = spmm(csr_of_coo(3, 3, [], [], []), np.zeros((3, 4)), SpmmOptions(format="dcsr"), TOY)
     assert [(kernel.shape.name, len(kernel.sm)) for kernel in dcsr.run.kernels] == [("zero", 3), ("spmm", 0)]
 
 
@@ -258,7 +258,7 @@ def test_lockstep_waste_counts_rows_of_bundles() -> None:
 )
 def test_options_of_spmm_that_do_not_fit(options: dict[str, Any], columns: int, sentence: str) -> None:
     with pytest.raises(InputError) as refusal:
-        spmm(drawn_matrix(5, 6, 400, 3), columns, options_of(SpmmOptions, options), TOY)
+        spmm(drawn_matrix(5, 6, 400, 3), np.ones((6, columns)), options_of(SpmmOptions, options), TOY)
     assert str(refusal.value).startswith(sentence)
 
 
@@ -274,7 +274,7 @@ def test_options_of_spmm_that_do_not_fit(options: dict[str, Any], columns: int, 
 )
 def test_options_of_spmv_that_do_not_fit(options: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InputError) as refusal:
-        spmv(drawn_matrix(5, 6, 400, 3), None, options_of(SpmvOptions, options), TOY)
+        spmv(drawn_matrix(5, 6, 400, 3), np.ones(6), options_of(SpmvOptions, options), TOY)
     assert str(refusal.value).startswith(sentence)
 
 
@@ -289,7 +289,7 @@ def test_options_of_spmv_that_do_not_fit(options: dict[str, Any], sentence: str)
 )
 def test_options_of_sddmm_that_do_not_fit(options: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InputError) as refusal:
-        sddmm(drawn_matrix(5, 6, 400, 3), 6, None, options_of(SddmmOptions, options), TOY)
+        sddmm(drawn_matrix(5, 6, 400, 3), np.ones((5, 6)), np.ones((6, 6)), options_of(SddmmOptions, options), TOY)
     assert str(refusal.value).startswith(sentence)
 
 

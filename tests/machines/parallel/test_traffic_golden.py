@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 from lstmsim.machines.parallel.device import ParallelDevice
@@ -50,15 +51,19 @@ def _lstm(case: Case, device: ParallelDevice) -> Run:
 
 
 def _spmm(case: Case, device: ParallelDevice) -> Run:
-    return spmm(matrix_of(case), case["N"], options_of(SpmmOptions, case["options"]), device).run
+    matrix = matrix_of(case)
+    return spmm(matrix, np.zeros((matrix.columns, case["N"])), options_of(SpmmOptions, case["options"]), device).run
 
 
 def _spmv(case: Case, device: ParallelDevice) -> Run:
-    return spmv(matrix_of(case), None, options_of(SpmvOptions, case["options"]), device).run
+    matrix = matrix_of(case)
+    return spmv(matrix, np.zeros(matrix.columns), options_of(SpmvOptions, case["options"]), device).run
 
 
 def _sddmm(case: Case, device: ParallelDevice) -> Run:
-    return sddmm(matrix_of(case, "C"), case["K"], None, options_of(SddmmOptions, case["options"]), device).run
+    matrix = matrix_of(case, "C")
+    left, right = np.zeros((matrix.rows, case["K"])), np.zeros((matrix.columns, case["K"]))
+    return sddmm(matrix, left, right, options_of(SddmmOptions, case["options"]), device).run
 
 
 WRITERS: dict[str, Callable[[Case, ParallelDevice], Run]] = {
