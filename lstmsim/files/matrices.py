@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.base.bounded import MAX_BYTES, bounded_file
-from lstmsim.base.bounds import MAX_MATRIX_SIDE, MAX_NONZEROS
+from lstmsim.base.bounds import MAX_NONZEROS
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.files import whole_file
 from lstmsim.base.records import record
@@ -28,11 +28,13 @@ from lstmsim.files.matrix_market import (
     Coordinates,
     Header,
     Position,
+    checked_entries,
+    checked_side,
     header_line,
     kinds_of,
-    misread,
     numbers,
     read_matrix_market,
+    refuse,
     same_place,
     sorted_entries,
     whole_numbers,
@@ -66,9 +68,8 @@ def read_smtx(file: IO[bytes], name: str) -> Coordinates:
     pointers = _line(second, Position(name, 2), rows + 1, "row pointers")
     _check_pointers(second, pointers, entries, Position(name, 2))
     column = _line(third, Position(name, 3), entries, "columns")
-    outside = np.flatnonzero(column >= columns)
-    if len(outside):
-        raise _wrong(third, int(outside[0]), Position(name, 3), f"expected a column from 0 to {columns - 1}")
+    expected = f"expected a column from 0 to {columns - 1}"
+    refuse(column >= columns, third, _starts(third), Position(name, 3), expected)
     row = np.repeat(np.arange(rows, dtype=np.int32), np.diff(pointers))
     return Coordinates(rows, columns, row, column.astype(np.int32), None)
 
@@ -79,13 +80,9 @@ def _sizes(file: IO[bytes], at: Position) -> tuple[int, int, int]:
     if len(words) != 3 or not all(each.isascii() and each.isdigit() for each in words):
         raise at.wrong(f"expected three whole numbers 'rows, columns, entries', got {show(text.strip())}")
     rows, columns, entries = (int(each) if len(each) < 20 else 10**19 for each in words)
-    for side, word in ((rows, words[0]), (columns, words[1])):
-        if side > MAX_MATRIX_SIDE:
-            raise at.wrong(f"a matrix can have at most {MAX_MATRIX_SIDE} rows or columns here, got {show(word)}")
-    if entries > MAX_NONZEROS:
-        raise at.wrong(f"a matrix can have at most {MAX_NONZEROS} entries here, got {show(words[2])}")
-    if entries > rows * columns:
-        raise at.wrong(f"{rows} x {columns} has room for {rows * columns} entries, got {entries}")
+    checked_side(rows, words[0], at)
+    checked_side(columns, words[1], at)
+    checked_entries(rows, columns, entries, rows * columns, words[2], at)
     return rows, columns, entries
 
 
@@ -102,18 +99,17 @@ def _line(text: bytes, at: Position, count: int, what: str) -> NDArray[np.int64]
 
 
 def _check_pointers(text: bytes, pointers: NDArray[np.int64], entries: int, at: Position) -> None:
-    if pointers[0] != 0:
-        raise _wrong(text, 0, at, "expected the first row pointer to be 0")
-    falling = np.flatnonzero(pointers[1:] < pointers[:-1])
-    if len(falling):
-        place = int(falling[0]) + 1
-        raise _wrong(text, place, at, f"expected a row pointer of at least {pointers[place - 1]}")
-    if pointers[-1] != entries:
-        raise _wrong(text, len(pointers) - 1, at, f"expected the last row pointer to be {entries}, as line 1 says")
-
-
-def _wrong(text: bytes, word: int, at: Position, expected: str) -> InputError:
-    return misread(text, int(_starts(text)[word]), at, expected)
+    starts, falling = _starts(text), pointers[1:] < pointers[:-1]
+    refuse(pointers[:1] != 0, text, starts, at, "expected the first row pointer to be 0")
+    least = pointers[np.argmax(falling)] if falling.any() else 0
+    refuse(falling, text, starts[1:], at, f"expected a row pointer of at least {least}")
+    refuse(
+        pointers[-1:] != entries,
+        text,
+        starts[-1:],
+        at,
+        f"expected the last row pointer to be {entries}, as line 1 says",
+    )
 
 
 def _starts(text: bytes) -> NDArray[np.int64]:

@@ -26,10 +26,10 @@ _PIECE = 1 << 23
 LONGEST_LINE = 1 << 16
 _DIGITS, _OTHER = 2, 3
 #: Kind of each byte: 0 a space, 1 the end of a line, 2 a digit, 3 anything else.
-_KINDS_tokens = np.full(256, _OTHER, np.uint8)
-_KINDS_tokens[[9, 11, 12, 13, 32]] = 0
-_KINDS_tokens[10] = 1
-_KINDS_tokens[48:58] = _DIGITS
+_KIND_OF = np.full(256, _OTHER, np.uint8)
+_KIND_OF[[9, 11, 12, 13, 32]] = 0
+_KIND_OF[10] = 1
+_KIND_OF[48:58] = _DIGITS
 
 
 @record
@@ -75,7 +75,7 @@ def pieces(file: IO[bytes]) -> Iterator[bytes]:
 
 def kinds_of(text: bytes) -> NDArray[np.uint8]:
     """The kind of each byte: 0 a space, 1 the end of a line, 2 a digit, 3 anything else."""
-    return _KINDS_tokens[np.frombuffer(text, np.uint8)]
+    return _KIND_OF[np.frombuffer(text, np.uint8)]
 
 
 def word_starts(kinds: NDArray[np.uint8]) -> NDArray[np.int64]:
@@ -117,9 +117,7 @@ def whole_numbers(text: bytes, starts: NDArray[np.int64], at: Position, what: st
     gap = kinds < _DIGITS
     ends = np.flatnonzero(gap[1:] & ~gap[:-1]) + 1
     ends = np.append(ends, len(text))[np.searchsorted(ends, flat)]
-    wrong = np.flatnonzero(np.searchsorted(odd, flat) != np.searchsorted(odd, ends))
-    if len(wrong):
-        raise misread(text, int(flat[wrong[0]]), at, f"expected {what}")
+    refuse(np.searchsorted(odd, flat) != np.searchsorted(odd, ends), text, flat, at, f"expected {what}")
 
 
 def numbers(text: bytes, count: int, at: Position) -> NDArray[np.float64]:
@@ -156,6 +154,26 @@ def misread(text: bytes, offset: int, at: Position, expected: str) -> InputError
     column = offset - (text.rfind(b"\n", 0, offset) + 1) + 1
     word = text[offset : offset + 80].split()[0].decode("utf-8", "replace")
     return Position(at.name, at.line + line, column).wrong(f"{expected}, got {show(word)}")
+
+
+def refuse(wrong: NDArray[np.bool_], text: bytes, starts: NDArray[np.int64], at: Position, expected: str) -> None:
+    """`InputError` about the first word that is wrong; one truth and one offset for each word."""
+    if wrong.any():
+        raise misread(text, int(starts[np.argmax(wrong)]), at, expected)
+
+
+def checked_side(side: int, word: str, at: Position) -> None:
+    """`InputError` for more rows or columns than a matrix can have; word: the number as the file has it."""
+    if side > MAX_MATRIX_SIDE:
+        raise at.wrong(f"a matrix can have at most {MAX_MATRIX_SIDE} rows or columns here, got {show(word)}")
+
+
+def checked_entries(rows: int, columns: int, entries: int, size: int, shown: str, at: Position) -> None:
+    """`InputError` for more entries than a matrix can have; size: how many this one has room for."""
+    if entries > MAX_NONZEROS:
+        raise at.wrong(f"a matrix can have at most {MAX_NONZEROS} entries here, got {show(shown)}")
+    if entries > size:
+        raise at.wrong(f"{rows} x {columns} has room for {size} entries, got {entries}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,7 +259,7 @@ def read_matrix_market(file: IO[bytes], name: str) -> tuple[Coordinates, Header]
     while text and (not text.strip() or text.startswith("%")):
         line, text = line + 1, header_line(file, Position(name, line + 1), "sizes")
     header = _sizes(text.split(), kinds, Position(name, line))
-    entries = _entries(file, header, name) if header.coordinate else _all_numbers(file, header, name)
+    entries = _entries(file, header, name)
     if header.symmetry != "general":
         entries = mirrored(entries, -1 if header.symmetry == "skew-symmetric" else 1)
     return entries, header
@@ -265,9 +283,8 @@ def _sizes(words: list[str], kinds: dict[str, str], at: Position) -> Header:
         if not (word.isascii() and word.isdigit()):
             raise at.wrong(f"expected {what} as whole numbers, got {show(word)}")
     rows, columns, *stated = (int(word) if len(word) < 20 else 10**19 for word in words)
-    for side, word in ((rows, words[0]), (columns, words[1])):
-        if side > MAX_MATRIX_SIDE:
-            raise at.wrong(f"a matrix can have at most {MAX_MATRIX_SIDE} rows or columns here, got {show(word)}")
+    checked_side(rows, words[0], at)
+    checked_side(columns, words[1], at)
     symmetry = kinds["symmetry"]
     if symmetry != "general" and rows != columns:
         raise at.wrong(f"a {symmetry} matrix has as many rows as columns, got {rows} x {columns}")
@@ -277,101 +294,60 @@ def _sizes(words: list[str], kinds: dict[str, str], at: Position) -> Header:
         "skew-symmetric": rows * (rows - 1) // 2 if rows else 0,
     }[symmetry]
     entries = stated[0] if stated else size
-    if entries > MAX_NONZEROS:
-        shown = words[2] if stated else f"{rows} x {columns}"
-        raise at.wrong(f"a matrix can have at most {MAX_NONZEROS} entries here, got {show(shown)}")
-    if entries > size:
-        raise at.wrong(f"{rows} x {columns} has room for {size} entries, got {entries}")
+    checked_entries(rows, columns, entries, size, words[2] if stated else f"{rows} x {columns}", at)
     return Header(coordinate, kinds["field"], symmetry, rows, columns, entries, at.line)
 
 
 def _entries(file: IO[bytes], header: Header, name: str) -> Coordinates:
-    """The lines of entries with their places."""
-    width = 2 if header.field == "pattern" else 3
-    what = "row and column" if width == 2 else "row, column and value"
-    parts = []
-    for text, at in _body(file, header, name):
-        starts = words_of_lines(text, width, at, what)
-        whole_numbers(text, starts[:, :2], at, "a whole number from 1")
-        table = numbers(text, starts.size, at).reshape(-1, width)
-        _check_places(text, table, starts, header, at)
-        if header.field == "integer":
-            _check_whole(text, table[:, 2], starts[:, 2], at)
-        row, column = (table[:, each].astype(np.int32) - 1 for each in (0, 1))
-        parts.append((row, column, table[:, 2].copy() if width == 3 else np.empty(0)))
-        _check_count(sum(len(each) for each, _, _ in parts), header, name, final=False)
-    _check_count(sum(len(each) for each, _, _ in parts), header, name, final=True)
-    rows, columns, values = (_joined([part[each] for part in parts]) for each in range(3))
-    return Coordinates(
-        header.rows,
-        header.columns,
-        rows.astype(np.int32),
-        columns.astype(np.int32),
-        values.astype(np.float64) if width == 3 else None,
-    )
-
-
-def _joined(parts: list[NDArray[np.generic]]) -> NDArray[np.generic]:
-    return np.concatenate(parts) if parts else np.empty(0)
-
-
-def _body(file: IO[bytes], header: Header, name: str) -> Iterator[tuple[bytes, Position]]:
-    """Pieces of the lines behind the sizes, each with the place of its first line."""
-    line, read = header.line + 1, 0
+    """The matrix of the lines behind the sizes; zeros of a matrix whose numbers all stand there are no entries."""
+    width = 1 if not header.coordinate else 2 if header.field == "pattern" else 3
+    what = {1: "one number", 2: "row and column", 3: "row, column and value"}[width]
+    line, read, count = header.line + 1, 0, 0
+    places, values = [np.empty((0, 2), np.int32)], [np.empty(0)]
     for text in pieces(file):
+        at = Position(name, line)
         read += len(text)
         if read > MAX_BYTES:
-            raise Position(name, line).wrong("the file unpacks to more than the 2 GB that a matrix can have here")
-        yield text, Position(name, line)
+            raise at.wrong("the file unpacks to more than the 2 GB that a matrix can have here")
+        starts = words_of_lines(text, width, at, what)
+        if header.coordinate:
+            whole_numbers(text, starts[:, :2], at, "a whole number from 1")
+        table = numbers(text, starts.size, at).reshape(-1, width)
+        if header.coordinate:
+            _check_places(text, table, starts, header, at)
+            places.append(table[:, :2].astype(np.int32) - 1)
+        if header.field == "integer":
+            broken = (table[:, -1] != np.floor(table[:, -1])) | (np.abs(table[:, -1]) > _EXACT)
+            refuse(broken, text, starts[:, -1], at, "expected a whole number of at most 2^53 in size")
+        values.append(table[:, -1].copy() if width != 2 else np.empty(0))
+        count += len(table)
+        if count > header.entries:
+            break
         line += text.count(b"\n")
+    if count != header.entries:
+        more = "more follow" if count > header.entries else f"only {count} follow{'s' * (count == 1)}"
+        kind = "entries" if header.coordinate else "numbers"
+        raise Position(name, header.line).wrong(f"the size says {header.entries} {kind}, but {more}")
+    given, place = np.concatenate(values), np.concatenate(places)
+    if header.coordinate:
+        return Coordinates(header.rows, header.columns, place[:, 0], place[:, 1], None if width == 2 else given)
+    kept = np.flatnonzero(given)
+    row, column = _places(header, kept)
+    return Coordinates(header.rows, header.columns, row.astype(np.int32), column.astype(np.int32), given[kept])
 
 
 def _check_places(
     text: bytes, table: NDArray[np.float64], starts: NDArray[np.int64], header: Header, at: Position
 ) -> None:
-    """`InputError` for the first place outside the matrix, or above the diagonal of a symmetric one."""
+    """`InputError` for the first entry outside the matrix, or above the diagonal of a symmetric one."""
     for column, (what, size) in enumerate((("row", header.rows), ("column", header.columns))):
-        outside = np.flatnonzero((table[:, column] < 1) | (table[:, column] > size))
-        if len(outside):
-            raise misread(text, int(starts[outside[0], column]), at, f"expected a {what} from 1 to {size}")
+        outside = (table[:, column] < 1) | (table[:, column] > size)
+        refuse(outside, text, starts[:, column], at, f"expected a {what} from 1 to {size}")
     if header.symmetry != "general":
         least = 1 if header.symmetry == "skew-symmetric" else 0
-        above = np.flatnonzero(table[:, 0] < table[:, 1] + least)
-        if len(above):
-            where = "below the diagonal" if least else "on or below the diagonal"
-            expected = f"a {header.symmetry} matrix gives the entries {where}: expected no column above the row"
-            raise misread(text, int(starts[above[0], 1]), at, expected)
-
-
-def _check_whole(text: bytes, values: NDArray[np.float64], starts: NDArray[np.int64], at: Position) -> None:
-    broken = np.flatnonzero((values != np.floor(values)) | (np.abs(values) > _EXACT))
-    if len(broken):
-        raise misread(text, int(starts[broken[0]]), at, "expected a whole number of at most 2^53 in size")
-
-
-def _check_count(count: int, header: Header, name: str, *, final: bool) -> None:
-    what = "entries" if header.coordinate else "numbers"
-    if count > header.entries or (final and count < header.entries):
-        more = "more follow" if count > header.entries else f"only {count} follow{'s' * (count == 1)}"
-        text = f"the size says {header.entries} {what}, but {more}"
-        raise Position(name, header.line).wrong(text)
-
-
-def _all_numbers(file: IO[bytes], header: Header, name: str) -> Coordinates:
-    """Every number of the matrix, column by column; zeros are no entries."""
-    parts: list[NDArray[np.float64]] = []
-    for text, at in _body(file, header, name):
-        starts = words_of_lines(text, 1, at, "one number")
-        values = numbers(text, starts.size, at)
-        if header.field == "integer":
-            _check_whole(text, values, starts[:, 0], at)
-        parts.append(values)
-        _check_count(sum(map(len, parts)), header, name, final=False)
-    _check_count(sum(map(len, parts)), header, name, final=True)
-    given = _joined(list(parts)).astype(np.float64)
-    kept = np.flatnonzero(given)
-    row, column = _places(header, kept)
-    return Coordinates(header.rows, header.columns, row.astype(np.int32), column.astype(np.int32), given[kept])
+        where = "below the diagonal" if least else "on or below the diagonal"
+        expected = f"a {header.symmetry} matrix gives the entries {where}: expected no column above the row"
+        refuse(table[:, 0] < table[:, 1] + least, text, starts[:, 1], at, expected)
 
 
 def _places(header: Header, kept: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
