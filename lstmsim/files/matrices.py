@@ -238,7 +238,7 @@ def weight_matrix(name: str) -> tuple[NDArray[Any], str]:
         model_name, part = name, ""
     model = load_model(model_name)
     if not model.weights:
-        known = listed(_with_weights(), "and")
+        known = listed([each for each in model_files() if load_model(each).weights], "and")
         text = f"has no weights; of those that come with lstmsim, {known} have"
         raise InputError(Mistake(f"model {model_name}", text))
     matrices = dict(_matrices(read_weights(model.weights, model)))
@@ -254,14 +254,6 @@ def weight_matrix(name: str) -> tuple[NDArray[Any], str]:
     return matrices[part], f"weights of {model.name}, {part}: a row for each unit of each gate, columns of x, then of h"
 
 
-def _with_weights() -> list[str]:
-    return [name for name in model_files() if load_model(name).weights]
-
-
-def _part(layer: int, direction: int, stage: int) -> str:
-    return f"l{layer}{_DIRECTIONS[direction]}" + (f".s{stage}" if stage else "")
-
-
 def _matrices(network: Network) -> Iterator[tuple[str, NDArray[Any]]]:
     """Each matrix of a network under the last part of its name."""
     for number, (layer, both) in enumerate(zip(network.model.layers, network.passes, strict=True)):
@@ -275,4 +267,4 @@ def _matrices(network: Network) -> Iterator[tuple[str, NDArray[Any]]]:
                     units = layer.units(stage.rows)
                     none = {vector: np.zeros((units, layer.width(vector)), np.float32) for vector in stage.vectors}
                     rows.append(np.concatenate([(none | given)[vector] for vector in stage.vectors], axis=1))
-                yield _part(number, direction, place), np.concatenate(rows)
+                yield (f"l{number}{_DIRECTIONS[direction]}" + (f".s{place}" if place else "")), np.concatenate(rows)

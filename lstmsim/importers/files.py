@@ -46,23 +46,6 @@ def canonical_shapes(model: Model) -> dict[str, tuple[int, ...]]:
     return {name: shape for name, (_, shape) in _places(model).items()}
 
 
-def _canonical_tensors(network: Network) -> dict[str, Floats]:
-    """Give a network's numbers under the names of this layout."""
-    tensors = {}
-    for name, ((layer, direction, (part, *key)), _) in _places(network.model).items():
-        weights = network.passes[layer][direction]
-        array: Floats | None
-        if part == "matrix":
-            array = weights.matrices[key[0], key[1]]
-        elif part == "initial":
-            array = network.initial.get((layer, direction), {}).get(key[0])
-        else:
-            array = (weights.biases if part == "bias" else weights.parameters).get(key[0])
-        if array is not None:
-            tensors[name] = array
-    return tensors
-
-
 def canonical_network(tensors: Mapping[str, Stored], model: Model) -> Network:
     """Build a network from the tensors of a file.
 
@@ -124,7 +107,20 @@ def write_weights(network: Network, path: str | os.PathLike[str], metadata: Mapp
     path: the file.
     metadata: texts on the file (source, licence).
     """
-    write_safetensors(path, _canonical_tensors(network), metadata)
+    # give a network's numbers under the names of this layout
+    tensors = {}
+    for name, ((layer, direction, (part, *key)), _) in _places(network.model).items():
+        weights = network.passes[layer][direction]
+        array: Floats | None
+        if part == "matrix":
+            array = weights.matrices[key[0], key[1]]
+        elif part == "initial":
+            array = network.initial.get((layer, direction), {}).get(key[0])
+        else:
+            array = (weights.biases if part == "bias" else weights.parameters).get(key[0])
+        if array is not None:
+            tensors[name] = array
+    write_safetensors(path, tensors, metadata)
 
 
 def read_weights(path: str | os.PathLike[str], model: Model) -> Network:

@@ -122,17 +122,7 @@ class OperatorTable:
     def lines(self) -> list[str]:
         """Format the table: a line for each group that multiplies, and one line for the rest of each outcome."""
         per = "MACs per step" if self.steps else "MACs in a run"
-        rows = [("operator", "nodes", "became", per, "share"), *map(self._row, self._shown())]
-        widths = [max(len(row[at]) for row in rows) for at in range(5)]
-        signs = "<><>>"
-        lines = [
-            "  ".join(f"{cell:{sign}{width}}" for cell, sign, width in zip(row, signs, widths, strict=True)).rstrip()
-            for row in rows
-        ]
-        return [*lines, *([f"counted for {self.assumed}"] if self.assumed else []), *self.notes]
-
-    def _shown(self) -> list[Operators]:
-        """Groups in order of their work; groups without work are joined into one for each outcome."""
+        # groups in order of their work; groups without work are joined into one for each outcome
         shown = []
         for outcome in OUTCOMES:
             own = [each for each in self.groups if each.outcome == outcome]
@@ -143,7 +133,14 @@ class OperatorTable:
                 more = len(idle) - _SHOWN_KINDS
                 names = ", ".join(each.kind for each in idle[:_SHOWN_KINDS]) + (f" + {more} more" if more > 0 else "")
                 shown.append(Operators(names, outcome, sum(each.count for each in idle)))
-        return shown
+        rows = [("operator", "nodes", "became", per, "share"), *map(self._row, shown)]
+        widths = [max(len(row[at]) for row in rows) for at in range(5)]
+        signs = "<><>>"
+        lines = [
+            "  ".join(f"{cell:{sign}{width}}" for cell, sign, width in zip(row, signs, widths, strict=True)).rstrip()
+            for row in rows
+        ]
+        return [*lines, *([f"counted for {self.assumed}"] if self.assumed else []), *self.notes]
 
     def _row(self, group: Operators) -> tuple[str, str, str, str, str]:
         share, amount = "", "0"

@@ -118,7 +118,10 @@ def read_model(
         entry = usable(LayerEntry, each, wrong_keys(place, wrong))
         if entry is None:
             return None
-        layers.append(_layer(entry, cells))
+        # an unknown cell gets a stand-in, so that the rest of the stack can still be checked
+        instead = CELLS["rnn" if entry.projection is None else "lstm-projection"]
+        cell = cells.get(entry.cell) or instead
+        layers.append(Layer(cell, entry.hidden, entry.input, entry.bidirectional, entry.projection, entry.reverse))
     head = usable(ModelFile, data, keys, STAND_IN)
     if head is None:
         return None
@@ -132,13 +135,6 @@ def read_model(
             document.blame((*path, *(int(part) if part.isdigit() else part for part in parts)), mistake.sentence)
         return None
     return model if all(known) else None
-
-
-def _layer(entry: LayerEntry, cells: Mapping[str, Cell | None]) -> Layer:
-    """Make a layer. An unknown cell gets a stand-in, so that the rest of the stack can still be checked."""
-    instead = CELLS["rnn" if entry.projection is None else "lstm-projection"]
-    cell = cells.get(entry.cell) or instead
-    return Layer(cell, entry.hidden, entry.input, entry.bidirectional, entry.projection, entry.reverse)
 
 
 def _known_cell(document: Document, place: DataPath, layer: Any, cells: Mapping[str, Cell | None]) -> bool:

@@ -94,7 +94,9 @@ def load_requests(
         count = requests if requests is not None and endless else own
         ends.append(0 if endless else own)
         lengths = checked.steps.possible(index)
-        chunk = max(1, count) if isinstance(entry.arrival, list) else _chunk(len(entries))
+        chunk = (
+            max(1, count) if isinstance(entry.arrival, list) else max(_LEAST_DRAWN, min(CHUNK, _DRAWN // len(entries)))
+        )
         steps = checked.steps.in_arrays(index, entry, key, chunk)
         templates = _templates(steps, lengths, len(jobs))
         jobs += [replace(job, steps=steps) for steps in lengths]
@@ -113,11 +115,6 @@ def load_requests(
     offers = tenant_offers(checked.order, entries, checked.arrivals, checked.steps, ends)
     scenario = checked.scenario(tuple(jobs), name, offers)
     return Requests(scenario, _merged(streams, count), count, tuple(tenants), tuple(origins))
-
-
-def _chunk(entries: int) -> int:
-    """How many requests of an entry are drawn at a time: of many entries few each, for one array of each is kept."""
-    return max(_LEAST_DRAWN, min(CHUNK, _DRAWN // entries))
 
 
 def _templates(blocks: Iterable[Ints], lengths: Sequence[int], first: int) -> Iterator[Ints]:

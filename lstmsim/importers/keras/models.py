@@ -91,15 +91,11 @@ def _beginning_of(placed: Placed, cell: str, units: int, directions: int) -> _Be
     some = ", ".join(show(each) for each in dict.fromkeys(inputs))
     note = f"the states of layer {placed.names[-1]!r} are inputs of the model ({some}); here they begin at 0"
     notes = (note,) if inputs else ()
-    return _Beginning(tuple(fixed), " and ".join(dict.fromkeys(words)), notes, _origin(states, placed))
-
-
-def _origin(states: Sequence[Output | Constant | None], placed: Placed) -> str:
-    """The layer whose outputs after the first are the states, in the same order; empty if there is none."""
+    # the layer whose outputs after the first are the states, in the same order; empty if there is none
     first = min((each.layer for each in states if isinstance(each, Output)), default="")
     expected = [Output(first, 0, 1 + place) for place in range(len(states))]
     whole = list(states) == expected and placed.kinds.get(first) in _RECURRENT and len(placed.names) == 1
-    return first if whole else ""
+    return _Beginning(tuple(fixed), " and ".join(dict.fromkeys(words)), notes, (first if whole else ""))
 
 
 def _words(state: Output | Constant | None, placed: Placed) -> str:

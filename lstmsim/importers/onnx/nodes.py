@@ -100,10 +100,25 @@ def _cell_of(kind: str, peepholes: bool, given: Mapping[str, Any], directions: i
         return cell("rnn-relu")
     words = [base.name, *(each.word for each in activations if activations != usual)]
     words += [f"clip_{clip!r}"] * (clip is not None) + ["coupled"] * coupled
-    changed = replace(base, name="-".join(words), nodes=_nodes(kind, base, activations, clip))
+    # the base's nodes with other activations, whose inputs are clipped unless the input is the state c
+    nodes: list[Node] = []
+    for node in base.nodes:
+        role = _ROLES[kind].get(node.name)
+        if role is None:
+            nodes.append(node)
+            continue
+        source = node.inputs[0]
+        if clip is not None and role < 2:
+            low, high = f"{node.name}_l", f"{node.name}_c"
+            nodes += [Node(low, "maximum", (source, -clip)), Node(high, "minimum", (low, clip))]
+            source = high
+        nodes += activations[role].nodes(node.name, source)
+    changed = replace(base, name="-".join(words), nodes=tuple(nodes))
     if coupled:
         changed = _with_coupled_gates(changed)
-    return in_order(replace(changed, source=_source(kind, base, activations, clip, coupled)))
+    text = f"ONNX {kind} as {base.name}, activations {' '.join(each.word for each in activations)}"
+    text += f", clip {clip!r}" if clip is not None else ""
+    return in_order(replace(changed, source=(text + (", input_forget (f = 1 - i)" if coupled else ""))))
 
 
 def cell_notes(own: Cell) -> tuple[str, ...]:
@@ -121,12 +136,6 @@ def _base(kind: str, peepholes: bool, given: Mapping[str, Any]) -> Cell:
     if kind == "GRU":
         return cell("gru" if integer(dict(given), "linear_before_reset", 0) else "gru-lbr0")
     return cell("rnn")
-
-
-def _source(kind: str, base: Cell, activations: tuple[_Activation, ...], clip: float | None, coupled: bool) -> str:
-    text = f"ONNX {kind} as {base.name}, activations {' '.join(each.word for each in activations)}"
-    text += f", clip {clip!r}" if clip is not None else ""
-    return text + (", input_forget (f = 1 - i)" if coupled else "")
 
 
 def _short(number: float) -> float:
@@ -189,23 +198,6 @@ def _with_numbers(names: list[str], given: Mapping[str, Any]) -> tuple[_Activati
         usual = _DEFAULTS.get(name, (0.0,) * _NEEDS.get(name, 0))
         activations.append(_Activation(name, tuple(next(left[place], each) for place, each in enumerate(usual))))
     return tuple(activations)
-
-
-def _nodes(kind: str, base: Cell, activations: tuple[_Activation, ...], clip: float | None) -> tuple[Node, ...]:
-    """The base's nodes with other activations, whose inputs are clipped unless the input is the state c."""
-    nodes: list[Node] = []
-    for node in base.nodes:
-        role = _ROLES[kind].get(node.name)
-        if role is None:
-            nodes.append(node)
-            continue
-        source = node.inputs[0]
-        if clip is not None and role < 2:
-            low, high = f"{node.name}_l", f"{node.name}_c"
-            nodes += [Node(low, "maximum", (source, -clip)), Node(high, "minimum", (low, clip))]
-            source = high
-        nodes += activations[role].nodes(node.name, source)
-    return tuple(nodes)
 
 
 def _with_coupled_gates(own: Cell) -> Cell:
