@@ -7,12 +7,14 @@ rearrange. A run takes sequences at full length: notes on `sequence_lens` are he
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from itertools import chain
+from typing import Any
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import listed, show
+from lstmsim.importers.imported import kinds_named
 from lstmsim.importers.onnx.graph import (
     DEFAULT_DOMAINS,
     MAX_ELEMENTS,
@@ -112,21 +114,6 @@ def _taken(axis: Axis, sizes: Mapping[Part, Size], wanted: Sequence[Size | None]
     return tuple(axes)
 
 
-class _Known(Protocol):
-    """What the rules ask for: axes, sizes and short lists of the network's values. `Layouts` gives the answers."""
-
-    @property
-    def shapes(self) -> Shapes: ...
-
-    def of(self, scope: Scope, name: str) -> View | None: ...
-
-    def size(self, axis: Axis) -> Size: ...
-
-    def numbers(self, scope: Scope, name: str) -> Numbers | None: ...
-
-    def one_side(self, view: View, at: int, side: int, *, keep: bool) -> View | None: ...
-
-
 def _whole(numbers: Numbers | None) -> list[int] | None:
     """Numbers that the file states; None if the file leaves one of them open."""
     if numbers is None or any(each is None or each[1] for each in numbers):
@@ -134,7 +121,7 @@ def _whole(numbers: Numbers | None) -> list[int] | None:
     return [each[0] for each in numbers if each is not None]
 
 
-def _listed(known: _Known, scope: Scope, node: Any, name: str, place: int) -> Numbers | None:
+def _listed(known: Layouts, scope: Scope, node: Any, name: str, place: int) -> Numbers | None:
     """A list of numbers that old operators take as attribute `name`, and newer operators as input `place`."""
     given = attributes(scope, node)
     if name in given:
@@ -142,34 +129,7 @@ def _listed(known: _Known, scope: Scope, node: Any, name: str, place: int) -> Nu
     return known.numbers(scope, node_input(node, place)) if node_input(node, place) else None
 
 
-def _transpose(known: _Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
-    order = integers(attributes(scope, node), "perm") or tuple(reversed(range(len(view))))
-    axes = [axis for axis in order if axis is not None]
-    return tuple(view[axis] for axis in axes) if sorted(axes) == list(range(len(view))) else None
-
-
-def _unsqueeze(known: _Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
-    axes = _whole(_listed(known, scope, node, "axes", 1))
-    if axes is None:
-        return None
-    rank, rest = len(view) + len(axes), iter(view)
-    new = {axis % rank for axis in axes}
-    return tuple(() if axis in new else next(rest) for axis in range(rank)) if len(new) == len(axes) else None
-
-
-def _squeeze(known: _Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
-    axes = _whole(_listed(known, scope, node, "axes", 1))
-    if axes is None:
-        given = "axes" in attributes(scope, node) or node_input(node, 1)
-        # An axis of unknown size may have size 1 or not.
-        return None if given or any(known.size(axis)[1] for axis in view) else tuple(axis for axis in view if axis)
-    gone = {axis % len(view) for axis in axes} if view else set()
-    # A squeezed axis has size 1, or the network stops: so an axis of unknown size may go.
-    stays = any(not known.size(view[at])[1] and view[at] for at in gone)
-    return None if stays else tuple(axis for at, axis in enumerate(view) if at not in gone)
-
-
-def _reshape(known: _Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
+def _reshape(known: Layouts, scope: Scope, node: Any, view: View) -> View | None:
     wanted = _listed(known, scope, node, "shape", 1)
     if wanted is None:
         return None
@@ -184,19 +144,7 @@ def _reshape(known: _Known, scope: Scope, node: Any, view: View, place: int) -> 
     return _regrouped(parts, {part: known.size((part,)) for part in parts}, sizes)
 
 
-def _flatten(known: _Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
-    at = integer(attributes(scope, node), "axis", 1)
-    if not -len(view) <= at <= len(view):
-        return None
-    at += len(view) if at < 0 else 0
-    return tuple(part for axis in view[:at] for part in axis), tuple(part for axis in view[at:] for part in axis)
-
-
-def _same(known: _Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
-    return view if place == 0 else None
-
-
-def _cast(known: _Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
+def _cast(scope: Scope, node: Any, view: View) -> View | None:
     """Only to a type that keeps the numbers unchanged: a wide type, or the type of the layer that they come from."""
     to = integer(attributes(scope, node), "to", 0)
     if to in _WIDE:
@@ -210,7 +158,7 @@ def _cast(known: _Known, scope: Scope, node: Any, view: View, place: int) -> Vie
     return view if held is not None and held.data_type == to and to in _NARROW else None
 
 
-def _dropout(known: _Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
+def _dropout(scope: Scope, node: Any, view: View) -> View | None:
     """Only if the node drops nothing: outside training."""
     training = node_input(node, 2)
     value = resolve(scope, training) if training else None
@@ -220,10 +168,10 @@ def _dropout(known: _Known, scope: Scope, node: Any, view: View, place: int) -> 
             held = attributes(value.scope, value.node)["value"].t
         if held is None or (held.raw_data != b"\x00" and list(held.int32_data) != [0]):
             return None
-    return view if place == 0 else None
+    return view
 
 
-def _slice(known: _Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
+def _slice(known: Layouts, scope: Scope, node: Any, view: View) -> View | None:
     names = ("starts", "ends", "axes", "steps")
     starts, ends, axes, steps = (_listed(known, scope, node, name, at) for at, name in enumerate(names, 1))
     unknown = any(node_input(node, at) and _whole(each) is None for at, each in ((3, axes), (4, steps)))
@@ -238,7 +186,7 @@ def _slice(known: _Known, scope: Scope, node: Any, view: View, place: int) -> Vi
     return part
 
 
-def _cut(known: _Known, view: View, at: int, start: int, end: Size, step: int) -> View | None:
+def _cut(known: Layouts, view: View, at: int, start: int, end: Size, step: int) -> View | None:
     """The view after a slice along one axis, if the slice takes the whole axis in order or one whole direction."""
     size = known.size(view[at])
     if size[1]:
@@ -252,13 +200,11 @@ def _cut(known: _Known, view: View, at: int, start: int, end: Size, step: int) -
     return known.one_side(view, at, places[0], keep=True) if len(places) == 1 else None
 
 
-def _gather(known: _Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
-    at = integer(attributes(scope, node), "axis", 0)
+def _gather(known: Layouts, scope: Scope, node: Any, view: View, at: int) -> View | None:
     picked = known.shapes.of(scope, node_input(node, 1))
     indices = _whole(known.numbers(scope, node_input(node, 1)))
-    if not -len(view) <= at < len(view) or picked is None or indices is None or len(indices) != 1 or len(picked) > 1:
+    if picked is None or indices is None or len(indices) != 1 or len(picked) > 1:
         return None
-    at %= len(view)
     size = known.size(view[at])
     if size[1] or not -size[0] <= indices[0] < size[0]:
         return None
@@ -267,10 +213,8 @@ def _gather(known: _Known, scope: Scope, node: Any, view: View, place: int) -> V
     return known.one_side(view, at, indices[0] % size[0], keep=bool(picked))
 
 
-def _split(known: _Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
+def _split(known: Layouts, scope: Scope, node: Any, view: View, place: int) -> View | None:
     at = integer(attributes(scope, node), "axis", 0)
-    if len(node.output) == 1:
-        return view
     if not -len(view) <= at < len(view) or known.size(view[at]) != fixed(len(node.output)):
         return None
     sizes = _listed(known, scope, node, "split", 1)
@@ -279,10 +223,8 @@ def _split(known: _Known, scope: Scope, node: Any, view: View, place: int) -> Vi
     return known.one_side(view, at % len(view), place, keep=True)
 
 
-def _concat(known: _Known, scope: Scope, node: Any, view: View, place: int) -> View | None:
+def _concat(known: Layouts, scope: Scope, node: Any, view: View) -> View | None:
     """Only if the node puts the two directions of one layer together again, forward first."""
-    if len(node.input) == 1:
-        return view
     second = known.of(scope, str(node.input[1])) if len(node.input) == 2 else None
     at = integer(attributes(scope, node), "axis", 0)
     if second is None or len(second) != len(view) or not -len(view) <= at < len(view):
@@ -296,21 +238,55 @@ def _concat(known: _Known, scope: Scope, node: Any, view: View, place: int) -> V
     return (*view[:at], (replace(units, role="direction"), units), *view[at + 1 :])
 
 
-#: From the axes of a node's first input to the axes of its output `place`.
-RULES: dict[str, Callable[[_Known, Scope, Any, View, int], View | None]] = {
-    "Identity": _same,
-    "Cast": _cast,
-    "Dropout": _dropout,
-    "Transpose": _transpose,
-    "Unsqueeze": _unsqueeze,
-    "Squeeze": _squeeze,
-    "Reshape": _reshape,
-    "Flatten": _flatten,
-    "Slice": _slice,
-    "Gather": _gather,
-    "Split": _split,
-    "Concat": _concat,
-}
+#: Operations that rearrange.
+RULES = kinds_named("Identity Cast Dropout Transpose Unsqueeze Squeeze Reshape Flatten Slice Gather Split Concat")
+
+
+def _rearranged(known: Layouts, scope: Scope, node: Any, view: View, place: int) -> View | None:
+    """From the axes of the first input of a node of `RULES` to the axes of its output `place`; None if it does more."""
+    given, rank = attributes(scope, node), len(view)
+    at = integer(given, "axis", 1 if node.op_type == "Flatten" else 0)
+    match str(node.op_type):
+        case "Identity":
+            return view if place == 0 else None
+        case "Cast":
+            return _cast(scope, node, view)
+        case "Dropout":
+            return _dropout(scope, node, view) if place == 0 else None
+        case "Transpose":
+            order = [axis for axis in integers(given, "perm") or reversed(range(rank)) if axis is not None]
+            return tuple(view[axis] for axis in order) if sorted(order) == list(range(rank)) else None
+        case "Unsqueeze":
+            axes = _whole(_listed(known, scope, node, "axes", 1))
+            new = {axis % (rank + len(axes)) for axis in axes or ()} if axes is not None else set()
+            if axes is None or len(new) != len(axes):
+                return None
+            rest = iter(view)
+            return tuple(() if axis in new else next(rest) for axis in range(rank + len(axes)))
+        case "Squeeze":
+            axes = _whole(_listed(known, scope, node, "axes", 1))
+            if axes is None:
+                # An axis of unknown size may have size 1 or not.
+                kept = "axes" in given or node_input(node, 1) or any(known.size(axis)[1] for axis in view)
+                return None if kept else tuple(axis for axis in view if axis)
+            gone = {axis % rank for axis in axes} if view else set()
+            # A squeezed axis has size 1, or the network stops: so an axis of unknown size may go.
+            stays = any(not known.size(view[axis])[1] and view[axis] for axis in gone)
+            return None if stays else tuple(axis for number, axis in enumerate(view) if number not in gone)
+        case "Flatten" if -rank <= at <= rank:
+            at += rank if at < 0 else 0
+            return tuple(chain(*view[:at])), tuple(chain(*view[at:]))
+        case "Reshape":
+            return _reshape(known, scope, node, view)
+        case "Slice":
+            return _slice(known, scope, node, view)
+        case "Gather" if -rank <= at < rank:
+            return _gather(known, scope, node, view, at % rank)
+        case "Split":
+            return view if len(node.output) == 1 else _split(known, scope, node, view, place)
+        case "Concat":
+            return view if len(node.input) == 1 else _concat(known, scope, node, view)
+    return None
 
 
 #: Most factors of one size, and its largest number: only a hostile file multiplies sizes again and again.
@@ -416,7 +392,7 @@ class Layouts(Memory):
             return self._output(scope, value.index)
         elif value.kind in RULES:
             first = self.of(scope, node_input(node, 0))
-            rearranged = RULES[node.op_type](self, scope, node, first, value.place) if first is not None else None
+            rearranged = _rearranged(self, scope, node, first, value.place) if first is not None else None
             if rearranged is not None:
                 return rearranged
         return self._fresh(value)

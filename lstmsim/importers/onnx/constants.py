@@ -15,6 +15,7 @@ import numpy as np
 
 from lstmsim.base.errors import InputError
 from lstmsim.base.wording import listed, show
+from lstmsim.importers.imported import kinds_named
 from lstmsim.importers.onnx.graph import (
     DEFAULT_DOMAINS,
     Scope,
@@ -57,109 +58,72 @@ def _known(numbers: Shape | None) -> list[int]:
     return [each for each in numbers if each is not None]
 
 
-def _transpose(shapes: Shapes, scope: Scope, node: Any, parts: list[Floats], place: int) -> Floats:
-    order = integers(attributes(scope, node), "perm")
-    return np.transpose(parts[0], None if order is None else _known(order))
-
-
-def _unsqueeze(shapes: Shapes, scope: Scope, node: Any, parts: list[Floats], place: int) -> Floats:
-    return np.expand_dims(parts[0], tuple(_known(shapes.given(scope, node, "axes", 1))))
-
-
-def _squeeze(shapes: Shapes, scope: Scope, node: Any, parts: list[Floats], place: int) -> Floats:
-    axes = shapes.given(scope, node, "axes", 1)
-    return np.squeeze(parts[0], None if axes is None and not node_input(node, 1) else tuple(_known(axes)))
-
-
-def _reshape(shapes: Shapes, scope: Scope, node: Any, parts: list[Floats], place: int) -> Floats:
-    sizes = _known(shapes.given(scope, node, "shape", 1))
-    keep = not integer(attributes(scope, node), "allowzero", 0)
-    return parts[0].reshape([parts[0].shape[at] if size == 0 and keep else size for at, size in enumerate(sizes)])
-
-
-def _concat(shapes: Shapes, scope: Scope, node: Any, parts: list[Floats], place: int) -> Floats:
-    return np.concatenate(parts, axis=integer(attributes(scope, node), "axis", 0))
-
-
-def _slice(shapes: Shapes, scope: Scope, node: Any, parts: list[Floats], place: int) -> Floats:
-    bounds = shapes.slice(scope, node, parts[0].ndim)
-    if bounds is None or any(None in each for each in bounds.values()):
-        raise ValueError
-    return parts[0][tuple(slice(*bounds.get(axis, (None,))) for axis in range(parts[0].ndim))]
-
-
-def _identity(shapes: Shapes, scope: Scope, node: Any, parts: list[Floats], place: int) -> Floats:
-    return parts[0]
-
-
-def _cast(shapes: Shapes, scope: Scope, node: Any, parts: list[Floats], place: int) -> Floats:
-    kind = {1: np.float32, 10: np.float16, 11: np.float64}.get(integer(attributes(scope, node), "to", 0))
-    if kind is None:
-        raise ValueError
-    made = parts[0].astype(kind)
-    return made.astype(np.float32) if kind == np.float16 else made
-
-
-def _gather(shapes: Shapes, scope: Scope, node: Any, parts: list[Floats], place: int) -> Floats:
-    places, shape = _known(shapes.numbers(scope, node_input(node, 1))), shapes.of(scope, node_input(node, 1))
-    if shape is None or len(shape) > 1:
-        raise ValueError
-    return np.take(parts[0], places if shape else places[0], axis=integer(attributes(scope, node), "axis", 0))
-
-
-def _split(shapes: Shapes, scope: Scope, node: Any, parts: list[Floats], place: int) -> Floats:
-    axis, sizes = integer(attributes(scope, node), "axis", 0), shapes.given(scope, node, "split", 1)
-    if sizes is None:
-        # If the parts are not equal, the last part is smaller.
-        size = -(-parts[0].shape[axis] // len(node.output))
-        return np.take(parts[0], range(place * size, min((place + 1) * size, parts[0].shape[axis])), axis=axis)
-    begin = sum(_known(sizes)[:place])
-    return np.take(parts[0], range(begin, begin + _known(sizes)[place]), axis=axis)
-
-
 def _single(numbers: Shape | None) -> list[int]:
     """Sizes, with 1 for each size that the file leaves open: a batch is run as one sequence."""
     return [1 if each is None else each for each in numbers or ()]
 
 
-def _expand(shapes: Shapes, scope: Scope, node: Any, parts: list[Floats], place: int) -> Floats:
-    wanted = _single(shapes.numbers(scope, node_input(node, 1)))
-    return np.broadcast_to(parts[0], np.broadcast_shapes(parts[0].shape, tuple(max(each, 1) for each in wanted)))
+#: Operations that only rearrange, pick or repeat numbers.
+RULES = kinds_named(
+    "Identity Dropout Transpose Unsqueeze Squeeze Reshape Concat Slice Cast Gather Split Expand Tile ConstantOfShape"
+)
 
 
-def _tile(shapes: Shapes, scope: Scope, node: Any, parts: list[Floats], place: int) -> Floats:
-    repeats = _single(shapes.numbers(scope, node_input(node, 1))) or [1] * parts[0].ndim
-    if prod(repeats) > _MAX_REPEATS or min(repeats, default=1) < 1:
-        raise ValueError
-    return np.tile(parts[0], repeats)
+def _rearranged(shapes: Shapes, scope: Scope, node: Any, parts: list[Floats], place: int) -> Floats:
+    """Give output `place` of a node of `RULES` from the constants that it reads, at batch 1.
 
-
-def _filled(shapes: Shapes, scope: Scope, node: Any, parts: list[Floats], place: int) -> Floats:
-    wanted = shapes.numbers(scope, node_input(node, 0))
-    if parts[0].size != 1:
-        raise ValueError
-    # If the shape is not known, the number alone is given: a reader that needs a larger array refuses it.
-    return np.broadcast_to(parts[0].reshape(()), _single(wanted))
-
-
-#: From the constants that a node reads at batch 1 to its output `place`; `ValueError`, `IndexError` or `TypeError` if
-#: its arguments do not fit or are not in the file.
-RULES = {
-    "Identity": _identity,
-    "Dropout": _identity,
-    "Transpose": _transpose,
-    "Unsqueeze": _unsqueeze,
-    "Squeeze": _squeeze,
-    "Reshape": _reshape,
-    "Concat": _concat,
-    "Slice": _slice,
-    "Cast": _cast,
-    "Gather": _gather,
-    "Split": _split,
-    "Expand": _expand,
-    "Tile": _tile,
-    "ConstantOfShape": _filled,
-}
+    `ValueError`, `IndexError` or `TypeError` if its arguments do not fit or are not in the file.
+    """
+    given, first = attributes(scope, node), parts[0]
+    axis = integer(given, "axis", 0)
+    match str(node.op_type):
+        case "Transpose":
+            order = integers(given, "perm")
+            return np.transpose(first, None if order is None else _known(order))
+        case "Unsqueeze":
+            return np.expand_dims(first, tuple(_known(shapes.given(scope, node, "axes", 1))))
+        case "Squeeze":
+            axes = shapes.given(scope, node, "axes", 1)
+            return np.squeeze(first, None if axes is None and not node_input(node, 1) else tuple(_known(axes)))
+        case "Reshape":
+            wanted, keep = _known(shapes.given(scope, node, "shape", 1)), not integer(given, "allowzero", 0)
+            return first.reshape([first.shape[at] if size == 0 and keep else size for at, size in enumerate(wanted)])
+        case "Concat":
+            return np.concatenate(parts, axis=axis)
+        case "Slice":
+            bounds = shapes.slice(scope, node, first.ndim)
+            if bounds is None or any(None in each for each in bounds.values()):
+                raise ValueError
+            return first[tuple(slice(*bounds.get(each, (None,))) for each in range(first.ndim))]
+        case "Cast":
+            kind = {1: np.float32, 10: np.float16, 11: np.float64}[integer(given, "to", 0)]
+            return first.astype(kind).astype(np.float32 if kind == np.float16 else kind)
+        case "Gather":
+            places, shape = _known(shapes.numbers(scope, node_input(node, 1))), shapes.of(scope, node_input(node, 1))
+            if shape is None or len(shape) > 1:
+                raise ValueError
+            return np.take(first, places if shape else places[0], axis=axis)
+        case "Split":
+            stated, whole = shapes.given(scope, node, "split", 1), first.shape[axis]
+            # If the parts are not equal, the last part is smaller.
+            sizes = [-(-whole // len(node.output))] * len(node.output) if stated is None else _known(stated)
+            begin = sum(sizes[:place])
+            end = begin + sizes[place]
+            return np.take(first, range(begin, end if stated is not None else min(end, whole)), axis=axis)
+        case "Expand":
+            wanted = [max(each, 1) for each in _single(shapes.numbers(scope, node_input(node, 1)))]
+            return np.broadcast_to(first, np.broadcast_shapes(first.shape, tuple(wanted)))
+        case "Tile":
+            repeats = _single(shapes.numbers(scope, node_input(node, 1))) or [1] * first.ndim
+            if prod(repeats) > _MAX_REPEATS or min(repeats, default=1) < 1:
+                raise ValueError
+            return np.tile(first, repeats)
+        case "ConstantOfShape":
+            if first.size != 1:
+                raise ValueError
+            # If the shape is not known, the number alone is given: a reader that needs a larger array refuses it.
+            return np.broadcast_to(first.reshape(()), _single(shapes.numbers(scope, node_input(node, 0))))
+    return first
 
 
 def _sigmoid(x: Floats) -> Floats:
@@ -313,8 +277,8 @@ class Constants:
             parts = [self._decoded(given["value"].t) if "value" in given else np.zeros(1, np.float32)]
         self._spend(sum(each.nbytes for each in parts))
         try:
-            made = RULES[kind](self._shapes, scope, node, parts, value.place)
-        except (ValueError, IndexError, TypeError):
+            made = _rearranged(self._shapes, scope, node, parts, value.place)
+        except (ValueError, IndexError, TypeError, KeyError):
             raise _NoConstant(f"a node {kind} whose arguments do not fit") from None
         self._spend(made.nbytes if kind in REPEATING else 0)
         return made

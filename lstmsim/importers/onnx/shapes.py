@@ -119,9 +119,7 @@ class Shapes(Memory):
             return None
         if node.op_type in _SAME:
             return first if value.place == 0 else None
-        rule = _RULES.get(str(node.op_type))
-        shape = rule(self, scope, node, first, value.place) if rule else None
-        return checked(shape)
+        return checked(_rearranged(self, scope, node, first, value.place))
 
     def numbers(self, scope: Scope, name: str) -> Shape | None:
         """Give the whole numbers in a short list or scalar."""
@@ -182,95 +180,65 @@ class Shapes(Memory):
         return slice_bounds(starts or (), ends or (), axes, steps, rank)
 
 
-def _transpose(shapes: Shapes, scope: Scope, node: Any, first: Shape, place: int) -> Shape | None:
-    order = integers(attributes(scope, node), "perm") or tuple(reversed(range(len(first))))
-    places = [axis for axis in order if axis is not None]
-    return tuple(first[axis] for axis in places) if sorted(places) == list(range(len(first))) else None
+def _rearranged(shapes: Shapes, scope: Scope, node: Any, first: Shape, place: int) -> Shape | None:
+    """The shape of output `place` of a node that rearranges a value of shape `first`; None for other nodes."""
+    given, rank = attributes(scope, node), len(first)
+    axis = integer(given, "axis", 0)
+    match str(node.op_type):
+        case "Transpose":
+            order = [each for each in integers(given, "perm") or reversed(range(rank)) if each is not None]
+            return tuple(first[each] for each in order) if sorted(order) == list(range(rank)) else None
+        case "Unsqueeze":
+            axes = shapes.given(scope, node, "axes", 1)
+            if axes is None or None in axes:
+                return None
+            new = {each % (rank + len(axes)) for each in axes if each is not None}
+            rest = iter(first)
+            sizes = tuple(1 if at in new else next(rest, None) for at in range(rank + len(axes)))
+            return sizes if len(new) == len(axes) else None
+        case "Squeeze":
+            axes = shapes.given(scope, node, "axes", 1)
+            if axes is None:
+                explicit = bool(node_input(node, 1))
+                return None if explicit or None in first else tuple(size for size in first if size != 1)
+            gone = {each % rank for each in axes if each is not None} if first else set()
+            return None if None in axes else tuple(size for at, size in enumerate(first) if at not in gone)
+        case "Slice":
+            bounds, parts = shapes.slice(scope, node, rank), list(first)
+            for at in range(rank) if bounds is None else bounds:
+                size, (start, end, step) = first[at], (bounds or {}).get(at, (None, None, None))
+                known = size is not None and start is not None and end is not None and step
+                parts[at] = len(range(*slice(start, end, step).indices(size))) if known and size is not None else None
+            return tuple(parts)
+        case "Gather" if -rank <= axis < rank:
+            picked = shapes.of(scope, node_input(node, 1))
+            return None if picked is None else (*first[: axis % rank], *picked, *first[axis % rank + 1 :])
+        case "Split" if -rank <= axis < rank:
+            stated, count, size = shapes.given(scope, node, "split", 1), len(node.output), first[axis]
+            if stated is None and size is not None and not node_input(node, 1) and size % count == 0:
+                stated = (size // count,) * count
+            part = stated[place] if stated is not None and place < len(stated) else None
+            return (*first[: axis % rank], part, *first[axis % rank + 1 :])
+        case "Expand":
+            wanted = shapes.numbers(scope, node_input(node, 1))
+            if wanted is None:
+                return None
+            most = max(rank, len(wanted))
+            pairs = zip((1,) * (most - rank) + first, (1,) * (most - len(wanted)) + wanted, strict=True)
+            return tuple(target if own == 1 or (own is None and target != 1) else own for own, target in pairs)
+        case "Reshape":
+            return _reshaped(first, shapes.given(scope, node, "shape", 1), not integer(given, "allowzero", 0))
+    return None
 
 
-def _unsqueeze(shapes: Shapes, scope: Scope, node: Any, first: Shape, place: int) -> Shape | None:
-    axes = shapes.given(scope, node, "axes", 1)
-    if axes is None or None in axes:
-        return None
-    rank = len(first) + len(axes)
-    new = {axis % rank for axis in axes if axis is not None}
-    rest = iter(first)
-    return tuple(1 if axis in new else next(rest) for axis in range(rank)) if len(new) == len(axes) else None
-
-
-def _squeeze(shapes: Shapes, scope: Scope, node: Any, first: Shape, place: int) -> Shape | None:
-    axes = shapes.given(scope, node, "axes", 1)
-    if axes is None:
-        explicit = bool(node_input(node, 1))
-        return None if explicit or None in first else tuple(size for size in first if size != 1)
-    gone = {axis % len(first) for axis in axes if axis is not None} if first else set()
-    return None if None in axes else tuple(size for axis, size in enumerate(first) if axis not in gone)
-
-
-def _slice(shapes: Shapes, scope: Scope, node: Any, first: Shape, place: int) -> Shape | None:
-    bounds = shapes.slice(scope, node, len(first))
-    if bounds is None:
-        return (None,) * len(first)
-    sizes = list(first)
-    for axis, (start, end, step) in bounds.items():
-        size = sizes[axis]
-        known = size is not None and start is not None and end is not None and step
-        sizes[axis] = len(range(*slice(start, end, step).indices(size))) if known and size is not None else None
-    return tuple(sizes)
-
-
-def _reshape(shapes: Shapes, scope: Scope, node: Any, first: Shape, place: int) -> Shape | None:
-    wanted = shapes.given(scope, node, "shape", 1)
+def _reshaped(first: Shape, wanted: Shape | None, keep: bool) -> Shape | None:
     if wanted is None:
         return None
-    keep = not integer(attributes(scope, node), "allowzero", 0)
     sizes = [(first[at] if at < len(first) else None) if size == 0 and keep else size for at, size in enumerate(wanted)]
     if sizes.count(-1) == 1:
         rest, whole = product(size for size in sizes if size != -1), product(first)
         sizes[sizes.index(-1)] = whole // rest if rest and whole is not None and whole % rest == 0 else None
     return None if -1 in sizes else tuple(sizes)
-
-
-def _gather(shapes: Shapes, scope: Scope, node: Any, first: Shape, place: int) -> Shape | None:
-    axis = integer(attributes(scope, node), "axis", 0)
-    picked = shapes.of(scope, node_input(node, 1))
-    if picked is None or not -len(first) <= axis < len(first):
-        return None
-    axis %= len(first)
-    return (*first[:axis], *picked, *first[axis + 1 :])
-
-
-def _split(shapes: Shapes, scope: Scope, node: Any, first: Shape, place: int) -> Shape | None:
-    axis = integer(attributes(scope, node), "axis", 0)
-    if not -len(first) <= axis < len(first):
-        return None
-    sizes, parts, size = shapes.given(scope, node, "split", 1), len(node.output), first[axis]
-    if sizes is None and size is not None and not node_input(node, 1) and size % parts == 0:
-        sizes = (size // parts,) * parts
-    joined = list(first)
-    joined[axis] = sizes[place] if sizes is not None and place < len(sizes) else None
-    return tuple(joined)
-
-
-def _expand(shapes: Shapes, scope: Scope, node: Any, first: Shape, place: int) -> Shape | None:
-    wanted = shapes.numbers(scope, node_input(node, 1))
-    if wanted is None:
-        return None
-    rank = max(len(first), len(wanted))
-    pairs = zip((1,) * (rank - len(first)) + first, (1,) * (rank - len(wanted)) + wanted, strict=True)
-    return tuple(target if own == 1 else own if own is not None or target == 1 else target for own, target in pairs)
-
-
-_RULES: dict[str, Callable[[Shapes, Scope, Any, Shape, int], Shape | None]] = {
-    "Transpose": _transpose,
-    "Unsqueeze": _unsqueeze,
-    "Squeeze": _squeeze,
-    "Slice": _slice,
-    "Reshape": _reshape,
-    "Gather": _gather,
-    "Split": _split,
-    "Expand": _expand,
-}
 
 
 def _agreed(shapes: list[Shape | None] | list[Shape]) -> Shape | None:
