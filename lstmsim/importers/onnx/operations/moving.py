@@ -38,17 +38,47 @@ _HALF = (10, 16)
 _STRING, _UNDEFINED = 8, 0
 
 
-def _same(draw: Drawing, given: Arguments) -> list[Value]:
-    if given.kind == "Dropout" and given.scalar(2, 0.0):
-        raise UnreadableError("drops numbers, as in training")
-    return [given.value(0)]
-
-
-def _retyped(value: Value, elem: int) -> Value:
-    """The same numbers, called by another type."""
-    if value.elem == elem:
-        return value
-    return Value(value.shape, elem, value.number, value.load, value.label)
+def _rearranged(draw: Drawing, given: Arguments) -> list[Value]:
+    """The result of an operator that rearranges a value of known shape."""
+    value = given.value(0)
+    shape, rank = value.shape, len(value.shape)
+    match given.kind:
+        case "Dropout" if given.scalar(2, 0.0):
+            raise UnreadableError("drops numbers, as in training")
+        case "Transpose":
+            perm = given.list("perm")
+            return [draw.transposed(value, tuple(perm if perm is not None else reversed(range(rank))))]
+        case "Flatten":
+            axis = given.whole("axis", 1)
+            axis += rank if axis < 0 else 0
+            return [draw.reshaped(value, (prod(shape[:axis]), prod(shape[axis:])))]
+        case "Squeeze":
+            axes = given.list("axes", 1)
+            ones = [axis for axis, size in enumerate(shape) if size == 1]
+            gone = {given.axis(each, rank) for each in axes} if axes is not None else ones
+            return [draw.reshaped(value, tuple(size for axis, size in enumerate(shape) if axis not in gone))]
+        case "Unsqueeze":
+            axes = given.list("axes", 1) or []
+            new = {given.axis(each, rank + len(axes)) for each in axes}
+            if len(new) != len(axes):
+                raise InputError("names an axis twice")
+            rest = iter(shape)
+            return [draw.reshaped(value, tuple(1 if at in new else next(rest) for at in range(rank + len(axes))))]
+        case "Expand":
+            wanted = tuple(given.value(1).numbers())
+            try:
+                return [draw.expanded(value, np.broadcast_shapes(shape, wanted))]
+            except ValueError:
+                raise InputError(f"the shape {shape} cannot be repeated to {wanted}") from None
+        case "Tile":
+            times = given.value(1).numbers()
+            if len(times) != rank or min(times, default=1) < 1:
+                raise UnreadableError("repeats nothing, or axes that there are not")
+            apart = draw.reshaped(value, tuple(each for size in shape for each in (1, size)))
+            pairs = list(zip(times, shape, strict=True))
+            whole = draw.expanded(apart, tuple(each for pair in pairs for each in pair))
+            return [draw.reshaped(whole, tuple(count * size for count, size in pairs))]
+    return [value]
 
 
 def _cast(draw: Drawing, given: Arguments) -> list[Value]:
@@ -58,13 +88,8 @@ def _cast(draw: Drawing, given: Arguments) -> list[Value]:
         return [draw.truth(value)]
     if value.real and target not in FLOATS:
         value = truncated(draw, value)
-    return [_retyped(value, target)]
-
-
-def _transpose(draw: Drawing, given: Arguments) -> list[Value]:
-    value = given.value(0)
-    perm = given.list("perm")
-    return [draw.transposed(value, tuple(perm if perm is not None else reversed(range(len(value.shape)))))]
+    # the same numbers, called by another type
+    return [value if value.elem == target else Value(value.shape, target, value.number, value.load, value.label)]
 
 
 def _reshape(draw: Drawing, given: Arguments) -> list[Value]:
@@ -81,52 +106,6 @@ def _reshape(draw: Drawing, given: Arguments) -> list[Value]:
             raise InputError(f"the shape {value.shape} cannot become {wanted}")
         wanted[wanted.index(-1)] = value.size // rest
     return [draw.reshaped(value, tuple(wanted))]
-
-
-def _flatten(draw: Drawing, given: Arguments) -> list[Value]:
-    value = given.value(0)
-    axis = given.whole("axis", 1)
-    axis += len(value.shape) if axis < 0 else 0
-    return [draw.reshaped(value, (prod(value.shape[:axis]), prod(value.shape[axis:])))]
-
-
-def _squeeze(draw: Drawing, given: Arguments) -> list[Value]:
-    value = given.value(0)
-    axes = given.list("axes", 1)
-    if axes is None:
-        gone = {axis for axis, size in enumerate(value.shape) if size == 1}
-    else:
-        gone = {given.axis(each, len(value.shape)) for each in axes}
-    return [draw.reshaped(value, tuple(size for axis, size in enumerate(value.shape) if axis not in gone))]
-
-
-def _unsqueeze(draw: Drawing, given: Arguments) -> list[Value]:
-    value, axes = given.value(0), given.list("axes", 1) or []
-    rank = len(value.shape) + len(axes)
-    new = {given.axis(each, rank) for each in axes}
-    rest = iter(value.shape)
-    if len(new) != len(axes):
-        raise InputError("names an axis twice")
-    return [draw.reshaped(value, tuple(1 if axis in new else next(rest) for axis in range(rank)))]
-
-
-def _expand(draw: Drawing, given: Arguments) -> list[Value]:
-    value, wanted = given.value(0), tuple(given.value(1).numbers())
-    try:
-        shape = np.broadcast_shapes(value.shape, wanted)
-    except ValueError:
-        raise InputError(f"the shape {value.shape} cannot be repeated to {wanted}") from None
-    return [draw.expanded(value, shape)]
-
-
-def _tile(draw: Drawing, given: Arguments) -> list[Value]:
-    value, times = given.value(0), given.value(1).numbers()
-    if len(times) != len(value.shape) or min(times, default=1) < 1:
-        raise UnreadableError("repeats nothing, or axes that there are not")
-    pairs = list(zip(times, value.shape, strict=True))
-    apart = draw.reshaped(value, tuple(each for _, size in pairs for each in (1, size)))
-    whole = draw.expanded(apart, tuple(each for pair in pairs for each in pair))
-    return [draw.reshaped(whole, tuple(count * size for count, size in pairs))]
 
 
 def _slice(draw: Drawing, given: Arguments) -> list[Value]:
@@ -168,33 +147,14 @@ def _split(draw: Drawing, given: Arguments) -> list[Value]:
 
 #: From a node's arguments to its results.
 MOVING: Mapping[str, Rule] = {
-    "Identity": _same,
-    "Dropout": _same,
-    "Cast": _cast,
-    "CastLike": _cast,
-    "Transpose": _transpose,
+    **dict.fromkeys(
+        ("Identity", "Dropout", "Transpose", "Flatten", "Squeeze", "Unsqueeze", "Expand", "Tile"), _rearranged
+    ),
+    **dict.fromkeys(("Cast", "CastLike"), _cast),
     "Reshape": _reshape,
-    "Flatten": _flatten,
-    "Squeeze": _squeeze,
-    "Unsqueeze": _unsqueeze,
-    "Expand": _expand,
-    "Tile": _tile,
     "Slice": _slice,
     "Split": _split,
 }
-
-
-def _shape(draw: Drawing, given: Arguments) -> list[Value]:
-    shape = given.value(0).shape
-    start, end = given.whole("start", 0), given.whole("end", len(shape))
-    return [constant(np.array(shape[start:end], np.int64))]
-
-
-def _gather(draw: Drawing, given: Arguments) -> list[Value]:
-    array, places = given.value(0).array, given.value(1).array
-    axis = given.axis(given.whole("axis", 0), array.ndim)
-    _few(array.size // max(array.shape[axis], 1) * places.size)
-    return [constant(np.take(array, places.astype(np.int64), axis), given.value(0).elem, given.value(0).label)]
 
 
 def _concat(draw: Drawing, given: Arguments) -> list[Value]:
@@ -225,45 +185,44 @@ def _filled(draw: Drawing, given: Arguments) -> list[Value]:
     return [constant(np.broadcast_to(number, shape), elem)]
 
 
-def _range(draw: Drawing, given: Arguments) -> list[Value]:
-    start, limit, delta = (given.value(place).array.reshape(-1)[0] for place in range(3))
-    if not delta:
-        raise InputError("counts in steps of 0")
-    _few(ceil(max((float(limit) - float(start)) / float(delta), 0)))
-    return [constant(np.arange(start, limit, delta), given.value(0).elem)]
-
-
-def _prod(draw: Drawing, given: Arguments) -> list[Value]:
-    array = given.value(0).array
-    axes = given.list("axes", 1)
-    keep = bool(given.whole("keepdims", 1))
-    gone = tuple(given.axis(each, array.ndim) for each in axes) if axes else None
-    return [constant(np.prod(array, axis=gone, keepdims=keep), given.value(0).elem)]
-
-
-def _trilu(draw: Drawing, given: Arguments) -> list[Value]:
-    array, diagonal = given.value(0).array, int(given.scalar(1, 0.0))
-    made = np.triu(array, diagonal) if given.whole("upper", 1) else np.tril(array, diagonal)
-    return [constant(made, given.value(0).elem)]
-
-
-def _mod(draw: Drawing, given: Arguments) -> list[Value]:
-    rule = np.fmod if given.whole("fmod", 0) else np.mod
-    return [constant(np.asarray(rule(given.value(0).array, given.value(1).array)), given.value(0).elem)]
+def _computed(draw: Drawing, given: Arguments) -> list[Value]:
+    """The result of an operator on stored numbers that is one call of numpy."""
+    value = given.value(0)
+    if given.kind == "Size":
+        return [constant(np.array(value.size, np.int64))]
+    if given.kind == "Shape":
+        start, end = given.whole("start", 0), given.whole("end", len(value.shape))
+        return [constant(np.array(value.shape[start:end], np.int64))]
+    array, label = value.array, "constant"
+    match given.kind:
+        case "Gather":
+            places, axis, label = given.value(1).array, given.axis(given.whole("axis", 0), array.ndim), value.label
+            _few(array.size // max(array.shape[axis], 1) * places.size)
+            array = np.take(array, places.astype(np.int64), axis)
+        case "Range":
+            start, limit, delta = (given.value(index).array.reshape(-1)[0] for index in range(3))
+            if not delta:
+                raise InputError("counts in steps of 0")
+            _few(ceil(max((float(limit) - float(start)) / float(delta), 0)))
+            array = np.arange(start, limit, delta)
+        case "ReduceProd":
+            axes = given.list("axes", 1)
+            gone = tuple(given.axis(each, array.ndim) for each in axes) if axes else None
+            array = np.prod(array, axis=gone, keepdims=bool(given.whole("keepdims", 1)))
+        case "Trilu":
+            array = (np.triu if given.whole("upper", 1) else np.tril)(array, int(given.scalar(1, 0.0)))
+        case "Mod":
+            array = np.asarray((np.fmod if given.whole("fmod", 0) else np.mod)(array, given.value(1).array))
+        case "IsNaN":
+            return [constant(np.isnan(array), BOOL)]
+    return [constant(array, value.elem, label)]
 
 
 #: From a node's arguments to its results. What is not stored is a call of a library then.
 FOLDING: Mapping[str, Rule] = {
-    "Shape": _shape,
-    "Size": lambda draw, given: [constant(np.array(given.value(0).size, np.int64))],
-    "Gather": _gather,
+    **dict.fromkeys(("Shape", "Size", "Gather", "Range", "ReduceProd", "Trilu", "Mod", "IsNaN"), _computed),
     "Concat": _concat,
     "ConstantOfShape": _filled,
-    "Range": _range,
-    "ReduceProd": _prod,
-    "Trilu": _trilu,
-    "Mod": _mod,
-    "IsNaN": lambda draw, given: [constant(np.isnan(given.value(0).array), BOOL)],
 }
 
 
