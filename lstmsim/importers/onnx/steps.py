@@ -7,6 +7,7 @@ backwards. Nothing is guessed: every operation between the products and h must b
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -21,6 +22,7 @@ from lstmsim.importers.onnx.stored import is_stored, plain
 from lstmsim.model.numerics.weights import Floats
 
 _Any = TypeVar("_Any")
+_Names = dict[str, Value]
 
 _MAX_TERMS = 8
 
@@ -92,6 +94,23 @@ def made_of(step: Step) -> set[tuple[Scope, int]]:
     return nodes
 
 
+def _pattern(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
+
+
+#: Equations of h as the exporters write them: operators, and names of what they read; `name := ...` names a result.
+#: A name that stands twice is one value. Operands of Add and Mul may stand in either order.
+_LSTM = _pattern("Mul(Sigmoid(o), Tanh(c := Add(Mul(Sigmoid(f), before), Mul(Sigmoid(i), Tanh(g)))))")
+_UPDATE, _NEW = "z := Sigmoid(Add(zx, zh))", "n := Tanh(Add(nx, Mul(nh, Sigmoid(Add(rx, rh)))))"
+_GRU = tuple(
+    _pattern(text)
+    for text in (
+        f"Add({_NEW}, Mul({_UPDATE}, Sub(before, n)))",
+        f"Add(Mul({_UPDATE}, before), Mul({_NEW}, Sub(one, z)))",
+    )
+)
+
+
 class _Finder:
     def __init__(self, shapes: Shapes, number: Callable[[Value], float | None]) -> None:
         self._shapes, self._number = shapes, number
@@ -100,75 +119,55 @@ class _Finder:
         """Match the step whose new h is `value`; None if there is none."""
         kind = value.node.op_type
         if kind == "Mul":
-            # h = sigmoid(o) * tanh(c), c = sigmoid(f) * c before + sigmoid(i) * tanh(g)
-            for out, squashed in _both_ways(self._operands(value, "Mul")):
-                o, c = self._part(self._operand(out, "Sigmoid")), self._operand(squashed, "Tanh")
-                if o is None or c is None:
-                    continue
-                for forgot, added in _both_ways(self._operands(c, "Add")):
-                    i_g, f_c = self._gated(added, "Tanh"), self._gated(forgot, "")
-                    for i, g in i_g:
-                        for f, before in f_c:
-                            parts = (i, f, self._part(g), o)
-                            if all(each is not None and each.whole == o.whole and each.count == 4 for each in parts):
-                                return self._made("lstm", "ifgo", parts, (o.whole,), None, before, value, c)
+            found = (self._lstm(value, each) for each in self._matches(_LSTM, value, {}))
+        elif kind == "Add":
+            found = (self._gru(value, each) for pattern in _GRU for each in self._matches(pattern, value, {}))
+        else:
+            return self._rnn(value)
+        return next((each for each in found if each is not None), None)
+
+    def _matches(self, pattern: ast.expr, value: Value, known: _Names) -> Iterator[_Names]:
+        """Every way in which a value is what a pattern says, as values by the names of the pattern."""
+        match pattern:
+            case ast.NamedExpr(target=ast.Name(id=name), value=inner):
+                for each in self._matches(inner, value, known):
+                    yield each | {name: value}
+            case ast.Name(id=name):
+                if known.get(name, value) == value:
+                    yield known | {name: value}
+            case ast.Call(func=ast.Name(id=kind), args=[inner]):
+                operand = plain(value.scope, node_input(value.node, 0)) if value.kind == kind else None
+                if operand is not None:
+                    yield from self._matches(inner, operand, known)
+            case ast.Call(func=ast.Name(id=kind), args=[left, right]):
+                pair = self._operands(value, kind)
+                for one, other in _both_ways(pair) if kind != "Sub" else [pair] if pair else []:
+                    for each in self._matches(left, one, known):
+                        yield from self._matches(right, other, each)
+
+    def _lstm(self, h: Value, found: _Names) -> Step | None:
+        parts = [self._part(found[name]) for name in "ifgo"]
+        wholes = {each.whole for each in parts if each is not None and each.count == 4}
+        if len(wholes) != 1 or not _alike(4, parts):
             return None
-        return self._gru(value) if kind == "Add" else self._rnn(value)
+        return self._made("lstm", "ifgo", parts, tuple(wholes), None, found["before"], h, found["c"])
 
-    def _gated(self, value: Value, other: str) -> list[tuple[_Part, Value]]:
-        """Pairs (gate, inner value) of sigmoid(gate) * other(inner value)."""
-        pairs = []
-        for gate, multiplied in _both_ways(self._operands(value, "Mul")):
-            part = self._part(self._operand(gate, "Sigmoid"))
-            inner = self._operand(multiplied, other) if other else multiplied
-            if part is not None and inner is not None:
-                pairs.append((part, inner))
-        return pairs
-
-    def _gru(self, h: Value) -> Step | None:
-        """h = n + z * (h before - n), n = tanh(nx + r * nh); or h = (1 - z) * n + z * h before."""
-        for first, second in _both_ways(self._operands(h, "Add")):
-            for z, n, before in [*self._difference(first, second), *self._mixture(first, second)]:
-                step = self._candidate(h, z, n, before)
-                if step is not None:
-                    return step
-        return None
-
-    def _difference(self, scaled: Value, n: Value) -> Iterator[tuple[Value, Value, Value]]:
-        for left, z in _both_ways(self._operands(scaled, "Mul")):
-            pair = self._operands(left, "Sub")
-            if pair and pair[1] == n:
-                yield z, n, pair[0]
-
-    def _mixture(self, first: Value, second: Value) -> Iterator[tuple[Value, Value, Value]]:
-        for rest, n in _both_ways(self._operands(first, "Mul")):
-            for z, before in _both_ways(self._operands(second, "Mul")):
-                pair = self._operands(rest, "Sub")
-                if pair and pair[1] == z and is_stored(pair[0]) and self._number(pair[0]) == 1:
-                    yield z, n, before
-
-    def _candidate(self, h: Value, z: Value, n: Value, before: Value) -> Step | None:
-        inner, update = self._operand(n, "Tanh"), self._operand(z, "Sigmoid")
-        if inner is None or update is None:
+    def _gru(self, h: Value, found: _Names) -> Step | None:
+        own, recurrent = ([self._part(found[f"{gate}{side}"]) for gate in "rzn"] for side in "xh")
+        if (
+            not _alike(3, own)
+            or not _alike(3, recurrent)
+            or [_place(each) for each in own] != [_place(each) for each in recurrent]
+        ):
             return None
-        for candidate, scaled in _both_ways(self._operands(inner, "Add")):
-            nx = self._part(candidate)
-            for recurrent, gate in _both_ways(self._operands(scaled, "Mul")):
-                nh, reset = self._part(recurrent), self._operand(gate, "Sigmoid")
-                if nx is None or nh is None or reset is None:
-                    continue
-                for r_x, r_h in _both_ways([self._part(each) for each in self._operands(reset, "Add")]):
-                    for z_x, z_h in _both_ways([self._part(each) for each in self._operands(update, "Add")]):
-                        if _alike(3, (r_x, z_x, nx)) and _alike(3, (r_h, z_h, nh)):
-                            parts = (r_x, z_x, nx)
-                            if [_place(each) for each in parts] == [_place(each) for each in (r_h, z_h, nh)]:
-                                wholes = (nx.whole, nh.whole)
-                                return self._made("gru", "rzn", parts, wholes, before, None, h, None)
-        return None
+        if "one" in found and not (is_stored(found["one"]) and self._number(found["one"]) == 1):
+            return None
+        wholes = tuple(each.whole for each in (own[2], recurrent[2]) if each is not None)
+        return self._made("gru", "rzn", own, wholes, found["before"], None, h, None)
 
     def _rnn(self, h: Value) -> Step | None:
         kind = str(h.node.op_type)
-        whole = self._operand(h, kind)
+        whole = plain(h.scope, node_input(h.node, 0)) if h.kind == kind else None
         if whole is None:
             return None
         terms = self._terms(whole)
@@ -181,7 +180,7 @@ class _Finder:
         self,
         cell: str,
         names: str,
-        parts: tuple[_Part | None, ...],
+        parts: Sequence[_Part | None],
         wholes: tuple[Value, ...],
         before_h: Value | None,
         before_c: Value | None,
@@ -203,9 +202,6 @@ class _Finder:
             return []
         operands = [plain(value.scope, str(name)) for name in value.node.input]
         return [each for each in operands if each is not None] if None not in operands else []
-
-    def _operand(self, value: Value, kind: str) -> Value | None:
-        return plain(value.scope, node_input(value.node, 0)) if value.kind == kind else None
 
     def _part(self, value: Value | None) -> _Part | None:
         if value is None or value.kind != "Split":
@@ -265,7 +261,7 @@ def _place(part: _Part | None) -> int:
     return -1 if part is None else part.place
 
 
-def _alike(count: int, parts: tuple[_Part | None, ...]) -> bool:
+def _alike(count: int, parts: Sequence[_Part | None]) -> bool:
     """Whether all parts belong to one value that is cut into `count` parts."""
     wholes = {each.whole for each in parts if each is not None and each.count == count}
     return len(wholes) == 1 and all(each is not None and each.count == count for each in parts)
