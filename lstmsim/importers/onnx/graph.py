@@ -11,6 +11,7 @@ import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
+from math import prod
 from typing import Any, TypeVar
 
 from lstmsim.base.errors import InputError
@@ -303,12 +304,8 @@ def checked(shape: Shape | None) -> Shape | None:
 
 def product(sizes: Iterable[int | None]) -> int | None:
     """Multiply sizes; None if one is not known."""
-    whole = 1
-    for size in sizes:
-        if size is None:
-            return None
-        whole *= size
-    return whole
+    known = list(sizes)
+    return None if None in known else prod(each for each in known if each is not None)
 
 
 def broadcast(shapes: list[Shape | None]) -> Shape | None:

@@ -47,7 +47,8 @@ _IDLE = kinds_named(
 )
 #: A node: its scope and its index there.
 Key = tuple[Scope, int]
-_Readers = dict[Key, list[tuple[Key, int]]]
+#: Each output (node, index) with the nodes that read it, and the index of their input.
+_Readers = dict[tuple[Key, int], list[tuple[Key, int]]]
 #: Operations that hand every number on, unchanged or in another arrangement.
 _MOVING = kinds_named("Transpose Squeeze Unsqueeze Reshape Flatten Identity Cast CastLike Dropout")
 #: Operations between a network's states and its inputs and outputs: they also take a layer's part, or join the parts.
@@ -59,28 +60,18 @@ _STATES_IN, _STATES_OUT = (5, 6), (1, 2)
 
 def open_sizes(network: Any) -> list[str]:
     """Name the sizes that a network's inputs leave open, at most 30; a size without a name is `input[axis]`."""
-    return size_names(network)[:_MAX_OPEN]
+    return list(open_dims(network))[:_MAX_OPEN]
 
 
-def size_names(network: Any) -> list[str]:
-    """Name all sizes that a network's inputs leave open, as `open_sizes`."""
-    return [name for name, _ in _open_dims(network)]
-
-
-def empty_sizes(network: Any) -> list[str]:
-    """Name those of `size_names` that are stated, as 0: some exporters write it for an open size."""
-    return [name for name, dim in _open_dims(network) if dim.HasField("dim_value") and dim.dim_value == 0]
-
-
-def _open_dims(network: Any) -> list[tuple[str, Any]]:
-    """The sizes of a network's inputs that are no numbers above 0, each name once."""
+def open_dims(network: Any) -> dict[str, Any]:
+    """Map the names of the sizes of a network's inputs that are no numbers above 0 to these sizes."""
     stored = {each.name for each in network.graph.initializer}
     dims: dict[str, Any] = {}
     for info in network.graph.input:
         for axis, dim in enumerate(() if info.name in stored else info.type.tensor_type.shape.dim):
             if dim.dim_value <= 0:
                 dims.setdefault(_size_name(info, axis), dim)
-    return list(dims.items())
+    return dims
 
 
 def sizes_of_input(info: Any, sizes: Mapping[str, int]) -> tuple[int, ...] | None:
@@ -88,12 +79,14 @@ def sizes_of_input(info: Any, sizes: Mapping[str, int]) -> tuple[int, ...] | Non
     kind = info.type.tensor_type
     if not info.type.HasField("tensor_type") or not kind.HasField("shape") or kind.elem_type == _TEXT:
         return None
-    shape = [
-        int(dim.dim_value) if dim.dim_value > 0 else sizes.get(_size_name(info, axis))
-        for axis, dim in enumerate(info.type.tensor_type.shape.dim)
-    ]
+    shape = _sizes_of(info, sizes)
     known = tuple(size for size in shape if size is not None)
     return known if len(known) == len(shape) else None
+
+
+def _sizes_of(info: Any, sizes: Mapping[str, int]) -> Shape:
+    dims = enumerate(info.type.tensor_type.shape.dim)
+    return tuple(int(dim.dim_value) if dim.dim_value > 0 else sizes.get(_size_name(info, axis)) for axis, dim in dims)
 
 
 def output_sizes(network: Any) -> list[int]:
@@ -112,16 +105,15 @@ def sized(network: Any, scopes: list[Scope], sizes: Mapping[str, int]) -> Iterat
     main = scopes[0]
     before = main.declared
     infos = (*network.graph.value_info, *network.graph.output, *network.graph.input)
-    main.declared = {
-        str(info.name): tuple(
-            int(dim.dim_value) if dim.dim_value > 0 else sizes.get(_size_name(info, axis))
-            for axis, dim in enumerate(info.type.tensor_type.shape.dim)
-        )
-        for info in infos
-        if info.type.tensor_type.HasField("shape")
-    }
+    shaped = (info for info in infos if info.type.tensor_type.HasField("shape"))
+    main.declared = {str(info.name): _sizes_of(info, sizes) for info in shaped}
+    shapes = ComputedShapes(version_of(network))
     try:
-        yield _computed(scopes, version_of(network))
+        # each shape is worked out in the order of the nodes, so that no search goes far
+        for scope, index in in_order(scopes):
+            for name in filter(None, scope.nodes[index].output):
+                shapes.of(scope, str(name))
+        yield shapes
     finally:
         main.declared = before
 
@@ -139,16 +131,6 @@ def in_order(scopes: list[Scope]) -> Iterator[tuple[Scope, int]]:
             continue
         yield scope, index
         waiting.append((scope, index + 1, False))
-
-
-def _computed(scopes: list[Scope], version: int) -> ComputedShapes:
-    """The shapes of all values; each is worked out in the order of the nodes, so that no search goes far."""
-    shapes = ComputedShapes(version)
-    for scope, index in in_order(scopes):
-        for name in scope.nodes[index].output:
-            if name:
-                shapes.of(scope, str(name))
-    return shapes
 
 
 def frames_of(shapes: Shapes, scope: Scope, index: int) -> tuple[int | None, int | None]:
@@ -238,8 +220,7 @@ _RULES: dict[str, Callable[[Shapes, Scope, Any], int | None]] = {
 
 def outcomes(scopes: list[Scope], layers: set[Key], heads: set[Key]) -> dict[Key, str]:
     """Tell the outcome of every node; nodes that only hold others (`If`, `Loop`, calls of functions) have none."""
-    became = dict.fromkeys(prepared(scopes), FOLDED)
-    became |= dict.fromkeys(_around(scopes, layers, heads), FOLDED)
+    became = dict.fromkeys(prepared(scopes) | _around(scopes, layers, heads), FOLDED)
     became |= dict.fromkeys(heads, DENSE) | dict.fromkeys(layers, SIMULATED)
     return {
         (scope, index): became.get((scope, index), LEFT_OUT)
@@ -251,12 +232,19 @@ def outcomes(scopes: list[Scope], layers: set[Key], heads: set[Key]) -> dict[Key
 
 def prepared(scopes: list[Scope]) -> set[Key]:
     """List the nodes whose results are the same in every run of equal sizes: only constants and shapes go into them."""
-    open_nodes: set[Key] = set()
-    done: set[Key] = set()
+    open_nodes, done = set[Key](), set[Key]()
     for key in in_order(scopes):
         scope, index = key
         kind = scope.nodes[index].op_type
-        fixed = kind in _FIXED or (kind not in _RANDOM and _inputs_fixed(key, open_nodes))
+        values = [resolve(scope, str(name)) for name in scope.nodes[index].input if name]
+        fixed = kind in _FIXED or (
+            kind not in _RANDOM
+            and not any(
+                each.tensor is None and (each.node is None or (each.scope, each.index) in open_nodes)
+                for each in values
+                if each is not None
+            )
+        )
         # A node that holds other nodes is fixed only if all of these are.
         parts = [(child, at) for child in scope.children.get(index, []) for at in range(len(child.nodes))]
         if fixed and all(part not in open_nodes for part in parts):
@@ -266,24 +254,9 @@ def prepared(scopes: list[Scope]) -> set[Key]:
     return done
 
 
-def _inputs_fixed(key: Key, open_nodes: set[Key]) -> bool:
-    scope, index = key
-    for name in scope.nodes[index].input:
-        value = resolve(scope, str(name)) if name else None
-        if (
-            value is not None
-            and value.tensor is None
-            and (value.node is None or (value.scope, value.index) in open_nodes)
-        ):
-            return False
-    return True
-
-
 def _around(scopes: list[Scope], layers: set[Key], heads: set[Key]) -> set[Key]:
     """Nodes between a layer and the next computation, before and after the layer."""
-    readers: _Readers = defaultdict(list)
-    for (source, place), uses in readers_of(scopes).items():
-        readers[source] += [(key, place) for key, _ in uses]
+    readers = readers_of(scopes)
     # One set for each way of walking, so that no walk visits a node twice.
     above, below, states_in, states_out = (set[Key]() for _ in range(4))
     for key in layers | heads:
@@ -298,9 +271,9 @@ def _around(scopes: list[Scope], layers: set[Key], heads: set[Key]) -> set[Key]:
     return above | below | states_in | states_out
 
 
-def readers_of(scopes: list[Scope]) -> dict[tuple[Key, int], list[tuple[Key, int]]]:
-    """Map each output (node, place) to the nodes that read it, each with the place of its input."""
-    readers: dict[tuple[Key, int], list[tuple[Key, int]]] = defaultdict(list)
+def readers_of(scopes: list[Scope]) -> _Readers:
+    """Map each output to the nodes that read it."""
+    readers: _Readers = defaultdict(list)
     for scope in scopes:
         for index, node in enumerate(scope.nodes):
             for place, name in enumerate(node.input if index not in scope.children else ()):
@@ -320,20 +293,14 @@ def _up(scope: Scope, name: str, kinds: frozenset[str], seen: set[Key]) -> None:
                 waiting += [(value.scope, str(each)) for each in names]
 
 
-def _down(
-    start: Key,
-    places: tuple[int, ...],
-    kinds: frozenset[str],
-    readers: dict[Key, list[tuple[Key, int]]],
-    seen: set[Key],
-) -> None:
-    waiting = [key for key, place in readers.get(start, []) if place in places]
+def _down(start: Key, places: tuple[int, ...], kinds: frozenset[str], readers: _Readers, seen: set[Key]) -> None:
+    waiting = [key for place in places for key, _ in readers.get((start, place), [])]
     while waiting:
         key = waiting.pop()
         node = key[0].nodes[key[1]]
         if key not in seen and node.op_type in kinds and node.domain in DEFAULT_DOMAINS:
             seen.add(key)
-            waiting += [reader for reader, _ in readers.get(key, [])]
+            waiting += [reader for place in range(len(node.output)) for reader, _ in readers.get((key, place), [])]
 
 
 def _sources(scope: Scope, name: str) -> Iterator[Value]:

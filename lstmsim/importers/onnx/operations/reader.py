@@ -33,7 +33,7 @@ from lstmsim.importers.onnx.operations.drawing import (
 )
 from lstmsim.importers.onnx.operations.moving import FOLDING, MOVING, constant_node, stored_value
 from lstmsim.importers.onnx.shapes import inferred_types
-from lstmsim.importers.onnx.sizes import empty_sizes, size_names, sizes_of_input
+from lstmsim.importers.onnx.sizes import open_dims, sizes_of_input
 from lstmsim.importers.onnx.stored import DataFiles, dequantise
 from lstmsim.model.fusion.graph import COMPUTE, Graph, class_of, mistaken_name
 from lstmsim.model.fusion.graph_rules import checked_graph, remarks
@@ -350,7 +350,8 @@ def _read(network: Any, name: str, sizes: dict[str, int]) -> OnnxGraph:
 
 
 def _check_sizes(network: Any, sizes: Mapping[str, int]) -> None:
-    wanted = size_names(network)
+    dims = open_dims(network)
+    wanted = list(dims)
     there = f"; open are {listed(wanted, 'and')}" if wanted else ": all its sizes are stated"
     wrong = [
         Mistake("size", f"no input leaves a size {show(each)} open{nearest(each, wanted) or there}")
@@ -362,7 +363,9 @@ def _check_sizes(network: Any, sizes: Mapping[str, int]) -> None:
         for each, number in sizes.items()
         if each in wanted and (type(number) is not int or not 1 <= number <= MAX_AXIS)
     ]
-    missing, none = [each for each in wanted if each not in sizes], set(empty_sizes(network))
+    missing = [each for each in wanted if each not in sizes]
+    # some exporters state 0 for an open size
+    none = {name for name, dim in dims.items() if dim.HasField("dim_value") and dim.dim_value == 0}
     for names, sentence in (
         ([each for each in missing if each not in none], "leave sizes open; a number is needed for each"),
         (
