@@ -28,6 +28,7 @@ from lstmsim.importers.onnx.graph import (
     node_input,
     resolve,
     slice_bounds,
+    upstream,
 )
 from lstmsim.importers.onnx.nodes import is_recurrent
 from lstmsim.importers.onnx.shapes import Shapes
@@ -516,15 +517,10 @@ def _lengths(layouts: Layouts, scope: Scope, name: str) -> list[Size | None] | N
 
 def _given(scope: Scope, name: str) -> list[str]:
     """The inputs of the network whose numbers, and not only shapes, a value depends on."""
-    inputs, seen, waiting = dict[str, None](), set[tuple[Scope, str]](), [(scope, name)]
-    while waiting and len(seen) < _MAX_VISITED:
-        value = resolve(*waiting.pop())
-        if value is None or (value.scope, value.name) in seen:
-            continue
-        seen.add((value.scope, value.name))
+
+    def follow(value: Value) -> Iterable[str]:
         node = value.node
-        if node is None:
-            inputs |= {} if value.tensor is not None else {value.name: None}
-        elif node.op_type not in ("Shape", "Size"):
-            waiting += [(value.scope, str(each)) for each in node.input[:_MAX_VISITED]]
-    return list(inputs)[:_SHOWN]
+        return () if node is None or node.op_type in ("Shape", "Size") else node.input[:_MAX_VISITED]
+
+    values = upstream(scope, name, follow, _MAX_VISITED)
+    return list(dict.fromkeys(each.name for each in values if each.node is None and each.tensor is None))[:_SHOWN]

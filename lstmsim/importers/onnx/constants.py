@@ -7,7 +7,7 @@ Source: the fields of TensorProto (onnx.proto), the operator pages of the operat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import prod
 from typing import Any
 
@@ -27,6 +27,7 @@ from lstmsim.importers.onnx.graph import (
     label,
     node_input,
     resolve,
+    upstream,
 )
 from lstmsim.importers.onnx.shapes import Shapes
 from lstmsim.importers.onnx.stored import DataFiles, is_external, meant, numbers_of, stored_tensor, stored_whole
@@ -189,19 +190,15 @@ def width_notes(named: Mapping[str, tuple[Scope, str]], at: str) -> list[str]:
 
 def _origins(scope: Scope, name: str) -> list[Value]:
     """The tensors, and the nodes that change the kind of number, that a weight is put together from."""
-    origins, seen, waiting = list[Value](), set[tuple[Scope, str]](), [resolve(scope, name)]
-    while waiting and len(seen) < _MAX_VALUES:
-        value = waiting.pop()
-        if value is None or (value.scope, value.name) in seen:
-            continue
-        seen.add((value.scope, value.name))
-        node, kind = value.node, value.kind
-        if (kind in RULES and kind not in ("Cast", "ConstantOfShape")) or kind in ELEMENTWISE:
-            names = node.input if kind == "Concat" or kind in ELEMENTWISE else node.input[:1]
-            waiting += [resolve(value.scope, str(each)) for each in names]
-        else:
-            origins.append(value)
-    return origins
+
+    def passing(value: Value) -> bool:
+        return value.kind in ELEMENTWISE or (value.kind in RULES and value.kind not in ("Cast", "ConstantOfShape"))
+
+    def follow(value: Value) -> Iterable[str]:
+        every = value.kind == "Concat" or value.kind in ELEMENTWISE
+        return value.node.input[: None if every else 1] if passing(value) else ()
+
+    return [each for each in upstream(scope, name, follow, _MAX_VALUES) if not passing(each) and not each.inside()]
 
 
 def _kind(value: Value) -> int:

@@ -159,6 +159,20 @@ class Memory:
         return known.get(key)
 
 
+def upstream(scope: Scope, name: str, follow: Callable[[Value], Iterable[str]], most: int) -> Iterator[Value]:
+    """Give up to so many values that lead to a name, each once, the nearest first.
+
+    follow: names of the inputs of a value that are gone on with; functions and branches of an `If` are gone into.
+    """
+    seen, waiting = set[tuple[Scope, str]](), [(scope, name)]
+    while waiting and len(seen) < most:
+        value = resolve(*waiting.pop())
+        if value is not None and (value.scope, value.name) not in seen:
+            seen.add((value.scope, value.name))
+            yield value
+            waiting += value.inside() or reversed([(value.scope, str(each)) for each in follow(value)])
+
+
 def node_input(node: Any, place: int) -> str:
     """Give the name of a node's input; empty if the input is left out."""
     return str(node.input[place]) if place < len(node.input) else ""

@@ -9,7 +9,7 @@ a job gives it. Sources: the ONNX operator pages of LSTM, GRU and RNN; onnxrunti
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -24,12 +24,14 @@ from lstmsim.importers.onnx.graph import (
     DEFAULT_DOMAINS,
     Scope,
     Shape,
+    Value,
     attributes,
     integer,
     label,
     node_input,
     resolve,
     text,
+    upstream,
 )
 from lstmsim.importers.onnx.shapes import Shapes
 from lstmsim.importers.tensors import Stacked, Stored, floats, unstacked
@@ -395,15 +397,16 @@ def begin_of(scope: Scope, index: int) -> Begin:
 
 def sources(scope: Scope, name: str) -> Sources:
     """List the constants, inputs and computing nodes that a value is put together from."""
-    origins, seen, waiting = Sources([], [], []), set[tuple[Scope, str]](), [(scope, name)]
-    while waiting:
-        value = resolve(*waiting.pop())
-        if value is None or (value.scope, value.name) in seen:
-            continue
-        if len(seen) > _MAX_VISITED:
+    origins = Sources([], [], [])
+
+    def follow(value: Value) -> Iterable[str]:
+        joined = value.kind == "Concat"
+        return value.node.input[: _MAX_VISITED if joined else 1] if value.kind in _HANDING_ON else ()
+
+    for visited, value in enumerate(upstream(scope, name, follow, _MAX_VISITED + 2)):
+        if visited > _MAX_VISITED:
             origins.computed.append("more values than can be followed")
             break
-        seen.add((value.scope, value.name))
         node = value.node
         if value.tensor is not None or (node is not None and node.op_type in ("Constant", "ConstantOfShape")):
             origins.constants.append((value.scope, value.name))
@@ -412,15 +415,10 @@ def sources(scope: Scope, name: str) -> Sources:
             (origins.computed if inside else origins.inputs).append(
                 f"{show(value.name)}{inside}" if inside else value.name
             )
-        elif value.inside():
-            waiting += value.inside()
         elif is_recurrent(node):
             what = LAST_STATES if value.place else "the outputs of"
             origins.computed.append(f"{what} {label(value.scope, value.index)}")
-        elif value.kind in _HANDING_ON:
-            names = node.input if node.op_type == "Concat" else node.input[:1]
-            waiting += reversed([(value.scope, str(each)) for each in names[:_MAX_VISITED]])
-        else:
+        elif value.kind not in _HANDING_ON and not value.inside():
             origins.computed.append(f"node {label(value.scope, value.index)}")
     return origins
 

@@ -8,14 +8,14 @@ position is noticed, and so is a constant among the states.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from lstmsim.importers.onnx.axes import LAYER_ROLES, RULES, Layouts, View
 from lstmsim.importers.onnx.constants import Constants
-from lstmsim.importers.onnx.graph import Scope, attributes, integer, label, node_input, resolve
+from lstmsim.importers.onnx.graph import Scope, Value, attributes, integer, label, node_input, resolve, upstream
 from lstmsim.importers.onnx.nodes import STATES, is_recurrent
 from lstmsim.importers.onnx.shapes import Shapes
 from lstmsim.importers.onnx.stored import DataFiles
@@ -190,31 +190,23 @@ def _said(key: Key) -> str:
 
 def _upstream(scope: Scope, name: str) -> list[Key]:
     """The nearest recurrent nodes that a value depends on, through any operations."""
-    keys, seen, waiting = list[Key](), set[tuple[Scope, str]](), [(scope, name)]
-    while waiting and len(seen) < _MAX_UPSTREAM:
-        value = resolve(*waiting.pop())
-        if value is None or value.node is None or (value.scope, value.name) in seen:
-            continue
-        seen.add((value.scope, value.name))
-        if is_recurrent(value.node):
-            keys.append((value.scope, value.index))
-        else:
-            waiting += reversed([(value.scope, str(each)) for each in value.node.input[:_MAX_INPUTS]])
-    return keys
+
+    def follow(value: Value) -> Iterable[str]:
+        return () if value.node is None or is_recurrent(value.node) else value.node.input[:_MAX_INPUTS]
+
+    values = upstream(scope, name, follow, _MAX_UPSTREAM)
+    return [(each.scope, each.index) for each in values if each.node is not None and is_recurrent(each.node)]
 
 
 def _origin(scope: Scope, name: str) -> _Origin:
     """The recurrent nodes and other origins of a value, followed back through operations that pass it on."""
-    origin, seen, waiting, visited = _Origin(), set(), [(scope, name)], 0
-    while waiting:
-        visited += 1
-        if visited + len(waiting) > _MAX_VISITED:
-            origin.others.append("too many values to follow")
-            break
-        value = resolve(*waiting.pop())
-        if value is None or (value.scope, value.name) in seen:
-            continue
-        seen.add((value.scope, value.name))
+    origin = _Origin()
+
+    def follow(value: Value) -> Iterable[str]:
+        joined = value.kind == "Concat"
+        return value.node.input[: _MAX_VISITED if joined else 1] if value.kind in PASSING else ()
+
+    for visited, value in enumerate(upstream(scope, name, follow, _MAX_VISITED), 1):
         node = value.node
         if node is None:
             if value.tensor is None:
@@ -224,15 +216,12 @@ def _origin(scope: Scope, name: str) -> _Origin:
                 origin.below.append((value.scope, value.index))
             else:
                 origin.others.append(f"{_LAST_STATE} {label(value.scope, value.index)}")
-        elif value.inside():
-            waiting += value.inside()
-        elif value.kind in PASSING:
-            if node.op_type not in origin.passed:
-                origin.passed.append(str(node.op_type))
-            names = node.input[: _MAX_VISITED if node.op_type == "Concat" else 1]
-            waiting += [(value.scope, str(each)) for each in names]
-        elif node.op_type not in ("Constant", "ConstantOfShape"):
+        elif value.kind in PASSING and node.op_type not in origin.passed:
+            origin.passed.append(str(node.op_type))
+        elif value.kind not in PASSING and not value.inside() and node.op_type not in ("Constant", "ConstantOfShape"):
             origin.others.append(label(value.scope, value.index))
+        if visited == _MAX_VISITED:
+            origin.others.append("too many values to follow")
     return origin
 
 
