@@ -148,12 +148,6 @@ class CsvWriter:
     """A writer of rows of numbers and texts as CSV; None is an empty cell.
 
     All CSV files are written with it, except traces, which are written by columns.
-
-    >>> import io
-    >>> file = io.StringIO()
-    >>> CsvWriter(file).writerows([["name", "ms"], ["=x", -0.5], ["a,b", None]])
-    >>> file.getvalue().splitlines()
-    ['name,ms', "'=x,-0.5", '"a,b",']
     """
 
     def __init__(self, file: IO[str]) -> None:

@@ -53,16 +53,7 @@ _LEDGER: ContextVar[_Ledger] = ContextVar("_LEDGER", default=_Ledger())  # noqa:
 
 @contextmanager
 def own_ledger() -> Iterator[None]:
-    """Give the block a ledger of its own. The ledger is empty: files that were read before may be written over.
-
-    >>> with own_ledger():
-    ...     note_read(__file__)
-    ...     was_read(__file__)
-    True
-    >>> with own_ledger():
-    ...     was_read(__file__)
-    False
-    """
+    """Give the block a ledger of its own. The ledger is empty: files that were read before may be written over."""
     token = _LEDGER.set(_Ledger())
     try:
         yield
@@ -172,11 +163,6 @@ def readable_file(path: str | os.PathLike[str], *, kept: bool = True) -> Iterato
 
     kept: whether it is an input, which no output may replace (`lstmsim.base.files`).
     `InputError` if the file cannot be opened.
-
-    >>> with readable_file("no/such/file"):
-    ...     pass
-    Traceback (most recent call last):
-    lstmsim.InputError: no/such/file: no such file or folder
     """
     try:
         file = open(path, "rb")  # noqa: SIM115 (opening is guarded, the caller's block is not)
@@ -199,14 +185,6 @@ def whole_file(path: str | os.PathLike[str], mode: Mode = "w") -> Iterator[IO[An
     mode: text, bytes or packed text.
     `InputError` for a path that cannot be written, and for a file that was read as an input.
     `LstmsimError` for a full disk.
-
-    >>> import tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     target = pathlib.Path(folder, "a.txt")
-    ...     with whole_file(target) as file:
-    ...         _ = file.write("whole")
-    ...     target.read_text(), len(list(target.parent.iterdir()))
-    ('whole', 1)
     """
     name = os.fspath(path)
     if name == "-":

@@ -84,14 +84,6 @@ def write_folder(folder: str, files: Mapping[str, str], *, replace: bool = False
     A new folder appears whole. In a folder that is there already, each file is replaced whole after all have been
     written beside it; files of an earlier call that are not among the new ones go, unless they were changed.
     `InputError` as `check_folder`.
-
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as around:
-    ...     folder = os.path.join(around, "out")
-    ...     first = write_folder(folder, {"a.txt": "1", "b/c.txt": "2"})
-    ...     second = write_folder(folder, {"a.txt": "3"})
-    ...     first.written, second.removed, sorted(os.listdir(folder))
-    (('a.txt', 'b/c.txt', 'files.sha256'), ('b/c.txt',), ['a.txt', 'files.sha256'])
     """
     check_folder(folder, {**files, LIST: ""}, replace=replace)
     real = os.path.realpath(folder)

@@ -69,12 +69,6 @@ def totals(program: Program | FlatProgram, engine: str = "fast", *, check: bool 
     """Only the totals of a run. The fast engine then records nothing.
 
     program, engine, check: as for `run`.
-
-    >>> from lstmsim.program.program import *
-    >>> body = Body((Operation(unit=0, count=3),))
-    >>> task = Task("t", variants=((0, (Phase(body, repeat=1_000),)),), buffers=(), cores=(0,))
-    >>> totals(Program((Core(0, (Unit("array", "coarse"),)),), (task,))).makespan_cycles
-    3000
     """
     if running(engine) == "fast":
         from lstmsim.engines.fast import run as fast
@@ -101,14 +95,6 @@ def feed(program: Program, chunks: Iterable[Ints], *, window: int = WINDOW) -> F
     chunks: what comes, in the order of time, as in `lstmsim.engines.feeds.Batches`.
     window: how many tasks there is room for in the machine at once; one for each template at least.
     `InputError` if a template comes after another task, or tasks go back in time.
-
-    >>> import numpy as np
-    >>> from lstmsim.program.program import *
-    >>> body = Body((Operation(0, count=5),))
-    >>> program = Program((Core(0, (Unit("array", "coarse"),)),), (Task("t", ((0, (Phase(body, 1),)),), (), (0,)),))
-    >>> run = feed(program, np.array([(3 * number, 0, 0) for number in range(100)]).reshape(10, 10, 3))
-    >>> sum(len(numbers) for numbers, _, _ in run.results()), run.makespan_cycles
-    (100, 500)
     """
     home = import_module("lstmsim.engines.fast.run" if has_fast() else "lstmsim.engines.reference.feed")
     made: Feed = home.Feed(program, chunks, window=window)

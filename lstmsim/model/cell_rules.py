@@ -29,11 +29,6 @@ def in_order(cell: Cell) -> Cell:
     """The cell with each node listed after the nodes that it reads, so that no walk over the nodes goes deep.
 
     cell: a cell without circles.
-
-    >>> from lstmsim.model.cells import cell
-    >>> gru = cell("gru")
-    >>> in_order(replace(gru, nodes=gru.nodes[::-1])).nodes[-1].name
-    "h'"
     """
     return replace(cell, nodes=ordered(cell))
 
@@ -164,11 +159,6 @@ def mistakes(cell: Cell) -> list[tuple[str, str]]:
 
     Rows and the order of stages are judged only if names, inputs and circles are right. If there are no mistakes,
     `lstmsim.model.cell` can cut the graph.
-
-    >>> from lstmsim.model.cell import stage_of
-    >>> from lstmsim.model.cells import graph
-    >>> mistakes(Cell("c", (stage_of("a[x h]"),), graph("t tanhh a; h' quantize t"), {"h": "h'"}))
-    [('nodes.t', "unknown operation 'tanhh'; did you mean 'tanh'?")]
     """
     return list(_mistakes(cell))
 

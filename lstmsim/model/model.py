@@ -47,13 +47,7 @@ class Layer:
         return 2 if self.bidirectional else 1
 
     def backward(self, direction: int) -> bool:
-        """Whether pass number `direction` runs from the last step to step 0.
-
-        >>> from lstmsim.model.cells import cell
-        >>> both, alone = Layer(cell("gru"), 4, 4, bidirectional=True), Layer(cell("gru"), 4, 4, reverse=True)
-        >>> [both.backward(0), both.backward(1), alone.backward(0)]
-        [False, True, True]
-        """
+        """Whether pass number `direction` runs from the last step to step 0."""
         return self.reverse or direction == 1
 
     def units(self, rows: str) -> int:
@@ -61,13 +55,7 @@ class Layer:
         return self.projection or 0 if rows == "projection" else self.hidden
 
     def width(self, name: str) -> int:
-        """Elements of the vector, sum, node, state or parameter of that name.
-
-        >>> from lstmsim.model.cells import cell
-        >>> layer = Layer(cell("lstm-projection"), hidden=8, input=5, projection=3)
-        >>> [layer.width(name) for name in ("x", "h", "m", "c")]
-        [5, 3, 8, 8]
-        """
+        """Elements of the vector, sum, node, state or parameter of that name."""
         if name == "x":
             return self.input
         rows = kinds(self.cell)[name]

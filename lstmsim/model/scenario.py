@@ -278,13 +278,7 @@ class Job:
             raise InputError([Mistake(f"job {self.name}: {key}", text) for key, text in told.items()])
 
     def allowed(self, cores: int) -> tuple[int, ...]:
-        """The cores that the job may use on a chip with `cores` cores.
-
-        >>> from lstmsim.model.cells import cell
-        >>> from lstmsim.model.model import Layer
-        >>> Job("a", Model("m", (Layer(cell("rnn"), 4, 4),)), steps=3).allowed(2)
-        (0, 1)
-        """
+        """The cores that the job may use on a chip with `cores` cores."""
         return tuple(range(cores)) if self.cores is None else self.cores
 
     def together(self, cores: int, taken: int = 0) -> tuple[int, ...]:
@@ -300,14 +294,7 @@ class Job:
         return allowed if len(allowed) > 1 else ()
 
     def settled(self, cores: int) -> Job:
-        """The job as a chip with `cores` cores takes it: a job that is split over one core is not split.
-
-        >>> from lstmsim.model.cells import cell
-        >>> from lstmsim.model.model import Layer
-        >>> job = Job("a", Model("m", (Layer(cell("rnn"), 4, 4),)), steps=3, split="rows")
-        >>> [job.settled(cores).split for cores in (1, 2)]
-        ['', 'rows']
-        """
+        """The job as a chip with `cores` cores takes it: a job that is split over one core is not split."""
         return replace(self, split="") if self.split and len(self.allowed(cores)) == 1 else self
 
     def split_over(self, members: int) -> str:
@@ -337,15 +324,7 @@ class Job:
 
     @property
     def identity(self) -> tuple[Hashable, ...]:
-        """The configuration with the length and the pace of the frames: jobs that share it run alike when alone.
-
-        >>> from lstmsim.model.cells import cell
-        >>> from lstmsim.model.model import Layer
-        >>> job = Job("a", Model("m", (Layer(cell("rnn"), 4, 4),)), steps=3)
-        >>> later, wider = replace(job, name="b", arrival=9), replace(job, threads=2)
-        >>> later.identity == job.identity, wider.identity == job.identity
-        (True, False)
-        """
+        """The configuration with the length and the pace of the frames: jobs that share it run alike when alone."""
         return (*self.configuration, self.steps, self.frame_interval)
 
     @property
@@ -442,14 +421,7 @@ ARRIVING = {
 
 
 def arriving(jobs: Sequence[Job]) -> str:
-    """The way in which the jobs come, a key of `ARRIVING`.
-
-    >>> from lstmsim.model.cells import cell
-    >>> from lstmsim.model.model import Layer, Model
-    >>> one, two = (Job("a", Model("m", (Layer(cell("rnn"), 4, 4),)), 3, arrival=each) for each in (5, 9))
-    >>> arriving([one, one]), arriving([one, two])
-    ('at once', 'open')
-    """
+    """The way in which the jobs come, a key of `ARRIVING`."""
     if any(job.after is not None for job in jobs):
         return "closed"
     return "open" if len({job.arrival for job in jobs}) > 1 else "at once"

@@ -139,17 +139,6 @@ def core_spans(program: Program, trace: Trace, core: int) -> CoreSpans:
 
     program, trace: the lowered scenario and its run.
     core: number of the core.
-
-    >>> from lstmsim.engines import run
-    >>> from lstmsim.program.program import *
-    >>> body = Body((Operation(0, count=3), Operation(0, needs=(Dependence(0, 5),), result_cycles=4)))
-    >>> task = Task("t", ((0, (Phase(body, 1),)),), (), (0,))
-    >>> program = Program((Core(0, (Unit("array", "coarse"),)),), (task,))
-    >>> spans = core_spans(program, run(program), 0)
-    >>> {name: list(zip(each.start.tolist(), each.end.tolist())) for name, each in spans.waits.items()}
-    ... # doctest: +NORMALIZE_WHITESPACE
-    {'dispatch': [], 'hazard': [(3, 7)], 'input': [], 'backpressure': [], 'reload': [], 'weights': [], 'memory': [],
-     'contention': [], 'barrier': [], 'dependence': [], 'start': [], 'ready': [], 'drain': [(8, 11)]}
     """
     unit = program.cores[core].accounted
     if unit is None:
@@ -300,13 +289,6 @@ def named_cycles(
     core: number of the core.
     spans: intervals of the core, if the caller has them.
     way: which of several ways of the accounted unit it is.
-
-    >>> from lstmsim.engines import run
-    >>> from lstmsim.program.program import *
-    >>> body = Body((Operation(0, count=3), Operation(0, needs=(Dependence(0, 5),), result_cycles=4)))
-    >>> program = Program((Core(0, (Unit("array", "coarse"),)),), (Task("t", ((0, (Phase(body, 1),)),), (), (0,)),))
-    >>> {name: n for name, n in named_cycles(program, run(program), 0).totals().items() if n}
-    {'busy': 4, 'hazard': 4, 'drain': 3}
     """
     described = program.cores[core]
     if described.accounted is None:
@@ -345,15 +327,7 @@ def useful_work(program: Program, trace: Trace) -> list[int]:
 
 
 def totals_of(program: Program, trace: Trace) -> Totals:
-    """The totals of a run, read off its trace.
-
-    >>> from lstmsim.engines import run
-    >>> from lstmsim.program.program import *
-    >>> body = Body((Operation(0, count=3, work=8),))
-    >>> program = Program((Core(0, (Unit("array", "coarse"),)),), (Task("t", ((0, (Phase(body, 2),)),), (), (0,)),))
-    >>> totals_of(program, run(program)).cycles.tolist()
-    [[6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]]
-    """
+    """The totals of a run, read off its trace."""
     cycles = np.array([_core_totals(program, trace, core) for core in range(len(program.cores))], dtype=np.int64)
     issues = np.bincount(trace.issue("core"), weights=trace.issue("count"), minlength=len(program.cores))
     work = np.array(useful_work(program, trace), dtype=np.int64)

@@ -35,18 +35,7 @@ class Home:
 
 
 class BodyWriter:
-    """A body on its way.
-
-    >>> rows, later = BodyWriter(), Home()
-    >>> rows.need(later, 0, 5, lag=1)
-    >>> rows.operation(0, "mvm", (0, 0), count=3)
-    >>> rows.begin(later)
-    >>> rows.operation(1, "tail", (0, 0), cycles=2)
-    >>> [(each.label, len(each.needs)) for each in rows.body().operations]
-    [('mvm', 1), ('tail', 0)]
-    >>> rows.body().operations[0].needs[0]
-    Dependence(operation=1, delay=5, cause='hazard', lag=1, phase=None, mirrored=False, gate=False)
-    """
+    """A body on its way."""
 
     def __init__(self) -> None:
         self._operations: list[int] = []

@@ -188,14 +188,6 @@ def flat_of(program: Program) -> FlatProgram:
     """The flat form of a program that keeps all rules (`lstmsim.program.validate`).
 
     `ProgramError` if a number does not fit into 64 bits.
-
-    >>> from lstmsim.program.operations import Operation
-    >>> from lstmsim.program.program import Core, Unit
-    >>> body = Body((Operation(0, count=3),))
-    >>> task = Task("t", ((0, (Phase(body, 2),)),), (), (0,))
-    >>> flat = flat_of(Program((Core(0, (Unit("array", "coarse"),)),), (task, task)))
-    >>> len(flat.table("tasks")), flat.column("operations", "count").tolist()
-    (2, [3])
     """
     if isinstance(program, TabledProgram):
         return program.flat
@@ -250,14 +242,7 @@ class FlatNames:
     unit: str = "array"
 
     def check(self, flat: FlatProgram) -> None:
-        """Raise `ProgramError` unless these are names for this flat program.
-
-        >>> from lstmsim.program.flat import flat_program
-        >>> flat = flat_program({"buffers": [[2, 0]]})
-        >>> FlatNames((), (), (), (), ()).check(flat)
-        Traceback (most recent call last):
-        lstmsim.base.errors.ProgramError: there are names for 0 rows of table buffers, which has 1
-        """
+        """Raise `ProgramError` unless these are names for this flat program."""
         for table in ("tasks", "units", "buffers", "operations"):
             names, rows = len(getattr(self, table)), len(flat.table(table))
             if names != rows:
@@ -292,14 +277,7 @@ class _Namer(Writer):
 
 
 def names_of(program: Program) -> FlatNames:
-    """The names that belong to `flat_of(program)`.
-
-    >>> from lstmsim.program.program import *
-    >>> core = Core(0, (Unit("array", "coarse"),))
-    >>> task = Task("job", ((0, (Phase(Body((Operation(0, label="x"),)), 1),)),), (), (0,))
-    >>> names_of(Program((core,), (task,))).operations
-    (('x', ()),)
-    """
+    """The names that belong to `flat_of(program)`."""
     if isinstance(program, TabledProgram):
         names: FlatNames = program.names
         return names
@@ -408,11 +386,6 @@ def check_rows(flat: FlatProgram) -> None:
     It also refuses numbers beyond their limits, phases without an iteration, flags that are neither 0 nor 1, unknown
     policies, places without a core, two contents with one key, words of packed bodies that name what is not there, and
     names of cycles that are not those of `lstmsim.program.stall_reasons`.
-
-    >>> from lstmsim.program.flat import flat_program
-    >>> check_rows(flat_program({**CYCLE_TABLES, "held": [[3]]}))
-    Traceback (most recent call last):
-    lstmsim.base.errors.ProgramError: table held, row 0: content is 3, and table contents has 0 rows
     """
     for name, rows in CYCLE_TABLES.items():
         if flat.table(name).ravel().tolist() != list(rows):

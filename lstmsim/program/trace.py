@@ -181,15 +181,6 @@ class Trace:
     pauses: when tasks had given up their threads.
     seats: the further threads of tasks that have several; the first thread is in `tasks`.
     halts: what operations had waited for when a pause put them off.
-
-    >>> builder = TraceBuilder(tasks=1)
-    >>> until = (0, 3) + (0,) * 9
-    >>> builder.issue(3, 1, 1, (0, 0, 0, 0, 0, 0, 0), until)
-    >>> builder.issue(4, 1, 1, (0, 0, 0, 0, 0, 0, 0), until)
-    >>> builder.task(0, core=0, context=0, admitted=0, finish=9)
-    >>> trace = builder.build()
-    >>> trace.issue("start").tolist(), trace.issue("count").tolist(), trace.makespan_cycles
-    ([3], [2], 9)
     """
 
     issues: NDArray[np.int64]

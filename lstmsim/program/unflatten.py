@@ -30,14 +30,6 @@ def program_of(flat: FlatProgram, names: FlatNames | None = None) -> Program:
 
     `ProgramError` if rows are missing, if the names are not for these tables, or if there are too many parts. Whether
     the Program keeps the rules is asked by `lstmsim.program.validate`.
-
-    >>> from lstmsim.program.flatten import flat_of
-    >>> from lstmsim.program.operations import Operation
-    >>> body = Body((Operation(0, count=3),))
-    >>> task = Task("t0", ((0, (Phase(body, 2),)),), (), (0,))
-    >>> program = Program((Core(0, (Unit("u0", "coarse"),)),), (task, task))
-    >>> program_of(flat_of(program)).tasks[0] == task
-    True
     """
     check_rows(flat)
     columns, repeats = flat.column("phases", "extras"), flat.column("phases", "repeat")
@@ -61,14 +53,6 @@ def tabled(flat: FlatProgram, names: FlatNames) -> TabledProgram:
     """A program that an engine runs as the tables that it is; its cores and tasks are made when asked for.
 
     flat, names: as of `program_of`, whose errors come when something is asked for.
-
-    >>> from lstmsim.program.flatten import names_of
-    >>> from lstmsim.program.flatten import flat_of
-    >>> from lstmsim.program.operations import Operation
-    >>> task = Task("t", ((0, (Phase(Body((Operation(0, count=3),)), 2),)),), (), (0,))
-    >>> program = Program((Core(0, (Unit("array", "coarse"),)),), (task,))
-    >>> tabled(flat_of(program), names_of(program)) == program
-    True
     """
     return TabledProgram(flat, names, program_of)
 

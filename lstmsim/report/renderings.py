@@ -66,16 +66,7 @@ def _blocks(grid: Grid, cells: list[list[str]]) -> list[list[int]]:
 
 
 def markdown(document: Document) -> str:
-    """Show a document as Markdown, without a final newline.
-
-    >>> from lstmsim.report.document import Document, grid
-    >>> print(markdown(Document.of("one job ran", grid(["<job", "cycles"], [["a|b", 1423]]))))
-    **one job ran**
-    <BLANKLINE>
-    | job | cycles |
-    | --- | ---: |
-    | a\\|b | 1,423 |
-    """
+    """Show a document as Markdown, without a final newline."""
     blocks = [f"**{_marked(document.headline)}**"] if document.headline else []
     for section in document.sections:
         blocks += [f"### {_marked(section.title)}"] if section.title else []

@@ -117,14 +117,6 @@ class Feed:
     chunks: as in `lstmsim.engines.feeds.Batches`.
     window: how many tasks can be in the machine at once, one for each template at least.
     `InputError` if tasks go back in time. `DeadlockError` if they get stuck.
-
-    >>> from lstmsim.program.program import *
-    >>> body = Body((Operation(0, count=5),))
-    >>> program = Program((Core(0, (Unit("array", "coarse"),)),), (Task("t", ((0, (Phase(body, 1),)),), (), (0,)),))
-    >>> chunks = np.array([(3 * number, 0, 0) for number in range(1000)]).reshape(10, 100, 3)
-    >>> feed = Feed(program, chunks, window=700)
-    >>> sum(len(numbers) for numbers, _, _ in feed.results()), feed.makespan_cycles
-    (1000, 5000)
     """
 
     def __init__(self, program: Program, chunks: Iterable[Ints], *, window: int = WINDOW) -> None:

@@ -42,14 +42,6 @@ class Feed:
     chunks: what comes, as in `lstmsim.engines.feeds.Batches`.
     window: how many tasks there is room for; one for each template at least.
     `InputError` if tasks go back in time.
-
-    >>> from lstmsim.program.program import *
-    >>> body = Body((Operation(0, count=5),))
-    >>> program = Program((Core(0, (Unit("array", "coarse"),)),), (Task("t", ((0, (Phase(body, 1),)),), (), (0,)),))
-    >>> chunks = np.array([(3 * number, 0, 0) for number in range(100)]).reshape(10, 10, 3)
-    >>> feed = Feed(program, chunks, window=70)
-    >>> sum(len(numbers) for numbers, _, _ in feed.results()), feed.makespan_cycles
-    (100, 500)
     """
 
     def __init__(self, program: Program, chunks: Iterable[Ints], *, window: int = WINDOW) -> None:

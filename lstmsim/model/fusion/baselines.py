@@ -160,13 +160,7 @@ class AblationStep:
 
 
 def ablation(graph: Graph, plan: FusionPlan, device: FusionDevice) -> tuple[AblationStep, ...]:
-    """The steps from a compiler's kernels to the pass; `InputError` as of `planned`.
-
-    >>> from lstmsim.model.fusion.library import named_graph
-    >>> graph = named_graph("softmax", {})
-    >>> [(each.name, len(each.kernels)) for each in ablation(graph, planned(graph), FusionDevice())]
-    [('xla', 3), ('mapped', 3), ('stored', 1), ('stitch', 1)]
-    """
+    """The steps from a compiler's kernels to the pass; `InputError` as of `planned`."""
     subgraphs = [each.nodes for each in plan.subgraphs]
     kernels = {
         "xla": kernels_of(graph, plan, device, "xla"),

@@ -244,14 +244,7 @@ class Graph:
 
 
 class Sketch:
-    """A graph in the making. Each method adds a node and returns its name, so that it can be an operand.
-
-    >>> sketch = Sketch()
-    >>> x = sketch.input("x", (2, 3))
-    >>> total = sketch.reduce("reduce_sum", "total", x, (1,))
-    >>> sketch.graph("g", [total]).nodes[1]
-    Node(name='total', op='reduce_sum', inputs=('x',), shape=(2,), axes=(1,))
-    """
+    """A graph in the making. Each method adds a node and returns its name, so that it can be an operand."""
 
     def __init__(self) -> None:
         self._nodes: dict[str, Node] = {}

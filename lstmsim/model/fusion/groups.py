@@ -79,14 +79,7 @@ def reduce_kind(graph: Graph, number: int) -> str:
 
 
 def grouped(graph: Graph, nodes: Sequence[int], apart: bool = False) -> Grouping:
-    """The groups of a sub-graph; `apart`: each candidate is a group of its own, for no index travels at one.
-
-    >>> from lstmsim.model.fusion.graph import Node
-    >>> x, s = Node("x", "input", (), (8, 64)), Node("s", "reduce_sum", ("x",), (8,), (1,))
-    >>> grouping = grouped(Graph("g", (x, s, Node("r", "sqrt", ("s",), (8,))), ("r",)), [1, 2])
-    >>> [(each.members, each.backbone, each.sub_backbones, each.kind) for each in grouping.groups]
-    [((1, 2), 1, (2,), 'row')]
-    """
+    """The groups of a sub-graph; `apart`: each candidate is a group of its own, for no index travels at one."""
     chosen = candidates_of(graph, nodes)
     candidates = tuple(graph.numbers[each.node] for each in chosen)
     stored = set(candidates)

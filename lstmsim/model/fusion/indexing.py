@@ -170,11 +170,6 @@ def evaluated(graph: Graph, inputs: Mapping[int, Values]) -> list[Values]:
 
     graph: the graph.
     inputs: number of each input -> its value.
-
-    >>> from lstmsim.model.fusion.graph import Node
-    >>> nodes = (Node("x", "input", (), (2, 3)), Node("y", "reduce_sum", ("x",), (2,), (1,)))
-    >>> evaluated(Graph("g", nodes, ("y",)), {0: np.ones((2, 3))})[1].tolist()
-    [3.0, 3.0]
     """
     values: dict[int, Values] = {}
     with np.errstate(all="ignore"):

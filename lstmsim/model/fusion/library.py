@@ -275,12 +275,6 @@ def named_graph(name: str, sizes: Mapping[str, int] | None = None) -> Graph:
 
     name: a key of `GRAPHS`.
     sizes: by name; those left out have their defaults.
-
-    >>> named_graph("row-sum", {"rows": 2}).nodes[0].shape
-    (2, 2048)
-    >>> named_graph("row-sum", {"row": 2})
-    Traceback (most recent call last):
-    lstmsim.InputError: row: graph 'row-sum' has no such size; did you mean 'rows'?
     """
     if name not in GRAPHS:
         near = nearest(str(name), GRAPHS)

@@ -85,13 +85,6 @@ def clusters(graph: Graph) -> tuple[tuple[tuple[int, ...], ...], tuple[Refused, 
     """The sub-graphs of a graph, ascending, and the edges over which two of them were not joined.
 
     graph: the graph.
-
-    >>> from lstmsim.model.fusion.graph import Node
-    >>> x, w = Node("x", "input", (), (4, 4)), Node("w", "input", (), (4, 4))
-    >>> a, p = Node("a", "tanh", ("x",), (4, 4)), Node("p", "matmul", ("a", "w"), (4, 4))
-    >>> y = Node("y", "add", ("p", "a"), (4, 4))
-    >>> clusters(Graph("cycle", (x, w, a, p, y), ("y",)))
-    (((2,), (4,)), (Refused(operand=2, reader=4, path=(3,)),))
     """
     nodes = graph.nodes
     edges = [

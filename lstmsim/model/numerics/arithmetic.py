@@ -103,14 +103,6 @@ class FloatArithmetic:
     layer: the layer that the pass belongs to.
     weights: its weights in this direction.
     dtype: the type of all numbers.
-
-    >>> from lstmsim.model.numerics.weights import random_network
-    >>> from lstmsim.model.cells import cell
-    >>> from lstmsim.model.model import Model
-    >>> layer = Layer(cell("rnn"), hidden=3, input=2)
-    >>> weights = random_network(Model("m", (layer,)), seed=1).passes[0][0]
-    >>> FloatArithmetic(layer, weights, np.float32).matrix("a", "x").dtype
-    dtype('float32')
     """
 
     layer: Layer

@@ -41,13 +41,6 @@ def calibrate(network: Network, stimuli: Sequence[Stimulus]) -> tuple[tuple[Mapp
     stimuli: what it runs on, at least one.
 
     `InputError` if a value is not finite.
-
-    >>> from lstmsim.model.numerics.weights import random_network, random_stimulus
-    >>> from lstmsim.model.cells import cell
-    >>> from lstmsim.model.model import Layer, Model
-    >>> network = random_network(Model("m", (Layer(cell("rnn"), hidden=3, input=2),)), seed=1)
-    >>> sorted(calibrate(network, [random_stimulus(network.model, 5, seed=1)])[0][0])
-    ['a', "h'", 'hf', 'x']
     """
     if not stimuli:
         raise InputError("calibration needs at least one stimulus")

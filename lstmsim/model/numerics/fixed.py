@@ -45,11 +45,6 @@ def multipliers(scale: ArrayLike, fraction: int, bits: int, largest: float | Non
     fraction: of the format that the product has.
     bits: m is below 2**bits, and as large as fits.
     largest: all get the shift of this scale, which is none of them below; None: each its own.
-
-    >>> multipliers([0.75, 0.2, 0.0], fraction=0, bits=4)
-    (array([12, 13,  0]), array([4, 6, 4]))
-    >>> multipliers([0.75, 0.2, 0.0], fraction=0, bits=4, largest=0.75)
-    (array([12,  3,  0]), array([4, 4, 4]))
     """
     scales = np.asarray(scale, np.float64)
     mantissa, exponent = np.frexp(scales)
@@ -128,15 +123,6 @@ class FixedArithmetic:
     largest_units: by sum, the unit whose shift all rows take; empty: that of the sum's own largest (`shift: common`).
 
     Neither count depends on how the units are cut into row blocks, nor on the order of additions.
-
-    >>> from lstmsim.model.numerics.fixed_networks import fixed_arithmetic
-    >>> from lstmsim.model.numerics.weights import random_network, random_stimulus
-    >>> from lstmsim.model.cells import cell
-    >>> from lstmsim.model.model import Model
-    >>> model = Model("m", (Layer(cell("rnn"), hidden=3, input=2),))
-    >>> own = fixed_arithmetic(random_network(model, seed=1), random_stimulus(model, 5, seed=1), Precision())[0][0]
-    >>> own.formats["a"].bits, own.formats["h"].bits
-    (16, 8)
     """
 
     layer: Layer
@@ -363,13 +349,6 @@ def per_unit(cell: Cell, precision: Precision) -> Counter[Multiplier]:
 
     cell: any cell.
     precision: gives the widths; `activation: table` needs no interpolation.
-
-    >>> from lstmsim.model.cells import cell
-    >>> lstm = per_unit(cell("lstm"), Precision())
-    >>> sorted((each.kind, count) for each, count in lstm.items())
-    [('adapter', 4), ('interpolation', 5), ('product', 3), ('quantize', 1)]
-    >>> lstm.total()
-    13
     """
     scalars = {name for name, rows in kinds(cell).items() if rows == "scalar"}
     # A factor of `multiplier_bits` bits is never negative: as a signed operand it has one more.

@@ -82,17 +82,6 @@ def fixed_chip(networks: Sequence[tuple[Network, Ranges]], precision: Precision)
         ranges of all of them, and common shifts are common to all of them.
 
     `InputError` if a width is not possible.
-
-    >>> from dataclasses import replace
-    >>> from lstmsim.model.numerics.weights import random_network, random_stimulus
-    >>> from lstmsim.model.cells import cell
-    >>> from lstmsim.model.model import Layer, Model
-    >>> model = Model("m", (Layer(cell("rnn"), hidden=3, input=2),))
-    >>> stimulus = random_stimulus(model, 5, seed=1)
-    >>> chip = [(own, calibrate(own, [stimulus])) for own in (random_network(model, 1), random_network(model, 2))]
-    >>> own, shared = (fixed_chip(chip, replace(Precision(), formats=each)) for each in ("own", "shared"))
-    >>> [len({float(passes[0][0].scale_of_h) for passes in each}) for each in (own, shared)]
-    [2, 1]
     """
     if mistakes := precision.mistakes():
         raise InputError([Mistake(f"precision.{key}", text) for key, text in mistakes])

@@ -313,11 +313,6 @@ class ActivationTable:
     source: format of the arguments.
     result: format of the entries and of the values.
     negative: whether the table lies over [-2 range, 0] instead.
-
-    >>> table = ActivationTable("tanh", Precision(activation_entries=16), QFormat(16, 10), QFormat(16, 15))
-    >>> values, saturated = table(np.array([0, 1024, 8191]))
-    >>> table.result.real(values).round(3).tolist(), saturated
-    ([0.0, 0.762, 1.0], 0)
     """
 
     function: str

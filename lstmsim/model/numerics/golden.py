@@ -121,14 +121,6 @@ def run_network(
     arithmetic: of each pass, `arithmetic[layer][direction]`.
     stimulus: the frames and the initial states.
     observe: called with the name and the values of every sum and node.
-
-    >>> from lstmsim.model.numerics.weights import random_network, random_stimulus
-    >>> from lstmsim.model.cells import cell
-    >>> from lstmsim.model.model import Layer, Model
-    >>> network = random_network(Model("m", (Layer(cell("lstm"), 4, 3, bidirectional=True),)), seed=1)
-    >>> run = run_network(float_arithmetic(network), random_stimulus(network.model, steps=5, seed=1))
-    >>> run.output().shape
-    (5, 8)
     """
     x = arithmetic[0][0].encode(stimulus.x)
     passes = []

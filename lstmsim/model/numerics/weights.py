@@ -108,12 +108,6 @@ class Network:
         """Join frames and the initial states that the network fixes.
 
         x: frames, [steps, input].
-
-        >>> from lstmsim.model.cells import cell
-        >>> model = Model("m", (Layer(cell("rnn"), hidden=2, input=3),))
-        >>> network = Network(model, random_network(model, seed=1).passes, {(0, 0): {"h": np.ones(2)}})
-        >>> network.stimulus(np.zeros((5, 3))).initial[0, 0]["h"].tolist()
-        [1.0, 1.0]
         """
         return Stimulus(x, self.initial)
 
@@ -170,11 +164,6 @@ def random_network(model: Model, seed: int) -> Network:
 
     model: the layers.
     seed: fixes all numbers.
-
-    >>> from lstmsim.model.cells import cell
-    >>> network = random_network(Model("m", (Layer(cell("gru"), 4, 3),)), seed=7)
-    >>> network.passes[0][0].matrices["nx", "x"].shape
-    (4, 3)
     """
     passes = []
     for number, layer in enumerate(model.layers):

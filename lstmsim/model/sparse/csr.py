@@ -85,11 +85,6 @@ class Csr:
 
     The arrays are kept as they are if they have the right types, and can no longer be written to.
     `InputError` if they break one of these rules.
-
-    >>> matrix = Csr(2, 3, [0, 2, 3], [0, 2, 1], [5.0, 1.0, 7.0])
-    >>> matrix.dense()
-    array([[5., 0., 1.],
-           [0., 7., 0.]])
     """
 
     rows: int
@@ -330,13 +325,7 @@ class Statistics:
 
 
 def statistics(matrix: Csr) -> Statistics:
-    """Give the statistics of a matrix.
-
-    >>> from lstmsim.model.sparse.csr import csr_of_dense
-    >>> of = statistics(csr_of_dense([[1, 1, 1, 0], [0, 2, 0, 0], [0, 0, 0, 0], [0, 0, 0, 0]]))
-    >>> of.sparsity, of.mean_length, round(of.variation, 4), of.empty_rows
-    (0.75, 1.0, 1.2247, 2)
-    """
+    """Give the statistics of a matrix."""
     places, entries = matrix.rows * matrix.columns, matrix.entries
     mean = entries / matrix.rows if matrix.rows else 0.0
     return Statistics(
@@ -354,11 +343,6 @@ def takes_sparse_path(matrix: Csr, threshold: float = THRESHOLD) -> bool:
     """Whether a layer with this matrix runs on a sparse kernel: its zero fraction is above the threshold.
 
     `InputError` if the threshold is not from 0 to 1.
-
-    >>> from lstmsim.model.sparse.csr import csr_of_dense
-    >>> half = csr_of_dense([[1, 0], [0, 1]])
-    >>> takes_sparse_path(half), takes_sparse_path(half, 0.25)
-    (False, True)
     """
     if not 0 <= threshold <= 1:
         raise InputError(Mistake("threshold", f"must be from 0 to 1, got {threshold}"))

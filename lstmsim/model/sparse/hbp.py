@@ -60,15 +60,7 @@ class Placing:
 
 
 def placed(strategy: str, counts: Ints, table: Table) -> Placing:
-    """The places of a block's rows, by one of `HASHES` and the non-zeros of each row in the block, shape (rows,).
-
-    >>> table = Table(m=4, end=4, columns=8, omega=2, scale=Fraction(4))
-    >>> placed("sort", np.array([3, 1, 2, 1]), table).place
-    array([3, 0, 2, 1])
-    >>> made = placed("linear", np.array([3, 1, 2, 1]), table)
-    >>> made.place, made.probes
-    (array([3, 1, 2, 0]), array([1, 1, 1, 3]))
-    """
+    """The places of a block's rows, by one of `HASHES` and the non-zeros of each row in the block, shape (rows,)."""
     nothing = np.zeros(len(counts), np.int64)
     if strategy == "identity":
         return Placing(np.arange(len(counts)), nothing, 0)
@@ -160,12 +152,6 @@ class Partition:
     rows, columns: of the matrix.
     m, n: rows and columns of a block; those at the end may have fewer.
     omega: positions of a group.
-
-    >>> made = Partition(rows=6, columns=5, m=4, n=2, omega=2)
-    >>> made.row_blocks, made.column_blocks, made.blocks, made.positions, made.groups
-    (2, 3, 6, 18, 9)
-    >>> made.first_position, made.width(2)
-    (array([ 0,  4,  8, 12, 14, 16, 18]), 1)
     """
 
     rows: int

@@ -95,14 +95,6 @@ def pruned(matrix: NDArray[Any], sparsity: float, by: str = "magnitude", *, bank
     block: rows and columns of a block.
 
     `InputError` if banks or blocks do not divide the matrix, or a weight is not finite.
-
-    >>> weights = np.array([[1.0, -5.0], [3.0, -1.0]])
-    >>> pruned(weights, 0.5).dense()
-    array([[ 0., -5.],
-           [ 3.,  0.]])
-    >>> pruned(weights, 0.25).dense()
-    array([[ 0., -5.],
-           [ 3., -1.]])
     """
     _check(matrix, sparsity, by, banks, block)
     rows, columns = matrix.shape

@@ -51,11 +51,6 @@ def largest_error(kernel: str, matrix: Csr, operands: tuple[NDArray[Any], ...], 
 
     kernel, matrix, operands: what was computed.
     result: of `sddmm` one number for each entry.
-
-    >>> from lstmsim.model.sparse.csr import csr_of_dense
-    >>> matrix = csr_of_dense([[1.0, 0, 2.0]])
-    >>> largest_error("spmv", matrix, (np.array([1.0, 5.0, 3.0]),), np.array([7.0]))
-    0.0
     """
     if not result.size or not matrix.entries:
         return float(np.abs(result).max(initial=0))

@@ -63,11 +63,6 @@ def difference(graph: Graph, values: Mapping[int, Values], inputs: Mapping[int, 
     graph: the graph.
     values: by number of the node.
     inputs: number of each input -> its value.
-
-    >>> from lstmsim.model.fusion.graph import Node
-    >>> graph = Graph("g", (Node("x", "input", (), (2,)), Node("y", "negate", ("x",), (2,))), ("y",))
-    >>> difference(graph, {1: np.array([-1.0, -2.5])}, {0: np.array([1.0, 2.0])})
-    Difference(largest=0.25, node='y', elements=2, endless=0)
     """
     expected = evaluated(graph, inputs)
     compared = sorted(set(values) - set(inputs))
@@ -114,14 +109,6 @@ def overlaps(graph: Graph, kernel: PlannedKernel, warp: int = 32) -> tuple[Overl
     graph: the graph.
     kernel: one of its kernels.
     warp: threads of a warp, which go in step.
-
-    >>> from lstmsim.model.fusion.library import named_graph
-    >>> from lstmsim.model.fusion.planner import planned
-    >>> graph = named_graph("overflow")
-    >>> names = [node.name for node in graph.nodes]
-    >>> some = overlaps(graph, planned(graph).subgraphs[0].kernel)
-    >>> [(names[each.stage], names[each.reader], names[each.value]) for each in some]
-    [('t', 't', 's')]
     """
     shared = [stage for stage in kernel.stages if stage.scheme == SHARED]
     if len({stage.buffer for stage in shared}) == len(shared):
