@@ -199,14 +199,7 @@ def stage_of(text: str, rows: str = "hidden") -> Stage:
 
 @record
 class Segment:
-    """One go of the tail over all units.
-
-    stage, index: they order the segments.
-    rows: the rows of the stage.
-    nodes: operations on each unit.
-    reductions: operations over all units.
-    scalars: operations on the results of reductions.
-    """
+    """One go of the tail over all units: operations on each unit, over all units, and on the results of those."""
 
     stage: int
     index: int
@@ -227,10 +220,6 @@ def kinds(cell: Cell) -> Mapping[str, str]:
     """Name of the cell -> its rows: `hidden` or `projection` (one number for each unit), or `scalar`.
 
     Parameters have the rows of the first node that reads them.
-
-    >>> from lstmsim.model.cells import cell
-    >>> kinds(cell("lstm-projection"))["p"], kinds(cell("lstm-layernorm"))["muc"]
-    ('projection', 'scalar')
     """
     return _kinds(cell)
 
@@ -269,14 +258,7 @@ def _spread(cell: Cell, node: Node, rows_of: dict[str, str]) -> None:
 
 @lru_cache(maxsize=256)
 def ordered(cell: Cell) -> tuple[Node, ...]:
-    """The nodes in an order in which each comes after the nodes that it reads.
-
-    `graphlib.CycleError` if there is a circle.
-
-    >>> from lstmsim.model.cells import cell
-    >>> [node.name for node in ordered(cell("rnn"))]
-    ['hf', "h'"]
-    """
+    """The nodes in an order in which each comes after the nodes that it reads; `graphlib.CycleError` for a circle."""
     names = {node.name: node for node in cell.nodes}
     reads = {node.name: [each for each in node.sources if each in names] for node in cell.nodes}
     return tuple(names[name] for name in TopologicalSorter(reads).static_order())
@@ -284,12 +266,7 @@ def ordered(cell: Cell) -> tuple[Node, ...]:
 
 @lru_cache(maxsize=256)
 def segments(cell: Cell) -> tuple[Segment, ...]:
-    """The segments of a cell in the order in which the tail does them.
-
-    >>> from lstmsim.model.cells import cell
-    >>> [(each.stage, each.index) for each in segments(cell("lstm-layernorm"))]
-    [(0, 0), (0, 1), (0, 2)]
-    """
+    """The segments of a cell in the order in which the tail does them."""
     level: dict[str, tuple[int, int]] = {
         each.name: (number, 0) for number, stage in enumerate(cell.stages) for each in stage.sums
     }
@@ -320,24 +297,14 @@ def segments(cell: Cell) -> tuple[Segment, ...]:
 
 @lru_cache(maxsize=256)
 def segments_by_stage(cell: Cell) -> tuple[tuple[Segment, ...], ...]:
-    """The segments of each stage of a cell.
-
-    >>> from lstmsim.model.cells import cell
-    >>> [len(each) for each in segments_by_stage(cell("lstm-projection"))]
-    [1, 1]
-    """
+    """The segments of each stage of a cell."""
     every = segments(cell)
     return tuple(tuple(each for each in every if each.stage == stage) for stage in range(len(cell.stages)))
 
 
 @lru_cache(maxsize=4096)
 def segment_of(cell: Cell, node: str) -> tuple[int, int]:
-    """(stage, index) of the segment that gives the value of a node. `KeyError` if there is none.
-
-    >>> from lstmsim.model.cells import cell
-    >>> segment_of(cell("gru-lbr0"), "rh"), segment_of(cell("gru-lbr0"), "h'")
-    ((0, 0), (1, 0))
-    """
+    """(stage, index) of the segment that gives the value of a node. `KeyError` if there is none."""
     for each in segments(cell):
         if any(own.name == node for own in (*each.nodes, *each.reductions, *each.scalars)):
             return each.stage, each.index

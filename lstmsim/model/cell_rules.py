@@ -26,10 +26,7 @@ Mistakes = Iterator[tuple[str, str]]
 
 
 def in_order(cell: Cell) -> Cell:
-    """The cell with each node listed after the nodes that it reads, so that no walk over the nodes goes deep.
-
-    cell: a cell without circles.
-    """
+    """The cell with each node listed after the nodes that it reads, so that no walk over the nodes goes deep."""
     return replace(cell, nodes=ordered(cell))
 
 

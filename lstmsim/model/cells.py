@@ -193,16 +193,7 @@ def cell(name: str) -> Cell:
 
 @record
 class LayerProduct:
-    """A product of a layer, for one inference and one time step.
-
-    sums: names of the sums that it gives, in order.
-    rows: how many numbers it gives, all sums together.
-    vectors: names of the vectors that it reads, in the order of its columns.
-    columns: how many elements these have.
-
-    >>> LayerProduct(("nx",), 8, ("x",), 5).label
-    'nx x [x]'
-    """
+    """A product of a layer for one inference and time step: sums and their rows, vectors and their elements."""
 
     sums: tuple[str, ...]
     rows: int
@@ -218,9 +209,6 @@ class LayerProduct:
 def step_products(layer: Layer) -> tuple[LayerProduct, ...]:
     """The products of a time step, in the order in which the cell first needs their vectors.
 
-    layer: any layer.
-
-    >>> from lstmsim.model.cells import cell
     >>> [(each.label, each.rows, each.columns) for each in step_products(Layer(cell("gru"), hidden=8, input=5))]
     [('r,z x [x|h]', 16, 13), ('nx x [x]', 8, 5), ('nh x [h]', 8, 8)]
     """
@@ -241,11 +229,8 @@ def _sums_by_vectors(stage: Stage) -> dict[tuple[str, ...], tuple[str, ...]]:
 
 
 def input_projection(layer: Layer) -> LayerProduct:
-    """The products of all sums with x, which can be taken for all time steps at once.
+    """The products of all sums with x, which can be taken for all time steps at once; some gate reads x.
 
-    layer: any layer of a model; some gate of its cell reads x.
-
-    >>> from lstmsim.model.cells import cell
     >>> input_projection(Layer(cell("gru"), hidden=8, input=5)).label
     'r,z,nx x [x]'
     """

@@ -55,9 +55,6 @@ class MainUnit:
     name: its name in traces, pages and pictures, as a unit of a Program is named: small letters, digits and `_`.
     bound: all of them, as a bound on the load.
     part: one of what does a multiply-accumulate a cycle.
-
-    >>> MainUnit("array", "PE arrays", "PE").part
-    'PE'
     """
 
     name: str = "unit"
@@ -129,23 +126,14 @@ class PlannedProduct:
 
 @record
 class PlannedProducts:
-    """The products of all jobs, equal ones once.
-
-    rows: one for each.
-    note: by which parameters they were planned, and why.
-    """
+    """The products of all jobs, equal ones once, and by which parameters they were planned, and why."""
 
     rows: tuple[PlannedProduct, ...]
     note: str
 
 
 def merged(rows: Sequence[PlannedProduct]) -> tuple[PlannedProduct, ...]:
-    """Rows that differ in their layers only become one, at the place of the first.
-
-    >>> row = PlannedProduct("m", (0,), "i x [x]", 1, 8, 8, 2, "MN 1x2x1", "1 x 4 x 8", "", 0, 3, ())
-    >>> [each.layers for each in merged([row, replace(row, layers=(1,)), replace(row, n=16), row])]
-    [(0, 1), (0,)]
-    """
+    """Rows that differ in their layers only become one, at the place of the first."""
     layers: dict[PlannedProduct, dict[int, None]] = {}
     for each in rows:
         layers.setdefault(replace(each, layers=()), {}).update(dict.fromkeys(each.layers))

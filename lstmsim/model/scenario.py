@@ -69,10 +69,7 @@ class Offer:
 
 
 def estimated_offer(cycles: Sequence[int], frequency_mhz: float) -> Offer:
-    """Estimate the offer of a list of arrivals. It is empty if they are few or come all at once.
-
-    cycles: the arrivals, in order of time.
-    frequency_mhz: clock of the chip.
+    """Estimate the offer of a list of arrivals (cycles, in order). It is empty if they are few or come all at once.
 
     >>> estimated_offer(range(0, 25_000, 1000), frequency_mhz=250)
     Offer(rate_per_second=250000.0, variability=0.0, clients=0, estimated=True, ...)
@@ -119,37 +116,25 @@ class Ranked(Protocol):
 
 
 def fcfs(job: Ranked) -> tuple[int, bool]:
-    """Order jobs as first come, first served.
-
-    Source: Kleinrock, Queueing Systems, volume 1, 1975.
-    """
+    """First come, first served; Kleinrock, Queueing Systems, volume 1, 1975."""
     return 0, False
 
 
 def sjf(job: Ranked) -> tuple[int, bool]:
-    """Order jobs as shortest job first.
+    """Shortest job first, by its multiply-accumulates, for its cycles are not known before it runs; Smith 1956.
 
-    The length of a job is its multiply-accumulates, because its cycles are not known before it runs. This order
-    shortens the mean wait, and lets long jobs starve.
-
-    Source: Smith 1956, doi 10.1002/nav.3800030106.
+    This order shortens the mean wait, and lets long jobs starve. doi 10.1002/nav.3800030106
     """
     return job.macs, False
 
 
 def edf(job: Ranked) -> tuple[int, bool]:
-    """Order jobs as earliest deadline first. Jobs without a deadline come last.
-
-    Source: Liu and Layland 1973, doi 10.1145/321738.321743.
-    """
+    """Earliest deadline first, jobs without a deadline last; Liu and Layland 1973, doi 10.1145/321738.321743."""
     return (_NO_DEADLINE, False) if job.deadline is None else (job.deadline, True)
 
 
 def priority(job: Ranked) -> tuple[int, bool]:
-    """Order jobs by priority, the highest first.
-
-    Source: Cobham 1954, doi 10.1287/opre.2.1.70.
-    """
+    """The highest priority first; Cobham 1954, doi 10.1287/opre.2.1.70."""
     return -job.priority, False
 
 
@@ -298,14 +283,7 @@ class Job:
         return replace(self, split="") if self.split and len(self.allowed(cores)) == 1 else self
 
     def split_over(self, members: int) -> str:
-        """How the job is split if it runs on `members` cores: a key of `SPLITS` but not `auto`, or empty.
-
-        >>> from lstmsim.model.cells import cell
-        >>> from lstmsim.model.model import Layer
-        >>> job = Job("a", Model("m", (Layer(cell("rnn"), 4, 4),)), steps=3, split="auto")
-        >>> [job.split_over(members) for members in (1, 2)]
-        ['', 'rows']
-        """
+        """How the job is split if it runs on `members` cores: a key of `SPLITS` but not `auto`, or empty."""
         if members == 1:
             return ""
         return "rows" if self.split == "auto" else self.split

@@ -88,13 +88,7 @@ class CoreSpans:
 
 @dataclass(frozen=True, eq=False)
 class Stays:
-    """When tasks had a thread of a core, as columns of equal length, sorted by (context, start).
-
-    start: cycle of the task's admission, or of its return after a pause.
-    end: cycle of its pause or finish.
-    context: number of the thread.
-    task: number of the task.
-    """
+    """When tasks had a thread of a core, from admission or return to pause or finish, sorted by (context, start)."""
 
     start: Column
     end: Column
@@ -136,9 +130,6 @@ def core_spans(program: Program, trace: Trace, core: int) -> CoreSpans:
     """The intervals of a core. They are in no particular order; a core without an accounted unit has none.
 
     Of a unit with several ways, each thread is on a way of its own, so intervals of different ways may overlap.
-
-    program, trace: the lowered scenario and its run.
-    core: number of the core.
     """
     unit = program.cores[core].accounted
     if unit is None:
@@ -217,16 +208,7 @@ def _phases_that_ran(program: Program, trace: Trace) -> Iterator[tuple[int, tupl
 
 
 def issued_operations(program: Program, trace: Trace) -> tuple[list[Operation], NDArray[np.int64]]:
-    """List all operations of the bodies that ran, and for each row of `trace.issues` the place of its operation.
-
-    >>> from lstmsim.engines import run
-    >>> from lstmsim.program.program import *
-    >>> body = Body((Operation(0, label="a"), Operation(0, label="b")))
-    >>> program = Program((Core(0, (Unit("array", "coarse"),)),), (Task("t", ((0, (Phase(body, 2),)),), (), (0,)),))
-    >>> operations, index = issued_operations(program, run(program))
-    >>> [operations[i].label for i in index]
-    ['a', 'b', 'a', 'b']
-    """
+    """List all operations of the bodies that ran, and for each row of `trace.issues` the place of its operation."""
     operations: list[Operation] = []
     first: dict[int, list[int]] = {}
     base = _per_phase(program, trace, 0)
@@ -283,13 +265,7 @@ class NamedCycles:
 def named_cycles(
     program: Program, trace: Trace, core: int, spans: CoreSpans | None = None, way: int = 0
 ) -> NamedCycles:
-    """Name every cycle of a core; a core without an accounted unit has no names.
-
-    program, trace: the lowered scenario and its run.
-    core: number of the core.
-    spans: intervals of the core, if the caller has them.
-    way: which of several ways of the accounted unit it is.
-    """
+    """Name every cycle of a core, or of one way of its unit; a core without an accounted unit has no names."""
     described = program.cores[core]
     if described.accounted is None:
         return NamedCycles(CYCLE_NAMES, np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int8))
@@ -309,15 +285,7 @@ def named_cycles(
 
 
 def useful_work(program: Program, trace: Trace) -> list[int]:
-    """Count the useful multiply-accumulates that each core issued.
-
-    >>> from lstmsim.engines import run
-    >>> from lstmsim.program.program import *
-    >>> body = Body((Operation(0, count=3, work=8),))
-    >>> program = Program((Core(0, (Unit("array", "coarse"),)),), (Task("t", ((0, (Phase(body, 2),)),), (), (0,)),))
-    >>> useful_work(program, run(program))
-    [48]
-    """
+    """Count the useful multiply-accumulates that each core issued."""
     operations, index = issued_operations(program, trace)
     work = np.array([operation.work for operation in operations], dtype=np.int64)
     done = work[index] * trace.issue("count")

@@ -102,11 +102,7 @@ class BodyWriter:
         self._names.append((label, place))
 
     def again(self, first: int, names: Sequence[Name]) -> None:
-        """Write operations once more, without needs.
-
-        first: the first of them; they have no needs, nor has any operation after them.
-        names: of each of them, the new label and place.
-        """
+        """Write operations from `first` on once more under other names; neither they nor any after them have needs."""
         self._names += names
         begin = first * _OPERATION_WIDTH
         self._operations += self._operations[begin : begin + len(names) * _OPERATION_WIDTH]

@@ -120,9 +120,7 @@ class FlatProgram:
 
 
 def flat_program(tables: Mapping[str, ArrayLike]) -> FlatProgram:
-    """A flat program from its tables.
-
-    tables: name of a table -> its rows, shape (rows, columns) or flat; those that are left out are empty.
+    """A flat program from its tables, shape (rows, columns) or flat; those that are left out are empty.
 
     `ProgramError` for an unknown table and for rows of another width.
     """
@@ -139,10 +137,7 @@ def flat_program(tables: Mapping[str, ArrayLike]) -> FlatProgram:
 
 
 def joined(parts: Mapping[str, Sequence[int] | NDArray[np.int64]]) -> FlatProgram:
-    """A flat program from the numbers of its tables, which are taken as they are.
-
-    parts: for each table its numbers, row after row. Lists that follow each other become one array: that is quicker.
-    """
+    """A flat program from the numbers of its tables, as they are. Lists that follow each other become one array."""
     numbers, end = [FORMAT], _DIRECTORY
     for name, width in WIDTHS.items():
         size = len(parts[name])
@@ -192,15 +187,7 @@ LIMITS: dict[tuple[str, str], tuple[int, int]] = {
 
 
 def check_limits(flat: FlatProgram) -> None:
-    """Raise `ProgramError` for the first number that is too small or too large.
-
-    flat: rows that its columns name must exist.
-
-    >>> from lstmsim.program.flat import flat_program
-    >>> check_limits(flat_program({"gates": [[3], [0]]}))
-    Traceback (most recent call last):
-    lstmsim.base.errors.ProgramError: table gates, row 1: arrivals is 0, not 1 to 1125899906842624
-    """
+    """Raise `ProgramError` for the first number that is too small or too large; the rows that columns name exist."""
     for (table, column), (low, high) in LIMITS.items():
         _between(flat, table, column, low, high)
     cycles, count = (flat.column("operations", name) for name in ("cycles", "count"))

@@ -48,11 +48,8 @@ class Writer:
 
     Objects that it has seen must live as long as it does, because it knows them by their `id`.
 
-    rows: for each table its numbers, row after row; those of `operations` and `needs` stand apart, as arrays.
-    operations, needs: for each body the numbers of its rows.
-    operation_count, need_count: how many rows these have.
-    bodies: `id` of a body -> its row.
-    groups: places -> their row of `groups`.
+    rows: for each table its numbers, row after row; those of `operations` and `needs` stand apart, an array for a body.
+    bodies: `id` of a body -> its row; groups: places -> their row of `groups`.
     contents: (key, 0), or (None, size) for room of a task's own -> row.
     phases: `id` of a tuple of phases -> the row of the first one, and how many.
     """
@@ -293,12 +290,7 @@ def names_of(program: Program) -> FlatNames:
 
 
 def default_names(flat: FlatProgram) -> FlatNames:
-    """Plain names for a flat program that has none: tasks `t0`, buffers `b0`, units of a core `u0`.
-
-    >>> from lstmsim.program.flat import flat_program
-    >>> default_names(flat_program({"tasks": [[0] * 10] * 2})).tasks
-    ('t0', 't1')
-    """
+    """Plain names for a flat program that has none: tasks `t0`, buffers `b0`, units of a core `u0`."""
     rows = np.arange(len(flat.table("units")))
     # a unit is counted from the last row before it with which the units of some core begin
     begins = np.union1d(flat.column("cores", "first_unit"), [0])

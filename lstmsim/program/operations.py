@@ -100,10 +100,7 @@ _OPERATION_WIDTH, _NEED_WIDTH = WIDTHS["operations"], WIDTHS["needs"]
 
 
 class Rows(NamedTuple):
-    """The rows of a body. `first_need` is counted from the body's own first need.
-
-    operations, needs: numbers of the rows, shape (numbers,).
-    """
+    """The rows of a body, shape (numbers,) each. `first_need` is counted from the first need of the body."""
 
     operations: NDArray[np.int64]
     needs: NDArray[np.int64]
@@ -115,12 +112,7 @@ class Rows(NamedTuple):
 
 
 def rows_of(operations: Sequence[Operation]) -> Rows:
-    """The rows of operations.
-
-    >>> rows = rows_of([Operation(0), Operation(0, count=3, needs=(Dependence(0, 5, lag=1),))])
-    >>> rows.size, rows.needs.tolist()
-    (2, [0, 5, 1, 1, -1, 0, 0])
-    """
+    """The rows of operations."""
     numbers: list[int] = []
     needs: list[int] = []
     for each in operations:
@@ -190,35 +182,17 @@ Whole = TypeVar("Whole", int, NDArray[np.int64])
 
 
 def operation_word(row: Whole, needs: Whole | int) -> Whole:
-    """The word of an operation, or those of many.
-
-    row: its prototype, a row of `operations`.
-    needs: how many words of needs follow it, at most `MOST_NEEDS`.
-
-    >>> operation_word(3, 2)
-    770
-    """
+    """The word of an operation, or those of many: its row of `operations`, and how many words of needs follow."""
     return row * (MOST_NEEDS + 1) + needs
 
 
 def need_word(row: Whole, operation: Whole | int) -> Whole:
-    """The word of a need, or those of many.
-
-    row: its prototype, a row of `needs`.
-    operation: place of the other operation in the body, or number of a gate of the body.
-
-    >>> need_word(1, -2) == 2**32 + 2**31 - 2
-    True
-    """
+    """The word of a need, or those of many: its row of `needs`, and the other operation or gate of the body."""
     return (row << _SHIFT) + _HALF + operation
 
 
 def unpacked(flat: FlatProgram, body: int) -> tuple[Rows, Ints]:
-    """The rows of a packed body, written out, and the prototype of each operation (a row of `operations`).
-
-    flat: a program that `check_packed` takes.
-    body: number of the body.
-    """
+    """The rows of a packed body, written out, and the prototype of each operation (a row of `operations`)."""
     words, places = _words(flat, body)
     prototypes, counts = words[places] >> 8, words[places] & MOST_NEEDS
     operations = flat.table("operations")[prototypes]

@@ -251,9 +251,8 @@ class TraceBuilder:
     ) -> None:
         """Record `count` issues of `cycles` cycles each, from cycle `start` on.
 
-        who: (core, unit, context, task, phase, iteration, operation).
+        who: (core, unit, context, task, phase, iteration, operation); way: of the equal units behind the unit's name.
         until: for each cause the cycle from which it no longer held the operation back.
-        way: which of the equal units behind the unit's name it is.
         """
         unit = (*who[:2], way)
         before = self._open.get(unit)
@@ -299,11 +298,7 @@ class TraceBuilder:
         self._seats.extend((task, member, core, context))
 
     def halt(self, asked: int, who: tuple[int, ...], until: tuple[int, ...]) -> None:
-        """Record that at cycle `asked` a thread puts off an operation that had waited.
-
-        who: (core, unit, context, task).
-        until: for each cause the cycle from which it no longer held the operation back.
-        """
+        """Record that at cycle `asked` a thread (core, unit, context, task) puts off an operation that had waited."""
         self._halts.extend((asked, *who, *(min(each, asked) for each in until)))
 
     def build(self) -> Trace:
@@ -328,14 +323,8 @@ class Totals:
     """The totals of a run.
 
     cycles: how many cycles of each core bear each name, shape (cores, names in the order of `CYCLE_NAMES`).
-    work: useful multiply-accumulates of each core, shape (cores,).
-    issues: issues of all units of each core, shape (cores,).
-    tasks: what happened to each task, as in `Trace.tasks`.
-    pauses: when tasks had given up their threads, as in `Trace.pauses`.
-
-    >>> cycles = np.array([[3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0]])
-    >>> Totals(cycles, np.array([8]), np.array([3]), np.array([[0, 0, 0, 4, 0, 0, 0]])).makespan_cycles
-    4
+    work, issues: useful multiply-accumulates, and issues of all units, of each core.
+    tasks, pauses: as in `Trace`.
     """
 
     cycles: NDArray[np.int64]

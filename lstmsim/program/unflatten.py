@@ -18,15 +18,10 @@ _POLICIES = tuple(POLICIES)
 
 
 def program_of(flat: FlatProgram, names: FlatNames | None = None) -> Program:
-    """The Program that a flat program stands for.
+    """The Program that a flat program stands for; names: what the tables do not hold, None: plain names.
 
     What can be said in two ways is said in the shorter one: no first step where it is the implied one, no partners
-    where no place has any, no buffers for a kind of core without any.
-
-    Packed bodies are written out; each of their operations has the names of its prototype.
-
-    flat: the tables.
-    names: what the tables do not hold; None: plain names.
+    where no place has any, no buffers for a kind of core without any. Packed bodies are written out.
 
     `ProgramError` if rows are missing, if the names are not for these tables, or if there are too many parts. Whether
     the Program keeps the rules is asked by `lstmsim.program.validate`.
@@ -50,10 +45,7 @@ def program_of(flat: FlatProgram, names: FlatNames | None = None) -> Program:
 
 
 def tabled(flat: FlatProgram, names: FlatNames) -> TabledProgram:
-    """A program that an engine runs as the tables that it is; its cores and tasks are made when asked for.
-
-    flat, names: as of `program_of`, whose errors come when something is asked for.
-    """
+    """A program that an engine runs as its tables; cores and tasks are made, and errors come, when asked for."""
     return TabledProgram(flat, names, program_of)
 
 

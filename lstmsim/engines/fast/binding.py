@@ -26,11 +26,7 @@ OWN = Library(Path(__file__).with_name("core"), FORMAT)
 
 
 def available() -> bool:
-    """Whether the library can be used.
-
-    >>> available() == (absence() is None)
-    True
-    """
+    """Whether the library can be used."""
     return absence() is None
 
 
@@ -139,30 +135,19 @@ class Machine:
         return self._own
 
     def run(self, events: int = EVENTS) -> Outcome:
-        """Go on for a while, and say why the machine came back.
-
-        events: about how many, at least 1.
-        `ProgramError` if the run grows too large.
-        """
+        """Go on for about so many events, and say why the machine came back; `ProgramError` if it grows too large."""
         return self._checked(self._core.lstmsim_run(self._handle, events, self._message, _ROOM))
 
     def feed(self, requests: _Words, *, more: bool) -> None:
-        """Let requests come.
+        """Let requests come, shape (requests, 3): release, template, rank; `more`: whether others will follow.
 
-        requests: in the order in which they come, shape (requests, 3); columns: cycle of the release, number of the
-            task that is the template, key (rank).
-        more: whether others will follow.
         `ProgramError` if they break a rule, if those before them have not all come, or if the machine is not fed.
         """
         rows = np.ascontiguousarray(requests, dtype=np.int64).reshape(-1, 3)
         self._checked(self._core.lstmsim_feed(self._handle, rows.ctypes.data, len(rows), more, self._message, _ROOM))
 
     def table(self, table: Table, width: int) -> _Words:
-        """A copy of what the run has written to a table, shape (rows, `width`).
-
-        table: which.
-        width: how many numbers a row has; `ValueError` if the numbers are no such rows.
-        """
+        """A copy of what the run has written to a table, shape (rows, `width`); `ValueError` for another width."""
         size = self._core.lstmsim_size(self._handle, table)
         if size % width:
             raise ValueError(f"{size} numbers are no rows of {width}")
@@ -171,18 +156,11 @@ class Machine:
         return rows
 
     def clear(self, table: Table) -> None:
-        """Forget what is in a table. The run writes on at its beginning.
-
-        table: which.
-        """
+        """Forget what is in a table. The run writes on at its beginning."""
         self._core.lstmsim_clear(self._handle, table)
 
     def totals(self, upto: int, width: int) -> _Words:
-        """For each core the cycles of each name, its work and its issues, shape (cores, `width`).
-
-        upto: the cycle up to which cycles are named.
-        width: how many numbers a core has: one for each name of cycles, and 2.
-        """
+        """For each core the cycles of each name up to a cycle, its work and its issues, shape (cores, `width`)."""
         self._checked(self._core.lstmsim_total(self._handle, upto, self._message, _ROOM))
         return self.table(Table.TOTALS, width)
 
@@ -210,16 +188,7 @@ class Machine:
 
 
 def choose(policy: int, active: int, fresh: bool, ready: _Words, now: int) -> int | None:
-    """The thread that a unit chooses in a cycle; None if it chooses none.
-
-    policy: its number among `lstmsim.program.policy.POLICIES`.
-    active, fresh: the active thread, and whether the unit has just switched to it.
-    ready: for each thread the cycle from which its next operation may issue.
-    now: the cycle.
-
-    >>> choose(0, 1, False, np.array([3, 9, 3]), now=5)
-    2
-    """
+    """The thread that a unit chooses in cycle `now` of those with a ready cycle; None if it chooses none."""
     cycles = np.ascontiguousarray(ready, dtype=np.int64)
     chosen: int = _functions().lstmsim_choose(policy, active, fresh, cycles.ctypes.data, len(cycles), now)
     return None if chosen < 0 else chosen

@@ -29,11 +29,7 @@ from lstmsim.program.validate import describe_wait, validate
 
 
 def deadlock(program: Program | FlatProgram, last: int, waits: NDArray[np.int64]) -> DeadlockError:
-    """The error that says which operation waits for what, in order of cores and threads.
-
-    program: what got stuck.
-    last, waits: what `Machine.waits` tells of it.
-    """
+    """The error that says which operation waits for what, in order of cores and threads."""
     if isinstance(program, FlatProgram):
         # few programs get stuck: the others need not wait for this import
         from lstmsim.program.unflatten import program_of
@@ -87,10 +83,8 @@ def _ran(program: Program | FlatProgram, *, keep: bool, check: bool) -> Machine:
 
 
 def run(program: Program | FlatProgram, *, check: bool = True) -> Trace:
-    """Run a program to its end.
+    """Run a program to its end; check: whether to look for broken rules of a Program first.
 
-    program: a Program, or its flat form.
-    check: whether to look for broken rules of a Program first. The core looks at every flat form.
     `ProgramError` if the program breaks a rule. `DeadlockError` if it gets stuck.
     """
     machine = _ran(program, keep=True, check=check)
@@ -111,13 +105,7 @@ def totals(program: Program | FlatProgram, *, check: bool = True) -> Totals:
 
 
 class Feed:
-    """Runs tasks that come one after another, as `lstmsim.engines.feeds.Feed` says.
-
-    program: the machine, and templates for tasks; they may not come after others.
-    chunks: as in `lstmsim.engines.feeds.Batches`.
-    window: how many tasks can be in the machine at once, one for each template at least.
-    `InputError` if tasks go back in time. `DeadlockError` if they get stuck.
-    """
+    """Runs tasks that come one after another, as `lstmsim.engines.feeds.Feed` says; `DeadlockError` if stuck."""
 
     def __init__(self, program: Program, chunks: Iterable[Ints], *, window: int = WINDOW) -> None:
         check_templates(program)

@@ -278,11 +278,7 @@ class Arrivals(Clockwork):
 
 
 def follows(task: Task) -> bool:
-    """Whether a task comes after another one or behind a gate.
-
-    >>> follows(Task("t", (), (), (), after=2)), follows(Task("t", (), (), ()))
-    (True, False)
-    """
+    """Whether a task comes after another one or behind a gate."""
     return task.after is not None or task.behind is not None
 
 

@@ -34,12 +34,7 @@ class Gate:
         return None if self.left else self.latest
 
     def arrive(self, cycle: int) -> bool:
-        """Count one that arrives at a cycle. Tells whether all have come now.
-
-        >>> gate = Gate(2)
-        >>> gate.arrive(7), gate.arrive(3), gate.opens
-        (False, True, 7)
-        """
+        """Count one that arrives at a cycle. Tells whether all have come now."""
         self.left -= 1
         self.latest = max(self.latest, cycle)
         return self.left == 0
@@ -57,13 +52,7 @@ Stream = tuple[int, int]
 
 @dataclass
 class Head:
-    """The next operation of one stream.
-
-    phase, iteration, index: its place in the task.
-    operation: the operation.
-    left: issues that are left.
-    since: cycle from which nothing holds it back.
-    """
+    """The next operation of one stream: its place in the task, issues left, and from when nothing holds it back."""
 
     phase: int
     iteration: int
@@ -74,10 +63,7 @@ class Head:
 
 
 def stream(phases: tuple[Phase, ...], which: Stream, first: Boundary) -> Iterator[Head]:
-    """Yield the operations of one stream in the order in which they issue, iteration by iteration, phase by phase.
-
-    first: boundary at which the stream begins.
-    """
+    """Yield the operations of one stream from a boundary on as they issue, iteration by iteration, phase by phase."""
     for number, phase in enumerate(phases):
         mine = [(i, each) for i, each in enumerate(phase.body.operations) if (each.member, each.unit) == which]
         for iteration in range(phase.repeat if mine else 0):
@@ -251,11 +237,7 @@ class Thread:
 
 @dataclass(frozen=True)
 class Seat:
-    """The occupant of a context.
-
-    thread: the thread.
-    member: which of the task's cores this one is.
-    """
+    """The occupant of a context, and which of the cores of its task this one is."""
 
     thread: Thread
     member: int

@@ -66,14 +66,7 @@ class StepProduct:
 
 
 def products_of(layer: Layer) -> tuple[StepProduct, ...]:
-    """The products of a time step: that of x and h, then those of vectors that the step makes, as they are first read.
-
-    layer: any layer.
-
-    >>> from lstmsim.model.cells import cell
-    >>> [(each.product, each.sums) for each in products_of(Layer(cell("gru-lbr0"), hidden=8, input=5))]
-    [('x.h.p', ('r', 'z', 'n')), ('rh.p', ('n',))]
-    """
+    """The products of a time step: that of x and h, then those of vectors that the step makes, as first read."""
     sums = [(each, layer.units(stage.rows)) for stage in layer.cell.stages for each in stage.sums]
     read = dict.fromkeys(vector for each, _ in sums for vector in each.vectors)
     outside = tuple(vector for vector in ("x", "h") if vector in read)
@@ -107,12 +100,7 @@ def _product(layer: Layer, vectors: tuple[str, ...], sums: Sequence[tuple[Sum, i
 
 @record
 class StepGraph:
-    """One time step of a layer.
-
-    graph: its graph; its outputs are the next states.
-    products: its matrix products; `StepProduct.product` is the node of each.
-    states: (name of a state, node of its next value).
-    """
+    """One time step of a layer: its graph, its matrix products, and (state, node of its next value)."""
 
     graph: Graph
     products: tuple[StepProduct, ...]
@@ -131,11 +119,7 @@ def cell_graph(cell: Cell, hidden: int, input: int, batch: int, projection: int 
 
 @lru_cache(maxsize=64)
 def step_graph(layer: Layer, batch: int) -> StepGraph:
-    """The graph of one time step of one direction of a layer, with its products.
-
-    layer: of a model; its cell is right.
-    batch: sequences side by side.
-    """
+    """The graph of one time step of one direction of a layer, with its products; batch: sequences side by side."""
     drawn = _Step(layer, batch)
     for node in _listed(layer.cell):
         drawn.compute(node)

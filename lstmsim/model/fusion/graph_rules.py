@@ -227,10 +227,7 @@ def _spelled(path: tuple[str | int, ...], names: list[str]) -> str:
 
 
 def checked_graph(graph: Graph) -> Graph:
-    """The same graph; `InputError` with every mistake if it has any.
-
-    graph: of any content.
-    """
+    """The same graph; `InputError` with every mistake if it has any."""
     wrong = [Mistake(place, sentence) for place, sentence in mistakes(graph)]
     if wrong:
         raise InputError(wrong)

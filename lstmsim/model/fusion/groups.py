@@ -186,9 +186,6 @@ def in_order(graph: Graph, kernels: Sequence[PlannedKernel]) -> tuple[PlannedKer
 def steps(graph: Graph, kernels: Sequence[PlannedKernel]) -> tuple[PlannedKernel | int, ...]:
     """Kernels, and numbers of compute-intensive nodes, in an order that the graph allows.
 
-    graph: the graph.
-    kernels: of all its sub-graphs.
-
     Of what could run next it is the one with the lowest first operation, whether others evaluate that anew or not; of
     equal ones the first. `InputError` if kernels wait for each other.
     """

@@ -21,11 +21,6 @@ _TABLE = 4
 def operand_elements(graph: Graph, number: int, operand: int, elements: Ints) -> Ints:
     """The elements of an operand that elements of a node need. A map that changes nothing returns the same array.
 
-    graph: the graph.
-    number: of a node that is no reduce.
-    operand: number of the operand.
-    elements: shape of any kind; elements of the node's result.
-
     >>> nodes = (Node("x", "input", (), (3,)), Node("y", "broadcast", ("x",), (2, 3), (1,)))
     >>> operand_elements(Graph("g", nodes, ("y",)), 1, 0, np.array([0, 4])).tolist()
     [0, 1]
@@ -65,10 +60,6 @@ def reduced_elements(graph: Graph, number: int, elements: Ints, position: Ints) 
 def positions(graph: Graph, number: int, elements: Ints) -> tuple[Ints, Ints]:
     """The result and the position along the reduced axes of elements of a reduce's operand.
 
-    graph: the graph.
-    number: of the reduce.
-    elements: elements of the operand.
-
     >>> nodes = (Node("x", "input", (), (5, 4, 6)), Node("y", "reduce_sum", ("x",), (5, 6), (1,)))
     >>> [each.tolist() for each in positions(Graph("g", nodes, ("y",)), 1, np.array([25, 31]))]
     [[7, 7], [0, 1]]
@@ -84,8 +75,6 @@ def positions(graph: Graph, number: int, elements: Ints) -> tuple[Ints, Ints]:
 
 def ranks(block: NDArray[np.int32]) -> Ints:
     """The place of each element among those of its block.
-
-    block: shape (n,); of each element.
 
     >>> ranks(np.array([1, 0, 1, 1], np.int32)).tolist()
     [0, 0, 1, 2]
@@ -123,10 +112,6 @@ def _flat(places: list[Ints], shape: tuple[int, ...], like: Ints) -> Ints:
 
 def moved(op: str, value: NDArray[Number], shape: tuple[int, ...], axes: tuple[int, ...]) -> NDArray[Number]:
     """What an operation that moves elements makes of a tensor.
-
-    op: `broadcast`, `reshape`, `transpose` or `slice`.
-    value: the tensor.
-    shape, axes: of the node.
 
     >>> moved("broadcast", np.array([1, 2]), (2, 3), (0,)).tolist()
     [[1, 1, 1], [2, 2, 2]]
@@ -166,11 +151,7 @@ def library_call(graph: Graph, number: int, values: Mapping[int, Values]) -> Val
 
 
 def evaluated(graph: Graph, inputs: Mapping[int, Values]) -> list[Values]:
-    """The value of every node.
-
-    graph: the graph.
-    inputs: number of each input -> its value.
-    """
+    """The value of every node, by the numbers of the inputs."""
     values: dict[int, Values] = {}
     with np.errstate(all="ignore"):
         for number, node in enumerate(graph.nodes):

@@ -14,11 +14,7 @@ from lstmsim.model.fusion.plan import COLUMN, ELEMENT, ROW, Decision, FusionDevi
 
 
 def mapped(group: Group, device: FusionDevice, wave: int) -> ThreadMapping:
-    """The mapping of a group by the rule for its kind.
-
-    group: the group.
-    device: the numbers of the device.
-    wave: how many blocks the grid should have at most.
+    """The mapping of a group by the rule for its kind, for a grid of at most `wave` blocks.
 
     >>> mapping = mapped(Group((1,), 1, (), "row", 64, 30000), FusionDevice(), 160)
     >>> mapping.kind, mapping.blocks, mapping.pieces, mapping.piece
@@ -192,9 +188,6 @@ def work_of(
 ) -> Owners:
     """Who evaluates what for a candidate: of a reduce the elements of its operand, else those of its result.
 
-    graph: the graph.
-    group, mapping: its group, and who computes that.
-    number: of the candidate.
     owners: of the group, as `propagated` gives them.
     cut: reduces of the graph that lost the edge to their operand.
     """

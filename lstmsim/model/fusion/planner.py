@@ -82,10 +82,7 @@ def _numbers(members: int) -> list[int]:
 
 
 def clusters(graph: Graph) -> tuple[tuple[tuple[int, ...], ...], tuple[Refused, ...]]:
-    """The sub-graphs of a graph, ascending, and the edges over which two of them were not joined.
-
-    graph: the graph.
-    """
+    """The sub-graphs of a graph, ascending, and the edges over which two of them were not joined."""
     nodes = graph.nodes
     edges = [
         (operand, number)
@@ -135,8 +132,6 @@ _USUAL = FusionDevice()
 def planned(graph: Graph, device: FusionDevice = _USUAL, *, apart: bool = False) -> FusionPlan:
     """The plan of a graph: which operations become one kernel, who computes what, where values lie.
 
-    graph: the graph.
-    device: the numbers of the device.
     apart: whether each candidate is a group of its own; for ablations.
     `InputError` if not even one block of a kernel fits on a multiprocessor.
 

@@ -27,11 +27,7 @@ Maps = dict[tuple[object, ...], tuple[Ints, Ints]]
 
 @dataclass(frozen=True, eq=False)
 class Occurrence:
-    """Elements of a node that a stage needs.
-
-    elements: shape (n,); one for each element that the stage evaluates, in the same order.
-    times: how often these very elements occur in the expression.
-    """
+    """Elements of a node that a stage needs, in the order of those it evaluates, and how often these occur."""
 
     elements: Ints
     times: int
@@ -113,12 +109,7 @@ def first_read(graph: Graph, stage: int, elements: Ints, target: int, ends: Set[
 
 @dataclass(frozen=True, eq=False)
 class Placed:
-    """A candidate with those who compute it.
-
-    node: its number.
-    work: who evaluates which element: of a reduce its operand's elements, else those of the result.
-    owners: who owns the elements of the result.
-    """
+    """A candidate with those who evaluate elements (of a reduce, its operand's), and those who own the result."""
 
     node: int
     work: Owners
@@ -189,13 +180,7 @@ def partials_of(graph: Graph, number: int, work: Owners) -> int:
 
 
 def schemes(graph: Graph, placed: Sequence[Placed], reads: Reads, overflowed: Set[int]) -> dict[int, Reason]:
-    """The scheme of every candidate: the strongest that any read of it by another stage demands.
-
-    graph: the graph.
-    placed: the candidates in order.
-    reads: what each stage reads, as `all_reads` gives it.
-    overflowed: candidates that left shared memory because it was too small.
-    """
+    """The scheme of every candidate: the strongest that any read of it by another stage demands."""
     return {each.node: _scheme(graph, each, placed, reads, overflowed) for each in placed}
 
 
@@ -300,11 +285,7 @@ class Counts:
 
 
 def counted(graph: Graph, kernels: Sequence[PlannedKernel]) -> Counts:
-    """The bytes and evaluations of kernels, from what they read element by element.
-
-    graph: the graph.
-    kernels: of any mode.
-    """
+    """The bytes and evaluations of kernels, from what they read element by element."""
     # the elements of a tensor of a size: of equal sizes the same array, so that all of them are known at a glance
     whole = cache(np.arange)
     maps: Maps = {}

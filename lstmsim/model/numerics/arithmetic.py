@@ -32,11 +32,7 @@ class Arithmetic(Protocol):
         """Turn input frames into what the vector memory holds; the shape stays."""
 
     def start(self, state: str, values: Floats | None) -> Array:
-        """Give a state before the first step, as held.
-
-        state: the state's name.
-        values: real numbers, [units]; None: zeros.
-        """
+        """Give a state before the first step, as held; values: real numbers, [units]; None: zeros."""
 
     def matrix(self, sum_: str, vector: str) -> Array:
         """Give the weights of a sum for one of its vectors as the multipliers hold them, [units, width]."""
@@ -47,15 +43,12 @@ class Arithmetic(Protocol):
     def adapt(self, sum_: str, total: Array, units: slice) -> Array:
         """Scale finished sums and add their bias, as the adapter does for the tail.
 
-        sum_: the sum's name.
-        total: what the accumulator holds, [units].
-        units: the rows that `total` covers.
+        total: what the accumulator holds, [units]; units: the rows that it covers.
         """
 
     def compute(self, node: Node, values: Mapping[str, Array], units: slice) -> Array:
         """Compute a node.
 
-        node: the operation and its inputs.
         values: its sources by name, [units] or [1] for scalars; a reduction gets all units.
         units: the rows that `values` cover.
         """

@@ -70,11 +70,7 @@ Format = QFormat | VectorFormat
 
 
 def largest_of(range_: Range) -> float:
-    """Give the largest magnitude within a range.
-
-    >>> largest_of((-3.0, 2.0))
-    3.0
-    """
+    """Give the largest magnitude within a range."""
     low, high = range_
     return max(-low, high)
 

@@ -227,10 +227,6 @@ class FixedArithmetic:
         """Multiply by the row's factor, shift and round into the sum's format, add the bias, saturate.
 
         The accumulator is two's complement: a sum outside its range wraps and is counted.
-
-        sum_: the sum's name.
-        total: exact sums, [units].
-        units: the rows that `total` covers.
         """
         held = wrap(total, self.precision.accumulator_bits)
         if lost := int(np.count_nonzero(held != total)):
@@ -242,12 +238,7 @@ class FixedArithmetic:
         return self._noted(name, *saturate(exact, self.formats[name]))
 
     def compute(self, node: Node, values: Mapping[str, Array], units: slice) -> Array:
-        """Compute on aligned integers, round once to the node's format, saturate; activations are read from tables.
-
-        node: the operation and its inputs.
-        values: its sources by name, [units] or [1] for scalars; a reduction gets all units.
-        units: the rows that `values` cover.
-        """
+        """Compute on aligned integers, round once to the format of the node, saturate; activations are in tables."""
         operands = [self._operand(each, values, units) for each in node.inputs]
         if node.operation in TABULATED:
             return self._noted(node.name, *self.tables[node.name](operands[0][0]))
@@ -328,14 +319,7 @@ KINDS = ("adapter", "interpolation", "product", "quantize", "vector read", "squa
 
 @dataclass(frozen=True)
 class Multiplier:
-    """A multiplier of signed operands.
-
-    kind: one of `KINDS`.
-    widths: bits of both operands, in the order of the rules (factors and positions come second).
-
-    >>> Multiplier("adapter", (32, 17)).kind
-    'adapter'
-    """
+    """A multiplier of signed operands: one of `KINDS`, and the bits of both operands (factors and positions second)."""
 
     kind: str
     widths: tuple[int, int]
@@ -344,11 +328,8 @@ class Multiplier:
 def per_unit(cell: Cell, precision: Precision) -> Counter[Multiplier]:
     """Count the multipliers that a tail needs for each unit that it takes in a cycle; every operation has its own.
 
-    Additions, shifts, tables, divisions and square roots need no multiplier. Operations with one value for all units
-    count in `once`.
-
-    cell: any cell.
-    precision: gives the widths; `activation: table` needs no interpolation.
+    Additions, shifts, tables, divisions and square roots need none, nor do activations from a `table`. Operations with
+    one value for all units count in `once`.
     """
     scalars = {name for name, rows in kinds(cell).items() if rows == "scalar"}
     # A factor of `multiplier_bits` bits is never negative: as a signed operand it has one more.
@@ -367,12 +348,7 @@ def per_unit(cell: Cell, precision: Precision) -> Counter[Multiplier]:
 
 
 def once(cell: Cell, precision: Precision) -> Counter[Multiplier]:
-    """Count the multipliers of operations with one value for all units (behind a mean): needed once for each core.
-
-    >>> from lstmsim.model.cells import cell
-    >>> once(cell("lstm"), Precision()).total(), once(cell("lstm-layernorm"), Precision()).total()
-    (0, 3)
-    """
+    """Count the multipliers of operations with one value for all units (behind a mean): needed once for each core."""
     scalars = {name for name, rows in kinds(cell).items() if rows == "scalar"}
     own = (node for node in cell.nodes if node.name in scalars and node.operation not in REDUCTIONS)
     return Counter(each for node in own for each in _of(cell, node, precision))

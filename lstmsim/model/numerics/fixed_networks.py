@@ -20,15 +20,9 @@ NetworkRanges = Sequence[Sequence[Mapping[str, Range]]]
 
 
 def shared_ranges(networks: Sequence[tuple[Sequence[Cell], NetworkRanges]]) -> list[list[list[dict[str, Range]]]]:
-    """Give every pass of a kind of cell the widest ranges that any of them reached; x keeps its own.
+    """Give every pass of a kind of cell the widest ranges that any of them reached.
 
-    The scale of x is folded into the weights of each pass, so a machine need not know it.
-
-    >>> from lstmsim.model.cells import cell
-    >>> rnn = cell("rnn")
-    >>> one, other = {"x": (0.0, 9.0), "a": (-1.0, 2.0)}, {"x": (0.0, 1.0), "a": (-3.0, 1.0)}
-    >>> shared_ranges([([rnn], [[one]]), ([rnn], [[other]])])[0][0][0]
-    {'x': (0.0, 9.0), 'a': (-3.0, 2.0)}
+    x keeps its own: its scale is folded into the weights of each pass, so a machine need not know it.
     """
     widest: dict[Cell, dict[str, Range]] = {}
     for cells, ranges in networks:
@@ -44,12 +38,7 @@ def shared_ranges(networks: Sequence[tuple[Sequence[Cell], NetworkRanges]]) -> l
 
 
 def largest_units(passes: Iterable[tuple[Cell, Mapping[str, float]]]) -> dict[Cell, dict[str, float]]:
-    """For each kind of cell and each of its sums the largest of what one unit of a row's accumulator stands for.
-
-    >>> from lstmsim.model.cells import cell
-    >>> list(largest_units([(cell("rnn"), {"a": 0.1}), (cell("rnn"), {"a": 0.3})]).values())
-    [{'a': 0.3}]
-    """
+    """For each kind of cell and each of its sums the largest unit of the accumulator of a row."""
     largest: dict[Cell, dict[str, float]] = {}
     for cell, units in passes:
         own = largest.setdefault(cell, {})
@@ -77,10 +66,8 @@ def fixed_passes(network: Network, ranges: Ranges, precision: Precision) -> Pass
 def fixed_chip(networks: Sequence[tuple[Network, Ranges]], precision: Precision) -> list[Passes]:
     """Make the arithmetic `[layer][direction]` of each network of a chip; `precision` says what they share.
 
-    networks: weights, and ranges as `calibrate` gives them.
-    precision: widths of all numbers. With shared formats, all passes of a kind of cell have the formats that hold the
-        ranges of all of them, and common shifts are common to all of them.
-
+    networks: weights, and ranges as `calibrate` gives them. With shared formats, all passes of a kind of cell have the
+        formats that hold the ranges of all of them, and common shifts are common to all of them.
     `InputError` if a width is not possible.
     """
     if mistakes := precision.mistakes():

@@ -280,16 +280,7 @@ _FUNCTIONS: Mapping[str, Callable[..., Array]] = {
 
 
 def combine(operation: str, operands: Sequence[Operand], fraction: int) -> Array:
-    """Compute an operation in units of 2**-fraction, rounded once, stopped at +-`LIMIT`, not yet saturated.
-
-    operation: its name, like "multiply".
-    operands: integers and the fraction of their format, in the operation's order.
-    fraction: of the result's format.
-
-    >>> half, third = (np.array([128]), 8), (np.array([341]), 10)
-    >>> combine("multiply", [half, third], 10).tolist(), combine("divide", [half, third], 4).tolist()
-    ([171], [24])
-    """
+    """Compute an operation in units of 2**-fraction, rounded once, stopped at +-`LIMIT`, not yet saturated."""
     return _FUNCTIONS[operation](fraction, *operands)
 
 

@@ -53,10 +53,7 @@ def step(
 ) -> dict[str, Array]:
     """Compute all states after one step.
 
-    arithmetic: of the pass.
-    x: input of the step as held, [input].
-    states: name to values before the step, [units].
-    observe: called with the name and the values of every sum and node.
+    x: input of the step as held, [input]; states: name to values before the step, [units].
     """
     layer = arithmetic.layer
     cell = layer.cell
@@ -101,9 +98,9 @@ def run_pass(
 
 
 def initial_states(arithmetic: Arithmetic, stimulus: Stimulus, layer: int, direction: int) -> dict[str, Array]:
-    """Give the states of a pass before its first step, as held; if h is quantized from a state, that state starts as h.
+    """Give the states of a pass before its first step, as held; one that the stimulus leaves out starts at 0.
 
-    stimulus: its `initial` gives the states of this layer and direction; a state that is left out starts at 0.
+    If h is quantized from a state, that state starts as h.
     """
     given = dict(stimulus.initial.get((layer, direction), {}))
     cell = arithmetic.layer.cell
@@ -116,12 +113,7 @@ def initial_states(arithmetic: Arithmetic, stimulus: Stimulus, layer: int, direc
 def run_network(
     arithmetic: Sequence[Sequence[Arithmetic]], stimulus: Stimulus, observe: Observer | None = None
 ) -> NetworkRun:
-    """Run all layers, each over the whole sequence.
-
-    arithmetic: of each pass, `arithmetic[layer][direction]`.
-    stimulus: the frames and the initial states.
-    observe: called with the name and the values of every sum and node.
-    """
+    """Run all layers, each over the whole sequence; `observe` gets the name and the values of every sum and node."""
     x = arithmetic[0][0].encode(stimulus.x)
     passes = []
     for number, both in enumerate(arithmetic):

@@ -42,10 +42,8 @@ class JobData:
 
 @dataclass(frozen=True, eq=False)
 class JobNumbers:
-    """What a job needs to be executed.
+    """What a job needs to be executed: arithmetic `[layer][direction]` with its weights, and its stimulus.
 
-    arithmetic: of every pass, `arithmetic[layer][direction]`; it holds the weights.
-    stimulus: the frames and the initial states.
     follows: the job whose last states it begins with instead; None: as the stimulus says.
     """
 
@@ -73,21 +71,8 @@ def last_states(run: NetworkRun) -> dict[int, States]:
 def continued(stimulus: Stimulus, run: NetworkRun, arithmetic: Sequence[Sequence[Arithmetic]]) -> Stimulus:
     """Give the same frames, beginning with the last states of a run.
 
-    Fixed-point states go over as the real numbers that they stand for.
-
-    stimulus: the frames.
-    run: gives the states; the first recurrent layer's states go to the first recurrent layer, and so on.
-    arithmetic: of the network that begins, `arithmetic[layer][direction]`.
-
-    >>> from lstmsim.model.numerics.weights import random_network, random_stimulus
-    >>> from lstmsim.model.cells import cell
-    >>> from lstmsim.model.model import Layer, Model
-    >>> network = random_network(Model("m", (Layer(cell("lstm"), 4, 3),)), seed=1)
-    >>> frames, arithmetic = random_stimulus(network.model, steps=6, seed=1), float_arithmetic(network)
-    >>> first = run_network(arithmetic, replace(frames, x=frames.x[:2]))
-    >>> second = run_network(arithmetic, continued(replace(frames, x=frames.x[2:]), first, arithmetic))
-    >>> bool((second.output() == run_network(arithmetic, frames).output()[2:]).all())
-    True
+    Fixed-point states go over as the real numbers that they stand for; the first recurrent layer's states go to the
+    first recurrent layer of `arithmetic`, and so on.
     """
     takers = [layer for layer, both in enumerate(arithmetic) if both[0].layer.cell.recurrent]
     initial = {
@@ -99,10 +84,7 @@ def continued(stimulus: Stimulus, run: NetworkRun, arithmetic: Sequence[Sequence
 
 
 def run_jobs(jobs: Mapping[int, JobNumbers]) -> dict[int, NetworkRun]:
-    """Run the golden model of every job.
-
-    jobs: key to job; a job runs after the job that it follows, which must have a smaller key.
-    """
+    """Run the golden model of every job; a job runs after the job that it follows, which has a smaller key."""
     runs: dict[int, NetworkRun] = {}
     for index in sorted(jobs):
         own = jobs[index]
@@ -247,11 +229,7 @@ def beginning_lines(jobs: Iterable[tuple[str, str]], limit: int = 10) -> list[st
 
 
 def some_of(names: Sequence[str]) -> str:
-    """List the first three names, and say how many more there are.
-
-    >>> some_of(["a", "b", "c", "d", "e"])
-    'a, b, c and 2 more'
-    """
+    """List the first three names, and say how many more there are."""
     return ", ".join(names[:3]) + (f" and {len(names) - 3:,} more" if len(names) > 3 else "")
 
 
@@ -260,18 +238,7 @@ Values = tuple[tuple[Mapping[str, Array], ...], ...]
 
 
 def run_recorded(job: JobNumbers) -> tuple[NetworkRun, Values]:
-    """Run the golden model of a job that follows no other, and keep all values.
-
-    >>> from lstmsim.model.numerics.golden import float_arithmetic
-    >>> from lstmsim.model.numerics.weights import random_network, random_stimulus
-    >>> from lstmsim.model.cells import cell
-    >>> from lstmsim.model.model import Layer, Model
-    >>> network = random_network(Model("m", (Layer(cell("lstm"), 4, 3),)), seed=1)
-    >>> job = JobNumbers(float_arithmetic(network), random_stimulus(network.model, steps=5, seed=1))
-    >>> run, values = run_recorded(job)
-    >>> values[0][0]["i"].shape, bool((values[0][0]["h'"] == run.passes[0][0].h).all())
-    ((5, 4), True)
-    """
+    """Run the golden model of a job that follows no other, and keep all values."""
     assert job.follows is None
     computed: list[tuple[str, Array]] = []
     run = run_network(job.arithmetic, job.stimulus, lambda name, values: computed.append((name, values)))

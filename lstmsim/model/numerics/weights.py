@@ -105,10 +105,7 @@ class Network:
         return mistakes
 
     def stimulus(self, x: Floats) -> Stimulus:
-        """Join frames and the initial states that the network fixes.
-
-        x: frames, [steps, input].
-        """
+        """Join frames, [steps, input], and the initial states that the network fixes."""
         return Stimulus(x, self.initial)
 
 
@@ -160,11 +157,7 @@ def _random(seed: int, *key: object) -> np.random.Generator:
 
 
 def random_network(model: Model, seed: int) -> Network:
-    """Draw weights uniformly from +-1/sqrt(hidden), as PyTorch starts its recurrent layers; scales are near 1.
-
-    model: the layers.
-    seed: fixes all numbers.
-    """
+    """Draw weights uniformly from +-1/sqrt(hidden), as PyTorch starts its recurrent layers; scales are near 1."""
     passes = []
     for number, layer in enumerate(model.layers):
         both = []
@@ -196,14 +189,5 @@ def _scales(cell: Cell, name: str) -> float:
 
 
 def random_stimulus(model: Model, steps: int, seed: int) -> Stimulus:
-    """Draw frames from the standard normal distribution.
-
-    model: its first layer says how wide a frame is.
-    steps: number of frames.
-    seed: fixes all numbers.
-
-    >>> from lstmsim.model.cells import cell
-    >>> random_stimulus(Model("m", (Layer(cell("gru"), 4, 3),)), steps=5, seed=7).x.shape
-    (5, 3)
-    """
+    """Draw frames from the standard normal distribution, as wide as the first layer asks."""
     return Stimulus(_random(seed, "x").standard_normal((steps, model.layers[0].input)))

@@ -29,9 +29,7 @@ _SAMPLED, _LOW, _HIGH = 64, 5, 95
 class Table:
     """What a strategy knows of the table of one block.
 
-    m: rows of a whole block.
-    end: entries of the table, the rows of this block.
-    columns: columns of this block.
+    m, end: rows of a whole block, and of this one, which are the entries of the table.
     omega: rows of a group, the lanes of a warp.
     scale: rows times columns of the matrix for each of its non-zeros; 0 for a matrix without any.
     shift: right and left shift of the strategy `shift`.

@@ -16,17 +16,7 @@ _FACTOR, _STEP, _MASK = 1103515245, 12345, 2**31 - 1
 
 
 def drawn_lengths(rows: int, columns: int, mean: int, deviation: float, seed: int) -> NDArray[np.int64]:
-    """Lengths of rows, normally distributed, that add up to rows * mean.
-
-    rows, columns: of the matrix.
-    mean: entries of a row, at most `columns`.
-    deviation: standard deviation of the lengths over their mean, before they are rounded and cut.
-    seed: of the generator.
-
-    >>> lengths = drawn_lengths(100, 40, 10, 0.3, 2)
-    >>> int(lengths.sum()), bool(2 < lengths.std() < 4)
-    (1000, True)
-    """
+    """Lengths of rows, normally distributed around a mean, whose sum is rows * mean; deviation: of the mean."""
     draw = np.random.default_rng(seed)
     lengths = np.clip(np.rint(draw.normal(mean, deviation * mean, rows)), 0, columns).astype(np.int64)
     while (left := rows * mean - int(lengths.sum())) != 0:
@@ -37,15 +27,7 @@ def drawn_lengths(rows: int, columns: int, mean: int, deviation: float, seed: in
 
 
 def drawn_rows(lengths: NDArray[np.int64], columns: int, seed: int) -> Csr:
-    """A matrix of ones whose rows have these lengths; columns uniformly random.
-
-    lengths: shape (rows,).
-    columns: of the matrix.
-    seed: of the generator.
-
-    >>> drawn_rows(np.array([2, 0, 1]), 4, 1).lengths.tolist()
-    [2, 0, 1]
-    """
+    """A matrix of ones whose rows have these lengths; columns uniformly random."""
     draw = np.random.default_rng(seed)
     chosen = [np.sort(draw.choice(columns, each, replace=False)) for each in lengths.tolist()]
     cols = np.concatenate([np.zeros(0, np.int64), *chosen])

@@ -48,22 +48,13 @@ class Difference:
 def difference_of_run(
     graph: Graph, kernels: Sequence[PlannedKernel], device: FusionDevice, seed: int = 0
 ) -> Difference:
-    """Execute kernels on drawn inputs, and compare with numpy; `Fault` if a plan is wrong.
-
-    graph, kernels, device: as of `executed`.
-    seed: of the inputs.
-    """
+    """Execute kernels on drawn inputs, and compare with numpy; `Fault` if a plan is wrong."""
     inputs = drawn_inputs(graph, seed)
     return difference(graph, executed(graph, kernels, inputs, device), inputs)
 
 
 def difference(graph: Graph, values: Mapping[int, Values], inputs: Mapping[int, Values]) -> Difference:
-    """Compare values of nodes with numpy's.
-
-    graph: the graph.
-    values: by number of the node.
-    inputs: number of each input -> its value.
-    """
+    """Compare values of nodes with numpy, by the numbers of the inputs."""
     expected = evaluated(graph, inputs)
     compared = sorted(set(values) - set(inputs))
     far = [(_largest(values[number], expected[number]), -number) for number in compared]
@@ -91,10 +82,7 @@ Ints = NDArray[np.int64]
 class Overlap:
     """A stage that writes over a value of which other warps, or later turns of its own threads, still read elements.
 
-    stage: number of the stage.
-    reader: number of the stage that reads the value; it may be the same.
-    value: number of the value.
-    buffer: number of the buffer of shared memory.
+    stage, reader, value: numbers of stages; buffer: of the buffer of shared memory.
     """
 
     stage: int
@@ -104,12 +92,7 @@ class Overlap:
 
 
 def overlaps(graph: Graph, kernel: PlannedKernel, warp: int = 32) -> tuple[Overlap, ...]:
-    """Stages of a kernel that need a block barrier before their writes, which no plan has.
-
-    graph: the graph.
-    kernel: one of its kernels.
-    warp: threads of a warp, which go in step.
-    """
+    """Stages of a kernel that need a block barrier before their writes, which no plan has; warp: threads in step."""
     shared = [stage for stage in kernel.stages if stage.scheme == SHARED]
     if len({stage.buffer for stage in shared}) == len(shared):
         return ()
