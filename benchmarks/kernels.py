@@ -23,7 +23,7 @@ from lstmsim.machines.parallel.lowering.program import program_of_kernels
 from lstmsim.machines.parallel.sparse import METHODS
 from lstmsim.machines.parallel.traffic import priced
 from lstmsim.model.sparse.csr import Csr
-from lstmsim.model.sparse.products import drawn_operands, largest_error
+from lstmsim.model.sparse.made import drawn_operands, largest_error
 
 __all__ = ["KERNELS_HEAD", "TASKS", "kernel_rows"]
 

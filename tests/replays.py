@@ -18,7 +18,7 @@ from lstmsim.machines.column.npu import ColumnNpu, Exchange, Memory
 from lstmsim.machines.column.phases import split_refusal
 from lstmsim.model.cells import CELLS
 from lstmsim.model.model import Precision
-from lstmsim.model.numerics.fixed_networks import fixed_arithmetic
+from lstmsim.model.numerics.fixed import fixed_arithmetic
 from lstmsim.model.numerics.golden import run_network
 from lstmsim.model.numerics.weights import random_network, random_stimulus
 from lstmsim.model.scenario import Job, Scenario

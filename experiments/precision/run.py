@@ -30,7 +30,7 @@ from lstmsim.model.model import ACTIVATIONS, Precision
 from lstmsim.model.numerics.accuracy import accuracy
 from lstmsim.model.numerics.arithmetic import Arithmetic
 from lstmsim.model.numerics.calibration import Range, calibrate
-from lstmsim.model.numerics.fixed_networks import fixed_arithmetic, fixed_chip
+from lstmsim.model.numerics.fixed import fixed_arithmetic, fixed_chip
 from lstmsim.model.numerics.golden import float_arithmetic, run_network
 from lstmsim.model.numerics.weights import Network, Stimulus
 from lstmsim.studies.accuracy.study import Spelling, read_g2p, read_words, spelling, with_bits, words_accuracy

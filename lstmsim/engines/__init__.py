@@ -96,7 +96,7 @@ def feed(program: Program, chunks: Iterable[Ints], *, window: int = WINDOW) -> F
     window: how many tasks there is room for in the machine at once; one for each template at least.
     `InputError` if a template comes after another task, or tasks go back in time.
     """
-    home = import_module("lstmsim.engines.fast.run" if has_fast() else "lstmsim.engines.reference.feed")
+    home = import_module("lstmsim.engines.fast.run" if has_fast() else "lstmsim.engines.reference.run")
     made: Feed = home.Feed(program, chunks, window=window)
     return made
 

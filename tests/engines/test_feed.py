@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from lstmsim import engines
 from lstmsim.base.errors import DeadlockError, InputError
 from lstmsim.engines.fast.run import Feed as FastFeed
-from lstmsim.engines.reference.feed import Feed as ReferenceFeed
+from lstmsim.engines.reference.run import Feed as ReferenceFeed
 from lstmsim.program.operations import Operation
 from lstmsim.program.program import Body, Core, Phase, Program, Task, Unit
 from lstmsim.program.trace import TASKS, Totals

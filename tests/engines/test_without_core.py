@@ -14,7 +14,7 @@ import lstmsim
 from lstmsim import engines, machines
 from lstmsim.base.errors import EngineWarning
 from lstmsim.engines.fast import binding as library
-from lstmsim.engines.reference.feed import Feed
+from lstmsim.engines.reference.run import Feed
 from lstmsim.machines.multicore.lines.caches import OWN_LIBRARY, open_caches
 from lstmsim.native import library as missing
 from lstmsim.program.program import Program

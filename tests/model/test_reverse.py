@@ -15,7 +15,7 @@ from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
 from lstmsim.machines.row.npu import RowCore, RowNpu
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model, Precision
-from lstmsim.model.numerics.fixed_networks import fixed_arithmetic
+from lstmsim.model.numerics.fixed import fixed_arithmetic
 from lstmsim.model.numerics.golden import float_arithmetic, run_network
 from lstmsim.model.numerics.weights import Network, Stimulus, random_network, random_stimulus
 from lstmsim.model.scenario import Chip, Job

@@ -32,7 +32,7 @@ from lstmsim.machines.parallel.traffic import priced
 from lstmsim.model.fusion.baselines import kernels_of
 from lstmsim.model.fusion.cells import StepProduct, products_of, step_graph
 from lstmsim.model.fusion.graph import COMPUTE, Graph
-from lstmsim.model.fusion.groups import steps
+from lstmsim.model.fusion.mapping import steps
 from lstmsim.model.fusion.plan import GLOBAL, SHARED, SPLIT_RULES, FusionPlan, PlannedKernel
 from lstmsim.model.fusion.planner import planned
 from lstmsim.model.model import Layer, Model

@@ -8,9 +8,7 @@ import numpy as np
 
 from lstmsim.base.records import record
 from lstmsim.model.fusion.graph import CONSTANT, REDUCE, Graph
-from lstmsim.model.fusion.groups import candidates_of, group_of, in_order, outputs_of
-from lstmsim.model.fusion.indexing import reduced_elements
-from lstmsim.model.fusion.mapping import mapped, owners_by_rule
+from lstmsim.model.fusion.mapping import candidates_of, group_of, in_order, mapped, outputs_of, owners_by_rule
 from lstmsim.model.fusion.plan import (
     COLUMN,
     ELEMENT,
@@ -27,6 +25,7 @@ from lstmsim.model.fusion.plan import (
     up,
 )
 from lstmsim.model.fusion.planner import first_wave, planned, scratch_of
+from lstmsim.model.fusion.schemes import reduced_elements
 
 #: Threads of a block of a compiler's kernels: at most for a reduce, always for elements.
 MOST_THREADS, ELEMENT_THREADS = 1024, 256

@@ -19,7 +19,7 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
 from lstmsim.model.cell import REDUCTIONS, Cell, Node, Sum, kinds
 from lstmsim.model.fusion.graph import Graph, Sketch
-from lstmsim.model.fusion.groups import lowest_first
+from lstmsim.model.fusion.mapping import lowest_first
 from lstmsim.model.model import Layer, Model
 
 

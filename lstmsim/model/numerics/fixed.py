@@ -1,4 +1,4 @@
-"""Fixed-point arithmetic of one pass, whose formats hold the ranges that calibration has measured.
+"""Fixed-point arithmetic of a pass and of whole networks, whose formats hold the ranges that calibration has measured.
 
 Vectors (x, h, every `quantize` node) are symmetric integers with one scale each. Their scales are folded into the
 weights, so that all vectors of a sum meet in one integer accumulator. A multiplier for each row then brings the sum
@@ -9,7 +9,7 @@ that `FixedArithmetic` does behind the array for one unit is one entry of `per_u
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,10 +17,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lstmsim.base.errors import InputError, Mistake
 from lstmsim.model.cell import REDUCTIONS, Cell, Node, kinds
 from lstmsim.model.model import Layer, Precision
 from lstmsim.model.numerics.arithmetic import Array
-from lstmsim.model.numerics.calibration import Format, Range, formats_of, largest_of, q_format
+from lstmsim.model.numerics.calibration import Format, Range, calibrate, formats_of, largest_of, q_format
 from lstmsim.model.numerics.fixed_point import (
     TABULATED,
     ActivationTable,
@@ -32,7 +33,7 @@ from lstmsim.model.numerics.fixed_point import (
     shifted,
     wrap,
 )
-from lstmsim.model.numerics.weights import Floats, PassWeights
+from lstmsim.model.numerics.weights import Floats, Network, PassWeights, Stimulus
 
 #: Bits of a bias in its sum's units: a large bias may meet an equally large product.
 _BIAS_BITS = 32
@@ -380,3 +381,97 @@ def _bits(cell: Cell, name: str | float, precision: Precision) -> int:
         return precision.tail_bits
     fed = cell.states.get(name, name)
     return precision.state_bits if fed in cell.states.values() else precision.tail_bits
+
+
+#: Ranges of a network, `[layer][direction]`.
+NetworkRanges = Sequence[Sequence[Mapping[str, Range]]]
+
+
+def shared_ranges(networks: Sequence[tuple[Sequence[Cell], NetworkRanges]]) -> list[list[list[dict[str, Range]]]]:
+    """Give every pass of a kind of cell the widest ranges that any of them reached.
+
+    x keeps its own: its scale is folded into the weights of each pass, so a machine need not know it.
+    """
+    widest: dict[Cell, dict[str, Range]] = {}
+    for cells, ranges in networks:
+        for cell, both in zip(cells, ranges, strict=True):
+            own = widest.setdefault(cell, {})
+            for name, (low, high) in (pair for reached in both for pair in reached.items()):
+                least, most = own.get(name, (0.0, 0.0))
+                own[name] = min(least, low), max(most, high)
+    return [
+        [[{**widest[cell], "x": reached["x"]} for reached in both] for cell, both in zip(cells, ranges, strict=True)]
+        for cells, ranges in networks
+    ]
+
+
+def largest_units(passes: Iterable[tuple[Cell, Mapping[str, float]]]) -> dict[Cell, dict[str, float]]:
+    """For each kind of cell and each of its sums the largest unit of the accumulator of a row."""
+    largest: dict[Cell, dict[str, float]] = {}
+    for cell, units in passes:
+        own = largest.setdefault(cell, {})
+        own.update({name: max(unit, own.get(name, 0.0)) for name, unit in units.items()})
+    return largest
+
+
+#: Of a network, `[layer][direction]`.
+Passes = tuple[tuple[FixedArithmetic, ...], ...]
+Ranges = Sequence[Sequence[Mapping[str, Range]]]
+
+
+def fixed_arithmetic(network: Network, stimulus: Stimulus | Sequence[Stimulus], precision: Precision) -> Passes:
+    """Make the arithmetic `[layer][direction]` of a network, with formats that hold all that the stimuli reach."""
+    return fixed_passes(
+        network, calibrate(network, [stimulus] if isinstance(stimulus, Stimulus) else stimulus), precision
+    )
+
+
+def fixed_passes(network: Network, ranges: Ranges, precision: Precision) -> Passes:
+    """Make the arithmetic `[layer][direction]` of a network whose ranges are known."""
+    return fixed_chip([(network, ranges)], precision)[0]
+
+
+def fixed_chip(networks: Sequence[tuple[Network, Ranges]], precision: Precision) -> list[Passes]:
+    """Make the arithmetic `[layer][direction]` of each network of a chip; `precision` says what they share.
+
+    networks: weights, and ranges as `calibrate` gives them. With shared formats, all passes of a kind of cell have the
+        formats that hold the ranges of all of them, and common shifts are common to all of them.
+    `InputError` if a width is not possible.
+    """
+    if mistakes := precision.mistakes():
+        raise InputError([Mistake(f"precision.{key}", text) for key, text in mistakes])
+    ranges: Sequence[Ranges] = [own for _, own in networks]
+    if precision.formats == "shared":
+        ranges = shared_ranges([([layer.cell for layer in own.model.layers], reached) for own, reached in networks])
+    every = [_passes(network, own, precision) for (network, _), own in zip(networks, ranges, strict=True)]
+    if (precision.formats, precision.shift) != ("shared", "common"):
+        return every
+    units = largest_units(
+        (own.layer.cell, {name: float(unit.max(initial=0)) for name, unit in own.units.items()})
+        for passes in every
+        for both in passes
+        for own in both
+    )
+    return [
+        tuple(tuple(_shifted_as(own, units[own.layer.cell]) for own in both) for both in passes) for passes in every
+    ]
+
+
+def _passes(network: Network, ranges: Ranges, precision: Precision) -> Passes:
+    x = VectorFormat.of(largest_of(ranges[0][0]["x"]), precision.vector_bits, precision.tail_bits)
+    layers = []
+    for layer, weights, reached in zip(network.model.layers, network.passes, ranges, strict=True):
+        both = tuple(
+            FixedArithmetic(layer, own, precision, each, x) for own, each in zip(weights, reached, strict=True)
+        )
+        layers.append(both)
+        scales = [np.broadcast_to(each.scale_of_h, layer.width("h")) for each in both]
+        x = VectorFormat(precision.vector_bits, np.concatenate(scales), x.element)
+    return tuple(layers)
+
+
+def _shifted_as(own: FixedArithmetic, units: Mapping[str, float]) -> FixedArithmetic:
+    """The same pass, whose adapters shift as for these units; its weights are not quantized again."""
+    other = copy(own)
+    other.__dict__.update(largest_units=units)
+    return other

@@ -11,7 +11,7 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.model.model import Precision
 from lstmsim.model.numerics.arithmetic import Arithmetic, Array
 from lstmsim.model.numerics.calibration import calibrate
-from lstmsim.model.numerics.fixed_networks import fixed_chip
+from lstmsim.model.numerics.fixed import fixed_chip
 from lstmsim.model.numerics.golden import NetworkRun, float_arithmetic, run_network
 from lstmsim.model.numerics.weights import Floats, Network, States, Stimulus
 

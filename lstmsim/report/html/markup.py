@@ -1,8 +1,9 @@
-"""Markup from text: all text of a user is escaped here, and here only."""
+"""Markup from text, where all text of a user is escaped, and small pictures by hand."""
 
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
@@ -172,3 +173,141 @@ def link_to(path: str) -> str:
     except UnicodeEncodeError:
         name = quote(path, safe="/", errors="replace")
     return "/" + name.lstrip("/") if name.startswith("/") else "./" + name
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The mapping of values to coordinates.
+
+    low, high: values.
+    left, right: the coordinates of these values.
+
+    >>> Scale(0, 10, 100, 200)(5)
+    150.0
+    """
+
+    low: float
+    high: float
+    left: float
+    right: float
+
+    def __call__(self, value: float) -> float:
+        """Give the coordinate of a value."""
+        return self.left + (value - self.low) / (self.high - self.low) * (self.right - self.left)
+
+
+def picture(width: float, height: float, label: str, *content: str) -> Markup:
+    """Make a picture that grows and shrinks with the page; `label` says in a sentence what it shows.
+
+    >>> picture(10, 5, "nothing")
+    '<svg viewBox="0 0 10 5" role="img" aria-label="nothing"></svg>'
+    """
+    return element("svg", *content, viewBox=f"0 0 {width:g} {height:g}", role="img", aria_label=label)
+
+
+def rectangle(x: float, y: float, width: float, height: float, look: str, title: str = "") -> Markup:
+    """Draw a rectangle of a class; `title` is shown under the pointer.
+
+    >>> rectangle(0, 0, 1, 2, "a", "b")
+    '<rect x="0" y="0" width="1" height="2" class="a"><title>b</title></rect>'
+    """
+    inside = [element("title", title)] if title else []
+    return element("rect", *inside, x=x, y=y, width=width, height=height, class_=look)
+
+
+def circle(x: float, y: float, radius: float, look: str, title: str = "") -> Markup:
+    """Draw a dot of a class; `title` is shown under the pointer."""
+    inside = [element("title", title)] if title else []
+    return element("circle", *inside, cx=x, cy=y, r=radius, class_=look)
+
+
+def line(x1: float, y1: float, x2: float, y2: float, look: str) -> Markup:
+    """Draw a straight line of a class."""
+    return element("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=look)
+
+
+def path(data: str, look: str, title: str = "") -> Markup:
+    """Draw an outline of a class; `data` is SVG path data, `title` is shown under the pointer."""
+    inside = [element("title", title)] if title else []
+    return element("path", *inside, d=data, class_=look)
+
+
+def words(x: float, y: float, text: str, look: str = "", anchor: str = "start") -> Markup:
+    """Write text whose base line begins, has its middle or ends (`anchor`) at a point."""
+    return element("text", text, x=x, y=y, class_=look or None, text_anchor=None if anchor == "start" else anchor)
+
+
+def swatch(look: str) -> Markup:
+    """Make a sample of a look for a legend; the legend's text stands beside it.
+
+    >>> 'aria-hidden="true"' in swatch("j0")
+    True
+    """
+    sample = element("rect", x=0.5, y=0.5, width=17, height=11, class_=f"{look} edge")
+    return element("svg", sample, width=18, height=12, viewBox="0 0 18 12", aria_hidden="true", class_="swatch")
+
+
+def round_ticks(low: float, high: float, most: int = 8, whole: bool = False) -> list[float]:
+    """Give multiples of 1, 2 or 5 times a power of ten for an axis.
+
+    low, high: the ends of the axis.
+    most: about the largest number of ticks.
+    whole: whether only whole numbers are allowed.
+
+    >>> round_ticks(0, 1423), round_ticks(0, 3, whole=True)
+    ([0, 200, 400, 600, 800, 1000, 1200, 1400], [0, 1, 2, 3])
+    """
+    if not high > low:
+        return [low]
+    raw = (high - low) / most
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= raw * (1 - 1e-9))
+    if whole:
+        step = max(1.0, step)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    # A power of ten below one is not exact, its quotient is.
+    values = [number / round(1 / step) if step < 1 else number * step for number in range(first, last + 1)]
+    return [int(value) if value == int(value) else value for value in values]
+
+
+def bottom_axis(scale: Scale, y: float, what: str, ticks: list[float], above: bool = False, unit: str = "") -> Markup:
+    """Draw an axis.
+
+    scale: the values.
+    y: the height of the axis.
+    what: the text at its end.
+    ticks: values that have a number.
+    above: whether numbers stand above the axis, not below.
+    unit: the text after each number.
+    """
+    away = -1 if above else 1
+    parts = [line(scale.left, y, scale.right, y, "axis")]
+    for tick in ticks:
+        at = scale(tick)
+        text = f"{tick:,}" if isinstance(tick, int) else f"{tick:,.6g}"
+        parts += [line(at, y, at, y + 4 * away, "axis")]
+        parts += [words(at, y + (-7 if above else 15), text + unit, "tick", "middle")]
+    if what:
+        parts.append(words(scale.right, y + (-20 if above else 29), what, "tick", "end"))
+    return joined(parts)
+
+
+def steps(edges: list[float], tops: list[float], bottoms: list[float]) -> str:
+    """Give the outline of columns between neighbouring edges; empty columns are left out, equal ones joined.
+
+    edges: one more than there are columns.
+    tops, bottoms: of the columns.
+
+    >>> steps([0, 1, 2, 3], [4, 4, 9], [9, 9, 9])
+    'M0 4H2V9H0z'
+    """
+    parts: list[str] = []
+    begin = 0
+    for at in range(1, len(tops) + 1):
+        if at < len(tops) and tops[at] == tops[begin] and bottoms[at] == bottoms[begin]:
+            continue
+        if tops[begin] != bottoms[begin]:
+            left, right = number_text(edges[begin]), number_text(edges[at])
+            parts.append(f"M{left} {number_text(tops[begin])}H{right}V{number_text(bottoms[begin])}H{left}z")
+        begin = at
+    return "".join(parts)

@@ -35,8 +35,7 @@ from lstmsim.model.model import Layer, Model, Precision
 from lstmsim.model.numerics.accuracy import Accuracy, accuracy
 from lstmsim.model.numerics.arithmetic import Arithmetic, Array
 from lstmsim.model.numerics.calibration import Range, calibrate
-from lstmsim.model.numerics.fixed import FixedArithmetic
-from lstmsim.model.numerics.fixed_networks import fixed_chip
+from lstmsim.model.numerics.fixed import FixedArithmetic, fixed_chip
 from lstmsim.model.numerics.golden import float_arithmetic, initial_states, step
 from lstmsim.model.numerics.jobs import JobData, fixed_numbers, float_numbers, run_jobs
 from lstmsim.model.numerics.weights import Floats, Network, Stimulus

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import listed, nearest, show
 from lstmsim.model.sparse.csr import Csr, csr_of_dense, transposed
-from lstmsim.model.sparse.made import PRUNINGS, pruned
-from lstmsim.model.sparse.products import Values
+from lstmsim.model.sparse.made import PRUNINGS, Values, pruned
 
 #: The products, with what each one is.
 KERNELS = {"spmv": "y = A x, A sparse", "spmm": "C = A B, A sparse", "sddmm": "D = (A B) o C, C sparse"}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lstmsim.base.records import record
 from lstmsim.machines.kernels import Settings, SparseFigures
 from lstmsim.model.sparse.csr import Csr, Statistics, lockstep_waste, statistics
-from lstmsim.model.sparse.products import Values
+from lstmsim.model.sparse.made import Values
 from lstmsim.report.results import Table
 from lstmsim.studies.program.run import timeline_of
 from lstmsim.studies.sparse.request import walked

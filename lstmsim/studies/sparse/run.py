@@ -15,7 +15,7 @@ from lstmsim.base.wording import listed, must_be, nearest, show
 from lstmsim.machines.kernels import KernelWork, Settings, SparseFigures, SparseTask, Variant
 from lstmsim.machines.registry import capability
 from lstmsim.model.sparse.csr import Csr, takes_sparse_path
-from lstmsim.model.sparse.products import Values, drawn_operands, largest_error
+from lstmsim.model.sparse.made import Values, drawn_operands, largest_error
 from lstmsim.studies.program.run import totals_of_flat
 from lstmsim.studies.shared.arguments import refuse, wrong_number, wrong_whole
 from lstmsim.studies.shared.loading import Path

@@ -20,7 +20,7 @@ from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
 from lstmsim.machines.column.passes import ARRAY, TAIL
 from lstmsim.model.cells import CELLS, cell
 from lstmsim.model.model import Layer, Model, Precision
-from lstmsim.model.numerics.fixed_networks import fixed_arithmetic
+from lstmsim.model.numerics.fixed import fixed_arithmetic
 from lstmsim.model.numerics.golden import float_arithmetic, run_network
 from lstmsim.model.numerics.weights import Network, random_network, random_stimulus
 from lstmsim.model.scenario import Job, Scenario

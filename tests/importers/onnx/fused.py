@@ -11,7 +11,7 @@ import onnxruntime
 
 from lstmsim.importers.onnx.operations import OnnxGraph, read_onnx_graph
 from lstmsim.model.fusion.graph import COMPUTE, INPUT, Graph, Node
-from lstmsim.model.fusion.indexing import evaluated
+from lstmsim.model.fusion.schemes import evaluated
 
 Arrays = Mapping[str, np.ndarray]
 

@@ -16,7 +16,7 @@ from lstmsim.files.scenario.written import write_model_file
 from lstmsim.importers.onnx.file import read_onnx
 from lstmsim.model.cells import CELLS
 from lstmsim.model.model import Precision
-from lstmsim.model.numerics.fixed_networks import fixed_arithmetic
+from lstmsim.model.numerics.fixed import fixed_arithmetic
 from lstmsim.model.numerics.golden import float_arithmetic, run_network
 from lstmsim.model.numerics.weights import Stimulus
 

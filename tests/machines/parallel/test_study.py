@@ -16,8 +16,7 @@ from lstmsim.machines.parallel import sparse
 from lstmsim.machines.parallel.device import ParallelCore, ParallelDevice, ParallelLatency
 from lstmsim.machines.parallel.sparse import METHODS
 from lstmsim.model.sparse.csr import Csr, csr_of_dense
-from lstmsim.model.sparse.made import pruned
-from lstmsim.model.sparse.products import drawn_operands, largest_error
+from lstmsim.model.sparse.made import drawn_operands, largest_error, pruned
 from lstmsim.studies.sparse.run import run_sparse
 
 pytestmark = pytest.mark.needs_core

@@ -7,11 +7,11 @@ import pytest
 
 from lstmsim.model.fusion.baselines import ABLATION, AblationStep, ablation
 from lstmsim.model.fusion.graph import Graph, Sketch
-from lstmsim.model.fusion.indexing import drawn_inputs, evaluated
 from lstmsim.model.fusion.interpreter.run import executed
 from lstmsim.model.fusion.library import named_graph
 from lstmsim.model.fusion.plan import FusionDevice
 from lstmsim.model.fusion.planner import planned
+from lstmsim.model.fusion.schemes import drawn_inputs, evaluated
 from tests.model.fusion.random_graphs import DEVICES, random_graph
 
 

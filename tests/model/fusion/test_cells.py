@@ -10,7 +10,7 @@ from lstmsim.model.cell import Cell, stage_of
 from lstmsim.model.cells import CELLS, cell, graph
 from lstmsim.model.fusion.cells import StepGraph, cell_graph, step_graph
 from lstmsim.model.fusion.graph import REDUCE
-from lstmsim.model.fusion.indexing import evaluated
+from lstmsim.model.fusion.schemes import evaluated
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.numerics.arithmetic import FloatArithmetic
 from lstmsim.model.numerics.golden import step

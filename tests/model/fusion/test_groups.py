@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from lstmsim.model.fusion.graph import Graph, Sketch
-from lstmsim.model.fusion.groups import Grouping, candidates_of, grouped, outputs_of
 from lstmsim.model.fusion.library import named_graph
+from lstmsim.model.fusion.mapping import Grouping, candidates_of, grouped, outputs_of
 from lstmsim.model.fusion.planner import clusters
 from tests.model.fusion.golden import cases, graph_of
 

@@ -13,7 +13,6 @@ import pytest
 
 from lstmsim.model.fusion.baselines import kernels_of
 from lstmsim.model.fusion.graph import Graph, Node
-from lstmsim.model.fusion.indexing import drawn_inputs, evaluated
 from lstmsim.model.fusion.interpreter.checks import difference, difference_of_run
 from lstmsim.model.fusion.interpreter.run import Fault, executed
 from lstmsim.model.fusion.library import named_graph
@@ -29,6 +28,7 @@ from lstmsim.model.fusion.plan import (
     Stage,
 )
 from lstmsim.model.fusion.planner import planned
+from lstmsim.model.fusion.schemes import drawn_inputs, evaluated
 from tests.model.fusion.golden import cases, device_of, graph_of
 from tests.model.fusion.random_graphs import DEVICES, random_graph
 

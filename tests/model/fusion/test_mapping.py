@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from lstmsim.model.fusion.graph import Graph, Sketch
-from lstmsim.model.fusion.groups import grouped
-from lstmsim.model.fusion.mapping import mapped, mapping_decision, owners_by_rule
+from lstmsim.model.fusion.mapping import grouped, mapped, mapping_decision, owners_by_rule
 from lstmsim.model.fusion.plan import FusionDevice, Group, ThreadMapping, up
 from lstmsim.model.fusion.planner import clusters
 from tests.model.fusion.golden import cases, device_of, graph_of

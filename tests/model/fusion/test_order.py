@@ -7,8 +7,8 @@ import pytest
 from lstmsim.base.errors import InputError
 from lstmsim.model.fusion.baselines import kernels_of
 from lstmsim.model.fusion.graph import Graph, Sketch
-from lstmsim.model.fusion.groups import in_order, steps
 from lstmsim.model.fusion.library import named_graph
+from lstmsim.model.fusion.mapping import in_order, steps
 from lstmsim.model.fusion.plan import MODES, FusionDevice, PlannedKernel
 from lstmsim.model.fusion.planner import planned
 

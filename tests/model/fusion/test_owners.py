@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lstmsim.model.fusion.graph import Graph, Sketch
-from lstmsim.model.fusion.groups import grouped
-from lstmsim.model.fusion.mapping import mapped, owners_by_rule, propagated, work_of
+from lstmsim.model.fusion.mapping import grouped, mapped, owners_by_rule, propagated, work_of
 from lstmsim.model.fusion.plan import FusionDevice, Owners, ThreadMapping
 from lstmsim.model.fusion.planner import planned
 

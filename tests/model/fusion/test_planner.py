@@ -8,9 +8,8 @@ from lstmsim.base.errors import InputError
 from lstmsim.model.fusion import library as examples
 from lstmsim.model.fusion.graph import Graph, Sketch
 from lstmsim.model.fusion.interpreter.checks import difference_of_run
-from lstmsim.model.fusion.layout import buffered, grid_barriers
 from lstmsim.model.fusion.plan import FusionDevice, PlannedSubgraph, Stage
-from lstmsim.model.fusion.planner import planned
+from lstmsim.model.fusion.planner import buffered, grid_barriers, planned
 
 V100 = FusionDevice()
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from lstmsim.model.fusion import layout, planner
+from lstmsim.model.fusion import planner
+from lstmsim.model.fusion import planner as layout
 from lstmsim.model.fusion.graph import CONSTANT
 from lstmsim.model.fusion.interpreter.checks import difference_of_run
 from lstmsim.model.fusion.interpreter.run import Fault
-from lstmsim.model.fusion.layout import Buffers
 from lstmsim.model.fusion.plan import GLOBAL, REGISTER, SHARED
-from lstmsim.model.fusion.planner import planned
+from lstmsim.model.fusion.planner import Buffers, planned
 from tests.model.fusion.random_graphs import DEVICES, random_graph
 
 

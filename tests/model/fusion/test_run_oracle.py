@@ -11,10 +11,10 @@ import numpy as np
 from lstmsim.base.errors import InputError
 from lstmsim.model.fusion.baselines import kernels_of
 from lstmsim.model.fusion.graph import COMPUTE, Graph
-from lstmsim.model.fusion.indexing import drawn_inputs, evaluated
 from lstmsim.model.fusion.interpreter.run import Fault, executed
 from lstmsim.model.fusion.plan import MODES, FusionDevice, PlannedKernel
 from lstmsim.model.fusion.planner import planned
+from lstmsim.model.fusion.schemes import drawn_inputs, evaluated
 from tests.model.fusion.plain import odd_device, plain_graph
 from tests.model.fusion.random_graphs import random_graph
 from tests.oracle import fusion_modes, fusion_plan, fusion_run

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from lstmsim.model.cell import OPERATIONS, Cell, Node, kinds, stage_of
 from lstmsim.model.cells import CELLS, cell, graph
 from lstmsim.model.model import Layer, Model, Precision
-from lstmsim.model.numerics.fixed import FixedArithmetic
-from lstmsim.model.numerics.fixed_networks import fixed_arithmetic
+from lstmsim.model.numerics.fixed import FixedArithmetic, fixed_arithmetic
 from lstmsim.model.numerics.fixed_point import QFormat, VectorFormat
 from lstmsim.model.numerics.weights import Network, PassWeights, Stimulus, random_network, random_stimulus
 

@@ -11,7 +11,7 @@ from lstmsim.base.errors import InputError
 from lstmsim.model.cell import Cell, stage_of
 from lstmsim.model.cells import cell, graph
 from lstmsim.model.model import Layer, Model, Precision
-from lstmsim.model.numerics.fixed_networks import fixed_arithmetic
+from lstmsim.model.numerics.fixed import fixed_arithmetic
 from lstmsim.model.numerics.fixed_point import QFormat
 from lstmsim.model.numerics.golden import float_arithmetic, run_network
 from lstmsim.model.numerics.weights import Network, PassWeights, Stimulus, random_network, random_stimulus

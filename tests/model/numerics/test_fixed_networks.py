@@ -10,7 +10,7 @@ import pytest
 from lstmsim.model.cells import CELLS, cell
 from lstmsim.model.model import Layer, Model, Precision
 from lstmsim.model.numerics.accuracy import accuracy
-from lstmsim.model.numerics.fixed_networks import fixed_arithmetic
+from lstmsim.model.numerics.fixed import fixed_arithmetic
 from lstmsim.model.numerics.golden import float_arithmetic, run_network
 from lstmsim.model.numerics.weights import Network, Stimulus, random_network, random_stimulus
 

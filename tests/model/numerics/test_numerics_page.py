@@ -14,7 +14,7 @@ from lstmsim.model.cell import OPERATIONS, REDUCTIONS, Cell, stage_of
 from lstmsim.model.cells import CELLS, cell, graph
 from lstmsim.model.model import WIDTHS, Layer, Model, Precision
 from lstmsim.model.numerics.calibration import calibrate
-from lstmsim.model.numerics.fixed_networks import fixed_arithmetic, fixed_chip
+from lstmsim.model.numerics.fixed import fixed_arithmetic, fixed_chip
 from lstmsim.model.numerics.golden import run_network
 from lstmsim.model.numerics.weights import Network, Stimulus, random_network, random_stimulus
 from tests.oracle import numerics as page

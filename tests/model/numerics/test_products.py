@@ -11,8 +11,7 @@ import pytest
 from lstmsim.model.cell import Cell, kinds, stage_of
 from lstmsim.model.cells import CELLS, graph
 from lstmsim.model.model import Layer, Model, Precision
-from lstmsim.model.numerics.fixed import FixedArithmetic, once, per_unit
-from lstmsim.model.numerics.fixed_networks import fixed_arithmetic
+from lstmsim.model.numerics.fixed import FixedArithmetic, fixed_arithmetic, once, per_unit
 from lstmsim.model.numerics.golden import initial_states, step
 from lstmsim.model.numerics.weights import random_network, random_stimulus
 

@@ -15,8 +15,7 @@ from lstmsim.files.catalog import input_files
 from lstmsim.files.scenario.numbers import read_frames
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model, Precision
-from lstmsim.model.numerics.fixed import FixedArithmetic
-from lstmsim.model.numerics.fixed_networks import fixed_arithmetic
+from lstmsim.model.numerics.fixed import FixedArithmetic, fixed_arithmetic
 from lstmsim.model.numerics.jobs import JobData, fixed_numbers, judged_frames, run_jobs
 from lstmsim.model.numerics.weights import Stimulus, random_network, random_stimulus
 from tests.cli.runner import call

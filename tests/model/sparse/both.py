@@ -6,7 +6,7 @@ import numpy as np
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.model.sparse.csr import Csr, spans
-from lstmsim.model.sparse.products import number_type
+from lstmsim.model.sparse.made import number_type
 
 __all__ = ["sparse_product"]
 

@@ -11,7 +11,7 @@ from lstmsim.base.errors import InputError
 from lstmsim.files.scenario.scenario_file import load_scenario
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model, Precision
-from lstmsim.model.numerics.fixed_networks import fixed_arithmetic
+from lstmsim.model.numerics.fixed import fixed_arithmetic
 from lstmsim.model.numerics.golden import float_arithmetic, run_network
 from lstmsim.model.numerics.weights import Stimulus, random_network, random_stimulus
 from lstmsim.studies.accuracy.study import (

@@ -18,8 +18,8 @@ from lstmsim.machines.parallel.kernel import Kernel, KernelShape, Run
 from lstmsim.machines.parallel.kernels.rows import addressable, grids, numbered
 from lstmsim.machines.parallel.writing.streams import Grid, Result, Warps, joined, later
 from lstmsim.model.fusion.graph import REDUCE, Graph
-from lstmsim.model.fusion.indexing import positions
 from lstmsim.model.fusion.plan import SHARED, VALUE_BYTES, Owners, PlannedKernel, Stage, up
+from lstmsim.model.fusion.schemes import positions
 
 Ints = NDArray[np.int64]
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from lstmsim.machines.parallel.kernel import Memory
 from lstmsim.machines.parallel.writing.streams import Result, Warps
 from lstmsim.model.fusion.graph import CONSTANT, OPERATIONS, Graph
-from lstmsim.model.fusion.groups import outputs_of
-from lstmsim.model.fusion.indexing import operand_elements, positions, ranks
+from lstmsim.model.fusion.mapping import outputs_of
 from lstmsim.model.fusion.plan import GLOBAL, SHARED, VALUE_BYTES, PlannedKernel, Stage
+from lstmsim.model.fusion.schemes import operand_elements, positions, ranks
 
 Ints = NDArray[np.int64]
 

@@ -27,7 +27,7 @@ from lstmsim.machines.parallel.kernels.rows import (
     tree,
 )
 from lstmsim.machines.parallel.writing.streams import Result, Warps, later
-from lstmsim.model.sparse.products import number_type
+from lstmsim.model.sparse.made import number_type
 
 #: Rows one behind the other: how many, and from and to which column they are not all zero.
 Sections = tuple[tuple[int, int, int], ...]

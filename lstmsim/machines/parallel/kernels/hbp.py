@@ -19,7 +19,7 @@ from lstmsim.machines.parallel.kernels.rows import Options, addressable, allocat
 from lstmsim.machines.parallel.writing.streams import Grid, Piece, Result, Warps, at_place, later, written
 from lstmsim.model.sparse.csr import Csr, firsts, spans
 from lstmsim.model.sparse.hbp import HASHES, Hashed, Hbp, Partition, hashed
-from lstmsim.model.sparse.products import number_type
+from lstmsim.model.sparse.made import number_type
 
 
 @dataclass(frozen=True, eq=False)

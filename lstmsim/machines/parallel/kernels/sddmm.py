@@ -34,7 +34,7 @@ from lstmsim.machines.parallel.kernels.rows import (
 )
 from lstmsim.machines.parallel.writing.streams import Grid, Result, Warps, joined, later
 from lstmsim.model.sparse.csr import Csr
-from lstmsim.model.sparse.products import number_type
+from lstmsim.model.sparse.made import number_type
 
 Mask = NDArray[np.bool_]
 

@@ -29,7 +29,7 @@ from lstmsim.machines.parallel.writing.streams import (
     written,
 )
 from lstmsim.model.sparse.csr import Csr
-from lstmsim.model.sparse.products import number_type
+from lstmsim.model.sparse.made import number_type
 
 Held = NDArray[np.int32]
 

@@ -36,7 +36,7 @@ from lstmsim.machines.parallel.kernels.rows import (
 )
 from lstmsim.machines.parallel.writing.streams import Result, Warps, at_place, later, places_before, written
 from lstmsim.model.sparse.csr import Csr
-from lstmsim.model.sparse.products import number_type
+from lstmsim.model.sparse.made import number_type
 
 Mask = NDArray[np.bool_]
 

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from lstmsim.base.records import record
 from lstmsim.model.fusion.graph import REDUCE, Graph
-from lstmsim.model.fusion.indexing import drawn_inputs, evaluated, positions, ranks
 from lstmsim.model.fusion.interpreter.run import executed
 from lstmsim.model.fusion.plan import SHARED, FusionDevice, PlannedKernel, Stage
-from lstmsim.model.fusion.schemes import all_reads
+from lstmsim.model.fusion.schemes import all_reads, drawn_inputs, evaluated, positions, ranks
 
 Values = NDArray[np.float64]
 

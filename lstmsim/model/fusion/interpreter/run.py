@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 from lstmsim.base.errors import LstmsimError
 from lstmsim.base.wording import listed
 from lstmsim.model.fusion.graph import CHEAP, COMPUTE, CONSTANT, HEAVY, INPUT, MOVE, OPERATIONS, REDUCE, REDUCES, Graph
-from lstmsim.model.fusion.indexing import library_call, operand_elements, positions, ranks
 from lstmsim.model.fusion.plan import GLOBAL, REGISTER, SHARED, VALUE_BYTES, FusionDevice, Owners, PlannedKernel, Stage
-from lstmsim.model.fusion.schemes import occurrences, start_of
+from lstmsim.model.fusion.schemes import library_call, occurrences, operand_elements, positions, ranks, start_of
 
 
 def evaluated_stage(

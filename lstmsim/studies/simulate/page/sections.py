@@ -9,16 +9,22 @@ from lstmsim.analysis.report import Report, latency_statistics
 from lstmsim.analysis.report_text import core_rows, meaning, part_cycles, remedy, shown_accounts
 from lstmsim.base.units import cycles_to_ms
 from lstmsim.report.document import Grid, Part, grid
-from lstmsim.report.html.markup import Markup, Section, element, joined, percent, region, short
-from lstmsim.report.html.svg import (
+from lstmsim.report.html.markup import (
+    Markup,
     Scale,
+    Section,
     bottom_axis,
     circle,
+    element,
+    joined,
     line,
     path,
+    percent,
     picture,
     rectangle,
+    region,
     round_ticks,
+    short,
     steps,
     swatch,
     words,

@@ -21,15 +21,21 @@ from lstmsim.base.units import cycles_to_us
 from lstmsim.base.wording import ranged
 from lstmsim.model.figures import Words
 from lstmsim.program.unit_names import is_unit
-from lstmsim.report.html.markup import Markup, Section, element, joined, percent, region, short
-from lstmsim.report.html.svg import (
+from lstmsim.report.html.markup import (
+    Markup,
     Scale,
+    Section,
     bottom_axis,
+    element,
+    joined,
     line,
     path,
+    percent,
     picture,
     rectangle,
+    region,
     round_ticks,
+    short,
     steps,
     swatch,
     words,
