@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from operator import itemgetter
 from typing import NamedTuple
@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from lstmsim.machines.column.passes import ARRAY
-from lstmsim.machines.column.rtl.picking import sums_of
 from lstmsim.machines.column.rtl.plan import CorePlan, Design, StageRow
 from lstmsim.machines.column.shape import depths
 from lstmsim.machines.rtl import EVENT_KINDS, Event, EventKind
@@ -59,7 +58,8 @@ def events(
 ) -> tuple[Event, ...]:
     """Give the events of a simulated run in the order of the log."""
     jobs = list(_of_jobs(design, trace))
-    told = [*jobs, *_of_cycles(design, names)]
+    reasons = ((core, cycle, name) for core, own in enumerate(names) for cycle, name in enumerate(own))
+    told = [*jobs, *(_told(design, "C", cycle, core, 0, name) for core, cycle, name in reasons)]
     # the log ends with the last job; a state for which no step comes may be there later
     end = max((each.event.cycle for each in jobs), default=0)
     for issued in issued_rows(design, program, trace):
@@ -88,13 +88,6 @@ def _of_jobs(design: Design, trace: Trace) -> Iterator[_Told]:
         core, context, admitted, finish = (column[job.index] for column in columns)
         yield _told(design, "A", admitted, core, number, context, number)
         yield _told(design, "F", finish, core, context, number)
-
-
-def _of_cycles(design: Design, names: Sequence[Sequence[str]]) -> Iterator[_Told]:
-    """The names of all cycles."""
-    for core, own in enumerate(names):
-        for cycle, name in enumerate(own):
-            yield _told(design, "C", cycle, core, 0, name)
 
 
 def issued_rows(design: Design, program: Program, trace: Trace) -> Iterator[Issued]:
@@ -166,34 +159,36 @@ def _vectors(design: Design, issued: Issued, row: StageRow, run: NetworkRun) -> 
     """The elements of h that a row block makes visible, turn by turn, as far behind it as the program's results are."""
     plan, job = design.cores[issued.core], design.jobs[issued.job]
     h = run.passes[row.layer][row.direction].h[job.steps - 1 - issued.step if row.backward else issued.step]
+    for turn, units in _units(issued, row, plan):
+        values = h[units.start : units.stop].tolist()
+        word = _side_by_side(values, plan.core.tail_width, design.precision.vector_bits)
+        cycle = issued.start + turn + issued.operation.result_cycles - (issued.cycles - 1)
+        fields = (issued.job, row.number, issued.step, units.start, len(values), word)
+        yield _told(design, "H", cycle, issued.core, row.kind, *fields)
+
+
+def _units(issued: Issued, row: StageRow, plan: CorePlan) -> Iterator[tuple[int, range]]:
+    """For each turn of a row block its units."""
     block, width = issued.operation.place[2], plan.core.tail_width
     end = min((block + 1) * row.units, row.unit_count)
     for turn in range(issued.cycles):
         first = block * row.units + turn * width
-        values = h[first : min(first + width, end)].tolist()
-        word = _word(values, plan, design.precision.vector_bits)
-        cycle = issued.start + turn + issued.operation.result_cycles - (issued.cycles - 1)
-        fields = (issued.job, row.number, issued.step, first, len(values), word)
-        yield _told(design, "H", cycle, issued.core, row.kind, *fields)
+        yield turn, range(first, min(first + width, end))
 
 
 def _within(design: Design, issued: Issued, values: Values) -> Iterator[_Told]:
     """The adapted sums of each turn, and each state at the end of the cycle in which it is computed."""
     plan, precision, row = design.cores[issued.core], design.precision, _row(design, issued)
     own, cell = values[row.layer][row.direction], plan.kinds[row.kind].cell
-    block, width = issued.operation.place[2], plan.core.tail_width
-    end = min((block + 1) * row.units, row.unit_count)
-    segment = row.segments[issued.operation.place[5]]
+    width, segment = plan.core.tail_width, row.segments[issued.operation.place[5]]
     sums = [own[each.name][issued.step] for each in cell.stages[row.stage].sums] if not segment.index else []
-    apart = [0] * (sums_of(plan) - len(sums))
-    for turn in range(issued.cycles):
-        first = block * row.units + turn * width
-        units = range(first, min(first + width, end))
-        fields = (issued.job, row.number, issued.step, first, len(units))
+    apart = [0] * (plan.sums - len(sums))
+    for turn, units in _units(issued, row, plan):
+        fields = (issued.job, row.number, issued.step, units.start, len(units))
         if sums:
             bits = precision.tail_bits
             numbers = [value for unit in units for value in [*(int(each[unit]) for each in sums), *apart]]
-            word = _side_by_side(numbers, width * sums_of(plan), bits)
+            word = _side_by_side(numbers, width * plan.sums, bits)
             yield _told(design, "S", issued.start + turn, issued.core, 0, *fields, word)
         for state, (giver, bits) in _states(cell, segment.lane_segment, precision).items():
             depth = depths(cell, vars(plan.core.latency), width).get(giver, 0)
@@ -221,11 +216,6 @@ def _states(cell: Cell, segment: int, precision: Precision) -> Mapping[int, tupl
     }
 
 
-def _word(values: Sequence[int], plan: CorePlan, bits: int) -> str:
-    """Elements side by side in hexadecimal, the first one in the lowest bits."""
-    return _side_by_side(values, plan.core.tail_width, bits)
-
-
 def _side_by_side(values: Sequence[int], count: int, bits: int) -> str:
     """So many numbers of so many bits in hexadecimal, the first one in the lowest bits, those not given as 0."""
     mask = (1 << bits) - 1
@@ -233,12 +223,35 @@ def _side_by_side(values: Sequence[int], count: int, bits: int) -> str:
     return f"{word:0{-(-count * bits // 4)}x}"
 
 
+#: Fields of each kind of events; where there are several cores, the core stands behind them.
+_FIELDS: Mapping[EventKind, int] = {"A": 2, "I": 7, "T": 0, "H": 6, "F": 1, "S": 6, "V": 7, "C": 1}
+
+
 def words(design: Design, event: Event) -> str:
     """Say the fields of an event in words; empty for an event without fields."""
-    fields = list(event.fields)
-    most = {"A": 2, "I": 7, "T": 0, "H": 6, "F": 1, "S": 6, "V": 7, "C": 1}[event.kind]
-    core = f"core {fields[most]} " if len(fields) > most else ""
-    return (core + _WORDS[event.kind](design, fields)).strip()
+    most = _FIELDS[event.kind]
+    core = f"core {event.fields[most]} " if len(event.fields) > most else ""
+    return (core + _words(design, event.kind, event.fields[:most])).strip()
+
+
+def _words(design: Design, kind: EventKind, fields: Sequence[int | str]) -> str:
+    if kind in "TC":
+        return " ".join(map(str, fields))
+    if kind == "F":
+        return _job(design, fields[0])
+    if kind == "A":
+        return f"thread {fields[0]} {_job(design, fields[1])}"
+    if kind == "I":
+        thread, job, number, step, block, of_x, group = fields
+        row = _known_row(design, job, number)
+        names = {} if row is None else {read.code: read.vector for read in row.reads}
+        vector = names.get(of_x, of_x) if isinstance(of_x, int) else of_x
+        where = f"{_pass(design, job, number)} step {step} block {block} of {vector}, group {group}"
+        return f"thread {thread} {_job(design, job)} {where}"
+    job, number, step, first, count, *state, word = fields
+    what = {"H": f"{count} elements of h", "S": f"adapted sums of {count} units"}
+    named = what.get(kind) or f"state {state[0]} of {count} units"
+    return f"{_job(design, job)} {_pass(design, job, number)} step {step}, {named} from {first} on: {word}"
 
 
 def _job(design: Design, number: int | str) -> str:
@@ -262,45 +275,6 @@ def _known_row(design: Design, job: int | str, number: int | str) -> StageRow | 
     programs = [plan.programs[model] for plan in design.cores]
     rows = next((each.stages for each in programs if each is not None), ())
     return rows[number] if 0 <= number < len(rows) else None
-
-
-def _issue_words(design: Design, fields: Sequence[int | str]) -> str:
-    thread, job, number, step, block, of_x, group = fields[:7]
-    row = _known_row(design, job, number)
-    names = {} if row is None else {read.code: read.vector for read in row.reads}
-    vector = names.get(of_x, of_x) if isinstance(of_x, int) else of_x
-    where = f"{_pass(design, job, number)} step {step} block {block} of {vector}, group {group}"
-    return f"thread {thread} {_job(design, job)} {where}"
-
-
-def _vector_words(design: Design, fields: Sequence[int | str]) -> str:
-    job, number, step, first, count, word = fields[:6]
-    where = f"{_job(design, job)} {_pass(design, job, number)} step {step}"
-    return f"{where}, {count} elements of h from {first} on: {word}"
-
-
-def _sum_words(design: Design, fields: Sequence[int | str]) -> str:
-    job, number, step, first, count, word = fields[:6]
-    where = f"{_job(design, job)} {_pass(design, job, number)} step {step}"
-    return f"{where}, adapted sums of {count} units from {first} on: {word}"
-
-
-def _state_words(design: Design, fields: Sequence[int | str]) -> str:
-    job, number, step, first, count, state, word = fields[:7]
-    where = f"{_job(design, job)} {_pass(design, job, number)} step {step}"
-    return f"{where}, state {state} of {count} units from {first} on: {word}"
-
-
-_WORDS: dict[EventKind, Callable[[Design, Sequence[int | str]], str]] = {
-    "A": lambda design, fields: f"thread {fields[0]} {_job(design, fields[1])}",
-    "I": _issue_words,
-    "T": lambda design, fields: "",
-    "H": _vector_words,
-    "F": lambda design, fields: _job(design, fields[0]),
-    "S": _sum_words,
-    "V": _state_words,
-    "C": lambda design, fields: str(fields[0]),
-}
 
 
 #: Names of cycles that not every run has, and what such a run does.
@@ -354,9 +328,7 @@ def never_seen_numbers(numbers: Mapping[int, JobNumbers], values: Mapping[int, V
     if not any(own.overflowed.total() for own in arithmetic):
         yield "a sum that wraps in its accumulator"
     kinds: dict[str, set[str]] = {
-        "an adapted sum": set(),
-        "a value of the tail": set(),
-        "an element of a vector": set(),
+        name: set() for name in ("an adapted sum", "a value of the tail", "an element of a vector")
     }
     for own in arithmetic:
         cell = own.layer.cell

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from lstmsim.base.records import record
 from lstmsim.machines.column.rtl.lanes.lanes_module import TOKEN
 from lstmsim.machines.column.rtl.layout import INTEGER, Column, column_text, number_text
-from lstmsim.machines.column.rtl.plan import CorePlan, Design, StageRow
+from lstmsim.machines.column.rtl.plan import CorePlan, Design
 
 
 @record
@@ -22,22 +22,12 @@ class Shifts:
     rows: tuple[tuple[int, ...], ...] = ()
 
 
-def sums_of(plan: CorePlan) -> int:
-    """The most sums of a stage of any kind of cell on a core: the adapters of a lane."""
-    return max((len(stage.sums) for kind in plan.kinds for stage in kind.cell.stages), default=1)
-
-
-def slots_of(plan: CorePlan) -> int:
-    """The most sums that a gate keeps apart: the accumulators of a row of the array."""
-    return max((len(gate.sums) for kind in plan.kinds for stage in kind.cell.stages for gate in stage.gates), default=1)
-
-
 def data_header(design: Design, shifts: Shifts) -> str:
     """Give the part of `npu_config.vh` that depends on numbers."""
     head = "// Sizes of the datapath, by core: sums of a lane, sums of a row that stay apart; shifts of the adapters."
     columns = [
-        Column("D_SUMS", tuple(map(sums_of, design.cores)), INTEGER),
-        Column("D_SLOTS", tuple(map(slots_of, design.cores)), INTEGER),
+        Column("D_SUMS", tuple(plan.sums for plan in design.cores), INTEGER),
+        Column("D_SLOTS", tuple(plan.slots for plan in design.cores), INTEGER),
     ]
     stored = int(not shifts.rows)
     numbers = number_text([("SHIFT_BITS", shifts.bits), ("SHIFTS_STORED", stored), ("ADAPTER_LEFT", shifts.left)])
@@ -50,10 +40,9 @@ def pick_modules(design: Design, shifts: Shifts) -> str:
     first_row = first_read = 0
     plans = [plan for plan in design.cores if plan.kinds]
     for plan in plans:
-        rows = [row for program in plan.programs if program is not None for row in program.stages]
-        parts += [_pick(plan, rows, first_row, shifts), _slots(plan, rows, first_read)]
-        first_row += len(rows)
-        first_read += sum(len(row.reads) for row in rows)
+        parts += [_pick(plan, first_row, shifts), _slots(plan, first_read)]
+        first_row += len(plan.stages)
+        first_read += sum(len(row.reads) for row in plan.stages)
     cores = [plan.number for plan in plans]
     parts += [_choice("npu_pick", _PICK_PORTS, cores), _choice("npu_slots", _SLOT_PORTS, cores), _lanes(plans)]
     return "\n".join([*parts, "`endif", ""])
@@ -101,12 +90,12 @@ def _choice(name: str, ports: Sequence[tuple[str, str]], cores: Sequence[int]) -
     return _module(name, ports, body, "CORE", " #(parameter CORE = 0)")
 
 
-def _pick(plan: CorePlan, rows: Sequence[StageRow], first: int, shifts: Shifts) -> str:
+def _pick(plan: CorePlan, first: int, shifts: Shifts) -> str:
     """The module that chooses what a turn reads: a part of the array's sums, in the order of lanes and sums."""
-    width, slots = plan.core.tail_width, slots_of(plan)
+    width, slots = plan.core.tail_width, plan.slots
     shapes: dict[tuple[int, int], list[int]] = {}
     turns: dict[tuple[int, int], int] = {}
-    for place, row in enumerate(rows, first):
+    for place, row in enumerate(plan.stages, first):
         shapes.setdefault((row.kind, row.stage), []).append(place)
         turns[row.kind, row.stage] = max(turns.get((row.kind, row.stage), 1), -(-row.units // width))
     wide = {key: width * len(plan.kinds[key[0]].cell.stages[key[1]].gates) * slots for key in shapes}
@@ -126,7 +115,7 @@ def _pick(plan: CorePlan, rows: Sequence[StageRow], first: int, shifts: Shifts) 
     for place, (key, places) in enumerate(groups):
         label = "default" if place == len(groups) - 1 else ", ".join(map(str, places))
         lines += _picked(plan, key, label, wide[key], turns[key])
-    lines += ["    endcase", "  end", "  assign picked = result;", *_fixed_shifts(shifts, first, len(rows)), ""]
+    lines += ["    endcase", "  end", "  assign picked = result;", *_fixed_shifts(shifts, first, len(plan.stages)), ""]
     return _module(f"npu_pick_c{plan.number}", _PICK_PORTS, "\n".join(lines), str(plan.number))
 
 
@@ -148,7 +137,7 @@ def _fixed_shifts(shifts: Shifts, first: int, count: int) -> list[str]:
 def _picked(plan: CorePlan, key: tuple[int, int], label: str, wide: int, turns: int) -> list[str]:
     kind = plan.kinds[key[0]]
     gates = kind.cell.stages[key[1]].gates
-    slots = slots_of(plan)
+    slots = plan.slots
     places = [gate * slots + slot for gate, each in enumerate(gates) for slot in range(len(each.sums))]
     bits = "ACCUMULATOR_BITS"
     lines = [
@@ -163,29 +152,21 @@ def _picked(plan: CorePlan, key: tuple[int, int], label: str, wide: int, turns: 
     return [*lines, "        end", "      end"]
 
 
-def _slots(plan: CorePlan, rows: Sequence[StageRow], first: int) -> str:
+def _slots(plan: CorePlan, first: int) -> str:
     """The module that says which of each row's sums a tile adds to: a bit for each."""
-    slots = slots_of(plan)
     patterns: dict[tuple[int, ...], list[int]] = {}
-    place = first
-    for row in rows:
-        for read in row.reads:
-            patterns.setdefault(read.slots, []).append(place)
-            place += 1
+    for place, read in enumerate((read for row in plan.stages for read in row.reads), first):
+        patterns.setdefault(read.slots, []).append(place)
     lines = ["  reg [ARRAY_ROWS*SLOTS-1:0] result;", "  always @*", "    case (read)"]
     groups = list(patterns.items())
     for number, (pattern, places) in enumerate(groups):
         label = "default" if number == len(groups) - 1 else ", ".join(map(str, places))
-        bits = "".join(_one_hot(slot, slots) for slot in reversed(pattern))
+        # a bit for each slot, the first one last; all 0 for a gate that takes nothing
+        bits = "".join("01"[each == slot] for slot in reversed(pattern) for each in reversed(range(plan.slots)))
         count = -(-plan.rows // len(pattern))
         lines.append(f"      {label}: result = {{{count}{{{len(bits)}'b{bits}}}}};")
     lines += ["    endcase", "  assign slots = result;", ""]
     return _module(f"npu_slots_c{plan.number}", _SLOT_PORTS, "\n".join(lines), str(plan.number))
-
-
-def _one_hot(slot: int, slots: int) -> str:
-    """A bit for each slot, the first one last; all 0 for a gate that takes nothing."""
-    return "".join("01"[each == slot] for each in reversed(range(slots)))
 
 
 def _lanes(plans: Sequence[CorePlan]) -> str:

@@ -209,6 +209,17 @@ class CorePlan:
         return tuple(row for program in self.programs if program is not None for row in program.stages)
 
     @cached_property
+    def sums(self) -> int:
+        """The most sums of a stage of any kind of cell: the adapters of a lane."""
+        return max((len(stage.sums) for kind in self.kinds for stage in kind.cell.stages), default=1)
+
+    @cached_property
+    def slots(self) -> int:
+        """The most sums that a gate keeps apart: the accumulators of a row of the array."""
+        gates = (gate for kind in self.kinds for stage in kind.cell.stages for gate in stage.gates)
+        return max((len(gate.sums) for gate in gates), default=1)
+
+    @cached_property
     def tree_levels(self) -> int:
         """Levels of an adder tree."""
         return (self.core.ep - 1).bit_length()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from lstmsim.base.wording import markdown
 from lstmsim.machines.column.rtl.lanes.lane import CoreLanes, bits_of
 from lstmsim.machines.column.rtl.layout import depth_of, widths
-from lstmsim.machines.column.rtl.picking import Shifts, sums_of
+from lstmsim.machines.column.rtl.picking import Shifts
 from lstmsim.machines.column.rtl.plan import CorePlan, Design, Job, Kind, StageRow
 from lstmsim.machines.column.rtl.words import SPACES, Pass, parts_of, word_bits
 from lstmsim.model.cell import Stage
@@ -37,7 +37,7 @@ def memory_rows(design: Design, passes: Mapping[Pass, FixedArithmetic], shifts: 
 def _of_words(design: Design, plan: CorePlan, shifts: Shifts) -> Iterator[_Row]:
     """Weights, frames, constants."""
     bits, precision = word_bits(design, plan, shifts), design.precision
-    rows, ep, width, sums = plan.rows, plan.core.ep, plan.core.tail_width, sums_of(plan)
+    rows, ep, width, sums = plan.rows, plan.core.ep, plan.core.tail_width, plan.sums
     shift = "" if shifts.rows else f"shift {'-' if shifts.left < 0 else '+'} {abs(shifts.left)} ({shifts.bits}), "
     entry = f"factor ({precision.multiplier_bits}), {shift}bias (32)"
     order = "row blocks, column groups" if plan.core.block_order == "row" else "column groups, row blocks"

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.machines.column.rtl.picking import Shifts, sums_of
-from lstmsim.machines.column.rtl.plan import CorePlan, Design, Program, StageRow
+from lstmsim.machines.column.rtl.picking import Shifts
+from lstmsim.machines.column.rtl.plan import CorePlan, Design, StageRow
 from lstmsim.model.model import Precision
 from lstmsim.model.numerics.fixed import FixedArithmetic
 from lstmsim.model.numerics.golden import initial_states
@@ -70,7 +70,7 @@ def word_bits(design: Design, plan: CorePlan, shifts: Shifts) -> dict[str, int]:
     return {
         "weights": plan.rows * core.ep * precision.weight_bits,
         "frames": core.ep * precision.vector_bits,
-        "constants": core.tail_width * sums_of(plan) * entry,
+        "constants": core.tail_width * plan.sums * entry,
     }
 
 
@@ -124,19 +124,19 @@ def too_large(design: Design) -> list[Mistake]:
 
 def weights(design: Design, passes: Mapping[Pass, FixedArithmetic]) -> Iterator[Write]:
     """Give the writes of all weights, a word a tile, in the order of issue."""
-    for plan in design.cores:
-        for program, row in _rows(plan):
-            own = passes[program.model, row.layer, row.direction]
-            tiles = _tiles(plan, row, own)
-            rows = _packed(tiles.reshape(len(tiles), -1), design.precision.weight_bits)
-            yield from _writes("weights", plan.number, row.weight_base, rows)
+    for plan, row, own in _rows(design, passes):
+        tiles = _tiles(plan, row, own)
+        rows = _packed(tiles.reshape(len(tiles), -1), design.precision.weight_bits)
+        yield from _writes("weights", plan.number, row.weight_base, rows)
 
 
-def _rows(plan: CorePlan) -> Iterator[tuple[Program, StageRow]]:
-    for program in plan.programs:
-        if program is not None:
-            for row in program.stages:
-                yield program, row
+def _rows(
+    design: Design, passes: Mapping[Pass, FixedArithmetic]
+) -> Iterator[tuple[CorePlan, StageRow, FixedArithmetic]]:
+    """Yield every row of every program, with its core and its arithmetic."""
+    for plan, program in design.programs:
+        for row in program.stages:
+            yield plan, row, passes[program.model, row.layer, row.direction]
 
 
 def _tiles(plan: CorePlan, row: StageRow, own: FixedArithmetic) -> Integers:
@@ -195,12 +195,10 @@ def shifts_of(design: Design, passes: Mapping[Pass, FixedArithmetic]) -> Shifts:
     if precision.shift != "common":
         return held
     rows = []
-    for plan in design.cores:
-        for program, row in _rows(plan):
-            own = passes[program.model, row.layer, row.direction]
-            sums = own.layer.cell.stages[row.stage].sums
-            # a sum of nothing but zeros may have any shift
-            rows.append(tuple(int(np.clip(own.adapters[each.name].shift[0], low, high)) - low for each in sums))
+    for _, row, own in _rows(design, passes):
+        sums = own.layer.cell.stages[row.stage].sums
+        # a sum of nothing but zeros may have any shift
+        rows.append(tuple(int(np.clip(own.adapters[each.name].shift[0], low, high)) - low for each in sums))
     return replace(held, rows=tuple(rows))
 
 
@@ -216,11 +214,8 @@ def _cut(shift: Integers, precision: Precision) -> Integers:
 
 def constants(design: Design, passes: Mapping[Pass, FixedArithmetic], shifts: Shifts) -> Iterator[Write]:
     """Give the writes of the adapters' constants, a word a turn."""
-    for plan in design.cores:
-        for program, row in _rows(plan):
-            own = passes[program.model, row.layer, row.direction]
-            rows = _constant_rows(plan, row, own, shifts)
-            yield from _writes("constants", plan.number, row.constant_base, rows)
+    for plan, row, own in _rows(design, passes):
+        yield from _writes("constants", plan.number, row.constant_base, _constant_rows(plan, row, own, shifts))
 
 
 def _constant_rows(plan: CorePlan, row: StageRow, own: FixedArithmetic, shifts: Shifts) -> NDArray[np.uint8]:
@@ -228,7 +223,7 @@ def _constant_rows(plan: CorePlan, row: StageRow, own: FixedArithmetic, shifts: 
     precision, width = own.precision, plan.core.tail_width
     fields = {"factor": precision.multiplier_bits, "shift": 0 if shifts.rows else shifts.bits, "bias": _BIAS_BITS}
     turns = -(-row.units // width)
-    words = np.zeros((row.blocks, turns * width, sums_of(plan), sum(fields.values())), np.uint8)
+    words = np.zeros((row.blocks, turns * width, plan.sums, sum(fields.values())), np.uint8)
     units = np.arange(row.unit_count)
     for number, each in enumerate(own.layer.cell.stages[row.stage].sums):
         adapter = own.adapters[each.name]

@@ -10,7 +10,6 @@ import pytest
 
 from lstmsim.base.errors import InputError
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
-from lstmsim.machines.column.rtl.picking import sums_of
 from lstmsim.machines.column.rtl.plan import Design
 from lstmsim.machines.column.rtl.planning import design as plan_design
 from lstmsim.machines.column.rtl.words import SPACES, constants, frames, passes_of, shifts_of, weights
@@ -107,7 +106,7 @@ def test_adapters_of_a_turn_do_what_the_rules_say(precision: Precision) -> None:
     shifts = shifts_of(made, passes)
     stored = 0 if shifts.rows else shifts.bits
     entry = precision.multiplier_bits + stored + 32
-    words = _words(constants(made, passes, shifts), "constants", entry * CORE.tail_width * sums_of(plan))
+    words = _words(constants(made, passes, shifts), "constants", entry * CORE.tail_width * plan.sums)
     assert len(words) == plan.constant_words
     program = plan.programs[0]
     assert program is not None
@@ -122,7 +121,7 @@ def test_adapters_of_a_turn_do_what_the_rules_say(precision: Precision) -> None:
                 block, inside = divmod(unit, row.units)
                 turn, lane = divmod(inside, CORE.tail_width)
                 word = words[row.constant_base + block * -(-row.units // CORE.tail_width) + turn]
-                own_word = word >> entry * (lane * sums_of(plan) + number) & ((1 << entry) - 1)
+                own_word = word >> entry * (lane * plan.sums + number) & ((1 << entry) - 1)
                 factor = own_word & ((1 << precision.multiplier_bits) - 1)
                 held = own_word >> precision.multiplier_bits & ((1 << stored) - 1)
                 shift = (shifts.rows[place][number] if shifts.rows else held) - shifts.left
