@@ -32,11 +32,11 @@ class _Place:
 
     row: int
     pass_row: int
+    weight: int
     frame_base: int
     x_base: int
     write_base: int
     own_base: int
-    weight: int
     read: int = 0
     step: int = 0
     block: int = 0
@@ -48,6 +48,14 @@ class _Place:
     unit: int = 0
     bank: int = 0
     row_bank: int = 0
+
+
+#: Fields of a place in the order of its word, each with its width.
+_PLACE = (
+    "row=ROW pass_row=ROW read=READ step=STEP block=BLOCK group=GROUP weight=WEIGHT frame_base=FRAME "
+    "frame_stride=FRAME x_base=ELEMENT x_stride=ELEMENT write_base=ELEMENT own_base=ELEMENT offset=UNIT "
+    "turn_offset=TURN unit=UNIT bank=BANK row_bank=BANK"
+)
 
 
 @record
@@ -82,7 +90,7 @@ class Nest:
 
     def _first(self) -> _Place:
         start, write = _start(self.own.x_starts, 0), _start(self.own.write_starts, 0)
-        return _Place(0, 0, self._frame_start(0), start, write, write, self.program.stages[0].weight_base)
+        return _Place(0, 0, self.program.stages[0].weight_base, self._frame_start(0), start, write, write)
 
     def _frame_start(self, row: int) -> int:
         return self.own.frame_end if self.program.stages[row].backward else self.own.frame_start
@@ -101,29 +109,19 @@ class Nest:
         frame = _start(self.own.h_starts, place.row) if before else place.frame_base
         two = read.base + (read.stride if place.step & 1 ^ read.lag else 0)
         start = {"all_x": place.x_base, "all_h": place.own_base}.get(read.source, two)
-        values = {
-            "JOB": self.number,
-            "ROW": self.first_row + place.row,
-            "READ": self.reads[place.row] + place.read,
-            "STEP": place.step,
-            "BLOCK": place.block,
-            "GROUP": place.group,
-            "WEIGHT": place.weight,
-            "FRAME": frame + place.group,
-            "ELEMENT": start + place.offset,
-            "UNIT": 0 if before and self.own.initial < 0 else self._width(place),
-            "BANK": place.bank,
-        }
+        values = [
+            *(("JOB", self.number), ("ROW", self.first_row + place.row), ("READ", self.reads[place.row] + place.read)),
+            *(("STEP", place.step), ("BLOCK", place.block), ("GROUP", place.group), ("WEIGHT", place.weight)),
+            *(("FRAME", frame + place.group), ("ELEMENT", start + place.offset)),
+            *(("UNIT", 0 if before and self.own.initial < 0 else self._width(place)), ("BANK", place.bank)),
+        ]
         flags = [place.read == 0 and place.group == 0, last, before]
         units = row.last_units if place.block == row.blocks - 1 else row.units
         block = [
-            ("TURN", row.turn_base + place.turn_offset),
-            ("UNIT", place.unit),
-            ("UNIT", units),
-            ("CONSTANT", row.constant_base + place.turn_offset),
-            ("ELEMENT", place.write_base),
+            *(("TURN", row.turn_base + place.turn_offset), ("UNIT", place.unit), ("UNIT", units)),
+            *(("CONSTANT", row.constant_base + place.turn_offset), ("ELEMENT", place.write_base)),
         ]
-        return _packed([*self._fields(values.items()), *((int(each), 1) for each in flags), *self._fields(block)])
+        return _packed([*self._fields(values), *((int(each), 1) for each in flags), *self._fields(block)])
 
     def _fields(self, values: Iterable[tuple[str, int]]) -> list[_Field]:
         return [(value, self.wide[f"W_{name}"]) for name, value in values]
@@ -150,30 +148,9 @@ class Nest:
         return _packed([(int(read.source == "frame"), 1), *self._fields([("STEP", frame)]), *fields])
 
     def _packed_place(self, place: _Place) -> _Field:
-        return _packed(
-            self._fields(
-                [
-                    ("ROW", self.first_row + place.row),
-                    ("ROW", self.first_row + place.pass_row),
-                    ("READ", self.reads[place.row] + place.read),
-                    ("STEP", place.step),
-                    ("BLOCK", place.block),
-                    ("GROUP", place.group),
-                    ("WEIGHT", place.weight),
-                    ("FRAME", place.frame_base),
-                    ("FRAME", place.frame_stride),
-                    ("ELEMENT", place.x_base),
-                    ("ELEMENT", place.x_stride),
-                    ("ELEMENT", place.write_base),
-                    ("ELEMENT", place.own_base),
-                    ("UNIT", place.offset),
-                    ("TURN", place.turn_offset),
-                    ("UNIT", place.unit),
-                    ("BANK", place.bank),
-                    ("BANK", place.row_bank),
-                ]
-            )
-        )
+        firsts = {"row": self.first_row, "pass_row": self.first_row, "read": self.reads[place.row]}
+        names = [each.split("=") for each in _PLACE.split()]
+        return _packed(self._fields((width, getattr(place, name) + firsts.get(name, 0)) for name, width in names))
 
     def _next(self, place: _Place) -> tuple[_Place, bool]:
         """The next place, and whether there is none."""
@@ -269,21 +246,16 @@ def begins(design: Design) -> str:
     words: list[tuple[int, int]] = []
     frames: list[int] = []
     row = read = 0
+    nests: dict[tuple[int, int], tuple[Program, int, tuple[int, ...]]] = {}
+    for plan, program in design.programs:
+        counts = [len(each.reads) for each in program.stages]
+        nests[plan.number, program.model] = (program, row, tuple(read + each for each in firsts(counts)))
+        row, read = row + len(program.stages), read + sum(counts)
     for plan in design.cores:
-        nests: dict[int, tuple[Program, int, tuple[int, ...]]] = {}
-        for program in plan.programs:
-            if program is not None:
-                counts = [len(each.reads) for each in program.stages]
-                nests[program.model] = (program, row, tuple(read + each for each in firsts(counts)))
-                row, read = row + len(program.stages), read + sum(counts)
         for number, (job, own) in enumerate(zip(design.jobs, plan.jobs, strict=True)):
-            if own is None:
-                words.append((0, 1))
-                frames.append(0)
-                continue
-            nest = Nest(plan, *nests[job.model], number, job, own, wide, checks)
-            words.append(nest.word())
-            frames.append(nest.frames())
+            nest = None if own is None else Nest(plan, *nests[plan.number, job.model], number, job, own, wide, checks)
+            words.append((0, 1) if nest is None else nest.word())
+            frames.append(0 if nest is None else nest.frames())
     bits = max(_PART_BITS, 1 << (max(bits for _, bits in words) - 1).bit_length())
     parts = [word >> at & (1 << _PART_BITS) - 1 for word, _ in words for at in range(0, bits, _PART_BITS)]
     columns = Column("B_PART", tuple(parts), _PART_BITS), Column("B_FRAMES", tuple(frames))

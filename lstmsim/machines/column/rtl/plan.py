@@ -122,6 +122,10 @@ class StageRow:
         """Tiles of a step."""
         return self.blocks * sum(each.groups for each in self.reads)
 
+    def turns(self, tail_width: int) -> int:
+        """Turns of all row blocks in the tail."""
+        return (self.blocks - 1) * -(-self.units // tail_width) + -(-self.last_units // tail_width)
+
     @property
     def unit_count(self) -> int:
         """Units of all row blocks."""

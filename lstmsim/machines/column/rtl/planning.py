@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property
+from itertools import chain
+from typing import NamedTuple
 
 from lstmsim.base.records import record
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
@@ -26,7 +27,7 @@ from lstmsim.machines.column.rtl.plan import (
     WriteRow,
 )
 from lstmsim.machines.column.shape import StageShape, issue_order, outputs, pass_shapes
-from lstmsim.model.cell import Cell, Segment, Stage, segments, segments_by_stage
+from lstmsim.model.cell import Cell, Segment, segments, segments_by_stage
 from lstmsim.model.model import Layer, Model, Precision
 from lstmsim.model.numerics.jobs import JobNumbers
 from lstmsim.model.scenario import Scenario
@@ -81,8 +82,7 @@ def _free(busy: Sequence[Region], size: int) -> int:
     return begin
 
 
-@record
-class Starts:
+class Starts(NamedTuple):
     """The first free addresses of a core's memories: words of weights, words of adapter constants, turns."""
 
     weight: int = 0
@@ -104,7 +104,6 @@ class _Pass:
 
     @property
     def layer(self) -> Layer:
-        """Its layer."""
         return self.model.layers[self.layer_number]
 
     @cached_property
@@ -114,17 +113,10 @@ class _Pass:
 
     @property
     def kind(self) -> Kind:
-        """Its kind of cell."""
         return next(each for each in self.kinds if each.cell == self.layer.cell)
 
     @property
-    def shapes(self) -> tuple[StageShape, ...]:
-        """Its stages."""
-        return pass_shapes(self.layer, self.core)
-
-    @property
     def backward(self) -> bool:
-        """Whether it goes from the last time step to the first."""
         return self.layer.backward(self.direction)
 
     def counter(self, node: str, layer: int | None = None, direction: int | None = None) -> int:
@@ -140,9 +132,9 @@ class _Pass:
                 number += len(kind.outputs)
         raise KeyError(node)
 
-    def sign(self) -> int:
-        """1, or -1 if the pass goes backward."""
-        return -1 if self.backward else 1
+    def stride(self, region: Region) -> int:
+        """Elements from one step of a region to the next, in the order of the pass."""
+        return -region.width if region.every and self.backward else region.width
 
 
 def program_of(
@@ -160,31 +152,24 @@ def program_of(
         for direction in range(layer.directions):
             one = _Pass(model, core, kinds, places, number, layer_number, direction)
             first = len(rows)
-            for shape in one.shapes:
+            for shape in pass_shapes(layer, core):
                 row = _stage_row(one, shape, len(rows), first, segment_number, starts)
                 rows.append(row)
                 segment_number += len(row.segments)
-                words = (row.blocks - 1) * _turns(core, row.units) + _turns(core, row.last_units)
-                starts = replace(starts, weight=starts.weight + row.tiles, constant=starts.constant + words)
-            starts = replace(starts, turn=starts.turn + max(_extent(core, row) for row in rows[first:]))
+                starts = starts._replace(
+                    weight=starts.weight + row.tiles, constant=starts.constant + row.turns(core.tail_width)
+                )
+            turns = max(row.turns(core.tail_width) for row in rows[first:])
+            starts = starts._replace(turn=starts.turn + turns)
             counters += len(one.kind.outputs)
     return Program(number, tuple(rows), counters, model.layer_order == "step"), starts
-
-
-def _turns(core: ColumnCore, units: int) -> int:
-    return -(-units // core.tail_width)
-
-
-def _extent(core: ColumnCore, row: StageRow) -> int:
-    """Turns of all row blocks."""
-    return (row.blocks - 1) * _turns(core, row.units) + _turns(core, row.last_units)
 
 
 def _stage_row(one: _Pass, shape: StageShape, number: int, first: int, segment_number: int, starts: Starts) -> StageRow:
     cell = one.layer.cell
     stage_segments = segments_by_stage(cell)[shape.number]
     x_last = one.model.layer_order == "step" and one.layer_number > 0
-    last_stage = shape.number == len(one.shapes) - 1
+    last_stage = shape.number == len(cell.stages) - 1
     return StageRow(
         number=number,
         layer=one.layer_number,
@@ -211,7 +196,11 @@ def _stage_row(one: _Pass, shape: StageShape, number: int, first: int, segment_n
 
 
 def _read(one: _Pass, shape: StageShape, vector: str) -> ReadRow:
-    codes = {"x": 1, "h": 0} | {name: 2 + place for place, name in enumerate(_intermediate(one))}
+    # after x and h, vectors that the cell's stages make for later ones, in their order
+    stages = one.layer.cell.stages
+    codes = {
+        name: number for number, name in enumerate(dict.fromkeys(["h", "x", *chain(*(s.vectors for s in stages))]))
+    }
     source, region, base, stride, needs = _where(one, vector)
     return ReadRow(
         vector=vector,
@@ -224,20 +213,10 @@ def _read(one: _Pass, shape: StageShape, vector: str) -> ReadRow:
         stride=stride,
         lag=int(vector == "h"),
         needs=needs,
-        slots=_slots(shape.stage, vector),
-    )
-
-
-def _intermediate(one: _Pass) -> tuple[str, ...]:
-    """Vectors that the cell's stages make for later ones, in their order."""
-    stages = one.layer.cell.stages
-    return tuple(dict.fromkeys(name for stage in stages for name in stage.vectors if name not in ("x", "h")))
-
-
-def _slots(stage: Stage, vector: str) -> tuple[int, ...]:
-    """For each gate which of its sums takes the products of a vector; -1: none."""
-    return tuple(
-        next((slot for slot, each in enumerate(gate.sums) if vector in each.vectors), -1) for gate in stage.gates
+        slots=tuple(
+            next((slot for slot, each in enumerate(gate.sums) if vector in each.vectors), -1)
+            for gate in shape.stage.gates
+        ),
     )
 
 
@@ -250,7 +229,7 @@ def _where(one: _Pass, vector: str) -> tuple[str, Region | None, int, int, tuple
     need = Need(one.counter(node), 0, width, False)
     base = region.base + one.direction * width
     if region.every and vector == "h":
-        return "all_h", region, base, one.sign() * region.width, (need,)
+        return "all_h", region, base, one.stride(region), (need,)
     return "two", region, base, region.width, (need,)
 
 
@@ -269,9 +248,7 @@ def _x(one: _Pass) -> tuple[str, Region | None, int, int, tuple[Need, ...]]:
         )
         for direction in range(layer.directions)
     )
-    if region.every:
-        return "all_x", region, region.base, one.sign() * region.width, needs
-    return "two", region, region.base, region.width, needs
+    return "all_x" if region.every else "two", region, region.base, one.stride(region), needs
 
 
 def _segment(one: _Pass, shape: StageShape, segment: Segment, number: int, row: int, last_stage: bool) -> SegmentRow:
@@ -304,7 +281,7 @@ def _write(one: _Pass, node: str) -> WriteRow:
         counter=one.counter(node),
         kept="all" if region.every else "two",
         base=region.base + one.direction * one.layer.width(node),
-        stride=(one.sign() if region.every else 1) * region.width,
+        stride=one.stride(region),
         visible_cycles=one.schedule.visible(node),
     )
 
@@ -316,7 +293,9 @@ def design(scenario: Scenario, precision: Precision, numbers: Mapping[int, JobNu
     models = tuple(dict.fromkeys(job.model for job in scenario.jobs))
     members = Members(chip)
     allowed = [tuple(core for (core,) in members.places(job)) for job in scenario.jobs]
-    queues = tuple(dict.fromkeys(allowed[index] for index in _order(scenario)))
+    # posting order: by arrival, then by index
+    order = sorted(range(len(scenario.jobs)), key=lambda index: (scenario.jobs[index].arrival, index))
+    queues = tuple(dict.fromkeys(allowed[index] for index in order))
     jobs = tuple(
         Job(
             index,
@@ -328,28 +307,16 @@ def design(scenario: Scenario, precision: Precision, numbers: Mapping[int, JobNu
             allowed[index],
             queues.index(allowed[index]),
         )
-        for index in _order(scenario)
+        for index in order
         for job in (scenario.jobs[index],)
     )
-    started = _started(numbers)
-    cores = tuple(_core(number, core, models, jobs, started) for number, core in enumerate(chip.cores))
-    names = tuple(model.name for model in models)
-    return Design(scenario.name, names, cores, jobs, precision, chip.frequency_mhz)
-
-
-def _order(scenario: Scenario) -> list[int]:
-    """The jobs in posting order: by arrival, then by place."""
-    return sorted(range(len(scenario.jobs)), key=lambda index: (scenario.jobs[index].arrival, index))
-
-
-def _started(numbers: Mapping[int, JobNumbers] | None) -> frozenset[int]:
-    """Places of the jobs that begin with states that are not 0."""
-    given = {} if numbers is None else numbers
-    return frozenset(
+    started = frozenset(
         index
-        for index, each in given.items()
+        for index, each in (numbers or {}).items()
         if any(values.any() for states in each.stimulus.initial.values() for values in states.values())
     )
+    cores = tuple(_core(number, core, models, jobs, started) for number, core in enumerate(chip.cores))
+    return Design(scenario.name, tuple(model.name for model in models), cores, jobs, precision, chip.frequency_mhz)
 
 
 @record
@@ -402,7 +369,7 @@ def _core(
         most_turns = max(most_turns, starts.turn)
         starts = starts if apart else Starts(starts.weight, starts.constant)
         programs.append(program)
-    rows = _job_rows(mine, programs, places, most_turns, started)
+    rows, frame_words, initial_words = _job_rows(mine, programs, places, most_turns, started)
     stages = [row for program in programs if program for row in program.stages]
     return CorePlan(
         number=number,
@@ -410,13 +377,13 @@ def _core(
         kinds=kinds,
         programs=tuple(programs),
         memories=_memories(kinds, places),
-        jobs=rows.jobs,
+        jobs=rows,
         rows=max((row.gates * max(row.units, row.last_units) for row in stages), default=1),
         weight_words=starts.weight,
-        frame_words=rows.frame_words,
+        frame_words=frame_words,
         constant_words=starts.constant,
         turns=most_turns,
-        initial_words=rows.initial_words,
+        initial_words=initial_words,
     )
 
 
@@ -430,22 +397,14 @@ def _memories(kinds: Sequence[Kind], places: Sequence[Mapping[tuple[int, str], R
     ) or (VectorMemory(0, 0, 0, 1),)
 
 
-@record
-class _JobRows:
-    """The rows of all jobs on a core, and the sizes of the memories that they fill."""
-
-    jobs: tuple[JobRow | None, ...]  # the rows in posting order
-    frame_words: int  # frame_words, initial_words: words of frames (with h before step 0), of initial states
-    initial_words: int
-
-
 def _job_rows(
     mine: _Mine,
     programs: Sequence[Program | None],
     places: Sequence[Mapping[tuple[int, str], Region]],
     turns: int,
     started: frozenset[int],
-) -> _JobRows:
+) -> tuple[tuple[JobRow | None, ...], int, int]:
+    """The rows of all jobs in posting order, and the words of frames (with h before step 0) and of initial states."""
     rows: list[JobRow | None] = []
     frame = initial = 0
     for job in mine.jobs:
@@ -457,34 +416,28 @@ def _job_rows(
         groups = -(-model.layers[0].input // mine.core.ep)
         reads_x = any(read.source == "frame" for row in program.stages for read in row.reads)
         start, frame = frame, frame + job.steps * groups * reads_x
-        x_starts = tuple(_x_start(model, where, row, job.steps) for row in program.stages)
-        write_starts = tuple(_write_start(model, where, row, job.steps) for row in program.stages)
+        x_starts = tuple(_step_start(model, where, row, row.layer - 1, job.steps) for row in program.stages)
+        write_starts = tuple(_step_start(model, where, row, row.layer, job.steps) for row in program.stages)
         h_starts, own = (-1,) * len(program.stages), -1
         if job.index in started:
             h_starts, frame = _h_starts(program, frame)
             own, initial = initial, initial + turns
         end = start + (job.steps - 1) * groups * reads_x
         rows.append(JobRow(start, end, x_starts, write_starts, own, h_starts))
-    return _JobRows(tuple(rows), frame, initial)
+    return tuple(rows), frame, initial
 
 
-def _x_start(model: Model, places: Mapping[tuple[int, str], Region], row: StageRow, steps: int) -> int:
-    """Address of element 0 of the first step's x, where all steps of the layer below are kept."""
-    if row.layer == 0:
+def _step_start(model: Model, places: Mapping[tuple[int, str], Region], row: StageRow, number: int, steps: int) -> int:
+    """Address of element 0 of the row's first step of a layer's h, its own or that below, where all steps are kept."""
+    if number < 0:
         return 0
-    region = places[row.layer - 1, model.layers[row.layer - 1].cell.output]
+    layer = model.layers[number]
+    region = places[number, layer.cell.output]
     if not region.every:
         return 0
-    return region.base + (steps - 1) * region.width * row.backward
-
-
-def _write_start(model: Model, places: Mapping[tuple[int, str], Region], row: StageRow, steps: int) -> int:
-    """Address of unit 0 of the first step's h, where all steps are kept."""
-    layer = model.layers[row.layer]
-    region = places[row.layer, layer.cell.output]
-    if not region.every:
-        return 0
-    return region.base + row.direction * layer.width("h") + (steps - 1) * region.width * row.backward
+    # a row reads both directions of the layer below, and writes its own
+    direction = row.direction if number == row.layer else 0
+    return region.base + direction * layer.width("h") + (steps - 1) * region.width * row.backward
 
 
 def _h_starts(program: Program, first: int) -> tuple[tuple[int, ...], int]:

@@ -8,7 +8,7 @@ from lstmsim.base.wording import markdown
 from lstmsim.machines.column.rtl.lanes.lane import CoreLanes, bits_of
 from lstmsim.machines.column.rtl.layout import depth_of, widths
 from lstmsim.machines.column.rtl.picking import Shifts
-from lstmsim.machines.column.rtl.plan import CorePlan, Design, Job, Kind, StageRow
+from lstmsim.machines.column.rtl.plan import CorePlan, Design, Kind, StageRow
 from lstmsim.machines.column.rtl.words import SPACES, Pass, parts_of, word_bits
 from lstmsim.model.cell import Stage
 from lstmsim.model.numerics.fixed import FixedArithmetic
@@ -77,16 +77,13 @@ def _by_stage(plan: CorePlan, names: Callable[[Stage], list[str]]) -> str:
 def number_rows(design: Design, passes: Mapping[Pass, FixedArithmetic]) -> list[tuple[object, ...]]:
     """Tell of each row of the models that writes h what `NUMBER_COLUMNS` names."""
     rows: list[tuple[object, ...]] = []
-    first = 0
-    for program in (each for plan in design.cores for each in plan.programs if each is not None):
-        for row in program.stages:
-            own = passes[program.model, row.layer, row.direction]
-            if any(write.slot == 0 for segment in row.segments for write in segment.writes):
-                x = float(own.x.scale) if row.layer == 0 else "-"
-                h = own.formats[own.layer.cell.output]
-                assert isinstance(h, VectorFormat)
-                rows.append((first + row.number, x, float(h.scale)))
-        first += len(program.stages)
+    models = [program.model for _, program in design.programs for _ in program.stages]
+    for number, (row, model) in enumerate(zip(design.rows, models, strict=True)):
+        own = passes[model, row.layer, row.direction]
+        if any(write.slot == 0 for segment in row.segments for write in segment.writes):
+            h = own.formats[own.layer.cell.output]
+            assert isinstance(h, VectorFormat)
+            rows.append((number, float(own.x.scale) if row.layer == 0 else "-", float(h.scale)))
     return rows
 
 
@@ -96,7 +93,7 @@ def _of_lanes(plan: CorePlan, lanes: CoreLanes) -> Iterator[_Row]:
     low = {"parameters": bits_of(len(lanes.parameters)), "initial": bits_of(len(lanes.states))}
     if lanes.tables:
         count = 1 << lanes.cell_bits
-        what = _listed(f"{number} {node} of {names[kind]}" for number, (kind, node) in enumerate(lanes.tables))
+        what = ", ".join(f"{number} {node} of {names[kind]}" for number, (kind, node) in enumerate(lanes.tables))
         entry = lanes.cell_bits + lanes.part_bits
         place = f"((table << {lanes.table_bits}) + number << {entry}) + (entry << {lanes.part_bits}) + part"
         rise = ", and above it the rise to the next one" if lanes.precision.activation == "linear" else ""
@@ -105,17 +102,13 @@ def _of_lanes(plan: CorePlan, lanes: CoreLanes) -> Iterator[_Row]:
     for name, held in (("parameters", lanes.parameters), ("initial", lanes.states)):
         words = plan.initial_words if name == "initial" else plan.turns
         if held and words:
-            what = _listed(
+            what = ", ".join(
                 f"{number} {value} of {names[kind]}, stage {stage}" for number, (kind, value, stage) in enumerate(held)
             )
             turn = "turn" if name == "parameters" else "turn + JC_INITIAL of the job"
             place = f"(({turn} << {lanes.lane_bits}) + lane << {low[name]}) + number"
             text = f"a number of a unit, at `{place}`; numbers: {what}"
             yield plan.number, SPACES[name], name, words * plan.core.tail_width * len(held), 32, text
-
-
-def _listed(names: Iterator[str]) -> str:
-    return ", ".join(names)
 
 
 _RUN = """\
@@ -142,9 +135,15 @@ def readme(
         _FILES,
         _TIMING if memories is None else _RUN,
         "## Cores",
-        _table(("core", *_CORE_KEYS, "rows built"), map(_core_cells, design.cores)),
+        _table(
+            ("core", *_CORE_KEYS, "rows built"),
+            ([plan.number, *(getattr(plan.core, key) for key in _CORE_KEYS), plan.rows] for plan in design.cores),
+        ),
         "Latencies in cycles:",
-        _table(("core", *vars(design.cores[0].core.latency)), map(_latency_cells, design.cores)),
+        _table(
+            ("core", *vars(design.cores[0].core.latency)),
+            ([plan.number, *vars(plan.core.latency).values()] for plan in design.cores),
+        ),
         "## Ports of `npu_top`",
         "One clock, rising edge; `reset` is synchronous, and high in the cycle before cycle 0.",
         _table(("port", "bits", "meaning"), _ports(design)),
@@ -205,26 +204,15 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _core_cells(plan: CorePlan) -> list[object]:
-    return [plan.number, *(getattr(plan.core, key) for key in _CORE_KEYS), plan.rows]
-
-
-def _latency_cells(plan: CorePlan) -> list[object]:
-    return [plan.number, *vars(plan.core.latency).values()]
-
-
 _JOB_COLUMNS = ("job", "name", "model", "steps", "arrival", "frame interval", "cores", "first frame word, by core")
 
 
 def _jobs(design: Design) -> Iterator[Sequence[object]]:
     for number, job in enumerate(design.jobs):
         first = [row.frame_start for plan in design.cores if (row := plan.jobs[number]) is not None]
-        yield *_job_cells(job, number, design.models), " ".join(map(str, first))
-
-
-def _job_cells(job: Job, number: int, models: Sequence[str]) -> list[object]:
-    cores = " ".join(map(str, job.cores))
-    return [number, markdown(job.name), markdown(models[job.model]), job.steps, job.arrival, job.frame_interval, cores]
+        names = [number, markdown(job.name), markdown(design.models[job.model])]
+        cores = " ".join(map(str, job.cores))
+        yield [*names, job.steps, job.arrival, job.frame_interval, cores, " ".join(map(str, first))]
 
 
 def _ports(design: Design) -> Iterator[Sequence[object]]:
@@ -236,75 +224,48 @@ def _ports(design: Design) -> Iterator[Sequence[object]]:
     yield "`clock`, `reset`", "1, 1", "inputs"
     yield "`jobs_posted`", wide["W_JOBS"], "input: how many jobs the host has posted; a job is there in the next cycle"
     yield "`frames_job`", f"{contexts} x {wide['W_JOB']}", "output: the job that has a context in the next cycle"
-    yield (
-        "`frames_posted`",
-        f"{contexts} x {wide['W_STEP']}",
-        "input: how many frames of that job are there from the next cycle on",
-    )
+    frames = "input: how many frames of that job are there from the next cycle on"
+    yield "`frames_posted`", f"{contexts} x {wide['W_STEP']}", frames
     yield "`host_write`, `host_address`, `host_data`", "1, 32, 32", "inputs: the host's bus, a word a cycle"
     yield "`jobs_ended`", contexts, "output: by context, whether a job has finished there in this cycle"
     yield "`ended_job`", f"{contexts} x {wide['W_JOB']}", "output: which job that is"
-    yield (
-        "`h_valid`",
-        memories,
-        "output: for each vector memory of all cores whether some of an h is there in the next cycle",
-    )
+    valid = "output: for each vector memory of all cores whether some of an h is there in the next cycle"
+    yield "`h_valid`", memories, valid
     yield "`h_job`", f"{memories} x {wide['W_JOB']}", "output: of which job"
-    yield (
-        "`h_row`",
-        f"{memories} x {wide['W_ROW']}",
-        "output: of which row of all models' tables below, one after another",
-    )
+    row = "output: of which row of all models' tables below, one after another"
+    yield "`h_row`", f"{memories} x {wide['W_ROW']}", row
     yield "`h_step`", f"{memories} x {wide['W_STEP']}", "output: of which step, in the order of computing"
     yield "`h_unit`, `h_count`", f"{memories} x {wide['W_UNIT']} each", "outputs: which units: first and how many"
-    yield (
-        "`h_word`",
-        f"{memories} x {most}",
-        f"output: the units, {design.precision.vector_bits} bits each, the first one lowest",
-    )
+    word = f"output: the units, {design.precision.vector_bits} bits each, the first one lowest"
+    yield "`h_word`", f"{memories} x {most}", word
 
 
 def _edges(design: Design) -> Iterator[Sequence[object]]:
     """The table of section 4 of docs/rtl.md with this design's numbers."""
 
-    def each(give: Callable[[CorePlan], object]) -> list[object]:
-        return [give(plan) for plan in design.cores]
-
-    def mvm(plan: CorePlan) -> int:
-        return plan.core.latency.mvm_cycles(plan.core.ep)
-
-    yield "a tile issues at s", "operands' addresses are out in cycle s", *each(lambda plan: "s")
-    yield (
-        "its products",
-        "are added up at the end of this cycle",
-        *each(lambda plan: f"s + {mvm(plan) - plan.core.latency.convert - 1}"),
-    )
+    latencies = [plan.core.latency for plan in design.cores]
+    sums = [plan.core.latency.mvm_cycles(plan.core.ep) for plan in design.cores]
+    queued = [mvm - latency.convert for mvm, latency in zip(sums, latencies, strict=True)]
+    same = [1] * len(latencies)
+    yield "a tile issues at s", "operands' addresses are out in cycle s", *("s" for _ in same)
+    yield "its products", "are added up at the end of this cycle", *(f"s + {each - 1}" for each in queued)
     yield (
         "its block, if the tile is the last one,",
         "reaches the tail's queue in",
-        *each(lambda plan: f"s + {mvm(plan) - plan.core.latency.convert}"),
+        *(f"s + {each}" for each in queued),
     )
-    yield "sums reach the tail", "the first turn's sums have passed the adapter", *each(lambda plan: f"s + {mvm(plan)}")
-    yield (
-        "a block starts in the tail at b",
-        "its turn 0 is chosen in",
-        *each(lambda plan: f"b - {plan.core.latency.convert}"),
-    )
-    yield "a bank is free from b + turns", "the credit goes up at the end of", *each(lambda plan: "b + turns - 1")
-    yield "a unit is visible", "written at the end of the cycle before", *each(_visible)
-    yield "the delay line of turns", "entries behind the first", *each(depth_of)
-    yield "a job finishes at f", "its context is taken anew at the end of", *each(lambda plan: "f - 1")
+    yield "sums reach the tail", "the first turn's sums have passed the adapter", *(f"s + {each}" for each in sums)
+    yield "a block starts in the tail at b", "its turn 0 is chosen in", *(f"b - {each.convert}" for each in latencies)
+    yield "a bank is free from b + turns", "the credit goes up at the end of", *("b + turns - 1" for _ in same)
+    yield "a unit is visible", "written at the end of the cycle before", *map(_visible, design.cores)
+    yield "the delay line of turns", "entries behind the first", *map(depth_of, design.cores)
+    yield "a job finishes at f", "its context is taken anew at the end of", *("f - 1" for _ in same)
 
 
 def _visible(plan: CorePlan) -> str:
     """For each vector of each kind of cell when it is visible."""
     writes = {
-        (row.kind, write.slot): write
-        for program in plan.programs
-        if program is not None
-        for row in program.stages
-        for segment in row.segments
-        for write in segment.writes
+        (row.kind, write.slot): write for row in plan.stages for segment in row.segments for write in segment.writes
     }
     names = [markdown(kind.cell.name) for kind in plan.kinds]
     told = (
@@ -318,28 +279,16 @@ def _visible(plan: CorePlan) -> str:
 def _models(design: Design) -> Iterator[str]:
     """The rows of all models on all cores, in the order of their numbers."""
     first = 0
-    for plan in design.cores:
-        for program in plan.programs:
-            if program is not None:
-                order = (
-                    "steps of all rows in turn" if program.interleaved else "all steps of a pass, then the next pass"
-                )
-                yield f"{markdown(design.models[program.model])} on core {plan.number} ({order}):"
-                yield _table(_ROW_COLUMNS, [_row_cells(row, plan.kinds[row.kind], first) for row in program.stages])
-                first += len(program.stages)
+    for plan, program in design.programs:
+        order = "steps of all rows in turn" if program.interleaved else "all steps of a pass, then the next pass"
+        yield f"{markdown(design.models[program.model])} on core {plan.number} ({order}):"
+        yield _table(_ROW_COLUMNS, [_row_cells(row, plan.kinds[row.kind], first) for row in program.stages])
+        first += len(program.stages)
 
 
 _ROW_COLUMNS = (
-    "row",
-    "pass",
-    "layer",
-    "direction",
-    "stage",
-    "cell",
-    "row blocks",
-    "units a block",
-    "tiles a step",
-    "reads",
+    *("row", "pass", "layer", "direction", "stage", "cell"),
+    *("row blocks", "units a block", "tiles a step", "reads"),
 )
 
 
