@@ -84,10 +84,6 @@ class Lanes:
         different = list(dict.fromkeys(each.entries for each in own))
         return own, tuple(different.index(each.entries) for each in own)
 
-    def loaded(self, names: Iterable[str]) -> tuple[tuple[str, int], ...]:
-        """(name, stage) of each parameter or state and each stage that reads it: the host loads a memory for each."""
-        return tuple((name, stage) for name in names for stage in self.schedule.readers(name))
-
     @property
     def linear(self) -> bool:
         """Whether tables hold lines."""
@@ -164,7 +160,7 @@ class Graph:
         address = self.net.control("turn", cycle)
         if kept.doubled:
             address = f"{{{address}, ~{self.net.control('odd', cycle)}}}"
-        return self.net.wire(f"{own}_word", bits, f"{memory_name(kept.giver, kept.state)}[{address}]")
+        return self.net.wire(f"{own}_word", bits, f"{memory_name(kept)}[{address}]")
 
     def operand(self, source: str | float, cycle: int, number: int) -> Operand:
         """Give an input of a node in the format in which nodes read it."""
@@ -222,9 +218,9 @@ class Graph:
         return operations.compute(pipe, node.operation, operands, Result(bits, fractions))
 
 
-def memory_name(giver: str, state: bool) -> str:
+def memory_name(kept: Kept) -> str:
     """Name of the memory of a kept value."""
-    return f"{'m' if state else 'k'}_{safe(giver)}"
+    return f"{'m' if kept.state else 'k'}_{safe(kept.giver)}"
 
 
 #: Model, layer and direction.
@@ -270,15 +266,17 @@ class CoreLanes:
 
     @cached_property
     def parameters(self) -> tuple[tuple[int, str, int], ...]:
-        """(kind, parameter, stage that reads it) by its number."""
-        every = ((kind, own.loaded(own.schedule.cell.parameters)) for kind, own in enumerate(self.kinds))
-        return tuple((kind, *each) for kind, loaded in every for each in loaded)
+        """(kind, parameter, stage that reads it) by its number: the host loads a memory for each."""
+        return self._loaded([kind.schedule.cell.parameters for kind in self.kinds])
 
     @cached_property
     def states(self) -> tuple[tuple[int, str, int], ...]:
         """(kind, state, stage that reads it) by its number."""
-        every = ((kind, own.loaded(own.schedule.cell.states)) for kind, own in enumerate(self.kinds))
-        return tuple((kind, *each) for kind, loaded in every for each in loaded)
+        return self._loaded([kind.schedule.cell.states for kind in self.kinds])
+
+    def _loaded(self, names: Sequence[Iterable[str]]) -> tuple[tuple[int, str, int], ...]:
+        pairs = [(kind, name) for kind, own in enumerate(names) for name in own]
+        return tuple((kind, name, stage) for kind, name in pairs for stage in self.kinds[kind].schedule.readers(name))
 
     @property
     def cell_bits(self) -> int:
@@ -332,7 +330,7 @@ class UnitRead:
 def by_unit(core: CoreLanes, kind: int) -> frozenset[Kept]:
     """Give what lanes of a kind cannot keep by turn, because a stage that reads it has units elsewhere."""
     width = core.plan.core.tail_width
-    rows = [row for program in core.plan.programs if program for row in program.stages if row.kind == kind]
+    rows = (row for row in core.plan.stages if row.kind == kind)
     uneven = {row.stage for row in rows if row.blocks > 1 and row.units % width}
     return frozenset(kept for kept, giver, reader in core.kinds[kind].schedule.crossings() if uneven & {giver, reader})
 
@@ -381,10 +379,9 @@ def _pass_words(core: CoreLanes, kind: int) -> list[int]:
     """Words of a bank that each pass of a kind takes: those of its largest stage."""
     banks = 1 << bits_of(core.plan.core.tail_width)
     words = [0] * len(core.class_of[kind])
-    for program in core.plan.programs:
-        for row in program.stages if program else ():
-            if row.kind == kind:
-                words[row.lane_pass] = max(words[row.lane_pass], -(-row.unit_count // banks))
+    for row in core.plan.stages:
+        if row.kind == kind:
+            words[row.lane_pass] = max(words[row.lane_pass], -(-row.unit_count // banks))
     return words
 
 
@@ -396,12 +393,13 @@ def _bases(core: CoreLanes, kind: int, cycle: int) -> Iterator[str]:
     starts = [sum(words[:number]) for number in range(len(words))]
     row, thread = f"d_row[(CONVERT+{cycle})*W_ROW +: W_ROW]", f"d_thread[(CONVERT+{cycle})*W_THREAD +: W_THREAD]"
     yield f"  wire [P_LANE_PASS_B-1:0] {own}_pass_{cycle} = P_LANE_PASS[{row} * P_LANE_PASS_B +: P_LANE_PASS_B];"
-    first = _chosen(f"{own}_pass_{cycle}", starts, bits)
-    part = _chosen(thread, [number * total for number in range(threads)], bits)
+    first = chosen(f"{own}_pass_{cycle}", starts, bits)
+    part = chosen(thread, [number * total for number in range(threads)], bits)
     yield f"  wire [{bits - 1}:0] {own}_base_{cycle} = ({first}) + ({part});"
 
 
-def _chosen(name: str, values: Sequence[int], bits: int) -> str:
+def chosen(name: str, values: Sequence[int], bits: int) -> str:
+    """Choose one of several numbers by a number; what is beyond them gives the last one."""
     text = f"{bits}'d{values[-1]}"
     for number in reversed(range(len(values) - 1)):
         text = f"{name} == {number} ? {bits}'d{values[number]} : {text}"

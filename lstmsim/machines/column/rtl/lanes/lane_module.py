@@ -11,7 +11,6 @@ from lstmsim.base.records import record
 from lstmsim.machines.column.rtl.lanes.lane import CoreLanes, Graph, Lanes, UnitRead, UnitWrite, by_unit, memory_name
 from lstmsim.machines.column.rtl.lanes.netlist import Netlist, Pipeline, Signal, literal, moved, safe, saturated, spread
 from lstmsim.machines.column.rtl.lanes.operations import word_bits
-from lstmsim.machines.column.rtl.lanes.schedule import Kept
 from lstmsim.model.cell import REDUCTIONS, Node
 
 
@@ -63,20 +62,19 @@ def module_text(name: str, ports: Sequence[Port], body: str) -> str:
 
 def control_range(field: str, lanes: Lanes, initial_bits: int) -> str:
     """What stands before the name of a field's port."""
-    if field in ("turn", "parameter"):
-        return "[W_TURN-1:0]"
-    if field == "thread":
-        return "[W_THREAD-1:0]"
-    if field == "units":
-        return "[W_UNIT-1:0]"
+    widths = {"turn": "W_TURN", "parameter": "W_TURN", "thread": "W_THREAD", "units": "W_UNIT"}
+    if field in widths:
+        return f"[{widths[field]}-1:0]"
     if field == "initial_address":
         return f"[{initial_bits - 1}:0]"
     if field == "class":
         return f"[{max(1, (len(lanes.numbers) - 1).bit_length()) - 1}:0]"
-    if field.startswith("scalar_"):
-        name = next(each.name for each in lanes.schedule.cell.nodes if f"scalar_{safe(each.name)}" == field)
-        return f"signed [{lanes.bits(name) - 1}:0]"
-    return ""
+    return f"signed [{scalar_bits(lanes, field) - 1}:0]" if field.startswith("scalar_") else ""
+
+
+def scalar_bits(lanes: Lanes, field: str) -> int:
+    """Width of the number for all units that a field of the turn names."""
+    return next(lanes.bits(each.name) for each in lanes.schedule.cell.nodes if f"scalar_{safe(each.name)}" == field)
 
 
 def memory(name: str, bits: int, words: int, write: str, address: str, data: str) -> tuple[str, str]:
@@ -130,21 +128,18 @@ def lane_module(core: CoreLanes, kind: int) -> Module:
     writes = _kept(core, graph)
     shared = _shared(graph)
     results += [(Port(f"e_{own.name}", f"[{own.bits - 1}:0]", output=True), signal) for own, signal in shared]
-    reads = [UnitRead(memory_name(*_key(kept)), port.name, port.bits, cycle) for kept, port, cycle in graph.unit_reads]
+    reads = [UnitRead(memory_name(kept), port.name, port.bits, cycle) for kept, port, cycle in graph.unit_reads]
     nodes = [node for node in lanes.tabulated if lanes.schedule.rows[node] != "scalar"]
     memories = [*table_memories(core, kind, nodes), *_loaded(core, kind), *writes]
     body = [*(declared for declared, _ in memories), net.text, *(written for _, written in memories)]
     body += [f"  assign {port.name} = {signal.name};" for port, signal in results]
     controls = tuple((field, cycle, name) for (field, cycle), name in sorted(net.controls.items()))
     reductions = tuple((port.name, signal.bits) for port, signal in results if port.name.startswith("r_"))
-    sums = {
-        each.name: Port(f"s_{safe(each.name)}", f"signed [{lanes.bits(each.name) - 1}:0]")
-        for each in lanes.schedule.cell.sums
-    }
+    sums = dict.fromkeys(each.name for each in lanes.schedule.cell.sums)
     bits = max(1, plan.initial_words.bit_length())
     ports = [
         *host_ports(core),
-        *sums.values(),
+        *(Port(f"s_{safe(name)}", f"signed [{lanes.bits(name) - 1}:0]") for name in sums),
         *(Port(each.port, f"signed [{each.bits - 1}:0]") for each in reads),
         *(Port(name, control_range(field, lanes, bits)) for field, _, name in controls),
         *(port for port, _ in results),
@@ -171,10 +166,6 @@ def _states(graph: Graph) -> Iterator[StateWrite]:
             yield StateWrite(numbers.index(each.giver), signal.name, signal.bits, cycle, home)
 
 
-def _key(kept: Kept) -> tuple[str, bool]:
-    return kept.giver, kept.state
-
-
 def _shared(graph: Graph) -> list[tuple[UnitWrite, Signal]]:
     """What is kept by unit, each with its signal."""
     schedule, shared = graph.lanes.schedule, []
@@ -182,7 +173,7 @@ def _shared(graph: Graph) -> list[tuple[UnitWrite, Signal]]:
         if each in graph.shared:
             cycle, home = schedule.written(each.giver), schedule.home[each.giver]
             signal = graph.value(each.giver, cycle, home)
-            shared.append((UnitWrite(each, memory_name(*_key(each)), signal.bits, cycle, home), signal))
+            shared.append((UnitWrite(each, memory_name(each), signal.bits, cycle, home), signal))
     return shared
 
 
@@ -215,7 +206,7 @@ def _kept(core: CoreLanes, graph: Graph) -> list[tuple[str, str]]:
         address, write = graph.net.control("turn", cycle), graph.net.control(f"on{home}", cycle)
         if each.doubled:
             address = f"{{{address}, {graph.net.control('odd', cycle)}}}"
-        name = memory_name(each.giver, each.state)
+        name = memory_name(each)
         texts.append(memory(name, signal.bits, words << each.doubled, write, address, signal.name))
     return texts
 

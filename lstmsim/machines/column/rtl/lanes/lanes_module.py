@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from lstmsim.machines.column.rtl.lanes.lane import CoreLanes, Pass, bits_of, unit_memories
+from lstmsim.machines.column.rtl.lanes.lane import CoreLanes, Pass, bits_of, chosen, unit_memories
 from lstmsim.machines.column.rtl.lanes.lane_module import (
     Module,
     Port,
@@ -15,6 +15,7 @@ from lstmsim.machines.column.rtl.lanes.lane_module import (
     host_ports,
     lane_module,
     module_text,
+    scalar_bits,
     scalar_module,
     table_ports,
 )
@@ -63,10 +64,9 @@ def core_text(core: CoreLanes) -> str:
 
 
 def _lanes(core: CoreLanes, modules: Sequence[Module], scalars: Sequence[Module | None]) -> str:
-    width, plan = core.plan.core.tail_width, core.plan
-    sums = max(len(stage.sums) for kind in plan.kinds for stage in kind.cell.stages)
-    ports = [Port("clock", ""), Port("reset", ""), Port("host_write", "")]
-    ports += [Port("host_address", "[31:0]"), Port("host_data", "[31:0]")]
+    width, plan, sums = core.plan.core.tail_width, core.plan, core.plan.sums
+    ports = [Port(name, "") for name in ("clock", "reset", "host_write")]
+    ports += [Port(name, "[31:0]") for name in ("host_address", "host_data")]
     ports += [Port(f"d_{name}", f"[(D+1)*{bits}-1:0]" if bits else "[D:0]") for name, bits in TOKEN.items()]
     ports.append(Port("sums", f"[{width * sums * core.precision.tail_bits - 1}:0]"))
     vector = width * core.precision.vector_bits
@@ -116,8 +116,7 @@ def _field(name: str, low: int, bits: int) -> str:
 
 
 def _table_writes(core: CoreLanes) -> Iterator[str]:
-    part, where = core.part_bits, core.table_bits + core.cell_bits
-    number = bits_of(len(core.tables))
+    part, where, number = core.part_bits, core.table_bits + core.cell_bits, bits_of(len(core.tables))
     yield "  // tables: number of the node, table, cell, part; a word of two parts is written with the last one"
     last = ""
     if part:
@@ -148,7 +147,7 @@ def _turn(core: CoreLanes, kind: int, controls: Sequence[tuple[str, int, str]]) 
         if field == "class":
             bits = max(1, bits_of(len(lanes.numbers)))
             yield f"  wire [P_LANE_PASS_B-1:0] {own}_pass = P_LANE_PASS[{row} * P_LANE_PASS_B +: P_LANE_PASS_B];"
-            yield f"  wire [{bits - 1}:0] {own}_class_0 = {_class_of(core.class_of[kind], own, bits)};"
+            yield f"  wire [{bits - 1}:0] {own}_class_0 = {chosen(own + '_pass', core.class_of[kind], bits)};"
         else:
             bits, number = 1, int(field[2:])
             yield (
@@ -156,13 +155,6 @@ def _turn(core: CoreLanes, kind: int, controls: Sequence[tuple[str, int, str]]) 
                 f"    && S_LANE_SEGMENT[{segment} * S_LANE_SEGMENT_B +: S_LANE_SEGMENT_B] == {number};"
             )
         yield from _delayed(f"{own}_{field}", bits, cycle)
-
-
-def _class_of(classes: Sequence[int], own: str, bits: int) -> str:
-    text = f"{bits}'d{classes[-1]}"
-    for number in reversed(range(len(classes) - 1)):
-        text = f"{own}_pass == {number} ? {bits}'d{classes[number]} : {text}"
-    return text
 
 
 def _delayed(name: str, bits: int, cycles: int) -> Iterator[str]:
@@ -178,9 +170,7 @@ def _delayed(name: str, bits: int, cycles: int) -> Iterator[str]:
 def _connected(core: CoreLanes, kind: int, field: str, cycle: int) -> str:
     """What is connected to a lane's port for a field of the turn."""
     entry = f"CONVERT{cycle:+d}"
-    if field == "class" or field.startswith("on"):
-        return f"k{kind}_{field}_{cycle}"
-    if field.startswith("scalar_"):
+    if field in ("class", "initial_address") or field.startswith(("on", "scalar_")):
         return f"k{kind}_{field}_{cycle}"
     if field.startswith("ends"):
         return f"k{kind}_on{field[4:]}_{cycle} && d_last_turn[{entry}] && d_last_block[{entry}]"
@@ -191,8 +181,6 @@ def _connected(core: CoreLanes, kind: int, field: str, cycle: int) -> str:
         return f"d_{field}[({entry})*{width} +: {width}]"
     if field == "odd":
         return f"d_step[({entry})*W_STEP]"
-    if field == "initial_address":
-        return f"k{kind}_initial_address_{cycle}"
     assert field in ("zero", "initial"), field
     return f"d_{field}[{entry}]"
 
@@ -241,11 +229,7 @@ def _scalars(core: CoreLanes, kind: int, module: Module, scalar: Module) -> Iter
     joined += [(name, _connected(core, kind, field, cycle)) for field, cycle, name in scalar.controls]
     for field, cycle, name in module.controls:
         if field.startswith("scalar_"):
-            bits = next(
-                core.kinds[kind].bits(each.name)
-                for each in core.kinds[kind].schedule.cell.nodes
-                if f"scalar_{safe(each.name)}" == field
-            )
+            bits = scalar_bits(core.kinds[kind], field)
             yield f"  wire [{bits - 1}:0] k{kind}_{field}_{cycle};"
             joined.append((name, f"k{kind}_{field}_{cycle}"))
     pairs = ",\n    ".join(f".{name}({wire})" for name, wire in joined)
@@ -272,10 +256,6 @@ def _host_wire(core: CoreLanes, port: str) -> str:
 Write = tuple[int, int]
 
 
-def _base(core: CoreLanes, space: str) -> int:
-    return SPACES[space] << 28 | core.plan.number << 24
-
-
 def table_writes(core: CoreLanes) -> Iterator[Write]:
     """Yield what the host writes into the tables of activation functions."""
     for number, (kind, node) in enumerate(core.tables):
@@ -285,9 +265,13 @@ def table_writes(core: CoreLanes) -> Iterator[Write]:
             words = own[places.index(place)].words(lanes.bits(node))
             first = ((number << core.table_bits) | place) << core.cell_bits
             for cell, word in enumerate(words):
-                address = _base(core, "tables") | (first + cell) << core.part_bits
                 for part in range(1 + core.part_bits):
-                    yield address + part, word >> 32 * part & 0xFFFFFFFF
+                    address = ((first + cell) << core.part_bits) + part
+                    yield _write(core, "tables", address, word >> 32 * part)
+
+
+def _write(core: CoreLanes, space: str, address: int, data: int) -> Write:
+    return SPACES[space] << 28 | core.plan.number << 24 | address, data & 0xFFFFFFFF
 
 
 def _turns(core: CoreLanes, row: StageRow) -> Iterator[tuple[int, int, int]]:
@@ -326,12 +310,9 @@ def initial_writes(
                     yield from _lanes_of(core, row, values, ("initial", own.initial, number, len(core.states)))
 
 
-def _rows(core: CoreLanes) -> Iterator[tuple[StageRow, int]]:
+def _rows(core: CoreLanes) -> list[tuple[StageRow, int]]:
     """The rows of all programs of a core, each with its model."""
-    for program in core.plan.programs:
-        if program is not None:
-            for row in program.stages:
-                yield row, program.model
+    return [(row, program.model) for program in core.plan.programs if program for row in program.stages]
 
 
 def _lanes_of(core: CoreLanes, row: StageRow, values: list[int], where: tuple[str, int, int, int]) -> Iterator[Write]:
@@ -340,7 +321,7 @@ def _lanes_of(core: CoreLanes, row: StageRow, values: list[int], where: tuple[st
     for address, unit, units in _turns(core, row):
         for lane in range(units):
             word = ((first + address) << core.lane_bits | lane) << bits_of(count) | number
-            yield _base(core, space) | word, values[unit + lane] & 0xFFFFFFFF
+            yield _write(core, space, word, values[unit + lane])
 
 
 _HEAD = "// Logs numbers within the tail; part of npu_tb.v. Written by lstmsim."
@@ -358,9 +339,10 @@ def deep_text(cores: Sequence[CoreLanes], deep: bool) -> str:
         sums += _sum_log(core)
         for kind in range(len(plan.kinds)):
             module = lane_module(core, kind)
-            for place, each in enumerate(module.states):
-                wires.append(_state_wire(core, kind, place, each))
-                states += _state_log(core, kind, place, each)
+            for number, each in enumerate(module.states):
+                name = f"state_{plan.number}_{kind}_{number}"
+                wires.append(_state_wire(core, kind, name, each))
+                states += _state_log(core, kind, name, each)
     return "\n".join([_HEAD, *wires, *_task("log_sums", sums), *_task("log_states", states)]) + "\n"
 
 
@@ -385,16 +367,14 @@ def _field_deep(core: CoreLanes, name: str, cycle: int) -> str:
 def _head(core: CoreLanes, letter: str, cycle: int, more: str = "") -> str:
     """The statement that writes the fields of a line up to its word."""
     number = f"P_NUMBER[{_field_deep(core, 'row', cycle)} * P_NUMBER_B +: P_NUMBER_B]"
-    fields = [_field_deep(core, "job", cycle), number, _field_deep(core, "step", cycle)]
-    fields += [_field_deep(core, "unit", cycle), _field_deep(core, "units", cycle)]
-    listed = ",\n            ".join(fields)
+    job, *others = (_field_deep(core, name, cycle) for name in ("job", "step", "unit", "units"))
+    listed = ",\n            ".join([job, number, *others])
     return f'$fwrite(log_file, "{letter} %0d %0d %0d %0d %0d %0d {more}", cycle,\n            {listed});'
 
 
 def _sum_wires(core: CoreLanes) -> Iterator[str]:
     """The adapted sums of the turn, those of lanes without a unit and of sums that the stage has not as 0."""
-    plan, number, bits = core.plan, core.plan.number, core.precision.tail_bits
-    most = max(len(stage.sums) for kind in plan.kinds for stage in kind.cell.stages)
+    plan, number, bits, most = core.plan, core.plan.number, core.precision.tail_bits, core.plan.sums
     width = plan.core.tail_width * most * bits
     yield f"  wire [{width - 1}:0] sums_{number} = {_core(core)}.numbers.datapath.sums;"
     yield f"  reg [{width - 1}:0] word_{number};"
@@ -403,14 +383,15 @@ def _sum_wires(core: CoreLanes) -> Iterator[str]:
 
 
 def _sum_log(core: CoreLanes) -> Iterator[str]:
-    plan, number, bits = core.plan, core.plan.number, core.precision.tail_bits
-    most = max(len(stage.sums) for kind in plan.kinds for stage in kind.cell.stages)
+    plan, number, bits, most = core.plan, core.plan.number, core.precision.tail_bits, core.plan.sums
     row, segment = _field_deep(core, "row", 0), _field_deep(core, "segment", 0)
     yield f"      if ({_core(core)}.d_valid[D_{number}]"
     yield f"          && {segment} == P_SEGMENT[{row} * P_SEGMENT_B +: P_SEGMENT_B]) begin"
     yield f"        case ({row})"
-    for place, count in _sums_of_rows(core):
-        yield f"          {place}: many_{number} = {count};"
+    for row_, model in _rows(core):
+        first = f"G_ROW[({number} * MODELS + {model}) * G_ROW_B +: G_ROW_B]"
+        count = len(plan.kinds[row_.kind].cell.stages[row_.stage].sums)
+        yield f"          {first} + {row_.number}: many_{number} = {count};"
     yield f"          default: many_{number} = 0;"
     yield "        endcase"
     yield f"        word_{number} = sums_{number};"
@@ -425,18 +406,8 @@ def _sum_log(core: CoreLanes) -> Iterator[str]:
     yield "      end"
 
 
-def _sums_of_rows(core: CoreLanes) -> Iterator[tuple[str, int]]:
-    """Each row of the core, by its place in P_, with how many sums its stage has."""
-    own = core.plan.number
-    for model, program in enumerate(core.plan.programs):
-        for one in () if program is None else program.stages:
-            place = f"G_ROW[({own} * MODELS + {model}) * G_ROW_B +: G_ROW_B] + {one.number}"
-            yield place, len(core.plan.kinds[one.kind].cell.stages[one.stage].sums)
-
-
-def _state_wire(core: CoreLanes, kind: int, place: int, state: StateWrite) -> str:
+def _state_wire(core: CoreLanes, kind: int, name: str, state: StateWrite) -> str:
     """The values of all lanes side by side, in the cycle at whose end they are kept."""
-    name = _name(core, kind, place)
     lanes = (f"{_lanes_deep(core)}.g_k{kind}[{lane}].lane.{state.signal}" for lane in range(core.plan.core.tail_width))
     listed = ",\n    ".join(reversed(list(lanes)))
     width = core.plan.core.tail_width * state.bits
@@ -445,12 +416,7 @@ def _state_wire(core: CoreLanes, kind: int, place: int, state: StateWrite) -> st
     )
 
 
-def _name(core: CoreLanes, kind: int, place: int) -> str:
-    return f"state_{core.plan.number}_{kind}_{place}"
-
-
-def _state_log(core: CoreLanes, kind: int, place: int, state: StateWrite) -> Iterator[str]:
-    name = _name(core, kind, place)
+def _state_log(core: CoreLanes, kind: int, name: str, state: StateWrite) -> Iterator[str]:
     yield f"      if ({_lanes_deep(core)}.k{kind}_on{state.segment}_{state.cycle}) begin"
     yield f"        {name}_word = {name};"
     yield f"        for ({name}_i = 0; {name}_i < {core.plan.core.tail_width}; {name}_i = {name}_i + 1)"
