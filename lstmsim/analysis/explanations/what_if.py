@@ -17,50 +17,6 @@ from lstmsim.machines.registry import target_of
 from lstmsim.model.scenario import Chip, Job, Scenario, arriving
 from lstmsim.program.trace import TASKS, Totals
 
-
-@dataclass(frozen=True)
-class Single:
-    """A change that was simulated alone."""
-
-    change: Change
-    saved_cycles: int
-    gained: float
-
-    @property
-    def helps(self) -> bool:
-        """Whether it shortens the run, or uses the multipliers better."""
-        return self.saved_cycles > 0 or self.gained > 0
-
-
-def pairs(
-    singles: Sequence[Single],
-    base: tuple[Chip, tuple[Job, ...]],
-    proposed: Callable[[Chip, Sequence[Job]], Sequence[Change]],
-) -> list[tuple[tuple[str, str], Change]]:
-    """The names and the change of each pair of which at least one change helps alone, the most promising first."""
-    known = {each.change.name: each for each in singles}
-    seen = [base, *((each.change.chip, each.change.jobs) for each in singles)]
-    found = []
-    for first in singles:
-        if first.change.chip is None:
-            continue
-        for change in proposed(first.change.chip, first.change.jobs):
-            made = (change.chip, change.jobs)
-            second = known.get(change.name, Single(change, 0, 0.0))
-            same = change.name == first.change.name
-            if same or change.chip is None or not (first.helps or second.helps) or made in seen:
-                continue
-            seen.append(made)
-            detail = ", ".join(each for each in (first.change.detail, change.detail) if each)
-            names = first.change.name, change.name
-            pair = names, Change(" + ".join(names), detail, change.chip, change.jobs)
-            found.append((first.saved_cycles + second.saved_cycles, first.gained + second.gained, pair))
-    saving = sorted(found, key=lambda each: -each[0])
-    gaining = sorted(found, key=lambda each: -each[1])
-    turns = chain.from_iterable(zip_longest(saving, gaining))
-    return list({each[2][0]: each[2] for each in turns if each is not None}.values())
-
-
 #: Most rows of the trace times alternatives that are simulated: a longer run gets fewer alternatives, at least two.
 MAX_ROWS = 20_000_000
 _AT_LEAST = 2
@@ -163,36 +119,30 @@ def _shortest_first(chip: Chip, jobs: Sequence[Job]) -> list[Change]:
 
 
 def _tried(change: Change, base_cycles: int, base_work: int, tasks: NDArray[np.int64] | None) -> Alternative:
-    if change.chip is None:
-        return Alternative(change.name, change.detail, None, 0, 0.0, refused=change.refused)
-    try:
-        totals = engines.totals(machines.lower(change.chip, change.jobs), check=False)
-    except LstmsimError as error:
-        return Alternative(change.name, change.detail, None, 0, 0.0, refused=str(error).splitlines()[0])
-    cycles, work = totals.makespan_cycles, int(totals.work.sum())
-    peak = cycles * sum(core.peak for core in change.chip.core_figures)
-    ratio = work / base_work if base_work else 1.0
-    return Alternative(
-        change.name,
-        change.detail,
-        cycles,
-        base_cycles - cycles,
-        work / peak if peak else 0.0,
-        work=ratio,
-        latency=None if tasks is None else _latency(totals, tasks),
-    )
+    refused = change.refused
+    if change.chip is not None:
+        try:
+            totals = engines.totals(machines.lower(change.chip, change.jobs), check=False)
+        except LstmsimError as error:
+            refused = str(error).splitlines()[0]
+        else:
+            cycles, work = totals.makespan_cycles, int(totals.work.sum())
+            peak = cycles * sum(core.peak for core in change.chip.core_figures)
+            made = change.name, change.detail, cycles, base_cycles - cycles, work / peak if peak else 0.0
+            latency = None if tasks is None else _latency(totals, tasks)
+            return Alternative(*made, work=work / base_work if base_work else 1.0, latency=latency)
+    return Alternative(change.name, change.detail, None, 0, 0.0, refused=refused)
 
 
 def _latency(totals: Totals, tasks: NDArray[np.int64]) -> TailLatency | None:
-    """Latencies of the requests; None if other requests were turned away than in the run with these `tasks`."""
+    """Latencies of the requests; None if other requests were rejected than in the run with these `tasks`."""
     latencies = _latencies(totals.tasks)
-    if not np.array_equal(latencies >= 0, _latencies(tasks) >= 0):
-        return None
-    return tail_latency(latencies[latencies >= 0])
+    same = np.array_equal(latencies >= 0, _latencies(tasks) >= 0)
+    return tail_latency(latencies[latencies >= 0]) if same else None
 
 
 def _latencies(tasks: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The latency of each task in cycles; -1 for a task that was turned away."""
+    """The latency of each task in cycles; -1 for a task that was rejected."""
     core, finish, arrived = (TASKS.of(tasks, name) for name in ("core", "finish", "arrived"))
     latencies: NDArray[np.int64] = np.where(core >= 0, finish - arrived, -1)
     return latencies
@@ -221,7 +171,9 @@ def what_if(
         return results
 
     alternatives = tried(all_changes[:count], 0, count + most_pairs)
-    found = _pairs(scenario, base_cycles, base_work, all_changes[:count], alternatives) if most_pairs else []
+    peak = base_cycles * sum(core.peak for core in scenario.chip.core_figures)
+    useful = base_work / peak if peak else 0.0
+    found = _pairs(scenario, useful, all_changes[:count], alternatives) if most_pairs else []
     total = count + len(found[:most_pairs])
     results = tried([change for _, change in found[:most_pairs]], count, total)
     paired = [replace(each, pair=names) for each, (names, _) in zip(results, found, strict=False)]
@@ -244,14 +196,27 @@ def _ordered(tried: Sequence[Alternative]) -> tuple[Alternative, ...]:
 
 
 def _pairs(
-    scenario: Scenario, base_cycles: int, base_work: int, changes: Sequence[Change], tried: Sequence[Alternative]
+    scenario: Scenario, useful: float, changes: Sequence[Change], tried: Sequence[Alternative]
 ) -> list[tuple[tuple[str, str], Change]]:
-    """The pairs of changes of which at least one helps alone."""
-    peak = base_cycles * sum(core.peak for core in scenario.chip.core_figures)
-    before = base_work / peak if peak else 0.0
-    singles = [
-        Single(change, each.saved_cycles, each.utilization - before)
-        for change, each in zip(changes, tried, strict=True)
-        if each.cycles is not None
-    ]
-    return pairs(singles, (scenario.chip, scenario.jobs), _proposed)
+    """The names and the change of each pair of which at least one change helps alone, the most promising first."""
+    singles = [(one, each.saved_cycles, each.utilization - useful) for one, each in zip(changes, tried, strict=True)]
+    singles = [single for single, each in zip(singles, tried, strict=True) if each.cycles is not None]
+    known = {change.name: (saved, gained) for change, saved, gained in singles}
+    seen: list[tuple[Chip | None, Sequence[Job]]] = [(scenario.chip, scenario.jobs)]
+    seen += [(change.chip, change.jobs) for change, *_ in singles]
+    found = []
+    for first, saved, gained in singles:
+        for change in () if first.chip is None else _proposed(first.chip, first.jobs):
+            more_saved, more_gained = known.get(change.name, (0, 0.0))
+            helps = max(saved, gained, more_saved, more_gained) > 0
+            if change.name == first.name or change.chip is None or not helps or (change.chip, change.jobs) in seen:
+                continue
+            seen.append((change.chip, change.jobs))
+            detail = ", ".join(each for each in (first.detail, change.detail) if each)
+            names = first.name, change.name
+            pair = names, Change(" + ".join(names), detail, change.chip, change.jobs)
+            found.append((saved + more_saved, gained + more_gained, pair))
+    saving = sorted(found, key=lambda each: -each[0])
+    gaining = sorted(found, key=lambda each: -each[1])
+    turns = chain.from_iterable(zip_longest(saving, gaining))
+    return list({each[2][0]: each[2] for each in turns if each is not None}.values())

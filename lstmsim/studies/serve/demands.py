@@ -22,7 +22,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations, pairwise
 from math import ceil, gcd, inf, lcm, pi
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,6 +122,7 @@ class Alones:
 
 
 Ints = NDArray[np.int64]
+T = TypeVar("T")
 
 _OPERATIONS = FLAT_TABLES["operations"]
 
@@ -325,7 +326,7 @@ def preemption_of(chip: Chip, kinds: tuple[Ranked, ...], contexts: tuple[int, ..
     """Measure the load with preemption, of the cores where it is largest; None where no job can stop another."""
     kinds = tuple(each._replace(job=_due(chip, each)) for each in kinds)
     found = []
-    for cores, inside in _apart(kinds, len(contexts)):
+    for cores, inside in meeting((each.job.allowed(len(contexts)), each) for each in kinds):
         if not inside[0].job.preempts or len({each.rank for each in inside}) == 1:
             continue
         if any(each.process is None for each in inside):
@@ -334,8 +335,8 @@ def preemption_of(chip: Chip, kinds: tuple[Ranked, ...], contexts: tuple[int, ..
             text = "what preemption costs is not known where jobs of several ranks share some of their cores, not all"
             return Preemption(None, missing=text)
         threads = sum(contexts[core] for core in cores)
-        told = _told(chip, inside, threads)
-        found.append(replace(told, cores=tuple(sorted(cores)), shared=threads > len(cores)))
+        found_here = _told(chip, inside, threads)
+        found.append(replace(found_here, cores=tuple(sorted(cores)), shared=threads > len(cores)))
     return max(found, key=lambda each: each.most, default=None)
 
 
@@ -347,14 +348,14 @@ def _due(chip: Chip, kind: Ranked) -> Job:
     return job
 
 
-def _apart(kinds: Sequence[Ranked], cores: int) -> list[tuple[frozenset[int], list[Ranked]]]:
-    """Sets of cores that share no jobs, each with its jobs."""
-    sets: list[tuple[frozenset[int], list[Ranked]]] = []
-    for kind in kinds:
-        own = frozenset(kind.job.allowed(cores))
-        meeting = [each for each in sets if each[0] & own]
+def meeting(items: Iterable[tuple[Iterable[int], T]]) -> list[tuple[frozenset[int], list[T]]]:
+    """Put together what has cores in common, directly or through others; give the cores and what is on them."""
+    sets: list[tuple[frozenset[int], list[T]]] = []
+    for cores, item in items:
+        own = frozenset(cores)
+        meets = [each for each in sets if each[0] & own]
         sets = [each for each in sets if not each[0] & own]
-        sets.append((own.union(*(each[0] for each in meeting)), [*(one for each in meeting for one in each[1]), kind]))
+        sets.append((own.union(*(each[0] for each in meets)), [*(one for each in meets for one in each[1]), item]))
     return sets
 
 

@@ -210,7 +210,6 @@ class Collector:
             models=self._accounts.models(),
             window=self._window,
             remarks=self._sharing.remarks(self._accounts.names),
-            memory_requests=self._past.most_ahead,
             turned_away=self._away,
             load=coming.load,
             verdict=verdict,

@@ -43,6 +43,7 @@ from lstmsim.studies.serve.demands import (
     bounds,
     drawn_places,
     kind_of,
+    meeting,
     memory_cycles,
     preemption_of,
     relaxation_at,
@@ -56,11 +57,7 @@ def apart(scenario: Scenario) -> list[Scenario]:
 
     The order within a part is that of the scenario. Where there is one part, it is the scenario.
     """
-    groups: list[tuple[set[int], set[str]]] = []
-    for name, cores in _cores(scenario).items():
-        meets = [each for each in groups if each[0] & cores]
-        groups = [each for each in groups if each not in meets]
-        groups.append((cores.union(*(each[0] for each in meets)), {name}.union(*(each[1] for each in meets))))
+    groups = meeting((cores, name) for name, cores in _cores(scenario).items())
     if len(groups) < 2 or _shares_apart(scenario, groups):
         return [scenario]
     parts = []
@@ -86,12 +83,12 @@ def _cores(scenario: Scenario) -> dict[str, set[int]]:
     return cores
 
 
-def _shares_apart(scenario: Scenario, groups: list[tuple[set[int], set[str]]]) -> bool:
+def _shares_apart(scenario: Scenario, groups: list[tuple[frozenset[int], list[str]]]) -> bool:
     """Whether groups of entries meet elsewhere than on a core: in a memory, or because one waits for another."""
     for job in scenario.jobs:
         if job.after is not None:
             own, other = _entry(scenario, job), _entry(scenario, scenario.jobs[job.after])
-            if not any({own, other} <= names for _, names in groups):
+            if not any({own, other} <= {*names} for _, names in groups):
                 return True
     first = {_entry(scenario, job): replace(job, after=None) for job in reversed(scenario.jobs)}
     program = machines.lower(scenario.chip, tuple(first.values()), templates=True)
@@ -398,8 +395,8 @@ def _capacity(
     drawn = np.array(drawn_places(shares, requests))
     started = engines.totals(machines.lower(chip, tuple(jobs[one] for one in drawn)), check=False).task("admitted")
     sets = [frozenset(job.allowed(len(chip.core_figures))) for job in jobs]
-    group = _reached(sets[drawn[started.argmax()]], sets)
-    own = [place for place, cores in enumerate(sets) if cores <= group]
+    groups = meeting(zip(sets, range(len(sets)), strict=True))
+    own = next(sorted(places) for _, places in groups if drawn[started.argmax()] in places)
     inside, share = np.isin(drawn, own), sum(shares[place] for place in own)
     # the first ones of all threads start at once
     counted = int((inside & (started > 0)).sum())
@@ -408,14 +405,6 @@ def _capacity(
     each = np.array(work)
     usual = sum(shares[place] * work[place] for place in own) / share
     return counted / int(started.max()) / share * float(each[drawn[inside]].mean()) / usual
-
-
-def _reached(cores: frozenset[int], sets: Sequence[frozenset[int]]) -> frozenset[int]:
-    """Give all cores that share jobs with these, directly or through others."""
-    reached = cores
-    while any(each & reached and not each <= reached for each in sets):
-        reached = reached.union(*(each for each in sets if each & reached))
-    return reached
 
 
 #: The part of a load that is measured; the others hold for certain.
@@ -432,17 +421,15 @@ class Capacity:
 
     fixed: the work of all other arrivals, for each part.
     per_request: the work of one request per second, for each part.
-    own_rate: the rate that the scenario states.
     not_counted: requests that come but are in no part.
 
-    >>> machine = Capacity({"PE arrays": 0.2}, {"PE arrays": 0.001}, own_rate=100.0)
+    >>> machine = Capacity({"PE arrays": 0.2}, {"PE arrays": 0.001})
     >>> round(machine.load(300), 3), machine.rate(1.0)
     (0.5, 800.0)
     """
 
     fixed: Mapping[str, float]
     per_request: Mapping[str, float]
-    own_rate: float
     not_counted: tuple[str, ...] = ()
 
     def parts(self, rate: float) -> dict[str, float]:
@@ -492,7 +479,7 @@ def capacity_of(scenario: Path | Mapping[str, Any], overrides: Sequence[str] = (
     slopes = {name: each if each * own > 1e-9 else 0.0 for name, each in slopes.items()}
     rest = {name: part - slopes[name] * own for name, part in one.items()}
     fixed = {name: each if each > 1e-9 else 0.0 for name, each in rest.items()}
-    return Capacity(fixed, slopes, own, (*first.not_counted, *["what preemption costs"] * (len(ranks) > 1)))
+    return Capacity(fixed, slopes, (*first.not_counted, *["what preemption costs"] * (len(ranks) > 1)))
 
 
 def load_of(scenario: Path | Mapping[str, Any], overrides: Sequence[str], requests: int) -> Load:

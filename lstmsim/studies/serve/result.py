@@ -152,7 +152,6 @@ class Serving(Table, forms="lstmsim.studies.serve.report"):
     most_waiting, most_inside: the most requests in the queue, and in the system, at one time.
     windows: the run over time.
     tenants: by name, in the order of the scenario's entries.
-    memory_requests: the most requests that had to be remembered at once because an earlier one was not finished.
     turned_away: number of requests that never start; they are in the system until they leave.
     load: the offered load; None where requests do not come by themselves (clients ask, or all come at once), or where
         it is unknown how they come.
@@ -182,7 +181,6 @@ class Serving(Table, forms="lstmsim.studies.serve.report"):
     most_inside: int
     windows: tuple[Window, ...]
     tenants: Mapping[str, Tenant] = field(default_factory=dict)
-    memory_requests: int = 0
     turned_away: int = 0
     load: Load | None = None
     verdict: str = "too few"

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from math import ceil, inf, log2
 from typing import Any
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import nearest, show
 from lstmsim.files.scenario.requests import load_requests, rate_overrides, rates_of
-from lstmsim.studies.serve.offered import Capacity, capacity_of, load_of
+from lstmsim.studies.serve.offered import capacity_of, load_of
 from lstmsim.studies.serve.result import Serving
 from lstmsim.studies.serve.run import serve_on_horizon
 from lstmsim.studies.serve.saturation import (
@@ -93,16 +93,20 @@ def saturate(
     """
     numbers = {"bound_ms": bound_ms, "percentile": percentile, "low": low, "high": high, "tolerance": tolerance}
     _check_types(numbers, bounds_ms, most_requests)
-    asked = _Asked(drawn_anew(scenario), tuple(overrides), bound_ms, dict(bounds_ms or {}), percentile)
-    rates, capacity = rates_of(asked.scenario, overrides), asked.check()
-    doublings = _DOUBLINGS if asked.leaving and high is None else 0
-    low, high = asked.ends(capacity.bound_per_second, low, high)
-    check_search(low, high, tolerance, asked.all_bounds)
-    runs = _Runs(asked, rates, capacity, _sizes(percentile, most_requests))
+    asked = drawn_anew(scenario), tuple(overrides)
+    runs = _Runs(*asked, bound_ms, dict(bounds_ms or {}), percentile, rates_of(*asked), progress)
+    ends = runs.ends(low, high, tolerance)
+    runs.sizes = _sizes(percentile, most_requests)
+    runs.about = 6 + 2 * max(0, ceil(log2((ends[1] - ends[0]) / (tolerance * ends[1]))))
+    doublings = _DOUBLINGS if runs.leaving and high is None else 0
+
+    def close(lower: float, upper: float) -> bool:
+        return upper - lower <= tolerance * upper
+
     try:
-        return _answer(asked, capacity, _search(runs, low, high, tolerance, progress, doublings))
+        return runs.answer(bisect_verdicts(runs.judge, *ends, close=close, doublings=doublings))
     except SearchInterrupted as stopped:
-        stopped.found = replace(_answer(asked, capacity, stopped.known), complete=False)
+        stopped.found = replace(runs.answer(stopped.known), complete=False)
         raise
 
 
@@ -112,99 +116,6 @@ def _check_types(numbers: Mapping[str, object], bounds_ms: object, most_requests
         text = f"must be a mapping of names of job entries to bounds, got {show(bounds_ms)}"
         raise InputError(Mistake("bounds_ms", text))
     refuse(*(wrong_number(f"bound of {show(name)}", each) for name, each in (bounds_ms or {}).items()))
-
-
-def _answer(asked: _Asked, capacity: Capacity, known: Known) -> Saturation:
-    best, worst, undecided, runs = known
-    return Saturation(
-        best,
-        worst,
-        asked.bound_ms,
-        runs,
-        undecided,
-        asked.percentile,
-        asked.bounds_ms,
-        capacity.bound_per_second,
-        capacity.limits_per_second,
-        capacity.not_counted,
-    )
-
-
-def _search(
-    runs: _Runs, low: float, high: float, tolerance: float, progress: Callable[[int, int], None] | None, doublings: int
-) -> Known:
-    """Run the bisection; `progress` is told of every run."""
-    about = 6 + 2 * max(0, ceil(log2((high - low) / (tolerance * high))))
-    done = 0
-
-    def judge(rate: float) -> Tried:
-        nonlocal done
-        tried = runs.judge(rate)
-        done += 1
-        if progress is not None:
-            progress(min(done, about), about)
-        return tried
-
-    def close(lower: float, upper: float) -> bool:
-        return upper - lower <= tolerance * upper
-
-    return bisect_verdicts(judge, low, high, close=close, doublings=doublings)
-
-
-@dataclass
-class _Asked:
-    """The question: what is to be judged, and of which scenario."""
-
-    scenario: Path | Mapping[str, Any]
-    overrides: tuple[str, ...]
-    bound_ms: float | None
-    bounds_ms: dict[str, float]
-    percentile: float
-    #: Names of the tenants whose requests may be turned away.
-    leaving: set[str] = field(default_factory=set)
-    #: Of all requests, how many belong to the rarest tenant that has a bound.
-    least_share: float = 1.0
-
-    @property
-    def all_bounds(self) -> dict[str, float]:
-        """The bounds, by the words that name them."""
-        every = {} if self.bound_ms is None else {"bound_ms": self.bound_ms}
-        return every | {f"bound of {name}": each for name, each in self.bounds_ms.items()}
-
-    def ends(self, bound: float, low: float | None, high: float | None) -> tuple[float, float]:
-        """Give the rates between which to search; `bound`: the most that the machine can possibly do."""
-        if low is not None and bound <= low < inf and not self.leaving:
-            text = f"must be below {bound:,.1f} requests/s, the most that this machine can possibly do, got {low:,.1f}"
-            raise InputError(Mistake("saturation: low", text))
-        low = bound / 100 if low is None else low
-        if self.leaving:
-            return low, max(bound, 2 * low) if high is None else high
-        return low, bound if high is None else min(high, bound)
-
-    def check(self) -> Capacity:
-        """Say how the load grows with the rate; `InputError` for a question that cannot be judged."""
-        wrong = []
-        if not self.all_bounds:
-            wrong.append(Mistake("bound_ms", "is missing: expected a bound on all requests, or on a tenant"))
-        if not 0 < self.percentile < 100:
-            wrong.append(Mistake("percentile", f"must be above 0 and below 100, got {self.percentile:g}"))
-        drawn = load_requests(self.scenario, self.overrides, 1)
-        scenario, jobs = drawn.scenario, drawn.scenario.jobs
-        names = [name for name, _ in drawn.tenants]
-        for name in self.bounds_ms:
-            if name not in names:
-                hint = nearest(name, names)
-                wrong.append(Mistake(f"bound of {name!r}", f"there is no job entry of that name{hint}"))
-        if wrong:
-            raise InputError(wrong)
-        self.leaving = {job.tenant for job in jobs if job.may_leave}
-        if self.leaving:
-            # Those that only a file of arrivals names may be of any entry.
-            self.leaving |= set(names) - {job.tenant for job in jobs}
-        rates = {name: each.rate_per_second for name, each in scenario.offers.items()}
-        shares = [rates[name] / sum(rates.values()) for name in self.bounds_ms if rates.get(name)]
-        self.least_share = min(shares, default=1.0)
-        return capacity_of(self.scenario, self.overrides)
 
 
 def _sizes(percentile: float, most: int | None) -> tuple[int, int]:
@@ -217,23 +128,86 @@ def _sizes(percentile: float, most: int | None) -> tuple[int, int]:
 
 @dataclass
 class _Runs:
-    """Judges one rate after another."""
+    """The question, and runs at one rate after another that answer it.
 
-    asked: _Asked
+    leaving: names of the tenants whose requests may be rejected.
+    least_share: of all requests, how many belong to the rarest tenant that has a bound.
+    sizes: the fewest and the most requests of a run.
+    done, about: runs so far, and about how many there will be.
+    """
+
+    scenario: Path | Mapping[str, Any]
+    overrides: tuple[str, ...]
+    bound_ms: float | None
+    bounds_ms: dict[str, float]
+    percentile: float
     rates: Mapping[str, float]
-    capacity: Capacity
-    sizes: tuple[int, int]
+    progress: Callable[[int, int], None] | None
+
+    def __post_init__(self) -> None:
+        """`InputError` for a question that cannot be judged."""
+        wrong = []
+        if self.bound_ms is None and not self.bounds_ms:
+            wrong.append(Mistake("bound_ms", "is missing: expected a bound on all requests, or on a tenant"))
+        if not 0 < self.percentile < 100:
+            wrong.append(Mistake("percentile", f"must be above 0 and below 100, got {self.percentile:g}"))
+        drawn = load_requests(self.scenario, self.overrides, 1)
+        names = [name for name, _ in drawn.tenants]
+        for name in self.bounds_ms:
+            if name not in names:
+                hint = nearest(name, names)
+                wrong.append(Mistake(f"bound of {name!r}", f"there is no job entry of that name{hint}"))
+        if wrong:
+            raise InputError(wrong)
+        jobs = drawn.scenario.jobs
+        self.leaving = {job.tenant for job in jobs if job.may_leave}
+        if self.leaving:
+            # Those that only a file of arrivals names may be of any entry.
+            self.leaving |= set(names) - {job.tenant for job in jobs}
+        rates = {name: each.rate_per_second for name, each in drawn.scenario.offers.items()}
+        shares = [rates[name] / sum(rates.values()) for name in self.bounds_ms if rates.get(name)]
+        self.least_share = min(shares, default=1.0)
+        self.capacity = capacity_of(self.scenario, self.overrides)
+        self.sizes, self.done, self.about = (1, 1), 0, 1
+
+    def ends(self, low: float | None, high: float | None, tolerance: float) -> tuple[float, float]:
+        """Give the rates between which to search; `InputError` for rates between which there is no search."""
+        bound = self.capacity.bound_per_second
+        if low is not None and bound <= low < inf and not self.leaving:
+            text = f"must be below {bound:,.1f} requests/s, the most that this machine can possibly do, got {low:,.1f}"
+            raise InputError(Mistake("saturation: low", text))
+        low = bound / 100 if low is None else low
+        if self.leaving:
+            high = max(bound, 2 * low) if high is None else high
+        else:
+            high = bound if high is None else min(high, bound)
+        bounds = {} if self.bound_ms is None else {"bound_ms": self.bound_ms}
+        check_search(low, high, tolerance, bounds | {f"bound of {name}": ms for name, ms in self.bounds_ms.items()})
+        return low, high
+
+    def answer(self, known: Known) -> Saturation:
+        """Give the result of these runs."""
+        best, worst, undecided, runs = known
+        machine = self.capacity.bound_per_second, self.capacity.limits_per_second, self.capacity.not_counted
+        return Saturation(best, worst, self.bound_ms, runs, undecided, self.percentile, self.bounds_ms, *machine)
 
     def judge(self, rate: float) -> Tried:
+        """Judge one rate, and report that it is done."""
+        tried = self._judge(rate)
+        self.done += 1
+        if self.progress is not None:
+            self.progress(min(self.done, self.about), self.about)
+        return tried
+
+    def _judge(self, rate: float) -> Tried:
         """Judge one rate, by as many requests as its verdict needs."""
-        overrides = [*self.asked.overrides, *rate_overrides(self.rates, rate)]
-        known = load_of(self.asked.scenario, overrides, self.sizes[1])
+        known = load_of(self.scenario, [*self.overrides, *rate_overrides(self.rates, rate)], self.sizes[1])
         # What preemption adds does not grow in proportion to the rate.
         load = self.capacity.load(rate) if known.preemption is None else known.offered
         if known.unsure:
             return Tried(rate, None, None, verdict="cannot tell", load=load, missing=known.unsure)
         # Where requests may leave the queue it may be stable at any load.
-        if load >= 1 - 1e-9 and not self.asked.leaving:
+        if load >= 1 - 1e-9 and not self.leaving:
             return Tried(rate, None, VERDICTS["unstable"], verdict="unstable", load=load)
         needs, (size, most) = self._needs(known.relaxation), self.sizes
         while True:
@@ -250,7 +224,7 @@ class _Runs:
         need is more than there may be, a shorter run shows whether that is likely.
         """
         first, most = self.sizes
-        if tried.beyond > _FAR * (1 - self.asked.percentile / 100):
+        if tried.beyond > _FAR * (1 - self.percentile / 100):
             return size * _TIMES
         if needs is None:
             return most
@@ -262,14 +236,14 @@ class _Runs:
         """Say how many requests an interval needs with this relaxation; None: that is not known."""
         if relaxation is None or relaxation == inf:
             return None
-        beyond = 1 - self.asked.percentile / 100
-        units = max(relaxation, 1 / self.asked.least_share)
+        beyond = 1 - self.percentile / 100
+        units = max(relaxation, 1 / self.least_share)
         return ceil(_SPARE * units * max(MEAN_UNITS, TAIL_UNITS / beyond))
 
     def _tried(self, rate: float, load: float, size: int, last: bool) -> Tried:
-        overrides = [*self.asked.overrides, *rate_overrides(self.rates, rate)]
-        wanted = tuple(sorted({99.0, self.asked.percentile, *far_above(self.asked.percentile)}))
-        served = serve_on_horizon(self.asked.scenario, size, overrides, wanted)
+        overrides = [*self.overrides, *rate_overrides(self.rates, rate)]
+        wanted = tuple(sorted({99.0, self.percentile, *far_above(self.percentile)}))
+        served = serve_on_horizon(self.scenario, size, overrides, wanted)
         serving = served.serving
         came = serving.requests + serving.turned_away
         away = serving.turned_away / came
@@ -284,10 +258,10 @@ class _Runs:
         tenants = {
             name: self._judged(serving, each.latency, name, each.requests, each.turned_away, widths)
             for name, each in serving.tenants.items()
-            if name in self.asked.bounds_ms and each.latency is not None
+            if name in self.bounds_ms and each.latency is not None
         }
-        parts = [*tenants.values(), *([] if self.asked.bound_ms is None else [every])]
-        missing = set(self.asked.bounds_ms) - set(tenants)
+        parts = [*tenants.values(), *([] if self.bound_ms is None else [every])]
+        missing = set(self.bounds_ms) - set(tenants)
         verdict = joined([*(each.verdict for each in parts), *["too few"] * bool(missing)])
         return Tried(
             rate=rate,
@@ -307,21 +281,20 @@ class _Runs:
         self, serving: Serving, latency: Distribution, name: str | None, served: int, away: int, widths: float
     ) -> Judged:
         """Judge one bound: of all requests (None) or of a tenant."""
-        asked = self.asked
-        interval = latency.percentiles[asked.percentile].scaled(serving.ms(1))
+        interval = latency.percentiles[self.percentile].scaled(serving.ms(1))
         # A queue of so many places is a random walk that has been everywhere after its square.
         walk, load = float(serving.most_waiting) ** 2, serving.load
         alike = max(1.0, min(walk if load is None or load.relaxation is None else load.relaxation, walk))
-        bound = asked.bounds_ms[name] if name is not None else asked.bound_ms
+        bound = self.bounds_ms[name] if name is not None else self.bound_ms
         return judged(
             interval,
             interval.value if bound is None else bound,
-            asked.percentile,
+            self.percentile,
             served=served,
             turned_away=away,
-            may_leave=bool(asked.leaving) if name is None else name in asked.leaving,
+            may_leave=bool(self.leaving) if name is None else name in self.leaving,
             alike=alike,
             widths=widths,
-            others={each: serving.ms(latency.percentiles[each].value) for each in far_above(asked.percentile)},
+            others={each: serving.ms(latency.percentiles[each].value) for each in far_above(self.percentile)},
             units=latency.units,
         )

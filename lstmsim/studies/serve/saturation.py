@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 from math import inf, log, sqrt
 from typing import Any
 
@@ -58,11 +57,6 @@ class Judged:
     requests: int = 0
     turned_away: float = 0.0
     beyond: float = 0.0
-
-    @property
-    def kept(self) -> bool | None:
-        """Whether the bound is kept; None: unknown."""
-        return VERDICTS[self.verdict]
 
 
 @dataclass(frozen=True)
@@ -128,12 +122,6 @@ class Saturation(Table, forms="lstmsim.studies.serve.saturation"):
     complete: bool = True
 
     @property
-    def falls(self) -> tuple[tuple[Tried, Tried], ...]:
-        """Pairs of neighbouring rates whose percentiles are the wrong way round by more than their intervals allow."""
-        ordered = sorted((run for run in self.runs if run.p99_ms is not None), key=lambda run: run.rate)
-        return tuple((low, high) for low, high in pairwise(ordered) if _least(low) > _most(high))
-
-    @property
     def monotone(self) -> bool:
         """Whether no run up to `rate` breaks a bound, and no run from `fails_from` on keeps all."""
         least, most = self.fails_from or inf, self.rate or 0.0
@@ -152,18 +140,6 @@ class SearchInterrupted(KeyboardInterrupt):
         super().__init__()
         self.known = known
         self.found: Saturation | None = None
-
-
-def _least(run: Tried) -> float:
-    """The lower end of the percentile's interval."""
-    value = run.p99_ms if run.percentile_ms is None else run.percentile_ms
-    return (value or 0.0) - (run.half_width_ms or 0.0)
-
-
-def _most(run: Tried) -> float:
-    """The upper end of the percentile's interval."""
-    value = run.p99_ms if run.percentile_ms is None else run.percentile_ms
-    return (value or 0.0) + (run.half_width_ms or 0.0)
 
 
 def bisect_verdicts(
