@@ -5,6 +5,7 @@ From a trace to its report: jobs, cores, and what each layer took of the main un
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from math import fsum
 
@@ -18,7 +19,7 @@ from lstmsim.model.figures import CoreFigures, MainUnit, PlannedProducts, Words
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Chip, Scenario, cores_at_once
 from lstmsim.program.flat import FLAT_TABLES
-from lstmsim.program.program import Body, Phase, Program, TabledProgram, Task
+from lstmsim.program.program import Phase, Program, TabledProgram
 from lstmsim.program.stall_reasons import CYCLE_NAMES, MACHINE_NAMES
 from lstmsim.program.trace import Totals
 from lstmsim.report.results import Table
@@ -245,22 +246,20 @@ def pe_cycles(core: CoreFigures, macs: int, cycles: Mapping[str, int]) -> dict[s
     return losses | {name: peak * count for name, count in cycles.items() if name != "busy"}
 
 
-def latency_statistics(latencies_ms: Sequence[float]) -> LatencyMs:
+def latency_statistics(cycles: Sequence[int], frequency_mhz: float) -> LatencyMs:
     """Mean, percentiles and maximum of latencies in ms. Percentiles are interpolated linearly between ranks.
 
-    >>> latency_statistics([1.0, 2.0, 3.0]).p50
+    >>> latency_statistics([260, 520, 780], 0.26).p50
     2.0
     """
-    values = sorted(latencies_ms)
+    values = sorted(cycles_to_ms(each, frequency_mhz) for each in cycles)
+    points = []
     # by hand, not by numpy, whose versions may give different bits
-    p50, p95, p99 = (_percentile(values, percent) for percent in (50, 95, 99))
-    return LatencyMs(fsum(values) / len(values), p50, p95, p99, values[-1])
-
-
-def _percentile(ordered: Sequence[float], percent: int) -> float:
-    rank, rest, whole = rank_below(len(ordered), percent)
-    above = ordered[min(rank + 1, len(ordered) - 1)]
-    return ordered[rank] + (above - ordered[rank]) * rest / whole
+    for percent in (50, 95, 99):
+        rank, rest, whole = rank_below(len(values), percent)
+        above = values[min(rank + 1, len(values) - 1)]
+        points.append(values[rank] + (above - values[rank]) * rest / whole)
+    return LatencyMs(fsum(values) / len(values), points[0], points[1], points[2], values[-1])
 
 
 def utilization(chip: Chip, macs: int, makespan_cycles: int) -> float:
@@ -292,6 +291,8 @@ def measure(scenario: Scenario, totals: Totals, engine: str) -> Report:
     # of cores beside those of the chip only a memory's cycles are named
     rows = totals.cycles[len(cores) :]
     beside = rows[rows.any(axis=1), CYCLE_NAMES.index("busy")].tolist()
+    # whether jobs of one entry come one after another
+    came = {(job.tenant, job.arrival, job.after) for job in scenario.jobs if job.tenant}
     return Report(
         chip=chip.name,
         engine=engine,
@@ -300,54 +301,42 @@ def measure(scenario: Scenario, totals: Totals, engine: str) -> Report:
         jobs=tuple(jobs),
         cores=tuple(cores),
         utilization=utilization(chip, sum(macs), makespan),
+        latency_ms=latency_statistics([each.latency for each in jobs], chip.frequency_mhz),
         tops=tops(sum(macs), makespan, chip.frequency_mhz),
-        latency_ms=latency_statistics([cycles_to_ms(each.latency, chip.frequency_mhz) for each in jobs]),
         turned_away=tuple(turned_away),
         memory_busy_cycles=beside[0] if beside else None,
         remarks=scenario.remarks,
-        requests=_over_time(scenario),
+        requests=len(came) > len({tenant for tenant, *_ in came}),
     )
 
 
-def _over_time(scenario: Scenario) -> bool:
-    """Whether jobs of one entry come one after another."""
-    came = {(job.tenant, job.arrival, job.after) for job in scenario.jobs if job.tenant}
-    return len(came) > len({tenant for tenant, *_ in came})
-
-
 def _jobs(scenario: Scenario, totals: Totals) -> tuple[list[JobReport], list[Rejected]]:
-    """The jobs that were served, and the jobs that were turned away."""
+    """The jobs that were served, and the jobs that were rejected."""
     served, others = [], []
     chip_cores = len(scenario.chip.core_figures)
     # a machine may have further tasks, which do the work of the jobs
     rows = zip(scenario.jobs, totals.tasks[: len(scenario.jobs)].tolist(), strict=True)
     for number, (job, (core, context, admitted, finish, arrived, pauses, taken)) in enumerate(rows):
-        # a job that is led from a core beside those of the chip has all of the chip
-        whole = tuple(range(chip_cores)) if core >= chip_cores else ()
         if core < 0:
             others.append(Rejected(job.name, number, arrived, admitted))
-        else:
-            served.append(
-                JobReport(
-                    name=job.name,
-                    core=0 if whole else core,
-                    thread=context,
-                    arrival=arrived,
-                    start=admitted,
-                    finish=finish,
-                    macs=job.macs,
-                    deadline=job.deadline,
-                    preempted=pauses,
-                    number=number,
-                    cores=whole or cores_at_once(scenario.chip, job, core, taken),
-                )
-            )
+            continue
+        # a job that is led from a core beside those of the chip has all of the chip
+        whole = tuple(range(chip_cores)) if core >= chip_cores else ()
+        cores = whole or cores_at_once(scenario.chip, job, core, taken)
+        times = 0 if whole else core, context, arrived, admitted, finish
+        served.append(JobReport(job.name, *times, job.macs, job.deadline, pauses, number, cores))
     return served, others
 
 
-_COLUMNS = FLAT_TABLES["operations"].place
+_OPERATIONS = FLAT_TABLES["operations"]
+_WIDTH = _OPERATIONS.width
+_PLACES = [_OPERATIONS.place(name) for name in ("unit", "member", "cycles", "count", "work", "extra")]
 #: Of each layer: cycles in which main units issue, multiply-accumulates, multiply-accumulates that would have fitted.
-_Sums = NDArray[np.int64]
+_Sums = defaultdict[int, NDArray[np.int64]]
+
+
+def _none() -> _Sums:
+    return defaultdict(lambda: np.zeros(3, dtype=np.int64))
 
 
 def layer_reports(scenario: Scenario, program: Program, jobs: Sequence[JobReport]) -> tuple[LayerReport, ...]:
@@ -355,62 +344,44 @@ def layer_reports(scenario: Scenario, program: Program, jobs: Sequence[JobReport
     if isinstance(program, TabledProgram):
         return ()
     peaks = [core.peak for core in scenario.chip.core_figures]
-    known: dict[tuple[int, tuple[int, ...]], dict[int, _Sums]] = {}
-    models: dict[Model, dict[int, _Sums]] = {}
+    known: dict[tuple[int, tuple[int, ...]], _Sums] = {}
+    models: dict[Model, _Sums] = {}
     for job in jobs:
         task, model = program.tasks[job.number], scenario.jobs[job.number].model
-        phases, cores = _way(program, task, job)
+        cores, wide = job.cores, next((each for each in task.wide if each.members == len(job.cores)), None)
+        if wide is None:
+            cores = next((each for each in task.places if each[0] == job.core), task.places[0])
+        phases = dict(task.variants)[program.cores[cores[0]].kind] if wide is None else wide.phases
         key = (id(phases), cores)
         if key not in known:
             known[key] = _layers_of(program, phases, cores, peaks)
-        sums = models.setdefault(model, {})
-        for layer, own in known[key].items():
-            sums[layer] = sums[layer] + own if layer in sums else own
-    return tuple(
-        _report(model, layer, *own.tolist()) for model, sums in models.items() for layer, own in sorted(sums.items())
-    )
+        sums = models.setdefault(model, _none())
+        for number, own in known[key].items():
+            sums[number] = sums[number] + own
+    reports = []
+    for model, sums in models.items():
+        for number, own in sorted(sums.items()):
+            layer = model.layers[number]
+            sizes = layer.cell.name, layer.hidden, layer.input, layer.directions
+            reports.append(LayerReport(model.name, number, *sizes, *own.tolist()))
+    return tuple(reports)
 
 
-def _report(model: Model, number: int, cycles: int, macs: int, slots: int) -> LayerReport:
-    layer = model.layers[number]
-    sizes = (layer.cell.name, layer.hidden, layer.input, layer.directions)
-    return LayerReport(model.name, number, *sizes, cycles=cycles, macs=macs, slots=slots)
-
-
-def _way(program: Program, task: Task, job: JobReport) -> tuple[tuple[Phase, ...], tuple[int, ...]]:
-    """The phases of a task where it ran, and the core of each of its members."""
-    wide = next((each for each in task.wide if each.members == len(job.cores)), None)
-    if wide is not None:
-        return wide.phases, job.cores
-    place = next((each for each in task.places if each[0] == job.core), task.places[0])
-    return dict(task.variants)[program.cores[place[0]].kind], place
-
-
-def _layers_of(
-    program: Program, phases: Sequence[Phase], cores: Sequence[int], peaks: Sequence[int]
-) -> dict[int, _Sums]:
-    sums: dict[int, _Sums] = {}
+def _layers_of(program: Program, phases: Sequence[Phase], cores: Sequence[int], peaks: Sequence[int]) -> _Sums:
+    sums = _none()
     for phase in phases:
-        rows = phase.body.rows.operations.reshape(-1, FLAT_TABLES["operations"].width)
-        unit, member, cycles, count, work, extra = (
-            rows[:, _COLUMNS(name)] for name in ("unit", "member", "cycles", "count", "work", "extra")
-        )
+        rows = phase.body.rows.operations.reshape(-1, _WIDTH)
+        unit, member, cycles, count, work, extra = (rows[:, place] for place in _PLACES)
         more = np.array([sum(column) for column in phase.extra_cycles] + [0], dtype=np.int64)
-        taken = cycles * count * phase.repeat + more[extra]
-        done = work * count * phase.repeat
-        layers = _layers(phase.body)
-        for place, core in enumerate(cores):
+        taken, done = cycles * count * phase.repeat + more[extra], work * count * phase.repeat
+        # the layer of each operation; -1 for operations of none
+        layers = np.array([place[0] if place else -1 for _, place in phase.body.names], dtype=np.int64)
+        for rank, core in enumerate(cores):
             if core >= len(peaks) or program.cores[core].accounted is None:
                 continue
-            own = (member == place) & (unit == program.cores[core].accounted) & (layers >= 0)
+            own = (member == rank) & (unit == program.cores[core].accounted) & (layers >= 0)
             for layer in np.unique(layers[own]).tolist():
                 these = own & (layers == layer)
-                both = np.array([taken[these].sum(), done[these].sum()])
-                row = np.array([*both, both[0] * peaks[core]])
-                sums[layer] = sums[layer] + row if layer in sums else row
+                issued = taken[these].sum()
+                sums[layer] = sums[layer] + np.array([issued, done[these].sum(), issued * peaks[core]])
     return sums
-
-
-def _layers(body: Body) -> NDArray[np.int64]:
-    """The layer of each operation; -1 for operations of none."""
-    return np.array([place[0] if place else -1 for _, place in body.names], dtype=np.int64)

@@ -52,11 +52,11 @@ def test_a_run_of_no_cycles_has_no_rates() -> None:
 
 def test_percentiles_are_interpolated_between_ranks() -> None:
     """Rank p % of n - 1, from 0: of 0, 10, ..., 100 the p-th percentile is p; of two values it lies between them."""
-    values = latency_statistics([10.0 * number for number in reversed(range(11))])
+    values = latency_statistics([10.0 * number for number in reversed(range(11))], 0.001)
     assert [values.mean, values.p50, values.p95, values.p99, values.max] == pytest.approx([50, 50, 95, 99, 100])
-    two = latency_statistics([3.0, 1.0])
+    two = latency_statistics([3.0, 1.0], 0.001)
     assert [two.p50, two.p95, two.p99] == pytest.approx([2.0, 2.9, 2.98])
-    one = latency_statistics([7.0])
+    one = latency_statistics([7.0], 0.001)
     assert (one.mean, one.p50, one.p95, one.p99, one.max) == (7, 7, 7, 7, 7)
 
 

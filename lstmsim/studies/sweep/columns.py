@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from lstmsim.analysis.report import ACCOUNTS, latency_statistics, utilization
 from lstmsim.base.errors import InputError
-from lstmsim.base.units import cycles_to_ms, tops
+from lstmsim.base.units import tops
 from lstmsim.machines.hardware import Stored
 from lstmsim.machines.registry import KINDS, target_of
 from lstmsim.model.scenario import Scenario
@@ -40,7 +40,7 @@ def numbers_of(scenario: Scenario, totals: Totals) -> tuple[int | float, ...]:
     chip, makespan = scenario.chip, totals.makespan_cycles
     rows, macs = totals.tasks[: len(scenario.jobs)].tolist(), sum(totals.work.tolist())
     served = [finish - arrived for core, _, _, finish, arrived, _, _ in rows if core >= 0]
-    latency = latency_statistics([cycles_to_ms(each, chip.frequency_mhz) for each in served])
+    latency = latency_statistics(served, chip.frequency_mhz)
     return (
         makespan,
         utilization(chip, macs, makespan),

@@ -142,14 +142,14 @@ def latency_section(report: Report, tenants: Sequence[str] = ()) -> Section:
     body = _dots(report, values, scale, top) if single else _columns(values, scale, top, base)
     parts = [body, *_marks(marks, scale, base), bottom_axis(scale, base, "ms", round_ticks(low, high))]
     label = f"Latencies of {len(values)} jobs, {least:.4g} to {most:.4g} ms"
-    by_tenant: dict[str, list[float]] = {"all": values}
-    for tenant, value in zip(tenants, values, strict=False):
-        by_tenant.setdefault(f"tenant {tenant}", []).append(value)
+    by_tenant = {"all": [job.latency for job in report.jobs]}
+    for tenant, job in zip(tenants, report.jobs, strict=False):
+        by_tenant.setdefault(f"tenant {tenant}", []).append(job.latency)
     listed = [*by_tenant.items()][: 1 + _TENANTS if len(by_tenant) > 2 else 1]
-    rows = [
-        [name.removeprefix("tenant "), len(own), *(f"{each:.4g}" for each in asdict(latency_statistics(own)).values())]
-        for name, own in listed
-    ]
+    rows = []
+    for name, own in listed:
+        figures = asdict(latency_statistics(own, report.frequency_mhz)).values()
+        rows.append([name.removeprefix("tenant "), len(own), *(f"{each:.4g}" for each in figures)])
     more = len(by_tenant) - 1 - _TENANTS
     content = shown(
         "From a job's arrival to its last visible result." + " The axis does not begin at zero." * (low > 0),
