@@ -184,8 +184,7 @@ def scenario_from_document(document: Document, overrides: Sequence[str] = (), na
 def checked_scenario(document: Document, overrides: Sequence[str], *, single: bool = False) -> Checked:
     """Check a scenario document, and give everything of the scenario but its jobs."""
     references = References(document)
-    if overrides:
-        apply_overrides(document, overrides, references.expand, left_out)
+    apply_overrides(document, overrides, references.expand, left_out)
     references.expand_all()
     entry, wrong = check(scenario_entry(document.data), document, references.failed)
     cores = read_cores(document, ("chip",), wrong) if "chip" in document.data else Cores((), known=False)
