@@ -1,7 +1,4 @@
-"""A trace replayed on real numbers and compared with the golden model: every tile and row block of it, and no other.
-
-Outputs of the jobs of a run: a tensor for each job, as the simulated machine computed it, and the file of them.
-"""
+"""A trace executed on real numbers and compared with the golden model; the outputs of its jobs, and their file."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The report of a simulation: frozen numbers.
-
-From a trace to its report: jobs, cores, and what each layer took of the main units.
-"""
+"""The report of a simulation: frozen numbers, and how they are read off the totals of a run."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The timeline: a trace as rows of named spans, or a window of it. Exporters and pictures read nothing else.
-
-Builds the timeline of a trace: rows of named spans, the jobs whose work they are, and the colours of jobs.
-"""
+"""The timeline: a trace as rows of named spans, or a window of it. Exporters and pictures read nothing else."""
 
 from __future__ import annotations
 

@@ -1,20 +1,6 @@
-"""An index of a trace: from an operation to its rows, from a row to the row before it on its unit, gates to openers.
+"""The critical path of a run, the chain of operations and waits that fixed its makespan, and an index of its trace.
 
-All columns are numpy arrays, made in time linear in the rows: a trace has millions of rows, of which a path passes few.
-
-The critical path of a run: the chain of operations and waits that fixed its makespan.
-
-The walk goes back from the result that came last. Each operation started when the last thing that held it was over.
-This last thing is the next link of the path. Where several things ended in that cycle, the path follows the first of:
-
-1. the issue before it on its unit (the unit was taken until then), or a switch of the unit to this thread;
-2. a result that it waits for, in the order in which the operation names them;
-3. its frame of input; 4. a free slot of its buffer; 5. the admission of its task: the job's arrival (which may follow
-   the end of another job, or the opening of a gate), or the end of the job that ran in its thread before.
-
-Each cycle from 0 to the makespan is on exactly one segment. From the start of an operation to the use of its result
-there are two segments: first time of its unit, then latency of the pipeline. (The results of an operation leave one
-after another. The first result leaves after the operation's first cycle.)
+docs/traces.md says how the path is found. Columns are numpy arrays: a trace has millions of rows, a path passes few.
 """
 
 from __future__ import annotations
@@ -535,7 +521,7 @@ def _of_runs(index: TraceIndex, runs: Sequence[tuple[int, int]]) -> Numbers:
 
 
 def critical_path(program: Program, trace: Trace, index: TraceIndex | None = None) -> CriticalPath:
-    """The critical path of a run. Ties are broken as the module's text says."""
+    """The critical path of a run. Ties are broken as docs/traces.md says."""
     index = index or TraceIndex(program, trace)
     walk = _Walk(index)
     walk.walk()

@@ -1,7 +1,4 @@
-"""What the critical path consists of: shares by name, the ways off the main unit and back to it, its steps.
-
-The whole answer to "why is it not 100 %": the critical path in figures, and what changes would have made of it.
-"""
+"""The answer to "why is it not 100 %": the critical path in figures, and what changes would have made of it."""
 
 from __future__ import annotations
 

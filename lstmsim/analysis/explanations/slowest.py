@@ -1,15 +1,4 @@
-"""What held the slowest requests up: where their time went, and that of all requests.
-
-The time of a request goes from its arrival to its finish: every cycle has exactly one name of `SHARES`. Before its
-admission a request waits in the queue. While it is paused, others have its thread. At all other times the request has a
-thread, and its next operation on the core's main unit does one of four things: it issues; it could issue, but the main
-unit issues for others; it lacks something (`program.accounts`); or no operation is left. A cycle in which the operation
-lacks something bears the name of what is lacking, also while the main unit issues for others. A hazard may be long
-because a unit behind the main unit was at work for others.
-
-A request that is split over several cores has a thread on each core. A cycle then bears the first name, in the order of
-`SHARES`, that any of these threads has. Threads of a memory do not count: waits for it are `reload` and `weights`.
-"""
+"""What held the slowest requests up: where their time went, and that of all requests (docs/traces.md)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The trace as a table with one line for each span. Lines in front that start with `#` hold the other facts.
-
-`pandas.read_csv(path, comment="#")` and spreadsheets read the table. Every text that could hold a comma or a `#` is
-quoted. A `.csv.gz` holds the same table, packed.
-"""
+"""The trace as a table with one line for each span (docs/traces.md)."""
 
 from __future__ import annotations
 

@@ -1,14 +1,4 @@
-r"""Pipelines as a Kanata log, for the viewer Konata: one row for each operation, time to the right.
-
-An operation is one time step of one layer of one job. Its stages are named after the units that work on it. Units
-overlap within a step, so each unit has a lane of its own. Lane 0 is the main unit. Lane 1, which Konata lays over the
-others as stalls, shows what the operation's thread waits for. The other units follow. "Split lanes" in Konata draws the
-lanes below each other. Spans without a job (an idle unit, a drain) belong to no operation and are left out.
-
-Cycles only go forward, every stage is ended and every operation retired. The log begins with `C= 0` and a step to the
-first cycle, because Konata does not read the number behind `C=`.
-Source: docs/kanata-log-format.md of https://github.com/shioyadan/Konata (version 0004), and its OnikiriParser.
-"""
+"""Pipelines as a Kanata log, for the viewer Konata: one row for each operation (docs/traces.md)."""
 
 from __future__ import annotations
 

@@ -1,32 +1,4 @@
-"""Chrome trace events as JSON, for ui.perfetto.dev and chrome://tracing.
-
-The chip is one process, which viewers open because it is the only one. Each row is a track, so that slices of a track
-follow each other and never overlap. The format counts in microseconds, and viewers keep whole nanoseconds. One cycle is
-written as one nanosecond, and the name of the process says so.
-Perfetto colours a slice by its name without the digits. So names have words, and numbers stand in `args`.
-`displayTimeUnit` is left out, because old Perfetto versions scale all times by it.
-Source: the Trace Event Format (ph X, C, M) and Perfetto's JSON reader.
-
-Tracks, names of slices and counters are the same in Perfetto's protobuf format (`protobuf.py`).
-
-Perfetto's own protobuf format, for traces too large to be read as JSON: `.pftrace` opens in ui.perfetto.dev.
-
-The chip is one group of tracks, which viewers open because it is the only one. Each row is a track, each span is a
-slice, arguments and counters are those of the JSON (`perfetto.py`), and one cycle is one nanosecond. Waits are paler
-than work, as far as a trace can say so (see below). Slices are pairs of begin and end. The spans of a row never
-overlap, so the slices of a track do not overlap either. Each row is a packet sequence of its own, which says its track
-and its names once (interning). Packets are compressed in blocks (`TracePacket.compressed_packets`), which Perfetto
-unpacks. Facts that are no spans are arguments of the instant event `facts`.
-
-The package `perfetto` (extra `trace`) makes the messages.
-Source: protos/perfetto/trace of https://github.com/google/perfetto (TracePacket, TrackDescriptor, TrackEvent).
-
-Perfetto takes no colours from a trace. It hashes a slice's `correlation_id` (in its absence the name without digits)
-to a hue and a lightness. This module looks for words with the right hashes: waits are pale, work is dark and has
-different hues. A viewer with another hash shows other colours, but still one colour for each word.
-
-Sources: google/perfetto (GitHub), ui/src/components/colorizer.ts and ui/src/base/hash.ts, version 52.
-"""
+"""Traces for Perfetto: Chrome trace events as JSON, and its own protobuf format (docs/traces.md)."""
 
 from __future__ import annotations
 

@@ -1,14 +1,4 @@
-"""Value change dumps for wave viewers (GTKWave, Surfer), with a GTKWave save file beside them.
-
-Each row is a scope with three variables: `state` and `job` (strings) and `busy` (one bit). A time step is one cycle,
-called 1 ns. The dump does not hold layers and steps.
-
-A fast signal trace (.fst) has the same contents in a tenth of the bytes. GTKWave's own library writes it, through
-`pylibfst` (extra `fst`), which has wheels for Linux only. On other systems `vcd2fst`, which comes with GTKWave, turns a
-`.vcd` into the same file.
-
-A GTKWave save file shows the rows in groups, one for each core and one for memories, with the whole run in the window.
-"""
+"""Value change dumps and fast signal traces for wave viewers, with a GTKWave save file (docs/traces.md)."""
 
 from __future__ import annotations
 

@@ -1,13 +1,7 @@
-"""English words to phonemes with the networks of g2p-en, which come with lstmsim: letters, encoder, decoder, phonemes.
+"""What fixed point does to networks' outputs and to the words that g2p-en spells.
 
-The recurrent layers run in any arithmetic or simulation: `spell` asks a `Runner` to run them. Source of the symbols
-and of the greedy decoder: package g2p-en 2.1.0 (Kyubyong Park, Jongseok Kim; Apache-2.0), which uses the networks for
-words that are in no dictionary.
-
-What fixed point does to networks' outputs and to the words that g2p-en spells, at one precision and at several.
-
-The reference is the golden model in float64. Formats are calibrated on frames of their own if a case has such frames,
-else on the runs that are then measured, which is optimistic.
+The reference is the golden model in float64. Symbols and greedy decoder of the words are those of the package g2p-en
+2.1.0 (Kyubyong Park, Jongseok Kim; Apache-2.0), which uses the networks for words that are in no dictionary.
 """
 
 from __future__ import annotations

@@ -1,17 +1,6 @@
-"""What jobs take that are alone on an idle chip, and what a mix of them certainly asks of the cores that it may use.
+"""What jobs take that are alone on an idle chip, what a mix certainly asks of it, and what preemption adds.
 
-One job alone is the measure of every slowdown and of every bound on a load.
-
-The load of jobs that stop others: what stopping and going on costs is measured, for no key says it.
-
-A job that is stopped waits for its last results, and issues nothing meanwhile. How often that happens depends on who
-comes while whom runs. So it is measured: requests of all ranks but the lowest come as they do in the scenario, beside
-a queue of jobs of the lowest rank that never ends, and the cycles of threads that each request takes are counted,
-pauses left out. Times the rates of the requests they are the load.
-
-* With fixed ranks a queue of the lowest rank grows beyond all bounds if and only if this load is 1 or more.
-* Ranks by deadlines (`edf`) protect who has waited for long. So fewer jobs are stopped than in the measurement, in
-  which those of the longest deadline give way to all others, and the load is at most the measured one.
+docs/serving.md says how both are measured.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Load-latency curves: the same requests at several loads, under several policies and on several chips.
-
-Each point is a run: computed here or by worker processes, and kept in a folder.
-"""
+"""Load-latency curves: the same requests at several loads, under several policies and on several chips."""
 
 from __future__ import annotations
 

@@ -1,10 +1,4 @@
-"""The metrics of a run, gathered while its requests finish; memory does not grow with their number.
-
-A request has a number (its place in the order of arrival) and its cycles of arrival, start and finish; requests come
-in the order in which they finish. The numbers say when the past is complete: once all requests up to number n are
-here, no later news can be about a time before the arrival of n. The population is swept up to that time, and what lies
-before it is forgotten. So memory grows only with the requests that are in the system together with the oldest one.
-"""
+"""The metrics of a run, gathered while its requests finish; memory does not grow with their number."""
 
 from __future__ import annotations
 

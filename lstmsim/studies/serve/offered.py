@@ -1,21 +1,4 @@
-"""Offered load: what a mix of requests asks of a chip per second, against what the chip can do.
-
-The load has two kinds of parts.
-
-* Bounds that hold for certain, from each kind of job alone on the idle chip: cycles of the PE arrays (no tile issues
-  twice as fast in company), cycles of threads (no job ends sooner in company), cycles of each memory's transfers. Jobs
-  that may not use all cores are counted against those that they may use, for each union of such sets of cores; the
-  worst union counts.
-* One measurement, `saturated`: how fast requests of the same mix, all there at once, start while there is a queue. It
-  contains what threads lose to each other, and what models that take turns cost.
-
-Where jobs stop others, the load is measured with what that costs (`lstmsim.studies.serve.demands`).
-
-Parts of a scenario that share nothing of the chip have loads of their own (`apart`): what overloads one of them says
-nothing about the others.
-
-`Capacity` has the load of a machine at any rate of a scenario's random arrivals, and the rate of any load.
-"""
+"""Offered load: what a mix of requests asks of a chip per second, against what the chip can do (docs/serving.md)."""
 
 from __future__ import annotations
 

@@ -1,11 +1,4 @@
-"""The highest rate that a machine can bear: bisection over runs of the simulator with certain verdicts, or none.
-
-A run at a rate is judged by the confidence interval of a percentile: it keeps the bound (`below`), it breaks it
-(`above`; `unstable` where the queue has no steady state), or the interval cannot tell. Only certain verdicts move the
-ends of the bracket; what lies between them is reported as undecided.
-
-A search for the highest rate as people and programs read it.
-"""
+"""The highest rate that a machine can bear: bisection over runs with certain verdicts, or none, and how it is shown."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Figures of each tenant, an entry of the scenario: gathered while its requests finish, in bounded memory.
-
-`Sharing` measures whether jobs that never stall keep the other threads of coarse-grained cores out.
-"""
+"""Figures of each tenant, an entry of the scenario, gathered while its requests finish, in bounded memory."""
 
 from __future__ import annotations
 

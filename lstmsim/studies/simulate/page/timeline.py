@@ -1,7 +1,4 @@
-"""The style of a page: light or dark, narrow, wide or on A4; colours and hatches are those of the pictures.
-
-The timeline section: which jobs worked when, the causes of waits, and how busy the main units were.
-"""
+"""The timeline of a page: which jobs worked when, causes of waits, how busy main units were; and the style of all."""
 
 from __future__ import annotations
 
