@@ -154,9 +154,10 @@ def fused_step(device: ParallelDevice, layer: Layer, batch: int, fusion: str, sp
     plan = planned_step(device, layer, batch, split_rule)
     kernels = kernels_of(graph, plan, fusion_device(device, {"split_rule": split_rule}), MODE_OF[fusion])
     memories, partials = arrays_of(graph, kernels)
-    tiles = {graph.numbers[each.product]: _tile(each, batch, device) for each in drawn.products}
     products = {graph.numbers[each.product]: each for each in drawn.products}
-    room = max(_partials(products[number], batch, tile, device) for number, tile in tiles.items())
+    tiles = {number: tile_for(sum(each.rows), batch, device.sms) for number, each in products.items() if batch > 1}
+    sizes = {number: (sum(products[number].rows), sum(products[number].columns), batch) for number in tiles}
+    room = max((gemm_partials(sizes[number], tile, 0, device) for number, tile in tiles.items()), default=0)
     if room:
         memories += (Memory(_PARTIAL, room),)
     memories = addressable(memories, device.element_bytes)
@@ -167,22 +168,13 @@ def fused_step(device: ParallelDevice, layer: Layer, batch: int, fusion: str, sp
         if isinstance(each, PlannedKernel):
             own = [fused_kernel(graph, each, partials, places, device)]
         else:
-            own = _product_jobs(graph, each, products[each], tiles[each], places, device)
+            own = _product_kernels(graph, each, products[each], tiles.get(each), places, device)
         written += own
         kinds += [not isinstance(each, PlannedKernel)] * len(own)
     return FusedStep(Run(memories, tuple(written)), tuple(kinds))
 
 
-def _tile(product: StepProduct, batch: int, device: ParallelDevice) -> Tile | None:
-    return tile_for(sum(product.rows), batch, device.sms) if batch > 1 else None
-
-
-def _partials(product: StepProduct, batch: int, tile: Tile | None, device: ParallelDevice) -> int:
-    sizes = (sum(product.rows), sum(product.columns), batch)
-    return gemm_partials(sizes, tile, 0, device) if tile else 0
-
-
-def _product_jobs(
+def _product_kernels(
     graph: Graph, number: int, product: StepProduct, tile: Tile | None, places: dict[str, int], device: ParallelDevice
 ) -> list[Kernel]:
     """The kernels of a product: weights times vectors, with rows as docs/sparse_kernels.md has them."""
@@ -200,12 +192,8 @@ _FMA = CLASS["fma"]
 _PRODUCTS = ("gemv", "gemm", *GATES)
 
 
-@record
-class _LayerRun:
-    """The kernels of one direction of a layer."""
-
-    kernels: tuple[Priced, ...]  # as they are lowered
-    work: tuple[Ints | None, ...]  # of each kernel the useful multiply-accumulates of its streams, or None
+#: The kernels of one direction of a layer, and of each the useful multiply-accumulates of its streams, or None.
+_LayerRun = tuple[tuple[Priced, ...], tuple[Ints | None, ...]]
 
 
 def device_jobs(chip: ParallelDevice, jobs: Sequence[Job]) -> list[DeviceJob]:
@@ -217,8 +205,8 @@ def device_jobs(chip: ParallelDevice, jobs: Sequence[Job]) -> list[DeviceJob]:
     for job in jobs:
         runs = [_run_of(chip, layer, job) for layer in job.model.layers for _ in range(layer.directions)]
         key, from_arrival = DISPATCH[job.dispatch](job)
-        kernels = tuple(kernel for run in runs for kernel in run.kernels)
-        work = tuple(each for run in runs for each in run.work)
+        kernels = tuple(kernel for run in runs for kernel in run[0])
+        work = tuple(each for run in runs for each in run[1])
         made.append(DeviceJob(job.name, kernels, work, job.arrival, key, from_arrival, job.after))
     return made
 
@@ -226,7 +214,8 @@ def device_jobs(chip: ParallelDevice, jobs: Sequence[Job]) -> list[DeviceJob]:
 def _run_of(chip: ParallelDevice, layer: Layer, job: Job) -> _LayerRun:
     """The kernels of one direction of a layer; equal ones are the same objects."""
     if chip.fusion == "cell":
-        return _layer_run(chip, _sizes(layer, job.batch, job.steps), chip.recurrent == "persistent")
+        sizes = RecurrentSizes(layer.hidden, layer.input, job.batch, job.steps, layer.cell.name)
+        return _layer_run(chip, sizes, chip.recurrent == "persistent")
     # a direction of its own: the kernels do not depend on how many there are
     alone = replace(layer, bidirectional=False, reverse=False)
     return _fused_run(chip, alone, job.batch, job.steps, chip.fusion, chip.split_rule)
@@ -237,11 +226,7 @@ def _fused_run(device: ParallelDevice, layer: Layer, batch: int, steps: int, fus
     step = fused_step(device, layer, batch, fusion, split_rule)
     kernels = priced(Run(step.run.arrays, step.run.kernels * steps), device)
     shares = _shared_out(kernels[: len(step.products)], step.products, layer.macs_per_step * batch)
-    return _LayerRun(kernels, shares * steps)
-
-
-def _sizes(layer: Layer, batch: int, steps: int) -> RecurrentSizes:
-    return RecurrentSizes(layer.hidden, layer.input, batch, steps, layer.cell.name)
+    return kernels, shares * steps
 
 
 @lru_cache(maxsize=8)
@@ -252,7 +237,7 @@ def _layer_run(device: ParallelDevice, sizes: RecurrentSizes, persistent: bool) 
     step = len(kernels) if persistent else len(kernels) // sizes.steps
     products = [each.shape.name in _PRODUCTS for each in kernels[:step]]
     shares = _shared_out(kernels[:step], products, made.metrics["macs"] * step // len(kernels))
-    return _LayerRun(kernels, shares * (len(kernels) // step))
+    return kernels, shares * (len(kernels) // step)
 
 
 def _shared_out(kernels: Sequence[Priced], products: Sequence[bool], macs: int) -> tuple[Ints | None, ...]:
@@ -268,34 +253,28 @@ def _shared_out(kernels: Sequence[Priced], products: Sequence[bool], macs: int) 
     return tuple(share if share.any() else None for share in shares)
 
 
-#: Most layers that are told.
+#: Most layers that are reported.
 _MOST = 8
 
 
 def fused_text(chip: ParallelDevice, jobs: Sequence[Job]) -> tuple[str, ...]:
     """Sentences on what follows the products of a step, like layers once; none where the cells' own kernels run."""
-    idle = _rule_without_use(chip)
+    idle: tuple[str, ...] = ()
+    if chip.fusion != "on" and chip.split_rule != SPLIT_RULES[0]:
+        why = f"only `fusion: on` splits rows, and fusion is {chip.fusion}"
+        idle = (f"split_rule: {chip.split_rule} has no effect: {why}.",)
     if chip.fusion == "cell":
         return idle
     alike: dict[tuple[Layer, int], list[str]] = {}
     for model, batch in {(job.model.name, id(job.model), job.batch): (job.model, job.batch) for job in jobs}.values():
         for number, layer in enumerate(model.layers):
             alike.setdefault((layer, batch), []).append(f"layer {number} of {model.name}")
-    told = [_layer_jobs(chip, layer, batch, names) for (layer, batch), names in list(alike.items())[:_MOST]]
+    told = [_layer_text(chip, layer, batch, names) for (layer, batch), names in list(alike.items())[:_MOST]]
     more = len(alike) - len(told)
     return (*told, *([f"Fusion: and {more} more kinds of layers."] if more else []), *idle)
 
 
-def _rule_without_use(chip: ParallelDevice) -> tuple[str, ...]:
-    """A sentence if the chip names another rule for splits than the usual one, and yet has no kernels that split."""
-    if chip.fusion == "on" or chip.split_rule == SPLIT_RULES[0]:
-        return ()
-    return (
-        f"split_rule: {chip.split_rule} has no effect: only `fusion: on` splits rows, and fusion is {chip.fusion}.",
-    )
-
-
-def _layer_jobs(chip: ParallelDevice, layer: Layer, batch: int, names: Sequence[str]) -> str:
+def _layer_text(chip: ParallelDevice, layer: Layer, batch: int, names: Sequence[str]) -> str:
     plan = planned_step(chip, layer, batch, chip.split_rule)
     operations = sum(len(each.nodes) for each in plan.subgraphs)
     products = sum(node.op == "matmul" for node in plan.graph.nodes)

@@ -136,10 +136,7 @@ _PIECE = 256
 
 
 def residency(shape: KernelShape, device: ParallelDevice) -> int:
-    """How many blocks of a kernel are on a multiprocessor at once, at least 1.
-
-    Raises `InputError` if not even one block fits: it names what is short.
-    """
+    """How many blocks of a kernel are on a multiprocessor at once; `InputError` names what is short if not even one."""
     limits = {"max_blocks": device.core.max_blocks, "max_warps": device.core.max_warps // shape.warps}
     needed = {"max_blocks": 1, "max_warps": shape.warps}
     if shape.registers > 0:

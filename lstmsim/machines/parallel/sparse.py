@@ -12,7 +12,7 @@ from lstmsim.base.records import record
 from lstmsim.machines.kernels import KernelWork, Settings, SparseFigures, SparseTask, Variant
 from lstmsim.machines.parallel.device import HALVES, NOT_MODELLED, ParallelDevice
 from lstmsim.machines.parallel.kernel import Made
-from lstmsim.machines.parallel.kernels.dense import GemmOptions, Tile, default_tiles, gemm, gemv, tile_of
+from lstmsim.machines.parallel.kernels.dense import GemmOptions, default_tiles, gemm, gemv, tile_of
 from lstmsim.machines.parallel.kernels.hbp import ConvertOptions, HbpOptions, block_sizes, hbp_conversion, hbp_spmv
 from lstmsim.machines.parallel.kernels.rows import options_of
 from lstmsim.machines.parallel.kernels.sddmm import SddmmOptions, sddmm
@@ -22,7 +22,6 @@ from lstmsim.machines.parallel.kernels.spmv import SpmvOptions, spmv
 from lstmsim.machines.parallel.lowering.outcome import Traffic, figures_of, traffic_of
 from lstmsim.machines.parallel.lowering.program import Lowered, program_of_kernels
 from lstmsim.machines.parallel.traffic import priced
-from lstmsim.model.sparse.csr import Csr
 from lstmsim.program.trace import Totals
 
 
@@ -75,15 +74,9 @@ def sizes_by_rule(task: SparseTask, options: Any, device: ParallelDevice, ruled:
     return {name: size for name, size in (("m", m), ("n", n)) if name in ruled}
 
 
-def _sddmm(task: SparseTask, options: SddmmOptions, device: ParallelDevice) -> Made:
-    return sddmm(task.matrix, task.operands[0], task.operands[1], options, device)
-
-
-def _of_vector(
-    make: Callable[[Csr, Any, Any, ParallelDevice], Made],
-) -> Callable[[SparseTask, Any, ParallelDevice], Made]:
-    """The writer of a kernel of a matrix and one dense operand, as methods have it."""
-    return lambda task, options, device: make(task.matrix, task.operands[0], options, device)
+def _of_operands(make: Callable[..., Made]) -> Callable[[SparseTask, Any, ParallelDevice], Made]:
+    """The writer of a kernel of a matrix and dense operands, as methods have it."""
+    return lambda task, options, device: make(task.matrix, *task.operands, options, device)
 
 
 def _gemv(task: SparseTask, options: NoOptions, device: ParallelDevice) -> Made:
@@ -119,7 +112,7 @@ def _check_dense(*sizes: int) -> None:
 #: Some 10^7 instructions of warps, and 1 GB of numbers.
 _MOST_PRODUCTS, _MOST_PLACES = 1 << 30, 1 << 27
 _LANES = (1, 2, 4, 8, 16, 32)
-_spmm, _spmv, _hbp = _of_vector(spmm), _of_vector(spmv), _of_vector(hbp_spmv)
+_spmm, _spmv, _sddmm, _hbp = (_of_operands(each) for each in (spmm, spmv, sddmm, hbp_spmv))
 #: Of each kernel its methods; the first one is the default.
 METHODS: Mapping[str, Mapping[str, Method]] = {
     "spmm": {
@@ -277,7 +270,9 @@ def lower(chip: ParallelDevice, task: SparseTask) -> KernelWork:
     shown = {each.name: getattr(options, each.name) for each in fields(options)}
     own = _Own(made, shown, method.by_rule(task.options), lowered, traffic_of(made.run, kernels))
     remarks = () if chip.element_bytes == 4 else (HALVES, "the result is computed in the type of its operands")
-    remarks = (*_remarks(shown, chip.core.warp), *remarks)
+    if "hash" in shown and shown.get("m") == chip.core.warp:
+        one = f"blocks have m {chip.core.warp} rows, which is one warp"
+        remarks = (f"{one}: the order in a block changes nothing, so all hashes are equal", *remarks)
     return KernelWork(lowered.flat, lowered.names, own, made.result, remarks)
 
 
@@ -302,7 +297,11 @@ def choices(chip: ParallelDevice, task: SparseTask) -> Sequence[Variant]:
     """The tiles of which a dense product is to have the fastest; none if one is given or there is only one."""
     if task.kernel == "spmv" or task.method != "dense" or "bm" in task.options:
         return ()
-    rows = tuple(_tiled(task, tile) for tile in default_tiles(_dense_columns(task)))
+    columns = task.matrix.columns if task.kernel == "sddmm" else int(task.operands[0].shape[1])
+    rows = tuple(
+        Variant(f"tile {tile.bm} x {tile.bn}", task.method, {**task.options, **vars(tile)})
+        for tile in default_tiles(columns)
+    )
     return rows if len(rows) > 1 else ()
 
 
@@ -368,17 +367,6 @@ def _beside_spmm(task: SparseTask, device: ParallelDevice) -> Iterator[Variant]:
     yield Variant("dense GEMM", "dense", {})
 
 
-def _dense_columns(task: SparseTask) -> int:
-    """Columns of a dense product that does the same."""
-    return task.matrix.columns if task.kernel == "sddmm" else int(task.operands[0].shape[1])
-
-
-def _tiled(task: SparseTask, tile: Tile) -> Variant:
-    """The task with this tile."""
-    sizes = {each.name: getattr(tile, each.name) for each in fields(tile)}
-    return Variant(f"tile {tile.bm} x {tile.bn}", task.method, {**task.options, **sizes})
-
-
 def _beside_spmv(task: SparseTask, device: ParallelDevice) -> Iterator[Variant]:
     for lanes in (1, 4, 8, 32):
         yield Variant(f"CSR, {lanes} lane{'s' * (lanes > 1)} a row", f"csr-{lanes}", {})
@@ -440,12 +428,3 @@ _MECHANISMS: Mapping[str, tuple[Mapping[str, Any], Sequence[Mapping[str, Any]]]]
     ),
     "dense": ({}, ({"split": 1},)),
 }
-
-
-def _remarks(options: Mapping[str, Any], warp: int) -> tuple[str, ...]:
-    """A sentence where a hash has nothing to do, because a block is one group of rows."""
-    if "hash" not in options or options.get("m") != warp:
-        return ()
-    return (
-        f"blocks have m {warp} rows, which is one warp: the order in a block changes nothing, so all hashes are equal",
-    )

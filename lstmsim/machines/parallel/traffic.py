@@ -51,10 +51,7 @@ def addresses(arrays: tuple[Memory, ...]) -> list[int]:
 
 
 def laid(arrays: tuple[Memory, ...]) -> Layout:
-    """The sectors of these arrays.
-
-    Raises `InputError` for an array with more elements than addresses of lanes can tell apart.
-    """
+    """The sectors of these arrays; `InputError` for an array with more elements than addresses can tell apart."""
     for array in arrays:
         if array.elements > _ELEMENTS:
             sentence = f"array '{array.name}' has {array.elements} elements, at most {_ELEMENTS} can be simulated"
@@ -65,10 +62,7 @@ def laid(arrays: tuple[Memory, ...]) -> Layout:
 
 
 def sectors_of(kernel: Kernel, layout: Layout, rows: slice) -> NDArray[np.int64]:
-    """The run's numbers of the sectors that some rows of a kernel touch.
-
-    Raises `ValueError` if one lies behind the end of its array: the kernel was written wrongly.
-    """
+    """The run's numbers of the sectors that some rows touch; `ValueError` if one lies behind the end of its array."""
     bounds = kernel.first_sector[rows.start : rows.stop + 1]
     array = np.repeat(kernel.array[rows], np.diff(bounds))
     sector = kernel.sector[bounds[0] : bounds[-1]]
@@ -288,13 +282,9 @@ _ROWS = 1 << 18
 
 
 def priced(run: Run, device: ParallelDevice) -> tuple[Priced, ...]:
-    """The kernels of a run with what their accesses cost.
-
-    run: the kernels and the arrays that they share.
-    device: caches, partitions, and room for blocks.
+    """The kernels of a run with what their accesses cost; `InputError` if a block does not fit a multiprocessor.
 
     A kernel object that runs again when all its sectors are in the same state gives the same `Priced` object.
-    Raises `InputError` if a block does not fit a multiprocessor.
     """
     layout = laid(run.arrays)
     uses = _uses(run, layout)

@@ -361,10 +361,7 @@ _WARPS = 4096
 
 
 def fused_run(graph: Graph, kernels: Sequence[PlannedKernel], device: ParallelDevice) -> Run:
-    """The kernels of a device for planned kernels of a graph, in the same order.
-
-    Arrays: all nodes of the graph by number, then partials as they come. Compute-intensive nodes are no kernels here.
-    """
+    """The kernels of a device for planned kernels; arrays: all nodes of the graph, then partials as they come."""
     memories, partials = arrays_of(graph, kernels)
     memories = addressable(memories, device.element_bytes)
     places = numbered(memories)

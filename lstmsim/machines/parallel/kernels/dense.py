@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Annotated, Any
 
@@ -59,13 +59,9 @@ Ints = NDArray[np.int64]
 def gemv(
     rows: int, columns: int, device: ParallelDevice, data: tuple[NDArray[Any], NDArray[Any]] | None = None
 ) -> Made:
-    """The kernel of y = W x.
+    """The kernel of y = W x; `InputError` if a size is none, or the data has another.
 
-    rows, columns: of W, at least 1.
-    device: the device that it is written for.
     data: W, shape (rows, columns), and x, shape (columns,), if y is asked.
-
-    InputError if a size is none, or the data has another.
     """
     check_sizes({"M": rows, "K": columns})
     residency(SHAPE, device)
@@ -131,10 +127,7 @@ def _vector_product(matrix: NDArray[Any], vector: NDArray[Any], lanes: int) -> N
 
 @record
 class Tile:
-    """A tile of a product, and what of it a thread has.
-
-    bm, bn, bk: rows, columns and inner elements of the tile of a block.
-    tm, tn: rows and columns of a thread.
+    """A tile of a product of `bm` x `bn` elements, `bk` inner ones at a time; a thread has `tm` x `tn` of them.
 
     >>> Tile(64, 64, 8, 8, 4).warps(32)
     4
@@ -147,10 +140,7 @@ class Tile:
     tn: int
 
     def warps(self, lanes: int) -> int:
-        """Warps of a block.
-
-        InputError if the threads do not fill warps or do not cut the tile evenly.
-        """
+        """Warps of a block; `InputError` if the threads do not fill warps or do not cut the tile evenly."""
         threads, rest = divmod(self.bm * self.bn, self.tm * self.tn)
         if rest or self.bm % self.tm or self.bn % self.tn:
             place = f"tile {self.bm} x {self.bn}"
@@ -186,9 +176,8 @@ class GemmOptions(Options):
 
 def tile_of(options: GemmOptions) -> Tile | None:
     """The tile that is given, or None."""
-    if options.bm is None or options.bn is None or options.bk is None or options.tm is None or options.tn is None:
-        return None
-    return Tile(options.bm, options.bn, options.bk, options.tm, options.tn)
+    sizes = [getattr(options, each.name) for each in fields(Tile)]
+    return None if None in sizes else Tile(*sizes)
 
 
 def default_tiles(columns: int) -> tuple[Tile, ...]:
@@ -374,15 +363,9 @@ def gemm(
     device: ParallelDevice,
     data: tuple[NDArray[Any], NDArray[Any]] | None = None,
 ) -> Made:
-    """The kernels of C = A B.
+    """The kernels of C = A B; `InputError` if sizes, tile or data do not fit.
 
-    sizes: M, K and N of A (M x K) and B (K x N), each at least 1.
-    tile: of a block.
-    split: slices of K, 0 for the rule.
-    device: the device that they are written for.
-    data: A and B, if C is asked.
-
-    InputError if sizes, tile or data do not fit.
+    sizes: M, K and N, each at least 1. split: slices of K, 0 for the rule. data: A and B, if C is asked.
     """
     rows, inner, columns = sizes
     check_sizes(dict(zip("MKN", sizes, strict=True)))

@@ -225,10 +225,7 @@ def hbp_arrays(hbp: Hbp) -> list[Memory]:
 
 
 def hbp_spmv(matrix: Csr, x: NDArray[Any], options: HbpOptions, device: ParallelDevice) -> Made:
-    """The kernels of y = A x, and y from the arrays of HBP alone.
-
-    InputError if sizes do not fit together or nothing fits on a multiprocessor.
-    """
+    """The kernels of y = A x, and y from the arrays of HBP alone; `InputError` if sizes do not fit."""
     if x.shape != (matrix.columns,):
         raise InputError(Mistake("x", f"must have {matrix.columns} elements, got shape {list(x.shape)}"))
     made = hashed(matrix, options.m, options.n, device.core.warp, options.hash, options.shift)
@@ -388,10 +385,7 @@ class _Work:
 
 
 def hbp_conversion(matrix: Csr, options: ConvertOptions, device: ParallelDevice) -> Made:
-    """The kernel that converts a matrix from CSR to HBP. Sorting on the device is not charged.
-
-    InputError if sizes do not fit or nothing fits on a multiprocessor.
-    """
+    """The kernel that converts a matrix from CSR to HBP, sorting not charged; `InputError` if sizes do not fit."""
     made = hashed(matrix, options.m, options.n, device.core.warp, options.hash, options.shift)
     partition = made.hbp.partition
     shape = KernelShape("convert", 1, 32, 4 * options.m)

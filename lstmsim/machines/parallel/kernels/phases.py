@@ -36,11 +36,7 @@ def phase_kernel(phase: Phase, device: ParallelDevice, arrays: Mapping[str, int]
 
 
 def persistent_kernel(name: str, phases: Sequence[Phase], device: ParallelDevice, arrays: Mapping[str, int]) -> Kernel:
-    """One kernel for several phases, with a grid barrier behind each.
-
-    Its blocks have the warps of the first phase. A phase with more streams than the first has needs more blocks; all
-    have to fit on the device at once.
-    """
+    """One kernel for several phases, with a grid barrier behind each; its blocks have the warps of the first phase."""
     return _kernel(persistent_shape(name, phases), phases, device, arrays)
 
 

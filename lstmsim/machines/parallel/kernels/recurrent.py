@@ -144,10 +144,7 @@ class _Product:
 def recurrent_layer(
     sizes: RecurrentSizes, tile: Tile | None, split: int, device: ParallelDevice, persistent: bool = False
 ) -> Made:
-    """The kernels of all steps of a layer, over arrays that are declared once. Timing only: no numbers are computed.
-
-    InputError if sizes or tile do not fit, or not all blocks of a persistent kernel are there at once.
-    """
+    """The kernels of all steps of a layer, for timing; `InputError` if sizes, tile or persistent grid do not fit."""
     if sizes.batch > 1 and tile is None:
         raise InputError(Mistake("tile", "is missing; a product for several sequences has one"))
     steps = _steps(sizes, device.core.warp)

@@ -24,10 +24,7 @@ T = TypeVar("T")
 
 
 class Options:
-    """What options of kernels have in common: each value is checked by the `Key` of its field.
-
-    `InputError` names every option that is wrong.
-    """
+    """Options of kernels: each value is checked by the `Key` of its field; `InputError` names all wrong ones."""
 
     def __post_init__(self) -> None:
         refuse(option_mistakes(self))
@@ -230,10 +227,9 @@ def dealt(order: Ints, loads: Ints, bundle: int, dispatch: str, sms: int) -> Dea
 
 
 def gathered(grid: Dealt, blocks: int) -> tuple[Dealt, Ints]:
-    """The blocks of a grid in the hands of fewer thread blocks, each of which works on several one after the other.
+    """The blocks of a grid in fewer thread blocks, each with several of them, one after the other.
 
-    Returns the grid with the blocks of each thread block side by side, and where those of each begin, shape
-    (blocks + 1,).
+    Returns the grid, and where the blocks of each thread block begin, shape (blocks + 1,).
     """
     side_by_side = np.argsort(grid.sm, kind="stable")
     first = np.searchsorted(grid.sm[side_by_side], np.arange(blocks + 1))
@@ -274,10 +270,7 @@ def add_in_order(sums: Values, first: Ints, term: Callable[[Ints], Values]) -> N
 
 
 def tree(lanes: Values) -> Values:
-    """The sum that lanes side by side make by halves: lane l gets that of lane l + h, for h = half, quarter, .. 1.
-
-    Gives shape (..,).
-    """
+    """The sum that lanes make by halves, shape (..,): lane l gets that of lane l + h, for h = half, quarter, .. 1."""
     half = lanes.shape[-1] // 2
     while half:
         lanes = lanes[..., :half] + lanes[..., half : 2 * half]

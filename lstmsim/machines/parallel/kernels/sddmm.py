@@ -229,25 +229,12 @@ class SddmmOptions(Options):
 
 
 def sddmm(matrix: Csr, left: Values, right: Values, options: SddmmOptions, device: ParallelDevice) -> Made:
-    """D = (A B) o C on a device: products of rows of A and columns of B where C has entries.
+    """D = (A B) o C on a device: products of rows of A and columns of B where C has entries, exact zeros included.
 
-    matrix: C. Its entries are those of D, exact zeros included.
-    left: A, shape (rows of C, K).
-    right: B transposed, shape (columns of C, K).
-    options: parameters of the kernel.
-    device: whose lanes it is written for.
+    matrix: C. left: A, shape (rows of C, K). right: B transposed, shape (columns of C, K).
 
     The result is D's values in the order of C's entries. With K = 0 they are zeros; a C without rows or columns makes
-    an empty grid.
-
-    `InputError` if sizes do not fit.
-
-    >>> from lstmsim.model.sparse.csr import csr_of_dense
-    >>> from lstmsim.machines.parallel.device import ParallelCore, ParallelDevice
-    >>> device = ParallelDevice("v100", 1530, (ParallelCore(),) * 80)
-    >>> ones = np.ones((2, 4), np.int64)
-    >>> sddmm(csr_of_dense([[0, 2], [3, 0]]), ones, ones, SddmmOptions(), device).result.tolist()
-    [8, 12]
+    an empty grid. `InputError` if sizes do not fit.
     """
     if left.ndim != 2 or len(left) != matrix.rows:
         raise InputError(Mistake("A", f"must have {matrix.rows} rows and 2 dimensions, got shape {left.shape}"))

@@ -80,7 +80,10 @@ def staged(strips: Strips, ready: Ints, shifted: bool) -> tuple[Held, list[Resul
         place = (q * plan.lanes + plan.lane) * va
         p = strips.begin + place
         on = p < below
-        _hold(held, on, plan.subwarp * kt + place, start + p, va)
+        row, lane = np.nonzero(on)
+        to, entry = (plan.subwarp * kt + place)[lane], (start + p)[row, lane]
+        for element in range(va):
+            held[row, to + element] = entry + element
         mask = np.logical_or.reduce(on, axis=1)
         if plan.options.share:
             mask &= q % plan.options.warps == plan.warp_of(strips.stream)
@@ -97,14 +100,6 @@ def staged(strips: Strips, ready: Ints, shifted: bool) -> tuple[Held, list[Resul
         for address in (begin, begin + 4 * plan.subwarps * kt):
             stores.append(warps.sts(address, on, va, waits))
     return _useful(strips, held), stores, tail if plan.options.align == "reverse" else 0
-
-
-def _hold(held: Held, on: Mask, place: Ints, index: Ints, vector: int) -> None:
-    """Note which stored entries the lanes put into shared memory."""
-    row, lane = np.nonzero(on)
-    to, entry = place[lane], index[row, lane]
-    for element in range(vector):
-        held[row, to + element] = entry + element
 
 
 def _useful(strips: Strips, held: Held) -> Held:
@@ -140,14 +135,9 @@ def multiplied(strips: Strips, held: Held, stores: list[Result]) -> list[Result]
     return loads
 
 
-def _single(plan: SpmmPlan) -> bool:
-    """Whether a lane has one sum only, so that each multiply-add waits for the one before."""
-    return plan.v * plan.repeats == 1
-
-
 def _before(strips: Strips) -> Result | None:
     """The last multiply-add of the strip before, if the first one of these strips waits for it."""
-    if not _single(strips.plan) or not strips.number.any():
+    if not strips.plan.single or not strips.number.any():
         return None
     # an `alu`, and with shared rows a `bar`, stand behind it
     return places_before(strips.warps.part(strips.number > 0), 3 if strips.plan.options.share else 2)
@@ -167,7 +157,7 @@ def _steps(strips: Strips, n: int, steps: Ints, four: Held, known: list[Result],
         brought.append((part, [_operand(part, row, inside, q, address) for q in range(plan.repeats)]))
     for part, needed in brought:
         done = part.warps.fma(plan.v * plan.repeats, [*needed, values, last])
-        last = later(last, done) if _single(plan) else None
+        last = later(last, done) if plan.single else None
     return last
 
 
@@ -286,23 +276,11 @@ _BLOCKS = 1 << 14
 
 
 def spmm(matrix: Csr, dense: Values, options: SpmmOptions, device: ParallelDevice) -> Made:
-    """C = A B on a device.
+    """C = A B on a device; `InputError` if sizes do not fit.
 
-    matrix: A.
-    dense: B, shape (columns of A, N).
-    options: parameters of the kernel.
-    device: whose lanes it is written for.
+    matrix: A. dense: B, shape (columns of A, N). options: parameters of the kernel.
 
     A matrix without rows or a B without columns makes an empty grid, one without columns rows of zeros.
-
-    `InputError` if sizes do not fit.
-
-    >>> from lstmsim.model.sparse.csr import csr_of_dense
-    >>> from lstmsim.machines.parallel.device import ParallelCore, ParallelDevice
-    >>> device = ParallelDevice("v100", 1530, (ParallelCore(),) * 80)
-    >>> made = spmm(csr_of_dense([[0, 2], [3, 0]]), np.array([[1], [10]]), SpmmOptions(), device)
-    >>> made.result.tolist(), made.metrics["macs"], made.metrics["lane_slots"]
-    ([[20], [3]], 2, 32)
     """
     if dense.ndim != 2 or len(dense) != matrix.columns:
         wrong = f"must have {matrix.columns} rows and 2 dimensions, got shape {dense.shape}"

@@ -119,6 +119,11 @@ class SpmmPlan(RowsPlan):
         return self.dealt.tile[stream // self.options.warps] * self.tile
 
     @property
+    def single(self) -> bool:
+        """Whether a lane has one sum only, so that each multiply-add waits for the one before."""
+        return self.v * self.repeats == 1
+
+    @property
     def staged(self) -> int:
         """Bytes of shared memory in which values and columns of rows are staged."""
         return _staged(self.options, self.subwarps)

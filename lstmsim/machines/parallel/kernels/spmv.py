@@ -129,23 +129,11 @@ class SpmvOptions(Options):
 
 
 def spmv(matrix: Csr, vector: Values, options: SpmvOptions, device: ParallelDevice) -> Made:
-    """y = A x on a device.
+    """y = A x on a device; `InputError` if sizes do not fit.
 
-    matrix: A.
-    vector: x, shape (columns of A,).
-    options: parameters of the kernel.
-    device: whose lanes it is written for.
+    matrix: A. vector: x, shape (columns of A,). options: parameters of the kernel.
 
     A matrix without rows makes an empty grid; one without entries or columns makes zeros.
-
-    `InputError` if sizes do not fit.
-
-    >>> from lstmsim.model.sparse.csr import csr_of_dense
-    >>> from lstmsim.machines.parallel.device import ParallelCore, ParallelDevice
-    >>> device = ParallelDevice("v100", 1530, (ParallelCore(),) * 80)
-    >>> made = spmv(csr_of_dense([[0, 2], [3, 0]]), np.array([1, 10]), SpmvOptions(), device)
-    >>> made.result.tolist(), made.metrics["lanes"], made.metrics["lane_active"]
-    ([20, 3], 1, 2)
     """
     if vector.shape != (matrix.columns,):
         raise InputError(Mistake("vector", f"must have the shape ({matrix.columns},), got {vector.shape}"))

@@ -71,10 +71,7 @@ class Traffic:
 
 
 def traffic_of(run: Run, kernels: tuple[Priced, ...]) -> Traffic:
-    """The traffic of a run, summed over its kernels.
-
-    kernels: those of `run`, priced.
-    """
+    """The traffic of a run, summed over its kernels, which are priced."""
     arrays = len(run.arrays)
     loads, others = np.zeros((4, arrays), np.int64), np.zeros((4, arrays), np.int64)
     times = Counter(id(each) for each in kernels)

@@ -250,10 +250,7 @@ class Warps:
         return len(self.numbers)
 
     def part(self, mask: Mask) -> Warps:
-        """The warps of a mask, these themselves if it names all.
-
-        mask: shape (n,).
-        """
+        """The warps of a mask, shape (n,); these themselves if it names all."""
         if mask.all():
             return self
         where = np.flatnonzero(mask)
@@ -391,10 +388,7 @@ class Grid:
         self._batches: list[Batch] = []
 
     def warps(self, numbers: ArrayLike) -> Warps:
-        """The warps with these numbers of streams (block * warps of a block + warp, blocks counted in this grid).
-
-        numbers: shape (n,), ascending.
-        """
+        """The warps with these ascending numbers of streams: block in this grid * warps of a block + warp."""
         each = np.asarray(numbers, np.int64).reshape(-1)
         if len(each) and (each[0] < 0 or (each[1:] <= each[:-1]).any()):
             raise ValueError("numbers of streams ascend from 0 on")
@@ -403,11 +397,7 @@ class Grid:
         return Warps(self, each)
 
     def kernel(self, shape: KernelShape, sm: ArrayLike) -> Kernel:
-        """What has been written, stream after stream.
-
-        shape: what the kernel asks of a multiprocessor.
-        sm: shape (blocks,); the multiprocessor of each block, -1 for any.
-        """
+        """What has been written, stream after stream, on these multiprocessors: one for each block, -1 for any."""
         where = np.asarray(sm, np.int32).reshape(-1)
         if len(self._lengths) > len(where) * shape.warps:
             raise ValueError(f"{len(where)} blocks of {shape.warps} warps have no stream {len(self._lengths) - 1}")
