@@ -269,3 +269,18 @@ def test_arguments_of_a_wrong_type_get_a_sentence(argument: dict[str, Any], sent
     with pytest.raises(lstmsim.InputError) as refused:
         lstmsim.run_fusion("row-sum", **{"cycles": False, "numbers": False, **argument})
     assert str(refused.value) == sentence
+
+
+def test_the_first_example_of_the_page_is_what_a_run_prints() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "fusion.md").read_text(encoding="utf-8").split("## 1. Graph")[0]
+    whole, split = by_name(told("softmax", "--size", "rows=64")), by_name(told("softmax", *_LONG))
+    costed = by_name(told("softmax", *_LONG, "--set", "split_rule=costed", "--modes", "stitch"))
+    assert [len(whole), whole["op"]["kernels"], whole["xla"]["kernels"], whole["stitch"]["kernels"]] == [4, 7, 3, 1]
+    assert (whole["stitch"]["recomputed"], whole["stitch"]["grid_barriers"]) == (2 * 16_384, 0)
+    assert split["stitch"]["grid_barriers"] == 2
+    shown = [whole[name] for name in ("op", "xla", "stitch")] + [split["xla"], split["stitch"], costed["stitch"]]
+    for row in shown:
+        assert f"{row['makespan_cycles']:,} cycles" in page or f"takes {row['makespan_cycles']:,}" in page
+
+
+_LONG = ("--size", "rows=4", "--size", "length=2048")
