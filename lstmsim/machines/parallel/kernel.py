@@ -23,7 +23,11 @@ CLASSES = ("alu", "fma", "sfu", "shfl", "lds", "sts", "ldg", "stg", "atom", "bar
 #: Name of a class -> its number.
 CLASS = {name: number for number, name in enumerate(CLASSES)}
 
+#: Tables of whole numbers, of yes and no, of the numbers of a product, of whole numbers of 32 bits.
 Ints = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+Values = NDArray[Any]
+Narrow = NDArray[np.int32]
 
 
 @record
@@ -49,16 +53,15 @@ class KernelShape:
 
 @dataclass(frozen=True, eq=False)
 class Instructions:
-    """The instructions of all warps of a kernel, stream after stream: block by block in grid order, warp by warp.
-
-    wait: shape (waits,); the place in its stream of an instruction whose result is needed, in the text's order.
-    """
+    """The instructions of all warps of a kernel, stream after stream: block by block in grid order, warp by warp."""
 
     first: Ints  # shape (streams + 1,); stream s has the rows from `first[s]` to `first[s + 1]`
     kind: NDArray[np.int8]  # shape (n,); the place of each class in `CLASSES`
-    count: NDArray[np.int32]  # shape (n,); issues in a row
+    count: Narrow  # shape (n,); issues in a row
     first_wait: Ints  # shape (n + 1,); row i has the waits from `first_wait[i]` to `first_wait[i + 1]`
-    wait: NDArray[np.int32]
+    wait: (
+        Narrow  # shape (waits,); the place in its stream of an instruction whose result is needed, in the text's order
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,12 +73,12 @@ class Kernel:
     """
 
     shape: KernelShape  # what it asks of a multiprocessor
-    sm: NDArray[np.int32]  # shape (blocks,); the multiprocessor of each block, -1 for any
+    sm: Narrow  # shape (blocks,); the multiprocessor of each block, -1 for any
     instructions: Instructions  # their rows
-    lsu: NDArray[np.int32]  # shape (n,); lines of a global access, wavefronts of a shared one; else 0
+    lsu: Narrow  # shape (n,); lines of a global access, wavefronts of a shared one; else 0
     array: NDArray[np.int16]  # shape (n,); place among the run's arrays of what a global access touches; else -1
     first_sector: Ints  # shape (n + 1,); row i touches the sectors from `first_sector[i]` to `first_sector[i + 1]`
-    sector: NDArray[np.int32]
+    sector: Narrow
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,13 +98,13 @@ class Numbers:
     in_l1, in_l2: shape (n,); whether some sector is found there.
     """
 
-    lsu: NDArray[np.int32]  # shape (n,); lines or wavefronts
-    sectors: NDArray[np.int32]  # shape (n,); distinct sectors that go through the port
+    lsu: Narrow  # shape (n,); lines or wavefronts
+    sectors: Narrow  # shape (n,); distinct sectors that go through the port
     first_miss: Ints  # shape (n + 1,); row i goes to the partitions from `first_miss[i]` to `first_miss[i + 1]`
-    partition: NDArray[np.int32]
-    missing: NDArray[np.int32]
-    in_l1: NDArray[np.bool_]
-    in_l2: NDArray[np.bool_]
+    partition: Narrow
+    missing: Narrow
+    in_l1: Mask
+    in_l2: Mask
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +115,7 @@ class Priced:
     """
 
     shape: KernelShape
-    sm: NDArray[np.int32]
+    sm: Narrow
     instructions: Instructions
     numbers: Numbers  # what its accesses cost
 
@@ -126,7 +129,7 @@ class Made:
     """
 
     run: Run  # the kernels, in order, and their arrays
-    result: NDArray[Any] | None
+    result: Values | None
     metrics: Mapping[str, int]
     plan: Any = None  # what the kernels follow, for checks; None: nothing but their sizes
 

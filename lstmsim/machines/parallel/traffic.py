@@ -9,14 +9,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError
 from lstmsim.machines.parallel.device import ParallelDevice
-from lstmsim.machines.parallel.kernel import CLASS, Kernel, Memory, Numbers, Priced, Run, in_pieces, residency
+from lstmsim.machines.parallel.kernel import (
+    CLASS,
+    Ints,
+    Kernel,
+    Mask,
+    Memory,
+    Narrow,
+    Numbers,
+    Priced,
+    Run,
+    Values,
+    in_pieces,
+    residency,
+)
 from lstmsim.machines.parallel.writing.addresses import SECTOR_BYTES
 from lstmsim.model.sparse.csr import regrouped, spans
 
@@ -30,8 +41,8 @@ _ELEMENTS = (1 << 31) - 1
 class Layout:
     """Sectors of 32 bytes of all arrays of a run, numbered from address 0 on."""
 
-    begin: NDArray[np.int64]  # shape (arrays,); the sector with which each array begins
-    sectors: NDArray[np.int64]  # shape (arrays,); how many sectors each array has
+    begin: Ints  # shape (arrays,); the sector with which each array begins
+    sectors: Ints  # shape (arrays,); how many sectors each array has
     total: int  # sectors up to the end of the last array
 
 
@@ -61,7 +72,7 @@ def laid(arrays: tuple[Memory, ...]) -> Layout:
     return Layout(begin, sectors, int((begin + sectors).max(initial=0)))
 
 
-def sectors_of(kernel: Kernel, layout: Layout, rows: slice) -> NDArray[np.int64]:
+def sectors_of(kernel: Kernel, layout: Layout, rows: slice) -> Ints:
     """The run's numbers of the sectors that some rows touch; `ValueError` if one lies behind the end of its array."""
     bounds = kernel.first_sector[rows.start : rows.stop + 1]
     array = np.repeat(kernel.array[rows], np.diff(bounds))
@@ -72,7 +83,6 @@ def sectors_of(kernel: Kernel, layout: Layout, rows: slice) -> NDArray[np.int64]
     return layout.begin[array] + sector
 
 
-Ints = NDArray[np.int64]
 #: Rows and touches of a batch together, unless a single cohort has more.
 _BATCH = 1 << 20
 
@@ -97,12 +107,12 @@ class Accesses:
     cohort: Ints
     wave: Ints
     order: Ints  # shape (a,); a number that grows with the place in the stream, then the block, then the warp
-    counts: NDArray[np.int32]  # shape (a,); sectors that each touches
+    counts: Narrow  # shape (a,); sectors that each touches
     each: Ints  # shape (touches,); the access of each touch, as a place in `rows`
     sector: Ints  # shape (touches,); the run's number of each sector
 
 
-def cohorts_of(sm: NDArray[np.int32], sms: int, resident: int) -> Cohorts:
+def cohorts_of(sm: Narrow, sms: int, resident: int) -> Cohorts:
     """The cohorts of a grid."""
     block = np.arange(len(sm), dtype=np.int64)
     counted = np.where(sm < 0, block % sms, sm)
@@ -160,8 +170,6 @@ def _batch(kernel: Kernel, layout: Layout, cohorts: Cohorts, part: slice) -> Acc
     )
 
 
-Mask = NDArray[np.bool_]
-
 _LDG, _STG, _ATOM = (CLASS[name] for name in ("ldg", "stg", "atom"))
 _NEVER = np.iinfo(np.int64).max
 
@@ -208,7 +216,7 @@ def numbers_of(scene: Scene) -> Numbers:
         np.minimum.at(earliest, batch.sector[reach], (batch.wave * span + batch.order)[batch.each[reach]])
     n = len(kernel.lsu)
     sectors, in_l1, in_l2 = np.zeros(n, np.int32), np.zeros(n, bool), np.zeros(n, bool)
-    served: list[tuple[NDArray[Any], ...]] = []
+    served: list[tuple[Values, ...]] = []
     for batch, hit in zip(accesses(kernel, scene.layout, scene.cohorts), hits, strict=True):
         missing = _missing(scene, batch, hit, earliest, span)
         atom = (kernel.instructions.kind[batch.rows] == _ATOM)[batch.each]
@@ -224,7 +232,7 @@ def numbers_of(scene: Scene) -> Numbers:
     return Numbers(kernel.lsu, sectors, first, partitions, missed, in_l1, in_l2)
 
 
-def _served(batch: Accesses, mask: Mask, partitions: int) -> tuple[NDArray[Any], ...]:
+def _served(batch: Accesses, mask: Mask, partitions: int) -> tuple[Values, ...]:
     """Rows of a batch, how many partitions serve each, which these are, and how many sectors or lanes they serve."""
     served = np.flatnonzero(mask)
     key = batch.each[served] * partitions + batch.sector[served] // 4 % partitions

@@ -10,18 +10,15 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lstmsim.machines.parallel.device import ParallelDevice
 from lstmsim.machines.parallel.fused.values import Homes, Table, Values, arrays_of
-from lstmsim.machines.parallel.kernel import Kernel, KernelShape, Run
+from lstmsim.machines.parallel.kernel import Ints, Kernel, KernelShape, Mask, Run
 from lstmsim.machines.parallel.kernels.rows import addressable, grids, numbered
 from lstmsim.machines.parallel.writing.streams import Grid, Result, Warps, joined, later
 from lstmsim.model.fusion.graph import REDUCE, Graph
 from lstmsim.model.fusion.plan import SHARED, VALUE_BYTES, Owners, PlannedKernel, Stage, up
 from lstmsim.model.fusion.schemes import positions
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +27,7 @@ class Turn:
 
     number: tuple[int, int]  # of the pass (each thread's results, one after the other), and of the turn in it
     streams: Ints  # shape (n,); ascending numbers of the warps that take part
-    on: NDArray[np.bool_]  # shape (n, lanes); which lanes do
+    on: Mask  # shape (n, lanes); which lanes do
     elements: Ints  # shape (n, lanes); their elements; 0 where a lane does not
 
 
@@ -103,7 +100,7 @@ def _order(lane: Ints) -> Ints:
     return np.argsort(lane, kind="stable")
 
 
-def _ranks(new: NDArray[np.bool_]) -> tuple[Ints, Ints]:
+def _ranks(new: Mask) -> tuple[Ints, Ints]:
     """The rank of each row in its run of rows, and where the runs begin."""
     starts = np.flatnonzero(new)
     return np.arange(len(new)) - np.repeat(starts, np.diff(np.append(starts, len(new)))), starts
@@ -111,9 +108,6 @@ def _ranks(new: NDArray[np.bool_]) -> tuple[Ints, Ints]:
 
 def _most(starts: Ints, n: int) -> int:
     return int(np.diff(np.append(starts, n)).max(initial=0))
-
-
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

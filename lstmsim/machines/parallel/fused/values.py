@@ -9,14 +9,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.machines.parallel.kernel import Memory
+from lstmsim.machines.parallel.kernel import Ints, Mask, Memory, Narrow
 from lstmsim.machines.parallel.writing.streams import Result, Warps
 from lstmsim.model.fusion.graph import CONSTANT, OPERATIONS, Graph
 from lstmsim.model.fusion.mapping import outputs_of
 from lstmsim.model.fusion.plan import GLOBAL, SHARED, VALUE_BYTES, PlannedKernel, Stage
 from lstmsim.model.fusion.schemes import operand_elements, positions, ranks
-
-Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +75,6 @@ def arrays_of(graph: Graph, kernels: Sequence[PlannedKernel]) -> tuple[tuple[Mem
     return tuple(memories), names
 
 
-Places = NDArray[np.int32]
 #: In place of the place of an instruction: none is needed; nobody knows of any.
 NOTHING, MISSING = -1, -2
 #: Tables of so many turns are put together before they are searched.
@@ -94,7 +91,7 @@ class Table:
     on: shape (n, lanes); which lanes take part; True: all.
     """
 
-    def __init__(self, warps: Warps, elements: Ints, on: NDArray[np.bool_] | bool) -> None:
+    def __init__(self, warps: Warps, elements: Ints, on: Mask | bool) -> None:
         self.warps, self.elements = warps, elements
         self.on = on if on is True or not np.all(on) else True
 
@@ -110,7 +107,7 @@ class Table:
         mixed: NDArray[np.uint64] = (rows ^ (rows >> np.uint64(29))) * _FACTORS[-1] + warps
         return mixed
 
-    def part(self, mask: NDArray[np.bool_]) -> Table:
+    def part(self, mask: Mask) -> Table:
         """The rows of a mask, shape (n,)."""
         if mask.all():
             return self
@@ -121,9 +118,9 @@ class Memo:
     """Where warps have which values."""
 
     def __init__(self) -> None:
-        self._known: dict[int, list[tuple[NDArray[np.uint64], Places]]] = {}
+        self._known: dict[int, list[tuple[NDArray[np.uint64], Narrow]]] = {}
 
-    def places(self, node: int, table: Table) -> Places:
+    def places(self, node: int, table: Table) -> Narrow:
         """Shape (n,); the place of the instruction that gave a node's elements, `NOTHING` or `MISSING`."""
         result = np.full(len(table.elements), MISSING, np.int32)
         for keys, places in self._known.get(node, ()):
@@ -133,7 +130,7 @@ class Memo:
             result[hit] = places[at[hit]]
         return result
 
-    def add(self, node: int, table: Table, places: Places) -> None:
+    def add(self, node: int, table: Table, places: Narrow) -> None:
         """Remember where the elements of a node are, which nobody has known of before."""
         parts = self._known.setdefault(node, [])
         if len(parts) == _PARTS:
@@ -150,7 +147,7 @@ class Memo:
 
 
 #: What a value of a node asks for: another node's elements. It is sent their places.
-Asks = Generator[tuple[int, Table], Places, Places]
+Asks = Generator[tuple[int, Table], Narrow, Narrow]
 
 
 class Values:
@@ -177,7 +174,7 @@ class Values:
         """The instruction that gives the elements of a node, of each warp; those that are needed are written."""
         # a deep expression is walked through with a stack of its own
         stack = [self._value(node, table)]
-        answer: Places | None = None
+        answer: Narrow | None = None
         while stack:
             try:
                 asked = stack[-1].send(answer) if answer is not None else next(stack[-1])
@@ -201,7 +198,7 @@ class Values:
         places[missing] = made
         return places
 
-    def _known(self, node: int, table: Table) -> Places:
+    def _known(self, node: int, table: Table) -> Narrow:
         places = self._kept.places(node, table)
         if not self._keeps:
             turn = self._turn.places(node, table)

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.keys import Key
 from lstmsim.base.records import record
 from lstmsim.machines.parallel.device import ParallelDevice
-from lstmsim.machines.parallel.kernel import KernelShape, Made, Run, residency
+from lstmsim.machines.parallel.kernel import Ints, KernelShape, Made, Mask, Run, Values, residency
 from lstmsim.machines.parallel.kernels.phases import Phase, phase_kernel, summing
 from lstmsim.machines.parallel.kernels.rows import (
     Options,
@@ -53,12 +52,8 @@ def span_of_rows(sections: Sections, first: int, stop: int) -> tuple[int, int]:
 
 SHAPE = KernelShape("gemv", 4, 32)
 
-Ints = NDArray[np.int64]
 
-
-def gemv(
-    rows: int, columns: int, device: ParallelDevice, data: tuple[NDArray[Any], NDArray[Any]] | None = None
-) -> Made:
+def gemv(rows: int, columns: int, device: ParallelDevice, data: tuple[Values, Values] | None = None) -> Made:
     """The kernel of y = W x; `InputError` if a size is none, or the data has another.
 
     data: W, shape (rows, columns), and x, shape (columns,), if y is asked.
@@ -109,7 +104,7 @@ def gemv_phase(lanes: int, names: tuple[str, str, str], sections: Sections, colu
     return Phase(SHAPE, len(lows), write)
 
 
-def _vector_product(matrix: NDArray[Any], vector: NDArray[Any], lanes: int) -> NDArray[Any]:
+def _vector_product(matrix: Values, vector: Values, lanes: int) -> Values:
     """The product in the order of the kernel: each lane its elements, then the tree; each operation rounded."""
     dtype, v = number_type(matrix, vector), default_vector(len(vector))
     chunks = -(-len(vector) // (lanes * v))
@@ -204,9 +199,6 @@ def tile_for(rows: int, columns: int, sms: int) -> Tile:
         if -(-rows // tile.bm) * -(-columns // tile.bn) >= sms:
             return tile
     return tiles[0]
-
-
-Mask = NDArray[np.bool_]
 
 
 #: Loads of a tile: warps with lanes in a chunk, the vectors that their lanes have, whether a lane has one, the load.
@@ -361,7 +353,7 @@ def gemm(
     tile: Tile,
     split: int,
     device: ParallelDevice,
-    data: tuple[NDArray[Any], NDArray[Any]] | None = None,
+    data: tuple[Values, Values] | None = None,
 ) -> Made:
     """The kernels of C = A B; `InputError` if sizes, tile or data do not fit.
 
@@ -430,7 +422,7 @@ def product_phases(
     return gemm_phases(device, names, (rows, *shape), tile, split, sections)
 
 
-def _product(a: NDArray[Any], b: NDArray[Any], slices: list[tuple[int, int]]) -> NDArray[Any]:
+def _product(a: Values, b: Values, slices: list[tuple[int, int]]) -> Values:
     """The product in the order of the kernel: by slices, each in the order of K; each operation rounded on its own."""
     dtype = number_type(a, b)
     a, b = a.astype(dtype, copy=False), b.astype(dtype, copy=False)

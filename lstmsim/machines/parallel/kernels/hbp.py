@@ -7,13 +7,12 @@ from functools import cached_property
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.keys import Key
 from lstmsim.base.records import record
 from lstmsim.machines.parallel.device import ParallelDevice
-from lstmsim.machines.parallel.kernel import Kernel, KernelShape, Made, Memory, Run, residency
+from lstmsim.machines.parallel.kernel import Ints, Kernel, KernelShape, Made, Mask, Memory, Run, Values, residency
 from lstmsim.machines.parallel.kernels.phases import phase_kernel, summing, zeroing
 from lstmsim.machines.parallel.kernels.rows import Options, addressable, allocated, grids, numbered
 from lstmsim.machines.parallel.writing.streams import Grid, Piece, Result, Warps, at_place, later, written
@@ -65,7 +64,7 @@ class Walk:
     """What the warps of the HBP kernel walk."""
 
     made: Hashed  # the matrix, its probes and finds
-    x: NDArray[Any]  # shape (columns,); the vector
+    x: Values  # shape (columns,); the vector
     dtype: np.dtype[Any]  # type of products and sums
     part: Division  # which warp walks which blocks
     warps: int  # of a thread block
@@ -114,7 +113,7 @@ def _lanes(walk: Walk, group: Ints, lanes: int) -> _Lanes:
     return _Lanes(group, block % partition.column_blocks, position, on, at, left, row)
 
 
-def walked(warps: Warps, walk: Walk, stream: Ints, group: Ints, partial: NDArray[Any]) -> tuple[int, int]:
+def walked(warps: Warps, walk: Walk, stream: Ints, group: Ints, partial: Values) -> tuple[int, int]:
     """Write some groups, each as a segment of its stream, and compute their rows.
 
     Returns the lanes of all multiply-accumulates and how many of them have an element.
@@ -141,7 +140,7 @@ def walked(warps: Warps, walk: Walk, stream: Ints, group: Ints, partial: NDArray
 
 def _steps(
     warps: Warps, walk: Walk, lanes: _Lanes, pooled: Mask, first: Result
-) -> tuple[NDArray[Any], Result | None, Result | None, int]:
+) -> tuple[Values, Result | None, Result | None, int]:
     """The steps of the groups: sums of the lanes, the last `fma` and `alu` of each warp, and how many steps."""
     hbp, data = walk.hbp, walk.hbp.data.astype(walk.dtype, copy=False)
     x = walk.x.astype(walk.dtype, copy=False)
@@ -193,9 +192,6 @@ _CHUNK = 1 << 14
 #: Chunks of the vector that a warp loads before it stores them.
 _TOGETHER = 4
 
-Ints = NDArray[np.int64]
-Mask = NDArray[np.bool_]
-
 
 HASH = Key("strategy that places the rows of a block", choices=tuple(HASHES))
 SHIFT = Key("right and left shift of the strategy `shift`", low=0, high=60)
@@ -224,7 +220,7 @@ def hbp_arrays(hbp: Hbp) -> list[Memory]:
     return [Memory(name, size) for name, size in (sizes | {"begin": len(hbp.begin)}).items()]
 
 
-def hbp_spmv(matrix: Csr, x: NDArray[Any], options: HbpOptions, device: ParallelDevice) -> Made:
+def hbp_spmv(matrix: Csr, x: Values, options: HbpOptions, device: ParallelDevice) -> Made:
     """The kernels of y = A x, and y from the arrays of HBP alone; `InputError` if sizes do not fit."""
     if x.shape != (matrix.columns,):
         raise InputError(Mistake("x", f"must have {matrix.columns} elements, got shape {list(x.shape)}"))
@@ -260,7 +256,7 @@ def hbp_spmv(matrix: Csr, x: NDArray[Any], options: HbpOptions, device: Parallel
     return Made(Run(tuple(memory), kernels), _merged(sums), metrics, walk)
 
 
-def _merged(partial: NDArray[Any]) -> NDArray[Any]:
+def _merged(partial: Values) -> Values:
     """The sum of the parts, first to last, each sum rounded on its own."""
     total = np.zeros(partial.shape[1], partial.dtype)
     with np.errstate(over="ignore", invalid="ignore"):
@@ -271,7 +267,7 @@ def _merged(partial: NDArray[Any]) -> NDArray[Any]:
 
 def _kernel(
     walk: Walk, shape: KernelShape, device: ParallelDevice, arrays: dict[str, int]
-) -> tuple[Kernel, NDArray[Any], int, int]:
+) -> tuple[Kernel, Values, int, int]:
     """The kernel `hbp`; partial sums, shape (columns of blocks, rows); lane slots and active lanes."""
     partition, streams = walk.hbp.partition, walk.part.thread_blocks * shape.warps
     partial = np.zeros((partition.column_blocks, partition.rows), walk.dtype)
@@ -536,6 +532,6 @@ def _groups(warps: Warps, work: _Work, groups: Ints) -> None:
 def _store(work: _Work, source: Ints, target: Ints, distance: Ints) -> None:
     """What lanes store: elements that they loaded, and the distances to the next ones of their rows."""
     work.stored.cols[target] = work.matrix.cols[source]
-    values: NDArray[Any] = work.matrix.values
+    values: Values = work.matrix.values
     work.stored.data[target] = values[source]
     work.stored.add_sign[target] = distance

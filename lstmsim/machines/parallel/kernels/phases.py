@@ -6,13 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lstmsim.machines.parallel.device import ParallelDevice
-from lstmsim.machines.parallel.kernel import Kernel, KernelShape
+from lstmsim.machines.parallel.kernel import Ints, Kernel, KernelShape, Mask
 from lstmsim.machines.parallel.writing.streams import Grid, Result, Warps, joined
-
-Ints = NDArray[np.int64]
 
 #: Warps that are written at once.
 _CHUNK = 1 << 12
@@ -69,9 +66,6 @@ def _kernel(shape: KernelShape, phases: Sequence[Phase], device: ParallelDevice,
             yield grid.kernel(shape, np.full(stop - start, -1))
 
     return joined(pieces())
-
-
-Mask = NDArray[np.bool_]
 
 
 def elements(shape: KernelShape, lanes: int, count: int, text: Callable[[Warps, Ints, Mask], list[Result]]) -> Phase:

@@ -11,14 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-import numpy as np
-from numpy.typing import NDArray
-
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
 from lstmsim.base.wording import must_be
 from lstmsim.machines.parallel.device import GATES, ParallelDevice
-from lstmsim.machines.parallel.kernel import Kernel, KernelShape, Made, Memory, Run, residency
+from lstmsim.machines.parallel.kernel import Ints, Kernel, KernelShape, Made, Mask, Memory, Run, residency
 from lstmsim.machines.parallel.kernels.dense import Sections, Tile, gemm_partials, product_phases
 from lstmsim.machines.parallel.kernels.phases import (
     Phase,
@@ -30,9 +27,6 @@ from lstmsim.machines.parallel.kernels.phases import (
 )
 from lstmsim.machines.parallel.kernels.rows import addressable, check_sizes, numbered
 from lstmsim.machines.parallel.writing.streams import Result, Warps
-
-Ints = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 
 SHAPE = KernelShape("cell", 4, 32)
 

@@ -9,14 +9,13 @@ from functools import cached_property, partial
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lstmsim.base.checks import Notes, type_checker
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.keys import Key, keys_of
 from lstmsim.base.wording import must_be, show
 from lstmsim.machines.parallel.device import ParallelDevice
-from lstmsim.machines.parallel.kernel import Memory
+from lstmsim.machines.parallel.kernel import Ints, Mask, Memory, Narrow, Values
 from lstmsim.machines.parallel.writing.streams import Grid, Piece, Result, Warps, at_place, later, places_before
 from lstmsim.model.sparse.csr import Csr, Dcsr, firsts
 
@@ -75,8 +74,6 @@ def fours(value: int) -> str:
     """The rule of a number that is a multiple of 4."""
     return "must be a multiple of 4" if value % 4 else ""
 
-
-Ints = NDArray[np.int64]
 
 ALIGNMENTS = ("reverse", "none", "pad")
 
@@ -155,7 +152,7 @@ class Stored:
     start: Ints  # shape (n,); where the loads of each row begin in `cols` and `values`
     end: Ints  # shape (n,); how many elements from there on each row has, masked ones and fill among them
     cols: Ints
-    values: NDArray[Any]
+    values: Values
 
 
 def stored(matrix: Csr | Dcsr, vector: int, align: str) -> Stored:
@@ -188,7 +185,7 @@ class Dealt:
     order: Ints  # shape (n,); places of stored rows in the order in which they are bundled
     tile: Ints
     bundle: Ints
-    sm: NDArray[np.int32]  # shape (blocks,); its multiprocessor, -1 for any
+    sm: Narrow  # shape (blocks,); its multiprocessor, -1 for any
 
     def rows(self, warps: int, rows: int, share: bool = False) -> Ints:
         """The places of the stored rows of each subwarp, -1 for none, shape (blocks * warps, rows)."""
@@ -236,8 +233,6 @@ def gathered(grid: Dealt, blocks: int) -> tuple[Dealt, Ints]:
     anywhere = np.full(len(grid.sm), -1, np.int32)
     return Dealt(grid.order, grid.tile[side_by_side], grid.bundle[side_by_side], anywhere), first
 
-
-Values = NDArray[Any]
 
 #: With fewer sums than this still going on, each is finished on its own.
 _FEW = 24
@@ -314,7 +309,7 @@ class RowsPlan:
         """The index of each lane of a warp in its subwarp, shape (lanes of a warp,)."""
         return np.arange(self.warp) % self.lanes
 
-    def spread(self, table: NDArray[Any]) -> NDArray[Any]:
+    def spread(self, table: Values) -> Values:
         """A column for each lane, of a table with a column for each subwarp."""
         return np.repeat(table, self.lanes, axis=1)
 
@@ -368,7 +363,7 @@ class RowsText(ABC):
         middle = some & ~first & ~last
         # the first strip of a row has an instruction more if it may begin before the row
         opening = middle & (piece.place == 1) & (self.plan.options.align == "reverse") & (self.plan.v > 1)
-        texts: tuple[tuple[NDArray[np.bool_], Callable[[Warps, Ints, Ints], None]], ...] = (
+        texts: tuple[tuple[Mask, Callable[[Warps, Ints, Ints], None]], ...] = (
             (first, lambda warps, stream, _: self._prologue(warps, stream)),
             (opening, partial(self._strip, shifted=True)),
             (middle & ~opening, partial(self._strip, shifted=False)),

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.keys import Key
 from lstmsim.base.records import record
 from lstmsim.machines.parallel.device import ParallelDevice
-from lstmsim.machines.parallel.kernel import Kernel, KernelShape, Made, Run
+from lstmsim.machines.parallel.kernel import Ints, Kernel, KernelShape, Made, Mask, Run, Values
 from lstmsim.machines.parallel.kernels.rows import (
     DISPATCH,
     ORDER,
@@ -35,8 +34,6 @@ from lstmsim.machines.parallel.kernels.rows import (
 from lstmsim.machines.parallel.writing.streams import Grid, Result, Warps, joined, later
 from lstmsim.model.sparse.csr import Csr
 from lstmsim.model.sparse.made import number_type
-
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,8 +200,6 @@ class SddmmText:
             self.result[at] = products
 
 
-Ints = NDArray[np.int64]
-Values = NDArray[Any]
 #: Sums of lanes that a piece of a kernel has in hand.
 _AT_ONCE = 1 << 21
 

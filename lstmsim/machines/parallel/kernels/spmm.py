@@ -7,14 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.machines.parallel.device import ParallelDevice
-from lstmsim.machines.parallel.kernel import Kernel, KernelShape, Made, Run
+from lstmsim.machines.parallel.kernel import Ints, Kernel, KernelShape, Made, Mask, Narrow, Run, Values
 from lstmsim.machines.parallel.kernels.rows import RowsText, add_strips, default_vector, grids
 from lstmsim.machines.parallel.kernels.spmm_plan import SpmmOptions, SpmmPlan, spmm_plan
 from lstmsim.machines.parallel.writing.streams import (
@@ -30,8 +28,6 @@ from lstmsim.machines.parallel.writing.streams import (
 )
 from lstmsim.model.sparse.csr import Csr
 from lstmsim.model.sparse.made import number_type
-
-Held = NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +59,7 @@ class Strips:
         return self.number[:, None] * self.plan.options.k_tile
 
 
-def staged(strips: Strips, ready: Ints, shifted: bool) -> tuple[Held, list[Result], int]:
+def staged(strips: Strips, ready: Ints, shifted: bool) -> tuple[Narrow, list[Result], int]:
     """Bring the entries of strips to shared memory.
 
     Gives which stored entry is then at each place of shared memory, shape (n, subwarps, k_tile), -1 for none and for
@@ -102,7 +98,7 @@ def staged(strips: Strips, ready: Ints, shifted: bool) -> tuple[Held, list[Resul
     return _useful(strips, held), stores, tail if plan.options.align == "reverse" else 0
 
 
-def _useful(strips: Strips, held: Held) -> Held:
+def _useful(strips: Strips, held: Narrow) -> Narrow:
     """Without what is before the begin of a row, behind its end, or fill."""
     plan, kt = strips.plan, strips.plan.options.k_tile
     table = held.reshape(len(held), plan.subwarps, kt)
@@ -112,7 +108,7 @@ def _useful(strips: Strips, held: Held) -> Held:
     return table
 
 
-def multiplied(strips: Strips, held: Held, stores: list[Result]) -> list[Result]:
+def multiplied(strips: Strips, held: Narrow, stores: list[Result]) -> list[Result]:
     """The inner loop of strips: four entries of each row at a time.
 
     Gives the loads from shared memory.
@@ -143,7 +139,9 @@ def _before(strips: Strips) -> Result | None:
     return places_before(strips.warps.part(strips.number > 0), 3 if strips.plan.options.share else 2)
 
 
-def _steps(strips: Strips, n: int, steps: Ints, four: Held, known: list[Result], last: Result | None) -> Result | None:
+def _steps(
+    strips: Strips, n: int, steps: Ints, four: Narrow, known: list[Result], last: Result | None
+) -> Result | None:
     """Up to four entries of each row: the loads of B, then the multiply-adds."""
     plan, (address, values) = strips.plan, known
     brought = []
@@ -176,10 +174,6 @@ def _operand(strips: Strips, row: Ints, inside: Mask, q: int, address: Result) -
     return strips.warps.part(mask).lds(place[mask], on[mask], plan.v, [address])
 
 
-Ints = NDArray[np.int64]
-Mask = NDArray[np.bool_]
-
-
 class SpmmText(RowsText):
     """Writes an SpMM.
 
@@ -187,7 +181,7 @@ class SpmmText(RowsText):
     tail, slots, active: counts of section 8.
     """
 
-    def __init__(self, plan: SpmmPlan, take: Callable[[Strips, Held], None]) -> None:
+    def __init__(self, plan: SpmmPlan, take: Callable[[Strips, Narrow], None]) -> None:
         super().__init__(plan, plan.stored, plan.options.k_tile, take)
         self.alone = int(plan.options.fetch == "all")
         self.tail = self.slots = self.active = 0
@@ -269,7 +263,6 @@ class SpmmText(RowsText):
         return plan.spread(row * plan.columns) + across, on
 
 
-Values = NDArray[Any]
 #: Addresses that a piece of a kernel has in hand for each line of its text.
 _AT_ONCE = 1 << 19
 _BLOCKS = 1 << 14
@@ -314,7 +307,7 @@ def _zeros(plan: SpmmPlan, grid: Callable[[], Grid]) -> Kernel:
     vector = default_vector(plan.columns)
     lane = np.arange(plan.warp) * vector
 
-    def piece(rows: NDArray[np.int64]) -> Kernel:
+    def piece(rows: Ints) -> Kernel:
         into = grid()
         warps = into.warps(np.arange(len(rows)))
         begin = warps.alu(4)
@@ -341,7 +334,7 @@ class _Numbers:
         self.operand = padded.reshape(-1, plan.width)
         self.sums = np.zeros((*plan.which.shape, plan.width), kind)
 
-    def take(self, strips: Strips, held: Held) -> None:
+    def take(self, strips: Strips, held: Narrow) -> None:
         """Add the products of strips."""
         plan, on = self.plan, held.transpose(1, 0, 2) >= 0
         entry = held.transpose(1, 0, 2)[on]

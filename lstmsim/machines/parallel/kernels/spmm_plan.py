@@ -7,13 +7,12 @@ from functools import cached_property
 from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lstmsim.base.errors import Mistake
 from lstmsim.base.keys import Key
 from lstmsim.base.records import record
 from lstmsim.machines.parallel.device import ParallelDevice
-from lstmsim.machines.parallel.kernel import KernelShape, Memory, in_pieces
+from lstmsim.machines.parallel.kernel import Ints, KernelShape, Memory, in_pieces
 from lstmsim.machines.parallel.kernels.rows import (
     ALIGNMENTS,
     DISPATCH,
@@ -36,8 +35,6 @@ from lstmsim.machines.parallel.kernels.rows import (
     stored,
 )
 from lstmsim.model.sparse.csr import Csr, Dcsr, dcsr_of
-
-Ints = NDArray[np.int64]
 
 
 @record

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.keys import Key
 from lstmsim.base.records import record
 from lstmsim.machines.parallel.device import ParallelDevice
-from lstmsim.machines.parallel.kernel import KernelShape, Made, Run
+from lstmsim.machines.parallel.kernel import Ints, KernelShape, Made, Mask, Run, Values
 from lstmsim.machines.parallel.kernels.rows import (
     DISPATCH,
     ORDER,
@@ -37,8 +36,6 @@ from lstmsim.machines.parallel.kernels.rows import (
 from lstmsim.machines.parallel.writing.streams import Result, Warps, at_place, later, places_before, written
 from lstmsim.model.sparse.csr import Csr
 from lstmsim.model.sparse.made import number_type
-
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,8 +104,6 @@ class SpmvText(RowsText):
         return plan.spread(row), (plan.spread(which) >= 0) & (plan.lane == 0)
 
 
-Ints = NDArray[np.int64]
-Values = NDArray[Any]
 #: Addresses that a piece of a kernel has in hand for each line of its text.
 _AT_ONCE = 1 << 18
 

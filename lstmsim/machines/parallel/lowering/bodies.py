@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError
 from lstmsim.machines.parallel.device import ParallelDevice
-from lstmsim.machines.parallel.kernel import CLASS, Ints, Priced
+from lstmsim.machines.parallel.kernel import CLASS, Ints, Mask, Narrow, Priced
 from lstmsim.machines.parallel.lowering.prototypes import ARITHMETIC, BARRIER, DEPENDENCE, MEMORY, START, Writing
 from lstmsim.model.sparse.csr import firsts, spans
 from lstmsim.program.operations import MOST_NEEDS, need_word, operation_word
@@ -33,16 +33,16 @@ class Picked:
     warps: int  # streams of a block
     first: Ints  # shape (streams + 1,); stream s has the rows from `first[s]` to `first[s + 1]`
     kind: NDArray[np.int8]
-    count: NDArray[np.int32]
-    lsu: NDArray[np.int32]
-    sectors: NDArray[np.int32]
-    in_l1: NDArray[np.bool_]
-    in_l2: NDArray[np.bool_]
+    count: Narrow
+    lsu: Narrow
+    sectors: Narrow
+    in_l1: Mask
+    in_l2: Mask
     waits: Ints
     misses: Ints
-    wait: NDArray[np.int32]
-    partition: NDArray[np.int32]
-    missing: NDArray[np.int32]
+    wait: Narrow
+    partition: Narrow
+    missing: Narrow
     work: Ints  # shape (streams,); useful multiply-accumulates of each stream
 
     @property
@@ -177,7 +177,7 @@ class Meetings:
         return mates
 
 
-def _order(rows: Picked, stream: Ints, barrier: NDArray[np.bool_]) -> Ints:
+def _order(rows: Picked, stream: Ints, barrier: Mask) -> Ints:
     """The rows by block, number of barriers before, warp, place."""
     n = len(stream)
     if rows.warps == 1 or not barrier.any():
@@ -296,7 +296,7 @@ def kept(table: Results, targets: Ints, waits: Ints, many: int) -> tuple[Ints, I
     return entries[keep], counts
 
 
-def _telling(table: Results, entries: Ints) -> NDArray[np.bool_]:
+def _telling(table: Results, entries: Ints) -> Mask:
     """Which of the entries of one instruction no later entry implies.
 
     A unit serves the requests of a stream one after the other. So a request starts no sooner than the one before is

@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lstmsim.base.records import record
 from lstmsim.machines.kernels import ArrayLoads, KernelFigures, KernelSpan
 from lstmsim.machines.parallel.device import STALLS, ParallelDevice
-from lstmsim.machines.parallel.kernel import CLASS, Kernel, Priced, Run
+from lstmsim.machines.parallel.kernel import CLASS, Ints, Kernel, Priced, Run
 from lstmsim.machines.parallel.lowering.program import Lowered
 from lstmsim.model.sparse.csr import firsts
 from lstmsim.program.stall_reasons import CYCLE_NAMES
@@ -94,7 +93,7 @@ def traffic_of(run: Run, kernels: tuple[Priced, ...]) -> Traffic:
     return Traffic(counts | {"l2_sectors": l2 + more_l2, "dram_sectors": dram + more_dram}, by_array)
 
 
-def _by_array(kernel: Kernel, each: Priced, rows: NDArray[np.int64], arrays: int) -> NDArray[np.int64]:
+def _by_array(kernel: Kernel, each: Priced, rows: Ints, arrays: int) -> Ints:
     """Shape (4, arrays); requests, sectors of L1, L2 and DRAM of some accesses."""
     numbers, array = each.numbers, kernel.array[rows]
     touched = kernel.first_sector[rows + 1] - kernel.first_sector[rows]

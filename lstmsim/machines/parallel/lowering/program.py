@@ -10,12 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lstmsim.base.errors import DeadlockError, InputError
 from lstmsim.base.records import record
 from lstmsim.machines.parallel.device import ParallelDevice
-from lstmsim.machines.parallel.kernel import CLASS, Ints, Priced, residency
+from lstmsim.machines.parallel.kernel import CLASS, Ints, Narrow, Priced, residency
 from lstmsim.machines.parallel.lowering.bodies import block_keys, bodies, picked
 from lstmsim.machines.parallel.lowering.prototypes import Numbering, Roles, Writing, need_rows, table_rows
 from lstmsim.model.sparse.csr import firsts
@@ -60,10 +59,10 @@ class Places:
             self._place([core])
         return self._group((0, core), [len(self.tables["places"]) - 1, 1])
 
-    def seats_of(self, groups: NDArray[np.int64]) -> NDArray[np.int64]:
+    def seats_of(self, groups: Ints) -> Ints:
         """How many seats each place of some groups has."""
         firsts = np.array(self.tables["groups"])[groups, 0]
-        seats: NDArray[np.int64] = np.array(self.tables["places"])[firsts, 1]
+        seats: Ints = np.array(self.tables["places"])[firsts, 1]
         return seats
 
     def _group(self, key: tuple[int, int | None], row: list[int]) -> int:
@@ -117,7 +116,7 @@ def bounds(device: ParallelDevice, kernels: Sequence[Priced]) -> tuple[int, int]
     return most, most + max(latency, device.grid, device.start) + device.start + 1
 
 
-def _top(values: NDArray[np.int32]) -> int:
+def _top(values: Narrow) -> int:
     return int(values.max(initial=0))
 
 

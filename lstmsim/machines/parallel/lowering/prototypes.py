@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lstmsim.base.records import record
 from lstmsim.machines.parallel.device import ParallelDevice
-from lstmsim.machines.parallel.kernel import CLASS, CLASSES
+from lstmsim.machines.parallel.kernel import CLASS, CLASSES, Ints, Narrow
 from lstmsim.program.flat import FLAT_TABLES
 from lstmsim.program.operations import CAUSE_NUMBERS, need_word
 
@@ -23,8 +22,6 @@ from lstmsim.program.operations import CAUSE_NUMBERS, need_word
 ARITHMETIC = ("alu", "fma", "sfu")
 #: Largest table that is looked up by code; beyond it codes are searched.
 _MOST_LOOKED_UP = 1 << 24
-
-Ints = NDArray[np.int64]
 
 
 class Numbering:
@@ -40,7 +37,7 @@ class Numbering:
         self._rows = np.full(1024, -1, dtype=np.int32)
         self._known: dict[int, int] = {}
 
-    def of(self, codes: Ints) -> NDArray[np.int32]:
+    def of(self, codes: Ints) -> Narrow:
         """The rows of some codes, which are at least 0."""
         if not len(codes):
             return np.zeros(0, dtype=np.int32)
@@ -50,14 +47,14 @@ class Numbering:
         if top >= len(self._rows):
             more = np.full(max(top + 1 - len(self._rows), len(self._rows)), -1, dtype=np.int32)
             self._rows = np.concatenate([self._rows, more])
-        rows: NDArray[np.int32] = self._rows[codes]
+        rows: Narrow = self._rows[codes]
         if rows.min() < 0:
             for code in np.unique(codes[rows < 0]).tolist():
                 self._rows[code] = self._row(code)
             rows = self._rows[codes]
         return rows
 
-    def _searched(self, codes: Ints) -> NDArray[np.int32]:
+    def _searched(self, codes: Ints) -> Narrow:
         distinct, inverse = np.unique(codes, return_inverse=True)
         return np.array([self._row(code) for code in distinct.tolist()], dtype=np.int32)[inverse]
 

@@ -11,28 +11,25 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from lstmsim.machines.parallel.kernel import Narrow
+
 #: Stands for the address of a lane that is off. No wrong address comes out as this one by chance.
 OFF = -(1 << 31)
 #: Bytes of a sector. A line has four sectors.
 SECTOR_BYTES = 32
 _LAST = np.iinfo(np.int32).max
 
-Table = NDArray[np.int32]
-
 
 @dataclass(frozen=True, eq=False)
 class Touched:
-    """What accesses touch, one row for each.
+    """What accesses touch, one row for each."""
 
-    sectors: shape (sum of counts,); numbers of sectors from the beginning of the array, ascending in a row.
-    """
-
-    lines: NDArray[np.int32]  # shape (n,); distinct lines of 128 bytes
-    counts: NDArray[np.int32]  # shape (n,); how many sectors a row names
-    sectors: NDArray[np.int32]
+    lines: Narrow  # shape (n,); distinct lines of 128 bytes
+    counts: Narrow  # shape (n,); how many sectors a row names
+    sectors: Narrow  # shape (sum of counts,); numbers of sectors from the beginning of the array, ascending in a row
 
 
-def touched(elements: Table, element_bytes: int = 4) -> Touched:
+def touched(elements: Narrow, element_bytes: int = 4) -> Touched:
     """The distinct sectors and lines of loads and stores."""
     sectors = _ascending(elements, element_bytes)
     new = np.empty(sectors.shape, bool)
@@ -44,7 +41,7 @@ def touched(elements: Table, element_bytes: int = 4) -> Touched:
     return Touched(lines_per_row(counts, distinct), counts, distinct)
 
 
-def atomic_touches(elements: Table, element_bytes: int = 4) -> Touched:
+def atomic_touches(elements: Narrow, element_bytes: int = 4) -> Touched:
     """The sectors of atomics: one for each lane that is on, also when lanes share one."""
     sectors = _ascending(elements, element_bytes)
     on = sectors != _LAST
@@ -53,7 +50,7 @@ def atomic_touches(elements: Table, element_bytes: int = 4) -> Touched:
     return Touched(lines_per_row(counts, named), counts, named)
 
 
-def lines_per_row(counts: NDArray[np.int32], sectors: NDArray[np.int32]) -> NDArray[np.int32]:
+def lines_per_row(counts: Narrow, sectors: Narrow) -> Narrow:
     """How many distinct lines the ascending sectors of each row lie in."""
     lines = sectors >> 2
     new = np.ones(len(lines), bool)
@@ -63,13 +60,13 @@ def lines_per_row(counts: NDArray[np.int32], sectors: NDArray[np.int32]) -> NDAr
     new[starts[counts > 0]] = True
     total = np.zeros(len(lines) + 1, np.int32)
     np.cumsum(new, dtype=np.int32, out=total[1:])
-    distinct: NDArray[np.int32] = total[ends] - total[starts]
+    distinct: Narrow = total[ends] - total[starts]
     return distinct
 
 
-def _ascending(elements: Table, element_bytes: int) -> Table:
+def _ascending(elements: Narrow, element_bytes: int) -> Narrow:
     """The sectors of each row in ascending order, those of lanes that are off last."""
-    sectors: Table = elements >> (SECTOR_BYTES // element_bytes).bit_length() - 1
+    sectors: Narrow = elements >> (SECTOR_BYTES // element_bytes).bit_length() - 1
     np.copyto(sectors, _LAST, where=elements < 0)
     mixed = np.flatnonzero((sectors[:, 1:] < sectors[:, :-1]).any(axis=1))
     if len(mixed):
@@ -77,7 +74,7 @@ def _ascending(elements: Table, element_bytes: int) -> Table:
     return sectors
 
 
-def wavefronts(addresses: Table, vector: int, banks: int) -> NDArray[np.int32]:
+def wavefronts(addresses: Narrow, vector: int, banks: int) -> Narrow:
     """How many wavefronts accesses to shared memory need.
 
     The lanes are taken in `vector` groups of consecutive lanes; a group needs as many wavefronts as its worst bank has
@@ -91,7 +88,7 @@ def wavefronts(addresses: Table, vector: int, banks: int) -> NDArray[np.int32]:
     return _counted(patterns[firsts], vector, banks)[which]
 
 
-def _distinct_rows(rows: Table) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _distinct_rows(rows: Narrow) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Where each distinct row stands first, and which of these each row equals."""
     if len(rows) < 2:
         return np.arange(len(rows)), np.arange(len(rows))
@@ -104,7 +101,7 @@ def _distinct_rows(rows: Table) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     return firsts, which.reshape(-1)
 
 
-def _counted(words: Table, vector: int, banks: int) -> NDArray[np.int32]:
+def _counted(words: Narrow, vector: int, banks: int) -> Narrow:
     """The wavefronts of each row of words, worked out."""
     n, lanes = words.shape
     total = np.zeros(n, np.int32)

@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lstmsim.machines.parallel.kernel import CLASS, Instructions, Kernel, KernelShape
+from lstmsim.machines.parallel.kernel import CLASS, Instructions, Ints, Kernel, KernelShape, Mask, Narrow, Values
 from lstmsim.machines.parallel.writing.addresses import OFF, Touched, atomic_touches, touched, wavefronts
 from lstmsim.model.sparse.csr import firsts, regrouped
 
@@ -30,7 +29,7 @@ class Result:
 
     __slots__ = ("numbers", "places")
 
-    def __init__(self, numbers: Numbers, places: NDArray[np.int32]) -> None:
+    def __init__(self, numbers: Ints, places: Narrow) -> None:
         self.numbers = numbers
         self.places = places
 
@@ -62,16 +61,16 @@ class Places:
 
     __slots__ = ("_known", "numbers")
 
-    def __init__(self, numbers: Numbers) -> None:
+    def __init__(self, numbers: Ints) -> None:
         self.numbers = numbers
         #: By identity of other warps' numbers: these, where these warps stand among them, which of these do not.
-        self._known: dict[int, tuple[Numbers, NDArray[np.intp], Mask | None]] = {}
+        self._known: dict[int, tuple[Ints, NDArray[np.intp], Mask | None]] = {}
 
-    def part_of(self, others: Numbers, where: NDArray[np.intp]) -> None:
+    def part_of(self, others: Ints, where: NDArray[np.intp]) -> None:
         """Take it as known that these warps stand at `where` among others."""
         self._known[id(others)] = (others, where, None)
 
-    def of(self, result: Result) -> NDArray[np.int32]:
+    def of(self, result: Result) -> Narrow:
         """Shape (n,); the place of a result in each stream, -1 where it has none."""
         if result.numbers is self.numbers:
             return result.places
@@ -88,14 +87,13 @@ class Places:
             places[missing] = -1
         return places
 
-    def _searched(self, others: Numbers) -> tuple[Numbers, NDArray[np.intp], Mask | None]:
+    def _searched(self, others: Ints) -> tuple[Ints, NDArray[np.intp], Mask | None]:
         where = np.searchsorted(others, self.numbers)
         where[where == len(others)] = 0
         missing = others[where] != self.numbers
         return others, where, missing if missing.any() else None
 
 
-Narrow = NDArray[np.int32]
 _ATOM = CLASS["atom"]
 
 
@@ -106,7 +104,7 @@ class Slab:
     waits: places of the instructions that it waits for, each of shape (n,), -1 where a stream has none.
     """
 
-    streams: NDArray[np.int64]  # shape (n,); ascending numbers of the streams
+    streams: Ints  # shape (n,); ascending numbers of the streams
     places: Narrow  # shape (n,); its place in each
     kind: int  # place of its class in `CLASSES`
     count: int | Narrow  # issues in a row: one number for all, or shape (n,)
@@ -170,7 +168,7 @@ def _batch(form: str, vector: int, waits: int, slabs: list[Slab], widths: tuple[
     )
 
 
-def _counts(slabs: list[Slab], lengths: NDArray[np.int64]) -> Narrow:
+def _counts(slabs: list[Slab], lengths: Ints) -> Narrow:
     if all(isinstance(slab.count, int) for slab in slabs):
         return np.repeat(np.array([slab.count for slab in slabs], np.int32), lengths)
     each = [np.broadcast_to(np.asarray(slab.count, np.int32), len(slab.streams)) for slab in slabs]
@@ -199,7 +197,7 @@ def _accesses(
     return each.lines, each.counts, each.sectors
 
 
-def laid_out(batches: list[Batch], shape: KernelShape, sm: NDArray[np.int32]) -> Kernel:
+def laid_out(batches: list[Batch], shape: KernelShape, sm: Narrow) -> Kernel:
     """The kernel whose instructions stand in the batches."""
     streams = len(sm) * shape.warps
     lengths = np.zeros(streams, np.int64)
@@ -219,8 +217,6 @@ def laid_out(batches: list[Batch], shape: KernelShape, sm: NDArray[np.int32]) ->
     return Kernel(shape, sm, instructions, lsu, array, sector_first, sector)
 
 
-Numbers = NDArray[np.int64]
-Mask = NDArray[np.bool_]
 #: When the slabs at hand are packed: so many of them, or so many addresses in them.
 _SLABS, _ADDRESSES = 4096, 1 << 21
 
@@ -241,7 +237,7 @@ class Warps:
 
     __slots__ = ("_places", "grid", "numbers")
 
-    def __init__(self, grid: Grid, numbers: Numbers) -> None:
+    def __init__(self, grid: Grid, numbers: Ints) -> None:
         self.grid = grid
         self.numbers = numbers
         self._places = Places(numbers)
@@ -404,7 +400,7 @@ class Grid:
         self._pack()
         return laid_out(self._batches, shape, where)
 
-    def _next(self, numbers: Numbers) -> NDArray[np.int32]:
+    def _next(self, numbers: Ints) -> Narrow:
         """The next place in each of these streams, which is then taken."""
         places = self._lengths[numbers]
         self._lengths[numbers] = places + 1
@@ -430,10 +426,10 @@ class Piece:
     """Some consecutive segments, while they are written."""
 
     grid: Grid  # what they are written into; a segment is a stream of it
-    stream: Numbers  # shape (n,); the stream of each segment
-    place: Numbers  # shape (n,); which segment of its stream it is, from 0
+    stream: Ints  # shape (n,); the stream of each segment
+    place: Ints  # shape (n,); which segment of its stream it is, from 0
 
-    def where(self, mask: Mask) -> tuple[Numbers, Warps]:
+    def where(self, mask: Mask) -> tuple[Ints, Warps]:
         """The segments of a mask: their indices in this piece, and what writes them."""
         chosen = np.flatnonzero(mask)
         return chosen, self.grid.warps(chosen)
@@ -450,7 +446,7 @@ def places_before(warps: Warps, distance: int) -> Result:
 
 
 def written(
-    text: Callable[[Piece], None], counts: Numbers, grid: Callable[[], Grid], shape: KernelShape, sm: Narrow, size: int
+    text: Callable[[Piece], None], counts: Ints, grid: Callable[[], Grid], shape: KernelShape, sm: Narrow, size: int
 ) -> Kernel:
     """The kernel whose streams consist of segments, of which `size` are written at once.
 
@@ -471,7 +467,7 @@ def written(
     return chained(joined(piece(start) for start in range(0, total, size)), begins, shape, sm)
 
 
-def chained(segments: Kernel, begins: Numbers, shape: KernelShape, sm: Narrow) -> Kernel:
+def chained(segments: Kernel, begins: Ints, shape: KernelShape, sm: Narrow) -> Kernel:
     """The kernel whose streams are these segments, one after the other.
 
     begins: shape (streams + 1,); the first segment of each stream.
@@ -492,11 +488,11 @@ def chained(segments: Kernel, begins: Numbers, shape: KernelShape, sm: Narrow) -
 def joined(pieces: Iterable[Kernel]) -> Kernel:
     """One kernel with the blocks of the pieces, one piece after the other."""
     shapes: set[KernelShape] = set()
-    columns: list[list[NDArray[Any]]] = [[] for _ in range(10)]
+    columns: list[list[Values]] = [[] for _ in range(10)]
     for piece in pieces:
         text = piece.instructions
         shapes.add(piece.shape)
-        parts: list[NDArray[Any]] = [text.first, text.first_wait, piece.first_sector, piece.sm, text.count, text.wait]
+        parts: list[Values] = [text.first, text.first_wait, piece.first_sector, piece.sm, text.count, text.wait]
         parts += [piece.lsu, piece.sector, text.kind, piece.array]
         for column, part in zip(columns, parts, strict=True):
             column.append(part)
@@ -510,7 +506,7 @@ def joined(pieces: Iterable[Kernel]) -> Kernel:
     return Kernel(shapes.pop(), sm, text, lsu, array, first_sector, sector)
 
 
-def _drained(column: list[NDArray[Any]]) -> NDArray[Any]:
+def _drained(column: list[Values]) -> Values:
     """The parts as one, given up as soon as they are copied."""
     whole = column[0] if len(column) == 1 else np.concatenate(column)
     column.clear()
