@@ -25,9 +25,10 @@ def test_shards_are_merged(spec: str, tmp_path: Path) -> None:
     part = call("merge", out, two)
     assert "the best point so far has" in part.stdout.splitlines()[0]
     assert part.stdout.splitlines()[1] == "4 of 8 points; 4 are missing"
-    assert call("merge", out, one, two).stdout.splitlines()[:3] == [
+    assert call("merge", out, one, two).stdout.splitlines()[:4] == [
         "scenario: the best point has latency_ms_mean 0.00157: ep 8, vp 32 (point 5)",
         "8 of 8 points",
+        "",
         "Pareto front (minimise latency_ms_mean, npe): 1 of 7 points",
     ]
     call("sweep", spec, "--out", str(tmp_path), "--jobs", "1")

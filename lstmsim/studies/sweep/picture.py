@@ -27,20 +27,18 @@ from lstmsim.studies.sweep.spec import Axis, Objective, default_objectives, desc
 from lstmsim.studies.sweep.spec import Axis as Varied
 from lstmsim.studies.sweep.store import Store
 from lstmsim.studies.sweep.table import (
+    Row,
     about_of,
     chip_names,
-    columns,
     fits,
     fitting,
+    grouped,
     judge,
     objectives_of,
-    table,
+    records,
     varied,
     work_of,
 )
-
-#: A row of a sweep's table by the names of its columns.
-Row = Mapping[str, Any]
 
 _MARKERS = "osD^vP*X"
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
@@ -64,14 +62,6 @@ def curve_look(number: int) -> tuple[str, str, Any]:
 def named(axes: Sequence[Varied], key: str) -> str:
     """Give the name of the axis that varies `key`."""
     return next(axis.name for axis in axes if axis.key == key)
-
-
-def grouped(rows: Sequence[Row], names: Sequence[str]) -> dict[tuple[Any, ...], list[Row]]:
-    """Group rows by the values of some columns, in the order in which they come."""
-    groups: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
-        groups.setdefault(tuple(row[name] for name in names), []).append(row)
-    return groups
 
 
 def titled(names: Sequence[str], values: Sequence[Any]) -> str:
@@ -435,8 +425,7 @@ def plot(
     derived = store.derived()
     axes = [axis for axis in varied(store) if axis.name not in derived]
     pair = drawn_pair(objectives_of(store), objectives)
-    names = columns(store)
-    rows = [dict(zip(names, row, strict=True)) for row in table(store)]
+    rows = list(records(store))
     if not any(row["status"] == "done" for row in rows):
         raise InputError(Mistake(store.path, "nothing to draw: no point could be simulated"))
     chosen = _kind(store, axes, rows, kind, front_wanted=bool(objectives))

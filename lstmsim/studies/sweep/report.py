@@ -1,76 +1,58 @@
-"""A sweep and a merge of shards in words and as plain data: the best point, counts, and the points that none beats."""
+"""A sweep and a merge of shards as documents and plain data: the best point, counts, and the points of the front."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
+from functools import singledispatch
 from typing import Any
 
+from lstmsim.report.document import Column, Document, Section, grid
 from lstmsim.report.figures_text import four_digits, short_name
-from lstmsim.report.results import Forms
-from lstmsim.report.tables import table as aligned
-from lstmsim.studies.sweep.run import SweepResult
+from lstmsim.report.results import Forms, plain
+from lstmsim.studies.sweep.run import Merged, SweepResult
 from lstmsim.studies.sweep.spec import Objective
 from lstmsim.studies.sweep.store import Store
 from lstmsim.studies.sweep.table import (
     Fitting,
     Judgement,
+    Row,
     about_of,
-    columns,
     fits,
     fitting,
+    grouped,
     judge,
-    table,
+    records,
     varied,
     work_of,
 )
 
-#: A row of a sweep's table by the names of its columns.
-Row = Mapping[str, Any]
-
 #: Most points of a front that are listed, and most kinds of work whose best point is named.
 _MOST_LISTED, _MOST_WORKS = 20, 8
-_LONGEST = 24
-_FITS = {True: "yes", False: "no", None: "?"}
 
 
-def front_lines(store: Store) -> tuple[list[str], list[str]]:
-    """Tell of the points of a file which is the best, and which no other beats.
+def front_of(store: Store) -> tuple[list[str], Section | None]:
+    """Say which is the best point of each kind of work, and show those that no other beats.
 
-    Returns the lines about the best point of each kind of work, then those about the front; none where nothing was
-    simulated.
+    There is neither where nothing was simulated.
     """
-    names, judged, counted = columns(store), judge(store), fitting(store)
-    rows = [row for values in table(store) if (row := dict(zip(names, values, strict=True)))["status"] == "done"]
+    rows = [row for row in records(store) if row["status"] == "done"]
     if not rows:
-        return [], []
-    given, work = [axis.name for axis in varied(store)], work_of(store)
-    works: dict[tuple[Any, ...], list[Row]] = {}
-    for row in rows:
-        works.setdefault(tuple(row[name] for name in work), []).append(row)
+        return [], None
+    judged, counted, given = judge(store), fitting(store), [axis.name for axis in varied(store)]
+    works = list(grouped(rows, work_of(store)).values())
     scenario = about_of(store).scenario
     start = f"{short_name(scenario, 60)}: " if scenario else ""
-    lines = _best_lines(list(works.values()), given, work, judged.objectives, counted)
+    lines = _best_lines(works, given, work_of(store), judged.objectives, counted)
     if sum(1 for _ in store.statuses()) < store.total():
         lines = [line.replace("the best point", "the best point so far", 1) for line in lines]
-    best = [f"{start}{line}" for line in lines]
     on_front = [
         row
-        for members in works.values()
-        for row in sorted(members, key=lambda row: _place(row, judged.objectives))
+        for members in works
+        for row in sorted(members, key=lambda row: _order(row, judged.objectives))
         if row["point"] in judged.front
     ]
-    return best, [_title(judged, on_front, counted), *_listed(on_front, given, judged)]
-
-
-def with_front(path: str, counts: str) -> str:
-    """Put the best point before the counts of a sweep, and its front behind them."""
-    if not os.path.isfile(path):
-        return counts
-    with Store(path, create=False) as store:
-        best, front = front_lines(store)
-    return "\n".join([*best, counts, *front])
+    return [f"{start}{line}" for line in lines], _front(judged, on_front, counted, given)
 
 
 def best_of(rows: Sequence[Row], objectives: Sequence[Objective]) -> Row | None:
@@ -82,18 +64,22 @@ def best_of(rows: Sequence[Row], objectives: Sequence[Objective]) -> Row | None:
     """
     first = objectives[0]
     known = [row for row in rows if first.cost(row[first.column]) == first.cost(row[first.column])]
-    return min(known, key=lambda row: _place(row, objectives), default=None)
+    return min(known, key=lambda row: _order(row, objectives), default=None)
 
 
-def _place(row: Row, objectives: Sequence[Objective]) -> list[tuple[bool, float]]:
-    """What to order points by: costs, nothing behind all numbers."""
+def _order(row: Row, objectives: Sequence[Objective]) -> list[tuple[bool, float]]:
+    """The sorting key of a point: its costs, unknown ones after all numbers."""
     costs = [each.cost(row[each.column]) for each in objectives]
     return [(cost != cost, 0.0 if cost != cost else cost) for cost in costs]
 
 
 def set_to(row: Row, names: Sequence[str]) -> str:
     """Write what a point sets."""
-    return ", ".join(f"{name} {short_name(str(row[name]), _LONGEST)}" for name in names)
+    return ", ".join(f"{name} {_short(row[name])}" for name in names)
+
+
+def _short(value: Any) -> str:
+    return short_name(str(value), 24)
 
 
 def _best_lines(
@@ -104,66 +90,56 @@ def _best_lines(
     counted: Fitting | None,
 ) -> list[str]:
     """The best point of each kind of work, and the best that fits where that is another one."""
-    free = [name for name in given if name not in work]
     lines = [counted.text] if counted is not None and not counted.fit else []
+    column = objectives[0].column
+    free = [name for name in given if name not in work and name != column]
+
+    def values(row: Row) -> str:
+        settings = f": {set_to(row, free)}" if free else ""
+        return f"{column} {_figure(row[column])}{settings} (point {row['point']})"
+
     for members in works[:_MOST_WORKS]:
         best, best_fitting = (best_of(each, objectives) for each in (members, [row for row in members if fits(row)]))
         if best is None:
             continue
         of = f" for {set_to(best, work)}" if work else ""
-        lines.append(f"the best point{of} has {_told(best, free, objectives[0])}{_room(best, counted)}")
+        lines.append(f"the best point{of} has {values(best)}{_fit(best, counted)}")
         if best_fitting is not None and fits(best) is not True:
-            lines.append(f"the best point{of} that fits has {_told(best_fitting, free, objectives[0])}")
+            lines.append(f"the best point{of} that fits has {values(best_fitting)}")
     if len(works) > _MOST_WORKS:
         lines.append(f"the best of {len(works) - _MOST_WORKS:,} further kinds of work: see the table")
     return lines
 
 
-def _told(row: Row, free: Sequence[str], objective: Objective) -> str:
-    """`makespan_cycles 10,119: ep 16, vp 1024 (point 5)`."""
-    others = [name for name in free if name != objective.column]
-    given = f": {set_to(row, others)}" if others else ""
-    return f"{objective.column} {_figure(row[objective.column])}{given} (point {row['point']})"
-
-
-def _room(row: Row, counted: Fitting | None) -> str:
+def _fit(row: Row, counted: Fitting | None) -> str:
     """Whether a point fits, where some do."""
     if counted is None or not counted.fit:
         return ""
-    where = counted.device or "the device"
-    fit = fits(row)
+    where, fit = counted.device or "the device", fits(row)
     if fit is None:
         return f"; whether it fits {where} nobody can tell"
     return f", which {'fits' if fit else 'does not fit'} {where}"
 
 
-def _title(judged: Judgement, on_front: Sequence[Row], counted: Fitting | None) -> str:
-    title = judged.lines()[0]
-    told = [fits(row) for row in on_front]
-    if counted is None or not any(each is not None for each in told):
-        return title
-    some, doubtful = told.count(True), told.count(None)
-    title += f", of which {f'{some:,} fit' if some else 'none is known to fit' if doubtful else 'none fits'}"
-    return f"{title} {counted.device or 'the device'}"
-
-
-def _listed(on_front: Sequence[Row], given: Sequence[str], judged: Judgement) -> list[str]:
+def _front(judged: Judgement, on_front: Sequence[Row], counted: Fitting | None, given: Sequence[str]) -> Section:
     """The points of the front as a table."""
-    if not on_front:
-        return []
+    title, known = judged.lines()[0], [fits(row) for row in on_front]
+    if counted is not None and any(each is not None for each in known):
+        some = known.count(True)
+        few = f"{some:,} fit" if some else "none is known to fit" if None in known else "none fits"
+        title += f", of which {few} {counted.device or 'the device'}"
     figures = [each.column for each in judged.objectives if each.column not in given]
-    heads = ["point", *given, *figures]
-    told = any(fits(row) is not None for row in on_front) and "fits" not in heads
-    cells = [[*heads, *(["fits"] if told else []), ""]]
-    for row in on_front[:_MOST_LISTED]:
-        line = [str(row["point"]), *(short_name(str(row[name]), _LONGEST) for name in given)]
-        line += [_figure(row[name]) for name in figures]
-        line += [_FITS[fits(row)]] if told else []
-        cells.append([*line, "knee" if row["point"] in judged.knees else ""])
-    lines = [f"  {line}" for line in aligned(cells)]
-    if len(on_front) > _MOST_LISTED:
-        lines.append(f"  and {len(on_front) - _MOST_LISTED:,} more, in the table's column `pareto`")
-    return lines
+    columns = [Column("point", form=str), *(Column(name, form=_short) for name in given)]
+    columns += [Column(name, form=_figure) for name in figures]
+    names = ["point", *given, *figures]
+    if any(each is not None for each in known) and "fits" not in names:
+        columns.append(Column("fits", form=lambda fit: "yes" if fit else "no", missing="?"))
+    rows = []
+    for row in on_front:
+        fit = [fits(row)] if len(columns) > len(names) else []
+        rows.append([*(row[name] for name in names), *fit, "knee" if row["point"] in judged.knees else ""])
+    more = "points, in the table's column `pareto`"
+    return Section.of(grid([*columns, ""], rows, limit=_MOST_LISTED, more=more) if rows else None, title=title)
 
 
 def _figure(value: Any) -> str:
@@ -177,29 +153,55 @@ def _figure(value: Any) -> str:
     return four_digits(value) if isinstance(value, float) else str(value)
 
 
-def stored_records(path: str) -> Iterator[dict[str, Any]]:
-    """Read the rows of the sweep's table from a SQLite file, by the names of its columns."""
-    with Store(path, create=False) as store:
-        names = columns(store)
-        yield from (dict(zip(names, row, strict=True)) for row in table(store))
+@singledispatch
+def _counts(result: Any) -> str:
+    raise TypeError(type(result))
 
 
-def sweep_json(result: SweepResult) -> dict[str, Any]:
-    """Give the result as plain data of schema `lstmsim/sweep/1`: its files and counts."""
-    return {"schema": "lstmsim/sweep/1", **asdict(result)}
-
-
-def sweep_text(result: SweepResult) -> str:
-    """Say which point is the best, how many there are, how many have each status, and which no other beats.
+@_counts.register
+def _sweep_counts(result: SweepResult) -> str:
+    """How many points there are, and how many have each status.
 
     >>> from lstmsim.studies.sweep.run import Progress
-    >>> sweep_text(SweepResult("gone.sqlite", ("sweep.csv",), Progress(50, 200, infeasible=9, failed=1)))
+    >>> _sweep_counts(SweepResult("gone.sqlite", ("sweep.csv",), Progress(50, 200, infeasible=9, failed=1)))
     '50 points: 40 simulated, 9 infeasible, 1 failed'
     """
     counts = result.progress
     simulated = counts.done - counts.infeasible - counts.failed
-    parts = [f"{counts.done:,} points: {simulated:,} simulated", f"{counts.infeasible:,} infeasible"]
-    return with_front(result.path, ", ".join([*parts, f"{counts.failed:,} failed"]))
+    statuses = f"{simulated:,} simulated, {counts.infeasible:,} infeasible, {counts.failed:,} failed"
+    return f"{counts.done:,} points: {statuses}"
 
 
-FORMS = Forms(sweep_json, sweep_text, lambda result: stored_records(result.path))
+@_counts.register
+def _merge_counts(merged: Merged) -> str:
+    """How many points are there, and how many are missing.
+
+    >>> _merge_counts(Merged("gone.sqlite", ("sweep.csv",), 50, 200))
+    '50 of 200 points; 150 are missing'
+    """
+    missing = merged.total - merged.points
+    return f"{merged.points:,} of {merged.total:,} points" + (f"; {missing:,} are missing" if missing else "")
+
+
+def _document(result: SweepResult | Merged) -> Document:
+    """The best point, counts, and the points that no other beats."""
+    if not os.path.isfile(result.path):
+        return Document(_counts(result))
+    with Store(result.path, create=False) as store:
+        best, front = front_of(store)
+    return Document.of("\n".join([*best, _counts(result)]), front)
+
+
+def _data(result: SweepResult | Merged) -> dict[str, Any]:
+    """The files and counts, as plain data of schema `lstmsim/sweep/1` or `lstmsim/merge/1`."""
+    kind = "sweep" if isinstance(result, SweepResult) else "merge"
+    return {"schema": f"lstmsim/{kind}/1", **plain(result)}
+
+
+def _records(result: SweepResult | Merged) -> Iterator[dict[str, Any]]:
+    """The rows of the table, by the names of its columns."""
+    with Store(result.path, create=False) as store:
+        yield from records(store)
+
+
+FORMS = Forms(_data, _document, _records)

@@ -398,7 +398,7 @@ _KEY, _STATUS = 0, 1
 
 
 @dataclass(frozen=True)
-class Merged(Table, forms="lstmsim.studies.sweep.merged_text"):
+class Merged(Table, forms="lstmsim.studies.sweep.report"):
     """The result of a merge.
 
     path: the SQLite file.

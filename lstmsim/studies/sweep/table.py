@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -22,6 +22,8 @@ from lstmsim.studies.sweep.store import Store, quoted
 
 Costs = NDArray[np.float64]
 Flags = NDArray[np.bool_]
+#: A row of a sweep's table by the names of its columns.
+Row = Mapping[str, Any]
 
 #: Pairs of rows that are compared one by one: smaller parts cost more than they save.
 _FEW_PAIRS = 4096
@@ -350,6 +352,20 @@ def table(store: Store) -> Iterator[list[Any]]:
         if row[status] == "done":
             flags = [text, int(row[0] in judged.front), int(row[0] in judged.knees)]
         yield [*row[:before], *flags, *row[before:]]
+
+
+def records(store: Store) -> Iterator[dict[str, Any]]:
+    """Give the rows of the table by the names of its columns."""
+    names = columns(store)
+    return (dict(zip(names, row, strict=True)) for row in table(store))
+
+
+def grouped(rows: Iterable[Row], names: Sequence[str]) -> dict[tuple[Any, ...], list[Row]]:
+    """Group rows by the values of some columns, in the order in which they come."""
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[name] for name in names), []).append(row)
+    return groups
 
 
 def table_names(stem: str) -> list[str]:

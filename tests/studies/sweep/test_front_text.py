@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from lstmsim.studies.sweep.report import front_lines
+from lstmsim.report.document import Document
+from lstmsim.report.renderings import text
+from lstmsim.studies.sweep.report import front_of
 from lstmsim.studies.sweep.run import merge, run_sweep
 from lstmsim.studies.sweep.store import Store
 from lstmsim.studies.sweep.table import About, about_of
@@ -19,7 +21,9 @@ VP = {"path": "chip.cores.0.vp", "values": [16, 32]}
 def told(folder: Path, axes: dict[str, Any], **others: Any) -> tuple[list[str], list[str]]:
     run_sweep(spec(axes=axes, scenario=NAMED, constraints=[], **others), folder, jobs=1)
     with Store(folder / "sweep.sqlite", create=False) as store:
-        return front_lines(store)
+        best, front = front_of(store)
+    assert front is not None
+    return best, text(Document("", (front,))).splitlines()
 
 
 def sizes(*npe: int) -> dict[str, Any]:
@@ -63,12 +67,12 @@ def test_where_some_fit_the_best_of_them_is_named(tmp_path: Path) -> None:
 def test_of_what_nobody_can_tell_nothing_is_said_to_fit_or_not(tmp_path: Path) -> None:
     """No source says how many independent products a tensor block of this device takes."""
     scenario = {**NAMED, "precision": {"weight_bits": 8, "vector_bits": 8}}
-    text = spec(axes=sizes(256, 512), scenario=scenario, constraints=[], device="stratix-10-nx-2100")
-    run_sweep(text, tmp_path, jobs=1)
+    sweep = spec(axes=sizes(256, 512), scenario=scenario, constraints=[], device="stratix-10-nx-2100")
+    run_sweep(sweep, tmp_path, jobs=1)
     with Store(tmp_path / "sweep.sqlite", create=False) as store:
-        head, front = front_lines(store)
+        head, front = front_of(store)
     assert head[0] == "mix: whether any point fits stratix-10-nx-2100 nobody can tell"
-    assert "fit" not in "".join((*head[1:], *front))
+    assert "fit" not in "".join(head[1:]) + repr(front)
 
 
 def test_each_work_has_its_best_point(tmp_path: Path) -> None:
@@ -82,7 +86,7 @@ def test_a_long_front_is_cut_and_counted(tmp_path: Path) -> None:
     head, front = told(tmp_path, axes)
     assert head[-1] == "mix: the best of 17 further kinds of work: see the table"
     assert len(front) == 2 + 20 + 1
-    assert front[-1] == "  and 5 more, in the table's column `pareto`"
+    assert front[-1] == "... and 5 more points, in the table's column `pareto`"
 
 
 def test_a_merged_file_knows_what_it_is_about(tmp_path: Path) -> None:
