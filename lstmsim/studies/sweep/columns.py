@@ -57,15 +57,15 @@ def _cycles(scenario: Scenario, totals: Totals) -> list[int]:
     """The cycles of each name, summed over the cores that know it; a memory beside the chip is not a core."""
     summed = [0] * len(CYCLE_NAMES)
     for core, counts in zip(scenario.chip.core_figures, totals.cycles.tolist(), strict=False):
-        for place in _places(core.stalls):
-            summed[place] += counts[place]
+        for index in _known(core.stalls):
+            summed[index] += counts[index]
     return summed
 
 
 @lru_cache(64)
-def _places(stalls: tuple[str, ...]) -> tuple[int, ...]:
-    """The places among `CYCLE_NAMES` of the names that the cycles of a machine with these `stalls` can have."""
-    return tuple(place for place, name in enumerate(CYCLE_NAMES) if name in ACCOUNTS or name in stalls)
+def _known(stalls: tuple[str, ...]) -> tuple[int, ...]:
+    """The indexes among `CYCLE_NAMES` of the names that the cycles of a machine with these `stalls` can have."""
+    return tuple(index for index, name in enumerate(CYCLE_NAMES) if name in ACCOUNTS or name in stalls)
 
 
 #: To be raised whenever `fit` or the sums below count in another way: what was kept is then counted anew.
@@ -76,21 +76,13 @@ PREFIX = "chip_"
 
 
 def chip_words() -> tuple[str, ...]:
-    """Name the columns about the chip alone: multipliers, then what any machine counts. Points may differ in machine.
-
-    >>> chip_words()[:4]
-    ('npe', 'threads', 'tail_width', 'banks')
-    """
+    """Name the columns about the chip alone: multipliers, then what any machine counts, for points may differ in it."""
     return ("npe", *dict.fromkeys(name for kind in KINDS for name in target_of(kind).counts))
 
 
 @dataclass(frozen=True)
 class ChipColumns:
-    """Columns about the chip of a point.
-
-    names: their names in the table, in order.
-    device: the FPGA that resources are counted for; None: no columns about one.
-    """
+    """Columns about the chip of a point: their names in order, and the FPGA that resources are counted for, if any."""
 
     names: tuple[str, ...] = ()
     device: Device | None = None
@@ -104,9 +96,6 @@ def chip_columns(taken: Collection[str], device: Device | None = None) -> ChipCo
     """Choose the columns about the chip for one sweep.
 
     A name that is taken gets `chip_` before it: the axis may be about one core, while the column is about all.
-
-    >>> chip_columns(["npe", "ep"]).names[:4]
-    ('chip_npe', 'threads', 'tail_width', 'banks')
     """
     lower = {each.lower() for each in taken}
     words = (*chip_words(), *(device_words(device) if device else ()))
@@ -114,14 +103,7 @@ def chip_columns(taken: Collection[str], device: Device | None = None) -> ChipCo
 
 
 def device_words(device: Device) -> tuple[str, ...]:
-    """Name the columns about an FPGA. Its memory has the name of its blocks, if they are of one kind.
-
-    >>> from lstmsim.studies.fit.device import device
-    >>> device_words(device("stratix-10-gx-2800"))
-    ('dsp', 'dsp_share', 'm20k', 'm20k_share', 'logic', 'logic_share', 'fits')
-    >>> device_words(device("alveo-u250"))
-    ('dsp', 'dsp_share', 'memory_share', 'logic', 'logic_share', 'fits')
-    """
+    """Name the columns about an FPGA. Its memory has the name of its blocks, if they are of one kind."""
     single = device.memories[0].name.lower() if len(device.memories) == 1 else ""
     word = single if single.isidentifier() else "memory"
     memory = (word, f"{word}_share") if len(device.memories) == 1 else (f"{word}_share",)
@@ -129,17 +111,7 @@ def device_words(device: Device) -> tuple[str, ...]:
 
 
 def chip_costs(scenario: Scenario) -> tuple[Value, ...]:
-    """Give the values of `chip_words`, summed over all cores; None where the machine has no such part.
-
-    Of today's machines these are multipliers, threads, elements that all tails take in a cycle, and accumulator banks
-    (each thread of a core has banks of its own).
-
-    >>> from lstmsim import ColumnCore, ColumnNpu, Job, Layer, Model, cell
-    >>> cores = (ColumnCore(npe=64, ep=4, vp=16, threads=2), ColumnCore(npe=32, ep=4, vp=8))
-    >>> job = Job("a", Model("m", (Layer(cell("lstm"), 8, 8),)), 1)
-    >>> chip_costs(Scenario(ColumnNpu("c", 260, cores), (job,)))[:4]
-    (96, 3, 128, 6)
-    """
+    """Give the values of `chip_words`, summed over all cores; None where the machine has no such part."""
     chip = scenario.chip
     counts = target_of(chip.kind).chip_counts(chip)
     return (sum(each.peak for each in chip.core_figures), *(counts.get(name) for name in chip_words()[1:]))

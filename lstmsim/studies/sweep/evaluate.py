@@ -26,12 +26,11 @@ from lstmsim.base.errors import InputError, LstmsimError, Mistake
 from lstmsim.base.wording import nearest
 from lstmsim.files.yaml.document import Document
 from lstmsim.files.yaml.source import LABEL
-from lstmsim.model.cell import Cell
 from lstmsim.model.model import Model
-from lstmsim.model.scenario import Chip, Job, Scenario
+from lstmsim.model.scenario import Job, Scenario
 from lstmsim.program.trace import Totals
 from lstmsim.studies.sweep.columns import numbers_of
-from lstmsim.studies.sweep.processes import CannotStartError, ProcessExecutor
+from lstmsim.studies.sweep.processes import CannotStartError
 from lstmsim.studies.sweep.resolve import Resolver, Setup
 from lstmsim.studies.sweep.spec import Value
 
@@ -54,13 +53,11 @@ _NO_PART = ("name", "frequency_mhz", "cores", "sources", "kind")
 class Outcome:
     """The result of a point.
 
-    point: its number.
     key: names everything that decides its cycles.
-    status: `done`, `infeasible` or `failed`.
+    status, reason: `done`, `infeasible` or `failed`, and why it is not done.
     numbers: its `NUMBERS` if done; otherwise None.
-    reason: why it is not done; None if it is.
     seconds: the wall time that it took, which is no part of the result.
-    row: what the table keeps of it beside its result, as `row_of` gives it.
+    row: its values, then those of the columns about its chip, as `row_of` gives them.
     """
 
     point: int
@@ -78,20 +75,14 @@ def row_of(setup: Setup, values: Mapping[str, Value], chip: Sequence[Value]) -> 
 
 
 def compute_chunk(setup: Setup, points: Sequence[int]) -> list[Outcome]:
-    """Compute the outcomes of some points, in their order.
-
-    A process keeps what it has read for a setup for the next chunk.
-    """
+    """Compute the outcomes of some points, in their order; a process keeps what it has read for the next chunk."""
     # Folder and name belong to the key: the same sweep from another folder names its files in another way.
     kept = (setup.identity, os.path.abspath(setup.document.folder), setup.document.name)
     if kept not in _RESOLVERS:
         _RESOLVERS.clear()
         _RESOLVERS[kept] = Resolver(setup)
     resolver = _RESOLVERS[kept]
-    outcomes = []
-    for point in points:
-        outcomes.append(_outcome(resolver, point))
-    return outcomes
+    return [_outcome(resolver, point) for point in points]
 
 
 #: What this process keeps between chunks: the resolver of the last setup.
@@ -108,7 +99,7 @@ def _outcome(resolver: Resolver, point: int) -> Outcome:
         if reason is None:
             scenario = resolver.scenario(values)
             chip = resolver.setup.chip.values(scenario)
-            numbers = numbers_of(scenario, _simulate(scenario))
+            numbers = numbers_of(scenario, simulated(scenario))
             key, status = scenario_key(scenario), "done"
     except InputError as error:
         reason = "; ".join(_sentence(each, resolver.setup.document) for each in error.mistakes[:3])
@@ -118,7 +109,8 @@ def _outcome(resolver: Resolver, point: int) -> Outcome:
         status, reason = "failed", " ".join(f"internal error: {type(error).__name__}: {error}".split())
     # Reasons name jobs and paths, so they belong to the values of the point and not to what it simulates.
     key = key or value_key(resolver, values)
-    text = reason and _writable(reason)[:500]
+    # Names of files may have half letters, and tables may not.
+    text = reason and reason.encode("utf-8", "backslashreplace").decode("utf-8")[:500]
     row = row_of(resolver.setup, values, chip)
     return Outcome(point, key, status, numbers, text, time.perf_counter() - started, row)
 
@@ -135,11 +127,7 @@ def _sentence(mistake: Mistake, document: Document) -> str:
 
 
 def _from_folder(text: str, folder: Path) -> str:
-    """The text without the folder before its file names, as the folder was typed or as the system knows it.
-
-    >>> _from_folder("a/models/b.yaml:3:1: layers: must be a list", Path("a"))
-    'models/b.yaml:3:1: layers: must be a list'
-    """
+    """The text without the folder before its file names, as the folder was typed or as the system knows it."""
     for name in (os.path.abspath(folder), str(folder)):
         if name not in (".", "/"):
             text = re.sub(rf"(?<![\w./-]){re.escape(name)}/(?=\S)", "", text)
@@ -155,21 +143,13 @@ def _nearest_file(name: str, folder: Path) -> str:
     return nearest(name, [os.path.join(os.path.dirname(name), each) for each in siblings if each.endswith(_ENDINGS)])
 
 
-def _writable(text: str) -> str:
-    """The text without half letters, which names of files may have and tables may not."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def _simulate(scenario: Scenario) -> Totals:
-    return engines.totals(machines.lower(scenario.chip, scenario.jobs), check=False)
+def simulated(scenario: Scenario, engine: str = "fast") -> Totals:
+    """Give the totals of a scenario's jobs on its chip; `InputError` if the chip refuses them."""
+    return engines.totals(machines.lower(scenario.chip, scenario.jobs), engine, check=False)
 
 
 def digest(content: Any) -> str:
-    """Give the SHA-256 of the canonical JSON of plain data and descriptions.
-
-    >>> digest({"b": 1, "a": 2}) == digest({"a": 2, "b": 1})
-    True
-    """
+    """Give the SHA-256 of the canonical JSON of plain data and descriptions."""
     return hashlib.sha256(_CANONICAL.encode(content).encode("ascii")).hexdigest()
 
 
@@ -188,10 +168,7 @@ _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_asci
 
 
 def point_key(resolver: Resolver, values: Mapping[str, Value]) -> tuple[str, tuple[Value, ...]]:
-    """Give the key of a point without simulating it, and the values of its columns about the chip.
-
-    The key is that of its scenario, or of its values where it has no scenario; then there is no chip either.
-    """
+    """Give the key of a point without simulating it, of its values where it has no scenario; and its chip's columns."""
     if resolver.setup.sweep.broken(values) is None:
         try:
             scenario = resolver.scenario(values)
@@ -203,20 +180,16 @@ def point_key(resolver: Resolver, values: Mapping[str, Value]) -> tuple[str, tup
 
 def scenario_key(scenario: Scenario) -> str:
     """Give the key of all that decides the cycles: chip, models and jobs without their names, and the version."""
-    jobs = [[_model_digest(job.model), *_JOB_VALUES(job), *_threads(job)] for job in scenario.jobs]
+    # Threads stand only in keys of jobs that say how many they are; keys of all other jobs are as they were before.
+    jobs = [
+        [_model_digest(job.model), *_JOB_VALUES(job), *([] if job.threads is None else ["threads", job.threads])]
+        for job in scenario.jobs
+    ]
     chip = scenario.chip
-    cores = [_core_digest(core) for core in chip.cores]
-    return digest([_versions(), chip.kind, chip.frequency_mhz, cores, jobs, *_beside_cores(chip)])
-
-
-def _threads(job: Job) -> list[Any]:
-    """The threads of a job that says how many they are; keys of all other jobs are as they were before."""
-    return [] if job.threads is None else ["threads", job.threads]
-
-
-def _beside_cores(chip: Chip) -> list[Any]:
-    """What the cores of a chip share: every field of its description on which cycles depend."""
-    return [getattr(chip, name) for name in _names(chip.__class__) if name not in _NO_PART]
+    shared = [getattr(chip, name) for name in _names(chip.__class__) if name not in _NO_PART]
+    return digest(
+        [_versions(), chip.kind, chip.frequency_mhz, [_part_digest(core) for core in chip.cores], jobs, *shared]
+    )
 
 
 def value_key(resolver: Resolver, values: Mapping[str, Value]) -> str:
@@ -231,19 +204,14 @@ def _versions() -> list[Any]:
 
 
 @lru_cache(_MOST_KEPT)
-def _core_digest(core: Any) -> str:
-    return digest(core)
+def _part_digest(part: Any) -> str:
+    return digest(part)
 
 
 @lru_cache(_MOST_KEPT)
 def _model_digest(model: Model) -> str:
-    layers = [_data(layer) | {"cell": _cell_digest(layer.cell)} for layer in model.layers]
+    layers = [_data(layer) | {"cell": _part_digest(layer.cell)} for layer in model.layers]
     return digest([layers, model.layer_order])
-
-
-@lru_cache(_MOST_KEPT)
-def _cell_digest(cell: Cell) -> str:
-    return digest(cell)
 
 
 _CHUNK_SECONDS = 0.25
@@ -258,11 +226,6 @@ def inline(setup: Setup, points: Iterable[int]) -> Results:
     """Compute the points in this process, one after another."""
     for point in points:
         yield compute_chunk(setup, [point])
-
-
-def process_executor(workers: int) -> Executor:
-    """Make an executor of worker processes on this machine; `workers`: how many."""
-    return ProcessExecutor(workers)
 
 
 def dask_executor(address: str) -> tuple[Executor, int]:

@@ -11,7 +11,6 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Executor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -30,12 +29,12 @@ from lstmsim.studies.shared.files_read import files_read_by_document, files_that
 from lstmsim.studies.sweep import evaluate as pool
 from lstmsim.studies.sweep.columns import COST_VERSION, NUMBERS
 from lstmsim.studies.sweep.evaluate import MODEL_VERSION, Outcome, digest, point_key, row_of
-from lstmsim.studies.sweep.processes import processors
+from lstmsim.studies.sweep.processes import ProcessExecutor, processors
 from lstmsim.studies.sweep.resolve import Resolver, Setup
-from lstmsim.studies.sweep.spec import Sweep, shard_numbers
+from lstmsim.studies.sweep.spec import Sweep
 from lstmsim.studies.sweep.spec_file import SweepFile, load_sweep
 from lstmsim.studies.sweep.store import SPELLING, STATUSES, Store, beside, checksum, quoted
-from lstmsim.studies.sweep.table import About, about_of, export, keep_about, keep_objectives, objectives_of, table_names
+from lstmsim.studies.sweep.table import About, about_of, export, keep, objectives_of, table_names
 
 #: Sentences about paths that lead nowhere, and about files that lack something: no value of an axis changes them.
 _NOWHERE = re.compile(
@@ -251,18 +250,14 @@ def run_sweep(
         derived = [each.name for each in setup.sweep.derived]
         store.begin(f"{setup.identity} {SPELLING}", columns, len(setup.sweep), derived)
         store.mend()
-        keep_objectives(store, setup.objectives)
-        keep_about(store, About(_scenario_name(setup), setup.chip.device.name if setup.chip.device else ""))
+        name = str(setup.document.data.get("name", setup.scenario_name))
+        keep(store, setup.objectives, About(name, setup.chip.device.name if setup.chip.device else ""))
         left, counts = _left(setup, store, wanted, retry_failed)
         if progress:
             progress(counts)
         counts = _compute(setup, store, left, counts, jobs, dask, progress)
         store.tidy()
         return SweepResult(store.path, tuple(export(store, stem)), counts, store.dropped, store.rebuilt)
-
-
-def _scenario_name(setup: Setup) -> str:
-    return str(setup.document.data.get("name", setup.scenario_name))
 
 
 @contextmanager
@@ -290,8 +285,8 @@ def _left(setup: Setup, store: Store, shard: Shard, retry_failed: bool) -> tuple
     """Which points are left to compute (1 each), and how far the sweep is already."""
     sweep = setup.sweep
     left = bytearray(len(sweep))
-    for point in shard_numbers(len(sweep), shard):
-        left[point] = 1
+    index, count = shard
+    left[index - 1 :: count] = b"\1" * len(left[index - 1 :: count])
     total = sum(left)
     counts = {"done": 0, "infeasible": 0, "failed": 0}
     for point, status in store.statuses():
@@ -308,7 +303,8 @@ def _left(setup: Setup, store: Store, shard: Shard, retry_failed: bool) -> tuple
             if store.has(key):
                 links.append((point, key, *row_of(setup, values, chip)))
                 left[point] = 0
-        store.link(links)
+        with store.transaction():
+            store.put([], links)
         counts["done"] += len(links)
     done = sum(counts.values())
     return left, Progress(done, total, done, counts["infeasible"], counts["failed"])
@@ -375,10 +371,7 @@ def _results(setup: Setup, points: Iterable[int], count: int, jobs: int | None, 
     # what is to be said of the engine is said here, and not by each worker
     engines.has_fast()
 
-    def make() -> Executor:
-        return pool.process_executor(workers)
-
-    return pool.on_executor(setup, points, make, workers)
+    return pool.on_executor(setup, points, lambda: ProcessExecutor(workers), workers)
 
 
 def _counted(counts: Progress, outcomes: Sequence[Outcome]) -> Progress:
@@ -460,8 +453,7 @@ def _join(target: str, names: Sequence[str]) -> tuple[int, int]:
         with store.transaction():
             store.begin(identity, axes, total, derived)
             store.mend()
-            keep_objectives(store, objectives)
-            keep_about(store, about)
+            keep(store, objectives, about)
             for name in names:
                 with Store(name, create=False) as shard:
                     _take(store, shard, [name for name, _ in axes], total)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import prod
@@ -22,11 +21,7 @@ WHERE = frozenset({"core", "cores", "split", "threads"})
 
 @dataclass(frozen=True)
 class Axis:
-    """A quantity that varies.
-
-    name: of its column.
-    paths: places in the scenario that take its value.
-    values: in order.
+    """A quantity that varies: the name of its column, the paths in the scenario that take its value, and its values.
 
     >>> Axis("ep", ("chip.cores.0.ep",), (1, 2, 4)).key
     'ep'
@@ -43,13 +38,7 @@ class Axis:
 
     @property
     def of_workload(self) -> bool:
-        """Whether it varies the work and not the machine: its points are then no rivals of each other.
-
-        >>> Axis("hidden", ("jobs.0.model.layers.0.hidden",), (256, 512)).of_workload
-        True
-        >>> Axis("threads", ("jobs.0.threads",), (4, 8)).of_workload
-        False
-        """
+        """Whether it varies the work and not the machine: its points are then no rivals of each other."""
         return any(_is_work(path.split(".")) for path in self.paths)
 
 
@@ -60,12 +49,7 @@ def _is_work(path: Sequence[str]) -> bool:
 
 @dataclass(frozen=True)
 class Derived:
-    """A value computed from the axes at each point; it adds no points.
-
-    name: of its column.
-    paths: places in the scenario that take its value.
-    text: the expression.
-    """
+    """A value computed from the axes at each point: its column, the paths that take it, and its expression."""
 
     name: str
     paths: tuple[str, ...]
@@ -74,11 +58,7 @@ class Derived:
 
 @dataclass(frozen=True)
 class Group:
-    """Axes that combine.
-
-    axes: in order.
-    combine: `product` (the last axis changes fastest) or `zip` (all axes step together).
-    """
+    """Axes that combine: as a `product` (the last axis changes fastest) or by `zip` (all axes step together)."""
 
     axes: tuple[Axis, ...]
     combine: str = "product"
@@ -89,9 +69,6 @@ class Group:
         if self.combine == "zip":
             return len(self.axes[0].values)
         return prod(len(axis.values) for axis in self.axes)
-
-    def __len__(self) -> int:
-        return self.size
 
     def values(self, number: int) -> list[Value]:
         """Give the values of the axes at combination `number`."""
@@ -109,9 +86,7 @@ class Sweep:
     """The points of a sweep.
 
     groups: of axes; they are multiplied, the last one changes fastest.
-    derived: values computed from the axes.
-    constraints: expressions that wanted points satisfy.
-    name: of the sweep.
+    derived, constraints: values computed from the axes, and expressions that wanted points satisfy.
     """
 
     groups: tuple[Group, ...]
@@ -152,13 +127,11 @@ class Sweep:
         return tuple(parse(each.text) for each in self.derived), tuple(parse(each) for each in self.constraints)
 
     def values(self, number: int) -> dict[str, Value]:
-        """Give the values of point `number` by name; points count from 0. None stands for a value that cannot be
-        computed.
-        """
+        """Give the values of point `number`, from 0, by name; None for a value that cannot be computed."""
         chosen: list[Value] = []
         rest = number
         for group in reversed(self.groups):
-            rest, index = divmod(rest, len(group))
+            rest, index = divmod(rest, group.size)
             chosen[:0] = group.values(index)
         values = dict(zip((axis.name for axis in self.axes), chosen, strict=True))
         for each, rule in zip(self.derived, self._rules[0], strict=True):
@@ -169,9 +142,7 @@ class Sweep:
         return values
 
     def broken(self, values: Mapping[str, Value]) -> str | None:
-        """Say why a point is not wanted: the first constraint that is false or cannot be computed; None if there is
-        none.
-        """
+        """Say why a point is not wanted: the first constraint that is false or cannot be computed; else None."""
         try:
             for each, rule in zip(self.derived, self._rules[0], strict=True):
                 if values[each.name] is None:
@@ -192,22 +163,9 @@ def _kept(derived: Derived, rule: Expression, values: Mapping[str, Value]) -> Va
     return value
 
 
-def shard_numbers(total: int, shard: tuple[int, int]) -> Iterator[int]:
-    """List the points of shard i of n, i counted from 1: every n-th point.
-
-    >>> list(shard_numbers(10, (2, 4)))
-    [1, 5, 9]
-    """
-    index, count = shard
-    return iter(range(index - 1, total, count))
-
-
 @dataclass(frozen=True)
 class Objective:
-    """One column of the table that points are judged by.
-
-    column: its name.
-    maximise: whether more is better; otherwise less is.
+    """One column of the table that points are judged by: less is better, unless it is to be maximised.
 
     >>> Objective("tops", maximise=True).phrase
     'maximise tops'
@@ -235,11 +193,7 @@ def worth(value: Any) -> float:
 
 
 def default_objectives(chip_columns: Collection[str]) -> tuple[Objective, ...]:
-    """Give the objectives of a sweep whose file names none: the mean latency and the multipliers of the chip.
-
-    >>> [each.phrase for each in default_objectives(["npe", "threads"])]
-    ['minimise latency_ms_mean', 'minimise npe']
-    """
+    """Give the objectives of a sweep whose file names none: the mean latency and the multipliers of the chip."""
     multipliers = "npe" if "npe" in chip_columns else "chip_npe"
     return (Objective("latency_ms_mean"), Objective(multipliers))
 
@@ -260,12 +214,8 @@ def described(objectives: Iterable[Objective]) -> str:
 def drawn_pair(known: Sequence[Objective], wanted: Sequence[str]) -> tuple[Objective, ...]:
     """Choose the objectives on the axes of a front, (x, y).
 
-    known: all objectives.
-    wanted: names of two of them; empty: the second and the first of all (of a single one, only that).
+    known, wanted: all objectives, and names of two of them; none: the second and the first of all.
     `InputError` for a name that is no objective, or for another number than two.
-
-    >>> [each.column for each in drawn_pair([Objective("latency_ms_p99"), Objective("dsp"), Objective("logic")], [])]
-    ['dsp', 'latency_ms_p99']
     """
     by_name = {each.column: each for each in known}
     for name in wanted:
@@ -275,20 +225,3 @@ def drawn_pair(known: Sequence[Objective], wanted: Sequence[str]) -> tuple[Objec
     if wanted and len(set(wanted)) != 2:
         raise InputError(Mistake("--plot-objectives", f"expected two objectives, got {len(set(wanted))}"))
     return tuple(by_name[name] for name in wanted) if wanted else tuple(known[:2][::-1])
-
-
-def to_text(objectives: Sequence[Objective]) -> str:
-    """Write objectives as JSON, for a file that keeps them."""
-    return json.dumps([[each.column, each.maximise] for each in objectives])
-
-
-def from_text(text: str) -> tuple[Objective, ...]:
-    """Read the objectives that `to_text` wrote; `ValueError` for anything else.
-
-    >>> from_text(to_text([Objective("dsp")]))
-    (Objective(column='dsp', maximise=False),)
-    """
-    pairs = json.loads(text)
-    if not isinstance(pairs, list) or not all(isinstance(each, list) and len(each) == 2 for each in pairs):
-        raise ValueError("no list of objectives")
-    return tuple(Objective(str(column), bool(maximise)) for column, maximise in pairs)

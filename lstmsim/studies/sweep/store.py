@@ -1,6 +1,4 @@
-"""Small parts of a sweep's store: names of columns and files, values, and the checksums of rows.
-
-The one file of a sweep: SQLite, written by one process, complete up to the last commit whatever ends it.
+"""The one file of a sweep: SQLite, written by one process, complete up to the last commit whatever ends it.
 
 `results` holds what was computed, by key; it outlives a change of the sweep file. `points` links each point of the
 present sweep to its result and has its values. `sweep` is both, in the order of the points. `timings` keeps the wall
@@ -25,24 +23,15 @@ from typing import Any
 from lstmsim.base.errors import InputError, LstmsimError, Mistake
 from lstmsim.studies.sweep.columns import NUMBERS
 from lstmsim.studies.sweep.evaluate import Outcome
-from lstmsim.studies.sweep.spec import Value
 
 
 def beside(path: str) -> tuple[str, ...]:
-    """Name the files that SQLite may write, and remove, beside a store.
-
-    >>> beside("out/sweep.sqlite")
-    ('out/sweep.sqlite-journal', 'out/sweep.sqlite-wal', 'out/sweep.sqlite-shm')
-    """
+    """Name the files that SQLite may write, and remove, next to a store."""
     return tuple(f"{path}-{each}" for each in ("journal", "wal", "shm"))
 
 
 def quoted(name: str) -> str:
-    """Write a column's name in SQL.
-
-    >>> quoted("ep")
-    '"ep"'
-    """
+    """Write a column's name in SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -54,27 +43,9 @@ def checksum(values: Iterable[Any]) -> str:
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
 
 
-def locked(error: object) -> bool:
-    """Say whether an error of SQLite means that another process has the file.
-
-    >>> locked(sqlite3.OperationalError("database is locked"))
-    True
-    """
+def _locked(error: object) -> bool:
+    """Whether an error of SQLite means that another process has the file."""
     return isinstance(error, sqlite3.OperationalError) and "locked" in str(error)
-
-
-def spelled(value: Value) -> Value:
-    """Give a value as SQLite keeps it. SQLite knows no truth values: they would come back as 1 and 0."""
-    return str(value).lower() if isinstance(value, bool) else value
-
-
-def sql_marks(rows: Sequence[Sequence[Any]]) -> str:
-    """Write an SQL mark for each value of a row, and one for its checksum.
-
-    >>> sql_marks([("a", 1)])
-    '?, ?, ?'
-    """
-    return ", ".join("?" * (len(rows[0]) + 1))
 
 
 FORMAT = "lstmsim sweep 2"
@@ -101,7 +72,6 @@ _WRITES = "another process writes to it"
 class Store:
     """An open file; `with` closes it. `InputError` for a file that is no sweep's, or that another process holds.
 
-    path: the file.
     create: whether it is made where it is missing, and may be written to.
     dropped: rows that were dropped so far because they were damaged or had no checksum.
     rebuilt: whether `begin` had to write the file's description of its sweep anew, for the same reason.
@@ -141,9 +111,9 @@ class Store:
                     self._create()
                 self.sql.execute("COMMIT")
         except (sqlite3.Error, UnicodeError) as error:
-            if _of_the_machine(error) and not locked(error):
+            if _of_the_machine(error) and not _locked(error):
                 raise LstmsimError(f"{self.path}: {error}") from None
-            text = _WRITES if locked(error) else f"is no table of a sweep ({error})"
+            text = _WRITES if _locked(error) else f"is no table of a sweep ({error})"
             raise InputError(Mistake(self.path, text)) from None
         if "meta" in tables and self.meta("format") == _UNCHECKED:
             text = "was written by an older lstmsim, without checksums; its own `lstmsim sweep` computes it anew"
@@ -216,7 +186,7 @@ class Store:
 
     def damage(self, why: object) -> InputError:
         """Make the error for a file that does not hold what was written, or that another process holds."""
-        text = _WRITES if locked(why) else f"is damaged ({why}); a sweep without that file begins anew"
+        text = _WRITES if _locked(why) else f"is damaged ({why}); a sweep without that file begins anew"
         return InputError(Mistake(self.path, text))
 
     def begin(
@@ -299,11 +269,12 @@ class Store:
         again = f"ON CONFLICT (key) DO UPDATE SET {changed} WHERE results.status = 'failed'"
         if results:
             checked = ([*row, checksum(row)] for row in results)
-            self.sql.executemany(f"INSERT INTO results VALUES ({sql_marks(results)}) {again}", checked)
+            self.sql.executemany(f"INSERT INTO results VALUES ({_marks(results)}) {again}", checked)
         if points:
-            plain = ([spelled(value) for value in row] for row in points)
+            # SQLite knows no truth values: they would come back as 1 and 0.
+            plain = ([str(each).lower() if isinstance(each, bool) else each for each in row] for row in points)
             checked = ([*row, checksum(row)] for row in plain)
-            self.sql.executemany(f"INSERT OR REPLACE INTO points VALUES ({sql_marks(points)})", checked)
+            self.sql.executemany(f"INSERT OR REPLACE INTO points VALUES ({_marks(points)})", checked)
 
     def tidy(self) -> None:
         """Forget failures that belong to no point any more."""
@@ -318,11 +289,6 @@ class Store:
         """Say whether there are simulated results that belong to no point."""
         text = "SELECT 1 FROM results WHERE status = 'done' AND key NOT IN (SELECT key FROM points) LIMIT 1"
         return bool(list(self.read(text)))
-
-    def link(self, points: Sequence[Sequence[Any]]) -> None:
-        """Give points (number, key, values) the results that are there already."""
-        with self.transaction():
-            self.put([], points)
 
     def statuses(self) -> Iterator[tuple[int, str]]:
         """Give every point that has a result, with its status."""
@@ -350,11 +316,13 @@ class Store:
         return int(self.meta("total") or 0)
 
     def rows(self, columns: Sequence[str], where: str = "") -> Iterator[tuple[Any, ...]]:
-        """Give some columns of the table, in the order of the points.
-
-        where: an SQL condition, never from a user.
-        """
+        """Give some columns of the table, in the order of the points; `where` is never from a user."""
         return self.read(f"SELECT {', '.join(quoted(each) for each in columns)} FROM sweep {where}")
+
+
+def _marks(rows: Sequence[Sequence[Any]]) -> str:
+    """An SQL mark for each value of a row, and one for its checksum."""
+    return ", ".join("?" * (len(rows[0]) + 1))
 
 
 def _of_the_machine(error: Exception) -> bool:

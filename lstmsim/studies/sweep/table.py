@@ -17,25 +17,18 @@ from lstmsim.base.csv_table import CsvWriter
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.files import whole_file
 from lstmsim.studies.sweep.columns import NUMBERS, PREFIX
-from lstmsim.studies.sweep.spec import Axis, Objective, described, from_text, to_text
+from lstmsim.studies.sweep.spec import Axis, Objective, described
 from lstmsim.studies.sweep.store import Store, quoted
 
-Costs = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 #: A row of a sweep's table by the names of its columns.
 Row = Mapping[str, Any]
-
-#: Pairs of rows that are compared one by one: smaller parts cost more than they save.
-_FEW_PAIRS = 4096
 
 
 def front(costs: ArrayLike) -> Flags:
     """Say which rows no other row beats: no row is at most as large in every column and smaller in one.
 
     Equal rows are all on the front or all off it. A row with a NaN is not on it and beats none.
-
-    n rows of c columns take about n * log(n) ** max(1, c - 2) steps: halves are taken apart and compared in fewer
-    columns (Kung, Luccio and Preparata, On finding the maxima of a set of vectors, Journal of the ACM 22, 1975).
     """
     table = np.asarray(costs, dtype=float)
     chosen = np.zeros(len(table), dtype=bool)
@@ -45,65 +38,21 @@ def front(costs: ArrayLike) -> Flags:
     # Sorted by columns, each once: a row can only be beaten by one above it.
     distinct, inverse = np.unique(table[known], axis=0, return_inverse=True)
     best = np.zeros(len(distinct), dtype=bool)
-    best[_unbeaten(distinct, np.arange(len(distinct)))] = True
+    if table.shape[1] == 2:
+        least = np.minimum.accumulate(distinct[:, 1])
+        best[:] = np.concatenate([[True], distinct[1:, 1] < least[:-1]])
+    else:
+        left = np.arange(len(distinct))
+        while len(left):
+            first = left[0]
+            best[first] = True
+            left = left[(distinct[left] < distinct[first]).any(axis=1)]
     chosen[known] = best[inverse.reshape(-1)]
     return chosen
 
 
-def _unbeaten(table: Costs, rows: NDArray[np.intp]) -> NDArray[np.intp]:
-    """The rows that no other of them beats; `rows` are sorted and distinct."""
-    if len(rows) < 2:
-        return rows
-    if table.shape[1] <= 2:
-        last = table[rows, -1]
-        least = np.minimum.accumulate(last)
-        first = np.concatenate([[True], last[1:] < least[:-1]])
-        # Of one column only the very first row is the smallest.
-        return rows[first] if table.shape[1] == 2 else rows[:1]
-    if len(rows) ** 2 <= _FEW_PAIRS:
-        own = table[rows]
-        # Every row is as large as itself; any other such row beats it.
-        smaller = (own[:, None, :] <= own[None, :, :]).all(axis=2).sum(axis=0)
-        return rows[np.flatnonzero(smaller == 1)]
-    half = len(rows) // 2
-    upper, lower = _unbeaten(table, rows[:half]), _unbeaten(table, rows[half:])
-    return np.concatenate([upper, lower[~_reached(table[upper, 1:], table[lower, 1:])]])
-
-
-def _reached(upper: Costs, lower: Costs) -> Flags:
-    """For each row of `lower`, whether some row of `upper` is at most as large in every column."""
-    if not len(upper) or not len(lower):
-        return np.zeros(len(lower), dtype=bool)
-    width = upper.shape[1]
-    if width == 1:
-        return np.asarray(lower[:, 0] >= upper[:, 0].min())
-    if width == 2:
-        order = np.lexsort((upper[:, 1], upper[:, 0]))
-        least = np.concatenate([[np.inf], np.minimum.accumulate(upper[order, 1])])
-        before = np.searchsorted(upper[order, 0], lower[:, 0], side="right")
-        return np.asarray((before > 0) & (least[before] <= lower[:, 1]))
-    if len(upper) * len(lower) <= _FEW_PAIRS:
-        return np.asarray((upper[:, None, :] <= lower[None, :, :]).all(axis=2).any(axis=0))
-    return _reached_by_halves(upper, lower)
-
-
-def _reached_by_halves(upper: Costs, lower: Costs) -> Flags:
-    """`_reached` of many rows: split by the last column, which tells nothing more between a low and a high half."""
-    values = np.unique(np.concatenate([upper[:, -1], lower[:, -1]]))
-    if len(values) == 1:
-        return _reached(upper[:, :-1], lower[:, :-1])
-    middle = values[(len(values) - 1) // 2]
-    high_upper, high_lower = upper[:, -1] > middle, lower[:, -1] > middle
-    reached = np.zeros(len(lower), dtype=bool)
-    reached[~high_lower] = _reached(upper[~high_upper], lower[~high_lower])
-    reached[high_lower] = _reached(upper[high_upper], lower[high_lower])
-    left = np.flatnonzero(high_lower & ~reached)
-    reached[left] = _reached(upper[~high_upper, :-1], lower[left, :-1])
-    return reached
-
-
 def knee(x: ArrayLike, y: ArrayLike) -> int | None:
-    """Find the knee of the front of (x, y): the place of the point farthest below the line between the front's ends.
+    """Find the knee of the front of (x, y): the index of the point farthest below the line between the front's ends.
 
     Both axes are scaled to 0..1 between the ends. None if the front has no point below that line, or fewer than
     three points.
@@ -124,10 +73,7 @@ def knee(x: ArrayLike, y: ArrayLike) -> int | None:
 
 
 def marks(costs: Sequence[Sequence[float]], groups: Sequence[Hashable]) -> tuple[Flags, Flags]:
-    """Find the rows on the front of all columns, and the knees of the first two, each within its group.
-
-    The knee is a row of the front. Rows of one column have no knee.
-    """
+    """Find the rows on the front of all columns, and the knees of the first two, each within its group."""
     table = np.asarray(costs, dtype=float).reshape(len(groups), len(costs[0]) if groups else 0)
     on_front, knees = np.zeros(len(table), dtype=bool), np.zeros(len(table), dtype=bool)
     members: dict[Hashable, list[int]] = {}
@@ -137,33 +83,30 @@ def marks(costs: Sequence[Sequence[float]], groups: Sequence[Hashable]) -> tuple
         own = np.array(rows)
         on_front[own] = front(table[own])
         best = own[on_front[own]]
-        place = knee(table[best, 0], table[best, 1]) if table.shape[1] > 1 and len(best) else None
-        if place is not None:
-            knees[best[place]] = True
+        bend = knee(table[best, 0], table[best, 1]) if table.shape[1] > 1 and len(best) else None
+        if bend is not None:
+            knees[best[bend]] = True
     return on_front, knees
 
 
-_ABOUT = "about"
+_ABOUT, _OBJECTIVES = "about", "objectives"
 #: The column that says whether a chip fits; the second where an axis has that name.
 _COLUMNS = ("fits", f"{PREFIX}fits")
 
 
 @dataclass(frozen=True)
 class About:
-    """Names for people.
-
-    scenario: the name of the scenario; empty in files of earlier versions, which do not say.
-    device: the name of the FPGA that chips are counted on; empty for none.
-    """
+    """Names for people: of the scenario (empty in files of earlier versions) and of the FPGA (empty for none)."""
 
     scenario: str = ""
     device: str = ""
 
 
-def keep_about(store: Store, about: About) -> None:
-    """Write into the file what its sweep is about."""
+def keep(store: Store, objectives: Sequence[Objective], about: About) -> None:
+    """Write into the file what its points are judged by, and what its sweep is about."""
+    judged = json.dumps([[each.column, each.maximise] for each in objectives])
     with store.transaction():
-        store.put_meta([(_ABOUT, json.dumps([about.scenario, about.device]))])
+        store.put_meta([(_OBJECTIVES, judged), (_ABOUT, json.dumps([about.scenario, about.device]))])
 
 
 def about_of(store: Store) -> About:
@@ -176,7 +119,19 @@ def about_of(store: Store) -> About:
     return About(str(scenario), str(device))
 
 
-def fits(row: Mapping[str, Any]) -> bool | None:
+def objectives_of(store: Store) -> tuple[Objective, ...]:
+    """Read what the points of a file are judged by."""
+    text = store.meta(_OBJECTIVES)
+    if text is None:
+        again = "run `lstmsim sweep` on it again (results that are there are taken over)"
+        raise InputError(Mistake(store.path, f"does not say what its points are judged by: {again}"))
+    try:
+        return tuple(Objective(str(column), bool(maximise)) for column, maximise in json.loads(text))
+    except (TypeError, ValueError) as error:
+        raise store.damage(error) from None
+
+
+def fits(row: Row) -> bool | None:
     """Whether the chip of a point fits the sweep's device; None where there is no device, or nobody can tell."""
     value = next((row[name] for name in _COLUMNS if row.get(name) in ("true", "false")), None)
     return None if value is None else value == "true"
@@ -184,11 +139,7 @@ def fits(row: Mapping[str, Any]) -> bool | None:
 
 @dataclass(frozen=True)
 class Fitting:
-    """How many of the simulated points fit a device.
-
-    device: its name; empty if the file does not say.
-    fit, too_large, unknown: numbers of points.
-    """
+    """How many of the simulated points fit a device, are too large, or unknown; an empty name: the file has none."""
 
     device: str
     fit: int
@@ -217,7 +168,7 @@ class Fitting:
 
 def fitting(store: Store) -> Fitting | None:
     """Count the points of a file that fit its device; None if it has none."""
-    column = next((name for name, paths in store.axes() if not paths and name in _COLUMNS), None)
+    column = next((name for name in chip_names(store) if name in _COLUMNS), None)
     if column is None:
         return None
     counts = Counter(fits({column: value}) for (value,) in store.rows([column], "WHERE status = 'done'"))
@@ -227,25 +178,6 @@ def fitting(store: Store) -> Fitting | None:
 _BATCH_ROWS = 10_000
 #: Columns of the table that depend on all points.
 _JUDGED = ("objectives", "pareto", "knee")
-_OBJECTIVES = "objectives"
-
-
-def keep_objectives(store: Store, objectives: Sequence[Objective]) -> None:
-    """Write into the file what its points are judged by."""
-    with store.transaction():
-        store.put_meta([(_OBJECTIVES, to_text(objectives))])
-
-
-def objectives_of(store: Store) -> tuple[Objective, ...]:
-    """Read what the points of a file are judged by."""
-    text = store.meta(_OBJECTIVES)
-    if text is None:
-        again = "run `lstmsim sweep` on it again (results that are there are taken over)"
-        raise InputError(Mistake(store.path, f"does not say what its points are judged by: {again}"))
-    try:
-        return from_text(text)
-    except ValueError as error:
-        raise store.damage(error) from None
 
 
 def varied(store: Store) -> list[Axis]:
@@ -277,7 +209,7 @@ class Judgement:
     front, knees: numbers of points.
     done: how many points were simulated.
     lacking: for each objective, how many of these have no number there; they are on no front.
-    turned_away: how many of these turned jobs away (their latencies are those of the jobs that were served).
+    turned_away: how many of these rejected jobs (their latencies are those of the jobs that were served).
     """
 
     objectives: tuple[Objective, ...]
@@ -303,13 +235,7 @@ def _points(count: int) -> str:
 
 
 def judge(store: Store, objectives: Sequence[Objective] | None = None) -> Judgement:
-    """Judge the points of a file.
-
-    Points are rivals only if they do the same work: there is a front for each combination of the values of axes below
-    `jobs` and `cells`.
-
-    objectives: columns of the table to judge by; None: the file's own.
-    """
+    """Judge the points of a file by its own objectives, or by others; rivals are points that do the same work."""
     by = tuple(objectives) if objectives is not None else objectives_of(store)
     work = work_of(store)
     points, costs, groups, lacking, away = [], [], [], Counter[str](), 0
@@ -325,32 +251,24 @@ def judge(store: Store, objectives: Sequence[Objective] | None = None) -> Judgem
             costs.append(own)
             groups.append(tuple(values[len(by) :]))
             away += bool(numbers[NUMBERS.index("turned_away")])
-        on_front, knees = marks(costs, groups)
+        on_front, knees = (frozenset(np.array(points, int)[flags].tolist()) for flags in marks(costs, groups))
     except (TypeError, ValueError) as error:
         raise store.damage(error) from None
-    front, bends = (
-        frozenset(point for point, yes in zip(points, flags, strict=True) if yes) for flags in (on_front, knees)
-    )
-    return Judgement(by, front, bends, len(points), dict(lacking), away)
+    return Judgement(by, on_front, knees, len(points), dict(lacking), away)
 
 
 def table(store: Store) -> Iterator[list[Any]]:
     """Give the rows of the table, in the order of the points.
 
-    `pareto` and `knee` are 1 or 0, None where nothing was simulated. `objectives` says what `pareto` was judged by (see
-    `judge`); `knee` is that of the front of the first two. Truth values are `true` and `false`; nothing and empty text
-    are both blank in CSV.
+    `pareto` and `knee` are 1 or 0, None where nothing was simulated; `objectives` says what they were judged by.
     """
     judged = judge(store)
-    text = described(judged.objectives)
-    names = columns(store)
-    stored = [name for name in names if name not in _JUDGED]
-    before = names.index(_JUDGED[0])
+    text, names = described(judged.objectives), columns(store)
+    stored, before = [name for name in names if name not in _JUDGED], names.index(_JUDGED[0])
     status = stored.index("status")
     for row in store.rows(stored):
-        flags: list[Any] = [None, None, None]
-        if row[status] == "done":
-            flags = [text, int(row[0] in judged.front), int(row[0] in judged.knees)]
+        done = row[status] == "done"
+        flags = [text, int(row[0] in judged.front), int(row[0] in judged.knees)] if done else [None] * len(_JUDGED)
         yield [*row[:before], *flags, *row[before:]]
 
 
@@ -369,19 +287,12 @@ def grouped(rows: Iterable[Row], names: Sequence[str]) -> dict[tuple[Any, ...], 
 
 
 def table_names(stem: str) -> list[str]:
-    """Name the files that `export` writes.
-
-    >>> table_names("out/sweep")[0]
-    'out/sweep.csv'
-    """
+    """Name the files that `export` writes."""
     return [f"{stem}.csv", *([f"{stem}.parquet"] if find_spec("pyarrow") is not None else [])]
 
 
 def export(store: Store, stem: str) -> list[str]:
-    """Write `stem`.csv, and `stem`.parquet where pyarrow is installed. Equal tables give equal bytes.
-
-    Returns the names of the files.
-    """
+    """Write `stem`.csv, and `stem`.parquet where pyarrow is installed; give their names. Equal tables, equal bytes."""
     written = table_names(stem)
     with whole_file(written[0]) as file:
         rows = CsvWriter(file)

@@ -303,14 +303,14 @@ def test_of_points_at_one_place_one_that_fits_is_seen_and_numbered(tmp_path: Pat
 def test_many_sizes_are_written_out_and_failed_points_have_a_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    simulate = evaluate._simulate
+    simulate = evaluate.simulated
 
     def failing(scenario: Any) -> Any:
         if scenario.chip.cores[0].npe == 1536:
             raise MemoryError
         return simulate(scenario)
 
-    monkeypatch.setattr(evaluate, "_simulate", failing)
+    monkeypatch.setattr(evaluate, "simulated", failing)
     axes = {
         "npe": {"path": "chip.cores.0.npe", "from": 512, "to": 8192, "step": 512},
         "vp": {**VP, "values": [8, 16]},

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from lstmsim.base.errors import InputError
-from lstmsim.studies.sweep import evaluate as pool
 from lstmsim.studies.sweep.run import merge, run_sweep
 from tests.studies.sweep.executors import Dying
 from tests.studies.sweep.specs import rewritten, spec, table
@@ -31,7 +30,7 @@ def test_merge_refuses_what_does_not_belong_together(whole: Path, tmp_path: Path
 def test_merge_takes_what_is_done_over_what_failed(
     whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pool, "process_executor", lambda workers: Dying({5, 8}, []))
+    monkeypatch.setattr("lstmsim.studies.sweep.run.ProcessExecutor", lambda workers: Dying({5, 8}, []))
     run_sweep(spec(), tmp_path, jobs=2)
     for order in ([tmp_path, whole], [whole, tmp_path]):
         out = tmp_path / f"from-{order[0].name}.sqlite"

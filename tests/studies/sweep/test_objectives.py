@@ -115,7 +115,7 @@ def test_points_without_a_number_are_on_no_front_and_counted(tmp_path: Path) -> 
 def test_other_objectives_simulate_nothing_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     axes = {"npe": NPE, "ep": EP}
     first = swept(tmp_path, axes)
-    monkeypatch.setattr(evaluate, "_simulate", lambda *_: 1 // 0)
+    monkeypatch.setattr(evaluate, "simulated", lambda *_: 1 // 0)
     table = swept(tmp_path, axes, objectives={"minimise": "dsp", "maximise": ["tops"]}, device=DEVICE)
     assert [row["makespan_cycles"] for row in table] == [row["makespan_cycles"] for row in first]
     assert all(row["dsp"] for row in table)

@@ -21,7 +21,7 @@ def test_a_point_that_kills_its_worker_twice_fails_alone_and_is_retried_on_reque
     whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deadly, deaths = {17, 42}, list[int]()
-    monkeypatch.setattr(pool, "process_executor", lambda workers: Dying(deadly, deaths))
+    monkeypatch.setattr("lstmsim.studies.sweep.run.ProcessExecutor", lambda workers: Dying(deadly, deaths))
     result = run_sweep(spec(), tmp_path, jobs=2)
     assert sorted(deaths) == [17, 17, 42, 42]
     assert (result.progress.done, result.progress.failed) == (60, 2)
@@ -35,7 +35,7 @@ def test_a_point_that_kills_its_worker_twice_fails_alone_and_is_retried_on_reque
 
 
 def test_workers_that_cannot_start_end_the_sweep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pool, "process_executor", lambda workers: Dying(set(range(60)), []))
+    monkeypatch.setattr("lstmsim.studies.sweep.run.ProcessExecutor", lambda workers: Dying(set(range(60)), []))
     with pytest.raises(LstmsimError, match="before they have done anything"):
         run_sweep(spec(), tmp_path, jobs=2)
 

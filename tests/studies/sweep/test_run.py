@@ -79,14 +79,14 @@ def test_what_has_a_result_is_not_computed_again(whole: Path, tmp_path: Path, mo
 def test_an_error_of_ours_in_one_point_is_kept_and_shown(
     whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = evaluate._simulate
+    real = evaluate.simulated
 
     def broken(scenario: Any) -> Any:
         if scenario.chip.cores[0].ep == 4:
             raise ZeroDivisionError("by accident")
         return real(scenario)
 
-    monkeypatch.setattr(evaluate, "_simulate", broken)
+    monkeypatch.setattr(evaluate, "simulated", broken)
     result = run_sweep(spec(), tmp_path, jobs=1)
     failed = [row for row in rows(tmp_path) if row["status"] == "failed"]
     assert {row["reason"] for row in failed} == {"internal error: ZeroDivisionError: by accident"}

@@ -87,7 +87,7 @@ def test_what_a_file_says_of_its_sweep_is_written_anew_where_it_is_damaged(
     with pytest.raises(InputError, match=said):
         Store(path, create=False)
     # Simulated results are taken over.
-    monkeypatch.setattr(evaluate, "_simulate", lambda *_: 1 // 0)
+    monkeypatch.setattr(evaluate, "simulated", lambda *_: 1 // 0)
     result = run_sweep(spec(), tmp_path, jobs=1)
     assert (result.rebuilt, result.dropped, result.progress.failed) == (True, 0, 0)
     assert table(tmp_path) == table(whole)
