@@ -10,11 +10,10 @@ from __future__ import annotations
 import ast
 import operator
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
-Number = int | float | bool
 Values = Mapping[str, Any]
 _Rule = Callable[[Values], Any]
 
@@ -24,14 +23,19 @@ _MAX_DEPTH = 30
 _MAX_BITS = 256
 _MAX_FLOAT = 1e60
 
-_BINARY: dict[type[ast.operator], tuple[str, Callable[[Any, Any], Any]]] = {
-    ast.Add: ("+", operator.add),
-    ast.Sub: ("-", operator.sub),
-    ast.Mult: ("*", operator.mul),
-    ast.Div: ("/", operator.truediv),
-    ast.FloorDiv: ("//", operator.floordiv),
-    ast.Mod: ("%", operator.mod),
-    ast.Pow: ("**", operator.pow),
+_UNARY: dict[type[ast.unaryop], Callable[[Any], Any]] = {
+    ast.Not: operator.not_,
+    ast.USub: operator.neg,
+    ast.UAdd: operator.pos,
+}
+_BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
 }
 _COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
     ast.Eq: operator.eq,
@@ -43,6 +47,18 @@ _COMPARED: dict[type[ast.cmpop], Callable[[Any, Any], bool]] = {
 }
 _FUNCTIONS: dict[str, Callable[..., Any]] = {"min": min, "max": max}
 _KNOWN = "numbers, names, + - * / // % **, comparisons, and, or, not, if else, min, max and parentheses"
+_TOO_LARGE = "a number becomes too large"
+#: Words for what is not allowed.
+_REFUSED: dict[type[ast.expr], str] = {
+    ast.Attribute: "an attribute (a.b)",
+    ast.Subscript: "an index (a[b])",
+    ast.Lambda: "a function",
+    ast.NamedExpr: "an assignment",
+    ast.JoinedStr: "a formatted text",
+    ast.BinOp: "this operator",
+    ast.Compare: "this comparison",
+    ast.UnaryOp: "this operator",
+}
 
 
 class ExpressionError(ValueError):
@@ -51,12 +67,7 @@ class ExpressionError(ValueError):
 
 @dataclass(frozen=True)
 class Expression:
-    """An expression that has been read.
-
-    text: as it was written.
-    names: the names in it, in order.
-    rule: computes it from the names' values.
-    """
+    """An expression that has been read: its text, the names in it in order, and what computes it from their values."""
 
     text: str
     names: tuple[str, ...]
@@ -75,7 +86,7 @@ class Expression:
         except TypeError:
             raise ExpressionError(f"{self.text}: only numbers can be added, multiplied and ordered") from None
         except OverflowError:
-            raise ExpressionError(f"{self.text}: a number becomes too large") from None
+            raise ExpressionError(f"{self.text}: {_TOO_LARGE}") from None
         except ExpressionError as error:
             raise ExpressionError(f"{self.text}: {error}") from None
 
@@ -107,41 +118,38 @@ def _compile(node: ast.expr, names: dict[str, None], depth: int) -> _Rule:
 
     match node:
         case ast.Constant(value=bool() | int() | float() | str() as value):
-            constant = _writable(value) if isinstance(value, str) else _bounded(value)
+            if isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value):
+                raise ExpressionError(f"half of a letter (a lone surrogate) in {value!r}")
+            constant = value if isinstance(value, str) else _bounded(value)
             return lambda values: constant
         case ast.Name(id=name):
             if name in _FUNCTIONS:
                 raise ExpressionError(f"{name} is a function: write {name}(..., ...)")
             names[name] = None
             return lambda values: values[name]
-        case ast.UnaryOp(op=ast.Not(), operand=operand):
-            negated = inner(operand)
-            return lambda values: not negated(values)
-        case ast.UnaryOp(op=ast.USub() | ast.UAdd() as sign, operand=operand):
-            positive, change = inner(operand), operator.neg if isinstance(sign, ast.USub) else operator.pos
-            return lambda values: change(positive(values))
+        case ast.UnaryOp(op=op, operand=operand) if type(op) in _UNARY:
+            change, part = _UNARY[type(op)], inner(operand)
+            return lambda values: change(part(values))
         case ast.BinOp(op=op) if type(op) in _BINARY:
             return _operations(node, inner)
-        case ast.BoolOp(op=op, values=parts):
-            return _logic(isinstance(op, ast.And), [inner(each) for each in parts])
+        case ast.BoolOp(op=op, values=operands):
+            decide, parts = all if isinstance(op, ast.And) else any, [inner(each) for each in operands]
+            return lambda values: decide(part(values) for part in parts)
         case ast.Compare(left=left, ops=ops, comparators=others) if all(type(each) in _COMPARED for each in ops):
-            return _chain([_COMPARED[type(each)] for each in ops], [inner(each) for each in (left, *others)])
+            tests, parts = [_COMPARED[type(each)] for each in ops], [inner(each) for each in (left, *others)]
+            return lambda values: _chained(tests, (part(values) for part in parts))
         case ast.IfExp(test=test, body=body, orelse=orelse):
             asked, yes, no = inner(test), inner(body), inner(orelse)
             return lambda values: yes(values) if asked(values) else no(values)
+        case ast.Call(func=ast.Name(id=name), args=arguments, keywords=keywords) if name in _FUNCTIONS:
+            if keywords or len(arguments) < 2 or any(isinstance(each, ast.Starred) for each in arguments):
+                raise ExpressionError(f"{name} needs two numbers or more: {name}(a, b)")
+            function, parts = _FUNCTIONS[name], [inner(each) for each in arguments]
+            return lambda values: function(*(part(values) for part in parts))
         case ast.Call():
-            return _call(node, inner)
-    _refuse(node)
-
-
-def _call(node: ast.Call, inner: Callable[[ast.expr], _Rule]) -> _Rule:
-    if not (isinstance(node.func, ast.Name) and node.func.id in _FUNCTIONS):
-        raise ExpressionError("only min(...) and max(...) can be called")
-    name = node.func.id
-    if node.keywords or len(node.args) < 2 or any(isinstance(each, ast.Starred) for each in node.args):
-        raise ExpressionError(f"{name} needs two numbers or more: {name}(a, b)")
-    function, parts = _FUNCTIONS[name], [inner(each) for each in node.args]
-    return lambda values: function(*(part(values) for part in parts))
+            raise ExpressionError("only min(...) and max(...) can be called")
+    what = _REFUSED.get(type(node), f"{type(node).__name__.lower()!r}")
+    raise ExpressionError(f"{what} is not allowed; known are {_KNOWN}")
 
 
 def _operations(node: ast.BinOp, inner: Callable[[ast.expr], _Rule]) -> _Rule:
@@ -156,80 +164,41 @@ def _operations(node: ast.BinOp, inner: Callable[[ast.expr], _Rule]) -> _Rule:
 
     def rule(values: Values) -> Any:
         value = start(values)
-        for (symbol, function), right in steps:
-            value = _applied(symbol, function, value, right(values))
+        for function, right in steps:
+            value = _applied(function, value, right(values))
         return value
 
     return rule
 
 
-def _applied(symbol: str, function: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+def _applied(function: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
     # Text would be multiplied, repeated and formatted by the same signs.
     if isinstance(a, str) or isinstance(b, str):
-        raise TypeError(symbol)
-    if symbol == "**":
-        _check_power(a, b)
+        raise TypeError(function)
+    if function is operator.pow:
+        # A power is refused before it is computed: it could fill the memory.
+        if isinstance(b, int) and isinstance(a, int) and b >= 0:
+            if abs(a) > 1 and b * abs(a).bit_length() > 2 * _MAX_BITS:
+                raise ExpressionError(_TOO_LARGE)
+        elif a < 0 and not float(b).is_integer():
+            raise ExpressionError("a root of a negative number is no number")
     return _bounded(function(a, b))
-
-
-def _check_power(base: Any, exponent: Any) -> None:
-    """Refuse a power before it is computed: it could fill the memory."""
-    if isinstance(exponent, int) and isinstance(base, int) and exponent >= 0:
-        if abs(base) > 1 and exponent * abs(base).bit_length() > 2 * _MAX_BITS:
-            raise ExpressionError("a number becomes too large")
-    elif base < 0 and not float(exponent).is_integer():
-        raise ExpressionError("a root of a negative number is no number")
-
-
-def _writable(text: str) -> str:
-    """Text that a table can hold."""
-    if any("\ud800" <= letter <= "\udfff" for letter in text):
-        raise ExpressionError(f"half of a letter (a lone surrogate) in {text!r}")
-    return text
 
 
 def _bounded(value: Any) -> Any:
     """The number itself; `ExpressionError` if it is too large."""
-    if isinstance(value, int):
-        if value.bit_length() > _MAX_BITS:
-            raise ExpressionError("a number becomes too large")
-    elif not abs(value) <= _MAX_FLOAT:
-        raise ExpressionError("a number becomes too large")
+    large = value.bit_length() > _MAX_BITS if isinstance(value, int) else not abs(value) <= _MAX_FLOAT
+    if large:
+        raise ExpressionError(_TOO_LARGE)
     return value
 
 
-def _logic(is_and: bool, parts: list[_Rule]) -> _Rule:
-    if is_and:
-        return lambda values: all(part(values) for part in parts)
-    return lambda values: any(part(values) for part in parts)
-
-
-def _chain(tests: list[Callable[[Any, Any], bool]], parts: list[_Rule]) -> _Rule:
-    """Comparisons one after another, as in `a < b < c`."""
-
-    def rule(values: Values) -> bool:
-        left = parts[0](values)
-        for test, part in zip(tests, parts[1:], strict=True):
-            right = part(values)
-            if not test(left, right):
-                return False
-            left = right
-        return True
-
-    return rule
-
-
-def _refuse(node: ast.expr) -> NoReturn:
-    """Raise `ExpressionError` with words for what is not allowed."""
-    words = {
-        ast.Attribute: "an attribute (a.b)",
-        ast.Subscript: "an index (a[b])",
-        ast.Lambda: "a function",
-        ast.NamedExpr: "an assignment",
-        ast.JoinedStr: "a formatted text",
-        ast.BinOp: "this operator",
-        ast.Compare: "this comparison",
-        ast.UnaryOp: "this operator",
-    }
-    what = words.get(type(node), f"{type(node).__name__.lower()!r}")
-    raise ExpressionError(f"{what} is not allowed; known are {_KNOWN}")
+def _chained(tests: Sequence[Callable[[Any, Any], bool]], values: Iterator[Any]) -> bool:
+    """Comparisons one after another, as in `a < b < c`; what comes after a false one is not computed."""
+    left = next(values)
+    for test in tests:
+        right = next(values)
+        if not test(left, right):
+            return False
+        left = right
+    return True

@@ -6,7 +6,7 @@ import math
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,20 @@ from lstmsim.studies.sweep.columns import NUMBERS, PREFIX, ChipColumns, chip_col
 from lstmsim.studies.sweep.expressions import ExpressionError, parse
 from lstmsim.studies.sweep.spec import Axis, Derived, Group, Objective, Sweep, Value, default_objectives, worth
 
+MAX_POINTS = 10_000_000
 _MAX_VALUES = 1_000_000
+#: Keys of a sweep file, and what each means.
+SWEEP_KEYS = {
+    "name": "name of the sweep, in its tables and pictures; default: the file's",
+    "scenario": "the scenario that points change: a path, or its keys in place; required",
+    "axes": "what varies, by name; or a list of groups of axes; required",
+    "combine": "how axes go together: product (all combinations) or zip (in step); default: product",
+    "constraints": "expressions over names of axes and of chip figures; points that break one are infeasible",
+    "device": "an FPGA that each point's chip is fitted to: a name of `lstmsim list devices`, or a path; default: none",
+    "objectives": "columns to minimise or maximise, which make the Pareto front; default: latency_ms_mean and npe",
+}
+#: Keys of a group of axes.
+GROUP_KEYS = {"axes": "axes of the group, by name", "combine": "how they go together: product or zip"}
 #: Keys of an axis, and what each means.
 AXIS_KEYS = {
     "path": "where the value stands in the scenario, like chip.cores.0.ep; or a list of paths",
@@ -32,160 +45,393 @@ AXIS_KEYS = {
     "factor": "what a number is multiplied by to give the next; in place of step",
     "expression": "a number worked out from other axes, like 16384 // ep; the axis then has no values of its own",
 }
+_COMBINE, _SENSES = ("product", "zip"), ("minimise", "maximise")
 _INDEX = re.compile(r"[0-9]{1,9}")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,39}")
 #: Columns that every table has; an axis of such a name would hide one. In expressions, words are taken too.
 _TAKEN = {"point", "status", *NUMBERS, "objectives", "pareto", "knee", "reason", "key"}
 _TAKEN |= {"and", "or", "not", "if", "else", "in", "is", "min", "max", "true", "false", "none", "lambda", "for"}
+#: Columns that need a device: where the file names none, the mistake says so.
+_OF_DEVICES = {"dsp", "m20k", "logic", "memory", "ramb18", "fits", "dsp_share", "m20k_share", "logic_share"}
 
 
-class AxisReader:
-    """Reads the axes of one document; mistakes are noted in it."""
+@dataclass(frozen=True, eq=False)
+class SweepFile:
+    """A sweep and the scenario that its points change. It is not yet checked: the axes may bring missing parts.
+
+    scenario, scenario_name: the scenario's document, and its name unless the document has one.
+    places: where the paths of each axis stand in the file, by the name of the axis.
+    chip: columns about the chip of each point, on the file's `device` if it names one.
+    objectives: what points are judged by.
+    device_file: the file of that device; None for a known device.
+    """
+
+    sweep: Sweep
+    scenario: Document
+    scenario_name: str
+    places: Mapping[str, str]
+    chip: ChipColumns
+    objectives: tuple[Objective, ...]
+    device_file: str | None = None
+
+
+def load_sweep(source: str | os.PathLike[str] | Mapping[str, Any]) -> SweepFile:
+    """Read the sweep of a file, or of data laid out like one; `InputError` with every mistake, file, line and column.
+
+    >>> axes = {"ep": {"path": "chip.cores.0.ep", "from": 1, "to": 8, "factor": 2}}
+    >>> scenario = {"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 5}]}
+    >>> load_sweep({"scenario": scenario, "axes": axes}).sweep.axes[0].values
+    (1, 2, 4, 8)
+    """
+    if isinstance(source, Mapping):
+        document, name = document_of(source), "sweep"
+    else:
+        document, name = read_document(source), Path(source).stem
+    if not document.data.keys() & {"axes", "scenario"} and document.data.keys() >= {"chip", "jobs"}:
+        text = "is a scenario, no sweep: `lstmsim simulate` runs it; a sweep names it (`scenario: FILE`) and has `axes`"
+        raise InputError(Mistake(document.name, text))
+    return _Reader(document).read(name)
+
+
+class _Reader:
+    """Reads one document; mistakes are noted in it and raised together.
+
+    names: the path of each axis by its name in small letters.
+    refused: names in small letters that cannot be used.
+    targets: where each path into the scenario is first set, by the path with its indexes in one spelling.
+    derived: computed values, with their paths.
+    """
 
     def __init__(self, document: Document) -> None:
-        self.document = document
+        self.document, self.data = document, document.data
         self.names: dict[str, DataPath] = {}
         self.refused: set[str] = set()
-        #: Where each path into the scenario is first set, by the path with its indexes in one spelling.
         self.targets: dict[tuple[str, ...], DataPath] = {}
+        self.derived: list[tuple[Derived, DataPath]] = []
 
-    def keys(self, path: DataPath, known: Sequence[str]) -> None:
+    def read(self, default_name: str) -> SweepFile:
+        document = self.document
+        self._keys((), SWEEP_KEYS)
+        groups = self._groups()
+        name = self.data.get("name", default_name)
+        if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > 200:
+            self._wrong(("name",), "must be printable text")
+            name = default_name
+        known = [name for name, path in self.names.items() if "expression" not in self._entry(path)]
+        for each, path in self.derived:
+            self._expression(each.text, (*path, "expression"), known)
+            known.append(each.name.lower())
+        sweep = Sweep(tuple(groups), tuple(each for each, _ in self.derived), tuple(self._constraints()), name)
+        if groups and all(axis.values for axis in sweep.axes) and sweep.size > MAX_POINTS:
+            document.blame(("axes",), f"make {sweep.size:,} points, at most {MAX_POINTS:,} are possible")
+        scenario, scenario_name = self._scenario()
+        chip = chip_columns(sweep.names, self._device())
+        objectives = self._objectives(sweep, chip.names)
+        if document.mistakes:
+            raise InputError(sorted(dict.fromkeys(document.mistakes), key=_line))
+        places = {str(path[-1]): document.place((*path, "path")) for path in self.names.values()}
+        judged_by = objectives or default_objectives(chip.names)
+        return SweepFile(sweep, scenario, scenario_name, places, chip, judged_by, _device_file(document))
+
+    def _keys(self, path: DataPath, known: Mapping[str, str]) -> None:
         """Note every key of the mapping at `path` that is not in `known`."""
         for key in self.document.at(path):
             if key not in known:
-                hint = nearest(key, known) or f"; known keys: {listed(known, 'and')}"
-                self.document.blame((*path, key), f"unknown key{hint}", key=True)
+                self._unknown((*path, key), key, tuple(known))
 
-    def show(self, path: DataPath) -> str:
-        """Give the value at `path` as the user wrote it."""
-        return show(self.document.at(path), self.document.raw(path))
+    def _unknown(self, path: DataPath, key: object, known: Sequence[str]) -> None:
+        hint = nearest(str(key), known) or f"; known keys: {listed(known, 'and')}"
+        self.document.blame(path, f"unknown key{hint}", key=True)
 
-    def show_empty(self, path: DataPath) -> str:
-        """Give the words for the value at `path` where something that is not empty is expected."""
-        return "an empty one" if self.document.at(path) in ({}, []) else self.show(path)
+    def _wrong(self, path: DataPath, sentence: str, more: str = "") -> None:
+        """Note a mistake in the value at `path`, which is shown as the user wrote it."""
+        value = self.document.at(path)
+        empty = "at least" in sentence and value in ({}, [])
+        shown = "an empty one" if empty else show(value, self.document.raw(path))
+        self.document.blame(path, f"{sentence}, got {shown}{more}")
 
-    def axis(self, name: str, path: DataPath) -> Axis | Derived | None:
-        """Read the axis or derived value at `path`; None if its values are wrong."""
+    def _entry(self, path: DataPath) -> dict[str, Any]:
+        entry = self.document.at(path)
+        return entry if isinstance(entry, dict) else {}
+
+    def _groups(self) -> list[Group]:
+        document, axes = self.document, self.data.get("axes")
+        if "axes" not in self.data:
+            example = "required key is missing (what to vary, for example ep: {path: ..., values: ...})"
+            document.blame(("axes",), example)
+            return []
+        if not isinstance(axes, list):
+            return [*self._group(("axes",), ("combine",))]
+        if "combine" in self.data:
+            document.blame(("combine",), "stands in each group where `axes` is a list of groups", key=True)
+        if not axes:
+            document.blame(("axes",), "must be a list of at least 1 group, got 0")
+        groups: list[Group] = []
+        for index, each in enumerate(axes):
+            path: DataPath = ("axes", index)
+            if not isinstance(each, dict):
+                self._wrong(path, "must be a group {axes: ..., combine: ...}")
+                continue
+            self._keys(path, GROUP_KEYS)
+            if "axes" in each:
+                groups += self._group((*path, "axes"), (*path, "combine"))
+            else:
+                document.blame((*path, "axes"), "required key is missing (the axes of the group)")
+        return groups
+
+    def _group(self, path: DataPath, combine_path: DataPath) -> Iterator[Group]:
+        """The group of axes at a path, unless it is wrong or has none."""
+        document, entries = self.document, self.document.at(path)
+        if not isinstance(entries, dict) or not entries:
+            self._wrong(path, "must be a mapping of names to axes, at least 1")
+            return
+        combine = document.at(combine_path[:-1]).get("combine", "product")
+        if combine not in _COMBINE:
+            self._wrong(
+                combine_path, "must be product or zip", nearest(combine, _COMBINE) if isinstance(combine, str) else ""
+            )
+            combine = "product"
+        axes = []
+        for name in entries:
+            axis = self._axis(name, (*path, name))
+            if isinstance(axis, Derived):
+                self.derived.append((axis, (*path, name)))
+            elif axis is not None:
+                axes.append(axis)
+        if combine == "zip" and len({len(axis.values) for axis in axes}) > 1:
+            each = listed([f"{axis.name} {len(axis.values)}" for axis in axes], "and")
+            document.blame(combine_path, f"zip needs axes of equal length, got {each} values")
+        elif axes:
+            yield Group(tuple(axes), combine)
+
+    def _axis(self, name: str, path: DataPath) -> Axis | Derived | None:
+        """The axis or derived value at `path`; None if its values are wrong."""
         document = self.document
         self._check_name(name, path)
         entry = document.at(path)
         if not isinstance(entry, dict):
-            text = "must be an axis like {path: chip.cores.0.ep, values: [8, 16]}"
-            document.blame(path, f"{text}, got {self.show(path)}")
+            self._wrong(path, "must be an axis like {path: chip.cores.0.ep, values: [8, 16]}")
             return None
-        self.keys(path, tuple(AXIS_KEYS))
+        self._keys(path, AXIS_KEYS)
         paths = self._paths(path)
-        ways = [key for key in ("values", "from", "expression") if key in entry]
-        if len(ways) != 1:
+        kinds = [key for key in ("values", "from", "expression") if key in entry]
+        if len(kinds) != 1:
             document.blame(path, "needs one of: values (a list), from and to (a range), expression")
             return None
-        if ways == ["expression"]:
+        if kinds == ["expression"]:
             text = entry["expression"]
             if isinstance(text, bool) or not isinstance(text, str | int):
-                document.blame((*path, "expression"), f"must be text, got {self.show((*path, 'expression'))}")
+                self._wrong((*path, "expression"), "must be text")
                 return None
             return Derived(name, paths, str(text))
-        others = {"values": ("from", "to", "step", "factor"), "from": ()}[ways[0]]
-        for key in others:
-            if key in entry:
+        if kinds == ["from"]:
+            values = self._range(path, entry)
+        else:
+            for key in (each for each in ("to", "step", "factor") if each in entry):
                 document.blame((*path, key), "belongs to a range (from, to), not beside values", key=True)
-        values = self._listed(path) if ways == ["values"] else self._range(path, entry)
+            values = self._listed((*path, "values"))
         return Axis(name, paths, values) if values else None
 
     def _check_name(self, name: str, path: DataPath) -> None:
         """Note a mistake if the name cannot be used, or is taken."""
-        document = self.document
         taken = name.lower() in _TAKEN or name.lower() in {f"{PREFIX}{each}" for each in chip_words()}
         if taken or not _NAME.fullmatch(name):
             why = "is a word of tables or expressions" if taken else "cannot be used"
-            document.blame(path, f"a name of letters, digits and _ is expected; {show(name)} {why}", key=True)
+            self.document.blame(path, f"a name of letters, digits and _ is expected; {show(name)} {why}", key=True)
             self.refused.add(name.lower())
         elif name.lower() in self.names:
-            document.blame(path, "there is an axis of that name in another place", key=True)
+            self.document.blame(path, "there is an axis of that name in another place", key=True)
         self.names[name.lower()] = path
 
     def _paths(self, path: DataPath) -> tuple[str, ...]:
-        """Read the paths that the axis sets; empty if they are wrong."""
-        document = self.document
+        """The paths that the axis sets; empty if they are wrong."""
+        document, where = self.document, (*path, "path")
         if "path" not in document.at(path):
-            document.blame((*path, "path"), "required key is missing (what it sets, for example chip.cores.0.ep)")
+            document.blame(where, "required key is missing (what it sets, for example chip.cores.0.ep)")
             return ()
-        given = document.at(path)["path"]
-        texts = given if isinstance(given, list) else [given]
-        for index, text in enumerate(texts):
-            place = (*path, "path", index) if isinstance(given, list) else (*path, "path")
+        given = document.at(where)
+        several = isinstance(given, list)
+        for index, text in enumerate(given if several else [given]):
             if not isinstance(text, str) or "" in text.split(".") or "=" in text or not text.isprintable():
-                what = "must be a path into the scenario like chip.cores.0.ep"
-                document.blame(place, f"{what}, got {self.show(place)}")
+                self._wrong(
+                    (*where, index) if several else where, "must be a path into the scenario like chip.cores.0.ep"
+                )
                 return ()
-        if not texts:
-            document.blame((*path, "path"), "must hold at least one path")
-        paths = tuple(dict.fromkeys(text.strip() for text in texts))
+        if given == []:
+            document.blame(where, "must hold at least one path")
+        paths = tuple(dict.fromkeys(text.strip() for text in (given if several else [given])))
         for text in paths:
-            self._claim(text, (*path, "path"))
+            # Of two axes that set one path, one would have no effect.
+            spelled = tuple(str(int(part)) if _INDEX.fullmatch(part) else part for part in text.split("."))
+            first = self.targets.setdefault(spelled, where)
+            if first != where:
+                document.blame(where, f"{text} is set by another axis too ({document.place(first)})")
         return paths
 
-    def _claim(self, text: str, place: DataPath) -> None:
-        """Note a mistake if another axis sets that path too: one of the two would have no effect."""
-        spelled = tuple(str(int(part)) if _INDEX.fullmatch(part) else part for part in text.split("."))
-        first = self.targets.setdefault(spelled, place)
-        if first != place:
-            self.document.blame(place, f"{text} is set by another axis too ({self.document.place(first)})")
-
     def _listed(self, path: DataPath) -> tuple[Value, ...]:
-        """Read a list of values; empty if it is wrong."""
-        document, place = self.document, (*path, "values")
-        values = document.at(place)
+        """A list of values; empty if it is wrong."""
+        values = self.document.at(path)
         if not isinstance(values, list) or not values:
-            document.blame(place, f"must be a list of at least one value, got {self.show_empty(place)}")
+            self._wrong(path, "must be a list of at least one value")
             return ()
         if len(values) > _MAX_VALUES:
-            document.blame(place, f"must hold at most {_MAX_VALUES:,} values, got {len(values):,}")
+            self.document.blame(path, f"must hold at most {_MAX_VALUES:,} values, got {len(values):,}")
             return ()
         for index, value in enumerate(values):
             if isinstance(value, list | dict) or not _plain(value):
                 what = "must be a number below 2**63, text (no lone surrogates), true, false or nothing"
-                document.blame((*place, index), f"{what}, got {self.show((*place, index))}")
+                self._wrong((*path, index), what)
                 return ()
         return tuple(values)
 
     def _range(self, path: DataPath, entry: dict[str, Any]) -> tuple[Value, ...]:
-        """Read the values of a range; empty if it is wrong."""
-        document = self.document
-        numbers: dict[str, int | float] = {}
-        for key in ("from", "to", "step", "factor"):
-            value = entry.get(key)
-            if key in entry and (isinstance(value, bool) or not isinstance(value, int | float) or not _plain(value)):
-                document.blame((*path, key), f"must be a number, got {self.show((*path, key))}")
+        """The values of a range; empty if it is wrong."""
+        numbers: dict[str, Any] = {key: entry[key] for key in ("from", "to", "step", "factor") if key in entry}
+        for key, value in numbers.items():
+            if isinstance(value, bool) or not isinstance(value, int | float) or not _plain(value):
+                self._wrong((*path, key), "must be a number")
                 return ()
-            if key in entry:
-                numbers[key] = entry[key]
-        if "to" not in numbers:
-            document.blame((*path, "to"), "required key is missing (the last value of the range)")
-            return ()
         problem = _range_problem(numbers)
+        values: tuple[Value, ...] = ()
+        if problem is None:
+            low, high = numbers["from"], numbers["to"]
+            factor, step = numbers.get("factor"), numbers.get("step", 1)
+            values = _powers(low, high, factor) if factor is not None else _steps(low, high, step)
+            if len(values) > _MAX_VALUES:
+                problem, values = ("to", f"makes more than {_MAX_VALUES:,} values"), ()
         if problem is not None:
-            document.blame((*path, problem[0]), problem[1])
-            return ()
-        low, high, factor = numbers["from"], numbers["to"], numbers.get("factor")
-        values = _powers(low, high, factor) if factor is not None else _steps(low, high, numbers.get("step", 1))
-        if len(values) > _MAX_VALUES:
-            document.blame((*path, "to"), f"makes more than {_MAX_VALUES:,} values")
-            return ()
+            self.document.blame((*path, problem[0]), problem[1])
         return values
 
+    def _expression(self, text: str, place: DataPath, known: Sequence[str]) -> None:
+        """Note what is wrong with an expression over known names."""
+        try:
+            names = parse(text).names
+        except ExpressionError as error:
+            self.document.blame(place, str(error))
+            return
+        choices = [str(self.names[each][-1]) for each in known if each not in self.refused]
+        for name in names:
+            # A name that is refused at its axis is not refused once more where it is used.
+            if name not in choices and name.lower() not in self.refused:
+                hint = nearest(name, choices) or f"; there are: {listed(choices, 'and')}"
+                self.document.blame(place, f"no axis called {show(name)}{hint}")
 
-def _range_problem(numbers: dict[str, int | float]) -> tuple[str, str] | None:
+    def _constraints(self) -> list[str]:
+        given = self.data.get("constraints", [])
+        if not isinstance(given, list):
+            self._wrong(("constraints",), "must be a list of expressions like 'ep * vp <= 65536'")
+            return []
+        for index, text in enumerate(given):
+            if isinstance(text, str):
+                self._expression(text, ("constraints", index), list(self.names))
+            else:
+                self._wrong(("constraints", index), "must be an expression like 'ep * vp <= 65536'")
+        return [str(text) for text in given]
+
+    def _scenario(self) -> tuple[Document, str]:
+        """The scenario's own document: that of its file, or the part of the sweep's document that holds it."""
+        document, given = self.document, self.data.get("scenario")
+        if isinstance(given, str):
+            path = str(document.folder / given)
+            try:
+                return read_document(path), Path(path).stem
+            except InputError as error:
+                self._take(("scenario",), error)
+            return document, ""
+        if not isinstance(given, dict):
+            what = "required key is missing" if "scenario" not in self.data else "must be a mapping or a path"
+            document.blame(("scenario",), f"{what} (the scenario: a path, or its keys in place)")
+            return document, ""
+        own = Document(given, document.name, document.folder)
+        for mine, theirs in ((own.values, document.values), (own.keys, document.keys)):
+            mine.update({path[1:]: place for path, place in theirs.items() if path[:1] == ("scenario",)})
+        return own, "scenario"
+
+    def _take(self, path: DataPath, error: InputError) -> None:
+        """Note the mistakes of another file; those without a place are at `path`."""
+        where = self.document.place(path)
+        self.document.mistakes += [each if each.place else Mistake(where, each.sentence) for each in error.mistakes]
+
+    def _device(self) -> Device | None:
+        """The device that `device` names: a known one or a file counted from the sweep file's folder."""
+        given = self.data.get("device")
+        if "device" not in self.data:
+            return None
+        if not isinstance(given, str) or not given or "\0" in given:
+            self._wrong(("device",), "must be the name of an FPGA or its file")
+            return None
+        try:
+            return device(_device_file(self.document) or given)
+        except InputError as error:
+            self._take(("device",), error)
+            return None
+
+    def _objectives(self, sweep: Sweep, chip: Sequence[str]) -> tuple[Objective, ...]:
+        """The objectives in their order; empty if the file names none."""
+        if "objectives" not in self.data:
+            return ()
+        given = self.data["objectives"]
+        if not isinstance(given, dict) or not given:
+            self._wrong(("objectives",), "must be like {minimise: [latency_ms_p99, npe], maximise: [tops]}")
+            return ()
+        objectives: dict[str, Objective] = {}
+        for sense, names in given.items():
+            place: DataPath = ("objectives", sense)
+            if sense not in _SENSES:
+                self._unknown(place, sense, _SENSES)
+            elif names == []:
+                self.document.blame(place, "must name at least one column")
+            elif not isinstance(names, str | list):
+                self._wrong(place, "must be a list of columns of the table")
+            else:
+                for index, name in enumerate([names] if isinstance(names, str) else names):
+                    problem = self._problem(name, [*sweep.names, *chip, *NUMBERS], sweep, objectives)
+                    if problem is None:
+                        objectives[name] = Objective(name, sense == "maximise")
+                    else:
+                        self.document.blame(place if isinstance(names, str) else (*place, index), problem)
+        return tuple(objectives.values())
+
+    def _problem(self, name: Any, known: Sequence[str], sweep: Sweep, before: Mapping[str, Objective]) -> str | None:
+        """Why a column cannot be an objective; None if it can."""
+        if not isinstance(name, str):
+            return f"must be a column of the table, got {show(name)}"
+        if name in before:
+            return f"{name} is an objective already ({before[name].phrase})"
+        if name not in known:
+            if name in _OF_DEVICES and "device" not in self.data:
+                return f"{name} is counted on an FPGA: name one, for example `device: stratix-10-gx-2800`"
+            return f"no column called {show(name)}{nearest(name, known) or '; there are: ' + listed(known, 'and')}"
+        values = [each for axis in sweep.axes if axis.name == name for each in axis.values]
+        texts = [each for each in values if not isinstance(each, bool) and math.isnan(worth(each))]
+        if texts:
+            return f"{name} is an axis with a value that is no number ({show(texts[0])}): nothing is smaller or larger"
+        return None
+
+
+def _device_file(document: Document) -> str | None:
+    """The file that `device` names, counted from the sweep file; None for the name of a known device."""
+    given = document.data.get("device")
+    if not isinstance(given, str) or "\0" in given or given in device_files():
+        return None
+    path = str(document.folder / given)
+    return path if os.path.isfile(path) else None
+
+
+def _range_problem(numbers: Mapping[str, int | float]) -> tuple[str, str] | None:
     """The key that is wrong with a range, and why; None if the range is right."""
-    low, high = numbers["from"], numbers["to"]
+    if "to" not in numbers:
+        return "to", "required key is missing (the last value of the range)"
+    low, high, step = numbers["from"], numbers["to"], numbers.get("step", 1)
     if "step" in numbers and "factor" in numbers:
         return "factor", "step and factor exclude each other"
     if high < low:
         return "to", f"must not be below from: {high} < {low}"
-    if numbers.get("step", 1) <= 0:
-        return "step", f"must be greater than 0, got {numbers['step']}"
+    if step <= 0:
+        return "step", f"must be greater than 0, got {step}"
     if "factor" not in numbers:
-        too_many = (high - low) / numbers.get("step", 1) >= _MAX_VALUES
+        too_many = (high - low) / step >= _MAX_VALUES
         return ("to", f"makes more than {_MAX_VALUES:,} values") if too_many else None
     if numbers["factor"] <= 1:
         return "factor", f"must be greater than 1, got {numbers['factor']}"
@@ -204,11 +450,7 @@ def _steps(low: int | float, high: int | float, step: int | float) -> tuple[Valu
 
 
 def _powers(low: int | float, high: int | float, factor: int | float) -> tuple[Value, ...]:
-    """Values by a factor, at most one more than are allowed.
-
-    >>> _powers(3, 30, 2), len(_powers(1, 1.331, 1.1))
-    ((3, 6, 12, 24), 4)
-    """
+    """Values by a factor, at most one more than are allowed."""
     values: list[Value] = []
     value = low
     # Every product of decimals may be rounded once more.
@@ -226,304 +468,6 @@ def _plain(value: Value) -> bool:
     if isinstance(value, int):
         return -(2**63) <= value < 2**63
     return not isinstance(value, float) or abs(value) < 1e300
-
-
-_SENSES = ("minimise", "maximise")
-#: Columns that need a device: where the file names none, the mistake says so.
-_OF_DEVICES = {"dsp", "m20k", "logic", "memory", "ramb18", "fits", "dsp_share", "m20k_share", "logic_share"}
-
-
-def device_file(document: Document) -> str | None:
-    """Give the file that `device` names, counted from the sweep file; None for the name of a known device."""
-    given = document.data.get("device")
-    if not isinstance(given, str) or "\0" in given or given in device_files():
-        return None
-    path = str(document.folder / given)
-    return path if os.path.isfile(path) else None
-
-
-def read_device_key(document: Document) -> Device | None:
-    """Read the device that `device` names: a known one or a file counted from the sweep file's folder.
-
-    None without that key, or for a mistake, which goes to the document.
-    """
-    given = document.data.get("device")
-    if "device" not in document.data:
-        return None
-    place = ("device",)
-    if not isinstance(given, str) or not given or "\0" in given:
-        document.blame(place, f"must be the name of an FPGA or its file, got {show(given, document.raw(place))}")
-        return None
-    try:
-        return device(device_file(document) or given)
-    except InputError as error:
-        where = document.place(place)
-        document.mistakes += [each if each.place else Mistake(where, each.sentence) for each in error.mistakes]
-        return None
-
-
-def read_objectives(document: Document, sweep: Sweep, chip: Sequence[str], *, on_device: bool) -> tuple[Objective, ...]:
-    """Read the objectives of a sweep file, in their order; empty if it names none. Mistakes go to the document."""
-    if "objectives" not in document.data:
-        return ()
-    given = document.data["objectives"]
-    if not isinstance(given, dict) or not given:
-        text = "must be like {minimise: [latency_ms_p99, npe], maximise: [tops]}"
-        document.blame(("objectives",), f"{text}, got {show(given, document.raw(('objectives',)))}")
-        return ()
-    known = [*sweep.names, *chip, *NUMBERS]
-    objectives: dict[str, Objective] = {}
-    for sense, names in given.items():
-        if sense not in _SENSES:
-            hint = nearest(str(sense), _SENSES) or f"; known keys: {listed(_SENSES, 'and')}"
-            document.blame(("objectives", sense), f"unknown key{hint}", key=True)
-            continue
-        for place, name in _named(document, sense, names):
-            problem = _problem(name, known, sweep, objectives, on_device)
-            if problem is None:
-                objectives[str(name)] = Objective(str(name), sense == "maximise")
-            else:
-                document.blame(place, problem)
-    return tuple(objectives.values())
-
-
-def _named(document: Document, sense: str, names: Any) -> list[tuple[DataPath, Any]]:
-    """Each name below a sense, with its place."""
-    place: DataPath = ("objectives", sense)
-    if isinstance(names, str):
-        return [(place, names)]
-    if names == []:
-        document.blame(place, "must name at least one column")
-        return []
-    if not isinstance(names, list):
-        document.blame(place, f"must be a list of columns of the table, got {show(names, document.raw(place))}")
-        return []
-    return [((*place, index), name) for index, name in enumerate(names)]
-
-
-def _problem(
-    name: Any, known: Sequence[str], sweep: Sweep, before: Mapping[str, Objective], on_device: bool
-) -> str | None:
-    """Why a column cannot be an objective; None if it can."""
-    if not isinstance(name, str):
-        return f"must be a column of the table, got {show(name)}"
-    if name in before:
-        return f"{name} is an objective already ({before[name].phrase})"
-    if name not in known:
-        if name in _OF_DEVICES and not on_device:
-            return f"{name} is counted on an FPGA: name one, for example `device: stratix-10-gx-2800`"
-        return f"no column called {show(name)}{nearest(name, known) or '; there are: ' + listed(known, 'and')}"
-    texts = [
-        each for axis in sweep.axes if axis.name == name for each in axis.values if math.isnan(worth(_spelled(each)))
-    ]
-    if texts:
-        return f"{name} is an axis with a value that is no number ({show(texts[0])}): nothing is smaller or larger"
-    return None
-
-
-def _spelled(value: Any) -> Any:
-    return str(value).lower() if isinstance(value, bool) else value
-
-
-MAX_POINTS = 10_000_000
-#: Keys of a sweep file, and what each means.
-SWEEP_KEYS = {
-    "name": "name of the sweep, in its tables and pictures; default: the file's",
-    "scenario": "the scenario that points change: a path, or its keys in place; required",
-    "axes": "what varies, by name; or a list of groups of axes; required",
-    "combine": "how axes go together: product (all combinations) or zip (in step); default: product",
-    "constraints": "expressions over names of axes and of chip figures; points that break one are infeasible",
-    "device": "an FPGA that each point's chip is fitted to: a name of `lstmsim list devices`, or a path; default: none",
-    "objectives": "columns to minimise or maximise, which make the Pareto front; default: latency_ms_mean and npe",
-}
-#: Keys of a group of axes.
-GROUP_KEYS = {"axes": "axes of the group, by name", "combine": "how they go together: product or zip"}
-_COMBINE = ("product", "zip")
-
-
-@dataclass(frozen=True, eq=False)
-class SweepFile:
-    """A sweep and the scenario that its points change. It is not yet checked: the axes may bring missing parts.
-
-    sweep: axes, derived values and constraints.
-    scenario, scenario_name: the scenario's document, and its name unless the document has one.
-    places: for each axis by its name, the place of its paths in the file.
-    chip: columns about the chip of each point, on the file's `device` if it names one.
-    objectives: what points are judged by.
-    device_file: the file of that device; None for a known device.
-    """
-
-    sweep: Sweep
-    scenario: Document
-    scenario_name: str
-    #: Where the paths of each axis stand, by its name.
-    places: Mapping[str, str]
-    chip: ChipColumns
-    objectives: tuple[Objective, ...]
-    device_file: str | None = None
-
-
-def load_sweep(source: str | os.PathLike[str] | Mapping[str, Any]) -> SweepFile:
-    """Read the sweep of a file, or of data laid out like one; `InputError` with every mistake, file, line and column.
-
-    >>> axes = {"ep": {"path": "chip.cores.0.ep", "from": 1, "to": 8, "factor": 2}}
-    >>> scenario = {"chip": "column-npu-64k", "jobs": [{"model": "lstm-512", "steps": 5}]}
-    >>> load_sweep({"scenario": scenario, "axes": axes}).sweep.axes[0].values
-    (1, 2, 4, 8)
-    """
-    if isinstance(source, Mapping):
-        document, name = document_of(source), "sweep"
-    else:
-        document = read_document(source)
-        name = Path(source).stem
-    if not document.data.keys() & {"axes", "scenario"} and document.data.keys() >= {"chip", "jobs"}:
-        text = "is a scenario, no sweep: `lstmsim simulate` runs it; a sweep names it (`scenario: FILE`) and has `axes`"
-        raise InputError(Mistake(document.name, text))
-    return _Reader(document).read(name)
-
-
-class _Reader(AxisReader):
-    """Reads one document; mistakes are noted in it and raised together."""
-
-    def read(self, default_name: str) -> SweepFile:
-        document = self.document
-        self.keys((), tuple(SWEEP_KEYS))
-        groups, derived = self._groups()
-        name = document.data.get("name", default_name)
-        if not isinstance(name, str) or not name.strip() or not name.isprintable() or len(name) > 200:
-            document.blame(("name",), f"must be printable text, got {show(name, document.raw(('name',)))}")
-            name = default_name
-        self._expressions(derived)
-        constraints = self._constraints()
-        sweep = Sweep(tuple(groups), tuple(each for each, _ in derived), tuple(constraints), name)
-        if groups and all(axis.values for axis in sweep.axes) and sweep.size > MAX_POINTS:
-            document.blame(("axes",), f"make {sweep.size:,} points, at most {MAX_POINTS:,} are possible")
-        scenario, scenario_name = self._scenario()
-        device = read_device_key(document)
-        chip = chip_columns(sweep.names, device)
-        objectives = read_objectives(document, sweep, chip.names, on_device="device" in document.data)
-        if document.mistakes:
-            raise InputError(sorted(dict.fromkeys(document.mistakes), key=_line))
-        places = {str(path[-1]): document.place((*path, "path")) for path in self.names.values()}
-        judged_by = objectives or default_objectives(chip.names)
-        return SweepFile(sweep, scenario, scenario_name, places, chip, judged_by, device_file(document))
-
-    def _groups(self) -> tuple[list[Group], list[tuple[Derived, DataPath]]]:
-        document = self.document
-        axes = document.data.get("axes")
-        if "axes" not in document.data:
-            document.blame(
-                ("axes",), "required key is missing (what to vary, for example ep: {path: ..., values: ...})"
-            )
-            return [], []
-        derived: list[tuple[Derived, DataPath]] = []
-        if not isinstance(axes, list):
-            group = self._group(("axes",), ("combine",), derived)
-            return [group] if group is not None else [], derived
-        if "combine" in document.data:
-            document.blame(("combine",), "stands in each group where `axes` is a list of groups", key=True)
-        if not axes:
-            document.blame(("axes",), "must be a list of at least 1 group, got 0")
-        groups = []
-        for index, each in enumerate(axes):
-            path: DataPath = ("axes", index)
-            if not isinstance(each, dict):
-                document.blame(path, f"must be a group {{axes: ..., combine: ...}}, got {self.show(path)}")
-                continue
-            self.keys(path, tuple(GROUP_KEYS))
-            if "axes" not in each:
-                document.blame((*path, "axes"), "required key is missing (the axes of the group)")
-                continue
-            group = self._group((*path, "axes"), (*path, "combine"), derived)
-            groups += [group] if group is not None else []
-        return groups, derived
-
-    def _group(self, path: DataPath, combine_path: DataPath, derived: list[tuple[Derived, DataPath]]) -> Group | None:
-        document = self.document
-        entries = document.at(path)
-        if not isinstance(entries, dict) or not entries:
-            document.blame(path, f"must be a mapping of names to axes, at least 1, got {self.show_empty(path)}")
-            return None
-        holder = document.at(combine_path[:-1])
-        combine = holder.get("combine", "product")
-        if combine not in _COMBINE:
-            hint = nearest(combine, _COMBINE) if isinstance(combine, str) else ""
-            document.blame(combine_path, f"must be product or zip, got {self.show(combine_path)}{hint}")
-            combine = "product"
-        axes = []
-        for name in entries:
-            axis = self.axis(name, (*path, name))
-            if isinstance(axis, Derived):
-                derived.append((axis, (*path, name)))
-            elif axis is not None:
-                axes.append(axis)
-        lengths = {len(axis.values) for axis in axes}
-        if combine == "zip" and len(lengths) > 1:
-            each = listed([f"{axis.name} {len(axis.values)}" for axis in axes], "and")
-            document.blame(combine_path, f"zip needs axes of equal length, got {each} values")
-            return None
-        return Group(tuple(axes), combine) if axes else None
-
-    def _expressions(self, derived: list[tuple[Derived, DataPath]]) -> None:
-        known = [name for name, path in self.names.items() if "expression" not in self._entry(path)]
-        for each, path in derived:
-            self._check_expression(each.text, (*path, "expression"), known)
-            known.append(each.name.lower())
-
-    def _entry(self, path: DataPath) -> dict[str, Any]:
-        entry = self.document.at(path)
-        return entry if isinstance(entry, dict) else {}
-
-    def _check_expression(self, text: str, place: DataPath, known: Sequence[str]) -> None:
-        try:
-            names = parse(text).names
-        except ExpressionError as error:
-            self.document.blame(place, str(error))
-            return
-        spelled = {name.lower(): str(path[-1]) for name, path in self.names.items()}
-        choices = [spelled[each] for each in known if each not in self.refused]
-        for name in names:
-            # A name that is refused at its axis is not refused once more where it is used.
-            if name not in choices and name.lower() not in self.refused:
-                hint = nearest(name, choices) or f"; there are: {listed(choices, 'and')}"
-                self.document.blame(place, f"no axis called {show(name)}{hint}")
-
-    def _constraints(self) -> list[str]:
-        document = self.document
-        given = document.data.get("constraints", [])
-        if not isinstance(given, list):
-            text = "must be a list of expressions like 'ep * vp <= 65536'"
-            document.blame(("constraints",), f"{text}, got {self.show(('constraints',))}")
-            return []
-        for index, text in enumerate(given):
-            place = ("constraints", index)
-            if isinstance(text, str):
-                self._check_expression(text, place, list(self.names))
-            else:
-                document.blame(place, f"must be an expression like 'ep * vp <= 65536', got {self.show(place)}")
-        return [str(text) for text in given]
-
-    def _scenario(self) -> tuple[Document, str]:
-        """The scenario's own document: that of its file, or the part of the sweep's document that holds it."""
-        document = self.document
-        given = document.data.get("scenario")
-        if isinstance(given, str):
-            path = str(document.folder / given)
-            try:
-                return read_document(path), Path(path).stem
-            except InputError as error:
-                where = document.place(("scenario",))
-                document.mistakes += [each if each.place else Mistake(where, each.sentence) for each in error.mistakes]
-            return document, ""
-        if not isinstance(given, dict):
-            what = "required key is missing" if "scenario" not in document.data else "must be a mapping or a path"
-            document.blame(("scenario",), f"{what} (the scenario: a path, or its keys in place)")
-            return document, ""
-        head = ("scenario",)
-        own = Document(given, document.name, document.folder)
-        for mine, theirs in ((own.values, document.values), (own.keys, document.keys)):
-            mine.update({path[1:]: place for path, place in theirs.items() if path[:1] == head})
-        return own, "scenario"
 
 
 def _line(mistake: Mistake) -> tuple[int, int]:
