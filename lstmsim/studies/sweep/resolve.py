@@ -14,6 +14,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache, lru_cache
+from itertools import accumulate
 from typing import Any, NamedTuple, TypeVar
 
 from lstmsim.base.bounds import MAX_CORES, MAX_JOBS
@@ -39,10 +40,7 @@ _MOST_KEPT = 4096
 
 
 class QuickRange(NamedTuple):
-    """Smallest and largest value of a number; all others are left to the checks of scenario files.
-
-    whole: whether only whole numbers will do.
-    """
+    """Smallest and largest value of a (whole) number; all others are left to the checks of scenario files."""
 
     low: int | float
     high: int | float
@@ -56,19 +54,8 @@ class QuickRange(NamedTuple):
 
 def _range(key: Key | None) -> QuickRange:
     """The range of a whole number of a job or a layer, all of which have both bounds."""
-    assert key is not None
-    assert key.low is not None
-    assert key.high is not None
+    assert key is not None and key.low is not None and key.high is not None  # noqa: PT018 - for the type checker
     return QuickRange(key.low, key.high)
-
-
-def _range_of(each: Described) -> QuickRange | None:
-    """The range of a key that varies; None if only the checks of scenario files can tell what may stand there."""
-    key, kind = each.key, each.kind
-    plain = kind in (int, float) and not each.several and key.above is None and key.below is None and key.rule is None
-    if not key.vary or not plain or key.low is None or key.high is None:
-        return None
-    return QuickRange(key.low, key.high, whole=kind is int)
 
 
 @cache
@@ -76,7 +63,7 @@ def _job_keys() -> dict[str, QuickRange]:
     """Numbers of a job's entry that may change without reading anything."""
     entry = keys_of(JobEntry)
     plain = {key: _range(entry[key].key) for key in ("count", "frame_interval")}
-    # steps and arrivals may be more than numbers, which then go the long way
+    # steps and arrivals may be more than numbers, which are then read anew
     return plain | {"steps": _range(unwrapped(Steps)[1]), "arrival": _range(unwrapped(Cycles)[1])}
 
 
@@ -87,9 +74,11 @@ def core_keys(machine: str) -> dict[str, QuickRange]:
     for name, each in keys_of(target_of(machine).core).items():
         kind: Any = each.type
         below: Mapping[str, Described] = keys_of(each.type) if is_dataclass(kind) else {}
-        keys = {name: each} | {f"{name}.{key}": part for key, part in below.items()}
-        ranges = {path: _range_of(own) for path, own in keys.items()}
-        numbers |= {path: each for path, each in ranges.items() if each is not None}
+        for path, own in ({name: each} | {f"{name}.{key}": part for key, part in below.items()}).items():
+            key = own.key
+            bounded = (key.above, key.below, key.rule) == (None, None, None) and not own.several
+            if key.vary and bounded and own.kind in (int, float) and key.low is not None and key.high is not None:
+                numbers[path] = QuickRange(key.low, key.high, whole=own.kind is int)
     return numbers
 
 
@@ -109,12 +98,7 @@ def quick_path(path: str) -> bool:
 
 
 class Place(NamedTuple):
-    """A number's place in a scenario.
-
-    of_core: whether it belongs to a core; otherwise it belongs to a job.
-    number: of the core or job.
-    key: the path below it.
-    """
+    """Where a number stands in a scenario: the number of a core (or job), and the path below it."""
 
     of_core: bool
     number: int
@@ -145,13 +129,8 @@ Assignments = Sequence[tuple[str, Value]]
 _Changes = tuple[tuple[int, str, Any], ...]
 
 T = TypeVar("T")
-
-
-class _Jobs(NamedTuple):
-    """All jobs of a scenario, and how many of them belong to each entry."""
-
-    jobs: tuple[Job, ...]
-    counts: tuple[int, ...]
+#: Jobs, and how many of them belong to each entry.
+_Jobs = tuple[tuple[Job, ...], tuple[int, ...]]
 
 
 class Prepared:
@@ -159,7 +138,6 @@ class Prepared:
 
     def __init__(self, scenario: Scenario, document: Document) -> None:
         self.base = scenario
-        self.chip = scenario.chip
         self.target = target_of(scenario.chip.kind)
         self.core_keys = core_keys(scenario.chip.kind)
         self.chip_entry: dict[str, Any] = {**document.data["chip"], "name": scenario.chip.name}
@@ -173,7 +151,8 @@ class Prepared:
             or document.data.get("arrivals") is not None
             or any(isinstance(entry.get("steps"), dict | list) for entry in self.job_entries)
         )
-        self.first_job = _starts(self.job_entries)
+        #: For each entry, the number of its first job.
+        self.first_job = [0, *accumulate(entry.get("count", 1) for entry in self.job_entries)]
         own = (each.name for each in fields(scenario) if each.init and each.name not in ("chip", "jobs"))
         self.others = {name: getattr(scenario, name) for name in own}
         self.places: dict[str, tuple[Place, QuickRange | None]] = {}
@@ -195,7 +174,7 @@ class Prepared:
         made = _kept(self.jobs, tuple(jobs), self._jobs)
         if chip is None or made is None or not self._fits(chip, made):
             return None
-        return Scenario(chip=chip, jobs=made.jobs, **self.others)
+        return Scenario(chip=chip, jobs=made[0], **self.others)
 
     def _place(self, path: str) -> tuple[Place, QuickRange | None]:
         """The place of a quick path, and the range of the number there; None if it must be read anew."""
@@ -226,7 +205,7 @@ class Prepared:
         jobs: list[Job] = []
         counts: list[int] = []
         by_entry = _by_entry(changes, len(self.job_entries))
-        for entry, first, change in zip(self.job_entries, self.first_job, by_entry, strict=True):
+        for entry, first, change in zip(self.job_entries, self.first_job, by_entry, strict=False):
             if isinstance(entry.get("arrival"), dict):
                 # A process may also give its jobs number, deadlines and jobs to wait for.
                 return None
@@ -246,16 +225,17 @@ class Prepared:
             names.append(entry.get("name") or model.name)
             counts.append(count)
         named = zip(jobs, job_names(names, counts), strict=True)
-        return _Jobs(tuple(job if job.name == name else replace(job, name=name) for job, name in named), tuple(counts))
+        return tuple(job if job.name == name else replace(job, name=name) for job, name in named), tuple(counts)
 
     def _fits(self, chip: Chip, made: _Jobs) -> bool:
         """Whether the size is one that can be simulated; `InputError` if a job can run nowhere."""
         position, tally = 0, Tally()
-        for count in made.counts:
-            job = made.jobs[position]
+        for count in made[1]:
+            job = made[0][position]
             position += count
             self.target.check(chip, job)
-            each = _per_step(chip.kind, _allowed(chip, job), job.model, job.batch, job.members(len(chip.cores)))
+            cores = tuple(dict.fromkeys(chip.cores[index] for index in job.allowed(len(chip.cores))))
+            each = _per_step(chip.kind, cores, job.model, job.batch, job.members(len(chip.cores)))
             if tally.add("", each, job.steps, count) is not None:
                 return False
         return True
@@ -284,22 +264,6 @@ def _changed(entry: dict[str, Any], change: dict[str, Any]) -> dict[str, Any]:
         name, _, key = path.partition(".")
         entry[name] = {**entry.get(name, {}), key: value} if key else value
     return entry
-
-
-def _starts(entries: list[dict[str, Any]]) -> list[int]:
-    """For each entry, the place of its first job in the list of all jobs."""
-    starts, start = [], 0
-    for entry in entries:
-        starts.append(start)
-        start += entry.get("count", 1)
-    return starts
-
-
-def _allowed(chip: Chip, job: Job) -> tuple[Any, ...]:
-    """The different cores that a job may run on."""
-    if len(chip.cores) == 1:
-        return chip.cores
-    return tuple(dict.fromkeys(chip.cores[index] for index in job.allowed(len(chip.cores))))
 
 
 @lru_cache(_MOST_KEPT)
@@ -331,13 +295,10 @@ _MOST_PREPARED = 200
 class Setup:
     """Everything that all points share.
 
-    sweep: axes, derived values and constraints.
-    document: the scenario's.
-    scenario_name: its name unless the document has one.
+    document, scenario_name: the scenario's document, and its name unless the document has one.
     overrides: changes of the scenario that come before those of the axes.
     identity: names the setup: equal setups have equal names.
-    chip: the columns about the chip of each point.
-    objectives: what points are judged by.
+    chip, objectives: the columns about the chip of each point, and what points are judged by.
     """
 
     sweep: Sweep

@@ -78,8 +78,7 @@ def prepare(
 def _file_names(sweep: Sweep, document: Document) -> Iterator[str]:
     """Name the files that decide about cycles and are no part of the document.
 
-    These are files of arrivals, and of chips and models that axes name, or that a scenario names which could not be
-    read before the axes change it.
+    These are files of arrivals, and of chips and models that axes name or that could not be read before axes changed.
     """
     for axis in sweep.axes:
         come = any(path.endswith(".arrival.path") for path in axis.paths)
@@ -132,17 +131,7 @@ def _hopeless(mistake: Mistake, setup: Setup, file: SweepFile) -> Iterator[Mista
 
 
 def files_of_sweep(spec: str, overrides: Sequence[str] = ()) -> list[str]:
-    """List the files that a sweep reads. Mistakes are passed over, because the sweep itself tells them.
-
-    These are the sweep's own file, the scenario's, all files that the scenario names after `PATH=VALUE` overrides,
-    files that its axes go through, and the files that come with lstmsim.
-
-    spec: the file of the sweep.
-    overrides: changes of the scenario.
-
-    >>> files_of_sweep("no-such-file.yaml")
-    ['no-such-file.yaml']
-    """
+    """List the files that a sweep reads, with those that come with lstmsim. The sweep itself reports mistakes."""
     try:
         loaded = load_sweep(spec)
     except InputError:
@@ -170,8 +159,7 @@ _FEW_POINTS = 3
 class Progress:
     """How far a sweep is.
 
-    done: points with a result.
-    total: points to compute, those with a result included.
+    done, total: points with a result, and points to compute, those with a result included.
     reused: points whose result was there before.
     infeasible, failed: points with that status.
     """
@@ -203,11 +191,7 @@ class SweepResult(Table, forms="lstmsim.studies.sweep.report"):
 
 
 def table_stem(folder: str, shard: Shard | None) -> str:
-    """Give the path of a sweep's files without their suffixes; shards have paths of their own.
-
-    >>> table_stem("out", None), table_stem("out", (3, 20))
-    ('out/sweep', 'out/sweep-3-of-20')
-    """
+    """Give the path of a sweep's files without their suffixes; shards have paths of their own."""
     return os.path.join(folder, "sweep" if shard is None else f"sweep-{shard[0]}-of-{shard[1]}")
 
 
@@ -223,20 +207,9 @@ def run_sweep(
     retry_failed: bool = False,
     progress: Callable[[Progress], None] | None = None,
 ) -> SweepResult:
-    """Simulate every point of a sweep that has no result yet, and write its tables.
+    """Simulate every point of a sweep that has no result yet, and write its tables; arguments as of `lstmsim.sweep`.
 
     The tables are the same whichever processes compute the points.
-
-    source: the sweep file, or data laid out like one.
-    folder: where the results go.
-    overrides: changes of the scenario, before the changes of the axes.
-    jobs: worker processes; None: one for each processor; 1: this process alone.
-    dask: the address of a scheduler that is used instead.
-    shard: the part of the points that is computed; None: all.
-    resume: whether results that are there are kept.
-    retry_failed: whether failed points are computed once more.
-    progress: is called after every commit.
-    `InputError` for mistakes in the file; mistakes of one point are in its row.
     """
     setup, axes = prepare(source, overrides)
     stem = table_stem(os.fspath(folder), shard)
@@ -262,10 +235,7 @@ def run_sweep(
 
 @contextmanager
 def made_folder(folder: str) -> Iterator[None]:
-    """Make the folder if it is missing; `InputError` if that cannot be done.
-
-    A folder that was made is removed again if the block fails and has left nothing in it.
-    """
+    """Make the folder if it is missing, and remove it again if the block fails and has left nothing in it."""
     new = not os.path.isdir(folder)
     try:
         os.makedirs(folder, exist_ok=True)
@@ -297,7 +267,7 @@ def _left(setup: Setup, store: Store, shard: Shard, retry_failed: bool) -> tuple
         # Results of another sweep file, or of one that has changed.
         resolver = Resolver(setup)
         links = []
-        for point in _numbers(left):
+        for point in _points(left):
             values = sweep.values(point)
             key, chip = point_key(resolver, values)
             if store.has(key):
@@ -310,11 +280,8 @@ def _left(setup: Setup, store: Store, shard: Shard, retry_failed: bool) -> tuple
     return left, Progress(done, total, done, counts["infeasible"], counts["failed"])
 
 
-def _numbers(flags: bytearray) -> Iterator[int]:
-    at = flags.find(1)
-    while at >= 0:
-        yield at
-        at = flags.find(1, at + 1)
+def _points(left: bytearray) -> Iterator[int]:
+    return (point for point, flag in enumerate(left) if flag)
 
 
 def _compute(
@@ -333,7 +300,7 @@ def _compute(
             # A wrong address is told even where no scheduler is needed.
             pool.dask_executor(dask)[0].shutdown(wait=False)
         return counts
-    results = _results(setup, _numbers(left), count, jobs, dask)
+    results = _results(setup, _points(left), count, jobs, dask)
     waiting: list[Outcome] = []
     last = time.monotonic()
 
@@ -346,7 +313,13 @@ def _compute(
     try:
         for outcomes in results:
             waiting += outcomes
-            counts = _counted(counts, outcomes)
+            statuses = [each.status for each in outcomes]
+            counts = replace(
+                counts,
+                done=counts.done + len(outcomes),
+                infeasible=counts.infeasible + statuses.count("infeasible"),
+                failed=counts.failed + statuses.count("failed"),
+            )
             if len(waiting) >= _COMMIT_POINTS or time.monotonic() - last >= _COMMIT_SECONDS:
                 commit()
                 last = time.monotonic()
@@ -374,16 +347,6 @@ def _results(setup: Setup, points: Iterable[int], count: int, jobs: int | None, 
     return pool.on_executor(setup, points, lambda: ProcessExecutor(workers), workers)
 
 
-def _counted(counts: Progress, outcomes: Sequence[Outcome]) -> Progress:
-    statuses = [each.status for each in outcomes]
-    return replace(
-        counts,
-        done=counts.done + len(outcomes),
-        infeasible=counts.infeasible + statuses.count("infeasible"),
-        failed=counts.failed + statuses.count("failed"),
-    )
-
-
 #: How the name of the output ends; the tables stand beside it, with other ends.
 SUFFIX = ".sqlite"
 _RESULT = ("key", "status", *NUMBERS, "reason")
@@ -407,13 +370,7 @@ class Merged(Table, forms="lstmsim.studies.sweep.report"):
 
 
 def merge(out: str | os.PathLike[str], inputs: Sequence[str | os.PathLike[str]]) -> Merged:
-    """Join the SQLite files of shards into one, and write its tables beside it.
-
-    out: new, or a part of the same sweep.
-    inputs: the shards' files.
-    `InputError` if a file belongs to another sweep or is damaged, if two have different results for a point, or if
-    `out` does not end in `.sqlite`; `out` is then unchanged.
-    """
+    """Join the SQLite files of shards into one, and write its tables; arguments and errors as of `lstmsim.merge`."""
     if not inputs:
         raise InputError("nothing to merge: name at least one file of a shard")
     names = [os.fspath(each) for each in inputs]
@@ -477,12 +434,12 @@ def _take(store: Store, shard: Store, axes: Sequence[str], total: int) -> None:
     for row in shard.read(f"SELECT {columns}, {results} FROM points p JOIN results r ON r.key = p.key"):
         for part in (row[:width], row[width:]):
             if checksum(part[:-1]) != part[-1]:
-                text = (
-                    f"is damaged: point {row[0]} does not match its checksum; its own `lstmsim sweep` computes it anew"
-                )
-                raise InputError(Mistake(shard.path, text))
+                text = f"is damaged: point {row[0]} does not match its checksum"
+                raise InputError(Mistake(shard.path, f"{text}; its own `lstmsim sweep` computes it anew"))
         point, result = row[: width - 1], row[width:-1]
-        if not _sound(result) or not isinstance(point[0], int) or not 0 <= point[0] < total:
+        numbers = result[_STATUS] != "done" or all(isinstance(each, int | float) for each in result[2:-1])
+        sound = numbers and result[_STATUS] in STATUSES and isinstance(result[_KEY], str)
+        if not sound or not isinstance(point[0], int) or not 0 <= point[0] < total:
             raise shard.damage(f"point {point[0]}, status {result[_STATUS]!r}")
         present = "SELECT p.key, r.status FROM points p JOIN results r ON r.key = p.key WHERE p.point = ?"
         there = next(iter(list(store.read(present, point[:1]))), None)
@@ -490,23 +447,13 @@ def _take(store: Store, shard: Store, axes: Sequence[str], total: int) -> None:
             raise _conflict(shard, point[0])
         text = f"SELECT {', '.join(quoted(each) for each in _RESULT)} FROM results WHERE key = ?"
         for known in list(store.read(text, result[:1])):
-            if _differ(known, result):
+            # Reasons may be worded in other ways.
+            if "failed" not in (known[_STATUS], result[_STATUS]) and known[:-1] != result[:-1]:
                 raise _conflict(shard, point[0])
         if there is None or there[_STATUS] == "failed":
             store.put([result], [point])
     times = list(shard.read("SELECT point, seconds FROM timings WHERE typeof(seconds) = 'real'"))
     store.sql.executemany("INSERT OR REPLACE INTO timings VALUES (?, ?)", times)
-
-
-def _sound(result: Sequence[Any]) -> bool:
-    """Whether a result has the form of one that was written."""
-    numbers = result[_STATUS] != "done" or all(isinstance(each, int | float) for each in result[2:-1])
-    return numbers and result[_STATUS] in STATUSES and isinstance(result[_KEY], str)
-
-
-def _differ(one: Sequence[Any], other: Sequence[Any]) -> bool:
-    """Whether two results differ; reasons may be worded in other ways."""
-    return "failed" not in (one[_STATUS], other[_STATUS]) and one[:-1] != other[:-1]
 
 
 def _conflict(shard: Store, point: int) -> InputError:
