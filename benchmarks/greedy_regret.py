@@ -18,7 +18,8 @@ from random import Random
 from lstmsim import ColumnCore, ColumnNpu, Job, Layer, Model, cell
 from lstmsim.studies.search.array import Searched, score_of
 from lstmsim.studies.search.result import Point
-from lstmsim.studies.search.strategies import TOLERANCE, best_of_all, walk
+from lstmsim.studies.search.strategies import TOLERANCE, walk
+from tests.studies.search.useful import best_of_all
 
 #: Within so many percent of the optimum counts as found.
 FOUND_PERCENT = 1.0
@@ -81,7 +82,7 @@ def regret_of(searched: Searched) -> Regret:
     """All rules on one pair; every (EP, VP) is simulated once."""
     limits, npe = searched.limits, searched.npe
     score = score_of(searched, lambda: None)
-    optimum = best_of_all(limits, npe, score).optimum
+    optimum = best_of_all(limits, npe, score)
 
     def percent(cycles: int) -> float:
         return 100 * (cycles / optimum.cycles - 1)

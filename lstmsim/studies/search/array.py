@@ -27,12 +27,7 @@ from lstmsim.studies.search.result import Point, Refused
 
 @dataclass(frozen=True)
 class Limits:
-    """What the models ask of an array.
-
-    stages: (gates, units) of each stage.
-    widths: elements of the vectors.
-    tail_width: units that the array's tail takes a cycle.
-    """
+    """What models ask of an array: (gates, units) of each stage, elements of vectors, units of a tail's cycle."""
 
     stages: tuple[tuple[int, int], ...]
     widths: tuple[int, ...]
@@ -79,11 +74,8 @@ def useful_vps(limits: Limits, npe: int, ep: int) -> tuple[int, ...]:
     """List the VPs of an EP that mostly include its best one, the widest first.
 
     These are min(Hw, NPE // EP), and narrower ones that make as many row blocks of a stage: blocks of equal size, and
-    the most and the fewest units that are whole turns in the tail. Any other VP makes more blocks, or as many with no
-    fewer turns in the tail. That does not always make it worse: where jobs share a core, tiles in another order can end
-    earlier. Of the first 500 pairs of `benchmarks/greedy_regret.py` (one model, one or two threads) the useful VPs
-    include the optimum of 498 and miss it twice, by 0.06 %; with several models they miss it by more
-    (`lstmsim.studies.search.strategies` tries the others).
+    the most and the fewest units that are whole turns in the tail. Where jobs share a core, tiles in another order can
+    end earlier (docs/decisions/search_and_sweeps.md).
     """
     widest, _ = widest_vp(limits, npe, ep)
     vps = {widest}
@@ -97,29 +89,19 @@ def useful_vps(limits: Limits, npe: int, ep: int) -> tuple[int, ...]:
 
 
 def vp_starts(limits: Limits) -> tuple[int, ...]:
-    """List every VP, the narrowest first, that cuts some stage into other row blocks than the VP below it.
-
-    The list goes from the least VP that holds a unit of every stage to Hw.
-    """
+    """List every VP from the least to Hw, the narrowest first, that cuts some stage into other row blocks."""
     whole = {gates * number for gates, units in limits.stages for number in range(1, units + 1)}
     return tuple(sorted({limits.gates, *(vp for vp in whole if vp > limits.gates)}))
 
 
 def different_vps(starts: tuple[int, ...], widest: int) -> tuple[int, ...]:
-    """List VPs up to the widest of which no two make the same row blocks, the widest first.
-
-    Every other VP up to the widest makes the same blocks, and so the same cycles, as one of these.
-    """
+    """List VPs up to the widest, the widest first, of which no two make the same row blocks, and so equal cycles."""
     below = bisect_right(starts, widest)
     return (widest, *starts[: below - 1][::-1]) if below else ()
 
 
 def doublings(limits: Limits, npe: int) -> tuple[int, ...]:
-    """List the powers of two from EP = 1 as long as NPE // EP rows hold one unit.
-
-    >>> doublings(Limits(((4, 512),), (512,)), npe=100)
-    (1, 2, 4, 8, 16)
-    """
+    """List the powers of two from EP = 1 as long as NPE // EP rows hold one unit."""
     return tuple(1 << power for power in range((npe // limits.gates).bit_length()))
 
 
@@ -151,13 +133,7 @@ Score = Callable[[int, int], Point | Refused]
 
 @dataclass(frozen=True)
 class Searched:
-    """What is searched: jobs on a chip some of whose cores get other arrays.
-
-    chip: of a machine that has an array with EP and VP.
-    jobs: what runs.
-    cores: numbers of the cores whose EP and VP are searched.
-    npe: multipliers that each of these cores gets.
-    """
+    """What is searched: jobs on a chip with arrays, numbers of the cores that get others, and their multipliers."""
 
     chip: Chip
     jobs: tuple[Job, ...]

@@ -33,12 +33,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Refused:
-    """A pair that cannot be simulated.
-
-    ep, vp: the pair.
-    reason: why not.
-    too_large: whether the machine could run it, but the simulation would be too long.
-    """
+    """A pair that cannot be simulated, and why: `too_large` if the machine could run it, but too long to simulate."""
 
     ep: int
     vp: int
@@ -102,13 +97,7 @@ class Found:
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """A model of a mix, its jobs simulated alone.
-
-    model: its name.
-    jobs: how many it has.
-    found: its own best pair.
-    cycles_at_common_ep: what its jobs take at the EP chosen for all jobs.
-    """
+    """A model of a mix, its jobs simulated alone: its own best pair, and its cycles at the EP chosen for all jobs."""
 
     model: str
     jobs: int

@@ -1,18 +1,16 @@
 """The search as a whole: the best array for all jobs at one EP, and for each model of a mix at an EP of its own.
 
 For a mix the hardware is one array of NPE multipliers whose trees have `tree_inputs` leaves; CAT-n sets EP to
-`tree_inputs`, `/2`, ... `/n`, and VP to NPE // EP, of which a model uses min(Hw, VP) (column-wise LSTM patent: EP of
-16, 32 and 64 need CAT-4). A larger CAT is worth its adders only if some model gains by it: among trees with equal sums
-of cycles the one with the smallest CAT is sufficient, also where a model's own choice was another EP with as many
-cycles.
+`tree_inputs`, `/2`, ... `/n`, and VP to NPE // EP, of which a model uses min(Hw, VP) (column-wise LSTM patent). Among
+trees with equal sums of cycles the one with the smallest CAT is sufficient.
 """
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from lstmsim.base.bounds import MAX_PES
@@ -40,13 +38,7 @@ def reachable(tree_inputs: int, cat: int) -> tuple[int, ...]:
 
 
 def best_tree(cat: int, trees: Sequence[int], models: Sequence[AtEp]) -> CatChoice | None:
-    """Find the tree on which the models take the fewest cycles in sum, each alone and at its best reachable EP.
-
-    >>> cycles = ({16: 9, 32: 12}, {16: 30, 32: 20})
-    >>> models = [lambda ep, own=own: Point(ep, 4, "", own[ep], 0, 0) for own in cycles]
-    >>> best_tree(1, (16, 32), models).tree_inputs, best_tree(2, (32,), models).eps
-    (32, (16, 32))
-    """
+    """Find the tree on which the models take the fewest cycles in sum, each alone and at its best reachable EP."""
     choices = []
     for tree in trees:
         points = [_best(at, reachable(tree, cat)) for at in models]
@@ -58,17 +50,13 @@ def best_tree(cat: int, trees: Sequence[int], models: Sequence[AtEp]) -> CatChoi
 
 
 def trees_for(eps: Iterable[int], powers: Sequence[int]) -> tuple[int, ...]:
-    """List the inputs of the trees to look at, ascending.
+    """List the inputs of the trees to try: all of `powers`, and the models' choices times powers of two up to these.
 
-    These are all of `powers`, and the models' choices times powers of two up to the largest of `powers`. Where EPs are
-    powers of two, no other tree has any of them.
+    Where EPs are powers of two, no other tree has any of them.
     """
     most = max(powers)
-    return tuple(
-        sorted(
-            {*powers, *(ep << shift for ep in eps for shift in range(most.bit_length()) if ep << shift <= most), *eps}
-        )
-    )
+    larger = {ep << shift for ep in eps for shift in range(most.bit_length()) if ep << shift <= most}
+    return tuple(sorted({*powers, *larger, *eps}))
 
 
 def cat_choices(
@@ -78,18 +66,14 @@ def cat_choices(
     own = [at(ep) for at, ep in zip(models, eps, strict=True)]
     enough = sum(each.cycles for each in own if isinstance(each, Point))
     every = []
-    for cat in _cats(max(eps)):
+    # As long as a tree of that many inputs can be cut so often.
+    for cat in (1 << power for power in range(max(eps).bit_length())):
         choice = best_tree(cat, trees, models)
         if choice is not None:
             every.append(choice)
             if choice.cycles <= enough:
                 return choice, tuple(every)
     return None, tuple(every)
-
-
-def _cats(most: int) -> Iterator[int]:
-    """CAT-1, CAT-2, ... as long as a tree of that many inputs can be cut so often."""
-    return (1 << power for power in range(most.bit_length()))
 
 
 def _best(at: AtEp, eps: Sequence[int]) -> Point | None:
@@ -103,13 +87,7 @@ _TRIVIAL = {"model": {"layers": [{"cell": "dense", "hidden": 1, "input": 1}]}, "
 
 
 def load_for_search(source: str | os.PathLike[str] | Mapping[str, Any], overrides: Sequence[str] = ()) -> Scenario:
-    """Read a scenario whose EP and VP need not fit its jobs, because a search replaces them.
-
-    >>> core = {"npe": 64, "ep": 32, "vp": 2}
-    >>> chip = {"kind": "column-npu", "frequency_mhz": 260, "cores": [core]}
-    >>> load_for_search({"chip": chip, "jobs": [{"model": "lstm-512", "steps": 5}]}).chip.cores[0].vp
-    2
-    """
+    """Read a scenario whose EP and VP need not fit its jobs, because a search replaces them."""
     try:
         return load_scenario(source, overrides)
     except InputError as error:
@@ -131,19 +109,18 @@ def load_for_search(source: str | os.PathLike[str] | Mapping[str, Any], override
 Progress = Callable[[int, int], None]
 
 
-@dataclass(frozen=True)
-class _How:
-    """What is asked of a search; `exhaustive` and `any_ep` as in `search`."""
+class _Search:
+    """Options of a search, and its simulations, counted against a bound that is known before."""
 
-    exhaustive: bool
-    any_ep: bool
+    def __init__(self, exhaustive: bool, any_ep: bool, show: Progress | None) -> None:
+        self.exhaustive, self.any_ep, self.show = exhaustive, any_ep, show
+        self.done = self.total = 0
 
-
-class _Steps:
-    """Counts simulations against a bound that is known before."""
-
-    def __init__(self, total: int, show: Progress | None) -> None:
-        self.done, self.total, self.show = 0, total, show
+    def expect(self, searched: Searched) -> None:
+        """Raise the bound by what these jobs take at most."""
+        limits, npe = searched.limits, searched.npe
+        every = count_pairs(limits, npe, self.any_ep) if self.exhaustive else len(doublings(limits, npe))
+        self.total += every
 
     def tick(self) -> None:
         self.done = min(self.done + 1, self.total)
@@ -153,6 +130,14 @@ class _Steps:
     def skip(self, simulations: int) -> None:
         """Note that so many simulations will not be needed."""
         self.total = max(self.done, self.total - simulations)
+
+    def find(self, searched: Searched, score: Score) -> Found:
+        """Search greedily, and among all pairs if asked for."""
+        limits, npe = searched.limits, searched.npe
+        walked = walk(limits, npe, score, self.any_ep)
+        if not self.exhaustive:
+            return Found(walked, None)
+        return Found(walked, best_of_every(limits, npe, score, least_of(searched), self.any_ep, skip=self.skip))
 
 
 def search(
@@ -169,13 +154,14 @@ def search(
     Of several models, each is searched alone as well. All other parameters of the chip stay.
     """
     searched = _searched(scenario, npe, core)
-    how = _How(exhaustive, any_ep)
     able = [job.model for job in searched.jobs if job.may_use(searched.cores)]
     models = list(dict.fromkeys(able))
     alone = [_alone(searched, model) for model in models] if len(models) > 1 else []
-    steps = _Steps(sum(_bound(each, how) for each in [searched, *alone]), progress)
-    common = _find(searched, how, steps, score_of(searched, steps.tick))
-    mix = _mix(models, alone, common, how, steps) if alone else None
+    run = _Search(exhaustive, any_ep, progress)
+    for each in [searched, *alone]:
+        run.expect(each)
+    common = run.find(searched, score_of(searched, run.tick))
+    mix = _mix(models, alone, common, run) if alone else None
     return SearchResult(
         scenario=scenario.name,
         chip=searched.chip.name,
@@ -220,61 +206,38 @@ def _searched(scenario: Scenario, npe: int, core: int | None) -> Searched:
 def _cores(chip: Chip, core: int | None) -> tuple[int, ...]:
     """The numbers of the searched cores; `InputError` for a core that does not exist, or for several unequal cores."""
     count = len(chip.cores)
-    if core is not None:
-        if not 0 <= core < count:
-            text = f"there is no core {core}; the chip has {count} (0 to {count - 1})"
-            raise InputError(Mistake("core", text))
-        return (core,)
-    if len(set(chip.cores)) > 1:
+    if core is not None and not 0 <= core < count:
+        raise InputError(Mistake("core", f"there is no core {core}; the chip has {count} (0 to {count - 1})"))
+    if core is None and len(set(chip.cores)) > 1:
         text = f"the {count} cores of chip {chip.name} are not equal; say which one is searched (0 to {count - 1})"
         raise InputError(Mistake("core", text))
-    return tuple(range(count))
+    return tuple(range(count)) if core is None else (core,)
 
 
 def _alone(searched: Searched, model: Model) -> Searched:
-    """The jobs of one model only, the first of which arrives at cycle 0.
-
-    A job that comes after another one still does, where the other one is of the same model.
-    """
+    """The jobs of one model only, the first of which arrives at cycle 0; they still come after others of that model."""
     kept = [number for number, job in enumerate(searched.jobs) if job.model == model]
-    place = {number: position for position, number in enumerate(kept)}
+    index = {number: position for position, number in enumerate(kept)}
     jobs = [searched.jobs[number] for number in kept]
-    after = [None if job.after is None else place.get(job.after) for job in jobs]
+    after = [None if job.after is None else index.get(job.after) for job in jobs]
     first = min(job.arrival for job, before in zip(jobs, after, strict=True) if before is None)
-    return replace(
-        searched,
-        jobs=tuple(
-            replace(job, arrival=job.arrival - first if before is None else job.arrival, after=before)
-            for job, before in zip(jobs, after, strict=True)
-        ),
-    )
+    moved = [
+        replace(job, arrival=job.arrival - (first if before is None else 0), after=before)
+        for job, before in zip(jobs, after, strict=True)
+    ]
+    return replace(searched, jobs=tuple(moved))
 
 
-def _bound(searched: Searched, how: _How) -> int:
-    """How many simulations a search takes at most."""
-    limits, npe = searched.limits, searched.npe
-    return count_pairs(limits, npe, how.any_ep) if how.exhaustive else len(doublings(limits, npe))
-
-
-def _find(searched: Searched, how: _How, steps: _Steps, score: Score) -> Found:
-    """Search greedily, and among all pairs if asked for."""
-    limits, npe = searched.limits, searched.npe
-    walked = walk(limits, npe, score, how.any_ep)
-    if not how.exhaustive:
-        return Found(walked, None)
-    return Found(walked, best_of_every(limits, npe, score, least_of(searched), how.any_ep, skip=steps.skip))
-
-
-def _mix(models: list[Model], alone: list[Searched], common: Found, how: _How, steps: _Steps) -> Mix:
+def _mix(models: list[Model], alone: list[Searched], common: Found, run: _Search) -> Mix:
     """Search for each model of several its own EP, and for the least CAT-n that gives all of these."""
     chosen = common.walk.chosen
     choices, at_ep = [], []
     for model, own in zip(models, alone, strict=True):
-        score = score_of(own, steps.tick)
+        score = score_of(own, run.tick)
         at_common = score(chosen.ep, chosen.vp)
         # A part of the jobs that have just run on this array can run there too.
         assert isinstance(at_common, Point)
-        choices.append(ModelChoice(model.name, len(own.jobs), _find(own, how, steps, score), at_common.cycles))
+        choices.append(ModelChoice(model.name, len(own.jobs), run.find(own, score), at_common.cycles))
         at_ep.append(_at_ep(own, score))
     eps = [each.found.walk.chosen.ep for each in choices]
     trees = trees_for(eps, max((doublings(own.limits, own.npe) for own in alone), key=len))

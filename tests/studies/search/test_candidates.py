@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from lstmsim.model.cells import cell
 from lstmsim.model.model import Layer, Model
 from lstmsim.studies.search.array import Limits, between, doublings, every_ep, limits_of, useful_vps, widest_vp
-from lstmsim.studies.search.strategies import all_pairs
+from tests.studies.search.useful import all_pairs
 
 LIMITS = st.builds(
     Limits,

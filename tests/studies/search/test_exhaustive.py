@@ -23,7 +23,8 @@ from lstmsim.studies.search.array import (
     widest_vp,
 )
 from lstmsim.studies.search.result import Exhaustive, Point, Refused
-from lstmsim.studies.search.strategies import MOST, best_of_all, best_of_every, count_pairs
+from lstmsim.studies.search.strategies import MOST, best_of_every, count_pairs
+from tests.studies.search.useful import best_of_all
 
 CELLS = ("lstm", "gru", "rnn", "gru-lbr0", "mingru", "lstm-layernorm", "slstm", "dense")
 
@@ -156,9 +157,8 @@ def test_with_several_models_the_useful_vps_are_not_enough() -> None:
     useful = best_of_all(searched.limits, 200, score_of(searched, lambda: None))
     result = every(searched)
     assert result.proven
-    assert not useful.proven
     assert (result.optimum.ep, result.optimum.vp, result.optimum.cycles) == (2, 80, 283)
-    assert useful.optimum.cycles > 283
+    assert useful.cycles > 283
 
 
 def test_a_bounded_search_is_not_proven() -> None:

@@ -17,7 +17,8 @@ from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job
 from lstmsim.studies.search.array import Limits, Score, Searched, score_of
 from lstmsim.studies.search.result import Point, Refused
-from lstmsim.studies.search.strategies import TOLERANCE, best_of_all, walk
+from lstmsim.studies.search.strategies import TOLERANCE, walk
+from tests.studies.search.useful import best_of_all
 
 BENCHMARK = Path(__file__).parents[3] / "benchmarks" / "greedy_regret.py"
 LIMITS = Limits(((4, 64),), (64,))
@@ -104,7 +105,7 @@ def test_any_ep_is_at_least_as_good_and_mostly_finds_the_optimum() -> None:
     powers, chosen = walked(searched)
     refined = walked(searched, any_ep=True)[1]
     score = score_of(searched, lambda: None)
-    optimum = best_of_all(searched.limits, searched.npe, score, any_ep=True).optimum
+    optimum = best_of_all(searched.limits, searched.npe, score, any_ep=True)
     assert all(ep & (ep - 1) == 0 for ep in powers)
     assert refined.ep & (refined.ep - 1)
     assert optimum.cycles <= refined.cycles < chosen.cycles
@@ -115,7 +116,7 @@ def test_any_ep_is_at_least_as_good_and_mostly_finds_the_optimum() -> None:
 def test_the_useful_vps_hold_the_optimum_of_equal_jobs() -> None:
     searched = lstm(70, 2048, steps=5, threads=2)
     score = score_of(searched, lambda: None)
-    optimum = best_of_all(searched.limits, searched.npe, score).optimum
+    optimum = best_of_all(searched.limits, searched.npe, score)
     for ep in (1 << power for power in range(10)):
         for units in range(1, min(70, 2048 // ep // 4) + 1):
             answer = score(ep, 4 * units)
