@@ -90,7 +90,7 @@ def graph_of_document(document: Document, name: str) -> Graph:
     """Make a graph of the document of a graph file; `InputError` with every mistake."""
     entry, wrong = check(GraphEntry, document)
     if any(path[:1] != ("nodes",) or len(path) < 2 or not _can_be_named(document, path) for path in wrong):
-        raise InputError(document.told())
+        raise InputError(document.reported())
     builder = _Builder(document, wrong)
     nodes = tuple(builder.node(number) for number in range(len(document.data["nodes"])))
     data = document.data
@@ -98,7 +98,7 @@ def graph_of_document(document: Document, name: str) -> Graph:
     for path, sentence in located_mistakes(graph, builder.broken):
         document.blame(path, sentence)
     if document.mistakes or entry is None:
-        raise InputError(document.told())
+        raise InputError(document.reported())
     more = tuple(each for each in remarks(graph) if each not in graph.about)
     return Graph(graph.name, nodes, graph.outputs, (*graph.about, *more))
 
@@ -167,8 +167,8 @@ class _Builder:
         known = [each for each in operands if each is not None]
         shape = following_shape(entry.op, known, axes) if len(known) == len(operands) else None
         if shape is None:
-            told = number in self.broken or len(known) < len(operands) or mistaken_name(entry.op)
-            if not told:
+            known_already = number in self.broken or len(known) < len(operands) or mistaken_name(entry.op)
+            if not known_already:
                 self._blame(number, "shape", f"required key is missing: the shape of {show(entry.op)} does not follow")
             self.broken.add(number)
             return ()
@@ -178,7 +178,7 @@ class _Builder:
 
 
 def _operand(value: Any) -> Any:
-    """A name as it is, a number as a float; what is neither, or too large for one, is told by the rules."""
+    """A name as it is, a number as a float; what is neither, or too large for one, is reported by the rules."""
     if isinstance(value, int) and not isinstance(value, bool):
         try:
             return float(value)

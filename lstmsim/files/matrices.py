@@ -64,7 +64,7 @@ def read_smtx(file: IO[bytes], name: str) -> Coordinates:
     second, _, rest = text.partition(b"\n")
     third, _, behind = rest.partition(b"\n")
     if behind.strip():
-        raise Position(name, 4).wrong("expected the end of the file behind the columns")
+        raise Position(name, 4).wrong("expected the end of the file after the columns")
     pointers = _line(second, Position(name, 2), rows + 1, "row pointers")
     _check_pointers(second, pointers, entries, Position(name, 2))
     column = _line(third, Position(name, 3), entries, "columns")

@@ -91,7 +91,7 @@ def words_of_lines(text: bytes, width: int, at: Position, what: str) -> NDArray[
     kinds = kinds_of(text)
     starts = word_starts(kinds)
     ends = np.flatnonzero(kinds == 1)
-    # the usual case needs no search: as many lines as groups of words, and each line ends behind its own group
+    # the usual case needs no search: as many lines as groups of words, and each line ends after its group of words
     if len(starts) == width * len(ends):
         table = starts.reshape(-1, width)
         if np.all(table[:, -1] < ends) and np.all(table[1:, 0] > ends[:-1]):
@@ -113,7 +113,7 @@ def whole_numbers(text: bytes, starts: NDArray[np.int64], at: Position, what: st
     flat = starts.ravel()
     if not len(odd) or not len(flat):
         return
-    # the ends of the words: the first space or end of a line behind each
+    # the ends of the words: the first space or end of a line after each
     gap = kinds < _DIGITS
     ends = np.flatnonzero(gap[1:] & ~gap[:-1]) + 1
     ends = np.append(ends, len(text))[np.searchsorted(ends, flat)]
@@ -299,7 +299,7 @@ def _sizes(words: list[str], kinds: dict[str, str], at: Position) -> Header:
 
 
 def _entries(file: IO[bytes], header: Header, name: str) -> Coordinates:
-    """The matrix of the lines behind the sizes; zeros of a matrix whose numbers all stand there are no entries."""
+    """The matrix of the lines after the sizes; zeros of a matrix whose numbers all stand there are no entries."""
     width = 1 if not header.coordinate else 2 if header.field == "pattern" else 3
     what = {1: "one number", 2: "row and column", 3: "row, column and value"}[width]
     line, read, count = header.line + 1, 0, 0

@@ -104,8 +104,8 @@ def _program(members: Mapping[str, NDArray[Any] | None]) -> tuple[FlatProgram, F
     if version is None or words is None:
         raise InputError(f"has no member {'format.npy' if version is None else 'words.npy'}, expected {_WHAT}")
     if version.tolist() != [FILE_FORMAT]:
-        told = " or ".join(map(str, version.tolist()[:2])) or "none"
-        raise InputError(f"is of format {told}, this lstmsim reads {FILE_FORMAT}")
+        stated = " or ".join(map(str, version.tolist()[:2])) or "none"
+        raise InputError(f"is of format {stated}, this lstmsim reads {FILE_FORMAT}")
     if words.dtype.kind != "i" or words.dtype.itemsize != 8:
         raise InputError(f"its member 'words.npy' holds {words.dtype}, expected int64")
     if len(words) and words[0] != FORMAT:

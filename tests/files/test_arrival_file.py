@@ -74,7 +74,7 @@ HOSTILE: list[tuple[bytes | str, str]] = [
     ("arrival_ms,arrival_cycles\n1,1\n", r"a\.csv:1: must name either .* got both"),
     ("TIMESTAMP,arrival_ms\n1,1\n", r"a\.csv:1: must name one kind of times only, got arrival_ms and TIMESTAMP"),
     ("TIMESTAMP,end_timestamp,duration\n1,1,1\n", "only, got TIMESTAMP and end_timestamp with duration"),
-    ("end_timestamp\n1\n", r"a\.csv:1: has end_timestamp, and duration is missing beside it: expected both$"),
+    ("end_timestamp\n1\n", r"a\.csv:1: has end_timestamp, and duration is missing: expected both$"),
     ("tenant\na\n", r"a\.csv:1: must name either .* got neither"),
     ("arrival_ms,arrival_ms\n1,1\n", r"a\.csv:1: column 'arrival_ms' comes 2 times"),
     ("arrival_ms,job,job\n1,a,b\n", r"a\.csv:1: column 'job' comes 2 times"),

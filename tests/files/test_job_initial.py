@@ -164,7 +164,7 @@ def test_states_that_come_from_the_run_must_be_said() -> None:
 
 
 def test_states_in_other_places_are_no_last_states_of_a_job() -> None:
-    mixed = "the last states of LSTM 'encoder', in part or in other places"
+    mixed = "the last states of LSTM 'encoder', in part or in another order"
     data = chain(model=model(states_from=mixed, states_whole=False))
     assert f"the last states of 'enc', but model 'm-lstm-6' with {mixed}: give them as a file of states" in refused(
         data
@@ -194,7 +194,7 @@ def test_mistakes(second: dict[str, Any], sentence: str) -> None:
 def test_mistakes_in_the_job_that_is_named() -> None:
     data = chain()
     data["jobs"][0]["queue_limit"] = 3
-    assert "may be turned away: leave queue_limit and patience out" in refused(data)
+    assert "may be rejected or may renege: leave queue_limit and patience out" in refused(data)
     twice = chain()
     twice["jobs"].insert(0, twice["jobs"][0])
     assert "names 2 entries called 'enc': give each a `name` of its own" in refused(twice)

@@ -220,7 +220,7 @@ HOSTILE: list[tuple[str, str]] = [
     ("TIMESTAMP,arrival_ms\n12.5,3\n", r"a\.csv:1: must name one kind of times only, got arrival_ms and TIMESTAMP"),
     ("TIMESTAMP,TIMESTAMP\n", r"a\.csv:1: column 'TIMESTAMP' comes 2 times"),
     ("TIMESTAMP\n", r"a\.csv: has a header only, expected arrivals below it"),
-    ("end_timestamp\n5\n", r"a\.csv:1: has end_timestamp, and duration is missing beside it"),
+    ("end_timestamp\n5\n", r"a\.csv:1: has end_timestamp, and duration is missing"),
     ("end_timestamp,duration\n5,-1\n", r"a\.csv:2: duration: must be at least 0, got -1"),
     ("end_timestamp,duration\nx,y\n", r"a\.csv:2: duration: must be a number of seconds, such as 0\.134, got 'y'"),
     ("end_timestamp,duration\n1e30,1\n2,1\n", r"a\.csv: lasts \d+ cycles on this chip, expected at most 2\^62"),

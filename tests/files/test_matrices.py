@@ -152,7 +152,7 @@ WRONG_SMTX = {
     "3, 4, 4\n0 2 2 4\n0 3 -1 2\n": "a.smtx:3:5: expected a whole number from 0, got '-1'",
     "3, 4, 4\n0 2 2 4\n0 0 1 2\n": "a.smtx:3: columns number 1 and 2 are the same column of the same row",
     "3, 4, 4\n0 2 2 4\n0 3 1\n": "a.smtx:3: expected 4 columns, got 3",
-    SMTX + "5\n": "a.smtx:4: expected the end of the file behind the columns",
+    SMTX + "5\n": "a.smtx:4: expected the end of the file after the columns",
 }
 
 

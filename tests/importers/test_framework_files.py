@@ -79,7 +79,7 @@ def test_initial_states_of_keras(pattern: str, tmp_path: Path) -> None:
     assert models["a"].network is not None
     assert sorted(models["a"].network.initial) == [(1, 0), (1, 1)]
     # A decoder's states come from the encoder; states that are inputs begin at 0, and a note says so.
-    assert models["b"].model.states_from == "the last states of layer 'a', in part or in other places"
+    assert models["b"].model.states_from == "the last states of layer 'a', in part or in another order"
     assert "the states of layer 'c' are inputs of the model" in models["c"].notes[0]
     assert [models[each].model.states_from for each in "ac"] == ["", ""]
 
@@ -101,7 +101,7 @@ def test_directions_that_keras_adds_stand_side_by_side(pattern: str, tmp_path: P
     data = arrays(f"{name.split('.')[0]}.npz")
     both = output(model, data["x0"])
     np.testing.assert_allclose(both[:, :2] + both[:, 2:], data["y_a"], rtol=0, atol=1e-6)
-    assert model.notes == ("layer 'a' joins its directions by 'sum'; here they stand side by side",)
+    assert model.notes == ("layer 'a' joins its directions by 'sum'; here they are concatenated",)
 
 
 @pytest.mark.parametrize("pattern", KERAS)
@@ -162,5 +162,5 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
             imported(name, tmp_path)
     with pytest.raises(InputError, match=r"weight_hh_l0.: is made of .*original.* in a way that is not known here"):
         imported("torch-orthogonal.pt", tmp_path)
-    with pytest.raises(InputError, match="says what an RNN is of which the file does not say it, but it holds none"):
+    with pytest.raises(InputError, match="is for an RNN whose function the file does not hold, but there is none"):
         imported("torch-pruned.pt", tmp_path, "rnn")

@@ -145,7 +145,7 @@ def test_a_merge_other_than_concat_is_noted(tmp_path: Path) -> None:
     datasets = cell_at("layers/bidirectional/forward_layer", keras_variables("SimpleRNN", 2, 2))
     datasets |= cell_at("layers/bidirectional/backward_layer", keras_variables("SimpleRNN", 2, 2))
     (model,) = import_weights(saved(tmp_path, keras_file(keras_model([entry]), datasets)))
-    assert model.notes == ("layer 'both' joins its directions by 'sum'; here they stand side by side",)
+    assert model.notes == ("layer 'both' joins its directions by 'sum'; here they are concatenated",)
 
 
 def refusal(path: Path) -> str:

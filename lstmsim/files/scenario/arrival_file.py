@@ -307,7 +307,7 @@ class _Reader:
             there, missing = ([each for each in pair if (each in columns) == given] for given in (True, False))
             # `duration` alone may be any number.
             if missing and pair[0] in there:
-                text = f"has {listed(there, 'and')}, and {listed(missing, 'and')} is missing beside it"
+                text = f"has {listed(there, 'and')}, and {listed(missing, 'and')} is missing"
                 self.table.blame(self.table.header, f"{text}: expected both")
         self.table.check()
 

@@ -395,7 +395,7 @@ class JobArrivals:
             listed = listed.astype(np.int64, copy=False)[:count]
             return ((listed[first : first + chunk], None) for first in range(0, len(listed), chunk))
         if process.kind == "closed":
-            text = "clients wait for their answers, which a stream of requests does not know: use simulate --serving"
+            text = "clients wait for their answers, which a stream of requests does not support: use simulate --serving"
             raise InputError(Mistake(self.document.place(("jobs", index, "arrival")), text))
         description, clock = describe(process), self.frequency_mhz or 0
         assert not isinstance(description, ClosedLoop)

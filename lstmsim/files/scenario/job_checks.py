@@ -230,10 +230,10 @@ class Initials:
             text = f"job for job with {name}: count must be {counts[before]}, as many as there, got {counts[index]}"
             return f"begins {text}"
         if other is not None and (other.queue_limit is not None or other.patience is not None):
-            how = "may be turned away: leave queue_limit and patience out"
+            how = "may be rejected or may renege: leave queue_limit and patience out"
             return f"begins with the last states of {name}, which {how}"
         if single:
-            return f"begins after {name}, which a stream of requests does not know: use simulate --serving"
+            return f"begins after {name}, which a stream of requests does not support: use simulate --serving"
         if isinstance(model, Model) and model.states_from and not model.states_whole:
             text = f"begins with the last states of {name}, but model {show(model.name)} with {model.states_from}"
             return f"{text}: give them as a file of states"
@@ -250,8 +250,8 @@ def _shape_text(shapes: Sequence[Sequence[dict[str, int]]]) -> str:
     return ("; ".join(parts[:4]) or "no states") + more
 
 
-#: Keys of a job that are no keys of an entry. A file states them once, or they follow from the place of the entry.
-_BESIDE = {
+#: Keys of a job that are no keys of an entry. A file states them once, or they follow from the position of the entry.
+_NOT_OF_ENTRIES = {
     "after": (int, "a whole number"),
     "states_of": (int, "a whole number"),
     "dispatch": (str, "text"),
@@ -276,10 +276,10 @@ def checked_job(model: Model, stated: int | None, keys: Mapping[str, Any]) -> Jo
     7
     """
     given = {key: value for key, value in keys.items() if value is not None and not _is_default(key, value)}
-    entry_keys = {key: value for key, value in given.items() if key not in _BESIDE}
+    entry_keys = {key: value for key, value in given.items() if key not in _NOT_OF_ENTRIES}
     document = document_of({"model": STAND_IN, **entry_keys})
     entry, _ = check(JobEntry, document)
-    _check_beside(document, given)
+    _check_others(document, given)
     _check_single(document, given)
     _check_initial(document, entry)
     if entry is not None:
@@ -290,7 +290,7 @@ def checked_job(model: Model, stated: int | None, keys: Mapping[str, Any]) -> Jo
     if entry is None or document.mistakes or steps is None:
         raise InputError(document.mistakes)
     values = {key: getattr(entry, key) for key in entry_keys if key not in ("steps", "cores", "inputs", "initial")}
-    values |= {key: value for key, value in given.items() if key in _BESIDE}
+    values |= {key: value for key, value in given.items() if key in _NOT_OF_ENTRIES}
     if entry.cores is not None:
         values["cores"] = tuple(entry.cores)
     if entry.inputs is not None:
@@ -319,8 +319,8 @@ def _is_default(key: str, value: Any) -> bool:
     return type(value) is type(default) and value == default
 
 
-def _check_beside(document: Document, given: Mapping[str, Any]) -> None:
-    for key, (kind, words) in _BESIDE.items():
+def _check_others(document: Document, given: Mapping[str, Any]) -> None:
+    for key, (kind, words) in _NOT_OF_ENTRIES.items():
         value = given.get(key)
         if value is None:
             continue

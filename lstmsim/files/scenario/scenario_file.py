@@ -279,4 +279,4 @@ def _error(document: Document) -> InputError:
         file, line, column = match.groups() if match else ("", "0", "0")
         return files.setdefault(file, len(files)), int(line), int(column)
 
-    return InputError(sorted(dict.fromkeys(document.told()), key=order))
+    return InputError(sorted(dict.fromkeys(document.reported()), key=order))

@@ -213,10 +213,10 @@ def write_model_file(
     steps: int | None = None,
 ) -> str:
     """Write a model file, whole or not at all, and return its text."""
-    beside = weights_path(path)
-    there = os.path.lexists(beside)
+    numbers_path = weights_path(path)
+    there = os.path.lexists(numbers_path)
     if network is not None:
-        model = replace(model, weights=os.path.basename(beside))
+        model = replace(model, weights=os.path.basename(numbers_path))
     text = model_text(model, source=source, licence=licence, notes=notes, steps=steps)
     about = {"source": source} | ({"licence": licence} if licence is not None else {})
     try:
@@ -226,11 +226,11 @@ def write_model_file(
                 from lstmsim.importers.files import write_weights
 
                 about = {key: each.encode("utf-8", "replace").decode() for key, each in about.items()}
-                write_weights(network, beside, about)
+                write_weights(network, numbers_path, about)
     except BaseException:
         if network is not None and not there:
             with suppress(OSError):
-                os.unlink(beside)
+                os.unlink(numbers_path)
         raise
     return text
 
@@ -238,7 +238,7 @@ def write_model_file(
 def save_model(
     imported: ImportedModel, path: str | os.PathLike[str], *, licence: str | None = None, force: bool = False
 ) -> str:
-    """Write an imported model as a model file with its weights beside it as .safetensors. Returns the file's path.
+    """Write an imported model as a model file with its weights next to it as .safetensors. Returns the file's path.
 
     imported: result of `import_weights`, `from_torch` or `from_keras`.
     path: file to write, `.yaml` or `.yml`.
@@ -285,7 +285,7 @@ def save_model(
 
 
 def weights_path(path: str | os.PathLike[str]) -> str:
-    """Name the file of a model's numbers, which stands beside the model's own file `path`."""
+    """Name the file of a model's numbers, which is next to the model file `path`."""
     return os.path.splitext(os.fspath(path))[0] + ".safetensors"
 
 

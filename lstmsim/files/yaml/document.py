@@ -57,7 +57,7 @@ class Document:
     keys: dict[DataPath, Place] = field(default_factory=dict)
     mistakes: list[Mistake] = field(default_factory=list)
 
-    def told(self) -> list[Mistake]:
+    def reported(self) -> list[Mistake]:
         """Give the mistakes for the user: nothing that is said of a value which was replaced by nothing."""
         strange = {each.place for each in self.mistakes if any(words in each.sentence for words in _STRANGE)}
         return [
@@ -81,7 +81,7 @@ class Document:
         """Note a mistake whose place is known; `InputError` as of `blame`."""
         self.mistakes.append(mistake)
         if len(self.mistakes) >= MAX_MISTAKES:
-            raise InputError(self.told())
+            raise InputError(self.reported())
 
     def raw(self, path: DataPath) -> str | None:
         """Give the text of the scalar at `path` as the file has it; None if the text is not known."""

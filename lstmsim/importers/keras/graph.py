@@ -267,16 +267,16 @@ def _placed(model: Mapping[str, Any], around: _Around) -> Iterator[Placed]:
     below = _below(entries, calls)
     masks = tuple(_layer_name(entry) for entry in entries if _masks(entry))
     kinds = {_layer_name(entry): str(entry["class_name"]) for entry in entries}
-    behind = _behind(entries, calls, around.upstream)
+    upstream_of = _upstream_finder(entries, calls, around.upstream)
     for entry in entries:
         name = _layer_name(entry)
         own, times = paths[name], calls.get(name, ())
         if _is_model(entry):
             again = (*around.again, *([(name, len(times))] if len(times) > 1 else []))
-            yield from _placed(entry, _Around(f"{own}/", (*names, name), again, behind(name)))
+            yield from _placed(entry, _Around(f"{own}/", (*names, name), again, upstream_of(name)))
         else:
             lower = paths.get(below.get(name, ""), "")
-            upstream = behind(name) if _is_recurrent(entry) else Upstream()
+            upstream = upstream_of(name) if _is_recurrent(entry) else Upstream()
             every = tuple(times)
             yield Placed(entry, own, (*names, name), lower, every, masks, kinds, around.again, upstream)
 
@@ -298,7 +298,7 @@ def _is_recurrent(entry: Mapping[str, Any]) -> bool:
     return False
 
 
-def _behind(
+def _upstream_finder(
     entries: list[dict[str, Any]], calls: Mapping[str, list[Call]], around: Upstream
 ) -> Callable[[str], Upstream]:
     """What feeds the frames of a layer of a model, by the layer's name."""
@@ -375,7 +375,7 @@ def _below(entries: list[dict[str, Any]], calls: Mapping[str, list[Call]]) -> di
 
 
 def _source(calls: Mapping[str, list[Call]], name: str) -> str:
-    """The layer whose first output a layer reads at its only call, besides states; empty if there is none."""
+    """The layer whose first output a layer reads at its only call, not counting states; empty if there is none."""
     own = calls.get(name, [])
     if len(own) != 1:
         return ""

@@ -283,7 +283,7 @@ def _notes(placed: Placed, config: Mapping[str, Any], merge: str, reverse: bool,
     own = f"layer {placed.names[-1]!r}"
     notes = []
     if merge not in ("", "concat"):
-        notes.append(f"{own} joins its directions by {merge!r}; here they stand side by side")
+        notes.append(f"{own} joins its directions by {merge!r}; here they are concatenated")
     if merge and not sequences:
         notes.append(f"{own} hands on only the end of each direction: forward at the last step, backward at step 0")
     if reverse and sequences:
@@ -470,7 +470,7 @@ def _model(
     )
     whole = [each.beginning.origin for each in described] in origins
     if "the last states" in states_from and not whole:
-        states_from += ", in part or in other places"
+        states_from += ", in part or in another order"
     layers = tuple(each.layer for each in stack)
     model = Model(name, layers, states_from=states_from, states_whole=whole or not states_from)
     initial: dict[tuple[int, int], dict[str, Floats]] = {}

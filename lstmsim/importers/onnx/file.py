@@ -127,7 +127,7 @@ def _models(network: Any, name: str, weights: bool, heads: bool) -> ImportedNetw
     producer = " ".join(str(network.producer_name).split())
     origin = PurePath(name).name + (f" (written by {show(producer)})" if producer else "")
     names = model_names(model_stem(name), [*(_part(stack) for stack, _ in merged), *map(unrolled_part, unrolled)])
-    models, beside = [], data_files_of(scopes, name)
+    models, data_files = [], data_files_of(scopes, name)
     for own, (stack, twins) in zip(names, merged, strict=False):
         chain = chains.get(stack.keys[-1], Chain((), "it stands for others in branches of an If"))
         taken = chain.heads if heads else ()
@@ -138,12 +138,12 @@ def _models(network: Any, name: str, weights: bool, heads: bool) -> ImportedNetw
         cells = dict.fromkeys(note for layer in parts for note in cell_notes(layer.cell))
         notes = (*stack.notes, *cells, *twin_notes, *(chain.notes() if heads else ()))
         imported = ImportedModel(
-            model, nodes, f"{origin}: {', '.join(nodes)}", notes, files=beside, operators=operators
+            model, nodes, f"{origin}: {', '.join(nodes)}", notes, files=data_files, operators=operators
         )
         models.append(numbers.added(imported, stack, taken) if numbers else imported)
     for own, each in zip(names[len(merged) :], unrolled, strict=True):
         imported = unrolled_model(each, own, origin, weights)
-        models.append(replace(imported, files=beside, operators=operators))
+        models.append(replace(imported, files=data_files, operators=operators))
     return ImportedNetwork(
         tuple(replace(each, notes=(*each.notes, *map("left out: {}".format, left))) for each in models), operators
     )
@@ -191,7 +191,7 @@ def _begun(stack: Stack, begins: dict[Key, Begin], handed: Handed, stacks: Seque
         return stack
     whole = handed.whole(stack, stacks)
     parts = not whole and any(each.startswith(LAST_STATES) for each in words)
-    computed = listed(words, "and") + (", in part or in other places" if parts else "")
+    computed = listed(words, "and") + (", in part or in another order" if parts else "")
     return replace(stack, states_from=computed, states_whole=whole)
 
 

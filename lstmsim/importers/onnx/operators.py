@@ -280,7 +280,7 @@ class _Walk:
 
     def _completed(self, head: Head) -> Head | str:
         """The head with the bias and the activation after its product, or why it is no head."""
-        use = self._behind(head.product) if head.bias is None else None
+        use = self._computing_with(head.product) if head.bias is None else None
         if use and _kind(use[0]) in ("Add", "Sub"):
             (scope, index), place = use
             bias = self._bias(scope, node_input(scope.nodes[index], 1 - place), head.layer.hidden)
@@ -290,14 +290,14 @@ class _Walk:
                 head = replace(head, bias=bias, subtracted=subtracted, nodes=(*head.nodes, use[0]))
         left = self._arithmetic(head.nodes[-1])
         if left is not None:
-            return f"{label(*left)} behind {label(*head.product)} {_NO_BIAS}"
+            return f"{label(*left)} after {label(*head.product)} {_NO_BIAS}"
         after = self._only(head.nodes[-1])
         if isinstance(after, tuple) and _kind(after[0]) in _ACTIVATIONS:
             own = replace(head.layer, cell=cell(_ACTIVATIONS[_kind(after[0])]))
             head = replace(head, layer=own, nodes=(*head.nodes, after[0]))
         return head
 
-    def _behind(self, product: Key) -> tuple[Key, int] | None:
+    def _computing_with(self, product: Key) -> tuple[Key, int] | None:
         """The node that computes with a product whose last axis is still the units, and the place of its input."""
         key = product
         for _ in range(_MAX_HOPS):

@@ -99,12 +99,12 @@ def _exclusive(keys: list[Key]) -> bool:
         return True
     groups = [(keys, 0)]
     while groups:
-        members, depth = groups.pop()
-        heads = Counter(key[0].branches[depth][0] if len(key[0].branches) > depth else None for key in members)
+        keys, depth = groups.pop()
+        heads = Counter(key[0].branches[depth][0] if len(key[0].branches) > depth else None for key in keys)
         if None in heads or len(heads) != 1:
             return False
         parts: dict[str, list[Key]] = defaultdict(list)
-        for key in members:
+        for key in keys:
             parts[key[0].branches[depth][1]].append(key)
         groups += [(part, depth + 1) for part in parts.values() if len(part) > 1]
     return True

@@ -1,4 +1,4 @@
-"""Tensors that an ONNX file holds, in the file or beside it, and the real numbers that stored whole numbers mean.
+"""Tensors that an ONNX file holds, in the file or in data files, and the real numbers that stored whole numbers mean.
 
 External data: only plain files in the model's own folder or below are opened: no absolute path, no `..`, no link that
 leads out, no file with a second name. Places and lengths are compared with the file before any memory is taken.
@@ -90,7 +90,7 @@ class DataFiles:
         if not real.startswith(os.path.join(self._folder, "")):
             raise InputError(f"{what}, a link that leaves the network's folder: never opened; copy the file itself")
         if not there:
-            raise InputError(f"{what}, but there is no such file beside the network: fetch it too, {_ONE_FILE}")
+            raise InputError(f"{what}, but there is no such file next to the network: fetch it too, {_ONE_FILE}")
         return real
 
     def _count(self, span: tuple[str, int, int], what: str) -> None:

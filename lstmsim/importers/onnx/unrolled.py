@@ -72,7 +72,7 @@ class UnrolledStack:
 
 
 @dataclass(eq=False)
-class Placed:
+class StackedSteps:
     """Layers being stacked, by the new h of their first step; `places`: layer and number of every step's h."""
 
     layers: dict[Value, UnrolledLayer] = field(default_factory=dict)
@@ -174,7 +174,7 @@ def find_node_chains(
     before = {key: former for key in single if (former := _before(key, single, constants)) is not None}
     after = Counter(before.values())
     follower = {lower: key for key, lower in before.items() if after[lower] == 1}
-    placed, used, refused = Placed(), set[Key](), list[str]()
+    placed, used, refused = StackedSteps(), set[Key](), list[str]()
     for key in single:
         if key in before or key not in follower:
             continue
@@ -201,7 +201,7 @@ def _is_one_step(key: Key, shapes: Shapes) -> bool:
     return one_way and not node_input(node, 4) and (single or (frame is not None and not frame[1]))
 
 
-def _node_behind(scope: Scope, name: str) -> Value | None:
+def _recurrent_origin(scope: Scope, name: str) -> Value | None:
     """The output of a recurrent node that a name leads to, through Squeeze and Unsqueeze."""
     value = plain(scope, name)
     while value is not None and value.node is not None and value.node.op_type in ("Squeeze", "Unsqueeze"):
@@ -213,9 +213,9 @@ def _before(key: Key, layers: Mapping[Key, Layer], constants: Constants) -> Key 
     """The node whose last states are the first states of `key`, if both are steps of one layer."""
     scope, index = key
     node = scope.nodes[index]
-    sources = {1: _node_behind(scope, node_input(node, 5))}
+    sources = {1: _recurrent_origin(scope, node_input(node, 5))}
     if node.op_type == "LSTM":
-        sources[2] = _node_behind(scope, node_input(node, 6))
+        sources[2] = _recurrent_origin(scope, node_input(node, 6))
     # The output Y of a node of one step is also its last h.
     origins = {
         (each.scope, each.index) if each is not None and (each.place == at or at + each.place == 1) else None
@@ -241,10 +241,10 @@ def _same_input(one: Key, other: Key, place: int, constants: Constants) -> bool:
 
 
 def _layer(
-    chain: list[Key], layer: Layer, placed: Placed, shapes: Shapes, constants: Constants
+    chain: list[Key], layer: Layer, placed: StackedSteps, shapes: Shapes, constants: Constants
 ) -> tuple[UnrolledLayer, Value | None]:
     """The layer of a chain, and the layer below it, if there is one."""
-    reads = [_node_behind(scope, node_input(scope.nodes[index], 0)) for scope, index in chain]
+    reads = [_recurrent_origin(scope, node_input(scope.nodes[index], 0)) for scope, index in chain]
     steps = [Value(each.scope, "", each.index) if each is not None and each.place != 2 else None for each in reads]
     below = placed.read_by(steps)
     picking: set[Key] = set()
@@ -346,7 +346,7 @@ class _Reader:
 
     def stacks(self, chains: Sequence[tuple[Step, ...]]) -> tuple[list[UnrolledStack], list[str]]:
         """Make layers of chains, and stacks of layers that read each other; a sentence for each refused chain."""
-        placed = Placed()
+        placed = StackedSteps()
         refused = []
         for chain in chains:
             try:

@@ -360,7 +360,7 @@ def import_groups(
     if rest:
         models = [replace(each, notes=(*each.notes, rest)) for each in models]
     if cell is not None and not unstated:
-        raise InputError(f"--cell {cell} says what an RNN is of which the file does not say it, but it holds none")
+        raise InputError(f"--cell {cell} is for an RNN whose function the file does not hold, but there is none")
     return models
 
 

@@ -364,7 +364,7 @@ def test_only_last_states_in_their_places_may_come_from_a_job(
         "the last states of LSTM 'encoder'" if 5 in places or 6 in places else ""
     )
     assert decoder.model.states_whole == whole
-    assert decoder.model.states_from.endswith(", in part or in other places") == (not whole)
+    assert decoder.model.states_from.endswith(", in part or in another order") == (not whole)
 
 
 def test_what_a_loop_carries_comes_at_run_time(tmp_path: Path) -> None:

@@ -257,7 +257,7 @@ def test_a_missing_data_file(tmp_path: Path) -> None:
     (tmp_path / DATA).unlink()
     sentence = refusal(path)
     assert sentence == (
-        "its weights 'rnn_W' are in 'net.onnx.data', but there is no such file beside the network: fetch it too, "
+        "its weights 'rnn_W' are in 'net.onnx.data', but there is no such file next to the network: fetch it too, "
         "export the network as one file (external_data=False), or read shapes only (--no-weights)"
     )
 

@@ -290,7 +290,7 @@ def product_read_twice(net: Net) -> str:
 NO_BIAS = "computes with a constant that is no bias of a dense layer (one number for each unit or one for all)"
 
 LEFT_OUT = {
-    taken_off_the_bias: f"Sub 'node_less' behind MatMul 'node_mm' {NO_BIAS}",
+    taken_off_the_bias: f"Sub 'node_less' after MatMul 'node_mm' {NO_BIAS}",
     a_bias_for_each_step: f"Add 'node_sum' behind MatMul 'node_mm' {NO_BIAS}",
     a_bias_for_each_step_and_unit: f"Add 'node_sum' behind MatMul 'node_mm' {NO_BIAS}",
     product_scaled: f"Mul 'node_scaled' behind MatMul 'node_mm' {NO_BIAS}",

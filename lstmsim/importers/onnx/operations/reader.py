@@ -180,7 +180,7 @@ class _Walk:
         where = resolve(scope, name)
         if where is None:
             return f"nothing is called {show(name)}"
-        return self._unknown.get((where.scope, where.name), f"{show(name)} stands behind what reads it")
+        return self._unknown.get((where.scope, where.name), f"{show(name)} comes after the node that reads it")
 
     def _scope(self, scope: Scope) -> None:
         for index, node in enumerate(scope.nodes):
