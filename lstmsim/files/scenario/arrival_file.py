@@ -13,7 +13,7 @@ import os
 import re
 from array import array
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from fractions import Fraction
@@ -134,6 +134,7 @@ MAX_LABELS = 10_000
 
 _WHAT = "a CSV file of arrivals"
 _T = TypeVar("_T")
+_Take = Callable[[int, list[str]], None]
 
 
 @dataclass(frozen=True)
@@ -188,52 +189,48 @@ def read_lengths(path: str | os.PathLike[str], measure: Measure = OWN_STEPS, lim
         table.check_twice()
         table.check_there(measure.columns)
         table.check()
-        lengths = _Lengths(table, measure)
+        lengths: array[int] = array("q")
+        take = _lengths(table, measure, lengths)
         for count, (number, fields) in enumerate(table.rows(), 1):
             if count > limit:
                 table.blame(number, f"has more than {limit} rows, expected at most those")
                 break
-            lengths.take(number, fields)
+            take(number, fields)
         table.check()
-        return lengths.values
+        return lengths
 
 
-class _Lengths:
-    """A column of numbers of steps, made of one or more columns of a table."""
+def _lengths(table: CsvTable, measure: Measure, values: array[int]) -> _Take:
+    """A reader of rows that adds the steps of a row, made of one or more columns, to `values`."""
+    places = [table.columns.index(each) for each in measure.columns]
 
-    def __init__(self, table: CsvTable, measure: Measure) -> None:
-        self.table, self.measure = table, measure
-        self.places = [table.columns.index(each) for each in measure.columns]
-        self.values: array[int] = array("q")
-
-    def take(self, line: int, fields: list[str]) -> None:
-        texts = [fields[place].strip() for place in self.places]
-        steps = steps_of(self.measure, texts)
+    def take(line: int, fields: list[str]) -> None:
+        texts = [fields[place].strip() for place in places]
+        steps = steps_of(measure, texts)
         if isinstance(steps, int):
-            self.values.append(steps)
+            values.append(steps)
         else:
             got = " and ".join(shown(text) for text in texts)
-            self.table.blame(line, f"{steps}, got {got}", " + ".join(self.measure.columns))
+            table.blame(line, f"{steps}, got {got}", " + ".join(measure.columns))
+
+    return take
 
 
-class _Words:
-    """A column of words; each different word is kept once."""
+def _words(table: CsvTable, column: str, values: list[str]) -> _Take:
+    """A reader of rows that adds the word of a row to `values`; each different word is kept once."""
+    place, known = table.columns.index(column), dict[str, str]()
 
-    def __init__(self, table: CsvTable, column: str) -> None:
-        self.table, self.column, self.place = table, column, table.columns.index(column)
-        self.known: dict[str, str] = {}
-        self.values: list[str] = []
-
-    def take(self, line: int, fields: list[str]) -> None:
-        text = original(fields[self.place])
+    def take(line: int, fields: list[str]) -> None:
+        text = original(fields[place])
         expected = word(text)
         if expected is not None:
-            self.table.blame(line, f"{expected}, got {show(text)}", self.column)
+            table.blame(line, f"{expected}, got {show(text)}", column)
             return
-        kept = self.known.setdefault(text, text)
-        if len(self.known) > MAX_LABELS:
-            self.table.blame(line, f"makes more than {MAX_LABELS} different words in this column", self.column)
-        self.values.append(kept)
+        values.append(known.setdefault(text, text))
+        if len(known) > MAX_LABELS:
+            table.blame(line, f"makes more than {MAX_LABELS} different words in this column", column)
+
+    return take
 
 
 class _Reader:
@@ -252,9 +249,11 @@ class _Reader:
         table, wanted = self.table, self.wanted
         time = self._check_header()
         places = [table.columns.index(each) for each in time]
-        words = [_Words(table, each) for each in dict.fromkeys((*LABELS, *wanted.words)) if each in table.columns]
+        words: dict[str, list[str]] = {each: [] for each in (*LABELS, *wanted.words) if each in table.columns}
         own = (OWN_STEPS,) if OWN_STEPS.columns[0] in table.columns else ()
-        lengths = [_Lengths(table, each) for each in dict.fromkeys((*own, *wanted.measures))]
+        lengths: dict[Measure, array[int]] = {each: array("q") for each in (*own, *wanted.measures)}
+        readers = [_words(table, *each) for each in words.items()]
+        readers += [_lengths(table, *each) for each in lengths.items()]
         gaps: list[tuple[int, int]] = []
         take = self._take_own if time[0] in TIMES else self._take_public
         for count, (number, fields) in enumerate(table.rows(wanted.rows)):
@@ -265,14 +264,12 @@ class _Reader:
             if not gaps or number != gaps[-1][1] + count - gaps[-1][0]:
                 gaps.append((count, number))
             take(number, time, [fields[place].strip() for place in places])
-            for column in words:
-                column.take(number, fields)
-            for measured in lengths:
-                measured.take(number, fields)
+            for reader in readers:
+                reader(number, fields)
         table.check()
         order = None if time[0] in TIMES else self._place_public()
-        labels = {each.column: tuple(_ordered(each.values, order)) for each in words}
-        steps = {each.measure: array("q", _ordered(each.values, order)) for each in lengths}
+        labels = {column: tuple(_ordered(each, order)) for column, each in words.items()}
+        steps = {measure: array("q", _ordered(each, order)) for measure, each in lengths.items()}
         return ArrivalFile(self.name, self.cycles, labels, steps, tuple(gaps), order)
 
     def _check_header(self) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count, pairwise, product, repeat
 from string import ascii_lowercase
@@ -149,7 +149,7 @@ class _Source:
         return named | ({self.entry.job_column} if self.job is not None else set())
 
 
-class Traces:
+class _Traces:
     """The files of arrivals of a document at one clock; after `prepare`, each is read once for all entries."""
 
     def __init__(self, document: Document, frequency_mhz: float | None, whole: TraceEntry | None = None) -> None:
@@ -275,7 +275,9 @@ class Traces:
                 raise InputError(Mistake(f"{file.name}:1", text))
             rows[taking[0]] = list(range(len(file.cycles)))
             return rows
-        entries = _by_name(taking, names)
+        # entries with equal names are numbered
+        unique = tenant_names(list(names))
+        entries = {unique[index]: index for index in taking}
         unknown: dict[str, str] = {}
         mistakes: list[Mistake] = []
         for number, each in enumerate(words):
@@ -309,28 +311,14 @@ def _unknown(name: str, entries: dict[str, int], names: Sequence[str]) -> str:
     return f"no job is called {show(name)}{hint}"
 
 
-def _by_name(taking: Iterable[int], names: Sequence[str]) -> dict[str, int]:
-    """Map the name of each entry that takes rows to its number. Entries with equal names are numbered."""
-    unique = tenant_names(list(names))
-    return {unique[index]: index for index in taking}
-
-
 Ints = NDArray[np.int64]
 
 #: Arrival of a job, position of the job that it comes after (or None), latency that it should not exceed (or None).
 Coming = tuple[int, int | None, int | None]
 
 
-class JobArrivals:
-    """The arrivals of a document's jobs at one clock; each file of arrivals is read once."""
-
-    def __init__(self, document: Document, frequency_mhz: float | None, whole: TraceEntry | None = None) -> None:
-        self.document, self.frequency_mhz = document, frequency_mhz
-        self.traces = Traces(document, frequency_mhz, whole)
-
-    def prepare(self, entries: Sequence[JobEntry | None], names: Sequence[str]) -> None:
-        """Take all entries (None: a wrong entry) and their names; to be called before all other methods."""
-        self.traces.prepare(entries, names)
+class JobArrivals(_Traces):
+    """The arrivals of a document's jobs at one clock; `prepare` comes first."""
 
     def check(self, index: int, entry: JobEntry) -> int:
         """Count the jobs of entry number `index`: its `count`, or all rows of its file if `count` is left out."""
@@ -345,7 +333,7 @@ class JobArrivals:
                 text = f"is shorter than a cycle, which takes {0.001 / self.frequency_mhz:g} ms on this chip"
                 self.document.blame(("jobs", index, "arrival", "frame_ms"), f"{text}: no frame could be in time")
         try:
-            rows = self.traces.rows(index, entry)
+            rows = self.rows(index, entry)
         except InputError as error:
             self.document.mistakes.extend(error.mistakes)
             rows = None
@@ -353,7 +341,7 @@ class JobArrivals:
 
     def coming(self, index: int, entry: JobEntry, name: str, occurrence: int, first: int) -> list[Coming]:
         """Give the arrivals of the jobs of entry number `index`."""
-        process, rows = entry.arrival, self.traces.rows(index, entry)
+        process, rows = entry.arrival, self.rows(index, entry)
         if rows is None and not isinstance(process, ArrivalEntry):
             each = process if isinstance(process, list) else [process] * entry.count
             return [(cycle, None, None) for cycle in each]
@@ -376,11 +364,11 @@ class JobArrivals:
 
     def goes_on(self, index: int, entry: JobEntry) -> bool:
         """Tell whether the arrivals of the entry never end."""
-        return isinstance(entry.arrival, ArrivalEntry) and self.traces.comes_from(index, entry) is None
+        return isinstance(entry.arrival, ArrivalEntry) and self.comes_from(index, entry) is None
 
     def tenants(self, index: int, entry: JobEntry, name: str) -> list[str] | None:
         """Name the tenant of each request of an entry, `name/word`; None if its file names no tenants."""
-        rows = self.traces.rows(index, entry)
+        rows = self.rows(index, entry)
         words = None if rows is None else rows.tenants
         return None if words is None else [f"{name}/{word}" for word in words]
 
@@ -388,7 +376,7 @@ class JobArrivals:
         self, index: int, entry: JobEntry, key: tuple[str, int], count: int, chunk: int
     ) -> Iterator[tuple[Ints, Ints | None]]:
         """Yield the arrivals of entry number `index` in its order, and latency limits (None: there are none)."""
-        process, rows = entry.arrival, self.traces.rows(index, entry)
+        process, rows = entry.arrival, self.rows(index, entry)
         if rows is not None or not isinstance(process, ArrivalEntry):
             each = rows.cycles if rows is not None else process
             listed = np.array(each) if isinstance(each, list) else np.full(entry.count, each)
@@ -406,7 +394,7 @@ class JobArrivals:
 
     def offer(self, index: int, entry: JobEntry) -> Offer:
         """Give the rate at which the jobs of entry number `index` come in the long run, as far as it is known."""
-        process, clock, rows = entry.arrival, self.frequency_mhz or 0, self.traces.rows(index, entry)
+        process, clock, rows = entry.arrival, self.frequency_mhz or 0, self.rows(index, entry)
         if rows is not None:
             return estimated_offer(rows.cycles, clock)
         if not isinstance(process, ArrivalEntry):

@@ -113,7 +113,7 @@ class JobSteps:
         if entry.steps is not None:
             return InOrder((entry.steps,))
         try:
-            rows = self.arrivals.traces.rows(index, entry)
+            rows = self.arrivals.rows(index, entry)
         except InputError:  # the check of the arrivals has noted the mistake
             return None
         column = None if rows is None else rows.steps()
@@ -133,12 +133,12 @@ class JobSteps:
             return drawn
         if steps.kind == "empirical":
             return Weighted(self._of_file((*place, "path"), steps))
-        if self.arrivals.traces.comes_from(index, entry) is None:
+        if self.arrivals.comes_from(index, entry) is None:
             text = "column takes the steps from the rows of a file of arrivals, and this job comes from none"
             self.document.blame((*place, "kind"), f"{text}: empirical draws from the rows of any file")
             return None
         try:
-            rows = self.arrivals.traces.rows(index, entry)
+            rows = self.arrivals.rows(index, entry)
         except InputError:  # the check of the arrivals has noted the mistake
             return None
         column = None if rows is None else rows.steps(measure_of(steps))
@@ -195,7 +195,7 @@ def check_jobs(
             continue
         _check_entry(document, path, entry, cores, wrong_of[index])
         all_jobs = counts[index] = arrivals.check(index, entry)
-        from_file = arrivals.traces.comes_from(index, entry) is not None
+        from_file = arrivals.comes_from(index, entry) is not None
         initials.check(index, counts, comes_from_file=from_file, single=single)
         count = 1 if single else all_jobs
         total_jobs += count
@@ -265,7 +265,7 @@ def _check_steps(
     own = model.get("steps") if isinstance(model, dict) else None
     lengths = steps.check(index, entry, count, own if isinstance(own, int) else None, alike)
     missing = entry.steps is None and lengths is None and own is None and "steps" not in keys
-    if missing and isinstance(model, dict) and not steps.arrivals.traces.unread(index, entry):
+    if missing and isinstance(model, dict) and not steps.arrivals.unread(index, entry):
         document.blame((*path, "steps"), "required key is missing (the model states no steps of its own)")
     return 1 if lengths is None else steps.possible(index)[-1]
 

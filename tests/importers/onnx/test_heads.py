@@ -291,12 +291,12 @@ NO_BIAS = "computes with a constant that is no bias of a dense layer (one number
 
 LEFT_OUT = {
     taken_off_the_bias: f"Sub 'node_less' after MatMul 'node_mm' {NO_BIAS}",
-    a_bias_for_each_step: f"Add 'node_sum' behind MatMul 'node_mm' {NO_BIAS}",
-    a_bias_for_each_step_and_unit: f"Add 'node_sum' behind MatMul 'node_mm' {NO_BIAS}",
-    product_scaled: f"Mul 'node_scaled' behind MatMul 'node_mm' {NO_BIAS}",
-    sum_divided: f"Div 'node_divided' behind MatMul 'node_mm' {NO_BIAS}",
-    bias_along_another_axis: f"Add 'node_sum' behind MatMul 'node_mm' {NO_BIAS}",
-    product_read_twice: f"Add 'node_sum' behind MatMul 'node_mm' {NO_BIAS}",
+    a_bias_for_each_step: f"Add 'node_sum' after MatMul 'node_mm' {NO_BIAS}",
+    a_bias_for_each_step_and_unit: f"Add 'node_sum' after MatMul 'node_mm' {NO_BIAS}",
+    product_scaled: f"Mul 'node_scaled' after MatMul 'node_mm' {NO_BIAS}",
+    sum_divided: f"Div 'node_divided' after MatMul 'node_mm' {NO_BIAS}",
+    bias_along_another_axis: f"Add 'node_sum' after MatMul 'node_mm' {NO_BIAS}",
+    product_read_twice: f"Add 'node_sum' after MatMul 'node_mm' {NO_BIAS}",
     last_step: "MatMul 'node_mm' reads only what Gather 'node_picked' takes: it runs once, not at each step",
     some_steps: "MatMul 'node_mm' reads only what Slice 'node_some' takes: not all steps in their order",
     some_units: "MatMul 'node_mm' reads only what Slice 'node_some' takes: not all units of the layer in their order",
@@ -334,7 +334,7 @@ def test_a_second_head_that_is_none_is_named_beside_the_first(tmp_path: Path) ->
     y = net.node("Mul", [net.linear(net.node("Identity", [y], "same"), 5, 6, "2"), net.weight("scale", 6)], "scaled")
     single = imported(net, y, tmp_path)
     assert [layer.hidden for layer in single.model.layers] == [HIDDEN, 5]
-    assert single.notes == (f"Mul 'node_scaled' behind MatMul 'node_mm2' {NO_BIAS}",)
+    assert single.notes == (f"Mul 'node_scaled' after MatMul 'node_mm2' {NO_BIAS}",)
 
 
 def test_a_layer_whose_output_the_network_gives_too(tmp_path: Path) -> None:
