@@ -29,7 +29,7 @@ from lstmsim.files.scenario.schema import (
     random_lengths,
     steps_mistakes,
 )
-from lstmsim.files.yaml.document import Document, usable, wrong_keys
+from lstmsim.files.yaml.document import Document, WrongPaths, usable
 from lstmsim.machines.assembly import Tally, TooLarge, way_out
 from lstmsim.model.cell import Cell
 from lstmsim.model.model import Model
@@ -168,7 +168,7 @@ def _stream_key(entry: JobEntry, key: tuple[str, int]) -> StreamKey:
 
 def check_jobs(
     document: Document,
-    wrong: list[DataPath],
+    wrong: WrongPaths,
     cores: Cores,
     cells: Mapping[str, Cell | None],
     arrivals: JobArrivals,
@@ -180,7 +180,7 @@ def check_jobs(
     jobs = document.data.get("jobs")
     jobs = jobs if isinstance(jobs, list) else []
     models = _one_of_each([_model(document, wrong, cells, index, data) for index, data in enumerate(jobs)])
-    wrong_of = [wrong_keys(("jobs", index), wrong) for index in range(len(jobs))]
+    wrong_of = [wrong.below(("jobs", index)) for index in range(len(jobs))]
     entries = [usable(JobEntry, data, keys, {"model": STAND_IN}) for data, keys in zip(jobs, wrong_of, strict=True)]
     names = [_name(*each) for each in zip(entries, models, strict=True)]
     arrivals.prepare([None if model is None else entry for entry, model in zip(entries, models, strict=True)], names)
@@ -225,7 +225,7 @@ def _one_of_each(models: Sequence[Model | None]) -> list[Model | None]:
 
 
 def _model(
-    document: Document, wrong: list[DataPath], cells: Mapping[str, Cell | None], index: int, data: Any
+    document: Document, wrong: WrongPaths, cells: Mapping[str, Cell | None], index: int, data: Any
 ) -> Model | None:
     has_model = isinstance(data, dict) and "model" in data
     return read_model(document, ("jobs", index, "model"), wrong, cells) if has_model else None

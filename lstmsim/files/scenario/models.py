@@ -17,7 +17,7 @@ from lstmsim.base.records import record
 from lstmsim.base.wording import listed, nearest, show
 from lstmsim.files.catalog import input_files
 from lstmsim.files.scenario.schema import CellEntry, LayerEntry, ModelFile, PrecisionEntry, StageEntry, core_entry
-from lstmsim.files.yaml.document import Document, usable, wrong_keys
+from lstmsim.files.yaml.document import Document, WrongPaths, usable
 from lstmsim.files.yaml.source import LABEL
 from lstmsim.machines.registry import KINDS, target_of
 from lstmsim.machines.target import Fault, Target
@@ -30,7 +30,7 @@ from lstmsim.model.scenario import Chip
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
-def read_cells(document: Document, path: DataPath, wrong: list[DataPath]) -> Mapping[str, Cell | None]:
+def read_cells(document: Document, path: DataPath, wrong: WrongPaths) -> Mapping[str, Cell | None]:
     """Read the cells under the key `cells` of a mapping: name -> cell; None for a cell with a noted mistake."""
     holder = document.at(path)
     entries = holder.get("cells") if isinstance(holder, dict) else None
@@ -41,7 +41,7 @@ def read_cells(document: Document, path: DataPath, wrong: list[DataPath]) -> Map
             document.blame(place, f"{show(name)} is a built-in cell, take another name", key=True)
             continue
         cells[name] = None
-        keys = wrong_keys(place, wrong)
+        keys = wrong.below(place)
         entry = usable(CellEntry, data, keys)
         if not name or not name.isprintable() or name != name.strip():
             text = f"a cell's name must be printable text without spaces around it, got {show(name)}"
@@ -102,12 +102,12 @@ STAND_IN = {"layers": [{"cell": "lstm", "hidden": 1, "input": 1}]}
 
 
 def read_model(
-    document: Document, path: DataPath, wrong: list[DataPath], shared: Mapping[str, Cell | None] | None = None
+    document: Document, path: DataPath, wrong: WrongPaths, shared: Mapping[str, Cell | None] | None = None
 ) -> Model | None:
     """Read a model; None if it has mistakes. A cell is one of the model, else a shared one, else a built-in one."""
     data = document.at(path)
     cells = {**CELLS, **(shared or {}), **read_cells(document, path, wrong)}
-    keys = wrong_keys(path, wrong) - {"layers"}
+    keys = wrong.below(path) - {"layers"}
     entries = data.get("layers") if isinstance(data, dict) else None
     if not isinstance(entries, list) or not entries:
         return None
@@ -115,7 +115,7 @@ def read_model(
     layers = []
     for index, each in enumerate(entries):
         place = (*path, "layers", index)
-        entry = usable(LayerEntry, each, wrong_keys(place, wrong))
+        entry = usable(LayerEntry, each, wrong.below(place))
         if entry is None:
             return None
         # an unknown cell gets a stand-in, so that the rest of the stack can still be checked
@@ -180,11 +180,9 @@ class Numbers(NamedTuple):
     calibration: dict[str, str]
 
 
-def read_precision(
-    document: Document, wrong: list[DataPath], models: Sequence[Model | None], *, given: bool
-) -> Numbers:
+def read_precision(document: Document, wrong: WrongPaths, models: Sequence[Model | None], *, given: bool) -> Numbers:
     """Read the key `precision` of a document. Mistakes between its keys are noted in the document."""
-    keys = wrong_keys(("precision",), wrong)
+    keys = wrong.below(("precision",))
     entry = usable(PrecisionEntry, document.data.get("precision"), keys) or PrecisionEntry()
     precision = Precision(**{key: value for key, value in entry_values(entry).items() if key != "calibration"})
     for key, text in precision.mistakes():
@@ -215,7 +213,7 @@ class Cores:
     target: Target | None = None
 
 
-def read_cores(document: Document, path: DataPath, wrong: list[DataPath]) -> Cores:
+def read_cores(document: Document, path: DataPath, wrong: WrongPaths) -> Cores:
     """Read the cores of a chip. Mistakes between the keys of a core, or between cores, are noted in the document."""
     chip = document.at(path)
     entries = chip.get("cores") if isinstance(chip, dict) else None
@@ -228,7 +226,7 @@ def read_cores(document: Document, path: DataPath, wrong: list[DataPath]) -> Cor
     made: dict[str, Any] = {}
     for index, data in enumerate(entries):
         place = (*path, "cores", index)
-        keys = wrong_keys(place, wrong)
+        keys = wrong.below(place)
         entry: Any = usable(core_entry(target.kind), data, keys)
         known = known and entry is not None and "count" not in keys
         if entry is None or keys & target.together:
@@ -254,9 +252,9 @@ def read_cores(document: Document, path: DataPath, wrong: list[DataPath]) -> Cor
     return Cores(tuple(cores), known, target)
 
 
-def _check_whole(document: Document, path: DataPath, wrong: list[DataPath], cores: Cores) -> None:
+def _check_whole(document: Document, path: DataPath, wrong: WrongPaths, cores: Cores) -> None:
     """Note what is wrong with the numbers of a chip taken together, if each of them is right by itself."""
-    chip, mistaken = document.at(path), wrong_keys(path, wrong)
+    chip, mistaken = document.at(path), wrong.below(path)
     if cores.target is not None and not mistaken & set(keys_of(cores.target.chip)):
         blame_all(document, path, cores.target.chip_faults(chip, cores.cores))
 

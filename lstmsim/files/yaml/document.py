@@ -208,11 +208,6 @@ def usable(
     return entry
 
 
-def wrong_keys(path: DataPath, wrong: Iterable[DataPath]) -> set[str | int]:
-    """Give the keys of the mapping at `path` that hold one of the mistakes at the paths `wrong`."""
-    return (wrong if isinstance(wrong, WrongPaths) else WrongPaths(wrong)).below(path)
-
-
 #: Words that YAML reads as text without quotes. Some other words get quotes without need.
 _PLAIN = re.compile(r"[A-Za-z](?:[A-Za-z0-9_./()+ -]*[A-Za-z0-9_./()+-])?")
 _NOT_TEXT = {"true", "false", "null", "yes", "no", "on", "off", "y", "n"}

@@ -36,14 +36,7 @@ from lstmsim.importers.onnx.operators import Chain, Head, find_heads, head_weigh
 from lstmsim.importers.onnx.shapes import Shapes
 from lstmsim.importers.onnx.stacks import PASSING, Handed, Key, Stack, find_stacks
 from lstmsim.importers.onnx.stored import DataFiles, data_files_of, dequantise, rounding_notes
-from lstmsim.importers.onnx.unrolled import (
-    UnrolledStack,
-    find_node_chains,
-    find_unrolled,
-    unrolled_model,
-    unrolled_part,
-    written_out,
-)
+from lstmsim.importers.onnx.unrolled import UnrolledStack, find_node_chains, find_unrolled, unrolled_model, written_out
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.numerics.weights import Network
 
@@ -126,16 +119,18 @@ def _models(network: Any, name: str, weights: bool, heads: bool) -> ImportedNetw
         operators = replace(operators, steps=None)
     producer = " ".join(str(network.producer_name).split())
     origin = PurePath(name).name + (f" (written by {show(producer)})" if producer else "")
-    names = model_names(model_stem(name), [*(_part(stack) for stack, _ in merged), *map(unrolled_part, unrolled)])
+    names = model_names(
+        model_stem(name), [*(_part(stack) for stack, _ in merged), *(each[-1].name for each in unrolled)]
+    )
     models, data_files = [], data_files_of(scopes, name)
     for own, (stack, twins) in zip(names, merged, strict=False):
         chain = chains.get(stack.keys[-1], Chain((), "it stands for others in branches of an If"))
         taken = chain.heads if heads else ()
-        parts = (*(layers[key] for key in stack.keys), *(head.layer for head in taken))
-        model = Model(own, parts, states_from=stack.states_from, states_whole=stack.states_whole)
+        every_layer = (*(layers[key] for key in stack.keys), *(head.layer for head in taken))
+        model = Model(own, every_layer, states_from=stack.states_from, states_whole=stack.states_whole)
         nodes = tuple(label(*key) for key in (*stack.keys, *(head.product for head in taken)))
         twin_notes = (f"stands also for {twin}, of which only one runs" for twin in twins)
-        cells = dict.fromkeys(note for layer in parts for note in cell_notes(layer.cell))
+        cells = dict.fromkeys(note for layer in every_layer for note in cell_notes(layer.cell))
         notes = (*stack.notes, *cells, *twin_notes, *(chain.notes() if heads else ()))
         imported = ImportedModel(
             model, nodes, f"{origin}: {', '.join(nodes)}", notes, files=data_files, operators=operators

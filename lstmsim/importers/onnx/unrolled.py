@@ -64,11 +64,8 @@ class UnrolledLayer:
     picking: frozenset[tuple[Scope, int]] = frozenset()
 
 
-@dataclass(frozen=True, eq=False)
-class UnrolledStack:
-    """Layers above each other, the lowest first; all have the same number of steps."""
-
-    layers: tuple[UnrolledLayer, ...]
+#: Layers above each other, the lowest first; all have the same number of steps.
+UnrolledStack = tuple[UnrolledLayer, ...]
 
 
 @dataclass(eq=False)
@@ -102,21 +99,21 @@ class StackedSteps:
         readers = Counter(self.below.values())
         above = {lower: upper for upper, lower in self.below.items() if readers[lower] == 1}
         stacks = []
-        for key, lowest in self.layers.items():
-            if key in self.below and readers[self.below[key]] == 1:
+        for lowest in self.layers:
+            if lowest in self.below and readers[self.below[lowest]] == 1:
                 continue
-            backward, made = self._backward(key), []
-            notes = lowest.notes
-            if key in self.below:
-                notes += (
-                    f"reads {self.layers[self.below[key]].name}, which other layers read too: a model of its own",
-                )
-            made.append(_turned(replace(lowest, notes=notes), backward))
-            while key in above:
-                key = above[key]
-                backward ^= self.layers[key].turned
-                made.append(_turned(self.layers[key], backward))
-            stacks.append(UnrolledStack(tuple(made)))
+            keys = [lowest]
+            while keys[-1] in above:
+                keys.append(above[keys[-1]])
+            made = [
+                replace(self.layers[key], layer=replace(self.layers[key].layer, reverse=self._backward(key)))
+                for key in keys
+            ]
+            if lowest in self.below:
+                name = self.layers[self.below[lowest]].name
+                note = f"reads {name}, which other layers read too: a model of its own"
+                made[0] = replace(made[0], notes=(*made[0].notes, note))
+            stacks.append(tuple(made))
         return stacks
 
     def _backward(self, key: Value) -> bool:
@@ -127,43 +124,30 @@ class StackedSteps:
         return backward
 
 
-def _turned(own: UnrolledLayer, backward: bool) -> UnrolledLayer:
-    return replace(own, layer=replace(own.layer, reverse=backward))
-
-
 def written_out(stacks: Sequence[UnrolledStack]) -> dict[tuple[Scope, int], str]:
     """Tell the outcome of every node that unrolled layers are made of."""
-    layers = [layer for stack in stacks for layer in stack.layers]
+    layers = [layer for stack in stacks for layer in stack]
     folded = {key: FOLDED for layer in layers for key in layer.picking}
     return folded | {key: SIMULATED for layer in layers for key in layer.nodes}
 
 
-def unrolled_part(stack: UnrolledStack) -> str:
-    """Name the part of the file that a stack's last layer comes from, by the name of its matrices."""
-    return stack.layers[-1].name
-
-
 def unrolled_model(stack: UnrolledStack, name: str, origin: str, weights: bool) -> ImportedModel:
     """Make the model of a stack of unrolled layers."""
-    nodes = tuple(f"{each.steps} steps of {each.name}" for each in stack.layers)
-    notes = [_written_out(each) for each in stack.layers]
-    notes += [note for each in stack.layers for note in each.notes]
-    computed = "; ".join(dict.fromkeys(each.computed for each in stack.layers if each.computed))
-    model = Model(name, tuple(each.layer for each in stack.layers), states_from=computed, states_whole=not computed)
-    initial = {(number, 0): each.states for number, each in enumerate(stack.layers) if each.states}
-    imported = ImportedModel(model, nodes, f"{origin}: {', '.join(nodes)}", tuple(notes), steps=stack.layers[0].steps)
+    nodes = tuple(f"{each.steps} steps of {each.name}" for each in stack)
+    ways = {True: "from the last frame to the first", False: "in the order of the frames"}
+    notes = [
+        f"{each.name} is written out over {each.steps} steps {ways[each.layer.reverse]}, the first up to "
+        f"{label(each.first.scope, each.first.index)}: one layer here, for any number of steps"
+        for each in stack
+    ]
+    notes += [note for each in stack for note in each.notes]
+    computed = "; ".join(dict.fromkeys(each.computed for each in stack if each.computed))
+    model = Model(name, tuple(each.layer for each in stack), states_from=computed, states_whole=not computed)
+    initial = {(number, 0): each.states for number, each in enumerate(stack) if each.states}
+    imported = ImportedModel(model, nodes, f"{origin}: {', '.join(nodes)}", tuple(notes), steps=stack[0].steps)
     if not weights:
         return imported
-    return replace(imported, network=Network(model, tuple((each.weights,) for each in stack.layers), initial))
-
-
-def _written_out(layer: UnrolledLayer) -> str:
-    first = layer.first
-    way = "from the last frame to the first" if layer.layer.reverse else "in the order of the frames"
-    return (
-        f"{layer.name} is written out over {layer.steps} steps {way}, the first up to "
-        f"{label(first.scope, first.index)}: one layer here, for any number of steps"
-    )
+    return replace(imported, network=Network(model, tuple((each.weights,) for each in stack), initial))
 
 
 def find_node_chains(
