@@ -104,8 +104,9 @@ def tree(name: str) -> ast.Module:
 
 @cache
 def nodes(name: str) -> tuple[ast.AST, ...]:
-    """All nodes of the module's tree: to walk it costs more than most rules."""
-    return tuple(ast.walk(tree(name)))
+    """All nodes of the module's tree: to walk it costs more than most rules. The package's stub has its imports."""
+    stub = FILES[name].with_suffix(".pyi")
+    return (*ast.walk(tree(name)), *(ast.walk(ast.parse(stub.read_text(encoding="utf-8"))) if stub.is_file() else ()))
 
 
 def part(name: str) -> str:

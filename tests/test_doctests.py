@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import inspect
 import linecache
 import pkgutil
+from types import ModuleType
 
 import pytest
 
@@ -28,6 +30,18 @@ NEED_CORE = {
     "lstmsim.engines.fast.run",
     "lstmsim.studies.validate.run",
 }
+
+
+class Finder(doctest.DocTestFinder):
+    """Finds the examples of functions that a decorator of another module has wrapped, too."""
+
+    def _from_module(self, module: ModuleType, found: object) -> bool:
+        return bool(super()._from_module(module, inspect.unwrap(found) if callable(found) else found))  # type: ignore[misc]
+
+
+@pytest.fixture(autouse=True)
+def unwrapped_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctest, "DocTestFinder", Finder)
 
 
 @pytest.mark.parametrize("name", names_with_core((each for each in MODULES if not each.endswith(LIBRARY)), NEED_CORE))

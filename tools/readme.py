@@ -10,12 +10,15 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from lstmsim.cli.group import COMMANDS, lstmsim
+import click
+
+from lstmsim.cli.group import COMMANDS, command_of, lstmsim
 from lstmsim.studies.validate.rows import ClaimRow, Validation, counts_of, topics_of
 from lstmsim.studies.validate.run import validate
 
 README = Path(__file__).resolve().parents[1] / "README.md"
 PUBLISHED_PAGE = README.parent / "docs" / "published.md"
+OPTIONS_PAGE = README.parent / "docs" / "options.md"
 #: Keys of claims begin so if their paper or patent describes a mechanism that is built here.
 SOURCES = ("patent-", "que-f", "renown-", "remarn-", "gale-", "yan-", "astitch-")
 
@@ -30,6 +33,42 @@ def help_section() -> str:
         context = command.make_context(name, [], parent=program, resilient_parsing=True)
         parts.append(_block(f"lstmsim {name} --help", command.get_help(context)))
     return "\n\n".join(parts)
+
+
+def options_section() -> str:
+    """Give the options of every command as Markdown tables."""
+    parts = []
+    for name in COMMANDS:
+        rows = [
+            f"| `{' / '.join((*each.opts, *each.secondary_opts))}` | {_values(each)} | {_default(each)} | {each.help} |"
+            for each in command_of(name).params
+            if isinstance(each, click.Option)
+        ]
+        parts.append(
+            "\n".join(
+                [f"## lstmsim {name}", "", "| option | values | default | meaning |", *["| --- " * 4 + "|"], *rows]
+            )
+        )
+    return "\n\n".join(parts).replace("|  |", "| |").replace("|  |", "| |")
+
+
+def _values(option: click.Option) -> str:
+    """What an option takes, with its bounds."""
+    if option.is_flag:
+        return ""
+    kind = option.type
+    bounds = kind._describe_range() if isinstance(kind, click.IntRange) else ""
+    words = " or ".join(kind.choices) if isinstance(kind, click.Choice) else option.metavar or kind.name
+    return f"{words}, {bounds}" if bounds else words
+
+
+def _default(option: click.Option) -> str:
+    return str(option.default) if option.show_default else "required" if option.required else ""
+
+
+def with_options(page: str) -> str:
+    """Give the text of the page on options with the present options between its markers."""
+    return _between(page, "options", options_section())
 
 
 def _block(line: str, text: str) -> str:

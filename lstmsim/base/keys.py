@@ -44,6 +44,10 @@ class Key:
     named_by: for a tuple of descriptions, the key that names each of them; a file has a mapping of these names instead.
     above, below: a bound of a number that the number itself must not have.
     rule: says what is wrong with a value within the bounds, as "must be ..."; gives "" if nothing is wrong.
+    flag: the option of a command, where it is not the field's name.
+    metavar: the word that stands for the value in the help of a command.
+    repeatable: whether a command takes the option several times.
+    read: turns the text of an option (the texts, if it is repeatable) into the value, or raises `ValueError`.
 
     >>> Key("elements in parallel", low=1).low
     1
@@ -61,6 +65,10 @@ class Key:
     above: int | float | None = None
     below: int | float | None = None
     rule: Callable[[Any], str] | None = None
+    flag: str = ""
+    metavar: str = ""
+    repeatable: bool = False
+    read: Callable[[Any], Any] | None = None
 
     def wrong(self, value: Any) -> str:
         """Say what is wrong with a number or a word of the right type, as "must be ..."; "" if nothing is.
@@ -113,6 +121,16 @@ class Described:
     type: Any
     default: Any
     key: Key
+
+    @property
+    def kinds(self) -> frozenset[Any]:
+        """The classes of the values that a field may have.
+
+        >>> sorted(each.__name__ for each in Described("room", int | tuple[int, int] | None, None, Key()).kinds)
+        ['NoneType', 'int', 'tuple']
+        """
+        members = get_args(self.type) if get_origin(self.type) in (Union, UnionType) else (self.type,)
+        return frozenset(get_origin(each) or each for each in members)
 
     @property
     def kind(self) -> Any:

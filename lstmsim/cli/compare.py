@@ -2,55 +2,36 @@
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING
-
-import click
+from typing import TYPE_CHECKING, Any
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.cli.options import (
-    check_outputs,
-    check_suffix,
-    engine_option,
-    inputs_of,
-    json_option,
-    overrides_option,
+    Output,
+    Outputs,
+    command,
+    json_output,
+    numbers_beside,
+    picture_output,
     progress,
     remark,
-    status,
-    write_json,
+    write_table,
 )
+from lstmsim.studies.compare.request import CompareRequest
+from lstmsim.studies.search.request import SearchRequest
 
 if TYPE_CHECKING:
     from lstmsim.studies.compare.result import Comparison
-    from lstmsim.studies.search.result import SearchResult
 
 
-@click.command(name="compare", short_help="Simulate the same jobs on several chips, side by side.")
-@click.argument("scenario", type=click.Path())
-@click.option("--chip", "chips", metavar="NAME_OR_PATH", multiple=True, help="A chip to compare with; repeatable.")
-@click.option("--base", metavar="NAME_OR_PATH", help="Compare with this chip instead of the scenario's own.")
-@click.option(
-    "--each", is_flag=True, help="Run every model alone, one row for each, instead of the scenario as a whole."
+@command(
+    "compare",
+    "Simulate the same jobs on several chips, side by side.",
+    CompareRequest,
+    json_output(),
+    Output("csv", "Write a table, a row for each workload and chip; - is standard output."),
+    picture_output("plot", "Draw bars, with their numbers next to them as .csv", numbers_beside),
 )
-@click.option("--published", is_flag=True, help="Show published figures of the same tasks too (DeepBench).")
-@engine_option
-@overrides_option
-@json_option()
-@click.option("--csv", "csv_path", metavar="FILE", help="Write a table, a row for each workload and chip.")
-@click.option("--plot", "plot_path", metavar="FILE", help="Draw bars: .png, .svg or .pdf; numbers next to it, .csv.")
-def compare_command(
-    scenario: str,
-    chips: tuple[str, ...],
-    base: str | None,
-    each: bool,
-    published: bool,
-    engine: str,
-    overrides: tuple[str, ...],
-    json_path: str | None,
-    csv_path: str | None,
-    plot_path: str | None,
-) -> None:
+def compare_command(files: Outputs, **asked: Any) -> None:
     """Simulate the jobs of the file SCENARIO on its own chip and on others: cycles, time, TOPS, utilization, and how
     many times as fast as the first chip each one is.
 
@@ -65,38 +46,24 @@ def compare_command(
     lstmsim compare deepbench.yaml --each --published --chip brainwave-s10 --plot bars.png
     lstmsim compare scenario.yaml --base column-npu-16k --chip column-npu-4x16k --csv table.csv
     """
-    _check(scenario, chips, base, published, overrides)
-    numbers = None
-    if plot_path is not None:
-        from lstmsim.report.pictures.figures import SUFFIXES
-
-        check_suffix("--plot", plot_path, SUFFIXES)
-        numbers = os.path.splitext(plot_path)[0] + ".csv"
-    if json_path == csv_path == "-":
-        raise InputError(Mistake("--csv -", "standard output is taken by --json; expected a file"))
-    outputs = {"--json": json_path, "--csv": csv_path, "--plot": plot_path, "--plot's numbers": numbers}
-    check_outputs(outputs, inputs=inputs_of(scenario, overrides, [*chips, base]))
+    if not asked["chips"] and not asked["published"]:
+        raise InputError(Mistake("--chip", "expected at least one chip to compare with, or --published"))
+    changed = [each for each in asked["overrides"] if each.strip().startswith("chip.")]
+    if changed and asked["base"] is not None:
+        text = f"changes the scenario's own chip, which --base {asked['base']} leaves out"
+        raise InputError([Mistake(f"--set {each}", text) for each in changed])
     with progress("comparing") as show:
-        from lstmsim.studies.compare.request import compare
+        from lstmsim.studies.compare.report import comparison_rows
+        from lstmsim.studies.compare.request import compare, plot_comparison
 
-        comparison = compare(
-            scenario,
-            chips,
-            base=base,
-            each=each,
-            published=published,
-            engine=engine,
-            overrides=overrides,
-            progress=show,
-        )
-    _write(comparison, json_path, csv_path, plot_path)
-    if json_path != "-" and csv_path != "-":
-        click.echo(comparison.to_text())
-    if published and not any(machine.published for machine in comparison.machines):
+        comparison = compare(**asked, progress=show)
+    writers = {
+        "csv": lambda path: write_table(path, comparison_rows(comparison)),
+        "plot": lambda path: plot_comparison(comparison, path),
+    }
+    files.finish(comparison, writers)
+    if asked["published"] and not any(machine.published for machine in comparison.machines):
         remark("no published row has the cell, hidden, input, steps and batch of " + _what(comparison))
-    for path in (json_path, csv_path, plot_path, numbers):
-        if path not in (None, "-"):
-            remark(f"wrote {path}")
 
 
 def _what(comparison: Comparison) -> str:
@@ -107,55 +74,8 @@ def _what(comparison: Comparison) -> str:
     )
 
 
-def _check(
-    scenario: str, chips: tuple[str, ...], base: str | None, published: bool, overrides: tuple[str, ...]
-) -> None:
-    """Refuse what cannot be meant before any time is spent."""
-    if not chips and not published:
-        text = "expected at least one chip to compare with, or --published"
-        raise InputError(Mistake("--chip", text))
-    if base is None:
-        return
-    changed = [each for each in overrides if each.strip().startswith("chip.")]
-    if changed:
-        text = f"changes the scenario's own chip, which --base {base} leaves out"
-        raise InputError([Mistake(f"--set {each}", text) for each in changed])
-
-
-def _write(comparison: Comparison, json_path: str | None, csv_path: str | None, plot_path: str | None) -> None:
-    from lstmsim.base.csv_table import CsvWriter
-    from lstmsim.base.files import whole_file
-    from lstmsim.studies.compare.report import comparison_rows
-
-    if plot_path is not None:
-        with status(f"drawing {os.path.basename(plot_path)}"):
-            from lstmsim.studies.compare.picture import plot
-
-            plot(comparison, plot_path)
-    if csv_path is not None:
-        with whole_file(csv_path) as file:
-            CsvWriter(file).writerows(comparison_rows(comparison))
-    if json_path is not None:
-        write_json(json_path, comparison.to_dict())
-
-
-@click.command(name="search", short_help="Search the best EP and VP of an array for a scenario's models.")
-@click.argument("scenario", type=click.Path())
-@click.option("--npe", metavar="N", type=int, required=True, help="Multipliers of each searched core.")
-@click.option("--exhaustive", is_flag=True, help="Simulate every useful pair too: the optimum, and the greedy regret.")
-@click.option("--any-ep", is_flag=True, help="Try every EP, not only powers of two.")
-@click.option("--core", metavar="K", type=int, help="Search only this core; else all of the chip, which must be equal.")
-@overrides_option
-@json_option()
-def search_command(
-    scenario: str,
-    npe: int,
-    exhaustive: bool,
-    any_ep: bool,
-    core: int | None,
-    overrides: tuple[str, ...],
-    json_path: str | None,
-) -> None:
+@command("search", "Search the best EP and VP of an array for a scenario's models.", SearchRequest, json_output())
+def search_command(files: Outputs, **asked: Any) -> None:
     """Search the EP and VP with which N multipliers finish the jobs of the file SCENARIO in the fewest cycles.
 
     EP doubles from 1, VP = min(Hw, N // EP), and every pair is simulated; threads, latencies and all else stay as the
@@ -167,29 +87,8 @@ def search_command(
     lstmsim search scenario.yaml --npe 65536 --exhaustive --any-ep
     lstmsim search scenario.yaml --npe 16384 --core 2 --json -
     """
-    check_outputs({"--json": json_path}, inputs=inputs_of(scenario, overrides))
     with progress("searching") as show:
         from lstmsim.studies.search.request import search
 
-        try:
-            result = search(
-                scenario, npe, exhaustive=exhaustive, any_ep=any_ep, core=core, overrides=overrides, progress=show
-            )
-        except InputError as error:
-            raise InputError([_as_option(each) for each in error.mistakes]) from None
-    _write_search(result, json_path)
-
-
-def _as_option(mistake: Mistake) -> Mistake:
-    """Turn a mistake in an argument into a mistake in its option."""
-    named = mistake.place in ("npe", "core")
-    return Mistake(f"--{mistake.place}", mistake.sentence) if named else mistake
-
-
-def _write_search(result: SearchResult, json_path: str | None) -> None:
-    if json_path is not None:
-        write_json(json_path, result.to_dict())
-    if json_path != "-":
-        click.echo(result.to_text())
-        if json_path is not None:
-            remark(f"wrote {json_path}")
+        result = search(**asked, progress=show)
+    files.finish(result)

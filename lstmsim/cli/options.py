@@ -1,66 +1,296 @@
-"""Options that several commands have, and output files: checked before the work begins, named when it is done."""
+"""Commands made of requests: their options, and their output files, checked before the work and named after it."""
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
-from typing import Any, TypeVar
+from dataclasses import MISSING, dataclass, replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.keys import Described, keys_of
+from lstmsim.base.wording import listed
+from lstmsim.studies.shared.request import sentence_of
 
-F = TypeVar("F", bound=Callable[..., Any])
+if TYPE_CHECKING:
+    from lstmsim.analysis.timeline import Timeline
 
-#: Named here too, because asking `lstmsim.engines` would import numpy for a help text.
-ENGINES = ("fast", "reference")
-
-engine_option = click.option(
-    "--engine",
-    type=click.Choice(ENGINES),
-    default="fast",
-    show_default=True,
-    help="Engine that simulates; both give the same numbers.",
-)
+#: By the names of outputs, what writes them.
+Writers = Mapping[str, Callable[[str], object]]
+#: First cycle, and the cycle behind the last; None: the end.
+Window = tuple[int, int | None]
 
 
-overrides_option = click.option(
-    "--set", "overrides", metavar="PATH=VALUE", multiple=True, help="Change a value of the scenario; repeatable."
-)
+def command(
+    name: str,
+    short: str,
+    *parts: type | Output,
+    left_out: Sequence[str] = (),
+    windowed: Sequence[str] = (),
+    more: Sequence[click.Parameter] = (),
+    kind: type[click.Command] = click.Command,
+) -> Callable[[Callable[..., None]], click.Command]:
+    """Make a command of a function, which gets the output files and the fields of a request; its docstring is the help.
+
+    parts: classes with keys, a request first, and the files that the command may write, in the order of the help. A
+    field without default that names no option is an argument; a later class may declare a field anew.
+    left_out: fields that are for Python only.
+    windowed: the outputs that `--trace-window` cuts.
+    more: arguments and options that stand before those of the request.
+    kind: the class of the command.
+    """
+    outputs = [each for each in parts if isinstance(each, Output)]
+    every = {key: each for part in parts if isinstance(part, type) for key, each in keys_of(part).items()}
+    keys = {key: each for key, each in every.items() if key not in left_out and Callable not in each.kinds}
+    made = {key: _parameter(each) for key, each in keys.items()}
+    params = [*more]
+    for part in parts:
+        names = [key for key in keys_of(part) if key in made] if isinstance(part, type) else []
+        params += [made[key] for key in names if made[key] not in params]
+        params += [part.option] if isinstance(part, Output) else []
+    params += [_window_option(windowed)] if windowed else []
+
+    def place(field: str) -> str:
+        """The option of a field, or of an entry of it, that a mistake names; paths of keys in files stay."""
+        key, _, index = field.removeprefix("saturation: ").partition(".")
+        option = made.get(key)
+        if key not in every or not (index.isdecimal() or not index):
+            return field
+        return option.opts[0] if isinstance(option, click.Option) else key.upper()
+
+    def decorate(function: Callable[..., None]) -> click.Command:
+        def run(window: Window | None = None, **given: Any) -> None:
+            files = Outputs({each: given.pop(each.name) for each in outputs}, window)
+            if window is not None and not any(each in files.paths for each in windowed):
+                raise InputError(Mistake("--trace-window", f"only with {listed(f'--{each}' for each in windowed)}"))
+            files.check(given)
+            try:
+                function(files, **given)
+            except InputError as error:
+                raise InputError([Mistake(place(each.place), each.sentence) for each in error.mistakes]) from error
+
+        text = inspect.cleandoc(function.__doc__ or "")
+        return kind(name, params=params, callback=run, help=text, short_help=short)
+
+    return decorate
 
 
-def json_option(content: str = "the result", name: str = "json_path") -> Callable[[F], F]:
-    """The file for all results as JSON: `--json`."""
-    return click.option("--json", name, metavar="FILE", help=f"Write {content} as JSON; - is standard output.")
-
-
-def chip_options(default: str, example: str) -> Callable[[F], F]:
-    """The chip of a command that needs no scenario, and what is changed of it: `chip` and `chip_overrides`."""
-    chip = click.option(
-        "--chip", default=default, show_default=True, metavar="CHIP", help="A preset's name or a chip's file."
+def _parameter(each: Described) -> click.Parameter:
+    """The argument or the option of a field."""
+    key, kinds = each.key, each.kinds
+    if each.default is MISSING and not key.flag:
+        return click.Argument([each.name], type=click.Path())
+    flag = key.flag or f"--{each.name.replace('_', '-')}"
+    if bool in kinds:
+        return _switch(flag, each)
+    several = key.repeatable
+    typed: Any = str
+    if key.choices and not key.metavar:
+        typed = click.Choice(key.choices)
+    elif not several and key.read is None and kinds & {int, float}:
+        bounded = int in kinds and (key.low, key.high) != (None, None)
+        typed = click.IntRange(key.low, key.high) if bounded else int if int in kinds else float  # type: ignore[arg-type]
+    default = None if each.default is MISSING or (not each.default and each.default != 0) else each.default
+    default = ",".join(map(str, default)) if isinstance(default, tuple) else default
+    extra: dict[str, Any] = {} if default is None else {"default": default, "show_default": True}
+    return click.Option(
+        [flag, each.name],
+        type=typed,
+        metavar=key.metavar or None,
+        multiple=several,
+        **extra,
+        required=each.default is MISSING,
+        help=sentence_of(each, "; repeatable" if several else ""),
+        callback=_reading(key.read, each.default) if key.read else None,
     )
-    changes = click.option(
-        "--chip-set",
-        "chip_overrides",
-        metavar="PATH=VALUE",
-        multiple=True,
-        help=f"Change a value of the chip, like {example}; repeatable.",
-    )
-    return lambda function: chip(changes(function))
 
 
-def setting_option(name: str, help: str) -> Callable[[F], F]:
-    """Parameters of what a command does: `--set`."""
-    return click.option("--set", name, metavar="NAME=VALUE", multiple=True, help=f"{help}; repeatable.")
+def _switch(flag: str, each: Described) -> click.Option:
+    """The option of a field that is true or false; with its opposite where it may be left to the study."""
+    help = sentence_of(each)
+    if each.default is None:
+        return click.Option([f"{flag}/--no-{flag[2:]}", each.name], default=None, help=help)
+    if each.default:
+        return click.Option(
+            [f"--no-{flag[2:]}", each.name], is_flag=True, callback=lambda _, __, off: not off, help=help
+        )
+    return click.Option([flag, each.name], is_flag=True, help=help)
 
 
-def seed_option(numbers: str) -> Callable[[F], F]:
-    """The seed of drawn numbers: `seed`."""
-    return click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help=numbers)
+def _window_option(windowed: Sequence[str]) -> click.Option:
+    def parsed(text: str) -> Window:
+        from lstmsim.analysis.timeline import parse_window
+
+        return parse_window(text)
+
+    help = f"Only cycles A to B, B left out, in {listed((f'--{each}' for each in windowed), 'and')}."
+    return click.Option(["--trace-window", "window"], metavar="A:B", help=help, callback=_reading(parsed))
+
+
+def _reading(read: Callable[[Any], Any], default: Any = None) -> Callable[[click.Context, click.Parameter, Any], Any]:
+    def callback(_: click.Context, __: click.Parameter, text: Any) -> Any:
+        try:
+            return default if text is None else read(text)
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from None
+
+    return callback
+
+
+@dataclass(frozen=True)
+class Output:
+    """A file that a command may write.
+
+    name: the argument of the command.
+    help: of its option.
+    suffixes: how its name must end; a function where asking needs a heavy import.
+    beside: gives the files that are written with it, by what they are.
+    verb: what is done, in the status.
+    """
+
+    name: str
+    help: str
+    suffixes: Sequence[str] | Callable[[], Sequence[str]] = ()
+    beside: Callable[[str], Mapping[str, str]] | None = None
+    verb: str = "writing"
+
+    @property
+    def flag(self) -> str:
+        """The option."""
+        return f"--{self.name.replace('_', '-')}"
+
+    @property
+    def option(self) -> click.Option:
+        """The option as click has it."""
+        return click.Option([self.flag, self.name], metavar="FILE", help=self.help)
+
+
+def json_output(content: str = "the result") -> Output:
+    """The file for everything: `--json`."""
+    return Output("json", f"Write {content} as JSON; - is standard output.")
+
+
+def picture_output(name: str, help: str, beside: Callable[[str], Mapping[str, str]] | None = None) -> Output:
+    """A picture."""
+    return Output(name, f"{help}: .png, .svg or .pdf.", _picture_suffixes, beside, "drawing")
+
+
+def trace_output(help: str) -> Output:
+    """A file of what happened, with the view beside it that its format may have: `--trace`."""
+    return Output("trace", help, _trace_suffixes, _view_beside)
+
+
+def numbers_beside(path: str) -> dict[str, str]:
+    """The numbers of a picture."""
+    return {"numbers": f"{os.path.splitext(path)[0]}.csv"}
+
+
+def _picture_suffixes() -> Sequence[str]:
+    from lstmsim.report.pictures.figures import SUFFIXES
+
+    return SUFFIXES
+
+
+def _trace_suffixes() -> Sequence[str]:
+    from lstmsim.analysis.files import SUFFIXES
+
+    return SUFFIXES
+
+
+def _view_beside(path: str) -> dict[str, str]:
+    from lstmsim.analysis.files import view_beside
+
+    view = view_beside(path)
+    return {} if view is None else {"view": view}
+
+
+class Outputs:
+    """The output files of a command: checked, written with the result, and named on standard error."""
+
+    def __init__(self, given: Mapping[Output, str | None], window: Window | None = None) -> None:
+        self.window = window
+        self.paths = {each.name: path for each, path in given.items() if path is not None}
+        self._kinds = {each.name: each for each in given}
+        self._beside: dict[str, Mapping[str, str]] = {}
+        self._kept: set[str] = set()
+
+    def check(self, given: Mapping[str, Any]) -> None:
+        """Refuse files that cannot be written, that clash, or that the command reads; `given`: its other values."""
+        every: dict[str, str | None] = {}
+        for name, path in self.paths.items():
+            kind = self._kinds[name]
+            if kind.suffixes:
+                check_suffix(kind.flag, path, kind.suffixes() if callable(kind.suffixes) else kind.suffixes)
+            self._beside[name] = {} if kind.beside is None else kind.beside(path)
+            every[kind.flag] = path
+            every |= {f"{kind.flag}'s {what}": other for what, other in self._beside[name].items()}
+        first, *others = [flag for flag, path in every.items() if path == "-"] or [""]
+        if others:
+            raise InputError(Mistake(f"{others[0]} -", f"standard output is taken by {first}; expected a file"))
+        # a view that is there may have been changed by its reader
+        self._kept = {
+            path
+            for each in self._beside.values()
+            for what, path in each.items()
+            if what == "view" and os.path.isfile(path)
+        }
+        check_outputs(every, inputs_of(given), [*self._kept])
+
+    @property
+    def silent(self) -> bool:
+        """Whether a file takes standard output, where the text would stand."""
+        return "-" in self.paths.values()
+
+    def write(self, result: Any, writers: Writers | None = None) -> None:
+        """Write the files that were asked for.
+
+        result: gives the JSON (`to_dict`) and the trace (`timeline`).
+        writers: by name, what writes another file, or one of these in another way.
+        """
+        known: dict[str, Callable[[str], object]] = {
+            "json": lambda path: write_json(path, result.to_dict()),
+            "trace": lambda path: import_module("lstmsim.analysis.files").save_trace(self.cut(result.timeline), path),
+            **(writers or {}),
+        }
+        for name, path in self.paths.items():
+            if path == "-":
+                known[name](path)
+                continue
+            with status(f"{self._kinds[name].verb} {os.path.basename(path)}"):
+                known[name](path)
+
+    def cut(self, timeline: Timeline) -> Timeline:
+        """The part of a timeline that was asked for."""
+        if self.window is None:
+            return timeline
+        from lstmsim.analysis.timeline import window
+
+        return window(timeline, *self.window)
+
+    def show(self, text: Callable[[], str]) -> None:
+        """Print a text, unless a file takes standard output."""
+        if not self.silent:
+            click.echo(text())
+
+    def name(self) -> None:
+        """Say on standard error what was written."""
+        for name, path in self.paths.items():
+            for each in (path, *self._beside.get(name, {}).values()):
+                if each != "-":
+                    remark(f"{'kept' if each in self._kept else 'wrote'} {each}")
+
+    def finish(self, result: Any, writers: Writers | None = None, text: Callable[[], str] | None = None) -> None:
+        """Write the files, print the text (the result's own unless given), and name the files."""
+        self.write(result, writers)
+        self.show(text or result.to_text)
+        self.name()
 
 
 def check_suffix(option: str, path: str | None, suffixes: Sequence[str]) -> None:
@@ -103,17 +333,21 @@ def check_outputs(outputs: Mapping[str, str | None], inputs: Iterable[str] = (),
         raise InputError(mistakes)
 
 
-def inputs_of(scenario: str, overrides: Sequence[str] = (), others: Sequence[str | None] = ()) -> Iterator[str]:
-    """List the files that a command on a scenario reads.
-
-    They are the scenario's own, the files that it names after `--set`, those of `others` that are files, and those that
-    come with lstmsim.
-    """
+def inputs_of(given: Mapping[str, Any]) -> Iterator[str]:
+    """List the files that a command reads: its scenario's, those that its other values name, and lstmsim's."""
     from lstmsim.studies.shared.files_read import files_read_by, files_that_come_along
 
-    yield from files_read_by(scenario, overrides)
+    if "scenario" in given:
+        yield from files_read_by(given["scenario"], given["overrides"])
     yield from files_that_come_along()
-    yield from (each for each in others if each is not None and "\0" not in each and os.path.isfile(each))
+    for value in given.values():
+        for text in [value] if isinstance(value, str) else value if isinstance(value, tuple) else ():
+            # a matrix is named by its file and a layer
+            yield from (each for each in (text, str(text).rpartition(":")[0]) if _is_file(each))
+
+
+def _is_file(name: object) -> bool:
+    return isinstance(name, str) and "\0" not in name and os.path.isfile(name)
 
 
 def _place(option: str, path: str) -> str:
@@ -135,8 +369,21 @@ def _problem(path: str) -> str | None:
 
 
 def write_json(path: str, content: Mapping[str, Any]) -> None:
-    """Write plain data as JSON, whole or not at all; to standard output if the path is `-`."""
-    text = json.dumps(content, indent=2, allow_nan=False) + "\n"
+    """Write plain data as JSON."""
+    write_text(path, json.dumps(content, indent=2, allow_nan=False) + "\n")
+
+
+def write_table(path: str, rows: Iterable[Iterable[Any]]) -> None:
+    """Write rows as CSV."""
+    from lstmsim.base.csv_table import CsvWriter
+    from lstmsim.base.files import whole_file
+
+    with whole_file(path) as file:
+        CsvWriter(file).writerows(rows)
+
+
+def write_text(path: str, text: str) -> None:
+    """Write a text, whole or not at all; to standard output if the path is `-`."""
     if path == "-":
         click.echo(text, nl=False)
         return

@@ -5,101 +5,81 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
-
-import click
+from typing import TYPE_CHECKING, Annotated, Any
 
 from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.keys import Key
 from lstmsim.cli.options import (
-    check_outputs,
-    check_suffix,
-    engine_option,
-    inputs_of,
-    json_option,
-    overrides_option,
+    Output,
+    Outputs,
+    command,
+    json_output,
+    picture_output,
     progress,
     remark,
     status,
+    trace_output,
     write_json,
 )
+from lstmsim.studies.shared.request import RandomWeights
+from lstmsim.studies.simulate.request import SimulateRequest
 
 if TYPE_CHECKING:
     from lstmsim.analysis.explanations.explanation import Explanation
-    from lstmsim.analysis.replay import Checked, Outputs
-    from lstmsim.analysis.timeline import Timeline
+    from lstmsim.analysis.replay import Checked
+    from lstmsim.analysis.replay import Outputs as Computed
     from lstmsim.studies.serve.result import Serving
     from lstmsim.studies.simulate.run import Refused, Run
 
-#: First cycle, and the cycle behind the last; None: the end.
-Window = tuple[int, int | None]
+
+class _Shown:
+    """What is shown of a run."""
+
+    device: Annotated[str | None, Key("With --report: show whether the chip fits that FPGA.", metavar="NAME")] = None
+    serving: Annotated[bool, Key("Show rates, latencies with intervals, queues; by tenant.")] = False
+    jobs: Annotated[bool, Key("Show a row for each job, also of many (requests, more than 40 jobs).")] = False
+    explain: Annotated[
+        bool,
+        Key(
+            "Show first why the chip is not busy all the time, which changes and pairs of changes would help, the "
+            "slowest requests, and the critical path."
+        ),
+    ] = False
+    glossary: Annotated[bool, Key("End with a sentence for each word of the report.")] = False
+    check_numerics: Annotated[
+        bool, Key("Execute the simulated run on the models' weights, and compare with the golden model.")
+    ] = False
+    random_weights: Annotated[
+        RandomWeights, Key("With --check-numerics and --outputs: draw weights for models that have none.")
+    ] = None
 
 
-@click.command(name="simulate", short_help="Simulate a scenario: how busy is the chip, and why not busier?")
-@click.argument("scenario", type=click.Path())
-@engine_option
-@overrides_option
-@json_option("the report")
-@click.option(
-    "--trace",
-    "trace_path",
-    metavar="FILE",
-    help="Write what happened: .json, .json.gz, .pftrace (Perfetto), .csv, .csv.gz, .kanata (Konata), .fst or .vcd "
-    "(both: and, unless there is one, a GTKWave view of it beside it, as .gtkw).",
+_OUTPUTS = (
+    json_output("the report"),
+    trace_output(
+        "Write what happened: .json, .json.gz, .pftrace (Perfetto), .csv, .csv.gz, .kanata (Konata), .fst or .vcd "
+        "(with both comes a GTKWave view, .gtkw, unless there is one)."
+    ),
+    picture_output("timeline", "Draw what happened"),
+    Output("report", "Write a page with everything about the run: .html.", (".html",)),
+    Output(
+        "outputs",
+        "Execute the simulated run and write what each job computed: .safetensors, a tensor [steps, outputs] under its "
+        "name; float64 unless the scenario has a precision.",
+        (".safetensors",),
+    ),
+    Output("program", "Keep the lowered program, for `lstmsim program`: .npz.", (".npz",)),
 )
-@click.option(
-    "--trace-window",
-    metavar="A:B",
-    help="Only cycles A to B, B left out, in the trace, the timeline and the page's timeline.",
-)
-@click.option("--report", "report_path", metavar="FILE", help="Write a page with everything about the run: .html.")
-@click.option("--device", metavar="NAME", help="With --report: does the chip fit that FPGA?")
-@click.option(
-    "--serving", "with_serving", is_flag=True, help="Show rates, latencies with intervals, queues; by tenant."
-)
-@click.option("--jobs", is_flag=True, help="Show a row for each job, also of many (requests, more than 40 jobs).")
-@click.option(
-    "--explain",
-    is_flag=True,
-    help="First of all: why not 100 %, what changes and pairs would help; slowest requests, critical path.",
-)
-@click.option("--glossary", is_flag=True, help="End with a sentence for each word of the report.")
-@click.option("--timeline", "timeline_path", metavar="FILE", help="Draw what happened: .png, .svg or .pdf.")
-@click.option(
-    "--program", "program_path", metavar="FILE", help="Keep the lowered program, for `lstmsim program`: .npz."
-)
-@click.option("--check-numerics", is_flag=True, help="Execute what was simulated on the models' weights and compare.")
-@click.option(
-    "--outputs",
-    "outputs_path",
-    metavar="FILE",
-    help="Execute what was simulated and write what each job computed: .safetensors, a tensor [steps, outputs] under "
-    "its name; float64 unless the scenario has a precision.",
-)
-@click.option(
-    "--random-weights",
-    metavar="SEED",
-    type=click.IntRange(0, 2**32 - 1),
-    help="With --check-numerics and --outputs: draw weights for models that have none.",
+
+
+@command(
+    "simulate",
+    "Simulate a scenario: how busy is the chip, and why not busier?",
+    *(SimulateRequest, _Shown, *_OUTPUTS),
+    windowed=("trace", "timeline", "report"),
 )
 def simulate_command(
-    scenario: str,
-    engine: str,
-    overrides: tuple[str, ...],
-    json_path: str | None,
-    trace_path: str | None,
-    trace_window: str | None,
-    report_path: str | None,
-    device: str | None,
-    with_serving: bool,
-    jobs: bool,
-    explain: bool,
-    glossary: bool,
-    timeline_path: str | None,
-    program_path: str | None,
-    check_numerics: bool,
-    outputs_path: str | None,
-    random_weights: int | None,
+    files: Outputs, scenario: str, device: str | None, random_weights: int | None, **asked: Any
 ) -> None:
     """Simulate the file SCENARIO and show how busy the chip was, why not busier, and when each job finished.
 
@@ -109,48 +89,36 @@ def simulate_command(
     lstmsim simulate scenario.yaml --check-numerics --random-weights 0
     lstmsim simulate scenario.yaml --outputs h.safetensors
     """
-    others = {"--report": report_path, "--outputs": outputs_path, "--program": program_path}
-    views = _check(inputs_of(scenario, overrides, [device]), json_path, trace_path, timeline_path, others)
     if device is not None:
-        _check_device(device, report_path)
-    window = _window(trace_window, alone=(trace_path, timeline_path, report_path) == (None, None, None))
-    if random_weights is not None and not check_numerics and outputs_path is None:
+        _check_device(device, "report" in files.paths)
+    if random_weights is not None and not asked["check_numerics"] and "outputs" not in files.paths:
         text = "only with --check-numerics or --outputs: no other number depends on weights"
         raise InputError(Mistake("--random-weights", text))
     with status(f"simulating {os.path.basename(scenario)}"):
         from lstmsim.studies.simulate.run import run
 
-        result = run(scenario, engine=engine, overrides=overrides)
-        if outputs_path is not None:
+        result = run(scenario, engine=asked["engine"], overrides=asked["overrides"])
+        if "outputs" in files.paths:
             _check_outputs(result)
         _ = result.report  # it takes the time of the simulation
-    checks = _checked(result, random_weights) if check_numerics else None
-    computed = None if outputs_path is None else _outputs(result, random_weights, checks)
-    reasons = _explanation(result) if explain else None
-    served = _served(result) if with_serving else None
-    written = _write(result, checks, reasons, served, json_path, trace_path, timeline_path, window)
-    if report_path is not None:
-        with status(f"writing {report_path}"):
-            _page(result, reasons, report_path, trace_path, device, served, window)
-        written.append(report_path)
-    if computed is not None and outputs_path is not None:
-        _save_outputs(computed, outputs_path)
-        written.append(outputs_path)
-    if program_path is not None:
-        written.append(_save_program(result, program_path))
-    if json_path != "-":
-        _show(result, checks, reasons, served, jobs, glossary)
-    _remark(result, written, views)
-
-
-def _remark(result: Run, written: Iterable[str], views: Mapping[str, bool]) -> None:
-    """Say on standard error what is to be said of the chip and the files."""
+    checks = _checked(result, random_weights) if asked["check_numerics"] else None
+    computed = _computed(result, random_weights, checks) if "outputs" in files.paths else None
+    reasons = _explanation(result) if asked["explain"] else None
+    served = _served(result) if asked["serving"] else None
+    files.write(
+        result,
+        {
+            "json": lambda path: write_json(path, _plain(result, checks, served, reasons)),
+            "timeline": lambda path: _plot(files, result, path),
+            "report": lambda path: _page(files, result, reasons, path, device, served),
+            "outputs": lambda path: _save_outputs(computed, path),
+            "program": lambda path: _save_program(result, path),
+        },
+    )
+    files.show(lambda: _text(result, checks, reasons, served, asked["jobs"], asked["glossary"]))
     for text in result.report.remarks:
         remark(text)
-    for path in written:
-        remark(f"wrote {path}")
-    for path, kept in views.items():
-        remark(f"{'kept' if kept else 'wrote'} {path}")
+    files.name()
 
 
 def _checked(result: Run, random_weights: int | None) -> tuple[Checked, ...]:
@@ -168,49 +136,52 @@ def _check_outputs(result: Run) -> None:
     check_names(result.scenario)
 
 
-def _outputs(result: Run, random_weights: int | None, checks: tuple[Checked, ...] | None) -> Outputs:
+def _computed(result: Run, random_weights: int | None, checks: tuple[Checked, ...] | None) -> Computed:
     with progress("executing the trace") as show:
         from lstmsim.studies.simulate.run import outputs
 
         return outputs(result, random_weights=random_weights, checks=checks, progress=show)
 
 
-def _save_outputs(computed: Outputs, path: str) -> None:
+def _save_outputs(computed: Computed | None, path: str) -> None:
     """Write the outputs, and say which jobs have none."""
     from lstmsim.model.numerics.jobs import some_of
     from lstmsim.studies.simulate.saving import save_outputs
 
-    with status(f"writing {path}"):
-        save_outputs(computed, path)
+    assert computed is not None
+    save_outputs(computed, path)
     if computed.turned_away:
         remark(f"rejected, without a tensor in {path}: {some_of(computed.turned_away)}")
 
 
-def _save_program(result: Run, path: str) -> str:
+def _save_program(result: Run, path: str) -> None:
     from lstmsim.studies.program.run import save_program
 
-    with status(f"writing {path}"):
-        save_program(result, path)
-    return path
+    save_program(result, path)
 
 
-def _check_device(name: str, report_path: str | None) -> None:
+def _plot(files: Outputs, result: Run, path: str) -> None:
+    from lstmsim.studies.simulate.saving import plot
+
+    plot(files.cut(result.timeline), path)
+
+
+def _check_device(name: str, with_report: bool) -> None:
     """Refuse a device that is not known, before anything is run."""
     from lstmsim.studies.fit.device import device
 
-    if report_path is None:
+    if not with_report:
         raise InputError(Mistake("--device", "only with --report; `lstmsim fit` shows it on its own"))
     device(name)
 
 
 def _page(
+    files: Outputs,
     result: Run,
     reasons: Explanation | None,
-    report_path: str,
-    trace_path: str | None,
+    path: str,
     device: str | None,
     served: Serving | Refused | None,
-    window: Window | None,
 ) -> None:
     """Write the page about the run, with what else was asked for."""
     from lstmsim.studies.simulate.saving import save_report
@@ -221,15 +192,16 @@ def _page(
 
         sections.append(("Why not 100 %", explain_text(reasons)))
     line = shlex.join(["lstmsim", *sys.argv[1:]])
+    linked = files.paths.get("trace")
     save_report(
         result,
-        report_path,
-        trace_path=trace_path,
+        path,
+        trace_path=linked,
         command=line,
         device=device,
         serving=served,
         sections=sections,
-        window=window,
+        window=files.window,
     )
 
 
@@ -246,15 +218,30 @@ def _explanation(result: Run) -> Explanation:
         return explain(result, progress=show)
 
 
-def _show(
+def _plain(
+    result: Run, checks: tuple[Checked, ...] | None, served: Serving | Refused | None, reasons: Explanation | None
+) -> dict[str, Any]:
+    content = result.to_dict()
+    if checks is not None:
+        from lstmsim.analysis.replay import checks_json
+
+        content["numerics"] = checks_json(checks)
+    if served is not None:
+        content["serving"] = served.to_dict()
+    if reasons is not None:
+        content["explanation"] = reasons.to_dict()
+    return content
+
+
+def _text(
     result: Run,
     checks: tuple[Checked, ...] | None,
     reasons: Explanation | None,
     served: Serving | Refused | None,
     jobs: bool,
     glossary: bool,
-) -> None:
-    """Print the report and what else was asked for on standard output; reasons stand first."""
+) -> str:
+    """The report and what else was asked for; reasons stand first."""
     from lstmsim.analysis.report_text import report_text
 
     parts = []
@@ -272,92 +259,8 @@ def _show(
     if served is not None:
         parts.append(served.to_text())
     text = "\n\n".join(parts)
-    click.echo(text)
     if glossary:
         from lstmsim.analysis.explanations.text import glossary as words
 
-        click.echo("\n" + words(text, result.report.words))
-
-
-def _check(
-    inputs: Iterable[str],
-    json_path: str | None,
-    trace_path: str | None,
-    timeline_path: str | None,
-    others: Mapping[str, str | None],
-) -> Mapping[str, bool]:
-    """Refuse outputs that cannot be written; give the views beside them, and whether these stay."""
-    view = None
-    check_suffix("--report", others["--report"], (".html",))
-    check_suffix("--outputs", others["--outputs"], (".safetensors",))
-    check_suffix("--program", others["--program"], (".npz",))
-    if trace_path is not None:
-        from lstmsim.analysis import files as traces
-
-        check_suffix("--trace", trace_path, traces.SUFFIXES)
-        view = traces.view_beside(trace_path)
-    if timeline_path is not None:
-        from lstmsim.report.pictures.figures import SUFFIXES
-
-        check_suffix("--timeline", timeline_path, SUFFIXES)
-    outputs = {"--json": json_path, "--trace": trace_path, "--timeline": timeline_path, "--trace's view": view}
-    outputs |= others
-    views = {} if view is None else {view: os.path.isfile(view)}
-    check_outputs(outputs, inputs=inputs, kept=[path for path, kept in views.items() if kept])
-    return views
-
-
-def _window(text: str | None, alone: bool) -> Window | None:
-    """Read the window that was asked for; a mistake in the text is told at once."""
-    if text is None:
-        return None
-    if alone:
-        told = "only with --trace, --timeline or --report: nothing else shows single cycles"
-        raise InputError(Mistake("--trace-window", told))
-    from lstmsim.analysis.timeline import parse_window
-
-    return parse_window(text)
-
-
-def _cut(timeline: Timeline, wanted: Window | None) -> Timeline:
-    """Give the part of a timeline that was asked for."""
-    if wanted is None:
-        return timeline
-    from lstmsim.analysis.timeline import window
-
-    return window(timeline, *wanted)
-
-
-def _write(
-    result: Run,
-    checks: tuple[Checked, ...] | None,
-    reasons: Explanation | None,
-    served: Serving | Refused | None,
-    json_path: str | None,
-    trace_path: str | None,
-    timeline_path: str | None,
-    window: Window | None,
-) -> list[str]:
-    """Write the files that were asked for; return their names, standard output left out."""
-    if trace_path is not None:
-        with status(f"writing {trace_path}"):
-            from lstmsim.studies.simulate.saving import save_trace
-
-            save_trace(_cut(result.timeline, window), trace_path)
-    if timeline_path is not None:
-        with status(f"drawing {timeline_path}"):
-            from lstmsim.studies.simulate.saving import plot
-
-            plot(_cut(result.timeline, window), timeline_path)
-    if json_path is not None:
-        content = result.to_dict()
-        if checks is not None:
-            from lstmsim.analysis.replay import checks_json
-
-            content["numerics"] = checks_json(checks)
-        if served is not None:
-            content["serving"] = served.to_dict()
-        if reasons is not None:
-            content["explanation"] = reasons.to_dict()
-        write_json(json_path, content)
-    return [path for path in (json_path, trace_path, timeline_path) if path is not None and path != "-"]
+        text += "\n\n" + words(text, result.report.words)
+    return text

@@ -3,87 +3,58 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
 from lstmsim.base.errors import InputError, LstmsimError, Mistake
-from lstmsim.cli.options import check_outputs, check_suffix, overrides_option, remark, status
+from lstmsim.base.keys import Key
+from lstmsim.cli.options import Outputs, check_outputs, check_suffix, command, remark, status
+from lstmsim.studies.shared.request import listed_in
+from lstmsim.studies.sweep.request import MergeRequest, SweepRequest
 
 if TYPE_CHECKING:
     from lstmsim.studies.sweep.run import Progress
-
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 _BAR_CELLS = 24
 _MOST_REASONS = 5
 
 
-def _shard(_: click.Context, __: click.Parameter, text: str | None) -> tuple[int, int] | None:
-    """`3/20` as (3, 20)."""
-    if text is None:
-        return None
-    match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text, re.ASCII)
-    index, count = (int(each) for each in match.groups()) if match else (0, 0)
-    if not 1 <= index <= count:
-        raise click.BadParameter(f"{text!r} is not a shard like 3/20, counted from 1")
-    return index, count
+class _Drawn:
+    """What is drawn of a sweep."""
 
-
-def _pair(_: click.Context, __: click.Parameter, text: str | None) -> tuple[str, ...]:
-    """`dsp,latency_ms_p99` as two names."""
-    return () if text is None else tuple(each.strip() for each in text.split(","))
-
-
-def plot_options(function: F) -> F:
-    """The options of a command that draws a sweep: `plot_path`, `plot_kind` and `plot_objectives`."""
-    options = (
-        click.option(
-            "--plot",
-            "plot_path",
-            metavar="FILE",
-            help="Draw the results: .png, .svg or .pdf; numbers next to it, .csv (so not the table's name).",
+    plot: Annotated[
+        str | None,
+        Key(
+            "Draw the results: .png, .svg or .pdf; numbers next to it, .csv (so not the table's name).", metavar="FILE"
         ),
-        click.option(
-            "--plot-kind",
-            type=click.Choice(["heatmap", "utilization", "pareto"]),
-            help="Cycles over EP and VP, utilization over NPE, or two objectives; default: what the sweep varies.",
+    ] = None
+    plot_kind: Annotated[
+        str | None,
+        Key(
+            "Draw cycles over EP and VP, utilization over NPE, or two objectives.",
+            follows="what the sweep varies",
+            choices=("heatmap", "utilization", "pareto"),
         ),
-        click.option(
-            "--plot-objectives", metavar="X,Y", callback=_pair, help="The two objectives drawn; default: the first two."
-        ),
-    )
-    for option in reversed(options):
-        function = option(function)
-    return function
+    ] = None
+    plot_objectives: Annotated[
+        tuple[str, ...], Key("Two objectives that are drawn.", follows="the first two", metavar="X,Y", read=listed_in)
+    ] = ()
 
 
-@click.command(name="sweep", short_help="Simulate a whole design space: in parallel, and resumed where it stopped.")
-@click.argument("spec", type=click.Path())
-@click.option("--out", "folder", metavar="DIR", required=True, help="Folder for the results; made if it is not there.")
-@click.option(
-    "--jobs", metavar="N", type=click.IntRange(1, 1024), help="Number of processes; default: one for each processor."
-)
-@click.option("--dask", metavar="ADDRESS", help="Compute on a dask cluster, like tcp://host:8786.")
-@click.option("--shard", metavar="I/N", callback=_shard, help="Only every N-th point, from the I-th; then merge.")
-@click.option("--retry-failed", is_flag=True, help="Compute points again that have failed.")
-@click.option("--no-resume", is_flag=True, help="Forget the results in DIR and begin anew.")
-@plot_options
-@overrides_option
+@command("sweep", "Simulate a whole design space: in parallel, and resumed where it stopped.", *(SweepRequest, _Drawn))
 def sweep_command(
+    files: Outputs,
     spec: str,
     folder: str,
-    plot_path: str | None,
+    plot: str | None,
     plot_kind: str | None,
-    plot_objectives: tuple[str, ...],
-    no_resume: bool,
-    **options: Any,
+    plot_objectives: tuple[str, ...] | None,
+    **asked: Any,
 ) -> None:
     """Simulate every point of the design space that the file SPEC describes, and write DIR/sweep.csv.
 
@@ -100,18 +71,19 @@ def sweep_command(
     """
     from lstmsim.studies.sweep.run import files_of_sweep, made_folder, run_sweep, table_stem
 
-    if options["dask"] is not None and options["jobs"] is not None:
+    if asked["dask"] is not None and asked["jobs"] is not None:
         raise InputError(Mistake("--jobs", "belongs to processes of this machine, not to --dask"))
-    stem = table_stem(folder, options["shard"])
-    outputs = plot_outputs(plot_path, plot_kind, plot_objectives, stem)
-    if plot_kind or plot_objectives:
-        _check_picture(spec, plot_kind, plot_objectives)
+    objectives = plot_objectives or ()
+    stem = table_stem(folder, asked["shard"])
+    outputs = plot_outputs(plot, plot_kind, objectives, stem)
+    if plot_kind or objectives:
+        _check_picture(spec, plot_kind, objectives)
     with made_folder(folder):
         stores = store_outputs("--out", f"{stem}.sqlite")
-        inputs = files_of_sweep(spec, options["overrides"])
+        inputs = files_of_sweep(spec, asked["overrides"])
         check_outputs(outputs | table_outputs("--out", stem) | stores, inputs=inputs, kept=_there(stores))
         with _bar(os.path.basename(spec)) as show:
-            result = run_sweep(spec, folder, resume=not no_resume, progress=show, **options)
+            result = run_sweep(spec, folder, progress=show, **asked)
     counts = result.progress
     click.echo(result.to_text())
     if counts.reused:
@@ -125,8 +97,8 @@ def sweep_command(
         remark("points that failed are in the table with their error; --retry-failed computes them again")
     for path in [result.path, *result.tables]:
         remark(f"wrote {path}")
-    explain(result.path, spec, whole=options["shard"] is None)
-    for path in draw(result.path, plot_path, plot_kind, plot_objectives):
+    explain(result.path, spec, whole=asked["shard"] is None)
+    for path in draw(result.path, plot, plot_kind, objectives):
         remark(f"wrote {path}")
 
 
@@ -279,12 +251,23 @@ def bar_line(text: str, counts: Progress, computed: int, seconds: float) -> str:
     return "  ".join(parts)
 
 
-@click.command(name="merge", short_help="Join the shards of a sweep.")
-@click.argument("out", type=click.Path(), metavar="OUT.sqlite")
-@click.argument("inputs", type=click.Path(), metavar="IN.sqlite...", nargs=-1, required=True)
-@plot_options
+@command(
+    "merge",
+    "Join the shards of a sweep.",
+    *(MergeRequest, _Drawn),
+    left_out=("out", "inputs"),
+    more=[
+        click.Argument(["out"], type=click.Path(), metavar="OUT.sqlite"),
+        click.Argument(["inputs"], type=click.Path(), metavar="IN.sqlite...", nargs=-1, required=True),
+    ],
+)
 def merge_command(
-    out: str, inputs: tuple[str, ...], plot_path: str | None, plot_kind: str | None, plot_objectives: tuple[str, ...]
+    files: Outputs,
+    out: str,
+    inputs: tuple[str, ...],
+    plot: str | None,
+    plot_kind: str | None,
+    plot_objectives: tuple[str, ...] | None,
 ) -> None:
     """Join files that `lstmsim sweep --shard` wrote into OUT.sqlite, and write the table beside it, as .csv.
 
@@ -297,7 +280,7 @@ def merge_command(
 
     check_suffix("OUT", out, [SUFFIX])
     tables = table_outputs("OUT's table", out[: -len(SUFFIX)])
-    pictures = plot_outputs(plot_path, plot_kind, plot_objectives, out[: -len(SUFFIX)])
+    pictures = plot_outputs(plot, plot_kind, plot_objectives or (), out[: -len(SUFFIX)])
     check_outputs(store_outputs("OUT", out) | tables | pictures, inputs=inputs)
     with status(f"merging {len(inputs)} files"):
         merged = merge(out, inputs)
@@ -305,5 +288,5 @@ def merge_command(
     for path in [merged.path, *merged.tables]:
         remark(f"wrote {path}")
     explain(merged.path, out, whole=merged.points == merged.total)
-    for path in draw(merged.path, plot_path, plot_kind, plot_objectives):
+    for path in draw(merged.path, plot, plot_kind, plot_objectives or ()):
         remark(f"wrote {path}")

@@ -4,38 +4,49 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from dataclasses import KW_ONLY, replace
+from typing import TYPE_CHECKING, Annotated
 
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.studies.shared.loading import Path
+from lstmsim.base.keys import Key
+from lstmsim.base.records import record
+from lstmsim.studies.shared.request import Path, takes
 
 if TYPE_CHECKING:
     from lstmsim.importers.imported import ImportedModel
 
 
-def import_model(
-    file: Path,
-    out: Path | None = None,
-    *,
-    name: str | None = None,
-    licence: str | None = None,
-    weights: bool = True,
-    heads: bool = False,
-    cell: str | None = None,
-    force: bool = False,
-) -> tuple[ImportedModel, ...]:
-    """Read the recurrent parts of a network's file, each as a model that a job can run.
+@record
+class ImportRequest:
+    """The file of a network, and the model file that it becomes."""
 
-    file: .onnx, .safetensors, .keras, .h5, .pt, .pth, .ckpt or .bin; nothing in it is executed.
-    out: the model file to write (.yaml), with its weights beside it; several models are numbered. None: nothing is
-    written, and the models live in memory.
-    name: of the model; the file's name unless given.
-    licence: of the network, kept in the model file.
-    weights: False reads shapes only.
-    heads: make dense layers of plain products behind the last layer (ONNX).
-    cell: `rnn` or `rnn-relu`, what an RNN is whose file does not say.
-    force: replace model files that are there already.
+    file: Annotated[
+        Path,
+        Key("File of the network: .onnx, .safetensors, .keras, .h5, .pt, .pth, .ckpt or .bin; it is not executed."),
+    ]
+    out: Annotated[
+        Path | None,
+        Key(
+            "Model file to write (.yaml), with its weights next to it; several models are numbered.",
+            flag="--out",
+            follows="FILE's name here, as .yaml; nothing in Python",
+            metavar="FILE",
+        ),
+    ] = None
+    _: KW_ONLY
+    name: Annotated[str | None, Key("Name of the model.", follows="FILE's name", metavar="NAME")] = None
+    licence: Annotated[str | None, Key("Licence of the network, kept in the model file.", metavar="TEXT")] = None
+    weights: Annotated[bool, Key("Read and write shapes only (in Python weights=False).")] = True
+    heads: Annotated[bool, Key("Make dense layers of plain products behind the last layer (ONNX).")] = False
+    cell: Annotated[
+        str | None, Key("What an RNN is if FILE does not say: tanh (rnn) or relu.", choices=("rnn", "rnn-relu"))
+    ] = None
+    force: Annotated[bool, Key("Replace model files and weights that are there already.")] = False
+
+
+@takes(ImportRequest)
+def import_model(request: ImportRequest) -> tuple[ImportedModel, ...]:
+    """Read the recurrent parts of a network's file, each as a model that a job can run.
 
     `InputError` if the file cannot be read, or if a file to write is there already.
 
@@ -52,18 +63,24 @@ def import_model(
     from lstmsim.files.scenario.written import save_model
     from lstmsim.importers.files import import_weights
 
-    if name is not None and not (name.strip() and name.isprintable()):
-        raise InputError(Mistake("name", f"expected printable letters, got {name!r}"))
-    models = renamed(import_weights(file, weights=weights, heads=heads, cell=cell), name)
-    if out is not None:
-        targets = targets_of(os.fspath(out), len(models))
+    check_name(request.name)
+    read = import_weights(request.file, weights=request.weights, heads=request.heads, cell=request.cell)
+    models = renamed(read, request.name)
+    if request.out is not None:
+        targets = targets_of(os.fspath(request.out), len(models))
         # All names are looked at before the first file is written.
         there = [each for each in targets if os.path.lexists(each)]
-        if there and not force:
+        if there and not request.force:
             raise InputError([Mistake(each, "exists already; force=True replaces it") for each in there])
         for model, path in zip(models, targets, strict=True):
-            save_model(model, path, licence=licence, force=force)
+            save_model(model, path, licence=request.licence, force=request.force)
     return tuple(models)
+
+
+def check_name(name: str | None) -> None:
+    """Refuse a name of a model that nobody could read."""
+    if name is not None and not (name.strip() and name.isprintable()):
+        raise InputError(Mistake("name", f"expected printable letters, got {name!r}"))
 
 
 def renamed(models: Sequence[ImportedModel], name: str | None) -> list[ImportedModel]:

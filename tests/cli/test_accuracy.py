@@ -144,25 +144,26 @@ def test_words_of_g2p(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_plot_has_its_numbers_beside_it(tmp_path: Path) -> None:
     path = scenario(tmp_path, steps=5, count=2)
-    files = [str(tmp_path / name) for name in ("a.png", "a.csv", "a.json")]
-    done = call("accuracy", path, "--random-weights", "1", "--plot", files[0], "--json", files[2])
+    files = [str(tmp_path / name) for name in ("a.json", "a.png", "a.csv")]
+    done = call("accuracy", path, "--random-weights", "1", "--plot", files[1], "--json", files[0])
     assert done.exit_code == 0
     assert done.stderr.splitlines() == [f"wrote {name}" for name in files]
-    assert Path(files[0]).read_bytes().startswith(b"\x89PNG")
-    widths = json.loads(Path(files[2]).read_text())["bits"]
-    with open(files[1], newline="", encoding="utf-8") as file:
+    assert Path(files[1]).read_bytes().startswith(b"\x89PNG")
+    widths = json.loads(Path(files[0]).read_text())["bits"]
+    with open(files[2], newline="", encoding="utf-8") as file:
         rows = list(csv.reader(file))
     assert [int(row[0]) for row in rows[1:]] == list(range(4, 13)) == [each["bits"] for each in widths]
     for row, each in zip(rows[1:], widths, strict=True):
         assert [float(value) for value in row[1:]] == pytest.approx([job["sqnr_db"] for job in each["jobs"]], rel=1e-5)
-    call("accuracy", path, "--random-weights", "1", "--plot", files[0], "--bits", "6:7")
-    assert len(Path(files[1]).read_text().splitlines()) == 3
+    call("accuracy", path, "--random-weights", "1", "--plot", files[1], "--bits", "6:7")
+    assert len(Path(files[2]).read_text().splitlines()) == 3
 
 
 @pytest.mark.parametrize("bits", ["4-12", "12:4", "1:8", "4:17", ":", "a:b", "4", "-4:8", "４:８", "4:8:9", "", "4: 8"])
-def test_wrong_widths_get_one_line(tmp_path: Path, bits: str) -> None:
+def test_wrong_widths_get_a_sentence(tmp_path: Path, bits: str) -> None:
     stderr = refused(scenario(tmp_path), f"--bits={bits}")
-    assert stderr == f"--bits {bits}: expected LOW:HIGH with 2 <= LOW <= HIGH <= 16, like 4:12\n"
+    expected = "expected LOW:HIGH with 2 <= LOW <= HIGH <= 16, like 4:12"
+    assert stderr.splitlines()[-1] == f"Error: Invalid value for '--bits': {expected}; got {bits}"
 
 
 def test_models_without_weights_are_named(tmp_path: Path) -> None:

@@ -178,8 +178,8 @@ def test_without_cycles_and_numbers_this_is_said() -> None:
 
 
 def test_a_large_graph_is_planned_and_no_more_until_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lstmsim.studies.fuse.request.MOST_SIMULATED", 1000)
-    monkeypatch.setattr("lstmsim.studies.fuse.request.MOST_EXECUTED", 1000)
+    monkeypatch.setattr("lstmsim.studies.fuse.asked.MOST_SIMULATED", 1000)
+    monkeypatch.setattr("lstmsim.studies.fuse.asked.MOST_EXECUTED", 1000)
     printed = text("softmax")
     assert "nothing was simulated: the graph has 82,048 elements in all" in printed
     assert "nothing was executed on numbers: the graph has 82,048 elements" in printed
@@ -260,9 +260,9 @@ def test_what_is_wrong_gets_a_sentence(arguments: tuple[str, ...], sentence: str
     [
         ({"chip": None}, "chip: must be a preset's name, a chip's file or a chip, got nothing"),
         ({"chip": 5, "chip_overrides": ["l1=8"]}, "chip: must be a preset's name, a chip's file or a chip, got 5"),
-        ({"settings": [5]}, "--set: expected NAME=VALUE, got 5"),
-        ({"settings": None}, "--set: must be a list of texts like 'name=value' or a mapping, got nothing"),
-        ({"seed": None}, "seed: must be a whole number of at least 0, got nothing"),
+        ({"settings": [5]}, "settings.0: must be text, got 5"),
+        ({"settings": None}, "settings: must be a list or a mapping, got nothing"),
+        ({"seed": None}, "seed: must be a whole number, got nothing"),
     ],
 )
 def test_arguments_of_a_wrong_type_get_a_sentence(argument: dict[str, Any], sentence: str) -> None:

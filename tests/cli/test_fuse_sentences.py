@@ -121,8 +121,8 @@ def test_numbers_that_are_none_are_not_counted_as_shown(tmp_path: Path) -> None:
 
 
 def test_what_was_too_large_is_said_where_its_numbers_would_be(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("lstmsim.studies.fuse.request.MOST_SIMULATED", 1000)
-    monkeypatch.setattr("lstmsim.studies.fuse.request.MOST_EXECUTED", 1000)
+    monkeypatch.setattr("lstmsim.studies.fuse.asked.MOST_SIMULATED", 1000)
+    monkeypatch.setattr("lstmsim.studies.fuse.asked.MOST_EXECUTED", 1000)
     printed = text("softmax")
     assert "more than 1,000; ask for cycles (--cycles) op a kernel for each operation" in printed
     assert "executed no: nothing was executed on numbers: the graph has 82,048 elements in all" in printed

@@ -134,7 +134,10 @@ def test_a_bound_that_nothing_keeps() -> None:
         (("s.json", "--bound-ms", "1", "--to", "-1"), "--to: must be a finite number above 0, got -1"),
         (("s.json", "--bound-ms", "1", "--from", "1e12"), "--from: must be below "),
         (("s.json", "--bound-ms", "1", "--from", "1e12"), "the most that this machine can possibly do"),
-        (("s.json", "--bound-ms", "1", "--from", "5", "--to", "4"), "--to: must be above --from (5.0), got 4.0"),
+        (
+            ("s.json", "--bound-ms", "1", "--from", "5", "--to", "4"),
+            "--to: must be above the lowest rate (5.0), got 4.0",
+        ),
         (("s.json",), "expected --bound-ms MS, or --bound NAME=MS"),
         (("s.json", "--bound", "lstm-256"), "not a job entry's name"),
         (("s.json", "--bound", "lstm-265=1"), "did you mean 'lstm-256'"),

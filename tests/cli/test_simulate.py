@@ -10,8 +10,7 @@ from click.testing import Result
 
 import lstmsim as package
 from lstmsim.analysis.report import ACCOUNTS, LOSSES
-from lstmsim.cli.options import ENGINES
-from lstmsim.engines import ENGINES as REAL_ENGINES
+from lstmsim.engines import ENGINES
 from tests.cli import runner
 
 SCENARIO = """
@@ -66,10 +65,6 @@ def test_files_of_arrivals_that_are_none_get_a_line(scenario: str, content: byte
     Path(scenario).write_text(text)
     (line,) = refused(scenario).splitlines()
     assert sentence in line
-
-
-def test_engines_are_those_that_there_are() -> None:
-    assert set(ENGINES) == set(REAL_ENGINES)
 
 
 def test_table_has_the_figures_of_the_report(scenario: str) -> None:

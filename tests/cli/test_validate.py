@@ -63,7 +63,7 @@ def test_standard_output_takes_one_form(monkeypatch: pytest.MonkeyPatch) -> None
     assert done.stdout.startswith("# Validation\n")
     refused = call("validate", "claims", "--markdown", "-", "--json", "-")
     assert refused.exit_code == 2
-    assert refused.stderr == "--markdown -: standard output is taken by --json -; expected a file\n"
+    assert refused.stderr == "--markdown -: standard output is taken by --json; expected a file\n"
 
 
 def test_an_edited_row_is_named_and_gives_exit_code_1(tables: Path, tmp_path: Path) -> None:

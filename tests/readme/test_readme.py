@@ -52,6 +52,11 @@ def test_help_is_up_to_date() -> None:
     assert tool().with_help(TEXT) == TEXT, "run `make readme`"
 
 
+def test_the_page_of_options_is_up_to_date() -> None:
+    page = (ROOT / "docs" / "options.md").read_text(encoding="utf-8")
+    assert tool().with_options(page) == page, "run `make readme`"
+
+
 @pytest.mark.needs_core
 @pytest.mark.parametrize("block", blocks("console"))
 def test_console_blocks_run(block: str, desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import lstmsim
 from lstmsim.base.errors import InputError
+from lstmsim.studies.validate.request import ValidateRequest
 
 SCENARIO = {"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 1}]}
 ARRAY = "got a value of type 'ndarray'"
@@ -29,8 +31,8 @@ ARRAY = "got a value of type 'ndarray'"
         (
             "run_gemm_threads",
             [1, 64, 32],
-            {"threads": np.array([1, 2]), "chip": "xeon-gold-5122"},
-            f"threads: must be a list, {ARRAY}",
+            {"threads": [1.5, 2.0], "chip": "xeon-gold-5122"},
+            "threads.0: must be a whole number, got 1.5\nthreads.1: must be a whole number, got 2.0",
         ),
         ("validate", [], {"engine": None}, "engine: must be text, got nothing"),
         ("plot_blocks", [None], {}, "report: must be a SparseReport, got nothing"),
@@ -42,6 +44,19 @@ def test_a_wrong_type_is_a_sentence(function: str, arguments: list[Any], named: 
     with pytest.raises(InputError) as error:
         getattr(lstmsim, function)(*arguments, **named)
     assert str(error.value) == told
+
+
+def test_a_whole_request_may_be_given_and_is_checked() -> None:
+    request: Any = ValidateRequest("brainwave-fitted")
+    assert lstmsim.validate(request).groups[0].rows == lstmsim.validate("brainwave-fitted").groups[0].rows
+    wrong: Any = ValidateRequest(engine="fst")
+    with pytest.raises(InputError, match="engine: must be fast or reference, got 'fst'; did you mean 'fast'"):
+        lstmsim.validate(wrong)
+
+
+def test_the_documentation_of_a_function_has_the_meaning_of_each_argument() -> None:
+    assert "tolerance: Relative tolerance of the reported rate." in str(lstmsim.saturate.__doc__)
+    assert list(inspect.signature(lstmsim.validate).parameters) == ["groups", "engine", "progress"]
 
 
 def test_errors_that_no_argument_explains_stay_what_they_are() -> None:

@@ -6,7 +6,13 @@ import pytest
 
 import lstmsim
 from lstmsim.machines.gemm import Product
-from lstmsim.studies.gemm.request import shape_of_layer
+from lstmsim.studies.gemm.asked import Shape, shape_asked
+from lstmsim.studies.gemm.request import GemmRequest
+
+
+def shape_of_layer(model: lstmsim.Model | str, product: str, **keys: int | None) -> Shape:
+    return shape_asked(GemmRequest(model=model, product=product, **keys))  # type: ignore[arg-type]
+
 
 GRU = lstmsim.Model("mine", [lstmsim.Layer("gru", hidden=96, input=40)])
 
@@ -43,15 +49,18 @@ def test_layers_of_a_file_of_lstmsim() -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"what": "backward"}, "product: must be step, projection or gradient, got 'backward'"),
-        ({"what": "projection"}, "steps: is missing: the projection goes over all time steps"),
-        ({"what": "step", "layer": 1}, "layer: mine has 1 layer, numbered from 0; got 1"),
-        ({"what": "step", "part": 3}, "part: this step has 3 products, numbered from 0; got 3"),
-        ({"what": "step", "batch": 0}, "batch: must be a whole number from 1 to 1,000,000, got 0"),
-        ({"what": "gradient", "batch": 1001, "steps": 1000}, "K of the gradient: must be a whole number from 1 to"),
+        ({"product": "backward"}, "product: must be step, projection or gradient, got 'backward'"),
+        ({"product": "projection"}, "steps: is missing: the projection goes over all time steps"),
+        ({"product": "step", "layer": 1}, "layer: mine has 1 layer, numbered from 0; got 1"),
+        ({"product": "step", "part": 3}, "part: this step has 3 products, numbered from 0; got 3"),
+        ({"product": "step", "batch": 0}, "batch: must be at least 1, got 0"),
+        (
+            {"product": "gradient", "batch": 1001, "steps": 1000},
+            "K of the gradient: must be at most 1000000, got 1001000",
+        ),
     ],
 )
 def test_a_layer_that_is_not_there_is_a_sentence(arguments: dict[str, object], sentence: str) -> None:
     with pytest.raises(lstmsim.InputError) as caught:
-        shape_of_layer(GRU, **arguments)  # type: ignore[arg-type]
+        lstmsim.run_gemm(model=GRU, **arguments)  # type: ignore[arg-type]
     assert str(caught.value).startswith(sentence)

@@ -278,7 +278,7 @@ def test_what_is_no_scenario_is_told_everywhere(wrong: Any, tmp_path: Path) -> N
         with pytest.raises(InputError) as caught:
             function(wrong)
         assert str(caught.value).startswith(sentence)
-    with pytest.raises(InputError, match=r"^sweep: must be a file's path or a mapping"):
+    with pytest.raises(InputError, match=r"^spec: must be text or a path or a mapping"):
         lstmsim.sweep(wrong, tmp_path)
 
 

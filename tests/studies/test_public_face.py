@@ -209,13 +209,13 @@ def test_every_public_name_is_there_and_documented() -> None:
 
 
 def test_every_public_name_has_one_home_and_type_checkers_see_the_same() -> None:
-    homes = [(home, name) for home, names in lstmsim._HOMES.items() for name in names]
-    assert sorted(name for _, name in homes) == lstmsim.__all__
-    (block,) = (each for each in ast.parse(Path(lstmsim.__file__).read_text()).body if isinstance(each, ast.If))
-    seen = [
-        (each.module, alias.name) for each in block.body if isinstance(each, ast.ImportFrom) for alias in each.names
-    ]
-    assert sorted(seen, key=str) == sorted(homes, key=str)
+    stub = ast.parse(Path(f"{lstmsim.__file__}i").read_text())
+    imports = [each for each in stub.body if isinstance(each, ast.ImportFrom)]
+    names = [alias.name for each in imports for alias in each.names]
+    assert [alias.asname for each in imports for alias in each.names] == names
+    assert sorted(names) == lstmsim.__all__
+    assert all(len(each.names) == 1 for each in imports)
+    assert all(lstmsim._home_of(name) == each.module for each, name in zip(imports, names, strict=True))
 
 
 def test_no_module_bears_the_name_of_a_function() -> None:

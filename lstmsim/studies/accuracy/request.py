@@ -1,37 +1,58 @@
-"""Fixed point against floating point: what users ask, and the picture."""
+"""Fixed point against floating point: options, what users call, and the picture."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Sequence
+from dataclasses import KW_ONLY
+from typing import TYPE_CHECKING, Annotated
 
 from lstmsim.base.errors import InputError
-from lstmsim.studies.shared.arguments import refuse, wrong_whole, wrong_wholes
-from lstmsim.studies.shared.loading import Path, Source, load_scenario
-from lstmsim.studies.simulate.run import expect
+from lstmsim.base.keys import Key
+from lstmsim.base.records import record
+from lstmsim.studies.shared.request import Overrides, Path, Progress, RandomWeights, Source, takes
 
 if TYPE_CHECKING:
     from lstmsim.report.pictures.figures import Picture
     from lstmsim.studies.accuracy.study import AccuracyReport
 
 
-def accuracy(
-    scenario: Source,
-    *,
-    overrides: Sequence[str] = (),
-    random_weights: int | None = None,
-    bits: Sequence[int] = (),
-    progress: Callable[[int, int], None] | None = None,
-) -> AccuracyReport:
+def _widths(text: str) -> range:
+    """The widths of LOW:HIGH."""
+    from lstmsim.model.model import WIDTHS
+
+    least, most = WIDTHS["weight_bits"]
+    match = re.fullmatch(r"(\d{1,4}):(\d{1,4})", text, re.ASCII)
+    low, high = (int(each) for each in match.groups()) if match else (0, 0)
+    if not least <= low <= high <= most:
+        raise ValueError(f"expected LOW:HIGH with {least} <= LOW <= HIGH <= {most}, like 4:12; got {text}")
+    return range(low, high + 1)
+
+
+@record
+class AccuracyRequest:
+    """A scenario, and at which widths its jobs are computed."""
+
+    scenario: Source
+    _: KW_ONLY
+    overrides: Overrides = ()
+    random_weights: RandomWeights = None
+    bits: Annotated[
+        Sequence[int],
+        Key(
+            "Repeat with weights and vectors of each width in this range; with --plot 4:12 unless given.",
+            metavar="LOW:HIGH",
+            read=_widths,
+        ),
+    ] = ()
+    progress: Progress = None
+
+
+@takes(AccuracyRequest)
+def accuracy(request: AccuracyRequest) -> AccuracyReport:
     """Compare fixed point at the scenario's precision with float64, per job.
 
     A network of g2p-en among the jobs adds the words whose phonemes change.
-
-    scenario: a path, a mapping, or a `Scenario`.
-    overrides: texts like `"chip.cores.0.ep=16"`.
-    random_weights: the seed to draw weights with, for models that have none.
-    bits: widths (2 to 16) of weights and vectors at which the comparison is made as well.
-    progress: is called with steps done and in all.
 
     `InputError` for a model without weights, unless `random_weights` is given.
 
@@ -42,12 +63,12 @@ def accuracy(
     """
     from lstmsim.machines.registry import target_of
     from lstmsim.studies.accuracy.study import AccuracyReport, accuracy_cases, studies, with_bits, words_of
+    from lstmsim.studies.shared.loading import load_scenario
 
-    refuse(wrong_whole("random_weights", random_weights, 0), wrong_wholes("bits", bits))
-    loaded = load_scenario(scenario, overrides)
+    loaded, bits = load_scenario(request.scenario, request.overrides), request.bits
     precisions = [loaded.precision, *(with_bits(loaded.precision, each) for each in bits)]
-    cases = accuracy_cases(loaded, random_weights)
-    given, *others = studies(cases, precisions, words_of(loaded), progress)
+    cases = accuracy_cases(loaded, request.random_weights)
+    given, *others = studies(cases, precisions, words_of(loaded), request.progress)
     other = target_of(loaded.chip.kind).other_numbers
     return AccuracyReport(loaded.name, given, dict(zip(bits, others, strict=True)), other)
 
@@ -61,6 +82,7 @@ def plot_accuracy(report: AccuracyReport, path: Path | None = None) -> Picture:
     from lstmsim.studies.accuracy import picture as plots
     from lstmsim.studies.accuracy.report import job_title
     from lstmsim.studies.accuracy.study import AccuracyReport
+    from lstmsim.studies.simulate.run import expect
 
     expect(report, (AccuracyReport,), "plot_accuracy", "an AccuracyReport, as lstmsim.accuracy gives it")
     if not report.by_bits:

@@ -1,30 +1,40 @@
-"""What a chip takes of FPGAs, and the energy of jobs: what users ask."""
+"""What a chip takes of FPGAs, and the energy of jobs: options, and what users call."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from dataclasses import KW_ONLY
+from typing import TYPE_CHECKING, Annotated
 
-from lstmsim.studies.fit.fit import Fits
-from lstmsim.studies.shared.arguments import refuse, wrong_names
-from lstmsim.studies.shared.loading import Source, load_scenario
+from lstmsim.base.keys import Key
+from lstmsim.base.records import record
+from lstmsim.studies.shared.request import Overrides, Path, Source, names_of, takes
 
 if TYPE_CHECKING:
     from lstmsim.studies.fit.energy import Energy
+    from lstmsim.studies.fit.fit import Fits
 
 
-def fit(
-    scenario: Source, devices: str | Sequence[str] = (), *, with_energy: bool = False, overrides: Sequence[str] = ()
-) -> Fits:
+@record
+class FitRequest:
+    """A scenario, and the FPGAs that its chip may fit."""
+
+    scenario: Source
+    devices: Annotated[
+        Path | Sequence[Path],
+        Key("A known device or a device file.", follows="all known", flag="--device", metavar="NAME", repeatable=True),
+    ] = ()
+    _: KW_ONLY
+    with_energy: Annotated[bool, Key("Show the energy of each job too, relative.", flag="--energy")] = False
+    overrides: Overrides = ()
+
+
+@takes(FitRequest)
+def fit(request: FitRequest) -> Fits:
     """Say what the scenario's chip needs of FPGAs, with the weights of its models on the chip, and which resource
     binds.
 
     The answer has a fit for each device, in the order of the devices.
-
-    scenario: a path, a mapping, or a `Scenario`.
-    devices: names or device files, one or several; all known devices if none are given.
-    with_energy: add the energy of each distinct job (`Fits.energy`).
-    overrides: texts like `"chip.cores.0.ep=16"`.
 
     >>> fits = fit({"chip": "column-npu-16k", "jobs": [{"model": "lstm-256", "steps": 1}]}, "stratix-10-gx-2800")
     >>> fits[0].fits
@@ -32,14 +42,15 @@ def fit(
     """
     from lstmsim.machines.hardware import Stored
     from lstmsim.studies.fit.device import device, device_files
+    from lstmsim.studies.fit.fit import Fits
     from lstmsim.studies.fit.fit import fit as fitting
+    from lstmsim.studies.shared.loading import load_scenario
 
-    refuse(wrong_names("devices", devices, "a device's name or file"))
-    loaded = load_scenario(scenario, overrides)
+    loaded = load_scenario(request.scenario, request.overrides)
     models = tuple(dict.fromkeys(job.model for job in loaded.jobs))
-    names = ([devices] if isinstance(devices, str) else tuple(devices)) or tuple(device_files())
-    fits = [fitting(loaded.chip, models, loaded.precision, device(name), Stored.of(loaded.jobs)) for name in names]
-    return Fits(fits, energy(loaded) if with_energy else ())
+    names, stored = names_of(request.devices) or tuple(device_files()), Stored.of(loaded.jobs)
+    fits = [fitting(loaded.chip, models, loaded.precision, device(name), stored) for name in names]
+    return Fits(fits, energy(loaded) if request.with_energy else ())
 
 
 def energy(scenario: Source, *, overrides: Sequence[str] = ()) -> tuple[Energy, ...]:
@@ -49,6 +60,7 @@ def energy(scenario: Source, *, overrides: Sequence[str] = ()) -> tuple[Energy, 
     2
     """
     from lstmsim.studies.fit.energy import energy as spending
+    from lstmsim.studies.shared.loading import load_scenario
 
     loaded = load_scenario(scenario, overrides)
     distinct = dict.fromkeys((job.model, job.steps, job.batch, job.allowed(1)[0]) for job in loaded.jobs)

@@ -16,7 +16,7 @@ from lstmsim.report.document import Cell, Column, Document, Facts, Grid, Piece, 
 from lstmsim.report.figures_text import percent, short_path, three_digits
 from lstmsim.report.results import Forms, picked
 from lstmsim.report.tables import table
-from lstmsim.studies.fuse.request import STITCH
+from lstmsim.studies.fuse.asked import STITCH
 from lstmsim.studies.fuse.result import FusionReport, FusionRow
 
 _SCHEMA = "lstmsim/fusion/1"

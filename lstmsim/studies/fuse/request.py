@@ -1,207 +1,62 @@
-"""What users ask of a fusion: the graph by a name, a file or itself, its sizes, the modes, where it runs."""
+"""Options of a fusion."""
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from types import ModuleType
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
-from lstmsim.base.errors import InputError, Mistake
-from lstmsim.base.wording import given_twice, listed, must_be, nearest, show
-from lstmsim.machines.registry import capability
-from lstmsim.model.fusion.graph import Graph
-from lstmsim.model.fusion.graph_rules import checked_graph
-from lstmsim.model.fusion.library import GRAPHS, named_graph
-from lstmsim.model.fusion.plan import MODES, FusionDevice
-from lstmsim.studies.shared.arguments import refuse, wrong_names, wrong_whole
-from lstmsim.studies.shared.loading import Path
-from lstmsim.studies.simulate.run import expect
+from lstmsim.base.keys import Key
+from lstmsim.base.records import record
+from lstmsim.studies.shared.request import ChipOverrides, ChipSource, Engine, Path, Progress, Seed, listed_in
 
 if TYPE_CHECKING:
-    from lstmsim.model.scenario import Chip
-    from lstmsim.studies.shared.loading import Path
+    from lstmsim.model.fusion.graph import Graph
+else:
+    Graph = Any
 
-#: The mode of the pass itself; the others are what it is compared with.
-STITCH = "stitch"
-_NUMBER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
-_ONNX = ".onnx"
-#: Most elements of all operations of a graph whose kernels are executed, or simulated, without being asked for: a few
-#: seconds each.
-MOST_EXECUTED, MOST_SIMULATED = 8_000_000, 4_000_000
+_NUMBERS = "Execute the kernels on numbers and compare with numpy, with exit code 1 if they differ."
 
 
-@dataclass(frozen=True, eq=False)
-class Asked:
-    """A graph, where it runs, and what is wanted of each way to cut it.
-
-    graph: the graph.
-    fused: the fused kernels of the machine.
-    chip: where it runs.
-    device: the numbers of the chip that plans need.
-    engine: a key of `lstmsim.engines.ENGINES`.
-    cycles: whether kernels are simulated; None: if the graph is not too large.
-    numbers: whether kernels are executed on numbers; None: if the graph is not too large.
-    seed: of these numbers.
-    """
-
-    graph: Graph
-    fused: ModuleType
-    chip: Chip
-    device: FusionDevice
-    engine: str
-    cycles: bool | None = None
-    numbers: bool | None = None
-    seed: int = 0
-
-    @cached_property
-    def elements(self) -> int:
-        """Elements of all memory-intensive operations: how long all takes follows from it."""
-        return sum(each.size for each in self.graph.nodes if each.intensive)
-
-    @property
-    def simulates(self) -> bool:
-        """Whether kernels are simulated."""
-        return self.elements <= MOST_SIMULATED if self.cycles is None else self.cycles
-
-    @property
-    def executes(self) -> bool:
-        """Whether kernels are executed on numbers."""
-        return self.elements <= MOST_EXECUTED if self.numbers is None else self.numbers
-
-    @property
-    def not_simulated(self) -> str:
-        """That nothing was simulated because the graph is large; empty: it was, or nobody wanted it."""
-        if self.cycles is not None or self.simulates:
-            return ""
-        return f"nothing was simulated: {self._size} {MOST_SIMULATED:,}; ask for cycles (--cycles)"
-
-    @property
-    def not_executed(self) -> str:
-        """That nothing was executed because the graph is large; empty: it was, or nobody wanted it."""
-        if self.numbers is not None or self.executes:
-            return ""
-        return f"nothing was executed on numbers: {self._size} {MOST_EXECUTED:,}; ask for numbers (--numbers)"
-
-    @property
-    def _size(self) -> str:
-        return f"the graph has {self.elements:,} elements in all, more than"
+def _modes(text: str) -> tuple[str, ...]:
+    return tuple(str(each) for each in listed_in(text) if each != "")
 
 
-def graph_of(source: object, sizes: Mapping[str, int]) -> tuple[Graph, str]:
-    """The graph, and where it is from."""
-    from lstmsim.files.graphs import is_graph_file, read_graph
+@record
+class FusionRequest:
+    """A graph, where it runs, and what is done with each way to cut it."""
 
-    if isinstance(source, Graph):
-        _no_sizes(sizes, "a graph in memory")
-        return checked_graph(source), "a graph in memory"
-    if not isinstance(source, str | os.PathLike):
-        text = f"must be a name like 'ln-lstm', a file or a Graph, got {show(source)}"
-        raise InputError(Mistake("graph", text))
-    name = os.fspath(source)
-    if name in GRAPHS:
-        return named_graph(name, sizes), f"{name}, which comes with lstmsim"
-    if name.lower().endswith(_ONNX):
-        from lstmsim.importers.onnx.operations import graph_of_onnx
-
-        return graph_of_onnx(name, sizes), name
-    if is_graph_file(name):
-        _no_sizes(sizes, "a graph file, which has them")
-        return read_graph(name), name
-    if os.path.exists(name):
-        raise InputError(Mistake(name, "expected a graph file (.yaml, .yml, .json) or an ONNX file (.onnx)"))
-    hint = nearest(name, GRAPHS) or f"; there are {listed(GRAPHS, 'and')}, and files (.yaml, .json, .onnx)"
-    raise InputError(f"no graph called {show(name)}{hint}")
-
-
-def _no_sizes(sizes: Mapping[str, int], what: str) -> None:
-    if sizes:
-        text = "is for graphs that come with lstmsim and for open axes of ONNX files; this is"
-        raise InputError([Mistake(f"size {each}", f"{text} {what}") for each in sizes])
-
-
-def sizes_from(given: Collection[str] | Mapping[str, int]) -> dict[str, int]:
-    """Read sizes of a graph.
-
-    >>> sizes_from(["hidden=512", "batch=8"])
-    {'hidden': 512, 'batch': 8}
-    """
-    if isinstance(given, Mapping):
-        refuse(Mistake("size", f"must have a name, got {show(each)}") for each in given if not isinstance(each, str))
-        return dict(given)
-    if isinstance(given, str) or not isinstance(given, Collection):
-        raise InputError(Mistake("sizes", f"must be a list of texts like 'hidden=512', got {show(given)}"))
-    sizes: dict[str, int] = {}
-    mistakes = []
-    for each in given:
-        name, equals, value = str(each).partition("=")
-        name = name.strip()
-        if not equals or not name or not _NUMBER.fullmatch(value.strip()):
-            mistakes.append(Mistake("size", f"expected NAME=NUMBER, like hidden=512, got {show(each)}"))
-        elif name in sizes:
-            mistakes.append(Mistake(f"size {name}", given_twice(sizes[name], int(value))))
-        else:
-            sizes[name] = int(value)
-    if mistakes:
-        raise InputError(mistakes)
-    return sizes
-
-
-def load_graph(source: Path, sizes: Collection[str] | Mapping[str, int] = ()) -> Graph:
-    """Give the graph that `lstmsim fuse` means by a name or file.
-
-    source: a name of `lstmsim list graphs`, a graph file (YAML, JSON) or an ONNX file.
-    sizes: of a named graph or of open axes of an ONNX file, as texts like `"hidden=512"` or a mapping.
-
-    `InputError` for what is none, and for a graph with mistakes.
-
-    >>> load_graph("row-sum", {"rows": 2}).outputs
-    ('y',)
-    """
-    return graph_of(source, sizes_from(sizes))[0]
-
-
-def save_graph(graph: Graph, path: Path) -> None:
-    """Write a graph as a graph file, which `lstmsim fuse` reads.
-
-    graph: the graph.
-    path: a file that ends in .yaml, .yml or .json.
-    """
-    from lstmsim.base.files import refuse_if_read
-    from lstmsim.files.graphs import write_graph
-
-    expect(graph, (Graph,), "save_graph", "a Graph, as the graph of what run_fusion gives")
-    refuse_if_read(os.fspath(path))
-    write_graph(path, graph)
-
-
-def _wrong_seed(seed: object) -> list[Mistake]:
-    """What is wrong with a seed; without one, numbers would be others each time, and nobody could repeat them."""
-    if seed is None:
-        return [Mistake("seed", "must be a whole number of at least 0, got nothing")]
-    return wrong_whole("seed", seed, 0)
-
-
-def _modes(modes: Sequence[str], mode: str | None) -> tuple[tuple[str, ...], str]:
-    """The modes in their order, and the one that is told in full."""
-    refuse(wrong_names("modes", modes, "the name of a mode"))
-    given = [modes] if isinstance(modes, str) else list(modes)
-    wrong = [Mistake("modes", must_be(each, MODES)) for each in given if each not in MODES]
-    refuse(wrong, [] if given else [Mistake("modes", f"must be some of {listed(MODES)}, got none")])
-    wanted = tuple(each for each in MODES if each in given)
-    if mode is None:
-        return wanted, STITCH if STITCH in wanted else wanted[0]
-    if mode not in wanted:
-        raise InputError(Mistake("mode", must_be(mode, wanted)))
-    return wanted, mode
-
-
-def _chips_with_kernels() -> list[str]:
-    """Names of the presets whose machines run fused kernels."""
-    from lstmsim.files.catalog import chip_files
-    from lstmsim.studies.shared.loading import load_chip
-
-    return [name for name in chip_files() if capability(load_chip(name).kind, "fusion") is not None]
+    graph: Annotated[Path | Graph, Key("Name of a graph, or a graph file (.yaml, .json) or an ONNX file.")]
+    sizes: Annotated[
+        Sequence[str] | Mapping[str, int],
+        Key(
+            "Set a size of the graph, like hidden=512, or of an open axis of an ONNX file.",
+            flag="--size",
+            metavar="NAME=N",
+            repeatable=True,
+        ),
+    ] = ()
+    chip: ChipSource = "v100"
+    chip_overrides: ChipOverrides = ()
+    settings: Annotated[
+        Sequence[str] | Mapping[str, Any],
+        Key(
+            "Change a setting of the pass, like split_rule=costed; docs/fusion.md has all in section 4.",
+            flag="--set",
+            metavar="NAME=VALUE",
+            repeatable=True,
+        ),
+    ] = ()
+    modes: Annotated[
+        str | Sequence[str],
+        Key("Ways to cut the graph into kernels that are compared.", metavar="NAME[,NAME...]", read=_modes),
+    ] = ("op", "xla", "tvm", "stitch")
+    mode: Annotated[
+        str | None,
+        Key("Mode whose kernels are reported, drawn over time and traced.", follows="stitch, the pass", metavar="NAME"),
+    ] = None
+    ablate: Annotated[bool, Key("Add the mechanisms of the pass one after the other.")] = False
+    cycles: Annotated[bool | None, Key("Simulate the kernels.", follows="if the graph is not too large")] = None
+    numbers: Annotated[bool | None, Key(_NUMBERS, follows="if the graph is not too large")] = None
+    seed: Annotated[Seed, Key("Seed of the numbers on which kernels are executed.")] = 0
+    engine: Engine = "fast"
+    progress: Progress = None

@@ -17,7 +17,7 @@ from lstmsim.model.fusion.interpreter.checks import TOLERANCE, Difference
 from lstmsim.model.fusion.plan import FusionDevice, FusionPlan, PlannedKernel, up
 from lstmsim.model.fusion.schemes import Counts
 from lstmsim.report.results import Table
-from lstmsim.studies.fuse.request import STITCH, Asked
+from lstmsim.studies.fuse.asked import STITCH, Asked
 from lstmsim.studies.program.run import timeline_of
 
 if TYPE_CHECKING:

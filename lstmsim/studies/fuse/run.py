@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,24 +11,21 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import listed
 from lstmsim.machines.registry import capability
 from lstmsim.model.fusion.baselines import ablation, kernels_of
-from lstmsim.model.fusion.graph import Graph
 from lstmsim.model.fusion.interpreter.checks import difference_of_run, overlap_remarks
 from lstmsim.model.fusion.interpreter.run import Fault
-from lstmsim.model.fusion.plan import MODES, SPLIT_RULES, FusionDevice, FusionPlan, PlannedKernel
+from lstmsim.model.fusion.plan import SPLIT_RULES, FusionDevice, FusionPlan, PlannedKernel
 from lstmsim.model.fusion.planner import planned
 from lstmsim.model.fusion.schemes import counted
-from lstmsim.studies.fuse.request import STITCH, Asked, _chips_with_kernels, _modes, _wrong_seed, graph_of, sizes_from
+from lstmsim.studies.fuse.asked import STITCH, Asked, chips_with_kernels, graph_of, modes_asked, sizes_from
+from lstmsim.studies.fuse.request import FusionRequest
 from lstmsim.studies.fuse.result import Checked, FusionReport, FusionRow, simulated_row
 from lstmsim.studies.program.run import totals_of_flat
-from lstmsim.studies.shared.arguments import refuse
-from lstmsim.studies.shared.loading import Path
 from lstmsim.studies.shared.products import chip_of, options_from
-from lstmsim.studies.simulate.run import check_engine, expect
+from lstmsim.studies.shared.request import Path, names_of, takes
+from lstmsim.studies.simulate.run import expect
 
 if TYPE_CHECKING:
-    from lstmsim.model.scenario import Chip
     from lstmsim.report.pictures.figures import Picture
-    from lstmsim.studies.shared.loading import Path
 
 #: Is called with ways to cut the graph done and in all.
 _Progress = Callable[[int, int], None]
@@ -36,36 +33,9 @@ _Progress = Callable[[int, int], None]
 _Way = tuple[str, FusionDevice, tuple[PlannedKernel, ...]]
 
 
-def run_fusion(
-    graph: Path | Graph,
-    *,
-    sizes: Sequence[str] | Mapping[str, int] = (),
-    chip: Path | Chip = "v100",
-    chip_overrides: Sequence[str] = (),
-    settings: Sequence[str] | Mapping[str, Any] = (),
-    modes: Sequence[str] = MODES,
-    mode: str | None = None,
-    ablate: bool = False,
-    cycles: bool | None = None,
-    numbers: bool | None = None,
-    seed: int = 0,
-    engine: str = "fast",
-    progress: Callable[[int, int], None] | None = None,
-) -> FusionReport:
+@takes(FusionRequest)
+def run_fusion(request: FusionRequest) -> FusionReport:
     """Cut the memory-intensive part of a graph into few kernels, execute and simulate them, and compare other cuts.
-
-    graph: a name of `lstmsim list graphs`, a graph file (YAML, JSON), an ONNX file, or a
-    `lstmsim.model.fusion.graph.Graph`.
-    sizes: of a named graph or of open axes of an ONNX file, as texts like `"hidden=512"` or a mapping.
-    chip: a preset's name, a chip's file, or a chip. chip_overrides: texts like `"partitions=8"`.
-    settings: of the pass, as texts like `"split_rule=costed"` or a mapping.
-    modes: which ways to cut the graph are compared, of `lstmsim.model.fusion.plan.MODES`.
-    mode: the one that is told in full; None: the pass, or the first one if that is not asked for.
-    ablate: whether the mechanisms of the pass are added one after the other, in the order of the paper.
-    cycles: whether kernels are simulated; None: if the graph is not too large.
-    numbers: whether kernels are executed on drawn numbers and compared with numpy; None: if it is not too large.
-    seed: of these numbers. engine: a key of `lstmsim.engines.ENGINES`.
-    progress: is called with ways to cut the graph done and in all.
 
     `InputError` for a graph, sizes or settings that are wrong, and for a chip that runs no fused kernels.
 
@@ -73,18 +43,17 @@ def run_fusion(
     >>> [(row.name, len(row.kernels)) for row in report.rows], report.told.checked.equal
     ([('op', 7), ('xla', 3), ('tvm', 3), ('stitch', 1)], True)
     """
-    check_engine(engine)
-    refuse(_wrong_seed(seed))
-    wanted, told = _modes(modes, mode)
-    read, source = graph_of(graph, sizes_from(sizes))
-    ready = chip_of(chip, chip_overrides)
+    wanted, reported = modes_asked(names_of(request.modes), request.mode)
+    read, source = graph_of(request.graph, sizes_from(request.sizes))
+    ready = chip_of(request.chip, request.chip_overrides)
     fused = capability(ready.kind, "fusion")
     if fused is None:
-        text = f"its machine runs no fused kernels; {listed(_chips_with_kernels(), 'and')} do"
+        text = f"its machine runs no fused kernels; {listed(chips_with_kernels(), 'and')} do"
         raise InputError(Mistake(f"chip {ready.name}", text))
-    device = fused.numbers(ready, options_from(settings, fused.SETTINGS, "setting of the pass"))
-    asked = Asked(read, fused, ready, device, engines.running(engine), cycles, numbers, seed)
-    return _report(asked, source, wanted, told, ablate, progress)
+    device = fused.numbers(ready, options_from(request.settings, fused.SETTINGS, "setting of the pass"))
+    engine = engines.running(request.engine)
+    asked = Asked(read, fused, ready, device, engine, request.cycles, request.numbers, request.seed)
+    return _report(asked, source, wanted, reported, request.ablate, request.progress)
 
 
 def _report(

@@ -14,7 +14,7 @@ from lstmsim.machines.gemm import CACHES, Cut, Division, GemmFigures, GemmPlan, 
 from lstmsim.model.numerics.matrices import Matrix, digest
 from lstmsim.program.program import Program
 from lstmsim.report.results import Table
-from lstmsim.studies.gemm.request import Asked
+from lstmsim.studies.gemm.asked import Asked
 from lstmsim.studies.simulate.run import refuse_long_trace
 
 if TYPE_CHECKING:

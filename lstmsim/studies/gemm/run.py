@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lstmsim import engines
-from lstmsim.machines.gemm import CACHES, RELIEFS, Cut, Division, GemmFigures, GemmPlan, check_word
+from lstmsim.machines.gemm import CACHES, RELIEFS, Cut, Division, GemmFigures, GemmPlan
 from lstmsim.machines.registry import target_of
 from lstmsim.model.numerics.matrices import Matrix, drawn_matrices, largest_error, same_integers
-from lstmsim.studies.gemm.request import Asked, GemmRequest, asked_for, cut_and_threads, cut_for, shape_asked
+from lstmsim.studies.gemm.asked import Asked, asked_for, cut_and_threads, cut_for, shape_asked
+from lstmsim.studies.gemm.request import GemmRequest
 from lstmsim.studies.gemm.result import BY_SHAPES, Beside, Computed, GemmReport, GemmRow
-from lstmsim.studies.shared.arguments import refuse, wrong_whole
-from lstmsim.studies.shared.loading import Path
-from lstmsim.studies.simulate.run import check_engine
+from lstmsim.studies.shared.request import Path, takes
 from lstmsim.studies.sweep.processes import processors
 
 if TYPE_CHECKING:
     from lstmsim.report.pictures.figures import Picture
-    from lstmsim.studies.shared.loading import Path
 
 #: Is called with simulations done and in all.
 Progress = Callable[[int, int], None]
@@ -33,19 +31,9 @@ _PLAIN_TIMES = 128
 _MOST_MACS, _MOST_NUMBERS = 1 << 28, 1 << 24
 
 
-def run_gemm(
-    m: int | None = None,
-    n: int | None = None,
-    k: int | None = None,
-    *,
-    progress: Progress | None = None,
-    **options: Any,
-) -> GemmReport:
+@takes(GemmRequest)
+def run_gemm(request: GemmRequest) -> GemmReport:
     """Plan threads for C = A B, simulate the plan and other cuts, and compute C in the order of the fastest one.
-
-    m, n, k: rows of C, columns of C, length of the sums.
-    progress: is called with simulations done and in all.
-    options: the other fields of `lstmsim.studies.gemm.request.GemmRequest`: model, threads, chip, caches, cut ...
 
     `InputError` for sizes, threads, cuts or settings that are wrong, and for a chip that has no threads for products.
 
@@ -53,22 +41,15 @@ def run_gemm(
     >>> report.figures.makespan > 0, report.computed.integers_equal
     (True, True)
     """
-    request = GemmRequest(m, n, k, **options)
-    check_engine(request.engine)
-    check_word("relief", request.relief, RELIEFS)
-    refuse(wrong_whole("seed", request.seed, 0))
     shape = shape_asked(request)
     given, threads = cut_and_threads(request.cut, request.threads)
     asked = asked_for(request, shape, threads)
     plan = asked.machine.plan(asked.chip, asked.task)
     cut = cut_for(asked, given)
-    beside = _beside_plan(asked, plan, request, progress, cut)
+    beside = _beside_plan(asked, plan, request, cut)
     done = _computed(asked, beside.ran.division, request.numbers, request.seed)
     remarks = (*shape.remarks, *beside.remarks)
     return GemmReport(shape.source, asked, request.relief, plan, beside, done, request.seed, remarks, cut)
-
-
-run_gemm.request = GemmRequest  # type: ignore[attr-defined]
 
 
 def plot_threads(report: GemmReport, path: Path | None = None) -> Picture:
@@ -85,12 +66,10 @@ def plot_threads(report: GemmReport, path: Path | None = None) -> Picture:
     return plots.plot(report.timeline, report.figures.finish, path, title=title)
 
 
-def _beside_plan(
-    asked: Asked, plan: GemmPlan, request: GemmRequest, progress: Progress | None, given: Cut | None
-) -> Beside:
+def _beside_plan(asked: Asked, plan: GemmPlan, request: GemmRequest, given: Cut | None) -> Beside:
     """Simulate a plan, and what it is compared with."""
     relief, wanted, ablate = request.relief, request.baselines, request.ablate
-    bench = _Bench(asked, progress, 0 if not ablate else len(RELIEFS) - 1)
+    bench = _Bench(asked, request.progress, 0 if not ablate else len(RELIEFS) - 1)
     planned = bench.divided(plan.division.cut)
     ran = None if given is None and relief == "plan" else bench.divided(given or planned.cut, relief)
     pairs = [bench.divided(each) for each in asked.machine.mn_cuts(asked.task)]

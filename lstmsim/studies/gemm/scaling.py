@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
 
 from lstmsim.base.errors import Mistake
 from lstmsim.base.wording import listed
@@ -13,22 +13,13 @@ from lstmsim.report.document import Cell, Column, Document, Section, facts, grid
 from lstmsim.report.figures_text import percent
 from lstmsim.report.results import Forms, Table, picked, plain
 from lstmsim.studies.gemm.report import KEYS, cut_words, faster, product_facts
+from lstmsim.studies.gemm.request import GemmRequest, GemmThreadsRequest
 from lstmsim.studies.gemm.result import GemmReport, GemmRow
-from lstmsim.studies.gemm.run import Progress, run_gemm
-from lstmsim.studies.shared.arguments import refuse
+from lstmsim.studies.gemm.run import run_gemm
+from lstmsim.studies.shared.request import refuse, takes
 
-if TYPE_CHECKING:
-    pass
-
-#: What is asked of one number of threads only, with the value that stands for nothing asked. The last ones are files
-#: that the command writes.
-_ALONE: Mapping[str, Any] = {
-    "cut": None,
-    "relief": "plan",
-    "ablate": False,
-    "numbers": None,
-    **dict.fromkeys(("output", "timeline", "trace", "trace_window")),
-}
+#: What is asked of one number of threads only, with the value that stands for nothing asked.
+_ALONE: Mapping[str, Any] = {"cut": None, "relief": "plan", "ablate": False, "numbers": None}
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,22 +56,9 @@ class GemmScaling(Table, forms="lstmsim.studies.gemm.scaling"):
         return report.product.macs / (report.peak * self.fastest(report, caches).cycles(caches))
 
 
-def run_gemm_threads(
-    m: int | None = None,
-    n: int | None = None,
-    k: int | None = None,
-    *,
-    threads: Sequence[int],
-    progress: Progress | None = None,
-    **options: Any,
-) -> GemmScaling:
-    """Plan C = A B for several numbers of threads, and simulate each plan and what stands beside it.
-
-    m, n, k: rows of C, columns of C, length of the sums.
-    threads: on how many cores, each number once.
-    progress: is called with numbers of threads done and in all.
-    options: the other arguments of `run_gemm`, but those that are for one number of threads: `cut`, `relief`, `ablate`,
-        `numbers`.
+@takes(GemmThreadsRequest)
+def run_gemm_threads(request: GemmThreadsRequest) -> GemmScaling:
+    """Plan C = A B for several numbers of threads, and simulate each plan and its baselines.
 
     `InputError` as of `run_gemm`, before anything is simulated.
 
@@ -88,41 +66,22 @@ def run_gemm_threads(
     >>> [round(scaling.speed_up(each, "warm"), 1) for each in scaling.reports]
     [1.0, 2.1]
     """
-    refuse(wrong_for_several(options, len(threads)), _twice(threads))
-    shared = {**options, "numbers": False}
+    threads = request.threads
+    count = f"is for one number of threads, and {len(threads)} are given"
+    refuse(Mistake(name, count) for name, value in _ALONE.items() if getattr(request, name) not in (value, False))
+    twice = [each for each in dict.fromkeys(threads) if list(threads).count(each) > 1]
+    refuse(Mistake("threads", f"{each} is given more than once") for each in twice)
+    refuse([] if threads else [Mistake("threads", "expected a number at least")])
+    shared = {each.name: getattr(request, each.name) for each in fields(GemmRequest)} | {"numbers": False}
     # the largest number first: what is wrong with it is said before the others take their time
-    order = sorted(dict.fromkeys([*threads, 1]), key=_size, reverse=True)
+    order = sorted({*threads, 1}, reverse=True)
     ready = {}
     for done, each in enumerate(order):
-        if progress is not None:
-            progress(done, len(order))
-        own = shared if each in threads else {**shared, "baselines": False}
-        ready[each] = run_gemm(m, n, k, threads=each, **own)
+        if request.progress is not None:
+            request.progress(done, len(order))
+        baselines = request.baselines if each in threads else False
+        ready[each] = run_gemm(**{**shared, "threads": each, "baselines": baselines, "progress": None})
     return GemmScaling(tuple(ready[each] for each in threads), ready[1])
-
-
-def _size(number: object) -> float:
-    """A number to order by; what is none is looked at first."""
-    return float("inf") if isinstance(number, bool) or not isinstance(number, int) or number < 1 else number
-
-
-def wrong_for_several(options: Mapping[str, Any], count: int) -> Iterator[Mistake]:
-    """What was asked for and is for one number of threads only.
-
-    options: what may have been asked for, by name.
-    count: how many numbers of threads there are.
-    """
-    for name, value in options.items():
-        if name in _ALONE and value is not False and value != _ALONE[name]:
-            yield Mistake(name, f"is for one number of threads, and {count} are given")
-
-
-def _twice(threads: Sequence[object]) -> Iterator[Mistake]:
-    if not threads:
-        yield Mistake("threads", "expected a number at least")
-    for each in dict.fromkeys(threads):
-        if list(threads).count(each) > 1:
-            yield Mistake("threads", f"{each} is given more than once")
 
 
 def _headline(scaling: GemmScaling) -> str:

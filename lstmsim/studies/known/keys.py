@@ -83,7 +83,7 @@ def _default(each: Described) -> str:
 
 
 #: Where keys stand, the entry that checks them, and the classes whose docstrings say what they mean, first one first.
-_ENTRIES: tuple[tuple[str, type, tuple[type, ...]], ...] = (
+ENTRIES: tuple[tuple[str, type, tuple[type, ...]], ...] = (
     ("scenario", schema.ScenarioFile, (schema.ScenarioFile,)),
     ("scenario jobs", schema.JobEntry, (schema.JobEntry, Job)),
     ("scenario jobs.initial", schema.InitialEntry, (schema.InitialEntry,)),
@@ -109,22 +109,36 @@ _ENTRIES: tuple[tuple[str, type, tuple[type, ...]], ...] = (
     ("model cells.NAME", schema.CellEntry, (schema.CellEntry,)),
     ("model cells.NAME.stages", schema.StageEntry, (schema.StageEntry,)),
 )
+_JOINTS = {"sweep": " ", "sweep axes": ".", "sweep axes.NAME": "."}
 _SAID = re.compile(r"^ {4}([a-z_]+(?:, [a-z_]+)*): (.+(?:\n {8}.+)*)", re.MULTILINE)
 
 
 def file_keys() -> list[tuple[str, str]]:
     """Give each key of scenario, model and sweep files as `FILE PATH`, and a line about it."""
-    return [*_entries(), *_sweeps()]
+    lines = []
+    for place, entry, documents in ENTRIES:
+        joint = "." if " " in place else " "
+        keys = described_keys(entry, documents).items()
+        lines += [(f"{place}{joint}{name}", key_line(each)) for name, each in keys]
+    sweeps = sweep_keys().items()
+    return lines + [(f"{place}{_JOINTS[place]}{name}", text) for place, keys in sweeps for name, text in keys.items()]
 
 
-def _entries() -> Iterator[tuple[str, str]]:
-    for place, entry, documents in _ENTRIES:
-        said: dict[str, str] = {}
-        for each in reversed(documents):
-            said |= _meanings(each)
-        for name, key in keys_of(entry).items():
-            joint = "." if " " in place else " "
-            yield f"{place}{joint}{name}", key_line(_with_meaning(key, said.get(name, "")))
+def described_keys(entry: type, documents: tuple[type, ...]) -> dict[str, Described]:
+    """Give the keys of an entry, with what docstrings say of those that do not say it themselves.
+
+    entry: the class that checks the mapping.
+    documents: classes with docstrings, the first one first.
+    """
+    said: dict[str, str] = {}
+    for each in reversed(documents):
+        said |= _meanings(each)
+    return {name: _with_meaning(key, said.get(name, "")) for name, key in keys_of(entry).items()}
+
+
+def sweep_keys() -> dict[str, Mapping[str, str]]:
+    """Give the keys of the mappings in a sweep's file, each with its meaning."""
+    return {"sweep": SWEEP_KEYS, "sweep axes": GROUP_KEYS, "sweep axes.NAME": AXIS_KEYS}
 
 
 def _with_meaning(each: Described, said: str) -> Described:
@@ -153,8 +167,3 @@ def _meanings(described: type) -> Mapping[str, str]:
     # What None means in Python is what leaving the key out means in a file.
     plain = {name: re.sub(r"[;,]? (?:None|empty)(?: for|:) [^;.]*", "", said) for name, said in meanings.items()}
     return {name: said for name, said in plain.items() if not said.startswith("as in ")}
-
-
-def _sweeps() -> Iterator[tuple[str, str]]:
-    for place, keys in (("sweep ", SWEEP_KEYS), ("sweep axes.", GROUP_KEYS), ("sweep axes.NAME.", AXIS_KEYS)):
-        yield from ((f"{place}{name}", meaning) for name, meaning in keys.items())

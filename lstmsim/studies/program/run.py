@@ -22,8 +22,7 @@ from lstmsim.program.trace import Totals, Trace
 from lstmsim.program.unflatten import program_of
 from lstmsim.program.validate import validate
 from lstmsim.report.results import Table
-from lstmsim.studies.shared.arguments import refuse, wrong_path
-from lstmsim.studies.shared.loading import Path
+from lstmsim.studies.shared.request import Path, refuse, wrong_value
 from lstmsim.studies.simulate.run import Run, check_engine, expect, refuse_long_trace
 
 
@@ -97,7 +96,7 @@ def save_program(program: Run | Program | FlatProgram | SavedProgram, path: Path
     from lstmsim.files import program_file
 
     expect(program, (Run, Program, FlatProgram, SavedProgram), "save_program", "a Run, a Program or a FlatProgram")
-    refuse(wrong_path("path", path))
+    refuse(wrong_value("path", path, Path))
     saved = _saved(program)
     program_file.save_program(path, saved.flat, saved.names)
 
@@ -115,7 +114,7 @@ def load_program(path: Path) -> SavedProgram:
     """
     from lstmsim.files import program_file
 
-    refuse(wrong_path("path", path))
+    refuse(wrong_value("path", path, Path))
     flat, names = program_file.load_program(path)
     return SavedProgram(flat, names, os.fspath(path))
 

@@ -12,11 +12,11 @@ from lstmsim.base.processes import scratch_folder
 from lstmsim.base.wording import listed
 from lstmsim.machines.registry import KINDS, capability, target_of
 from lstmsim.program.accounts import named_cycles
+from lstmsim.studies.rtl.request import RtlRequest
 from lstmsim.studies.rtl.result import RtlReport, Verified, compare, log_text, read_log
 from lstmsim.studies.rtl.simulators import Simulator, simulate_rtl, simulator_of
 from lstmsim.studies.rtl.synthesis import Synthesis, family_of, synthesize, yosys_program
-from lstmsim.studies.shared.arguments import refuse, wrong_path, wrong_whole
-from lstmsim.studies.shared.loading import Path, Source
+from lstmsim.studies.shared.request import Path, refuse, takes
 from lstmsim.studies.simulate.run import Run, run, simulate
 
 if TYPE_CHECKING:
@@ -44,38 +44,12 @@ _SECONDS: Mapping[str, Callable[[int, int], float]] = {
 _SLOW_MINUTES = 2
 
 
-def run_rtl(
-    scenario: Source,
-    folder: Path,
-    *,
-    verify: bool = False,
-    simulator: str = "icarus",
-    timing_only: bool = False,
-    random_weights: int | None = None,
-    deep: bool | None = None,
-    synth: str | None = None,
-    replace: bool = False,
-    vcd: Path | None = None,
-    overrides: Sequence[str] = (),
-    engine: str = "fast",
-) -> RtlReport:
+@takes(RtlRequest)
+def run_rtl(request: RtlRequest) -> RtlReport:
     """Write a scenario's chip as Verilog, and prove by simulation that it does what lstmsim says.
 
-    scenario: a path, a mapping, or a `Scenario`.
-    folder: gets the files; what stands there and is not from lstmsim stays, or is refused.
-    verify: whether the RTL is simulated and compared: every issue, turn, admission, finish, name of a cycle, and h.
-    simulator: `icarus`, or `verilator` for long runs.
-    timing_only: whether numbers are left out: no weights are needed, no h is computed.
-    random_weights: the seed to draw weights with, for models that have none.
-    deep: whether numbers within the tail (adapted sums, states) are compared, too; None: where the run is short.
-    synth: a family of FPGAs (`ecp5`, `xilinx`, `intel-alm`) whose cells Yosys counts; None: none.
-    replace: whether files are replaced that were changed since lstmsim wrote them; else they stay and are simulated.
-    vcd: a file for the signals of the RTL with lstmsim's events beside them; only with `verify`.
-    overrides: texts like `"chip.cores.0.ep=16"`.
-    engine: a key of `lstmsim.engines.ENGINES`; all give the same cycles.
-
     `InputError` before a file is written: for a scenario that cannot be built (with the key), without weights, without
-    the simulator. A difference is no error: `RtlReport.verified.equal` tells.
+    the simulator. A difference is no error: `RtlReport.verified.equal` shows it.
 
     >>> run_rtl({"chip": "brainwave-s10", "jobs": [{"model": "lstm-256", "steps": 2}]}, "out")
     Traceback (most recent call last):
@@ -83,22 +57,22 @@ def run_rtl(
     """
     from lstmsim import __version__
 
-    refuse(wrong_path("folder", folder), wrong_whole("random_weights", random_weights, 0))
-    _refuse_options(verify, vcd, timing_only, random_weights, synth, deep)
-    _refuse_folder(os.fspath(folder), verify)
-    program = simulator_of(simulator) if verify else None
-    result = run(scenario, engine=engine, overrides=overrides)
-    hardware, name = hardware_of(result.scenario.chip), os.fspath(folder)
-    precision = result.scenario.precision
+    name, timing_only, synth = os.fspath(request.folder), request.timing_only, request.synth
+    _refuse_options(request)
+    _refuse_folder(name, request.verify)
+    program = simulator_of(request.simulator) if request.verify else None
+    result = run(request.scenario, engine=request.engine, overrides=request.overrides)
+    hardware, precision = hardware_of(result.scenario.chip), result.scenario.precision
     refuse(hardware.refusals(result.scenario, None if timing_only else precision))
-    numbers, runs, values = (None, None, None) if timing_only else _golden_of(result, random_weights, deep)
+    golden = (None, None, None) if timing_only else _golden_of(result, request.random_weights, request.deep)
+    numbers, runs, values = golden
     design, simulated = hardware.design(result.scenario, precision, numbers), (result.program, result.trace)
     reasons = tuple(named_cycles(*simulated, core).each() for core in range(len(result.program.cores)))
     events = hardware.events(design, *simulated, reasons, runs, values)
     files = hardware.files(design, numbers, __version__, values is not None) | {GOLDEN: log_text(events)}
-    written = write_folder(name, files, replace=replace)
+    written = write_folder(name, files, replace=request.replace)
     missed = hardware.unexercised(design, *simulated, events, numbers, values)
-    verified = _verified(program, hardware, name, files, events, timing_only, vcd)
+    verified = _verified(program, hardware, name, files, events, timing_only, request.vcd)
     synthesis = None if synth is None else _synthesized(hardware, name, files, synth)
     remarks = _remarks(name, written) + (() if synth is None else hardware.synthesis_remarks(design))
     compared = (not timing_only, values is not None, missed, verified)
@@ -147,20 +121,20 @@ def _verified(
     return Verified(program, compared, log, done.compile_seconds, done.run_seconds)
 
 
-def _refuse_options(
-    verify: bool, vcd: object, timing_only: bool, random_weights: int | None, synth: str | None, deep: bool | None
-) -> None:
-    """`InputError` for options that do not go together, and for a family or a program that is not there."""
-    wrong = [] if vcd is None or verify else [Mistake("vcd", "only with verify: without it nothing is simulated")]
-    if timing_only and random_weights is not None:
-        wrong.append(Mistake("random_weights", "not with timing_only, which leaves numbers out"))
-    if deep and timing_only:
-        wrong.append(Mistake("deep", "not with timing_only: without numbers there is nothing within the tail"))
-    if synth is not None and timing_only:
-        wrong.append(Mistake("synth", "not with timing_only: without numbers there is no datapath to count"))
+def _refuse_options(request: RtlRequest) -> None:
+    """`InputError` for options that do not go together, and for a program that is not there."""
+    without = {
+        "random_weights": (request.random_weights, "it leaves numbers out"),
+        "deep": (request.deep or None, "without numbers nothing within the tail can be compared"),
+        "synth": (request.synth, "without numbers there is no datapath to count"),
+    }
+    wrong = [Mistake("vcd", "only with verify: without it nothing is simulated")]
+    wrong = [] if request.vcd is None or request.verify else wrong
+    if request.timing_only:
+        given = {name: text for name, (value, text) in without.items() if value is not None}
+        wrong += [Mistake(name, f"not with timing_only: {text}") for name, text in given.items()]
     refuse(wrong)
-    if synth is not None:
-        family_of(synth)
+    if request.synth is not None:
         yosys_program()
 
 

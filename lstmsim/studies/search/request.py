@@ -1,45 +1,52 @@
-"""Searches of the best (EP, VP): what users ask."""
+"""Searches of the best (EP, VP): options, and what users call."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Optional
+from dataclasses import KW_ONLY
+from typing import TYPE_CHECKING, Annotated
 
-from lstmsim.base.checks import of_kind
-from lstmsim.model.scenario import Scenario
-from lstmsim.studies.shared.loading import Source, file_or_data
+from lstmsim.base.keys import Key
+from lstmsim.base.records import record
+from lstmsim.studies.shared.request import Overrides, Progress, Source, takes
 
 if TYPE_CHECKING:
     from lstmsim.studies.search.result import SearchResult
 
 
-def search(
-    scenario: Source,
-    npe: int,
-    *,
-    exhaustive: bool = False,
-    any_ep: bool = False,
-    core: int | None = None,
-    overrides: Sequence[str] = (),
-    progress: Callable[[int, int], None] | None = None,
-) -> SearchResult:
-    """Search the best (EP, VP) of `npe` multipliers for a scenario's jobs; see `lstmsim.studies.search.run`.
+@record
+class SearchRequest:
+    """A scenario, and which arrays are tried for it."""
 
-    scenario: a path, a mapping, or a `Scenario`.
-    npe: multipliers of each searched core.
-    exhaustive: simulate every useful pair, too.
-    any_ep: try EPs that are no powers of two.
-    core: the number of the only core that is searched; None: all cores, which must be equal.
-    overrides: texts like `"chip.cores.0.ep=16"`.
-    progress: is called with pairs simulated and how many there may be.
+    scenario: Source
+    npe: Annotated[int, Key("Multipliers of each searched core.", flag="--npe", metavar="N")]
+    _: KW_ONLY
+    exhaustive: Annotated[
+        bool, Key("Simulate every useful pair, too: the optimum, and the regret of the greedy walk.")
+    ] = False
+    any_ep: Annotated[bool, Key("Try every EP, not only powers of two.")] = False
+    core: Annotated[
+        int | None, Key("Search only this core.", follows="all of the chip, which must be equal", metavar="K")
+    ] = None
+    overrides: Overrides = ()
+    progress: Progress = None
+
+
+@takes(SearchRequest)
+def search(request: SearchRequest) -> SearchResult:
+    """Search the best (EP, VP) of `npe` multipliers for a scenario's jobs; see `lstmsim.studies.search.run`.
 
     >>> jobs = [{"model": "lstm-512", "steps": 25}]
     >>> search({"chip": "column-npu-64k", "jobs": jobs}, 65536).common.walk.chosen.ep
     32
     """
+    from lstmsim.model.scenario import Scenario
     from lstmsim.studies.search import run as searching
-    from lstmsim.studies.search.run import load_for_search
+    from lstmsim.studies.shared.loading import file_or_data
 
-    npe, core = of_kind("npe", int, npe), of_kind("core", Optional[int], core)  # noqa: UP045 - a value, no hint
-    loaded = scenario if isinstance(scenario, Scenario) else load_for_search(file_or_data(scenario), overrides)
-    return searching.search(loaded, npe, exhaustive=exhaustive, any_ep=any_ep, core=core, progress=progress)
+    given, core = request.scenario, None if request.core is None else int(request.core)
+    ready = given if isinstance(given, Scenario) else None
+    loaded = ready or searching.load_for_search(file_or_data(given), request.overrides)
+    exhaustive, any_ep = request.exhaustive, request.any_ep
+    return searching.search(
+        loaded, int(request.npe), exhaustive=exhaustive, any_ep=any_ep, core=core, progress=request.progress
+    )

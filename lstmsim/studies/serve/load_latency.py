@@ -23,9 +23,10 @@ from lstmsim.files.yaml.source import LABEL
 from lstmsim.model.scenario import DISPATCH, Scenario
 from lstmsim.studies.serve.curves import CDF, LoadLatency, Machine, Measured, Point, measured
 from lstmsim.studies.serve.offered import capacity_of
+from lstmsim.studies.serve.request import LoadLatencyRequest
 from lstmsim.studies.serve.run import serve_on_horizon
-from lstmsim.studies.shared.arguments import refuse, wrong_names, wrong_number, wrong_numbers, wrong_whole
-from lstmsim.studies.shared.loading import Path, Source, drawn_anew, load_scenario
+from lstmsim.studies.shared.loading import Path, drawn_anew, load_scenario
+from lstmsim.studies.shared.request import names_of, refuse, takes
 from lstmsim.studies.simulate.run import expect
 from lstmsim.studies.sweep.evaluate import MODEL_VERSION, digest
 from lstmsim.studies.sweep.processes import CannotStartError, ProcessExecutor, WorkerEndedError, processors
@@ -172,10 +173,6 @@ class _Store:
                 json.dump({"format": _FORMAT, "key": key, "measured": figures.plain()}, file, indent=1)
 
 
-#: Requests of a point unless the caller says otherwise.
-REQUESTS = 20_000
-#: Most requests of a point that goes on until its interval is narrow enough.
-MOST_REQUESTS = 640_000
 #: Loads of a range lie at most so far apart.
 _STEP = 0.05
 _MOST_LOADS = 1000
@@ -215,38 +212,14 @@ def _evenly(place: str, low: float, high: float, count: int | None = None) -> li
     return [low + (high - low) * step / (count - 1) for step in range(count)]
 
 
-def load_latency(
-    scenario: Source,
-    *,
-    policies: str | Sequence[str] = (),
-    chips: str | Sequence[str] = (),
-    placements: str | Sequence[str] = (),
-    loads: str | Sequence[float] = "0.3:0.95",
-    requests: int = REQUESTS,
-    until_half_width: float | None = None,
-    most_requests: int = MOST_REQUESTS,
-    overrides: Sequence[str] = (),
-    folder: Path | None = None,
-    jobs: int | None = 1,
-    progress: Callable[[int, int], None] | None = None,
-) -> LoadLatency:
+@takes(LoadLatencyRequest)
+def load_latency(request: LoadLatencyRequest) -> LoadLatency:
     """Measure latency against offered load, a curve for each policy, placement and chip.
 
     A load is the offered load of the scenario's own chip (`lstmsim.traffic.load.Load`): the share of what that chip
     can do of its mix of requests, reached by changing the rates of all poisson and bursty arrivals together. Every
-    curve has the same requests at a load: the same rates on all chips, and the same random numbers everywhere.
-
-    scenario: a path, a mapping, or a `Scenario`.
-    policies: orders of dispatch, with `+preempt` those with preemption; the scenario's own unless given.
-    chips: further chips, by preset or path.
-    placements: as in a scenario. One name is a list of one, here and for policies and chips.
-    loads: numbers, or a text as `loads_of` reads it.
-    requests: of each point.
-    until_half_width: a point takes up to `most_requests` requests, until the 95 % intervals of mean and p99 are within
-    that share of their values.
-    folder: keeps the points, so that the same call goes on where it was stopped.
-    jobs: worker processes (None: one for each processor); no number depends on them.
-    progress: is called with points done and in all.
+    curve has the same requests at a load: the same rates on all chips, and the same random numbers everywhere. No
+    number depends on the processes.
 
     `InputError` for a scenario without rates, and for a name that is not known.
 
@@ -255,48 +228,38 @@ def load_latency(
     >>> [point.load for point in curves.points], curves.points[0].measured.mean.value_ms > 0
     ([0.2, 0.4], True)
     """
-    _check_lists(loads, policies, chips, placements)
-    _check(requests, until_half_width, most_requests, jobs)
-    scenario = drawn_anew(scenario)
-    shares = loads_of(loads) if isinstance(loads, str) else loads_of(",".join(repr(float(each)) for each in loads))
+    requests, share, loads = request.requests, request.until_half_width, request.loads
+    _check(requests, share, request.most_requests)
+    scenario, overrides = drawn_anew(request.scenario), request.overrides
+    shares = loads_of(loads if isinstance(loads, str) else ",".join(repr(float(each)) for each in loads))
     base = load_scenario(scenario, overrides)
-    variants = _variants(scenario, overrides, _names(policies), _names(chips), _names(placements))
+    named = [names_of(each) for each in (request.policies, request.chips, request.placements)]
+    variants = _variants(scenario, overrides, *named)
     rates, capacity = rates_of(scenario, overrides), capacity_of(scenario, overrides)
-    most = requests if until_half_width is None else max(requests, most_requests)
+    most = requests if share is None else max(requests, request.most_requests)
     wanted, points = list[Asked](), list[tuple[Machine, float, float]]()
-    for (machine, changes), share in product(variants, shares):
-        rate = capacity.rate(share)
+    for (machine, changes), load in product(variants, shares):
+        rate = capacity.rate(load)
         changed = *overrides, *changes, *rate_overrides(rates, rate)
-        wanted.append(Asked(scenario, changed, requests, most, until_half_width))
-        points.append((machine, share, rate))
-    every = zip(points, compute(wanted, folder=folder, jobs=jobs, progress=progress), strict=True)
+        wanted.append(Asked(scenario, changed, requests, most, share))
+        points.append((machine, load, rate))
+    measurements = compute(wanted, folder=request.folder, jobs=request.jobs, progress=request.progress)
     frames = (each.get("kind") == "stream" for each in processes_of(scenario, overrides).values())
     deadlines = any(frames) or any(job.deadline is not None for job in base.jobs)
     full, bound, limits = capacity.rate(1.0), capacity.bound_per_second, capacity.limits_per_second
-    machines, curves = tuple(each for each, _ in variants), tuple(Point(*point, each) for point, each in every)
+    machines = tuple(each for each, _ in variants)
+    curves = tuple(Point(*point, each) for point, each in zip(points, measurements, strict=True))
     return LoadLatency(base.name, machines, full, bound, limits, deadlines, curves)
 
 
-def _check_lists(loads: object, policies: object, chips: object, placements: object) -> None:
-    refuse(
-        [] if isinstance(loads, str) else wrong_numbers("loads", loads),
-        wrong_names("policies", policies, "an order of dispatch"),
-        wrong_names("chips", chips, "a preset's name or a chip's file"),
-        wrong_names("placements", placements, "a placement's name"),
-    )
-
-
-def _check(requests: int, until: float | None, most: int, jobs: int | None) -> None:
-    wholes = {"requests": requests, "most_requests": most, "jobs": jobs}
-    refuse(*(wrong_whole(*each) for each in wholes.items()), wrong_number("until_half_width", until))
+def _check(requests: int, until: float | None, most: int) -> None:
     wrong = []
-    for name, number in (("requests", requests), ("most_requests", most), ("jobs", 1 if jobs is None else jobs)):
+    for name, number in (("requests", requests), ("most_requests", most)):
         if number < 1:
             wrong.append(Mistake(name, f"must be at least 1, got {number}"))
     if until is not None and not 0 < until < 1:
         wrong.append(Mistake("until_half_width", f"must be a share above 0 and below 1, like 5%, got {until:g}"))
-    if wrong:
-        raise InputError(wrong)
+    refuse(wrong)
 
 
 def _variants(
@@ -327,11 +290,6 @@ def _variants(
             raise InputError(Mistake(label, "is named twice, expected different machines"))
         variants.append((machine, changes))
     return variants
-
-
-def _names(given: str | Sequence[str]) -> tuple[str, ...]:
-    """Make a list of names; one name alone, which is a sequence of letters too, becomes a list of one."""
-    return (given,) if isinstance(given, str) else tuple(given)
 
 
 def _loaded(scenario: Path | Mapping[str, Any], overrides: Sequence[str], chip: str | None) -> Scenario:

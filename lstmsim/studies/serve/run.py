@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lstmsim import engines, machines
 from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.keys import Key
 from lstmsim.base.units import tops
 from lstmsim.engines.feeds import WINDOW, Feed
 from lstmsim.files.scenario.requests import Batch, Requests, load_requests
@@ -19,11 +20,12 @@ from lstmsim.report.results import Table
 from lstmsim.studies.serve.demands import Alones
 from lstmsim.studies.serve.metrics import Collector
 from lstmsim.studies.serve.offered import traffic_of
+from lstmsim.studies.serve.request import Row, ServeRequest
 from lstmsim.studies.serve.result import Entry, Serving
 from lstmsim.studies.serve.served import coarse_cores, threads_of
 from lstmsim.studies.serve.tenants import NEVER, Rows
-from lstmsim.studies.shared.arguments import refuse, wrong_number, wrong_numbers, wrong_whole
-from lstmsim.studies.shared.loading import Path, Source, drawn_anew
+from lstmsim.studies.shared.loading import Path, drawn_anew
+from lstmsim.studies.shared.request import refuse, takes, wrong_value
 from lstmsim.traffic.intervals import Interval
 from lstmsim.traffic.latencies import PERCENTILES
 from lstmsim.traffic.load import Traffic, relaxation_of
@@ -122,27 +124,6 @@ LEAST_HALF_WIDTH = 1e-6
 MOST_WINDOW = 1 << 20
 
 
-class Row(NamedTuple):
-    """One request that is done.
-
-    request: its number, in the order in which requests come.
-    job: the name of its job entry.
-    core, thread: where it ran; -1: it was rejected, at `start`.
-    arrival, start, finish: cycles.
-    tenant: the name of the tenant that sent it.
-    """
-
-    request: int
-    job: str
-    core: int
-    thread: int
-    arrival: int
-    start: int
-    finish: int
-    steps: int
-    tenant: str
-
-
 @dataclass(frozen=True)
 class Served(Table, forms="lstmsim.studies.serve.report"):
     """The figures of a run that was served, and why it ended.
@@ -171,27 +152,10 @@ class Served(Table, forms="lstmsim.studies.serve.report"):
     scenario: Scenario | None = field(default=None, compare=False, repr=False)
 
 
-def serve(
-    scenario: Source,
-    *,
-    requests: int | None = None,
-    overrides: Sequence[str] = (),
-    rows: Callable[[Sequence[Row]], None] | None = None,
-    progress: Callable[[int, int], None] | None = None,
-    window: int = WINDOW,
-    percentiles: Sequence[float] = PERCENTILES,
-    until_half_width: float | None = None,
-) -> Served:
+@takes(ServeRequest)
+def serve(request: ServeRequest) -> Served:
     """Serve the requests of a scenario as they come, the same to the cycle as in a simulation of all of them.
 
-    scenario: a path, a mapping, or a `Scenario`.
-    requests: in all, processes going on until then; None: each entry's `count`, or `MOST_REQUESTS` with a half width.
-    overrides: texts like `"chip.cores.0.ep=16"`.
-    rows: is called with requests that are done, in the order of their ends.
-    progress: is called with requests done and in all.
-    window: how many requests may be in the machine at once, one for each kind at least; with more, serving ends there.
-    percentiles: of the latencies.
-    until_half_width: go on until the 95 % intervals of mean and last percentile are within that share of their values.
     `InputError` as for a simulation, and for clients who wait for answers, which need a simulation.
 
     >>> arrival = {"kind": "poisson", "rate_per_second": 1e5}
@@ -199,13 +163,18 @@ def serve(
     >>> serve({"chip": "column-npu-16k", "jobs": jobs}, requests=2000).serving.requests
     2000
     """
-    scenario = drawn_anew(scenario, rates=False)
-    check_wanted(percentiles, until_half_width, requests)
-    asked = load_requests(scenario, overrides, requests)
-    if requests is None and until_half_width is not None and _goes_on(asked):
-        asked = load_requests(scenario, overrides, MOST_REQUESTS)
+    scenario, requests, share = drawn_anew(request.scenario, rates=False), request.requests, request.until_half_width
+    check_wanted(request.percentiles, share)
+    asked = load_requests(scenario, request.overrides, requests)
+    if requests is None and share is not None and _goes_on(asked):
+        asked = load_requests(scenario, request.overrides, MOST_REQUESTS)
     return serve_loaded(
-        asked, rows=rows, progress=progress, window=window, percentiles=percentiles, until_half_width=until_half_width
+        asked,
+        rows=request.rows,
+        progress=request.progress,
+        window=request.window,
+        percentiles=request.percentiles,
+        until_half_width=share,
     )
 
 
@@ -220,7 +189,7 @@ def serve_loaded(
 ) -> Served:
     """Serve requests that have been read, once; arguments are as for `serve`, after `check_wanted`."""
     chip, jobs = asked.scenario.chip, asked.scenario.jobs
-    refuse(wrong_whole("window", window, len(jobs), MOST_WINDOW))
+    refuse(wrong_value("window", window, Annotated[int, Key(low=len(jobs), high=MOST_WINDOW)]))
     program = machines.lower(chip, jobs, templates=True)
     traffic = traffic_of(asked.scenario, asked.count)
     collector = Collector(
@@ -265,13 +234,8 @@ def _served(feed: Feed, asked: Requests, serving: Serving) -> Served:
     )
 
 
-def check_wanted(percentiles: Sequence[float], until_half_width: float | None, requests: int | None = None) -> None:
-    """Raise `InputError` for arguments of `serve` that are no numbers, or none that it takes."""
-    refuse(
-        wrong_whole("requests", requests),
-        wrong_numbers("percentiles", percentiles),
-        wrong_number("until_half_width", until_half_width),
-    )
+def check_wanted(percentiles: Sequence[float], until_half_width: float | None) -> None:
+    """Raise `InputError` for percentiles and shares that cannot be."""
     wrong = []
     outside = [each for each in percentiles if not 0 < each < 100]
     if outside or not percentiles:

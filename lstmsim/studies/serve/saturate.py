@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from math import ceil, inf, log2
 from typing import Any
@@ -11,6 +11,7 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import nearest, show
 from lstmsim.files.scenario.requests import load_requests, rate_overrides, rates_of
 from lstmsim.studies.serve.offered import capacity_of, load_of
+from lstmsim.studies.serve.request import SaturateRequest
 from lstmsim.studies.serve.result import Serving
 from lstmsim.studies.serve.run import serve_on_horizon
 from lstmsim.studies.serve.saturation import (
@@ -26,8 +27,8 @@ from lstmsim.studies.serve.saturation import (
     joined,
     judged,
 )
-from lstmsim.studies.shared.arguments import refuse, wrong_number, wrong_whole
-from lstmsim.studies.shared.loading import Path, Source, drawn_anew
+from lstmsim.studies.shared.loading import Path, drawn_anew
+from lstmsim.studies.shared.request import refuse, takes, wrong_value
 from lstmsim.traffic.intervals import MEAN_UNITS, TAIL_UNITS
 from lstmsim.traffic.latencies import Distribution
 
@@ -49,38 +50,16 @@ _BEYOND = 50
 _SPARE = 1.2
 
 
-def saturate(
-    scenario: Source,
-    bound_ms: float | None = None,
-    *,
-    bounds_ms: Mapping[str, float] | None = None,
-    percentile: float = 99.0,
-    low: float | None = None,
-    high: float | None = None,
-    tolerance: float = 0.01,
-    most_requests: int | None = None,
-    overrides: Sequence[str] = (),
-    progress: Callable[[int, int], None] | None = None,
-) -> Saturation:
+@takes(SaturateRequest)
+def saturate(request: SaturateRequest) -> Saturation:
     """Find the highest rate at which latencies certainly keep their bounds, and the lowest at which they do not.
 
     Jobs with arrivals of kind poisson or bursty change their rates together, each in its share; all entries go on until
     the last request of a run. At every rate a run grows until the 95 % interval of the percentile lies below or above
     its bound, or to `most_requests`: then the rate is undecided. A rate at which the machine has more work than it can
-    do, or its queue grows, is unstable and keeps no bound. If more than 1 - percentile of the requests are turned away
-    (Wilson's interval of the share), the rate keeps no bound either.
-
-    scenario: a path, a mapping, or a `Scenario`.
-    bound_ms: the bound on the percentile of all requests together.
-    bounds_ms: the bounds on those of tenants, by the name of their job entry; `bound_ms` or one of these is needed.
-    percentile: the percentile that is judged.
-    low, high: rates per second between which to search; unless given, a hundredth of the most that the machine can
-    possibly do, and all of it. `high` is more only where requests may be turned away (`queue_limit`, `patience`): then
-    it is doubled, unless it is given, until a bound is broken.
-    tolerance: how near certain rates come to each other, or to an undecided one, as a share of the higher.
-    most_requests: of one run; 1,000,000 unless given.
-    overrides: texts like `"chip.cores.0.ep=16"`.
-    progress: is called with runs done and about how many there will be.
+    do, or its queue grows, is unstable and keeps no bound. If more than 1 - percentile of the requests are rejected
+    (Wilson's interval of the share), the rate keeps no bound either. Where requests may be rejected (`queue_limit`,
+    `patience`), `high` is doubled, unless it is given, until a bound is broken.
 
     `InputError` for a scenario without rates, for clients who wait for answers, and for tenants that are not there.
     Ctrl-C after the first run is a `SearchInterrupted`, whose `found` is the answer as far as it is known.
@@ -91,12 +70,12 @@ def saturate(
     >>> answer.bound_per_second > answer.rate > 1e5
     True
     """
-    numbers = {"bound_ms": bound_ms, "percentile": percentile, "low": low, "high": high, "tolerance": tolerance}
-    _check_types(numbers, bounds_ms, most_requests)
-    asked = drawn_anew(scenario), tuple(overrides)
-    runs = _Runs(*asked, bound_ms, dict(bounds_ms or {}), percentile, rates_of(*asked), progress)
+    bounds, low, high, tolerance = dict(request.bounds_ms or {}), request.low, request.high, request.tolerance
+    refuse(*(wrong_value(f"bound of {show(name)}", each, float) for name, each in bounds.items()))
+    asked = drawn_anew(request.scenario), tuple(request.overrides)
+    runs = _Runs(*asked, request.bound_ms, bounds, request.percentile, rates_of(*asked), request.progress)
     ends = runs.ends(low, high, tolerance)
-    runs.sizes = _sizes(percentile, most_requests)
+    runs.sizes = _sizes(request.percentile, request.most_requests)
     runs.about = 6 + 2 * max(0, ceil(log2((ends[1] - ends[0]) / (tolerance * ends[1]))))
     doublings = _DOUBLINGS if runs.leaving and high is None else 0
 
@@ -108,14 +87,6 @@ def saturate(
     except SearchInterrupted as stopped:
         stopped.found = replace(runs.answer(stopped.known), complete=False)
         raise
-
-
-def _check_types(numbers: Mapping[str, object], bounds_ms: object, most_requests: object) -> None:
-    refuse(*(wrong_number(*each) for each in numbers.items()), wrong_whole("most_requests", most_requests))
-    if bounds_ms is not None and not isinstance(bounds_ms, Mapping):
-        text = f"must be a mapping of names of job entries to bounds, got {show(bounds_ms)}"
-        raise InputError(Mistake("bounds_ms", text))
-    refuse(*(wrong_number(f"bound of {show(name)}", each) for name, each in (bounds_ms or {}).items()))
 
 
 def _sizes(percentile: float, most: int | None) -> tuple[int, int]:

@@ -225,7 +225,7 @@ def check_search(low: float, high: float, tolerance: float, bounds_ms: Mapping[s
     positive("saturation", **{"low": low, "high": high, **bounds_ms, "tolerance": tolerance})
     wrong = []
     if not low < high:
-        wrong.append(Mistake("saturation: high", f"must be above low ({low}), got {high}"))
+        wrong.append(Mistake("saturation: high", f"must be above the lowest rate ({low}), got {high}"))
     if tolerance < LEAST_TOLERANCE:
         wrong.append(Mistake("saturation: tolerance", f"must be at least {LEAST_TOLERANCE}, got {tolerance}"))
     if wrong:

@@ -6,7 +6,6 @@ import copy
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from lstmsim.base.errors import InputError, Mistake
@@ -15,13 +14,13 @@ from lstmsim.model.model import Precision
 from lstmsim.model.scenario import Job, Scenario
 from lstmsim.studies.shared.objects import is_chip, plain_of, with_networks
 from lstmsim.studies.shared.ready_jobs import check_parts, ready_jobs
+from lstmsim.studies.shared.request import Path as Path
+from lstmsim.studies.shared.request import Source as Source
 
 if TYPE_CHECKING:
     from lstmsim.model.model import Model
     from lstmsim.model.scenario import Chip
 
-Path = str | PathLike[str]
-Source = Scenario | Path | Mapping[str, Any]
 #: A chip and a job that stand for others while the rest of a scenario is checked.
 _ANY_CHIP = "column-npu-64k"
 _ANY_JOB = {"model": {"layers": [{"cell": "lstm", "hidden": 1, "input": 1}]}, "steps": 1}

@@ -17,8 +17,9 @@ from lstmsim.model.scenario import Scenario, arriving
 from lstmsim.program.accounts import totals_of
 from lstmsim.program.program import Program
 from lstmsim.program.trace import Totals, Trace
-from lstmsim.studies.shared.arguments import refuse, wrong_numbers, wrong_whole
 from lstmsim.studies.shared.loading import Source, load_scenario
+from lstmsim.studies.shared.request import RandomWeights, refuse, takes, wrong_value
+from lstmsim.studies.simulate.request import SimulateRequest
 
 if TYPE_CHECKING:
     from lstmsim.analysis.explanations.explanation import Explanation, Window
@@ -118,12 +119,9 @@ class Run:
         return self.report._repr_html_()
 
 
-def run(scenario: Source, *, engine: str = "fast", overrides: Sequence[str] = ()) -> Run:
+@takes(SimulateRequest)
+def run(request: SimulateRequest) -> Run:
     """Simulate a scenario and keep everything: report, trace and timeline of one and the same run.
-
-    scenario: a path, a mapping, or a `Scenario`.
-    engine: a key of `lstmsim.engines.ENGINES`; all give the same numbers.
-    overrides: texts like `"chip.cores.0.ep=16"`.
 
     `InputError` with every mistake.
 
@@ -131,10 +129,9 @@ def run(scenario: Source, *, engine: str = "fast", overrides: Sequence[str] = ()
     >>> result.report.makespan_cycles == result.timeline.makespan_cycles
     True
     """
-    check_engine(engine)
-    loaded = load_scenario(scenario, overrides)
+    loaded = load_scenario(request.scenario, request.overrides)
     program = machines.lower(loaded.chip, loaded.jobs)
-    return Run(loaded, engines.running(engine), program, lowered=True)
+    return Run(loaded, engines.running(request.engine), program, lowered=True)
 
 
 def refuse_long_trace(operations: int) -> None:
@@ -157,12 +154,9 @@ def check_engine(engine: object) -> None:
         raise InputError(f"no engine called {show(engine)}; there are: {', '.join(engines.ENGINES)}{hint}")
 
 
-def simulate(scenario: Source, *, engine: str = "fast", overrides: Sequence[str] = ()) -> Report:
+@takes(SimulateRequest)
+def simulate(request: SimulateRequest) -> Report:
     """Simulate a scenario: cycles, utilization, where the cycles went, when each job finished.
-
-    scenario: a path, a mapping, or a `Scenario`.
-    engine: a key of `lstmsim.engines.ENGINES`; all give the same numbers.
-    overrides: texts like `"chip.cores.0.ep=16"`.
 
     `InputError` with every mistake.
 
@@ -172,7 +166,7 @@ def simulate(scenario: Source, *, engine: str = "fast", overrides: Sequence[str]
     >>> simulate({"chip": chip, "jobs": [{"model": {"layers": [layer]}, "steps": 20}]}).makespan_cycles
     1423
     """
-    return run(scenario, engine=engine, overrides=overrides).report
+    return run(request.scenario, engine=request.engine, overrides=request.overrides).report
 
 
 def run_of(value: object, name: str) -> Run:
@@ -217,7 +211,7 @@ def check_numerics(
     384
     """
     result = run_of(result, "check_numerics")
-    refuse(wrong_whole("random_weights", random_weights, 0))
+    refuse(wrong_value("random_weights", random_weights, RandomWeights))
     from lstmsim.analysis.replay import check_numerics as check
     from lstmsim.files.scenario.numbers import job_data
 
@@ -248,7 +242,7 @@ def outputs(
     ((3, 128), False)
     """
     result = run_of(result, "outputs")
-    refuse(wrong_whole("random_weights", random_weights, 0))
+    refuse(wrong_value("random_weights", random_weights, RandomWeights))
     from lstmsim.analysis import replay as making
     from lstmsim.files.scenario.numbers import job_data
 
@@ -272,7 +266,7 @@ def serving(result: Run | Source, *, percentiles: Sequence[float] | None = None)
     0
     """
     result = run_of(result, "serving")
-    refuse([] if percentiles is None else wrong_numbers("percentiles", percentiles))
+    refuse(wrong_value("percentiles", percentiles, Sequence[float] | None))
     from lstmsim.studies.serve.served import served
     from lstmsim.traffic.latencies import PERCENTILES
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from lstmsim.analysis.timeline import Timeline
 from lstmsim.report.renderings import text
 from lstmsim.studies.fit.request import fit
-from lstmsim.studies.shared.arguments import refuse, wrong_path, wrong_whole, wrong_wholes
-from lstmsim.studies.shared.loading import Path, Source
+from lstmsim.studies.shared.request import Path, Source, refuse, wrong_value
 from lstmsim.studies.simulate.run import Refused, Run, expect, run_of
 
 if TYPE_CHECKING:
@@ -47,7 +46,7 @@ def load_trace(path: Path) -> Timeline:
     """Read back a saved trace; `InputError` if the file is not a trace."""
     from lstmsim.analysis import files as traces
 
-    refuse(wrong_path("path", path))
+    refuse(wrong_value("path", path, Path))
     return traces.load_trace(path)
 
 
@@ -130,7 +129,8 @@ def plot(
     from lstmsim.studies.simulate import picture as plots
 
     expect(timeline, (Run, Timeline), "plot", "a Run or a Timeline, as lstmsim.trace(scenario) gives it")
-    refuse([] if cores is None else wrong_wholes("cores", cores), wrong_whole("start", start), wrong_whole("end", end))
+    refuse(wrong_value("cores", cores, Sequence[int] | None))
+    refuse(wrong_value("start", start, int | None), wrong_value("end", end, int | None))
     drawn = timeline.timeline if isinstance(timeline, Run) else timeline
     return plots.plot(drawn, path, start=start, end=end, cores=cores)
 

@@ -11,7 +11,7 @@ from lstmsim.model.sparse.csr import statistics
 from lstmsim.report.document import Cell, Column, Document, Facts, Grid, Piece, Section, accounts, facts, grid, remark
 from lstmsim.report.figures_text import percent, three_digits
 from lstmsim.report.results import Forms, Keys, picked
-from lstmsim.studies.sparse.request import LEFT, SIDES
+from lstmsim.studies.sparse.asked import LEFT, SIDES
 from lstmsim.studies.sparse.result import Search, SparseReport, SparseRow, Tried, regret
 
 _SCHEMA = "lstmsim/sparse/1"

@@ -1,90 +1,70 @@
-"""What users ask of a sparse product: its matrix, its kernel, and the side of a layer that it stands for."""
+"""Options of a sparse product."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any
 
-from lstmsim.base.errors import InputError, Mistake
-from lstmsim.base.wording import listed, nearest, show
-from lstmsim.model.sparse.csr import Csr, csr_of_dense, transposed
-from lstmsim.model.sparse.made import PRUNINGS, Values, pruned
+from lstmsim.base.keys import Key
+from lstmsim.base.records import record
+from lstmsim.studies.shared.request import ChipOverrides, ChipSource, Engine, Path, Progress, Seed, Size
+
+if TYPE_CHECKING:
+    from lstmsim.model.sparse.csr import Csr
+else:
+    Csr = Any
 
 #: The products, with what each one is.
 KERNELS = {"spmv": "y = A x, A sparse", "spmm": "C = A B, A sparse", "sddmm": "D = (A B) o C, C sparse"}
-#: The side that needs no word.
-LEFT = "left"
-#: Of each kernel its sides, with what each one is. W is MATRIX.
-SIDES: Mapping[str, Mapping[str, str]] = {
-    "spmv": {
-        LEFT: "y = W x: forward",
-        "transposed": "y = W^T x: backward; the CSC of W is read as the CSR of W^T, nothing is copied",
-    },
-    "spmm": {
-        LEFT: "C = W B: forward, W X",
-        "transposed": "C = W^T B: backward, W^T dY; the CSC of W is read as the CSR of W^T, nothing is copied",
-        "right": "C = A W: sparse inputs, as C^T = W^T A^T; the CSC of W, and A and C lie in memory by columns",
-    },
-    "sddmm": {LEFT: "D = (A B) o W"},
-}
+_SIDE = (
+    "Side on which the sparse matrix W is. left: W B (forward). transposed: W^T B (backward, by the CSC of W; also of "
+    "spmv). right: A W (sparse inputs; spmm only). The gradient of the weights, [dY X^T] o I(W), is --kernel sddmm "
+    "--method gradient."
+)
+_BEST = "Simulate some hundred settings of the method, take the fastest, and say what the rule loses; --set stays."
 
 
-def check_side(kernel: str, side: str) -> None:
-    """Raise `InputError` unless a kernel has the side.
+@record
+class SparseRequest:
+    """A sparse product, where it runs, and what is simulated with it."""
 
-    >>> check_side("spmv", "right")
-    Traceback (most recent call last):
-    lstmsim.InputError: side: spmv has left or transposed, got 'right'
-    """
-    known = SIDES[kernel]
-    if side not in known:
-        text = f"{kernel} has {listed(known)}, got {show(side)}{nearest(str(side), known)}"
-        raise InputError(Mistake("side", text))
-
-
-def walked(matrix: Csr, side: str) -> Csr:
-    """The matrix whose rows the kernel walks.
-
-    matrix: W.
-    side: a key of `SIDES` of some kernel.
-
-    >>> from lstmsim.model.sparse.csr import csr_of_dense
-    >>> walked(csr_of_dense([[1, 2, 0]]), "right").rows
-    3
-    """
-    return matrix if side == LEFT else transposed(matrix)
-
-
-def as_asked(result: Values | None, side: str) -> Values | None:
-    """The result of a product from what the kernel stored, which for `right` is the result by columns."""
-    return result.T if result is not None and side == "right" else result
-
-
-def matrix_of(
-    source: object, prune: float | None, prune_by: str, banks: int, block: int, seed: int | None
-) -> tuple[Csr, str]:
-    """The matrix, and a sentence on where it is from."""
-    from lstmsim.files.matrices import is_matrix_file, read_matrix, weight_matrix
-
-    if isinstance(source, Csr):
-        return _unpruned(source, "a matrix in memory", prune)
-    if not isinstance(source, str | os.PathLike):
-        text = f"must be a file, a name like 'resemblyzer:l1' or a Csr, got {show(source)}"
-        raise InputError(Mistake("matrix", text))
-    name = os.fspath(source)
-    if is_matrix_file(name):
-        read = read_matrix(name, seed)
-        return _unpruned(read.matrix, f"{name}: {read.note}", prune)
-    weights, about = weight_matrix(name)
-    if prune is None:
-        return csr_of_dense(weights), f"{about}; not pruned"
-    matrix = pruned(weights, prune, prune_by, banks=banks, block=block)
-    parts = {"bank": f", {banks} banks a row", "block": f", {block} x {block}"}.get(prune_by, "")
-    return matrix, f"{about}; {100 * prune:g} % of the weights pruned by {prune_by} ({PRUNINGS[prune_by]}{parts})"
-
-
-def _unpruned(matrix: Csr, about: str, prune: float | None) -> tuple[Csr, str]:
-    if prune is not None:
-        text = "is for weights of models like 'resemblyzer:l1'; this matrix is sparse already"
-        raise InputError(Mistake("prune", text))
-    return matrix, about
+    matrix: Annotated[Path | Csr, Key("Sparse matrix: a file (.mtx, .smtx, each also .gz), or weights of a model.")]
+    kernel: Annotated[str, Key("Kernel: spmv, spmm or sddmm.", choices=tuple(KERNELS), metavar="NAME")] = "spmm"
+    method: Annotated[
+        str | None,
+        Key("Method of the kernel, like csr, dense or hbp.", follows="the first one that the chip has", metavar="NAME"),
+    ] = None
+    threshold: Annotated[
+        float | None,
+        Key(
+            "Instead of --method: the sparse one if more than this fraction of MATRIX is zero, else dense.",
+            metavar="FRACTION",
+        ),
+    ] = None
+    side: Annotated[str, Key(_SIDE, metavar="SIDE")] = "left"
+    columns: Annotated[
+        Size,
+        Key(
+            "Columns of the dense operand (rows, for --side right); of sddmm the length of the inner products.",
+            metavar="N",
+        ),
+    ] = 32
+    chip: ChipSource = "v100"
+    chip_overrides: ChipOverrides = ()
+    options: Annotated[
+        Sequence[str] | Mapping[str, Any],
+        Key("Set a parameter of the kernel, like tile=64.", flag="--set", metavar="NAME=VALUE", repeatable=True),
+    ] = ()
+    prune: Annotated[float | None, Key("Take this fraction of a model's weights away.", metavar="FRACTION")] = None
+    prune_by: Annotated[str, Key("What is pruned by: magnitude, row, bank or block.", metavar="WAY")] = "magnitude"
+    banks: Annotated[Size, Key("Banks of a row.")] = 4
+    block: Annotated[Size, Key("Rows and columns of a block.")] = 4
+    seed: Annotated[Seed, Key("Seed of the numbers of dense operands.")] = 0
+    values_seed: Annotated[Seed | None, Key("Draw the values of a file without values.", follows="1")] = None
+    baselines: Annotated[
+        bool | None, Key("Simulate other ways to do the same.", follows="if the product is not too large")
+    ] = None
+    ablate: Annotated[bool, Key("Simulate the product with each mechanism off in turn.")] = False
+    best: Annotated[bool, Key(_BEST)] = False
+    engine: Engine = "fast"
+    progress: Progress = None

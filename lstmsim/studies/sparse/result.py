@@ -13,7 +13,7 @@ from lstmsim.model.sparse.csr import Csr, Statistics, lockstep_waste, statistics
 from lstmsim.model.sparse.made import Values
 from lstmsim.report.results import Table
 from lstmsim.studies.program.run import timeline_of
-from lstmsim.studies.sparse.request import walked
+from lstmsim.studies.sparse.asked import walked
 
 if TYPE_CHECKING:
     from lstmsim.analysis.timeline import Timeline

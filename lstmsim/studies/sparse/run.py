@@ -9,19 +9,17 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from lstmsim import engines
-from lstmsim.base.bounds import MAX_SIZE
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.base.wording import listed, must_be, nearest, show
+from lstmsim.base.wording import listed, nearest, show
 from lstmsim.machines.kernels import KernelWork, Settings, SparseFigures, SparseTask, Variant
 from lstmsim.machines.registry import capability
-from lstmsim.model.sparse.csr import Csr, takes_sparse_path
+from lstmsim.model.sparse.csr import takes_sparse_path
 from lstmsim.model.sparse.made import Values, drawn_operands, largest_error
 from lstmsim.studies.program.run import totals_of_flat
-from lstmsim.studies.shared.arguments import refuse, wrong_number, wrong_whole
-from lstmsim.studies.shared.loading import Path
 from lstmsim.studies.shared.products import chip_of, options_from
-from lstmsim.studies.simulate.run import check_engine
-from lstmsim.studies.sparse.request import KERNELS, LEFT, as_asked, check_side, matrix_of, walked
+from lstmsim.studies.shared.request import Path, takes
+from lstmsim.studies.sparse.asked import LEFT, as_asked, check_side, matrix_of, walked
+from lstmsim.studies.sparse.request import SparseRequest
 from lstmsim.studies.sparse.result import Search, SparseReport, SparseRow, Tried
 
 if TYPE_CHECKING:
@@ -34,44 +32,9 @@ _MOST_BESIDE = 4_000_000
 _Progress = Callable[[int, int], None]
 
 
-def run_sparse(
-    matrix: Path | Csr,
-    kernel: str = "spmm",
-    *,
-    method: str | None = None,
-    threshold: float | None = None,
-    side: str = LEFT,
-    columns: int = 32,
-    chip: Path | Chip = "v100",
-    chip_overrides: Sequence[str] = (),
-    options: Sequence[str] | Mapping[str, Any] = (),
-    prune: float | None = None,
-    prune_by: str = "magnitude",
-    banks: int = 4,
-    block: int = 4,
-    seed: int = 0,
-    values_seed: int | None = None,
-    baselines: bool | None = None,
-    ablate: bool = False,
-    best: bool = False,
-    engine: str = "fast",
-    progress: Callable[[int, int], None] | None = None,
-) -> SparseReport:
+@takes(SparseRequest)
+def run_sparse(request: SparseRequest) -> SparseReport:
     """Simulate a sparse product, and compute its result by the schedule that was simulated.
-
-    matrix: a file (.mtx, .smtx, each also .gz), weights of a model (`resemblyzer:l1`), or a
-    `lstmsim.model.sparse.csr.Csr`. kernel: a key of `KERNELS`. method: how; None: the machine's first one.
-    threshold: instead of a method: the machine's first one if more than this fraction of it is zero, else `dense`.
-    side: which operand is sparse, and which way round, a key of `lstmsim.studies.sparse.sides.SIDES`.
-    columns: of the dense operand, its rows for side `right`; of `sddmm` the length of inner products; `spmv` has one.
-    chip: a preset's name, a chip's file, or a chip. chip_overrides: texts like `"partitions=8"`.
-    options: parameters of the kernel, as texts like `"tile=64"` or a mapping.
-    prune: which fraction of a model's weights goes. prune_by, banks, block: as in
-    `lstmsim.model.sparse.made.pruned`.
-    seed: of the dense operands. values_seed: of the values of a file that has none; None: each is 1.
-    baselines: whether other ways to do the same are simulated too; None: if the product is not too large.
-    ablate: whether each mechanism is off in turn. best: whether the fastest setting is searched; `options` stay.
-    engine: a key of `lstmsim.engines.ENGINES`. progress: is called with settings of a search: done, and known so far.
 
     `InputError` for a matrix or a parameter that is wrong, and for a chip that runs no sparse kernels.
 
@@ -79,34 +42,27 @@ def run_sparse(
     >>> report.statistics.entries, report.result.shape, report.error < 1e-6
     (13108, (512,), True)
     """
-    check_engine(engine)
-    refuse(_wrong({"columns": columns, "banks": banks, "block": block}, {"seed": seed, "values_seed": values_seed}))
-    refuse(wrong_number("prune", prune), wrong_number("threshold", threshold))
-    ready = chip_of(chip, chip_overrides)
-    kernels, chosen = _method(ready, kernel, method, threshold)
+    kernel, side, threshold = request.kernel, request.side, request.threshold
+    ready = chip_of(request.chip, request.chip_overrides)
+    kernels, chosen = _method(ready, kernel, request.method, threshold)
     check_side(kernel, side)
-    read, about = matrix_of(matrix, prune, prune_by, banks, block, values_seed)
+    read, about = matrix_of(
+        request.matrix, request.prune, request.prune_by, request.banks, request.block, request.values_seed
+    )
     chosen = chosen if threshold is None or takes_sparse_path(read, threshold) else "dense"
-    operands = drawn_operands(kernel, walked(read, side), 1 if kernel == "spmv" else columns, seed)
-    given = options_from(options, kernels.parameters(kernel, chosen))
+    operands = drawn_operands(kernel, walked(read, side), 1 if kernel == "spmv" else request.columns, request.seed)
+    given = options_from(request.options, kernels.parameters(kernel, chosen))
     task = SparseTask(kernel, chosen, walked(read, side), operands, given)
-    asked = _Asked(kernels, ready, task, engine)
-    report = _report(asked, _searched(asked, progress) if best else None, about, seed, baselines, ablate)
+    asked = _Asked(kernels, ready, task, request.engine)
+    found = _searched(asked, request.progress) if request.best else None
+    report = _report(asked, found, about, request.seed, request.baselines, request.ablate)
     return report if side == LEFT else replace(report, side=side, matrix=read, result=as_asked(report.result, side))
-
-
-def _wrong(sizes: Mapping[str, int], seeds: Mapping[str, int | None]) -> list[Mistake]:
-    """What is wrong with sizes, from 1 on, and seeds, from 0 on."""
-    wrong = [each for name, value in sizes.items() for each in wrong_whole(name, value, 1, MAX_SIZE)]
-    return wrong + [each for name, value in seeds.items() for each in wrong_whole(name, value or 0, 0, MAX_SIZE)]
 
 
 def _method(chip: Chip, kernel: str, method: str | None, threshold: float | None) -> tuple[ModuleType, str]:
     """The kernels of a chip, and the method; `InputError` if there is no such thing."""
     if threshold is not None and method is not None:
         raise InputError(Mistake("threshold", f"chooses the method; {show(method)} is chosen already"))
-    if kernel not in KERNELS:
-        raise InputError(Mistake("kernel", must_be(kernel, KERNELS)))
     kernels = capability(chip.kind, "sparse")
     if kernels is None:
         raise InputError(Mistake(f"chip {chip.name}", "its machine runs no kernels for sparse matrices"))

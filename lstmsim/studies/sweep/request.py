@@ -1,45 +1,57 @@
-"""Sweeps of design spaces: what users ask, shards joined, and the picture."""
+"""Sweeps of design spaces: options, what users call, shards joined, and the picture."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
-from os import PathLike
-from typing import TYPE_CHECKING, Any
+from dataclasses import KW_ONLY
+from typing import TYPE_CHECKING, Annotated, Any
 
 from lstmsim.base.errors import InputError, Mistake
-from lstmsim.model.scenario import Scenario
-from lstmsim.studies.shared.arguments import refuse, wrong_names, wrong_path, wrong_whole
-from lstmsim.studies.shared.loading import Path, file_or_data
-from lstmsim.studies.simulate.run import expect
+from lstmsim.base.keys import Key
+from lstmsim.base.records import record
+from lstmsim.studies.shared.request import Jobs, Overrides, Path, names_of, takes
 
 if TYPE_CHECKING:
     from lstmsim.report.pictures.figures import Picture
     from lstmsim.studies.sweep.run import Merged, Progress, SweepResult
+else:
+    Progress = Any
 
 
-def sweep(
-    spec: Path | Mapping[str, Any],
-    folder: Path,
-    *,
-    overrides: Sequence[str] = (),
-    jobs: int | None = None,
-    dask: str | None = None,
-    shard: tuple[int, int] | None = None,
-    resume: bool = True,
-    retry_failed: bool = False,
-    progress: Callable[[Progress], None] | None = None,
-) -> SweepResult:
+def _shard(text: str) -> tuple[int, int]:
+    """`3/20` as (3, 20)."""
+    match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text, re.ASCII)
+    index, count = (int(each) for each in match.groups()) if match else (0, 0)
+    if not 1 <= index <= count:
+        raise ValueError(f"{text!r} is not a shard like 3/20, counted from 1")
+    return index, count
+
+
+@record
+class SweepRequest:
+    """A design space, where its results go, and who computes them."""
+
+    spec: Annotated[Path | Mapping[str, Any], Key("File of the sweep; in Python also the same keys as a mapping.")]
+    folder: Annotated[
+        Path, Key("Folder for the results, which is made if it is not there.", flag="--out", metavar="DIR")
+    ]
+    _: KW_ONLY
+    jobs: Jobs = None
+    dask: Annotated[str | None, Key("Compute on a dask cluster, like tcp://host:8786.", metavar="ADDRESS")] = None
+    shard: Annotated[
+        tuple[int, int] | None,
+        Key("Compute only every N-th point, from the I-th; then merge.", metavar="I/N", read=_shard),
+    ] = None
+    retry_failed: Annotated[bool, Key("Compute points again that have failed.")] = False
+    resume: Annotated[bool, Key("Forget the results in DIR and begin anew (in Python resume=False).")] = True
+    overrides: Overrides = ()
+    progress: Annotated[Callable[[Progress], None] | None, Key("Function that is called after every commit.")] = None
+
+
+@takes(SweepRequest)
+def sweep(request: SweepRequest) -> SweepResult:
     """Simulate every point of a design space and write its tables into `folder`.
-
-    spec: the sweep's file, or the same keys as a mapping.
-    folder: where the results go.
-    overrides: texts like `"chip.cores.0.ep=16"`.
-    jobs: worker processes; None: one for each processor.
-    dask: address of a scheduler that computes in place of worker processes.
-    shard: (i, n) computes only every n-th point, from the i-th, counted from 1; then `merge`.
-    resume: False forgets the results in `folder`.
-    retry_failed: compute points again that have failed.
-    progress: is called after every commit.
 
     `InputError` for a mistake in the file; a mistake of a point is in the point's row.
 
@@ -50,57 +62,46 @@ def sweep(
     ...     sweep({"scenario": scenario, "axes": axes}, folder, jobs=1).progress.done
     2
     """
-    from lstmsim.base.wording import show
+    from lstmsim.model.scenario import Scenario
+    from lstmsim.studies.shared.loading import file_or_data
     from lstmsim.studies.sweep.run import run_sweep
 
-    given: object = spec
-    if not isinstance(given, str | PathLike | Mapping):
-        text = f"must be a file's path or a mapping of keys to values, got {show(given)}"
-        raise InputError(Mistake("sweep", text))
-    refuse(wrong_path("folder", folder), wrong_whole("jobs", jobs, 1), _wrong_shard(shard))
+    spec, shard = request.spec, request.shard
+    if shard is not None and not 1 <= shard[0] <= shard[1]:
+        text = f"must be a pair (i, n) of whole numbers with i from 1 to n, like (3, 20), got {shard}"
+        raise InputError(Mistake("shard", text))
     if isinstance(spec, Mapping) and isinstance(spec.get("scenario"), Scenario | Mapping):
         spec = {**spec, "scenario": file_or_data(spec["scenario"])}
     return run_sweep(
         spec,
-        folder,
-        overrides=overrides,
-        jobs=jobs,
-        dask=dask,
+        request.folder,
+        overrides=request.overrides,
+        jobs=request.jobs,
+        dask=request.dask,
         shard=shard,
-        resume=resume,
-        retry_failed=retry_failed,
-        progress=progress,
+        resume=request.resume,
+        retry_failed=request.retry_failed,
+        progress=request.progress,
     )
 
 
-def _wrong_shard(shard: object) -> list[Mistake]:
-    """Say what is wrong with a shard, which is a pair of whole numbers."""
-    from lstmsim.base.wording import show
+@record
+class MergeRequest:
+    """The shards of a sweep, and the file that joins them."""
 
-    if shard is None:
-        return []
-    if isinstance(shard, list | tuple) and len(shard) == 2:
-        index, count = shard
-        if not (wrong_whole("", count, 1) or wrong_whole("", index, 1, count)) and None not in shard:
-            return []
-        got = f"({show(index)}, {show(count)})"
-    else:
-        got = show(shard)
-    return [Mistake("shard", f"must be a pair (i, n) of whole numbers with i from 1 to n, like (3, 20), got {got}")]
+    out: Annotated[Path, Key("SQLite file to write; its name ends in .sqlite.")]
+    inputs: Annotated[Path | Sequence[Path], Key("SQLite files of the shards, all of the same sweep.")]
 
 
-def merge(out: Path, inputs: Path | Sequence[Path]) -> Merged:
-    """Join the SQLite files of a sweep's shards into `out`, and write its tables beside it.
-
-    out: a file name that ends in .sqlite.
-    inputs: the shards' files, all of the same sweep.
+@takes(MergeRequest)
+def merge(request: MergeRequest) -> Merged:
+    """Join the SQLite files of a sweep's shards into `out`, and write its tables next to it.
 
     `InputError` if a file belongs to another sweep or is damaged; `out` is then as it was before.
     """
     from lstmsim.studies.sweep import run as merging
 
-    refuse(wrong_path("out", out), wrong_names("inputs", inputs, "a path"))
-    return merging.merge(out, [inputs] if isinstance(inputs, str | PathLike) else inputs)
+    return merging.merge(request.out, names_of(request.inputs))
 
 
 def plot_sweep(
@@ -113,6 +114,7 @@ def plot_sweep(
     kind: `heatmap`, `utilization` or `pareto`; None: what the sweep varies decides.
     objectives: the two that are drawn.
     """
+    from lstmsim.studies.simulate.run import expect
     from lstmsim.studies.sweep import picture as plots
     from lstmsim.studies.sweep.run import Merged, SweepResult
     from lstmsim.studies.sweep.store import Store

@@ -1,31 +1,38 @@
-"""Published figures against simulated ones: what users ask."""
+"""Published figures against simulated ones: options, and what users call."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import KW_ONLY
+from typing import TYPE_CHECKING, Annotated
 
-from lstmsim import engines
-from lstmsim.studies.shared.arguments import refuse, wrong_names
+from lstmsim.base.keys import Key
+from lstmsim.base.records import record
+from lstmsim.studies.shared.request import Engine, Progress, names_of, takes
 
 if TYPE_CHECKING:
     from lstmsim.studies.validate.rows import Validation
 
 
-def validate(
-    groups: str | Sequence[str] = (), *, engine: str = "fast", progress: Callable[[int, int], None] | None = None
-) -> Validation:
-    """Rerun the published rows that the models claim to reproduce.
+@record
+class ValidateRequest:
+    """Which published figures are compared."""
 
-    groups: names of groups; all groups unless given.
-    engine: a key of `lstmsim.engines.ENGINES`.
-    progress: is called with comparisons done and in all.
+    groups: Annotated[str | Sequence[str], Key("Names of groups.", follows="all groups")] = ()
+    _: KW_ONLY
+    engine: Engine = "fast"
+    progress: Progress = None
+
+
+@takes(ValidateRequest)
+def validate(request: ValidateRequest) -> Validation:
+    """Rerun the published rows that the models claim to reproduce.
 
     >>> validate(["intel-npu-rtl"]).failures
     ()
     """
+    from lstmsim import engines
     from lstmsim.studies.validate import run
 
-    refuse(wrong_names("groups", groups, "a group's name"))
-    named = (groups,) if isinstance(groups, str) else tuple(groups)
-    return run.validate(named or run.GROUPS, engine=engines.running(engine), progress=progress)
+    named = names_of(request.groups) or run.GROUPS
+    return run.validate(named, engine=engines.running(request.engine), progress=request.progress)

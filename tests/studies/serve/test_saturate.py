@@ -189,7 +189,7 @@ def test_a_run_that_has_no_room_for_a_burst_says_nothing_of_what_comes_behind() 
         ({}, {"bounds_ms": {"lstm-265": 1.0}}, "no job entry of that name; did you mean 'lstm-256'"),
         ({}, {"most_requests": 0}, "most_requests"),
         ({}, {"low": 5e6}, r"low: must be below .* the most that this machine can possibly do, got 5,000,000.0"),
-        ({}, {"low": 5.0, "high": 4.0}, "high: must be above low"),
+        ({}, {"low": 5.0, "high": 4.0}, "high: must be above the lowest rate"),
         ({"arrival": {"kind": "closed", "clients": 2, "think_ms": 1}}, {}, "no job comes at a rate"),
         ({"arrival": 0}, {}, "no job comes at a rate"),
     ],

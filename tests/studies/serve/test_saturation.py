@@ -87,7 +87,7 @@ def test_a_broken_order_is_seen_by_the_probes() -> None:
     ("changes", "sentence"),
     [
         ({"low": 0}, "low"),
-        ({"high": 5}, "high: must be above low"),
+        ({"high": 5}, "high: must be above the lowest rate"),
         ({"high": nan}, "high"),
         ({"bound_ms": -1}, "bound_ms"),
         ({"tolerance": 1e-12}, "tolerance"),

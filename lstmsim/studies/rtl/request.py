@@ -1,0 +1,42 @@
+"""Options of generated hardware."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY
+from typing import Annotated
+
+from lstmsim.base.keys import Key
+from lstmsim.base.records import record
+from lstmsim.studies.shared.request import Engine, Overrides, Path, RandomWeights, Source
+
+
+@record
+class RtlRequest:
+    """A scenario whose chip is written as Verilog, and what is done with the files."""
+
+    scenario: Source
+    folder: Annotated[Path, Key("Folder that gets the files.", flag="--out", metavar="DIR")]
+    _: KW_ONLY
+    verify: Annotated[bool, Key("Simulate the Verilog and compare it; the exit code is 1 if it differs.")] = False
+    simulator: Annotated[
+        str, Key("Simulator of --verify; verilator compiles long and runs fast.", choices=("icarus", "verilator"))
+    ] = "icarus"
+    deep: Annotated[
+        bool | None, Key("Compare adapted sums and states within the tail, too.", follows="where the run is short")
+    ] = None
+    synth: Annotated[
+        str | None,
+        Key(
+            "Family of FPGAs whose cells Yosys counts; the numbers of `lstmsim fit` stand next to them.",
+            choices=("ecp5", "xilinx", "intel-alm"),
+        ),
+    ] = None
+    timing_only: Annotated[bool, Key("Leave numbers out: no weights are needed, cycles alone are compared.")] = False
+    random_weights: RandomWeights = None
+    overrides: Overrides = ()
+    replace: Annotated[bool, Key("Replace also files in DIR that were changed since lstmsim wrote them.")] = False
+    vcd: Annotated[
+        Path | None,
+        Key("File for the signals of the RTL, and lstmsim's with them (.vcd); only with verify.", metavar="FILE"),
+    ] = None
+    engine: Engine = "fast"

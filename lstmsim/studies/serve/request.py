@@ -1,0 +1,185 @@
+"""Options of serving: one run, the search of a rate, curves of latency."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY
+from typing import Annotated, NamedTuple
+
+from lstmsim.base.keys import Key
+from lstmsim.base.records import record
+from lstmsim.studies.shared.request import Overrides, Path, Progress, Source
+
+
+class Row(NamedTuple):
+    """One request that is done.
+
+    request: its number, in the order in which requests come.
+    job: the name of its job entry.
+    core, thread: where it ran; -1: it was rejected, at `start`.
+    arrival, start, finish: cycles.
+    tenant: the name of the tenant that sent it.
+    """
+
+    request: int
+    job: str
+    core: int
+    thread: int
+    arrival: int
+    start: int
+    finish: int
+    steps: int
+    tenant: str
+
+
+def share_in(text: str) -> float:
+    """Read a share.
+
+    >>> share_in("5%"), share_in("0.05")
+    (0.05, 0.05)
+    """
+    match = re.fullmatch(r"(\d{1,3}(?:\.\d+)?|\.\d+)(\s*%)?", text.strip(), re.ASCII)
+    share = float(match[1]) / (100 if match[2] else 1) if match else 0.0
+    if not 0 < share < 1:
+        raise ValueError(f"{text!r} is not a share like 5% or 0.05")
+    return share
+
+
+def _names(text: str) -> tuple[str, ...]:
+    words = tuple(each.strip() for each in text.split(","))
+    if "" in words:
+        raise ValueError(f"{text!r} has an empty entry; expected names with commas between them")
+    return words
+
+
+def _bounds(texts: Sequence[str]) -> dict[str, float]:
+    """`NAME=MS` as a bound of the tenant NAME."""
+    bounds: dict[str, float] = {}
+    for text in texts:
+        name, equals, value = text.rpartition("=")
+        try:
+            number = float(value)
+        except ValueError:
+            number = 0.0
+        if not equals or not name or not 0 < number < float("inf"):
+            raise ValueError(f"{text!r} is not a job entry's name and its bound in ms, like lstm-512=0.5")
+        if name in bounds:
+            raise ValueError(f"{name!r} has two bounds")
+        bounds[name] = number
+    return bounds
+
+
+@record
+class ServeRequest:
+    """A scenario whose requests are served as they come, and for how long."""
+
+    scenario: Source
+    _: KW_ONLY
+    requests: Annotated[
+        int | None, Key("Number of requests in all, however long they take.", follows="the file's", metavar="N")
+    ] = None
+    until_half_width: Annotated[
+        float | None,
+        Key(
+            "Serve until the 95 % intervals of mean and last percentile are that narrow, as 2% or 0.02; then "
+            "--requests is the most (10,000,000).",
+            metavar="SHARE",
+            read=share_in,
+        ),
+    ] = None
+    overrides: Overrides = ()
+    percentiles: Annotated[Sequence[float], Key("Percentiles of the latencies; the last one is judged.")] = (
+        50.0,
+        95.0,
+        99.0,
+        99.9,
+    )
+    window: Annotated[
+        int, Key("Most requests that may be in the machine at once; with more of them, serving ends there.")
+    ] = 8192
+    rows: Annotated[
+        Callable[[Sequence[Row]], None] | None, Key("Function that is called with requests that are done, as they end.")
+    ] = None
+    progress: Progress = None
+
+
+@record
+class SaturateRequest:
+    """A scenario, the bounds that its latencies must meet, and between which rates to search."""
+
+    scenario: Source
+    bound_ms: Annotated[
+        float | None, Key("Bound on that percentile of the latencies of all requests.", metavar="MS")
+    ] = None
+    _: KW_ONLY
+    bounds_ms: Annotated[
+        Mapping[str, float] | None,
+        Key(
+            "Bound on the latency of one tenant, by the name of its job entry.",
+            flag="--bound",
+            metavar="NAME=MS",
+            repeatable=True,
+            read=_bounds,
+        ),
+    ] = None
+    percentile: Annotated[float, Key("Latency percentile that must meet the bound.", metavar="P")] = 99.0
+    low: Annotated[
+        float | None,
+        Key("Lowest rate that is tried.", follows="a hundredth of the most", flag="--from", metavar="RATE"),
+    ] = None
+    high: Annotated[
+        float | None,
+        Key(
+            "Highest rate that is tried.",
+            follows="the most that can be done, more where requests may be turned away",
+            flag="--to",
+            metavar="RATE",
+        ),
+    ] = None
+    tolerance: Annotated[float, Key("Relative tolerance of the reported rate.", metavar="SHARE")] = 0.01
+    most_requests: Annotated[int | None, Key("Most requests of one run.", follows="1,000,000", metavar="N")] = None
+    overrides: Overrides = ()
+    progress: Progress = None
+
+
+@record
+class LoadLatencyRequest:
+    """A scenario, the loads at which it is served, and its variants, each of which has a curve."""
+
+    scenario: Source
+    _: KW_ONLY
+    policies: Annotated[
+        str | Sequence[str],
+        Key("Orders of dispatch, like fcfs,sjf,edf+preempt.", follows="the file's", metavar="LIST", read=_names),
+    ] = ()
+    placements: Annotated[
+        str | Sequence[str],
+        Key("Placements, like least-loaded,affinity.", follows="the file's", metavar="LIST", read=_names),
+    ] = ()
+    chips: Annotated[
+        str | Sequence[str],
+        Key("Chip that has a curve, besides the file's own.", flag="--chip", metavar="NAME_OR_PATH", repeatable=True),
+    ] = ()
+    loads: Annotated[
+        str | Sequence[float], Key("Loads that are simulated: evenly spaced, or a list by commas.", metavar="A:B[:N]")
+    ] = "0.3:0.95"
+    requests: Annotated[int, Key("Requests of each point.", metavar="N")] = 20_000
+    until_half_width: Annotated[
+        float | None,
+        Key(
+            "Serve each point until the 95 % intervals of mean and p99 are no wider, like 5%.",
+            metavar="SHARE",
+            read=share_in,
+        ),
+    ] = None
+    most_requests: Annotated[int, Key("Most requests of a point where intervals decide.", metavar="N")] = 640_000
+    folder: Annotated[
+        Path | None,
+        Key("Folder that keeps every point; the same command goes on with the rest.", flag="--out", metavar="DIR"),
+    ] = None
+    jobs: Annotated[
+        int | None, Key("Number of processes; None stands for one for each processor.", low=1, high=1024, metavar="N")
+    ] = 1
+    overrides: Overrides = ()
+    progress: Progress = None

@@ -1,0 +1,315 @@
+"""Requests: frozen classes whose fields, with their keys, are the one declaration of a study's arguments and options.
+
+From them follow the check of Python arguments (`takes`), the options of commands (`lstmsim/cli/options.py`), the table
+in docs/options.md and the JSON schema (`lstmsim list --json-schema`). No module of requests imports numpy, because help
+texts need it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import wraps
+from numbers import Integral, Real
+from os import PathLike, fspath
+from sys import modules
+from types import NoneType, UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Literal,
+    ParamSpec,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
+
+from lstmsim.base.bounds import MAX_SIZE
+from lstmsim.base.errors import InputError, Mistake
+from lstmsim.base.keys import Described, Key, keys_of, unwrapped
+from lstmsim.base.wording import must_be, show
+
+if TYPE_CHECKING:
+    from lstmsim.model.scenario import Chip, Scenario
+else:
+    # who takes a value that is no path says what is wrong with it
+    Chip = Scenario = Any
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+F = TypeVar("F", bound=Callable[..., Any])
+
+Path = str | PathLike[str]
+Source = Annotated[
+    Scenario | Path | Mapping[str, Any],
+    Key("File of the scenario; in Python also its keys as a mapping, or a Scenario."),
+]
+Overrides = Annotated[
+    Sequence[str],
+    Key(
+        "Change a value of the scenario, like chip.cores.0.ep=16.", flag="--set", metavar="PATH=VALUE", repeatable=True
+    ),
+]
+ChipSource = Annotated[Path | Chip, Key("Name of a preset, or file of a chip.", metavar="CHIP")]
+ChipOverrides = Annotated[
+    Sequence[str],
+    Key(
+        "Change a value of the chip, like frequency_mhz=2000.", flag="--chip-set", metavar="PATH=VALUE", repeatable=True
+    ),
+]
+Engine = Annotated[str, Key("Engine that simulates; both give the same numbers.", choices=("fast", "reference"))]
+Progress = Annotated[
+    Callable[[int, int], None] | None, Key("Function that is called with the parts that are done, and their number.")
+]
+#: A whole number from 0 on that numbers are drawn with.
+Seed = Annotated[int, Key("Seed of the numbers that are drawn.", low=0)]
+RandomWeights = Annotated[
+    int | None, Key("Draw weights for models that have none.", low=0, high=2**32 - 1, metavar="SEED")
+]
+Jobs = Annotated[
+    int | None, Key("Number of processes.", low=1, high=1024, follows="one for each processor", metavar="N")
+]
+#: A size from 1 on.
+Size = Annotated[int, Key(low=1, high=MAX_SIZE)]
+
+#: Types by the words for them; others are called by their names.
+_WORDS = {
+    str: "text",
+    int: "a whole number",
+    float: "a number",
+    bool: "True or False",
+    NoneType: "None",
+    Mapping: "a mapping",
+    Callable: "a function",
+}
+
+
+def takes(request: Callable[P, R]) -> Callable[[Callable[[R], T]], Callable[P, T]]:
+    """Turn a function of a request into a function of the request's fields, which are checked by their keys.
+
+    request: the class. A whole request may be given, too.
+
+    >>> from lstmsim.base.records import record
+    >>> @record
+    ... class Ask:
+    ...     requests: Annotated[int, Key("Number of requests.", low=1)] = 1
+    >>> @takes(Ask)
+    ... def doubled(request: Ask) -> int:
+    ...     return 2 * request.requests
+    >>> doubled(requests=4), doubled(Ask(3))
+    (8, 6)
+    >>> doubled(requests=0)
+    Traceback (most recent call last):
+    lstmsim.InputError: requests: must be at least 1, got 0
+    """
+
+    def decorate(function: Callable[[R], T]) -> Callable[P, T]:
+        @wraps(function)
+        def call(*values: P.args, **named: P.kwargs) -> T:
+            whole = len(values) == 1 and isinstance(values[0], request) and not named  # type: ignore[arg-type]
+            return function(_checked(values[0] if whole else request(*values, **named)))
+
+        call.request = request  # type: ignore[attr-defined]
+        call.__signature__ = inspect.signature(request)  # type: ignore[attr-defined]
+        return call
+
+    return decorate
+
+
+def listed_in(text: str) -> tuple[Any, ...]:
+    """The words of a text with commas between them; a number is a whole number.
+
+    >>> listed_in("1, 2,x")
+    (1, 2, 'x')
+    """
+    words = [each.strip() for each in text.split(",")]
+    return tuple(int(each) if each.lstrip("+-").isdecimal() and len(each) < 300 else each for each in words)
+
+
+def _checked(request: Any) -> Any:
+    """The request with tuples in place of lists; `InputError` with every mistake."""
+    keys = keys_of(type(request))
+    given = {name: getattr(request, name) for name in keys}
+    made = {name: _as_tuple(value, keys[name].type) for name, value in given.items()}
+    refuse(each for name, value in made.items() for each in _wrong(name, value, keys[name].type, keys[name].key))
+    changed = {name: value for name, value in made.items() if value is not given[name]}
+    return replace(request, **changed) if changed else request
+
+
+def _as_tuple(value: Any, hint: Any) -> Any:
+    """A list as a tuple, where a field holds several values."""
+    lists = any(isinstance(get_origin(each), type) and _is_list(get_origin(each)) for each in _members(hint))
+    listed = isinstance(value, Collection) and not isinstance(value, Mapping | str | bytes | range)
+    return tuple(value) if lists and listed else value
+
+
+def names_of(given: Path | Sequence[Path]) -> tuple[str, ...]:
+    """The names where one may be given alone.
+
+    >>> names_of("a"), names_of(["a", "b"])
+    (('a',), ('a', 'b'))
+    """
+    return tuple(fspath(each) for each in ((given,) if isinstance(given, str | PathLike) else given))
+
+
+def refuse(*mistakes: Iterable[Mistake]) -> None:
+    """Raise `InputError` if there is any mistake.
+
+    >>> refuse(wrong_value("requests", 2.5, int), wrong_value("seed", -1, Seed))
+    Traceback (most recent call last):
+    lstmsim.InputError: requests: must be a whole number, got 2.5
+    seed: must be at least 0, got -1
+    """
+    every = [each for some in mistakes for each in some]
+    if every:
+        raise InputError(every)
+
+
+def wrong_value(name: str, value: Any, hint: Any) -> list[Mistake]:
+    """Say what is wrong with an argument, or with the entries of a list, by its type and the key in it.
+
+    >>> wrong_value("chips", ["a", 5], Sequence[str])
+    [Mistake(place='chips.1', sentence='must be text, got 5')]
+    """
+    return _wrong(name, value, *unwrapped(hint))
+
+
+def _wrong(name: str, value: Any, kind: Any, key: Key | None) -> list[Mistake]:
+    for each in _members(kind):
+        outer, parts = get_origin(each) or each, get_args(each)
+        if parts and isinstance(outer, type) and _is_list(outer) and _is(value, outer):
+            if outer is tuple and ... not in parts and len(parts) != len(value):
+                return [Mistake(name, f"must be {len(parts)} values, got {len(value)}")]
+            entries = (wrong_value(f"{name}.{index}", entry, parts[0]) for index, entry in enumerate(value))
+            return [wrong for some in entries for wrong in some]
+    if _is(value, kind):
+        sentence = "" if key is None or value is None else key.wrong(value)
+        if sentence and key is not None and key.choices:
+            return [Mistake(name, must_be(value, key.choices))]
+        return [Mistake(name, f"{sentence}, got {value}")] if sentence else []
+    return [Mistake(name, f"must be {_words(kind)}, got {_shown(value)}")]
+
+
+def called(function: F) -> F:
+    """Make a public function say which argument is of a wrong type, where it fails because of that.
+
+    A function of a request has checked its arguments itself; here its documentation gets the meaning of each.
+
+    >>> @called
+    ... def doubled(values: list[int], again: bool = False) -> list[int]:
+    ...     return [2 * value for value in values]
+    >>> doubled(None)
+    Traceback (most recent call last):
+    lstmsim.InputError: values: must be a list, got nothing
+    """
+
+    @wraps(function)
+    def call(*values: Any, **named: Any) -> Any:
+        try:
+            return function(*values, **named)
+        except (TypeError, ValueError, AttributeError) as error:
+            mistakes = _wrong_types(function, values, named)
+            if not mistakes:
+                raise
+            raise InputError(mistakes) from error
+
+    request = getattr(function, "request", None)
+    if request is not None:
+        call.__doc__ = f"{inspect.cleandoc(function.__doc__ or '')}\n\n{arguments_text(request)}"
+    return call  # type: ignore[return-value]
+
+
+def arguments_text(request: type) -> str:
+    """The meaning of each field of a request, a line for each.
+
+    >>> from lstmsim.base.records import record
+    >>> @record
+    ... class Ask:
+    ...     requests: Annotated[int | None, Key("Number of requests.", follows="the file's")] = None
+    >>> arguments_text(Ask)
+    "requests: Number of requests; default: the file's."
+    """
+    return "\n".join(f"{name}: {sentence_of(each)}" for name, each in keys_of(request).items())
+
+
+def sentence_of(each: Described, more: str = "") -> str:
+    """What a field is, and what stands for it if it is left out, in a sentence.
+
+    more: stands before the default.
+    """
+    meaning, follows = f"{each.key.meaning.removesuffix('.')}{more}", each.key.follows
+    if not follows:
+        return f"{meaning}."
+    return f"{meaning}. Default: {follows}." if ". " in meaning else f"{meaning}; default: {follows}."
+
+
+def _wrong_types(function: Callable[..., Any], values: tuple[Any, ...], named: Mapping[str, Any]) -> list[Mistake]:
+    """The arguments whose values are not of the types that the function names."""
+    try:
+        given = inspect.signature(function).bind(*values, **named).arguments
+    except TypeError:
+        return []
+    wrong = (wrong_value(name, value, _hint(function, name)) for name, value in given.items())
+    return [each for some in wrong for each in some]
+
+
+def _hint(function: Callable[..., Any], name: str) -> Any:
+    """The annotation of an argument; `object` where it has none, or names what only a type checker imports."""
+    one = type("One", (), {"__annotations__": {name: function.__annotations__.get(name, object)}})
+    try:
+        return get_type_hints(one, vars(modules[function.__module__]))[name]
+    except (NameError, AttributeError, TypeError):
+        return object
+
+
+def _members(hint: Any) -> tuple[Any, ...]:
+    return get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+
+
+def _is(value: Any, hint: Any) -> bool:
+    """Whether a value is of a type as annotations write it; entries of lists are looked at, too."""
+    hint = unwrapped(hint)[0]
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        return any(_is(value, each) for each in parts)
+    if origin is Literal:
+        return isinstance(value, str | int) and value in parts
+    if hint in (int, float):
+        return isinstance(value, Integral if hint is int else Real) and not isinstance(value, bool)
+    kind = origin or hint
+    if hint is Any or not isinstance(kind, type) or getattr(kind, "_is_protocol", False):
+        return True
+    if _is_list(kind):
+        entries = not isinstance(value, str | bytes | Mapping) and isinstance(value, list | tuple | kind)
+        return entries and all(_is(each, parts[0]) for each in value) if parts else entries
+    return isinstance(value, kind)
+
+
+def _is_list(kind: type) -> bool:
+    return kind is tuple or (issubclass(list, kind) and kind is not object)
+
+
+def _words(hint: Any) -> str:
+    """A type in words; None is not named where something else may stand there."""
+    members = _members(hint)
+    if len(members) > 1:
+        return " or ".join(dict.fromkeys(_words(each) for each in members if each is not NoneType))
+    if get_origin(hint) is Literal:
+        return " or ".join(map(repr, get_args(hint)))
+    kind = get_origin(hint) or hint
+    if kind in _WORDS:
+        return _WORDS[kind]
+    if isinstance(kind, type) and _is_list(kind):
+        return "a list"
+    name = getattr(kind, "__name__", str(kind))
+    return "a path" if name == "PathLike" else f"{'an' if name[0] in 'AEIOU' else 'a'} {name}"
+
+
+def _shown(value: Any) -> str:
+    simple = value is None or isinstance(value, str | Integral | Real | Mapping | list | tuple)
+    return show(value) if simple else f"a value of type {type(value).__name__!r}"
