@@ -12,7 +12,7 @@ higher rate. Runs at several rates therefore differ by the rate alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from itertools import accumulate, islice, repeat
 from itertools import count as count_up
@@ -76,7 +76,6 @@ class Fixed:
     interval_cycles: from one arrival to the next; with 0 all requests come at once.
     start_cycle: when the first request comes.
 
-    >>> from lstmsim.traffic.arrivals import arrivals
     >>> list(arrivals(Fixed(100, start_cycle=5), 3, 250))
     [5, 105, 205]
     """
@@ -98,7 +97,6 @@ class Periodic:
     jitter_cycles: the largest lateness; at most one interval, so that requests keep their order.
     start_cycle: when the first request comes, without its lateness.
 
-    >>> from lstmsim.traffic.arrivals import arrivals
     >>> list(arrivals(Periodic(100, 10), 3, 250, (1, "mic")))
     [7, 110, 202]
     """
@@ -119,7 +117,6 @@ class Periodic:
 class Poisson:
     """Requests come with independent exponential gaps of mean 1 / `rate_per_second`; the first gap begins at cycle 0.
 
-    >>> from lstmsim.traffic.arrivals import arrivals
     >>> slow, fast = (list(arrivals(Poisson(rate), 3, 250, (1, "a"))) for rate in (1000, 2000))
     >>> slow == fast, all(abs(2 * b - a) <= 1 for a, b in zip(slow, fast))
     (False, True)
@@ -140,10 +137,6 @@ class Bursty:
 
     on_rate_per_second: the rate while on.
     mean_on_ms, mean_off_ms: mean lengths of the periods, which are exponential.
-
-    >>> from lstmsim.traffic.arrivals import arrivals
-    >>> len(list(arrivals(Bursty(2000, 5, 20), 100, 250, (1, "a"))))
-    100
     """
 
     on_rate_per_second: float
@@ -163,11 +156,10 @@ class Bursty:
 class Stream:
     """A real-time stream brings a frame every `frame_ms`; each frame is due before the next one comes.
 
-    `lstmsim.traffic.arrivals.deadlines` gives these times.
+    `deadline_arrays` gives these times.
 
     start_cycle: when the first frame comes.
 
-    >>> from lstmsim.traffic.arrivals import arrivals
     >>> list(arrivals(Stream(0.3), 4, 1))
     [0, 300, 600, 900]
     """
@@ -204,7 +196,7 @@ class Timestamps:
             before = cycle
 
 
-#: Whatever arrives without regard to what has been served; `lstmsim.traffic.arrivals` has the other kind.
+#: Whatever arrives without regard to what has been served; `ClosedLoop` is the other kind.
 OpenArrivals = Fixed | Periodic | Poisson | Bursty | Stream | Timestamps
 
 
@@ -235,50 +227,17 @@ class ClosedLoop:
             raise InputError(Mistake("closed: think", f"must be exponential or fixed, got {self.think!r}"))
 
 
-class Clients:
-    """The clients of a closed loop while they run: they give the next arrival of a client whose request has finished.
+def think_cycles(
+    description: ClosedLoop, client: int, frequency_mhz: float, seed_key: StreamKey = (0,)
+) -> Iterator[int]:
+    """Give the think times of a client (from 0) in whole cycles.
 
-    A client's think times depend on the key and the client's number only, not on the order in which clients finish. The
-    sum of a client's think times is rounded down to whole cycles, so roundings do not add up. The code that runs the
-    requests calls `next_arrival` at each finish.
-
-    >>> clients = Clients(ClosedLoop(2, think_ms=1, think="fixed"), frequency_mhz=0.1)
-    >>> clients.first_arrivals(), clients.next_arrival(client=1, finish_cycle=250)
-    ([(100, 0), (100, 1)], 350)
+    They depend on the key and the client's number only, not on the order in which clients finish. Their sum is rounded
+    down to whole cycles, so roundings do not add up.
     """
-
-    def __init__(self, description: ClosedLoop, frequency_mhz: float, seed_key: StreamKey = (0,)) -> None:
-        positive("chip", frequency_mhz=frequency_mhz)
-        self.description = description
-        mean = exact(description.think_ms) * exact(frequency_mhz) * 1000
-        self._thinking = [_think_cycles(description, mean, (*seed_key, "think", c)) for c in range(description.clients)]
-        self._arrived = [-1] * description.clients
-
-    def first_arrivals(self) -> list[tuple[int, int]]:
-        """Give (cycle, client) of every client's first request, in order; all begin to think at cycle 0.
-
-        Called once, before `next_arrival`.
-        """
-        return sorted((self.next_arrival(client, 0), client) for client in range(self.description.clients))
-
-    def next_arrival(self, client: int, finish_cycle: int) -> int:
-        """Give the cycle at which the next request of a client (from 0) arrives once its last one has finished.
-
-        `InputError` for a client that does not exist, and for a finish before the client's last arrival.
-        """
-        if not 0 <= client < self.description.clients:
-            text = f"must be one of the clients 0 to {self.description.clients - 1}, got {client}"
-            raise InputError(Mistake("closed: client", text))
-        if finish_cycle < self._arrived[client]:
-            text = f"client {client}'s request arrives at {self._arrived[client]}, it cannot finish at {finish_cycle}"
-            raise InputError(Mistake("closed: finish_cycle", text))
-        self._arrived[client] = finish_cycle + next(self._thinking[client])
-        return self._arrived[client]
-
-
-def _think_cycles(description: ClosedLoop, mean: Fraction, key: StreamKey) -> Iterator[int]:
-    # A few words at a time: there may be many clients with few requests each.
-    """The think times of one client in whole cycles; `mean` is in cycles."""
+    mean = exact(description.think_ms) * exact(frequency_mhz) * 1000
+    # a few words at a time: there may be many clients with few requests each
+    key = (*seed_key, "think", client)
     times = exponentials(key, chunk=16) if description.think == "exponential" else repeat(UNIT)
     total = before = 0
     for time in times:
@@ -321,23 +280,24 @@ Ints = NDArray[np.int64]
 
 
 def arrivals(description: OpenArrivals, count: int, frequency_mhz: float, seed_key: StreamKey = (0,)) -> Iterator[int]:
-    """Give the cycles of the first `count` arrivals in order, one at a time, in memory that does not grow.
+    """Give the cycles of `arrival_arrays` one at a time, in memory that does not grow."""
+    blocks = arrival_arrays(description, count, frequency_mhz, seed_key)
+    return (cycle for block in blocks for cycle in block.tolist())
+
+
+def arrival_arrays(
+    description: OpenArrivals, count: int, frequency_mhz: float, seed_key: StreamKey = (0,), chunk: int = CHUNK
+) -> Iterator[Ints]:
+    """Give the cycles of the first `count` arrivals in order, in arrays of shape [`chunk`]; the last may be shorter.
 
     description: how requests come.
     frequency_mhz: the clock.
     seed_key: the key of the stream of random numbers; equal keys give equal arrivals on every machine.
     `InputError` for more arrivals than a list of time stamps holds; on the way, for an arrival after `MAX_CYCLE`.
 
-    >>> list(arrivals(Timestamps((0, 7, 7)), 2, 250))
-    [0, 7]
+    >>> [each.tolist() for each in arrival_arrays(Timestamps((0, 7, 7)), 2, 250)]
+    [[0, 7]]
     """
-    return _one_by_one(arrival_arrays(description, count, frequency_mhz, seed_key))
-
-
-def arrival_arrays(
-    description: OpenArrivals, count: int, frequency_mhz: float, seed_key: StreamKey = (0,), chunk: int = CHUNK
-) -> Iterator[Ints]:
-    """Give the same cycles as `arrivals` in arrays of shape [`chunk`]; the last one may be shorter."""
     positive("chip", frequency_mhz=frequency_mhz)
     if isinstance(description, Timestamps) and count > len(description.cycles):
         raise InputError(Mistake("timestamps", f"holds {len(description.cycles)} arrivals, expected {count} or more"))
@@ -347,26 +307,16 @@ def arrival_arrays(
     return _bounded(_endless(description, exact(frequency_mhz) * 1000, seed_key, chunk), count)
 
 
-def deadlines(stream: Stream, count: int, frequency_mhz: float) -> Iterator[int]:
-    """Give the cycle at which each of the first `count` frames is due: the next frame's arrival.
+def deadline_arrays(stream: Stream, count: int, frequency_mhz: float, chunk: int = CHUNK) -> Iterator[Ints]:
+    """Give the cycle at which each of the first `count` frames is due, in arrays: the next frame's arrival.
 
     A frame that finishes at that very cycle is in time: its results are there when the next frame arrives.
 
-    >>> list(deadlines(Stream(10), 3, 250))
-    [2500000, 5000000, 7500000]
+    >>> [each.tolist() for each in deadline_arrays(Stream(10), 3, 250)]
+    [[2500000, 5000000, 7500000]]
     """
-    return _one_by_one(deadline_arrays(stream, count, frequency_mhz))
-
-
-def deadline_arrays(stream: Stream, count: int, frequency_mhz: float, chunk: int = CHUNK) -> Iterator[Ints]:
-    """Give the same cycles as `deadlines` in arrays of shape [`chunk`]; the last one may be shorter."""
     chunk = max(1, min(chunk, count))
     return _bounded(_frames(stream, exact(frequency_mhz) * 1000, chunk, first=1), count)
-
-
-def _one_by_one(blocks: Iterable[Ints]) -> Iterator[int]:
-    for block in blocks:
-        yield from block.tolist()
 
 
 def _endless(description: OpenArrivals, cycles_per_ms: Fraction, key: StreamKey, chunk: int) -> Iterator[Ints]:

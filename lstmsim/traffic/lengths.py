@@ -185,12 +185,6 @@ def shares(description: Lengths) -> dict[int, float]:
     return {number: weight / total for number, weight in zip(numbers, weights, strict=True) if weight}
 
 
-def extent(description: Lengths) -> tuple[int, int]:
-    """Give the least and the largest number that may come."""
-    numbers = possible(description)
-    return numbers[0], numbers[-1]
-
-
 def _geometric(mean: float, most: int, key: StreamKey, chunk: int) -> Iterator[Ints]:
     """Draw floor(E / -ln q) of an exponential E of mean 1: it is k with probability q^k (1 - q), q = 1 - 1 / mean."""
     share = exact(mean)

@@ -47,7 +47,7 @@ def stream_words(key: StreamKey) -> tuple[int, int]:
     Each part of the key goes in with its type and length, so that no two keys read alike.
     `InputError` for a key that holds anything else than whole numbers and words.
     """
-    # Imported here, so that code that draws no numbers need not load it.
+    # imported here, so that code that draws no numbers need not load it
     from hashlib import sha256
 
     digest = sha256()

@@ -15,7 +15,7 @@ from lstmsim.files.scenario import jobs as job_entries
 from lstmsim.files.scenario.arrival_file import ArrivalFile, Wanted, read_arrivals
 from lstmsim.files.scenario.scenario_file import load_scenario
 from lstmsim.machines import assembly as sizes
-from lstmsim.traffic.arrivals import Bursty, Clients, ClosedLoop, OpenArrivals, Periodic, Poisson, Stream, arrivals
+from lstmsim.traffic.arrivals import Bursty, ClosedLoop, OpenArrivals, Periodic, Poisson, Stream, arrivals, think_cycles
 from lstmsim.traffic.streams import StreamKey
 
 CHIP = {"kind": "column-npu", "frequency_mhz": 100, "cores": [{"npe": 64, "ep": 4, "vp": 16, "threads": 2}]}
@@ -158,15 +158,15 @@ def test_what_comes_too_late_is_refused_at_the_first(monkeypatch: pytest.MonkeyP
 def test_only_clients_that_ask_are_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
 
-    def counting(loop: ClosedLoop, frequency_mhz: float, key: StreamKey) -> Clients:
-        made.append(loop.clients)
-        return Clients(loop, frequency_mhz, key)
+    def counting(loop: ClosedLoop, client: int, frequency_mhz: float, key: StreamKey) -> Iterator[int]:
+        made.append(client)
+        return think_cycles(loop, client, frequency_mhz, key)
 
-    monkeypatch.setattr(job_arrivals, "Clients", counting)
+    monkeypatch.setattr(job_arrivals, "think_cycles", counting)
     closed = {"kind": "closed", "clients": 10**6, "think_ms": 0.01}
     few = load_scenario(scenario(closed, count=3)).jobs
     assert few == load_scenario(scenario({**closed, "clients": 3}, count=3)).jobs
-    assert made == [3, 3]
+    assert made == [0, 1, 2, 0, 1, 2]
 
 
 @pytest.mark.parametrize(

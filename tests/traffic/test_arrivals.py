@@ -24,9 +24,9 @@ from lstmsim.traffic.arrivals import (
     Timestamps,
     arrival_arrays,
     arrivals,
-    deadlines,
 )
 from lstmsim.traffic.streams import UNIT, exponentials
+from tests.traffic.clients import deadlines
 
 numbers = st.floats(1e-3, 1e6)
 descriptions = st.one_of(

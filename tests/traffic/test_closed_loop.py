@@ -15,9 +15,10 @@ from lstmsim import run as simulate
 from lstmsim import serving
 from lstmsim.base.errors import InputError
 from lstmsim.studies.serve.result import Serving
-from lstmsim.traffic.arrivals import Clients, ClosedLoop
+from lstmsim.traffic.arrivals import ClosedLoop
 from lstmsim.traffic.streams import UNIT, exponentials
 from tests.studies.serve.collecting import Collector
+from tests.traffic.clients import Clients
 
 MHZ = 100.0
 #: The longer version of a test, by LSTMSIM_EXAMPLES=500 or more.

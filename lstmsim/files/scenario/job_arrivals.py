@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import count, pairwise, product, repeat
 from string import ascii_lowercase
 from typing import TYPE_CHECKING
@@ -32,7 +31,6 @@ from lstmsim.files.scenario.schema import (
 from lstmsim.files.yaml.document import Document
 from lstmsim.model.scenario import Offer, estimated_offer
 from lstmsim.traffic.arrivals import (
-    Clients,
     ClosedLoop,
     Stream,
     arrival_arrays,
@@ -40,6 +38,7 @@ from lstmsim.traffic.arrivals import (
     deadline_arrays,
     exact,
     offer_of,
+    think_cycles,
 )
 from lstmsim.traffic.streams import StreamKey
 
@@ -421,11 +420,7 @@ def _until_the_next(cycles: Iterator[Ints], following: Iterator[Ints]) -> Iterat
 
 def _asked(loop: ClosedLoop, count: int, frequency_mhz: float, key: StreamKey, first: int) -> Iterator[Coming]:
     many = min(loop.clients, count)
-    clients = Clients(replace(loop, clients=many), frequency_mhz, key)
-    thought = [0] * many
+    thinking = [think_cycles(loop, client, frequency_mhz, key) for client in range(many)]
     for number in range(count):
-        # how long a client thinks does not depend on when its last request has finished
-        before = thought[number % many]
-        thought[number % many] = clients.next_arrival(number % many, before)
         after = None if number < many else first + number - many
-        yield thought[number % many] - before, after, None
+        yield next(thinking[number % many]), after, None
