@@ -5,7 +5,7 @@ The result has the layout of `expect`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from lstmsim import engines
 from lstmsim.machines.gemm import GemmPlan
 from lstmsim.machines.multicore.chip import MulticoreCpu
-from lstmsim.machines.multicore.jobs import Shape, TracedJob, job_phases, traced
+from lstmsim.machines.multicore.jobs import Shape, TracedPass, job_phases, traced
 from lstmsim.machines.multicore.lines.space import COLUMNS
 from lstmsim.machines.multicore.stages import cores_of, place_of
 from lstmsim.model.cells import cell
@@ -54,10 +54,10 @@ def job_result(machine: MulticoreCpu, case: Mapping[str, Any], engine: str) -> d
     }
 
 
-def _traced_shown(job: TracedJob) -> dict[str, Any]:
-    steps = [step.counts for one in job.passes for step in one.steps]
+def _traced_shown(job: Sequence[TracedPass]) -> dict[str, Any]:
+    steps = [step.counts for one in job for step in one.steps]
     return {
-        "plans": [[_plan_shown(each) for each in one.plans] for one in job.passes],
+        "plans": [[_plan_shown(each) for each in one.plans] for one in job],
         "memory_lines_by_traced_step": [[_memories(part) for part in step] for step in steps],
         "l2_accesses_by_traced_step": [step[:, COLUMNS.index("l2")].tolist() for step in steps],
     }

@@ -6,18 +6,16 @@ Of each pass the first three time steps are traced, with caches that keep their 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import hashed_once, record
 from lstmsim.machines.assembly import Footprint, Parts, PerStep, assemble
 from lstmsim.machines.gemm import Division, GemmPlan, Product
-from lstmsim.machines.multicore.chip import CellWork, CpuCore, MulticoreCpu, MulticoreEntries, cell_work, up
+from lstmsim.machines.multicore.chip import CpuCore, MulticoreCpu, MulticoreEntries, cell_work, up
 from lstmsim.machines.multicore.lines.caches import Caches, open_caches
 from lstmsim.machines.multicore.lines.space import (
     COLUMNS,
@@ -33,7 +31,7 @@ from lstmsim.machines.multicore.lines.space import (
     runs_of,
 )
 from lstmsim.machines.multicore.planner import DOCUMENTED, plan
-from lstmsim.machines.multicore.product import core_cycles, timed_steps
+from lstmsim.machines.multicore.product import Rows, core_cycles, timed_steps
 from lstmsim.machines.multicore.stages import Block, cores_of, phases_of, place_of
 from lstmsim.machines.multicore.steps import MOST_ACCESSES, estimated_accesses, in_rounds, steps_of
 from lstmsim.model.cells import LayerProduct, step_products
@@ -46,12 +44,7 @@ from lstmsim.program.program import Core, Phase, Program
 @hashed_once
 @record
 class Shape:
-    """All of a job on which its traffic depends.
-
-    layers: from the input to the output.
-    steps, batch: time steps; sequences that run together.
-    threads: on how many cores.
-    """
+    """All of a job on which its traffic depends: layers from the input on, time steps, sequences at once, cores."""
 
     layers: tuple[Layer, ...]
     steps: int
@@ -60,11 +53,7 @@ class Shape:
 
 
 class Vectors(NamedTuple):
-    """Where a vector of each time step is: an array with a block for each of them.
-
-    address: of the block of time step 0.
-    width: elements of one vector; a block has one for each sequence.
-    """
+    """A vector of each time step: where the block of time step 0 is, and the elements of one sequence's vector."""
 
     address: int
     width: int
@@ -78,102 +67,72 @@ class Vectors(NamedTuple):
 class Pass(NamedTuple):
     """One direction of a layer.
 
-    layer, direction: which; `backward`: whether it goes from the last time step to step 0.
-    hidden: units.
-    products: of a time step, in order.
-    work: what follows them.
+    backward: whether it goes from the last time step to step 0.
     x: what it reads: the frames, or h of each direction of the layer below.
     h_read, h_written: h of the step before, and its own.
     states: where its further states are, a vector for each sequence.
-    plans, divisions, places: of each product; A is where no time step reads it (`segments` say where).
+    plans, places: of each product of a time step; A is where no time step reads it (`segments` say where).
     """
 
-    layer: int
+    number: int
     direction: int
+    layer: Layer
     backward: bool
-    hidden: int
-    products: tuple[LayerProduct, ...]
-    work: CellWork
     x: tuple[Vectors, ...]
     h_read: Vectors
     h_written: Vectors
     states: tuple[Matrix, ...]
     plans: tuple[GemmPlan, ...]
-    divisions: tuple[Division, ...]
     places: tuple[Places, ...]
 
-    def segments(self, number: int, step: int, batch: int, element_bytes: int) -> tuple[Segment, ...]:
-        """Where the rows of A of product `number` are in a time step."""
+    def segments(self, product: LayerProduct, step: int, batch: int, element_bytes: int) -> tuple[Segment, ...]:
+        """Where the rows of A of a product are in a time step."""
         vectors: dict[str, tuple[Vectors, ...]] = {"x": self.x, "h": (self.h_read,)}
         segments, first = [], 0
-        for each in (one for name in self.products[number].vectors for one in vectors[name]):
-            block = each.at(step, batch, element_bytes)
-            segments.append(Segment(first, first + each.width, *block))
+        for each in (one for name in product.vectors for one in vectors[name]):
+            segments.append(Segment(first, first + each.width, *each.at(step, batch, element_bytes)))
             first += each.width
         return tuple(segments)
 
 
-class JobSpace(NamedTuple):
-    """The arrays of a job, and its passes over them, in their order."""
-
-    arrays: tuple[Array, ...]
-    passes: tuple[Pass, ...]
-
-
 @lru_cache(maxsize=256)
 def plans_of(chip: MulticoreCpu, layer: Layer, batch: int, threads: int) -> tuple[GemmPlan, ...]:
-    """The plans of the products of a layer's time step, with the parameters of section 2 of docs/multicore.md."""
+    """The plans of the products of a layer's time step, with the parameters of section 2 of docs/multicore.md.
+
+    Its weights have been packed before.
+    """
     products = (Product(batch, each.rows, each.columns) for each in step_products(layer))
     return tuple(plan(chip, each, threads, DOCUMENTED, packed=True) for each in products)
 
 
-def divisions_of(chip: MulticoreCpu, layer: Layer, batch: int, threads: int) -> tuple[Division, ...]:
-    """What the plans of a layer tell the executor; its weights have been packed before. Arguments as of `plans_of`."""
-    return tuple(each.division for each in plans_of(chip, layer, batch, threads))
-
-
-def laid_out(chip: MulticoreCpu, shape: Shape, first: int) -> JobSpace:
-    """Lay the arrays of a job one behind the other."""
-    space, batch = Space(chip), shape.batch
-    width = shape.layers[0].input
-    frames = space.add("frames", shape.steps * batch * width * chip.element_bytes)
+def laid_out(chip: MulticoreCpu, shape: Shape, first: int) -> tuple[tuple[Array, ...], tuple[Pass, ...]]:
+    """The arrays of a job, one behind the other, and its passes over them, in their order."""
+    space, width = Space(chip), shape.layers[0].input
+    frames = space.add("frames", shape.steps * shape.batch * width * chip.element_bytes)
     x: tuple[Vectors, ...] = (Vectors(frames.first, width),)
     passes: list[Pass] = []
     for number, layer in enumerate(shape.layers):
         own = [_pass(space, chip, shape, first, number, direction, x) for direction in range(layer.directions)]
         passes += own
         x = tuple(each.h_written for each in own)
-    return JobSpace(space.arrays, tuple(passes))
+    return space.arrays, tuple(passes)
 
 
 def _pass(
     space: Space, chip: MulticoreCpu, shape: Shape, first: int, number: int, direction: int, x: tuple[Vectors, ...]
 ) -> Pass:
     """Lay the arrays of a pass behind the others: h of all time steps, further states, then those of each product."""
-    layer, size, batch = shape.layers[number], chip.element_bytes, shape.batch
-    work, backward = cell_work(layer.cell), layer.backward(direction)
-    block = batch * layer.hidden * size
+    layer, size = shape.layers[number], chip.element_bytes
+    block = shape.batch * layer.hidden * size
     h = space.add("h", (shape.steps + 1) * block, shared=True).first
     before, after = Vectors(h, layer.hidden), Vectors(h + block, layer.hidden)
-    states = [Matrix(space.add(name, block, shared=True).first, layer.hidden * size) for name in work.states]
-    divisions = divisions_of(chip, layer, batch, shape.threads)
-    places = [operands(space, chip, each, job=True, first=first) for each in divisions]
-    return Pass(
-        layer=number,
-        direction=direction,
-        backward=backward,
-        hidden=layer.hidden,
-        products=step_products(layer),
-        work=work,
-        x=x,
-        # backward, the first h is in the last block, and each step leaves its h in the block before
-        h_read=after if backward else before,
-        h_written=before if backward else after,
-        states=tuple(states),
-        plans=plans_of(chip, layer, batch, shape.threads),
-        divisions=divisions,
-        places=tuple(places),
-    )
+    # backward, the first h is in the last block, and each step leaves its h in the block before
+    h_read, h_written = (after, before) if layer.backward(direction) else (before, after)
+    names = cell_work(layer.cell).states
+    states = tuple(Matrix(space.add(name, block, shared=True).first, layer.hidden * size) for name in names)
+    plans = plans_of(chip, layer, shape.batch, shape.threads)
+    places = tuple(operands(space, chip, each.division, job=True, first=first) for each in plans)
+    return Pass(number, direction, layer, layer.backward(direction), x, h_read, h_written, states, plans, places)
 
 
 def units_of(hidden: int, threads: int) -> Iterator[tuple[int, int]]:
@@ -182,19 +141,12 @@ def units_of(hidden: int, threads: int) -> Iterator[tuple[int, int]]:
     return ((first, min(first + each, hidden)) for first in range(0, hidden, each))
 
 
-def tail_cycles(chip: MulticoreCpu, one: Pass, units: int, batch: int) -> int:
-    """Cycles of arithmetic for so many units of each sequence."""
-    vectors = up(units * batch, chip.core.lanes)
-    work = one.work
-    return vectors * (work.activations * chip.core.activation_cycles + work.others * chip.core.elementwise_cycles)
-
-
 def tail_runs(chip: MulticoreCpu, one: Pass, units: tuple[int, int], step: int, batch: int) -> Runs:
     """What a tail touches: for each sequence its units of every gate, then of every further state, and of h."""
     size = chip.element_bytes
     gates = [
-        Matrix(places.c.address + gate * one.hidden * size, places.c.stride)
-        for places, product in zip(one.places, one.products, strict=True)
+        Matrix(places.c.address + gate * one.layer.hidden * size, places.c.stride)
+        for places, product in zip(one.places, step_products(one.layer), strict=True)
         for gate in range(len(product.sums))
     ]
     written = [*one.states, one.h_written.at(step, batch, size)]
@@ -208,41 +160,21 @@ def tail_runs(chip: MulticoreCpu, one: Pass, units: tuple[int, int], step: int, 
 #: Time steps of a pass that are traced; each later one has the counts of the last of them.
 TRACED = 3
 
-_Counts = NDArray[np.int64]
 
-
-@dataclass(frozen=True, eq=False)
-class TracedStep:
-    """A time step.
-
-    products, tail: what threads do up to the barrier behind the products, and behind that.
-    counts: of both, over all threads: shape (2, len(COLUMNS) + memories).
-    """
+class TracedStep(NamedTuple):
+    """A time step: what threads do up to the barrier behind the products, and behind that; counts of both."""
 
     products: Stage
     tail: Stage
-    counts: _Counts
+    counts: Rows
 
 
-@dataclass(frozen=True, eq=False)
-class TracedPass:
-    """One direction of a layer.
-
-    backward: whether it goes from the last time step to step 0.
-    plans: of each product.
-    steps: its first time steps, in its order.
-    """
+class TracedPass(NamedTuple):
+    """One direction of a layer, the plans of its products, and its first time steps, in its order."""
 
     backward: bool
     plans: tuple[GemmPlan, ...]
     steps: tuple[TracedStep, ...]
-
-
-@dataclass(frozen=True, eq=False)
-class TracedJob:
-    """All passes, in their order."""
-
-    passes: tuple[TracedPass, ...]
 
 
 def alike(chip: MulticoreCpu, first: int, threads: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -253,66 +185,73 @@ def alike(chip: MulticoreCpu, first: int, threads: int) -> tuple[tuple[int, ...]
 
 
 @lru_cache(maxsize=64)
-def traced(chip: MulticoreCpu, shape: Shape, first: int) -> TracedJob:
-    """Trace a job that finds the caches empty.
-    shape: the job.
+def traced(chip: MulticoreCpu, shape: Shape, first: int) -> tuple[TracedPass, ...]:
+    """Trace all passes of a job that finds the caches empty.
+
     first: core of thread 0. Of places that are `alike`, callers name the first, so that each is traced once.
     """
-    space = laid_out(chip, shape, first)
-    tracer = _Tracer(chip, shape, first, open_caches(chip, space.arrays))
-    return TracedJob(tuple(map(tracer.of_pass, space.passes)))
+    arrays, passes = laid_out(chip, shape, first)
+    tracer = _Tracer(chip, shape, first, open_caches(chip, arrays))
+    traced_steps, last = range(min(shape.steps, TRACED)), shape.steps - 1
+    return tuple(
+        TracedPass(
+            one.backward,
+            one.plans,
+            tuple(tracer.step(one, last - each if one.backward else each) for each in traced_steps),
+        )
+        for one in passes
+    )
 
 
-class _Tracer:
-    def __init__(self, chip: MulticoreCpu, shape: Shape, first: int, caches: Caches) -> None:
-        self._chip, self._shape, self._first, self._caches = chip, shape, first, caches
+class _Tracer(NamedTuple):
+    """A job on its cores, with the caches as it has left them so far."""
 
-    def of_pass(self, one: Pass) -> TracedPass:
-        steps = range(min(self._shape.steps, TRACED))
-        last = self._shape.steps - 1
-        traced_steps = tuple(self._step(one, last - each if one.backward else each) for each in steps)
-        return TracedPass(one.backward, one.plans, traced_steps)
+    chip: MulticoreCpu
+    shape: Shape
+    first: int
+    caches: Caches
 
-    def _step(self, one: Pass, step: int) -> TracedStep:
-        threads, frames = self._shape.threads, one.layer == 0
+    def step(self, one: Pass, step: int) -> TracedStep:
+        """Trace a time step: its products, then its tail."""
+        threads, frames = self.shape.threads, one.number == 0
         own: list[list[TimedStep]] = [[] for _ in range(threads)]
-        counts = sum(self._product(one, number, step, own) for number in range(len(one.divisions)))
+        counts = sum(self._product(one, number, step, own) for number in range(len(one.plans)))
         tail, after = self._tail(one, step)
         return TracedStep(Stage(tuple(map(tuple, own)), frames), Stage(tail, frames), np.array([counts, after]))
 
-    def _product(self, one: Pass, number: int, step: int, own: list[list[TimedStep]]) -> _Counts:
+    def _product(self, one: Pass, number: int, step: int, own: list[list[TimedStep]]) -> Rows:
         """Trace a product of a time step, and put its steps behind those that each thread has."""
-        chip, division = self._chip, one.divisions[number]
-        segments = one.segments(number, step, self._shape.batch, chip.element_bytes)
-        places = one.places[number]._replace(a=segments)
+        chip, division, product = self.chip, one.plans[number].division, step_products(one.layer)[number]
+        places = one.places[number]._replace(a=one.segments(product, step, self.shape.batch, chip.element_bytes))
         steps = in_rounds(steps_of(chip, division))
         counts = self._drive([each.thread for each in steps], [runs_of(chip, division, places, each) for each in steps])
-        label = " ".join(one.products[number].sums)
-        before = [len(each) for each in own]
-        for each, timed in zip(steps, timed_steps(chip, steps, counts, (one.layer, one.direction)), strict=True):
+        label, before = " ".join(product.sums), [len(each) for each in own]
+        for each, timed in zip(steps, timed_steps(chip, steps, counts, (one.number, one.direction)), strict=True):
             after = None if timed.after is None else (timed.after[0], before[timed.after[0]] + timed.after[1])
             own[each.thread].append(timed._replace(after=after, label=label))
-        total: _Counts = counts.sum(axis=0)
+        total: Rows = counts.sum(axis=0)
         return total
 
-    def _tail(self, one: Pass, step: int) -> tuple[tuple[tuple[TimedStep, ...], ...], _Counts]:
+    def _tail(self, one: Pass, step: int) -> tuple[tuple[tuple[TimedStep, ...], ...], Rows]:
         """Trace the tail of a time step: its steps, and the counts over all threads."""
-        chip, batch, threads = self._chip, self._shape.batch, self._shape.threads
-        units = list(units_of(one.hidden, threads))
+        chip, batch, threads = self.chip, self.shape.batch, self.shape.threads
+        units = list(units_of(one.layer.hidden, threads))
         counts = self._drive(range(len(units)), [tail_runs(chip, one, each, step, batch) for each in units])
-        compute = np.array([tail_cycles(chip, one, end - begin, batch) for begin, end in units])
+        core, work = chip.core, cell_work(one.layer.cell)
+        vector = work.activations * core.activation_cycles + work.others * core.elementwise_cycles
+        compute = np.array([up((end - begin) * batch, core.lanes) * vector for begin, end in units])
         cycles, paid = (each.tolist() for each in core_cycles(chip, compute, counts))
         lines = map(tuple, counts[:, len(COLUMNS) :].tolist())
-        place = one.layer, one.direction
+        place = one.number, one.direction
         steps = [
             (TimedStep(taken, own, label="tail", place=place, of_memory=of_memory),)
             for taken, own, of_memory in zip(cycles, lines, paid, strict=True)
         ]
         return (*steps, *((),) * (threads - len(units))), counts.sum(axis=0)
 
-    def _drive(self, threads: Sequence[int], runs: Sequence[Runs]) -> _Counts:
+    def _drive(self, threads: Sequence[int], runs: Sequence[Runs]) -> Rows:
         """Let steps touch their lines, one after the other."""
-        return self._caches.drive([self._first + each for each in threads], runs)
+        return self.caches.drive([self.first + each for each in threads], runs)
 
 
 def places_for(chip: MulticoreCpu, threads: int) -> tuple[int, ...]:
@@ -330,11 +269,11 @@ def twin(chip: MulticoreCpu, first: int, threads: int) -> int:
 @lru_cache(maxsize=64)
 def job_phases(chip: MulticoreCpu, shape: Shape, first: int) -> tuple[Phase, ...]:
     """The phases of a job whose thread 0 is on core `first`: of each pass its first, second, and all later time steps.
-    shape: the job.
+
     first: a core that is its own `twin`.
     """
     blocks = []
-    for one in traced(chip, shape, first).passes:
+    for one in traced(chip, shape, first):
         for number, each in enumerate(one.steps):
             repeat = shape.steps - number if number == TRACED - 1 else 1
             step = shape.steps - 1 - number if one.backward else number
@@ -351,8 +290,8 @@ def operations_per_step(chip: MulticoreCpu, model: Model, batch: int, threads: i
 def _per_step(chip: MulticoreCpu, model: Model, batch: int, threads: int, domains: int, ways: int) -> PerStep:
     each = 0
     for layer in model.layers:
-        divisions = divisions_of(chip, layer, batch, threads)
-        steps = threads + sum(len(steps) for division in divisions for steps in steps_of(chip, division))
+        plans = plans_of(chip, layer, batch, threads)
+        steps = threads + sum(len(steps) for each_plan in plans for steps in steps_of(chip, each_plan.division))
         each += layer.directions * (steps * (1 + domains) + 2)
     return PerStep(each, each * ways * TRACED)
 
@@ -365,11 +304,6 @@ def per_step(cores: Sequence[CpuCore], model: Model, batch: int = 1, split: str 
     """
     chip = MulticoreCpu("", 1000, (cores[0],))
     return _per_step(chip, model, batch, members, up(members, chip.cores_per_domain), 1)
-
-
-def shape_of(chip: MulticoreCpu, job: Job) -> Shape:
-    """All of a job on which its traffic depends."""
-    return Shape(job.model.layers, job.steps, job.batch, job.members(len(chip.cores)))
 
 
 def kinds_of_cores(chip: MulticoreCpu, threads: Sequence[int]) -> tuple[int, ...]:
@@ -404,7 +338,7 @@ def _core(kind: int, core: CpuCore) -> Core:
 
 def _footprint(chip: MulticoreCpu, kinds: Sequence[int], job: Job) -> Footprint:
     """The places of a job, and its phases on each kind of them."""
-    shape = shape_of(chip, job)
+    shape = Shape(job.model.layers, job.steps, job.batch, job.members(len(chip.cores)))
     firsts = places_for(chip, shape.threads)
     twins = {kinds[first]: twin(chip, first, shape.threads) for first in firsts}
     variants = tuple((kind, job_phases(chip, shape, first)) for kind, first in twins.items())
@@ -416,9 +350,9 @@ def _check_length(chip: MulticoreCpu, job: Job) -> None:
     """`InputError` if the traced time steps of a job touch too many lines."""
     threads = job.members(len(chip.cores))
     about = sum(
-        layer.directions * estimated_accesses(chip, division)
+        layer.directions * estimated_accesses(chip, each.division)
         for layer in job.model.layers
-        for division in divisions_of(chip, layer, job.batch, threads)
+        for each in plans_of(chip, layer, job.batch, threads)
     ) * min(job.steps, TRACED)
     if about > MOST_ACCESSES:
         text = f"its products touch about {about:.2g} lines one by one, and at most {MOST_ACCESSES:.2g} are traced"

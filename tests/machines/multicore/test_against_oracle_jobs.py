@@ -38,7 +38,7 @@ def test_a_job_alone(engine: str, case: tuple[MulticoreCpu, Job]) -> None:
     (expected,) = simulate(flat(machine), [job])
     shape = Shape(layers_of(job), job.steps, job.batch, job.threads)
     said = traced(machine, shape, 0)
-    for ours, plans, steps in zip(said.passes, expected.plans, expected.traced, strict=True):
+    for ours, plans, steps in zip(said, expected.plans, expected.traced, strict=True):
         assert [cut_of(plan.division.cut) for plan in ours.plans] == [plan.cut for plan in plans]
         counts = [[row_of(machine, part) for part in map(total_counts, step)] for step in steps]
         assert [step.counts.tolist() for step in ours.steps] == counts

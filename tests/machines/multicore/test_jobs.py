@@ -22,7 +22,7 @@ from lstmsim.machines.multicore.jobs import (
 )
 from lstmsim.machines.multicore.lines.space import COLUMNS
 from lstmsim.machines.multicore.stages import Block
-from lstmsim.model.cells import CELLS, cell
+from lstmsim.model.cells import CELLS, cell, step_products
 from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import Job
 from lstmsim.program.accounts import totals_of
@@ -88,13 +88,17 @@ def test_the_arrays_of_both_directions() -> None:
     """A backward pass walks h from the last block to the first; the layer above reads what both left for a step."""
     both = Layer(cell("lstm"), 16, 16, bidirectional=True)
     shape = Shape((both, Layer(cell("rnn"), 16, 32)), steps=4, batch=2, threads=2)
-    forward, backward, above = laid_out(TOY, shape, 0).passes
+    forward, backward, above = laid_out(TOY, shape, 0)[1]
+    (product,) = step_products(both)
     block = 2 * 16 * 4
-    assert [each.address for each in forward.segments(0, 1, 2, 4)] == [block, forward.h_read.address + block]
+    assert [each.address for each in forward.segments(product, 1, 2, 4)] == [block, forward.h_read.address + block]
     assert forward.h_written.at(1, 2, 4).address == forward.h_read.address + 2 * block
-    assert [each.address for each in backward.segments(0, 1, 2, 4)] == [block, backward.h_written.address + 2 * block]
+    assert [each.address for each in backward.segments(product, 1, 2, 4)] == [
+        block,
+        backward.h_written.address + 2 * block,
+    ]
     assert backward.h_read.at(3, 2, 4).address == backward.h_written.address + 4 * block
-    assert above.segments(0, 1, 2, 4)[:2] == (
+    assert above.segments(step_products(above.layer)[0], 1, 2, 4)[:2] == (
         (0, 16, forward.h_read.address + 2 * block, 64),
         (16, 32, backward.h_written.address + block, 64),
     )
@@ -107,7 +111,7 @@ def test_a_backward_pass_reads_the_last_frame_first() -> None:
     machine = many_cores(4)
     layer = Layer(cell("rnn"), 4, machine.page // 4)
     forward, backward = (
-        traced(machine, Shape((each,), 4, 1, 1), 0).passes[0].steps[0].counts[0, len(COLUMNS) :]
+        traced(machine, Shape((each,), 4, 1, 1), 0)[0].steps[0].counts[0, len(COLUMNS) :]
         for each in (layer, replace(layer, reverse=True))
     )
     frame = machine.page // machine.line
@@ -130,7 +134,7 @@ def test_directions_in_time(engine: str) -> None:
     job = job_of(*layers, steps=5, batch=2, frame_interval=4000, arrival=30)
     program = lower(TOY, [job])
     blocks = []
-    for one in traced(TOY, Shape(layers, 5, 2, 2), 0).passes:
+    for one in traced(TOY, Shape(layers, 5, 2, 2), 0):
         order = [4, 3, 2] if one.backward else [0, 1, 2]
         for step, first, repeat in zip(one.steps, order, (1, 1, 3), strict=True):
             blocks.append(Block((step.products, step.tail), repeat, first, one.backward))

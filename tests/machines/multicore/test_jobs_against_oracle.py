@@ -78,7 +78,7 @@ def test_traffic_of_jobs(data: st.DataObject) -> None:
     shape = Shape(as_job(job, "job").model.layers, job.steps, job.batch, job.threads)
     space, layers = model.layout(flat(machine), job, first)
     caches = Caches(flat(machine), space)
-    for one, layer in zip(traced(machine, shape, first).passes, layers, strict=True):
+    for one, layer in zip(traced(machine, shape, first), layers, strict=True):
         for number, step in enumerate(one.steps):
             for counts, work in zip(
                 step.counts, model.traced_step(flat(machine), job, layer, caches, first, number), strict=True

@@ -19,6 +19,8 @@ from lstmsim.machines.gemm import Division
 from lstmsim.machines.multicore.chip import MulticoreCpu, blocks_of, up
 from lstmsim.machines.multicore.steps import Step
 
+Ints = NDArray[np.int64]
+
 #: Numbers that the caches count for each step; then come the lines of each memory.
 COLUMNS = (
     *("l1", "l1_hit", "l2", "l2_hit", "llc", "llc_hit", "l1_l2", "l2_llc"),
@@ -30,7 +32,6 @@ COLUMNS = (
 class Array:
     """An array in the address space. It begins with a page.
 
-    name: for people.
     first, size: address of its first byte; how many bytes it has.
     domain: the memory where all of its pages are; None: page i of the space is in memory `i mod domains`.
     own: whether it is a thread's own: a line of it that was never written comes from no memory.
@@ -47,14 +48,13 @@ class Array:
 
 @dataclass(frozen=True, eq=False)
 class Runs:
-    """Runs of bytes that a step touches, in order. A run touches each of its lines once.
+    """Runs of bytes that a step touches, in order: addresses, sizes, and whether they are written; shape (runs,) each.
 
-    address, size: of each run, in bytes; shape (runs,).
-    write: whether it is written; shape (runs,).
+    A run touches each of its lines once.
     """
 
-    address: NDArray[np.int64]
-    size: NDArray[np.int64]
+    address: Ints
+    size: Ints
     write: NDArray[np.bool_]
 
 
@@ -63,11 +63,9 @@ class TimedStep(NamedTuple):
 
     cycles: how long it takes its core.
     lines: lines of each memory.
-    after: (thread, number) of the step of this stage whose end it waits for, because both are on one piece of C; None:
-        of none.
+    after: (thread, number) of the step of this stage whose end it waits for, because both are on one piece of C.
     work: useful multiply-accumulates.
-    label: for people.
-    place: layer and direction, of a recurrent job; for people.
+    label, place: for people; the place is layer and direction of a recurrent job.
     of_memory: how many of the cycles its core has only because of lines from and to memory; less than all.
     """
 
@@ -82,9 +80,8 @@ class TimedStep(NamedTuple):
 
 @record
 class Stage:
-    """What threads do between two barriers.
+    """What threads do between two barriers: of each thread its steps, in order; a thread may have none.
 
-    steps: of each thread its steps, in order; a thread may have none.
     frames: whether the first step of each thread also waits for the input frame.
     """
 
@@ -97,11 +94,7 @@ OWN, SHARED = 1, 2
 
 
 class Matrix(NamedTuple):
-    """Where a row-major matrix is.
-
-    address: of its first element.
-    stride: bytes from row to row.
-    """
+    """Where a row-major matrix is: its first element, and bytes from row to row."""
 
     address: int
     stride: int
@@ -111,8 +104,7 @@ class Segment(NamedTuple):
     """Where some columns of A are. In recurrent jobs a row of A is x from one array and h from another.
 
     first, end: the range of K.
-    address: of the first of these elements in row 0.
-    stride: bytes from row to row.
+    address, stride: of the first of these elements in row 0; bytes from row to row.
     """
 
     first: int
@@ -122,15 +114,11 @@ class Segment(NamedTuple):
 
 
 class Own(NamedTuple):
-    """Where a thread's own arrays are.
-
-    packed_a, packed_b: addresses.
-    buffer: address; None: there is none, because nobody else adds into its block of C.
-    """
+    """Addresses of a thread's own arrays; without a buffer if nobody else adds into its block of C."""
 
     packed_a: int
     packed_b: int
-    buffer: int | None
+    buffer: int | None = None
 
 
 class Places(NamedTuple):
@@ -148,15 +136,10 @@ class Places(NamedTuple):
 
 
 class Space:
-    """An address space that arrays are laid into, each from the next page on.
-
-    chip: whose pages they are.
-    """
+    """An address space that arrays are laid into, each from the next page on."""
 
     def __init__(self, chip: MulticoreCpu) -> None:
-        self._page = chip.page
-        self._arrays: list[Array] = []
-        self._end = 0
+        self._page, self._arrays, self._end = chip.page, list[Array](), 0
 
     def add(self, name: str, size: int, *, domain: int | None = None, own: bool = False, shared: bool = False) -> Array:
         """Lay an array behind the others; it takes at least one page."""
@@ -171,50 +154,39 @@ class Space:
         return tuple(self._arrays)
 
 
-def own_places(space: Space, chip: MulticoreCpu, division: Division, first: int = 0) -> tuple[Own, ...]:
-    """Lay the own arrays of each thread of a product into a space: packed A, packed B, and the buffer."""
-    cut, blocks, size = division.cut, blocks_of(chip), chip.element_bytes
-    depth = min(blocks.kc, cut.kb)
-    rows = min(blocks.mc, up(cut.mb, chip.core.mr) * chip.core.mr)
-    columns = min(blocks.nc, up(cut.nb, chip.core.nr) * chip.core.nr)
-    places = []
-    for thread in range(cut.threads):
-        domain = chip.domain(first + thread)
-        packed_a = space.add(f"packed A of {thread}", rows * depth * size, domain=domain, own=True).first
-        packed_b = space.add(f"packed B of {thread}", columns * depth * size, domain=domain, own=True).first
-        buffer = None
-        if cut.p_k > 1:
-            buffer = space.add(f"buffer of {thread}", cut.mb * cut.nb * size, domain=domain, own=True).first
-        places.append(Own(packed_a, packed_b, buffer))
-    return tuple(places)
-
-
 def operands(space: Space, chip: MulticoreCpu, division: Division, *, job: bool = False, first: int = 0) -> Places:
     """Lay all arrays of a product into a space: A, B, C and the threads' own.
 
-    space: is added to.
-    chip, division: the product's.
     job: whether it is part of a recurrent job: then C is shared whatever the cut is, and the caller puts the segments
         of A in place of those that are given.
     first: core of thread 0; thread t runs on core `first + t`.
     """
-    product, size = division.product, chip.element_bytes
-    columns = up(product.n, chip.core.nr) * chip.core.nr if division.packed else product.n
+    product, cut, blocks, size = division.product, division.cut, blocks_of(chip), chip.element_bytes
+    mr, nr = chip.core.mr, chip.core.nr
+    width = up(product.n, nr) * nr if division.packed else product.n
     a = space.add("A", product.m * product.k * size)
-    b = space.add("B", product.k * columns * size)
-    c = space.add("C", product.m * product.n * size, shared=job or division.cut.p_k > 1)
-    return Places(
-        (Segment(0, product.k, a.first, product.k * size),),
-        Matrix(b.first, columns * size),
-        Matrix(c.first, product.n * size),
-        own_places(space, chip, division, first),
-    )
+    b = space.add("B", product.k * width * size)
+    c = space.add("C", product.m * product.n * size, shared=job or cut.p_k > 1)
+    depth = min(blocks.kc, cut.kb)
+    rows, columns = min(blocks.mc, up(cut.mb, mr) * mr), min(blocks.nc, up(cut.nb, nr) * nr)
+    sizes = {"packed A": rows * depth, "packed B": columns * depth}
+    sizes |= {"buffer": cut.mb * cut.nb} if cut.p_k > 1 else {}
+    own = []
+    for thread in range(cut.threads):
+        domain = chip.domain(first + thread)
+        added = [
+            space.add(f"{name} of {thread}", numbers * size, domain=domain, own=True).first
+            for name, numbers in sizes.items()
+        ]
+        own.append(Own(*added))
+    segment = Segment(0, product.k, a.first, product.k * size)
+    return Places((segment,), Matrix(b.first, width * size), Matrix(c.first, product.n * size), tuple(own))
 
 
-def pages_of(chip: MulticoreCpu, arrays: Sequence[Array]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def pages_of(chip: MulticoreCpu, arrays: Sequence[Array]) -> tuple[Ints, Ints]:
     """Of each page its memory, and the bits `OWN` and `SHARED`; `ValueError` if arrays are not one behind the other."""
-    homes: list[NDArray[np.int64]] = []
-    kinds: list[NDArray[np.int64]] = []
+    homes: list[Ints] = []
+    kinds: list[Ints] = []
     end = 0
     for array in arrays:
         pages = max(up(array.size, chip.page), 1)
@@ -233,16 +205,13 @@ def pages_of(chip: MulticoreCpu, arrays: Sequence[Array]) -> tuple[NDArray[np.in
 #: Bases of a block of multiplications: where B of the step begins (packed before: its first panel), the thread's packed
 #: B and packed A, where C or the buffer of the step begins; from `A` on one for each segment of A.
 B, PACKED_B, PACKED_A, C, A = range(5)
-#: Bases of an update.
-_BUFFER, _C = range(2)
 
 
 class Sizes(NamedTuple):
-    """All that the pattern of a block of multiplications depends on, the machine aside.
+    """All that the pattern of a block of multiplications depends on, the chip aside.
 
     rows, columns, depth: of the step.
-    packs_b: whether B is packed in it.
-    packed: whether B was packed before.
+    packs_b, packed: whether B is packed in it, or was packed before.
     gemv: whether the one row is multiplied without packing: A and B are read where they lie.
     stride_a, length: of each segment of A, bytes from row to row, and how many elements of a row the step reads.
     stride_b: bytes from row to row of B; if it was packed before, from panel to panel.
@@ -261,69 +230,56 @@ class Sizes(NamedTuple):
     stride_c: int
 
 
-@dataclass(frozen=True, eq=False)
-class RunPattern:
-    """Runs of bytes in order, without the addresses where they begin.
+class RunPattern(NamedTuple):
+    """Runs of bytes in order, each counted from a base: number of the base, bytes behind it, size, whether written."""
 
-    base: which base the address of each counts from; shape (runs,).
-    offset: bytes behind it; shape (runs,).
-    size, write: as of `lstmsim.machines.multicore.lines.space.Runs`.
-    """
-
-    base: NDArray[np.int64]
-    offset: NDArray[np.int64]
-    size: NDArray[np.int64]
+    base: Ints
+    offset: Ints
+    size: Ints
     write: NDArray[np.bool_]
 
 
 @lru_cache(maxsize=128)
 def multiplied(chip: MulticoreCpu, sizes: Sizes) -> RunPattern:
-    """The pattern of a block of multiplications: packing B, packing A, then panel by panel the micro-kernels."""
-    parts = _in_place(chip, sizes) if sizes.gemv else _packing(chip, sizes)
-    return RunPattern(
-        np.concatenate([each.base for each in parts]),
-        np.concatenate([each.offset for each in parts]),
-        np.concatenate([each.size for each in parts]),
-        np.concatenate([each.write for each in parts]),
-    )
+    """The pattern of a block of multiplications: packing B, packing A, then panel by panel the micro-kernels.
+
+    Where nothing is packed: one row of A, B row by row or, packed before, panel by panel, and one row of C.
+    """
+    size, nr = chip.element_bytes, chip.core.nr
+    panels, segments = up(sizes.columns, nr), len(sizes.length)
+    offset = np.arange(sizes.rows, dtype=np.int64)[:, None] * np.array(sizes.stride_a, dtype=np.int64)
+    parts = [
+        RunPattern(
+            np.tile(np.arange(A, A + segments, dtype=np.int64), sizes.rows),
+            offset.ravel(),
+            np.tile(np.array(sizes.length, dtype=np.int64) * size, sizes.rows),
+            np.zeros(sizes.rows * segments, np.bool_),
+        )
+    ]
+    if sizes.gemv:
+        runs = (panels, nr * sizes.depth) if sizes.packed else (sizes.depth, sizes.columns)
+        parts += [_read(B, runs[0], sizes.stride_b, runs[1] * size), _written(C, sizes.columns * size)]
+    else:
+        if sizes.packs_b:
+            read = _read(B, sizes.depth, sizes.stride_b, sizes.columns * size)
+            parts = [read, _written(PACKED_B, panels * nr * sizes.depth * size), *parts]
+        parts += [_written(PACKED_A, sizes.depth * chip.core.rows(sizes.rows) * size), _kernels(chip, sizes)]
+    return RunPattern(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 @lru_cache(maxsize=128)
 def updated(rows: int, size: int, stride: int, stride_c: int) -> RunPattern:
-    """The pattern of adding a buffer into C: of each row the buffer, then C."""
+    """The pattern of adding a buffer, which is base 0, into C, which is base 1: of each row the buffer, then C."""
     number = np.arange(rows, dtype=np.int64)
     return RunPattern(
-        np.tile(np.array([_BUFFER, _C], dtype=np.int64), rows),
+        np.tile(np.array([0, 1], dtype=np.int64), rows),
         np.stack([number * stride, number * stride_c], axis=1).ravel(),
         np.full(2 * rows, size, dtype=np.int64),
         np.tile(np.array([False, True]), rows),
     )
 
 
-def _packing(chip: MulticoreCpu, sizes: Sizes) -> list[RunPattern]:
-    """Packing B, packing A, the micro-kernels."""
-    size = chip.element_bytes
-    parts = []
-    if sizes.packs_b:
-        panels = up(sizes.columns, chip.core.nr)
-        parts.append(_rows(B, sizes.depth, sizes.stride_b, sizes.columns * size))
-        parts.append(_written(PACKED_B, panels * chip.core.nr * sizes.depth * size))
-    parts.append(_rows_of_a(sizes, size))
-    parts.append(_written(PACKED_A, sizes.depth * chip.core.rows(sizes.rows) * size))
-    return [*parts, _kernels(chip, sizes)]
-
-
-def _in_place(chip: MulticoreCpu, sizes: Sizes) -> list[RunPattern]:
-    """One row of A, all of B row by row or, if it was packed before, panel by panel, and one row of C."""
-    size = chip.element_bytes
-    runs = (
-        (up(sizes.columns, chip.core.nr), chip.core.nr * sizes.depth) if sizes.packed else (sizes.depth, sizes.columns)
-    )
-    of_b = _rows(B, runs[0], sizes.stride_b, runs[1] * size)
-    return [_rows_of_a(sizes, size), of_b, _written(C, sizes.columns * size)]
-
-
-def _rows(base: int, rows: int, stride: int, size: int) -> RunPattern:
+def _read(base: int, rows: int, stride: int, size: int) -> RunPattern:
     """A run that is read for each row."""
     number = np.arange(rows, dtype=np.int64)
     return RunPattern(np.full_like(number, base), number * stride, np.full_like(number, size), np.zeros(rows, np.bool_))
@@ -332,18 +288,6 @@ def _rows(base: int, rows: int, stride: int, size: int) -> RunPattern:
 def _written(base: int, size: int) -> RunPattern:
     """One run that is written, from a base on."""
     return RunPattern(np.array([base]), np.array([0]), np.array([size]), np.array([True]))
-
-
-def _rows_of_a(sizes: Sizes, size: int) -> RunPattern:
-    """Rows of A, of each its segments in order."""
-    segments = len(sizes.length)
-    offset = np.arange(sizes.rows, dtype=np.int64)[:, None] * np.array(sizes.stride_a, dtype=np.int64)
-    return RunPattern(
-        np.tile(np.arange(A, A + segments, dtype=np.int64), sizes.rows),
-        offset.ravel(),
-        np.tile(np.array(sizes.length, dtype=np.int64) * size, sizes.rows),
-        np.zeros(sizes.rows * segments, np.bool_),
-    )
 
 
 def _kernels(chip: MulticoreCpu, sizes: Sizes) -> RunPattern:
@@ -368,7 +312,7 @@ def _kernels(chip: MulticoreCpu, sizes: Sizes) -> RunPattern:
     )
 
 
-def _panel(chip: MulticoreCpu, sizes: Sizes) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def _panel(chip: MulticoreCpu, sizes: Sizes) -> tuple[Ints, Ints, Ints]:
     """Bases, offsets and sizes of the runs of the first panel, as if it had all columns."""
     size, depth = chip.element_bytes, sizes.depth
     tiles = np.arange(up(sizes.rows, chip.core.mr), dtype=np.int64)
@@ -387,43 +331,33 @@ def _panel(chip: MulticoreCpu, sizes: Sizes) -> tuple[NDArray[np.int64], NDArray
 
 def runs_of(chip: MulticoreCpu, division: Division, places: Places, step: Step) -> Runs:
     """What a step touches."""
-    size, (m0, m1), (n0, n1), (k0, k1) = chip.element_bytes, step.rows, step.columns, step.ks
-    c = places.c.address + m0 * places.c.stride + n0 * size
+    size, nr, own = chip.element_bytes, chip.core.nr, places.own[step.thread]
+    rows, columns, depth = step.sizes
+    (m0, _), (n0, _), (k0, k1) = step.rows, step.columns, step.ks
+    c, stride_c = places.c.address + m0 * places.c.stride + n0 * size, places.c.stride
     if step.update:
-        buffer, stride = _in_buffer(chip, division, places, step)
-        pattern = updated(m1 - m0, (n1 - n0) * size, stride, places.c.stride)
-        return _placed(pattern, [buffer, c])
-    c, stride_c = _in_buffer(chip, division, places, step) if division.buffer else (c, places.c.stride)
+        buffer, stride = _in_buffer(chip, division, own, step)
+        return _placed(updated(rows, columns * size, stride, stride_c), [buffer, c])
+    if division.buffer:
+        c, stride_c = _in_buffer(chip, division, own, step)
     if division.packed:
         # a panel has all rows of B
-        stride_b = division.product.k * chip.core.nr * size
-        b = places.b.address + n0 // chip.core.nr * stride_b + k0 * chip.core.nr * size
+        stride_b = division.product.k * nr * size
+        b = places.b.address + n0 // nr * stride_b + k0 * nr * size
     else:
         stride_b = places.b.stride
         b = places.b.address + k0 * stride_b + n0 * size
-    own, a, stride_a, length = places.own[step.thread], [], [], []
-    for segment in places.a:
-        first, end = max(segment.first, k0), min(segment.end, k1)
-        if first < end:
-            a.append(segment.address + (first - segment.first) * size + m0 * segment.stride)
-            stride_a.append(segment.stride)
-            length.append(end - first)
-    pattern = multiplied(
-        chip,
-        Sizes(
-            rows=m1 - m0,
-            columns=n1 - n0,
-            depth=k1 - k0,
-            packs_b=step.packs_b and not division.packed,
-            packed=division.packed,
-            gemv=step.gemv,
-            stride_a=tuple(stride_a),
-            length=tuple(length),
-            stride_b=stride_b,
-            stride_c=stride_c,
-        ),
+    cut = [(each, max(each.first, k0), min(each.end, k1)) for each in places.a]
+    used = [(each, first, end) for each, first, end in cut if first < end]
+    sizes = Sizes(
+        *(rows, columns, depth, step.packs_b and not division.packed, division.packed, step.gemv),
+        stride_a=tuple(each.stride for each, _, _ in used),
+        length=tuple(end - first for _, first, end in used),
+        stride_b=stride_b,
+        stride_c=stride_c,
     )
-    return _placed(pattern, [b, own.packed_b, own.packed_a, c, *a])
+    a = [each.address + (first - each.first) * size + m0 * each.stride for each, first, _ in used]
+    return _placed(multiplied(chip, sizes), [b, own.packed_b, own.packed_a, c, *a])
 
 
 def _placed(pattern: RunPattern, bases: list[int]) -> Runs:
@@ -431,11 +365,10 @@ def _placed(pattern: RunPattern, bases: list[int]) -> Runs:
     return Runs(np.array(bases, dtype=np.int64)[pattern.base] + pattern.offset, pattern.size, pattern.write)
 
 
-def _in_buffer(chip: MulticoreCpu, division: Division, places: Places, step: Step) -> tuple[int, int]:
+def _in_buffer(chip: MulticoreCpu, division: Division, own: Own, step: Step) -> tuple[int, int]:
     """Where a thread's buffer has what belongs to the first row and column of a step, and bytes from row to row."""
-    address = places.own[step.thread].buffer
-    if address is None:
+    if own.buffer is None:
         raise ValueError(f"thread {step.thread} has no buffer: K is not cut")
     rows, columns, _ = division.cut.owned(step.thread, division.product)
-    stride = division.cut.nb * chip.element_bytes
-    return address + (step.rows[0] - rows[0]) * stride + (step.columns[0] - columns[0]) * chip.element_bytes, stride
+    size, stride = chip.element_bytes, division.cut.nb * chip.element_bytes
+    return own.buffer + (step.rows[0] - rows[0]) * stride + (step.columns[0] - columns[0]) * size, stride
