@@ -8,7 +8,6 @@ sets have.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
@@ -16,11 +15,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from lstmsim.base.records import record
 from lstmsim.machines.gemm import Cut, Division, Product, SubBlocks, SubCandidate
 from lstmsim.machines.multicore.chip import MulticoreCpu, blocks_of, up
 from lstmsim.machines.multicore.lines.caches import sets_of
-from lstmsim.machines.multicore.lines.space import Places, Space, operands
+from lstmsim.machines.multicore.lines.space import Places, Space, operands, place_of_b
 from lstmsim.machines.multicore.steps import Step, compute_cycles
 
 
@@ -46,16 +44,16 @@ def blis_cut(product: Product, threads: int) -> Cut:
 def k_cuts(chip: MulticoreCpu, product: Product, threads: int) -> tuple[Cut, ...]:
     """Every cut of K, and of either rows (`MK`, these are first) or columns (`NK`), with ever more parts of K."""
     parts = [each for each in _divisors(threads) if each > 1]
-    rows = [_k_cut(chip, product, "MK", threads // each, 1, each) for each in parts]
-    columns = [_k_cut(chip, product, "NK", 1, threads // each, each) for each in parts if each < threads]
+    rows = [cut_of_parts(chip, product, "MK", (threads // each, 1, each)) for each in parts]
+    columns = [cut_of_parts(chip, product, "NK", (1, threads // each, each)) for each in parts if each < threads]
     return (*rows, *columns)
 
 
 def cut_of_parts(chip: MulticoreCpu, product: Product, kind: str, parts: Sequence[int]) -> Cut:
     """The cut into so many parts, of sizes as in every other cut."""
     p_m, p_n, p_k = parts
-    cut = _k_cut(chip, product, kind, p_m, p_n, p_k)
-    return cut if p_k > 1 else replace(cut, kb=product.k)
+    kb = product.k if p_k == 1 else min(_part_of_k(chip, product, p_k), product.k)
+    return Cut(kind, p_m, p_n, p_k, up(product.m, p_m), up(product.n, p_n), kb)
 
 
 def is_idle(chip: MulticoreCpu, product: Product, cut: Cut) -> bool:
@@ -68,18 +66,12 @@ def _mn_cut(product: Product, p_m: int, p_n: int) -> Cut:
     return Cut("MN", p_m, p_n, 1, up(product.m, p_m), up(product.n, p_n), product.k)
 
 
-def _k_cut(chip: MulticoreCpu, product: Product, kind: str, p_m: int, p_n: int, p_k: int) -> Cut:
-    kb = min(_part_of_k(chip, product, p_k), product.k)
-    return Cut(kind, p_m, p_n, p_k, up(product.m, p_m), up(product.n, p_n), kb)
-
-
 def _part_of_k(chip: MulticoreCpu, product: Product, p_k: int) -> int:
     return up(up(product.k, p_k), chip.k_unit) * chip.k_unit
 
 
 def _divisors(number: int) -> list[int]:
-    small = [each for each in range(1, int(number**0.5) + 1) if number % each == 0]
-    return sorted({*small, *(number // each for each in small)})
+    return [each for each in range(1, number + 1) if number % each == 0]
 
 
 #: Conditions of which more is better; of all others less is.
@@ -108,8 +100,7 @@ def fitness_of(values: Collection[float], weights: Collection[float]) -> float:
     return round(total / whole, 9)
 
 
-@record
-class SecondStage:
+class SecondStage(NamedTuple):
     """What the planner says of a cut.
 
     sub_blocks: how blocks of C are cut further; None: not, because there is no such way, or K is not cut.
@@ -128,11 +119,16 @@ class SecondStage:
 
 
 def second_stage(chip: MulticoreCpu, cut: Cut) -> SecondStage:
-    """Sub-blocks and buffer for a cut."""
+    """Sub-blocks and buffer for a cut.
+
+    A buffer is worth its update if C would be updated several times, or if blocks are small.
+    """
     if cut.p_k == 1:
         return SecondStage(None, (), False)
-    ranked = _ranked_sub_blocks(chip, cut)
-    return SecondStage(ranked[0].sub_blocks if ranked else None, ranked, _buffer(chip, cut))
+    ranked, (part, whole), blocks = _ranked_sub_blocks(chip, cut), chip.buffer_fill, blocks_of(chip)
+    fits = cut.mb * cut.nb * chip.element_bytes <= chip.l2_bytes * part // whole
+    buffer = fits and (cut.kb > blocks.kc or 2 * cut.mb < blocks.mc or 2 * cut.nb < blocks.nc)
+    return SecondStage(ranked[0].sub_blocks if ranked else None, ranked, buffer)
 
 
 def division_of(
@@ -146,22 +142,17 @@ def division_of(
 
 
 def _ranked_sub_blocks(chip: MulticoreCpu, cut: Cut) -> tuple[SubCandidate, ...]:
-    """Sub-blocks in the order of their rank."""
-    some = [each for each in _sub_blocks(chip, cut) if each.count >= cut.p_k]
+    """Sub-blocks in the order of their rank, up to twice as many along rows and along columns as parts of K."""
+    heights = _sizes_of_parts(cut.mb, chip.core.mr, 2 * cut.p_k)
+    widths = _sizes_of_parts(cut.nb, max(chip.core.nr, chip.line // chip.element_bytes), 2 * cut.p_k)
+    every = [SubBlocks(sm, sn, up(cut.mb, sm), up(cut.nb, sn)) for sm in heights for sn in widths]
+    some = [each for each in every if each.count >= cut.p_k]
     raw = [_conditions(cut, each) for each in some]
     rows = [
         SubCandidate(each, own, of, fitness_of(list(of.values()), (1,) * len(of)))
         for each, own, of in zip(some, raw, normalised(raw), strict=True)
     ]
     return tuple(sorted(rows, key=lambda row: (-row.fitness, row.sub_blocks.count, row.sub_blocks.s_m)))
-
-
-def _sub_blocks(chip: MulticoreCpu, cut: Cut) -> list[SubBlocks]:
-    """Every way to cut a block, up to twice as often along rows and along columns as there are parts of K."""
-    columns_unit = max(chip.core.nr, chip.line // chip.element_bytes)
-    heights = _sizes_of_parts(cut.mb, chip.core.mr, 2 * cut.p_k)
-    widths = _sizes_of_parts(cut.nb, columns_unit, 2 * cut.p_k)
-    return [SubBlocks(sm, sn, up(cut.mb, sm), up(cut.nb, sn)) for sm in heights for sn in widths]
 
 
 def _sizes_of_parts(whole: int, unit: int, most: int) -> list[int]:
@@ -177,14 +168,6 @@ def _conditions(cut: Cut, each: SubBlocks) -> dict[str, float]:
         "padding": area / (cut.mb * cut.nb),
         "repack": float(cut.mb * cut.kb * each.s_n + cut.kb * cut.nb * each.s_m),
     }
-
-
-def _buffer(chip: MulticoreCpu, cut: Cut) -> bool:
-    """A buffer is worth its update if C would be updated several times, or if blocks are small."""
-    part, whole = chip.buffer_fill
-    blocks = blocks_of(chip)
-    fits = cut.mb * cut.nb * chip.element_bytes <= chip.l2_bytes * part // whole
-    return fits and (cut.kb > blocks.kc or 2 * cut.mb < blocks.mc or 2 * cut.nb < blocks.nc)
 
 
 Lines = NDArray[np.int64]
@@ -298,9 +281,8 @@ def _joined(parts: Sequence[_Part]) -> list[_Part]:
     """Parts of a matrix, each once; those that lie side by side are one, because they share lines."""
     joined: list[_Part] = []
     for each in sorted(dict.fromkeys(parts)):
-        last = joined[-1] if joined else each
-        beside = (last.address + last.length, last.stride, last.rows) == (each.address, each.stride, each.rows)
-        if joined and beside:
+        last = joined[-1] if joined else None
+        if last and (last.address + last.length, last.stride, last.rows) == (each.address, each.stride, each.rows):
             joined[-1] = last._replace(length=last.length + each.length)
         else:
             joined.append(each)
@@ -362,53 +344,48 @@ def _touched(chip: MulticoreCpu, division: Division, places: Places, thread: int
         rows = 0
     packs_b = rows > 0 and not division.packed
     columns = min(blocks.nc, up(n1 - n0, nr) * nr)
-    b, c = places.b, places.c
+    b, c = place_of_b(chip, division, places, n0, k0), places.c
     if division.packed:
-        panel = division.product.k * nr * size
-        part_b = _Part(b.address + n0 // nr * panel + k0 * nr * size, panel, up(n1 - n0, nr), (k1 - k0) * nr * size)
+        part_b = _Part(*b, up(n1 - n0, nr), (k1 - k0) * nr * size)
     else:
-        part_b = _Part(b.address + k0 * b.stride + n0 * size, b.stride, k1 - k0, (n1 - n0) * size)
+        part_b = _Part(*b, k1 - k0, (n1 - n0) * size)
     return _Touched(
         a=_Part(segment.address + m0 * segment.stride + k0 * size, segment.stride, m1 - m0, (k1 - k0) * size),
         b=part_b,
         c=_Part(c.address + m0 * c.stride + n0 * size, c.stride, m1 - m0, (n1 - n0) * size),
         packed_a=_Part(own.packed_a, 0, 1, rows * depth * size),
         packed_b=_Part(own.packed_b, 0, 1, columns * depth * size if packs_b else 0),
-        panel=_Part(own.packed_b if packs_b else part_b.address, 0, 1, nr * depth * size),
+        panel=_Part(own.packed_b if packs_b else b.address, 0, 1, nr * depth * size),
     )
 
 
 def estimated_cycles(chip: MulticoreCpu, product: Product, cut: Cut, caches: str, packed: bool = False) -> float:
     """About how long a cut takes: the arithmetic and the lines of its largest thread, its pieces of C, and the barrier.
 
-    chip, product, cut: what runs where; with the planner's own sub-blocks and buffer.
-    caches: one of `lstmsim.machines.gemm.CACHES`.
-    packed: whether B was packed before.
+    The cut has the planner's own sub-blocks and buffer. The pages of the product are spread evenly over the memories.
     """
-    stage = second_stage(chip, cut)
-    alone = _alone(chip, product, cut, stage, packed)
+    stage, own = second_stage(chip, cut), chip.core
+    compute, handing = _alone(chip, product, cut, stage, packed)
     moved = moved_lines(chip, Division(product, cut, stage.sub_blocks, stage.buffer, packed), caches)
-    parts = (
-        moved.l1_l2 * chip.core.l2_cycles_per_line,
-        moved.l2_llc * chip.core.llc_cycles_per_line,
-        moved.memory * chip.core.core_memory_cycles_per_line,
-    )
-    core = max(alone.compute, *parts) if chip.core.overlap else max(alone.compute, sum(parts))
-    fixed = alone.handing + chip.barrier(cut.threads)
+    near, llc = moved.l1_l2 * own.l2_cycles_per_line, moved.l2_llc * own.llc_cycles_per_line
+    parts = (near, llc, moved.memory * own.core_memory_cycles_per_line)
+    core = max(compute, *parts) if own.overlap else max(compute, sum(parts))
+    fixed = handing + chip.barrier(cut.threads)
     if not moved.group:
         return float(core + fixed)
-    return float(max(core, _busiest_memory(chip, product, cut, moved.group)) + chip.memory_latency + fixed)
+    working = up(product.m, cut.mb) * up(product.n, cut.nb) * cut.p_k
+    groups = max(1.0, working / min(chip.cores_per_llc, cut.threads))
+    sizes = (product.m * product.k, product.k * product.n, product.m * product.n)
+    pages = sum(up(each * chip.element_bytes, chip.page) for each in sizes)
+    busiest = groups * moved.group * chip.memory_cycles_per_line / min(chip.domains, pages)
+    return float(max(core, busiest) + chip.memory_latency + fixed)
 
 
-class _Alone(NamedTuple):
-    """Of the thread with the largest block: cycles of arithmetic, packing and adding up, and of handing over."""
+def _alone(chip: MulticoreCpu, product: Product, cut: Cut, stage: SecondStage, packed: bool) -> tuple[int, int]:
+    """Of the thread with the largest block: cycles of arithmetic, packing and adding up, and of handing over.
 
-    compute: int
-    handing: int
-
-
-def _alone(chip: MulticoreCpu, product: Product, cut: Cut, stage: SecondStage, packed: bool) -> _Alone:
-    """With sub-blocks, threads hand over one at the end of each visit; without, a thread waits for all others."""
+    With sub-blocks, threads hand over one at the end of each visit; without, a thread waits for all others.
+    """
     sub, handover, kc = stage.sub_blocks, chip.handover_cycles, blocks_of(chip).kc
     gemv = chip.core.packs_nothing(product.m)
 
@@ -422,21 +399,11 @@ def _alone(chip: MulticoreCpu, product: Product, cut: Cut, stage: SecondStage, p
 
     whole = compute(cut.mb, cut.nb)
     if cut.p_k == 1:
-        return _Alone(whole, 0)
+        return whole, 0
     if stage.buffer:
         update = up(cut.mb * cut.nb, chip.core.update_per_cycle)
-        handing = sub.count * handover if sub else (cut.p_k - 1) * (handover + update)
-        return _Alone(whole + update, handing)
+        return whole + update, sub.count * handover if sub else (cut.p_k - 1) * (handover + update)
     if sub is None:
-        return _Alone(whole, (cut.p_k - 1) * (whole + handover))
+        return whole, (cut.p_k - 1) * (whole + handover)
     visits = sub.count * up(cut.kb, kc)
-    return _Alone(sub.count * compute(min(sub.sm, cut.mb), min(sub.sn, cut.nb)), visits * handover)
-
-
-def _busiest_memory(chip: MulticoreCpu, product: Product, cut: Cut, group: float) -> float:
-    """Cycles of each memory, if pages are spread evenly."""
-    working = up(product.m, cut.mb) * up(product.n, cut.nb) * cut.p_k
-    groups = max(1.0, working / min(chip.cores_per_llc, cut.threads))
-    sizes = (product.m * product.k, product.k * product.n, product.m * product.n)
-    pages = sum(up(each * chip.element_bytes, chip.page) for each in sizes)
-    return groups * group * chip.memory_cycles_per_line / min(chip.domains, pages)
+    return sub.count * compute(min(sub.sm, cut.mb), min(sub.sn, cut.nb)), visits * handover

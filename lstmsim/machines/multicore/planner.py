@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import partial
 from math import sqrt
 from typing import Annotated, Any
@@ -31,37 +31,26 @@ def conditions_of(
 ) -> Mapping[str, float]:
     """The conditions of a cut by name, as they are."""
     m, n, k = product.m, product.n, product.k
+    blocks, core = blocks_of(chip), chip.core
+    rows_fit, columns_fit = min(cut.mb, blocks.mc) / blocks.mc, min(cut.nb, blocks.nc) / blocks.nc
+
+    def in_tiles(rows: int, columns: int) -> int:
+        return core.rows(rows) * up(columns, core.nr) * core.nr
+
+    # the work of a thread is a product of three factors, and the first thread has the most of each
+    rows = [core.rows(each) for each in _parts(m, cut.p_m, cut.mb)]
+    columns = [up(each, core.nr) * core.nr for each in _parts(n, cut.p_n, cut.nb)]
+    ks = _parts(k, cut.p_k, cut.kb)
     traffic = m * k * up(n, cut.nb) + k * n * up(m, cut.mb) + 2 * m * n * cut.p_k
-    kc = blocks_of(chip).kc
     return {
-        "k_fit": min(cut.kb, kc) / kc,
-        "mn_fit": _mn_fit(chip, cut),
-        "padding": _padded(chip, cut.mb, cut.nb) / _padded(chip, m, n),
-        "balance": _balance(chip, product, cut),
+        "k_fit": min(cut.kb, blocks.kc) / blocks.kc,
+        "mn_fit": {"MK": rows_fit, "NK": columns_fit}.get(cut.kind, sqrt(rows_fit * columns_fit)),
+        "padding": in_tiles(cut.mb, cut.nb) / (cut.mb * cut.nb) / (in_tiles(m, n) / (m * n)),
+        "balance": rows[0] * columns[0] * ks[0] * cut.threads / (sum(rows) * sum(columns) * sum(ks)),
         "contention": float(cut.p_k),
         "traffic": float(traffic),
         "cycles": estimated_cycles(chip, product, cut, caches, packed),
     }
-
-
-def _mn_fit(chip: MulticoreCpu, cut: Cut) -> float:
-    blocks = blocks_of(chip)
-    rows = min(cut.mb, blocks.mc) / blocks.mc
-    columns = min(cut.nb, blocks.nc) / blocks.nc
-    return {"MK": rows, "NK": columns}.get(cut.kind, sqrt(rows * columns))
-
-
-def _padded(chip: MulticoreCpu, rows: int, columns: int) -> float:
-    """Work of the micro-tiles of a block, for each of its elements."""
-    return chip.core.rows(rows) * up(columns, chip.core.nr) * chip.core.nr / (rows * columns)
-
-
-def _balance(chip: MulticoreCpu, product: Product, cut: Cut) -> float:
-    """The work of a thread is a product of three factors, and the first thread has the most of each."""
-    rows = [chip.core.rows(each) for each in _parts(product.m, cut.p_m, cut.mb)]
-    columns = [up(each, chip.core.nr) * chip.core.nr for each in _parts(product.n, cut.p_n, cut.nb)]
-    ks = _parts(product.k, cut.p_k, cut.kb)
-    return rows[0] * columns[0] * ks[0] * cut.threads / (sum(rows) * sum(columns) * sum(ks))
 
 
 def _parts(whole: int, parts: int, size: int) -> list[int]:
@@ -78,13 +67,7 @@ _weight = partial(Key, low=0, high=_MOST)
 @hashed_once
 @record
 class Settings:
-    """Parameters of the planner.
-
-    k_fit, mn_fit, padding, balance, contention, traffic, cycles: weight of each condition in the fitness, at least 0.
-    least_kb: least part of `kc` that a part of K must have, so that a cut is accepted.
-    most_padding: most work of whole micro-tiles, against the uncut product.
-    most_p_k: most threads that add into the same block of C.
-    mn: one of `MN`.
+    """Parameters of the planner: the weight of each condition in the fitness, and what a cut must have to be accepted.
 
     >>> Settings().weights["padding"], Settings(padding=1).weights["padding"]
     (8.0, 1)
@@ -128,63 +111,46 @@ def settings_of(given: Mapping[str, Any]) -> Settings:
     return made
 
 
-_DEFAULTS = Settings()
-
-
 def plan(
     chip: MulticoreCpu,
     product: Product,
     threads: int,
-    settings: Settings = _DEFAULTS,
+    settings: Settings | None = None,
     caches: str = "warm",
     *,
     packed: bool = False,
 ) -> GemmPlan:
     """A plan for a product, with all that led to it.
 
-    chip: what it is planned for; that it has as many cores as `threads` is the caller's affair.
-    threads: how many, each on a core of its own.
-    settings: of the planner.
+    chip, threads: what it is planned for; that it has as many cores is the caller's affair.
+    settings: of the planner; None: the defaults.
     caches: what lies in them when the product begins, one of `lstmsim.machines.gemm.CACHES`.
     packed: whether B was packed before.
     """
-    kept, idle = _kept(chip, product, threads, settings)
-    ranked = _ranked(kept, [conditions_of(chip, product, cut, caches, packed) for cut in kept], chip, settings)
+    settings = settings or Settings()
+    pairs = mn_cuts(product, threads) if settings.mn == "all" else (blis_cut(product, threads),)
+    parts = {cut: is_idle(chip, product, cut) for cut in k_cuts(chip, product, threads)}
+    kept = (*pairs, *(cut for cut, idle in parts.items() if not idle))
+    raw = [conditions_of(chip, product, cut, caches, packed) for cut in kept]
+    weights, rows = settings.weights, []
+    for cut, own, of in zip(kept, raw, normalised(raw), strict=True):
+        fitness = fitness_of([of[name] for name in weights], weights.values())
+        rows.append(Candidate(cut, own, of, fitness, tuple(_why_not(chip, cut, own, settings))))
+    ranked = tuple(sorted(rows, key=lambda row: (-row.fitness, row.cut.p_k)))
     # a cut of rows and columns is always accepted, and one is always there
-    chosen = next(place for place, each in enumerate(ranked) if not each.why_not)
+    chosen = next(rank for rank, each in enumerate(ranked) if not each.why_not)
     stage = second_stage(chip, ranked[chosen].cut)
     return GemmPlan(
         product=product,
         blocks=blocks_of(chip)._asdict(),
         ranked=ranked,
         chosen=chosen,
-        idle=idle,
+        idle=tuple(cut for cut, idle in parts.items() if idle),
         sub_blocks=stage.sub_blocks,
         sub_ranked=stage.ranked,
         buffer=stage.buffer,
         packed=packed,
     )
-
-
-def _kept(
-    chip: MulticoreCpu, product: Product, threads: int, settings: Settings
-) -> tuple[tuple[Cut, ...], tuple[Cut, ...]]:
-    """The candidates in the order in which they are listed, and those that leave a thread without work."""
-    pairs = mn_cuts(product, threads) if settings.mn == "all" else (blis_cut(product, threads),)
-    parts = [(cut, is_idle(chip, product, cut)) for cut in k_cuts(chip, product, threads)]
-    return (*pairs, *(cut for cut, idle in parts if not idle)), tuple(cut for cut, idle in parts if idle)
-
-
-def _ranked(
-    cuts: Sequence[Cut], raw: Sequence[Mapping[str, float]], chip: MulticoreCpu, settings: Settings
-) -> tuple[Candidate, ...]:
-    """The candidates with their conditions, the best first."""
-    weights = settings.weights
-    rows = []
-    for cut, own, of in zip(cuts, raw, normalised(raw), strict=True):
-        fitness = fitness_of([of[name] for name in weights], weights.values())
-        rows.append(Candidate(cut, own, of, fitness, tuple(_why_not(chip, cut, own, settings))))
-    return tuple(sorted(rows, key=lambda row: (-row.fitness, row.cut.p_k)))
 
 
 def _why_not(chip: MulticoreCpu, cut: Cut, raw: Mapping[str, float], settings: Settings) -> Iterator[str]:
@@ -193,16 +159,12 @@ def _why_not(chip: MulticoreCpu, cut: Cut, raw: Mapping[str, float], settings: S
         return
     kc = blocks_of(chip).kc
     if cut.kb < settings.least_kb * kc:
-        yield f"kb < {_part(settings.least_kb, 'kc')}"
+        inverse = 1 / settings.least_kb
+        part = f"kc/{int(inverse)}" if inverse == int(inverse) else f"{settings.least_kb:g} kc"
+        yield f"kb < {part}"
     if raw["padding"] > settings.most_padding:
         yield f"padding > {settings.most_padding:g}"
     if cut.p_k > settings.most_p_k:
         yield f"p_k > {settings.most_p_k}"
     if not second_stage(chip, cut).relieves:
         yield "no relief"
-
-
-def _part(part: float, whole: str) -> str:
-    """A part of a number in words: `kc/4`, `0.3 kc`."""
-    inverse = 1 / part
-    return f"{part:g} {whole}" if inverse != int(inverse) else f"{whole}/{int(inverse)}"

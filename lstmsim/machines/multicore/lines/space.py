@@ -329,9 +329,18 @@ def _panel(chip: MulticoreCpu, sizes: Sizes) -> tuple[Ints, Ints, Ints]:
     return base, offset, length
 
 
+def place_of_b(chip: MulticoreCpu, division: Division, places: Places, column: int, k: int) -> Matrix:
+    """Where B is from a column and an element of K on; packed before, its rows are panels, which have all rows of B."""
+    size, nr = chip.element_bytes, chip.core.nr
+    if not division.packed:
+        return Matrix(places.b.address + k * places.b.stride + column * size, places.b.stride)
+    panel = division.product.k * nr * size
+    return Matrix(places.b.address + column // nr * panel + k * nr * size, panel)
+
+
 def runs_of(chip: MulticoreCpu, division: Division, places: Places, step: Step) -> Runs:
     """What a step touches."""
-    size, nr, own = chip.element_bytes, chip.core.nr, places.own[step.thread]
+    size, own = chip.element_bytes, places.own[step.thread]
     rows, columns, depth = step.sizes
     (m0, _), (n0, _), (k0, k1) = step.rows, step.columns, step.ks
     c, stride_c = places.c.address + m0 * places.c.stride + n0 * size, places.c.stride
@@ -340,13 +349,7 @@ def runs_of(chip: MulticoreCpu, division: Division, places: Places, step: Step) 
         return _placed(updated(rows, columns * size, stride, stride_c), [buffer, c])
     if division.buffer:
         c, stride_c = _in_buffer(chip, division, own, step)
-    if division.packed:
-        # a panel has all rows of B
-        stride_b = division.product.k * nr * size
-        b = places.b.address + n0 // nr * stride_b + k0 * nr * size
-    else:
-        stride_b = places.b.stride
-        b = places.b.address + k0 * stride_b + n0 * size
+    b, stride_b = place_of_b(chip, division, places, n0, k0)
     cut = [(each, max(each.first, k0), min(each.end, k1)) for each in places.a]
     used = [(each, first, end) for each, first, end in cut if first < end]
     sizes = Sizes(
