@@ -352,10 +352,17 @@ def runs_of(chip: MulticoreCpu, division: Division, places: Places, step: Step) 
     b, stride_b = place_of_b(chip, division, places, n0, k0)
     cut = [(each, max(each.first, k0), min(each.end, k1)) for each in places.a]
     used = [(each, first, end) for each, first, end in cut if first < end]
+    packs_b = step.packs_b and not division.packed
+    stride_a, length = tuple(each.stride for each, _, _ in used), tuple(end - first for _, first, end in used)
     sizes = Sizes(
-        *(rows, columns, depth, step.packs_b and not division.packed, division.packed, step.gemv),
-        stride_a=tuple(each.stride for each, _, _ in used),
-        length=tuple(end - first for _, first, end in used),
+        rows,
+        columns,
+        depth,
+        packs_b,
+        division.packed,
+        step.gemv,
+        stride_a,
+        length,
         stride_b=stride_b,
         stride_c=stride_c,
     )
