@@ -38,7 +38,7 @@ class Feed(Protocol):
         """The cycle in which more than `window` would have been in the machine; None if there never were."""
 
     def results(self) -> Iterator[Group]:
-        """Groups of tasks that are done, in the order in which they finish or are turned away, of equal ones that in
+        """Groups of tasks that are done, in the order in which they finish or are rejected, of equal ones that in
         which they came. More is asked for only when a group has been taken."""
         ...
 
@@ -70,16 +70,8 @@ class Batches:
 
     chunks: the tasks that come, in arrays of shape [tasks, 3]: the cycle in which a task comes, the number of its
         template among the program's tasks, and its key (`Task.key`). A chunk is taken when there is room for it.
-
-    count: how many tasks have come.
-    last: the cycle in which the last of them came.
+    count, last: how many tasks have come, and the cycle in which the last of them came.
     full_at: the cycle of which not all had room; None if there was none. A part of that cycle came, and nothing more.
-
-    >>> batches = Batches([np.array([(0, 0, 0), (3, 0, 0)]), np.array([(3, 1, 0)])])
-    >>> batches.next(2)[:, 0].tolist(), batches.more
-    ([0], True)
-    >>> batches.next(2)[:, 0].tolist(), batches.more
-    ([3, 3], False)
     """
 
     def __init__(self, chunks: Iterable[Ints]) -> None:

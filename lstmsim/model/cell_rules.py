@@ -1,11 +1,6 @@
-"""The rules that make a graph a cell, on names, shapes and order of stages, sums, nodes and states.
+"""The rules that make a graph a cell, on names, shapes, order, circles and rows. Each rule has a sentence of its own.
 
-Each rule has a sentence of its own.
-
-Rules on what depends on what in a cell: order, circles, rows, and whether everything leads to h.
-
-Each rule yields the mistakes of a cell as (place, sentence) pairs. The rules take it that names and numbers of inputs
-are right. `lstmsim.model.cell_rules.mistakes` calls all rules.
+Each rule yields the mistakes of a cell as (key path, sentence) pairs; `mistakes` calls all of them.
 """
 
 from __future__ import annotations

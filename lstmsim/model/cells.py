@@ -1,9 +1,7 @@
-"""The built-in cells.
+"""The built-in cells, and the matrix products of a layer: gates that read the same vectors are one product.
 
 Each cell has its source. Vectors that are streamed through the array (x, h, r*h ...) pass a `quantize` node. States
 that only the tail reads keep the width of the tail.
-
-The matrix products of a layer: gates that read the same vectors are one product.
 """
 
 from __future__ import annotations
@@ -207,11 +205,7 @@ class LayerProduct:
 
 
 def step_products(layer: Layer) -> tuple[LayerProduct, ...]:
-    """The products of a time step, in the order in which the cell first needs their vectors.
-
-    >>> [(each.label, each.rows, each.columns) for each in step_products(Layer(cell("gru"), hidden=8, input=5))]
-    [('r,z x [x|h]', 16, 13), ('nx x [x]', 8, 5), ('nh x [h]', 8, 8)]
-    """
+    """The products of a time step, in the order in which the cell first needs their vectors."""
     return tuple(
         LayerProduct(names, len(names) * layer.units(stage.rows), vectors, sum(map(layer.width, vectors)))
         for stage in layer.cell.stages
@@ -229,11 +223,7 @@ def _sums_by_vectors(stage: Stage) -> dict[tuple[str, ...], tuple[str, ...]]:
 
 
 def input_projection(layer: Layer) -> LayerProduct:
-    """The products of all sums with x, which can be taken for all time steps at once; some gate reads x.
-
-    >>> input_projection(Layer(cell("gru"), hidden=8, input=5)).label
-    'r,z,nx x [x]'
-    """
+    """The products of all sums with x, which can be taken for all time steps at once; some gate reads x."""
     sums = [(stage, each) for stage in layer.cell.stages for each in stage.sums if "x" in each.vectors]
     rows = sum(layer.units(stage.rows) for stage, _ in sums)
     return LayerProduct(tuple(each.name for _, each in sums), rows, ("x",), layer.input)

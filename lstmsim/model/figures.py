@@ -1,7 +1,4 @@
-"""What a core of any machine shows of itself: figures for accounts and reports, and words for people.
-
-How a machine has spread the products of jobs over threads, as reports tell it.
-"""
+"""What a core of any machine shows of itself: figures for accounts and reports, words, planned products."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Networks as stacks of recurrent layers. A model holds shapes, and no numbers.
-
-The widths of the numbers of a fixed-point machine.
-"""
+"""Networks as stacks of recurrent layers (shapes, no numbers), and widths of the numbers of fixed point."""
 
 from __future__ import annotations
 

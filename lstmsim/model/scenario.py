@@ -1,14 +1,8 @@
-"""Jobs and scenarios: which model runs for how long, when it arrives, and on which cores it may run.
+"""Jobs and scenarios: which model runs for how long, when it arrives, on which cores, and in which order jobs run.
 
-How the jobs of a scenario come. This decides which figures of a run say something.
-
-The long run of a scenario's entry: its rate of requests, and how irregularly the requests come.
-
-In which order waiting jobs get a free thread: pure functions, one for each name.
-
-Each function gives a key, and whether the key counts from the job's arrival. The job with the smallest key is admitted
-first; jobs with equal keys are admitted in the order of arrival. Running jobs go on, except that a job which preempts
-(`lstmsim.model.scenario.Job`) may take the thread of another.
+An order of dispatch gives a key, and whether the key counts from the job's arrival. The job with the smallest key is
+admitted first; jobs with equal keys are admitted in the order of arrival. Running jobs go on, except that a job which
+preempts (`Job`) may take the thread of another.
 """
 
 from __future__ import annotations
@@ -86,8 +80,8 @@ def estimated_offer(cycles: Sequence[int], frequency_mhz: float) -> Offer:
 def _dispersion(cycles: Sequence[int]) -> float:
     """The largest index of dispersion over windows of several lengths: the variance of the counts / their mean.
 
-    Gaps that depend on each other (busy and quiet times) vary little one by one and much together (Cox and Lewis, The
-    statistical analysis of series of events, 1966). The index is 0 if no window would hold five arrivals.
+    Gaps that depend on each other vary little one by one and much together (Cox and Lewis, The statistical analysis of
+    series of events, 1966). The index is 0 if no window would hold five arrivals.
     """
     largest, span = 0.0, cycles[-1] - cycles[0]
     for windows in (20, 40, 80, 160, 320):
@@ -197,15 +191,15 @@ class Job:
     cores: cores that the job may use; None for all. It runs on one of them, unless it is split.
     batch: inferences that run together, on targets that have batching; 1 on other targets.
     inputs: file with the numbers of the frames, or empty. No cycle depends on it.
-    after: position of an earlier job; this job comes when that job has finished or was turned away.
+    after: position of an earlier job; this job comes when that job has finished or was rejected.
     priority: larger is sooner, for the `dispatch` that asks for it.
     deadline: cycles from the arrival, for the `dispatch` that asks for it; None for none.
     dispatch: rank among jobs that wait, a key of `lstmsim.model.scenario.DISPATCH`.
     split: how the job runs on all of `cores` at once, a key of `SPLITS` (`auto`: on the free ones, or one); else empty.
     preempts: whether a running job of a larger rank gives up its thread to this job at its next step.
     affinity: whether the job prefers a core that holds its weights.
-    queue_limit: the job is turned away if so many jobs wait before it when it comes; None for no limit.
-    patience: the job is turned away when it has waited more cycles than this; None for no limit.
+    queue_limit: the job is rejected if so many jobs wait before it when it comes; None for no limit.
+    patience: the job is rejected when it has waited more cycles than this; None for no limit.
     tenant: entry of the scenario that the job belongs to, by which requests are counted. No cycle depends on it.
     threads: on how many cores the job's threads run, one on each, on machines that spread a job over threads; None: on
         all cores there.
@@ -245,22 +239,21 @@ class Job:
     def __post_init__(self) -> None:
         given: object = self.model
         if not isinstance(given, Model):
-            text = f"must be a Model, got {show(given)}; lstmsim.Job takes names too"
-            raise InputError(Mistake(f"job {self.name}: model", text))
-        if self.dispatch not in DISPATCH:
-            text = f"must be one of {', '.join(DISPATCH)}, got {self.dispatch!r}"
-            raise InputError(Mistake(f"job {self.name}: dispatch", text))
-        if self.deadline is not None and self.deadline < 1:
-            raise InputError(Mistake(f"job {self.name}: deadline", f"must be at least 1, got {self.deadline}"))
-        if self.split and self.split not in SPLITS:
-            text = f"must be one of {', '.join(SPLITS)}, got {self.split!r}"
-            raise InputError(Mistake(f"job {self.name}: split", text))
-        if self.cores is not None and not self.cores:
-            raise InputError(Mistake(f"job {self.name}: cores", "must name at least one core"))
-        wrong = [key for key, low in _LEAST.items() if (value := getattr(self, key)) is not None and value < low]
+            wrong = {"model": f"must be a Model, got {show(given)}; lstmsim.Job takes names too"}
+        elif self.dispatch not in DISPATCH:
+            wrong = {"dispatch": f"must be one of {', '.join(DISPATCH)}, got {self.dispatch!r}"}
+        elif self.deadline is not None and self.deadline < 1:
+            wrong = {"deadline": f"must be at least 1, got {self.deadline}"}
+        elif self.split and self.split not in SPLITS:
+            wrong = {"split": f"must be one of {', '.join(SPLITS)}, got {self.split!r}"}
+        elif self.cores is not None and not self.cores:
+            wrong = {"cores": "must name at least one core"}
+        else:
+            given_numbers = {key: getattr(self, key) for key in _LEAST}
+            low = {key: value for key, value in given_numbers.items() if value is not None and value < _LEAST[key]}
+            wrong = {key: f"must be at least {_LEAST[key]}, got {value}" for key, value in low.items()}
         if wrong:
-            told = {key: f"must be at least {_LEAST[key]}, got {getattr(self, key)}" for key in wrong}
-            raise InputError([Mistake(f"job {self.name}: {key}", text) for key, text in told.items()])
+            raise InputError([Mistake(f"job {self.name}: {key}", text) for key, text in wrong.items()])
 
     def allowed(self, cores: int) -> tuple[int, ...]:
         """The cores that the job may use on a chip with `cores` cores."""
@@ -307,7 +300,7 @@ class Job:
 
     @property
     def may_leave(self) -> bool:
-        """Whether the job can be turned away."""
+        """Whether the job can be rejected."""
         return self.queue_limit is not None or self.patience is not None
 
     def may_use(self, cores: Iterable[int]) -> bool:
@@ -373,15 +366,7 @@ def distinct_jobs(jobs: Iterable[Job]) -> tuple[Job, ...]:
 def cores_at_once(chip: Chip, job: Job, first: int = 0, taken: int = 0) -> tuple[int, ...]:
     """The cores that a job takes at once on a chip; empty if it runs on one core.
 
-    first: the first of them, where a job is spread over neighbouring cores.
-    taken: as for `Job.together`.
-
-    >>> from lstmsim.machines.multicore.chip import CpuCore, MulticoreCpu
-    >>> from lstmsim.model.cells import cell
-    >>> from lstmsim.model.model import Layer
-    >>> job = Job("a", Model("m", (Layer(cell("rnn"), 4, 4),)), steps=3, threads=2)
-    >>> cores_at_once(MulticoreCpu("c", 2250, (CpuCore(),) * 4), job, first=2)
-    (2, 3)
+    first: the first of them, where a job is spread over neighbouring cores; taken: as for `Job.together`.
     """
     cores = len(chip.core_figures)
     if not chip.core_figures[0].spreads:

@@ -1,20 +1,10 @@
-"""Accounts: every cycle of every core has exactly one name, and so has every PE-cycle.
+"""Accounts: every cycle of every core, or of every way of its main unit, has exactly one name.
 
-A cycle is `busy` or `switch` if the core's array issued or switched. Otherwise the threads of the core decide. The
-cycle bears the first of the names of `PRIORITY` that any thread has. If no thread has one, the cycle is `idle`.
-
-A main unit with several ways is as many units: the cycles of each way are named by its own threads. A core without a
-main unit has no names.
-
-What each thread waits for, cycle by cycle, read off a trace: intervals by cause, for a core's accounted unit.
-
-The next operation of a thread on the unit stands at the head from the cycle after the last issue of the operation
-before it. (The first operation stands there from the task's admission, or from the end of a pause.) It stays at the
-head until it issues. Before that it lacks what `CAUSES` names, in this order of strength. When it lacks nothing, the
-thread is ready and waits for its turn. After its last issue on the unit a thread drains. It also drains from the cycle
-in which it was asked to pause until it is paused. A paused task has no thread, and waits for nothing here.
-
-From an issue of a trace to its operation of the program.
+A cycle is `busy` or `switch` if the core's array issued or switched. Otherwise it bears the first of the names of
+`PRIORITY` that any thread has, else it is `idle`. The next operation of a thread on the unit stands at the head from
+the cycle after the last issue before it (or from its admission, or the end of a pause). Until it issues it lacks what
+`CAUSES` names, in this order of strength; when it lacks nothing, the thread is `ready`. After its last issue, and from
+the cycle in which it is asked to pause, a thread drains. A paused task has no thread, and waits for nothing here.
 """
 
 from __future__ import annotations
@@ -36,13 +26,7 @@ Column = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Intervals:
-    """Intervals of threads, as columns of equal length.
-
-    start, end: cycles, `start <= cycle < end`.
-    context: number of the thread.
-    task: number of the task; -1 for none.
-    issue: row of `trace.issues`; -1 for none.
-    """
+    """Intervals of threads, columns of equal length: `start <= cycle < end`; task and row of `issues` may be -1."""
 
     start: NDArray[np.int64]
     end: NDArray[np.int64]
@@ -69,11 +53,9 @@ _NOTHING = Intervals(*(np.zeros(0, dtype=np.int64) for _ in range(5)))
 
 @dataclass(frozen=True, eq=False)
 class CoreSpans:
-    """Everything that happened on the accounted unit of one core.
+    """Everything that happened on the accounted unit of one core: issues, switches, and waits of threads by cause.
 
-    busy: its issues.
-    switch: its thread switches; `context` is the thread after the switch, `task` is -1.
-    waits: each cause, `drain` and `ready` -> intervals of the core's threads.
+    switch: `context` is the thread after the switch, `task` is -1; waits: each cause, `drain` and `ready`.
     """
 
     busy: Intervals
@@ -201,7 +183,7 @@ def _per_phase(program: Program, trace: Trace, fill: int) -> NDArray[np.int64]:
 
 
 def _phases_that_ran(program: Program, trace: Trace) -> Iterator[tuple[int, tuple[Phase, ...]]]:
-    """Yield each task that was not turned away with its phases for the core on which it ran."""
+    """Yield each task that was not rejected with its phases for the core on which it ran."""
     for number, core in enumerate(trace.task("core").tolist()):
         if core >= 0:
             yield number, program.tasks[number].phases(program.cores[core].kind, trace.spread(number))
@@ -243,9 +225,7 @@ PRIORITY = CYCLE_NAMES[:-1]
 class NamedCycles:
     """The cycles of a core's main unit, or of one of its ways, from 0 to the makespan, as named segments.
 
-    names: all names.
-    edges: cycles; segment i covers `edges[i] <= cycle < edges[i+1]`.
-    name: for each segment the place of its name in `names`.
+    edges, name: segment i covers `edges[i] <= cycle < edges[i+1]` and has the name at `name[i]` in `names`.
     """
 
     names: tuple[str, ...]

@@ -1,8 +1,6 @@
-"""Writes the rows of a body, operation after operation, without an object for each. For targets whose bodies are many.
+"""Writes the rows of a body, operation after operation, without an object for each, and keeps what was written.
 
 A sweep sees most bodies once, and no engine looks at their operations. So they are made only when somebody asks.
-
-A store of results for callers that ask for them again. Its bound is on the sizes of results, not on their number.
 """
 
 from __future__ import annotations
@@ -125,10 +123,6 @@ class Kept(Generic[V]):
 
     most: largest sum of the sizes of results, in the unit that `size` counts.
     size: gives the size of a result.
-
-    >>> kept = Kept(most=5, size=len)
-    >>> [kept.of(word, word.upper) for word in ("one", "two", "one")], list(kept.results)
-    (['ONE', 'TWO', 'ONE'], ['one'])
     """
 
     def __init__(self, most: int, size: Callable[[V], int]) -> None:

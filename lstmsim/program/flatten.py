@@ -1,12 +1,7 @@
-"""From a Program to its flat form (`lstmsim.program.flat`).
+"""From a Program to its flat form (`lstmsim.program.flat`), its names, and the check that rows which are named exist.
 
-Names that travel beside a flat program: what its tables do not hold, because no cycle depends on it.
-
-Which columns of a flat program name rows of other tables, and a check that these rows are there.
-
-It also holds numbers to their limits (`lstmsim.program.flat`). The fast engine's core checks more than that
-(`lstmsim/engines/fast/core/check*.cpp`), for itself and before it runs. This check is for what Python reads of a flat
-program that comes from a file or from somebody's own tables, whichever engine runs it.
+The fast engine's core checks more (`lstmsim/engines/fast/core/check*.cpp`), for itself and before it runs. This check
+is for what Python reads of a flat program that comes from a file or from somebody's own tables.
 """
 
 from __future__ import annotations
@@ -188,20 +183,16 @@ def flat_of(program: Program) -> FlatProgram:
     """
     if isinstance(program, TabledProgram):
         return program.flat
+    writer = Writer()
     try:
-        return _flattened(program)
+        writer.tasks(program.tasks)
+        writer.cores(program)
+        writer.rows["gates"] += program.gates
+        tables: dict[str, Sequence[int] | NDArray[np.int64]] = {**writer.rows, **CYCLE_TABLES}
+        tables["operations"], tables["needs"] = _one(writer.operations), _one(writer.needs)
+        return joined(tables)
     except OverflowError:
         raise ProgramError("a number of the program does not fit into 64 bits") from None
-
-
-def _flattened(program: Program) -> FlatProgram:
-    writer = Writer()
-    writer.tasks(program.tasks)
-    writer.cores(program)
-    writer.rows["gates"] += program.gates
-    tables: dict[str, Sequence[int] | NDArray[np.int64]] = {**writer.rows, **CYCLE_TABLES}
-    tables["operations"], tables["needs"] = _one(writer.operations), _one(writer.needs)
-    return joined(tables)
 
 
 def _one(arrays: list[NDArray[np.int64]]) -> Sequence[int] | NDArray[np.int64]:

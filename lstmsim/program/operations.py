@@ -1,14 +1,8 @@
-"""Operations and what they wait for.
+"""Operations, what they wait for, their rows in the flat form, and packed bodies (a word for each operation and need).
 
 A program has hundreds of thousands of these, so they are named tuples: they are made in a quarter of the time that a
-frozen dataclass takes. A target that writes rows (`lstmsim.program.body_writer`) makes none of them.
-
-The rows of a body in the flat form (`lstmsim.program.flat`), from its operations and back.
-
-Packed bodies of a flat program: a word of 64 bits for each operation and for each of its needs.
-
-A target that writes millions of operations in bulk writes such bodies. Rows of `operations` and `needs` are then
-prototypes, which many words share. A Program has no packed bodies: what is read of one is written out.
+frozen dataclass takes. A target that writes rows (`lstmsim.program.body_writer`) makes none of them. One that writes
+millions in bulk writes packed bodies: rows of `operations` and `needs` are then prototypes, which many words share.
 """
 
 from __future__ import annotations

@@ -38,10 +38,6 @@ class Body:
     and keeps it. Two bodies are equal if their operations are.
 
     operations: the operations.
-
-    >>> body = Body((Operation(0, count=3),))
-    >>> body.size, Body.of_rows(body.rows, [("", ())]) == body
-    (1, True)
     """
 
     __slots__ = ("_names", "_operations", "_rows")
@@ -132,9 +128,6 @@ class Phase:
         more: its issue takes the unit for longer, and its results, the slot that it frees and whatever depends on it
         come so much later, as if it had started later. So one body serves many tasks whose lengths differ.
     first_gate, gates: gate g of the body is gate `first_gate + iteration * gates + g` of the program.
-
-    >>> [Phase(Body(()), 3, mirrored=True).step(i) for i in range(3)], Phase(Body(()), 1, first_step=5).step(0, 1)
-    ([2, 1, 0], 6)
     """
 
     body: Body
@@ -146,11 +139,7 @@ class Phase:
     gates: int = 0
 
     def gate(self, iteration: int, number: int) -> int:
-        """The gate of the program that gate `number` of the body is in an iteration.
-
-        >>> Phase(Body(()), 4, first_gate=10, gates=2).gate(3, -1)
-        15
-        """
+        """The gate of the program that gate `number` of the body is in an iteration."""
         return self.first_gate + iteration * self.gates + number
 
     def step(self, iteration: int, ahead: int = 0) -> int:
@@ -218,13 +207,13 @@ class Task:
     frame_interval: cycles; the frame of step t is there from the arrival + `t * frame_interval`.
     key: its rank; waiting tasks with a smaller rank are looked at first.
     key_from_arrival: whether its arrival is added to its rank.
-    after: number of an earlier task; this task arrives `release` cycles after that has finished or was turned away.
+    after: number of an earlier task; this task arrives `release` cycles after that has finished or was rejected.
     partners: with the i-th of its cores the task also takes a thread of each core in `partners[i]`. A core may stand
         there again: the task then takes a second thread of it.
     content: what must lie in the memories of its cores.
     affine: whether it prefers a place that holds its content.
     preempts: whether it asks a running task of a larger rank to pause.
-    queue_limit, patience: when it is turned away; None: never.
+    queue_limit, patience: when it is rejected; None: never.
     wide: how it runs on several of its cores at once; empty if it does not.
     behind: a gate; the task arrives `release` cycles after it has opened.
     starts, ends: gates at which the task arrives when it is admitted, and when it finishes.
@@ -259,11 +248,7 @@ class Task:
 
     @property
     def places(self) -> tuple[tuple[int, ...], ...]:
-        """The cores of each place where the task may run. The first core of a place is one of `cores`.
-
-        >>> Task("t", (), (), (0, 1), partners=((2,), (2,))).places
-        ((0, 2), (1, 2))
-        """
+        """The cores of each place where the task may run. The first core of a place is one of `cores`."""
         partners = self.partners or ((),) * len(self.cores)
         return tuple((core, *others) for core, others in zip(self.cores, partners, strict=True))
 

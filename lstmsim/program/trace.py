@@ -116,11 +116,11 @@ SWITCHES = TraceTable(
 )
 TASKS = TraceTable(
     "tasks",
-    "what became of a task; one that was turned away has core, context and finish -1",
+    "what became of a task; one that was rejected has core, context and finish -1",
     {
         "core": "where it ran, at last, with its first thread",
         "context": "of that core",
-        "admitted": "when it got its first thread, or was turned away",
+        "admitted": "when it got its first thread, or was rejected",
         "finish": "when its last result was there",
         "arrived": "when it came",
         "pauses": "how often it gave up its thread",

@@ -1,9 +1,4 @@
-"""The check of a program before an engine runs it, and the words for what a thread waits for.
-
-The check of a program's gates: they exist, those who wait for them may, and no more come than they count.
-
-The rules of operations of no issue (`Operation.count` 0), which only wait.
-"""
+"""The check of a program before an engine runs it: tasks, phases, operations, gates; and words for deadlocks."""
 
 from __future__ import annotations
 

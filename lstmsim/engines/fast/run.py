@@ -1,14 +1,4 @@
-"""The fast engine: a program in its flat form, run by the core.
-
-The core is in `core/`; the rules of the clock stand at the top of its `machine.hpp`.
-
-Words for a program that got stuck on the fast engine.
-
-Tasks without end: they are given to the core of the fast engine group by group.
-
-A task of the Program is a template; what comes is a time and a template. Tasks that are done make room for others, so
-memory grows with the number that is in the machine at once, and not with the number of all.
-"""
+"""The fast engine: a program in its flat form, run by the core; words for a deadlock; tasks without end."""
 
 from __future__ import annotations
 

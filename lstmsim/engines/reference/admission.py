@@ -1,7 +1,4 @@
-"""Admission in the reference engine: the place of a task, contents of memories, which thread is asked to pause.
-
-Who comes in the reference engine: tasks by themselves, after others and behind gates; and who arrives at gates.
-"""
+"""Admission in the reference engine: who comes and when, places, contents of memories, who is asked to pause."""
 
 from __future__ import annotations
 
@@ -18,15 +15,7 @@ Place = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Waiting:
-    """A task that waits.
-
-    rank: the smallest rank is admitted first.
-    arrived: cycle since which it waits.
-    number: position of the task in the program.
-    task: the task.
-    places: places where it may run.
-    paused_at: boundary from which a paused task goes on; None for a task that has not begun.
-    """
+    """A task that waits since the cycle `arrived`; `paused_at`: boundary from which a paused task goes on."""
 
     rank: int
     arrived: int
@@ -40,7 +29,7 @@ class Waiting:
         """The sorting key for the order in which the dispatcher looks at waiting tasks."""
         return self.rank, self.arrived, self.number
 
-    def tired(self, now: int) -> bool:
+    def reneges(self, now: int) -> bool:
         """Whether the task has waited longer than its patience. A task that has run once waits for ever."""
         patience = self.task.patience
         return self.paused_at is None and patience is not None and now - self.arrived > patience
@@ -50,11 +39,8 @@ class Waiting:
 class Memory:
     """The contents of a core's memory.
 
-    core: the core.
-    sizes: key of a content -> its size.
-    own: room that running tasks have for themselves alone, together.
-    held: keys of the contents in the memory, the least recently used first.
-    on_way: keys of contents that are being loaded.
+    sizes: key of a content -> its size; own: room that running tasks have for themselves alone, together.
+    held: keys of the contents in the memory, the least recently used first; on_way: those that are being loaded.
     users: key of a content -> how many running tasks use it.
     """
 
@@ -84,9 +70,8 @@ class Memory:
     def enter(self, content: Content | None, loads: int) -> None:
         """Make room for the content of a task that begins, hold it, and count the task as a user.
 
-        Room of the task's own holds nothing, and is there until the task finishes.
-
-        loads: how many operations of the task load the content; if there are any, it is on its way.
+        Room of the task's own holds nothing, and is there until the task finishes. loads: how many operations of the
+        task load the content; if there are any, it is on its way.
         """
         if content is None or self.core.capacity is None:
             return
@@ -158,10 +143,7 @@ def spread_over(one: Waiting, others: Sequence[Waiting], contexts: Contexts) -> 
 
 
 def asked_to_pause(waiting: Waiting, contexts: Contexts, kept: Collection[int]) -> Thread | None:
-    """The running thread that is asked to pause for a task without a place.
-
-    None if no thread may be asked, or if one is about to pause already.
-    """
+    """The running thread that is asked to pause for a task without a place; None if none may be, or one is about to."""
     candidates: list[tuple[int, int, int, int, Thread]] = []
     for core, context, thread in _running(waiting, contexts, kept):
         if thread.stop is not None and thread.stop != thread.end:
@@ -194,7 +176,7 @@ def too_many_wait(newcomer: Waiting, waiting: Sequence[Waiting], contexts: Conte
 class Arrivals(Clockwork):
     """Tasks up to the cycle in which they come. The dispatcher is told of them and lets them wait.
 
-    finished: how many tasks have finished or were turned away.
+    finished: how many tasks have finished or were rejected.
     knocked: the event for which the dispatcher waits.
     newcomers: tasks that have come and do not wait yet.
     gates: the gates of the program.
@@ -244,7 +226,7 @@ class Arrivals(Clockwork):
         self.knock()
 
     def done_with(self, task: int) -> None:
-        """Note that a task has finished or was turned away. Tasks that come after it may come now."""
+        """Note that a task has finished or was rejected. Tasks that come after it may come now."""
         self.finished += 1
         self.let_follow(self.followers[task], self.now)
 

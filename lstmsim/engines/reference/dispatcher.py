@@ -1,4 +1,4 @@
-"""The dispatcher of the reference engine: tasks come, are admitted or turned away, pause, and leave."""
+"""The dispatcher of the reference engine: tasks come, are admitted or rejected, pause, and leave."""
 
 from __future__ import annotations
 
@@ -38,31 +38,24 @@ class Dispatcher(Arrivals):
         while True:
             yield self.knocked
             yield self.phase_of_cycle(ADMISSION)
-            self.let_go()
-            self.give_up()
+            for thread in sorted(self.left, key=lambda thread: thread.seats[0]):
+                for core in dict.fromkeys(core for core, _ in thread.seats):
+                    self.memories[core].leave(thread.task.content)
+            self.left = []
+            # those that renege leave before newcomers are counted
+            for each in [each for each in self.waiting if each.reneges(self.now)]:
+                self.waiting.remove(each)
+                self.reject(each)
             self.let_in()
             self.admit()
-            while self.newcomers:  # they follow a task that was turned away, or admissions, in this cycle
+            while self.newcomers:  # they follow a task that was rejected, or admissions, in this cycle
                 self.let_in()
                 self.admit()
             # all knocks of this cycle have been answered
             self.knocked = self.env.event()
 
-    def let_go(self) -> None:
-        """Let threads that have finished in this cycle leave their contents, in the order of cores and contexts."""
-        for thread in sorted(self.left, key=lambda thread: thread.seats[0]):
-            for core in dict.fromkeys(core for core, _ in thread.seats):
-                self.memories[core].leave(thread.task.content)
-        self.left = []
-
-    def give_up(self) -> None:
-        """Turn away tasks that have waited longer than their patience. Newcomers are counted after that."""
-        for each in [each for each in self.waiting if each.tired(self.now)]:
-            self.waiting.remove(each)
-            self.turn_away(each)
-
     def let_in(self) -> None:
-        """Let newcomers begin to wait, or turn them away. Tasks that follow other tasks come last."""
+        """Let newcomers begin to wait, or reject them. Tasks that follow other tasks come last."""
         tasks = self.program.tasks
         came, self.newcomers = self.newcomers, []
         for number in sorted(came, key=lambda number: (follows(tasks[number]), number)):
@@ -70,7 +63,7 @@ class Dispatcher(Arrivals):
             rank = task.key + (self.now if task.key_from_arrival else 0)
             each = Waiting(rank, self.now, number, task, task.places)
             if too_many_wait(each, self.waiting, self.contexts):
-                self.turn_away(each)
+                self.reject(each)
             else:
                 self.waiting.append(each)
                 if task.patience is not None:
@@ -97,7 +90,7 @@ class Dispatcher(Arrivals):
             self.waiting.remove(each)
             self.place(each, spread_over(each, self.waiting, self.contexts) or place)
 
-    def turn_away(self, each: Waiting) -> None:
+    def reject(self, each: Waiting) -> None:
         """Let a task leave without having run."""
         self.trace.task(each.number, core=-1, context=-1, admitted=self.now, finish=-1, arrived=each.arrived)
         self.done_with(each.number)

@@ -105,10 +105,7 @@ class Machine(Dispatcher):
         return operation.cycles + extra
 
     def complete(self, thread: Thread, head: Head, extra: int) -> None:
-        """Note the start of an operation's last issue, and wake the cores when other operations may go on.
-
-        extra: cycles by which all that follows from the start comes later.
-        """
+        """Note the start of the last issue of an operation, `extra` cycles late; wake cores when others may go on."""
         operation = head.operation
         start = self.now + extra
         thread.starts[head.phase, head.iteration, head.index] = start
@@ -153,9 +150,9 @@ class Machine(Dispatcher):
         return self.echoes[id(phases)]
 
     def finish(self) -> None:
-        """Run until nothing happens any more; `DeadlockError` if tasks are unfinished then.
+        """Run until nothing happens any more.
 
-        `ProgramError` if the run comes to a cycle after `LATEST`.
+        `DeadlockError` if tasks are unfinished then, `ProgramError` if the run comes to a cycle after `LATEST`.
         """
         self.env.run(until=LATEST + 1)
         # SimPy puts the event at which it stopped back
@@ -180,9 +177,8 @@ class Machine(Dispatcher):
 
 
 def run(program: Program, *, check: bool = True) -> Trace:
-    """Run a program to its end.
+    """Run a program to its end; check: whether to look for broken rules first.
 
-    check: whether to look for broken rules first.
     `ProgramError` if the program breaks a rule. `DeadlockError` if it gets stuck.
     """
     if check:
@@ -211,13 +207,7 @@ class _FedMachine(Machine):
 
 
 class Feed:
-    """Runs tasks that come one after another, as `lstmsim.engines.feeds.Feed` says.
-
-    program: its tasks are templates, and come after no others.
-    chunks: what comes, as in `lstmsim.engines.feeds.Batches`.
-    window: how many tasks there is room for; one for each template at least.
-    `InputError` if tasks go back in time.
-    """
+    """Runs tasks that come one after another, as `lstmsim.engines.feeds.Feed` says; `InputError` if time goes back."""
 
     def __init__(self, program: Program, chunks: Iterable[Ints], *, window: int = WINDOW) -> None:
         check_templates(program)

@@ -19,11 +19,7 @@ from lstmsim.program.trace import TraceBuilder
 
 @dataclass
 class Gate:
-    """A gate.
-
-    left: how many must still arrive.
-    latest: the latest cycle of those that have; it may be to come, where that is the end of an issue.
-    """
+    """A gate: how many must still arrive, and the latest cycle of those that have; it may be to come."""
 
     left: int
     latest: int = 0
@@ -76,23 +72,15 @@ def stream(phases: tuple[Phase, ...], which: Stream, first: Boundary) -> Iterato
 class Thread:
     """A task that runs, from its admission (or return) to its finish or pause. Times are in cycles.
 
-    number, task: the task and its position in the program.
-    rank: its rank among waiting tasks.
     arrived, since: when the task came; when it was admitted or went on.
-    phases, buffers: phases and buffers of the task on these cores.
     seats: (core, context) of each member.
-    first: boundary at which the thread begins.
-    gates: all gates of the program.
-    stop: boundary at which it pauses; None if it does not.
+    first, stop: boundaries at which the thread begins, and pauses (None if it does not).
     streams, heads: for each stream, the operations that follow and the next operation.
     reached, ended: for each stream, (phase, iteration) of its last issue, and when that ended.
     starts: (phase, iteration, operation) -> start of the operation's last issue.
-    taken: buffer -> how many slots were taken so far.
-    freed: buffer -> when slots were freed, in order.
-    finish: when all results are there.
-    clear: when all results are there and no delay of a dependence is left.
-    loads: how many operations that load its content have yet to issue.
-    loaded: when the results of all such operations that have issued are there.
+    taken, freed: buffer -> how many slots were taken so far, and when slots were freed, in order.
+    finish, clear: when all results are there, and when no delay of a dependence is left either.
+    loads, loaded: operations that load its content and have yet to issue; when the results of the others are there.
     """
 
     number: int
@@ -304,13 +292,12 @@ class Clockwork:
 
     def ring_everywhere(self, cycle: int) -> None:
         """Wake the units of all cores at a later cycle."""
-        timer = self.env.timeout(cycle - self.now)
-        timer.callbacks.append(lambda _: self.ring_each())
 
-    def ring_each(self) -> None:
-        """Wake the units of all cores."""
-        for core in range(len(self.program.cores)):
-            self.ring(core)
+        def wake(_: simpy.Event) -> None:
+            for core in range(len(self.program.cores)):
+                self.ring(core)
+
+        self.env.timeout(cycle - self.now).callbacks.append(wake)
 
     @property
     def now(self) -> int:

@@ -1,13 +1,8 @@
 """Graphs of recurrent cells: one time step of a layer, as its project description has it.
 
-Products are matrix products of the whole batch; sums are slices of them; what a cell adds up over units is a reduce.
+Products are matrix products of the whole batch, as few as the vectors allow: x and h go into one product, and a sum
+that reads only one of them has zeros under the other; each vector that a step itself makes is a product of its own.
 Numbers are floats, so `quantize` does nothing, and the operation before it is the output.
-
-The matrix products of one time step of a layer, as few as its vectors allow.
-
-All that is known before the step begins (x, h) goes into one product: a sum that reads only one of them has zeros
-under the other. So a later sum's part over x needs no product of its own. Each vector that a step itself makes is
-a product of its own.
 """
 
 from __future__ import annotations
@@ -27,16 +22,9 @@ from lstmsim.model.model import Layer, Model
 class StepProduct:
     """A product: some vectors side by side, times a matrix.
 
-    vectors: names of the vectors, in the order of the columns.
-    columns: elements of each vector.
-    sums: names of the sums that it gives or a part of which it gives, in the order of the rows.
-    rows: of each sum.
+    columns, rows: elements of each vector, and of each sum that it gives or a part of which it gives.
     fresh: of each sum whether this is its first part, which also brings the bias.
     sections: neighbouring rows that read the same columns: how many, the first column and the one behind the last.
-
-    >>> from lstmsim.model.cells import cell
-    >>> products_of(Layer(cell("gru"), hidden=8, input=5))[0].sections
-    ((16, 0, 13), (8, 0, 5), (8, 5, 13))
     """
 
     vectors: tuple[str, ...]
@@ -154,11 +142,7 @@ def _listed(cell: Cell) -> list[Node]:
 
 
 class _Step:
-    """A step that is being drawn.
-
-    sketch: its graph so far.
-    products: its products.
-    """
+    """A step that is being drawn: its graph so far, and its products."""
 
     def __init__(self, layer: Layer, batch: int) -> None:
         self.sketch = Sketch()

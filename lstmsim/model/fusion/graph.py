@@ -138,9 +138,6 @@ def mistaken_name(op: str) -> str:
     """The operation that a name is nearly that of, as `; did you mean 'tanh'?`; empty if it is a library call or known.
 
     op: name of an operation.
-
-    >>> mistaken_name("tanhh"), mistaken_name("gather"), mistaken_name("my_kernel")
-    ("; did you mean 'tanh'?", '', '')
     """
     known = [INPUT, "matmul", "conv", *OPERATIONS, *MOVES, *REDUCES]
     if op in known or op in _LIBRARY:
@@ -203,10 +200,6 @@ class Graph:
     nodes: the nodes.
     outputs: names of the nodes that are wanted.
     about: what it is, where it is from, what was left out; sentences.
-
-    >>> graph = Graph("g", (Node("x", "input", (), (4,)), Node("y", "tanh", ("x",), (4,))), ("y",))
-    >>> graph.operands, graph.readers, graph.output_numbers
-    (((), (0,)), ((1,), ()), frozenset({1}))
     """
 
     name: str

@@ -1,7 +1,4 @@
-"""The rules that make nodes a graph: names, order, operands, shapes, axes. Each rule has a sentence of its own.
-
-The rules of shapes and axes of single nodes, operation by operation.
-"""
+"""The rules that make nodes a graph: names, order, operands, shapes, axes. Each rule has a sentence of its own."""
 
 from __future__ import annotations
 
@@ -188,10 +185,6 @@ def mistakes(graph: Graph) -> list[tuple[str, str]]:
     """List what is wrong with a graph, as (place, sentence) pairs. Places look like `nodes.y.axes`.
 
     graph: of any content; its operands need not exist.
-
-    >>> x, y = Node("x", "input", (), (2, 3)), Node("y", "reduce_sum", ("x",), (2,), (2,))
-    >>> mistakes(Graph("g", (x, y), ("y",)))
-    [('nodes.y.axes.0', "must be from 0 to 1, the axes of 'x' [2, 3], got 2")]
     """
     kinds = list(_kinds(graph))
     if kinds:
@@ -382,10 +375,6 @@ def remarks(graph: Graph) -> tuple[str, ...]:
     """Say what a user may not expect of a graph that has no mistakes: calls of libraries, and results without use.
 
     graph: without mistakes.
-
-    >>> x, y = Node("x", "input", (), (4,)), Node("y", "gather", ("x",), (2,))
-    >>> remarks(Graph("g", (x, y), ("y",)))[0]
-    "the operation gather ('y') is a call of a library: it is not fused, and stands for drawn numbers in checks"
     """
     calls: dict[str, list[str]] = {}
     for node in graph.nodes:

@@ -70,13 +70,10 @@ def _why_output(graph: Graph, number: int, inside: set[int]) -> str:
 
 @record
 class Grouping:
-    """How a sub-graph falls into groups.
+    """How a sub-graph falls into groups without mapping, and why.
 
-    candidates: operations that are stored, ascending.
-    groups: by their first operation; they have no mapping yet.
-    free: operations of no group, ascending.
+    candidates, free: operations that are stored, and those of no group, ascending.
     cut: reduces through which no index travels, because they reduce rows and their group columns, or the other way.
-    decisions: why all this is so.
     """
 
     candidates: tuple[int, ...]
@@ -247,12 +244,7 @@ def lowest_first(firsts: Sequence[int], waits: Sequence[Set[int]]) -> list[int]:
 
 
 def mapped(group: Group, device: FusionDevice, wave: int) -> ThreadMapping:
-    """The mapping of a group by the rule for its kind, for a grid of at most `wave` blocks.
-
-    >>> mapping = mapped(Group((1,), 1, (), "row", 64, 30000), FusionDevice(), 160)
-    >>> mapping.kind, mapping.blocks, mapping.pieces, mapping.piece
-    ('split', 128, 2, 15008)
-    """
+    """The mapping of a group by the rule for its kind, for a grid of at most `wave` blocks."""
     if group.kind == ELEMENT:
         return _elements(group.rows, device, wave)
     if group.kind == COLUMN:

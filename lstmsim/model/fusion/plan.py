@@ -26,11 +26,7 @@ _MOST_REGISTERS = 255
 
 
 def up(a: int, b: int) -> int:
-    """a / b, rounded up.
-
-    >>> up(7, 2)
-    4
-    """
+    """a / b, rounded up."""
     return -(-a // b)
 
 
@@ -50,9 +46,6 @@ class FusionDevice:
     turn_cycles: of a load from DRAM; grid_cycles: of a grid barrier (docs/parallel_device.md); both for `costed`.
     register_elements: elements that a thread keeps; assumption, because 32 registers hold about eight values of each
         of two operands and the addresses.
-
-    >>> FusionDevice().wave(1024, 0), FusionDevice().wave(256, 49152)
-    (160, 160)
     """
 
     sms: int = 80
@@ -117,11 +110,8 @@ class Owners:
 class ThreadMapping:
     """Which threads compute a group.
 
-    kind: `pack`, `split`, `column`, `element` or `adapted`.
-    blocks, threads: of the grid, and of a block.
-    lanes: threads for one row.
-    per_block: rows side by side in a block.
-    tasks: tiles that a block does one after the other.
+    kind: `pack`, `split`, `column`, `element` or `adapted`; blocks, threads: of the grid, and of a block.
+    lanes, per_block, tasks: threads of a row, rows side by side in a block, tiles of a block one after the other.
     pieces, piece: how many blocks share one result, and how many elements each has.
     """
 
@@ -139,10 +129,7 @@ class ThreadMapping:
 class Group:
     """Operations through which indices travel, and who leads them. Operations are numbers of nodes, ascending.
 
-    members: its operations.
-    backbone: the operation that chooses the threads.
-    sub_backbones: its other candidates.
-    kind: `ROW`, `COLUMN` or `ELEMENT`.
+    backbone, sub_backbones: the operation that chooses the threads, and its other candidates.
     rows, length: results of the backbone, and elements for each.
     mapping: who computes it; None until the group is mapped.
     """
@@ -233,12 +220,9 @@ class PlannedKernel:
 
 @record
 class Decision:
-    """Something that the pass decided.
+    """Something that the pass decided on a node (of an edge: its reader), in a few words, and why.
 
-    about: what: `edge`, `candidate`, `group`, `mapping`, `scheme`, `barrier`, `buffer`, `overflow`, `wave`.
-    node: name of the node (of an edge: its reader).
-    chosen: what was decided, in a few words.
-    because: why, a sentence without a full stop.
+    about: `edge`, `candidate`, `group`, `mapping`, `scheme`, `barrier`, `buffer`, `overflow`, `wave`.
     """
 
     about: str
@@ -249,9 +233,8 @@ class Decision:
 
 @record
 class Refused:
-    """An edge over which two clusters were not joined.
+    """An edge (operand, reader) over which two clusters were not joined.
 
-    operand, reader: numbers of nodes.
     path: numbers of nodes outside both clusters, by which the edge would have closed a cycle.
     """
 
@@ -262,12 +245,9 @@ class Refused:
 
 @dataclass(frozen=True, eq=False)
 class PlannedSubgraph:
-    """The plan of a sub-graph.
+    """The plan of a sub-graph: nodes, groups by first operation, and the one kernel that it becomes.
 
-    nodes: its operations, numbers ascending.
-    groups: in order of their first operations.
     free: operations of no group, which are evaluated where they are read.
-    kernel: the one kernel that it becomes.
     overflowed: candidates that left shared memory because it was too small, in the order in which they did.
     decisions: why all this is so.
     """
@@ -282,12 +262,7 @@ class PlannedSubgraph:
 
 @dataclass(frozen=True, eq=False)
 class FusionPlan:
-    """A graph with the plans of all its sub-graphs.
-
-    graph: the graph.
-    subgraphs: ascending by their first operation.
-    refused: edges that would have closed a cycle.
-    """
+    """A graph with the plans of all its sub-graphs by first operation, and edges that would have closed a cycle."""
 
     graph: Graph
     subgraphs: tuple[PlannedSubgraph, ...]

@@ -83,9 +83,6 @@ def grid_barriers(
 
     across: candidates that lie in device memory for other blocks.
     split: those of them whose results are split over blocks.
-
-    >>> grid_barriers([3, 5, 8], {3: [], 5: [3], 8: [5]}, {3, 8}, {8}, {8})
-    (frozenset({5}), True)
     """
     before: set[int] = set()
     written: set[int] = set()  # by stages since the last barrier, and read across blocks
@@ -111,9 +108,6 @@ def buffered(stages: Sequence[int], requests: Mapping[int, int], last_reader: Ma
 
     requests: bytes of each candidate that lies in shared memory.
     last_reader: number of the last stage that reads each of these.
-
-    >>> buffered([1, 4, 6, 9], {1: 400, 4: 100, 6: 200}, {1: 4, 4: 9, 6: 9})
-    Buffers(sizes=(400, 200), of={1: 0, 4: 0, 6: 1})
     """
     sizes: list[int] = []
     until: list[int] = []  # the last stage that reads what is in each buffer

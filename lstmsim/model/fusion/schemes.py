@@ -79,12 +79,7 @@ def reduced_elements(graph: Graph, number: int, elements: Ints, position: Ints) 
 
 
 def positions(graph: Graph, number: int, elements: Ints) -> tuple[Ints, Ints]:
-    """The result and the position along the reduced axes of elements of a reduce's operand.
-
-    >>> nodes = (Node("x", "input", (), (5, 4, 6)), Node("y", "reduce_sum", ("x",), (5, 6), (1,)))
-    >>> [each.tolist() for each in positions(Graph("g", nodes, ("y",)), 1, np.array([25, 31]))]
-    [[7, 7], [0, 1]]
-    """
+    """The result and the position along the reduced axes of elements of a reduce's operand."""
     node, source = graph.nodes[number], graph.nodes[graph.operands[number][0]]
     kept, gone = _axes(node, source)
     places = np.unravel_index(elements, source.shape)
@@ -95,11 +90,7 @@ def positions(graph: Graph, number: int, elements: Ints) -> tuple[Ints, Ints]:
 
 
 def ranks(block: NDArray[np.int32]) -> Ints:
-    """The place of each element among those of its block.
-
-    >>> ranks(np.array([1, 0, 1, 1], np.int32)).tolist()
-    [0, 0, 1, 2]
-    """
+    """The place of each element among those of its block."""
     order = np.argsort(block, kind="stable")
     starts = np.concatenate([[0], np.cumsum(np.bincount(block))]) if block.size else np.zeros(1, np.int64)
     rank = np.empty(block.size, np.int64)
@@ -132,11 +123,7 @@ def _flat(places: list[Ints], shape: tuple[int, ...], like: Ints) -> Ints:
 
 
 def moved(op: str, value: NDArray[Number], shape: tuple[int, ...], axes: tuple[int, ...]) -> NDArray[Number]:
-    """What an operation that moves elements makes of a tensor.
-
-    >>> moved("broadcast", np.array([1, 2]), (2, 3), (0,)).tolist()
-    [[1, 1, 1], [2, 2, 2]]
-    """
+    """What an operation that moves elements makes of a tensor."""
     if op == "reshape":
         return value.reshape(shape)
     if op == "transpose":
@@ -291,11 +278,8 @@ class Placed:
 
 @record
 class Reason:
-    """The scheme of a candidate, and what demanded it.
+    """The scheme of a candidate, why, and which stage demanded it (-1: none).
 
-    scheme: one of `SCHEMES`.
-    reader: number of the stage that demanded it; -1: none.
-    because: why, a sentence without a full stop.
     partials: 0, or the most blocks that one result is split over.
     """
 
@@ -326,15 +310,7 @@ def all_reads(graph: Graph, candidates: Sequence[int], ends: Set[int]) -> Reads:
 
 
 def by_result(graph: Graph, number: int, values: NDArray[np.int32]) -> NDArray[np.int32]:
-    """A number for each element of a reduce's operand, in order of the results.
-
-    Shape (results, elements of one result).
-
-    >>> from lstmsim.model.fusion.graph import Node
-    >>> nodes = (Node("x", "input", (), (2, 3)), Node("y", "reduce_sum", ("x",), (3,), (0,)))
-    >>> by_result(Graph("g", nodes, ("y",)), 1, np.arange(6, dtype=np.int32)).tolist()
-    [[0, 3], [1, 4], [2, 5]]
-    """
+    """A number for each element of a reduce's operand, in order of the results: shape (results, elements of one)."""
     node, source = graph.nodes[number], graph.nodes[graph.operands[number][0]]
     kept = [axis for axis in range(len(source.shape)) if axis not in node.axes]
     turned = values.reshape(source.shape).transpose(kept + list(node.axes))
@@ -434,10 +410,7 @@ class KernelCounts:
 
 @record
 class Counts:
-    """What kernels read, write and evaluate anew.
-
-    kernels: of each one, in their order.
-    """
+    """What kernels read, write and evaluate anew, in their order."""
 
     kernels: tuple[KernelCounts, ...]
 

@@ -35,12 +35,9 @@ def _widen(ranges: dict[str, Range], name: str, values: Array) -> None:
 
 
 def calibrate(network: Network, stimuli: Sequence[Stimulus]) -> tuple[tuple[Mapping[str, Range], ...], ...]:
-    """Measure the ranges of x and of every sum, node and parameter, name to range, `[layer][direction]`.
+    """Measure the ranges of x and of every sum, node and parameter in float64, name to range, `[layer][direction]`.
 
-    network: runs in float64. An initial state counts for the node that feeds the state.
-    stimuli: what it runs on, at least one.
-
-    `InputError` if a value is not finite.
+    An initial state counts for the node that feeds it. `InputError` if a value is not finite, or without a stimulus.
     """
     if not stimuli:
         raise InputError("calibration needs at least one stimulus")

@@ -40,11 +40,8 @@ _BIAS_BITS = 32
 
 
 def multipliers(scale: ArrayLike, fraction: int, bits: int, largest: float | None = None) -> tuple[Array, Array]:
-    """Choose integers m and shifts, so that m * 2**-shift is about scale * 2**fraction.
+    """Choose integers m below 2**bits and shifts, so that m * 2**-shift is about scale * 2**fraction; 0 gives 0.
 
-    scale: real numbers, any shape; a scale of 0 gives m = 0.
-    fraction: of the format that the product has.
-    bits: m is below 2**bits, and as large as fits.
     largest: all get the shift of this scale, which is none of them below; None: each its own.
     """
     scales = np.asarray(scale, np.float64)
@@ -59,16 +56,7 @@ def multipliers(scale: ArrayLike, fraction: int, bits: int, largest: float | Non
 
 @dataclass(frozen=True, eq=False)
 class Adapter:
-    """What the adapter does to the rows of a sum: `(total * factor) >> shift`, rounded, plus `bias`.
-
-    factor: [units], 0 or more, below 2**multiplier_bits.
-    shift: [units], bits to the right; negative to the left.
-    bias: [units], in the format of the sum.
-
-    >>> own = Adapter.of(np.array([0.75, 0.25]), np.array([1.0, 0.0]), QFormat(16, 8), Precision(multiplier_bits=4))
-    >>> own.factor.tolist(), own.shift.tolist(), own.bias.tolist()
-    ([12, 8], [-4, -3], [256, 0])
-    """
+    """What the adapter does to the rows of a sum: `(total * factor) >> shift`, rounded, plus `bias`; each [units]."""
 
     factor: Array
     shift: Array
@@ -91,11 +79,6 @@ def quantized(folded: Mapping[str, Floats], idle: set[str], precision: Precision
 
     folded: vector to weights times the scales of the vector's columns, [units, width].
     idle: vectors that are always 0. They have no scale of their own and must not set that of the other vectors.
-    precision: gives the width of weights, and whether a sum has one scale.
-
-    >>> weights, unit = quantized({"x": np.array([[1.0, 0.5]])}, set(), Precision(weight_bits=4))
-    >>> weights["x"].tolist(), unit.round(4).tolist()
-    ([[7.0, 4.0]], [0.1429])
     """
     top = (1 << (precision.weight_bits - 1)) - 1
     counted = [part for name, part in folded.items() if name not in idle]
@@ -265,10 +248,11 @@ class FixedArithmetic:
     def quantizers(self) -> Mapping[str, Rescaling]:
         """For each `quantize` node the factor and the shift that bring its input into the integers of the vector."""
         inputs = {each.name: each.inputs[0] for each in self.layer.cell.nodes if each.operation == "quantize"}
-        return {name: self._rescaling(1 / self._scale(name), -self._fraction(own)) for name, own in inputs.items()}
-
-    def _fraction(self, operand: str | float) -> int:
-        return self._q_format(operand).fraction if isinstance(operand, str) else self.constants[operand][1]
+        fractions = {
+            name: self._q_format(own).fraction if isinstance(own, str) else self.constants[own][1]
+            for name, own in inputs.items()
+        }
+        return {name: self._rescaling(1 / self._scale(name), -fraction) for name, fraction in fractions.items()}
 
     @cached_property
     def readers(self) -> Mapping[str, Rescaling]:
@@ -421,13 +405,7 @@ Ranges = Sequence[Sequence[Mapping[str, Range]]]
 
 def fixed_arithmetic(network: Network, stimulus: Stimulus | Sequence[Stimulus], precision: Precision) -> Passes:
     """Make the arithmetic `[layer][direction]` of a network, with formats that hold all that the stimuli reach."""
-    return fixed_passes(
-        network, calibrate(network, [stimulus] if isinstance(stimulus, Stimulus) else stimulus), precision
-    )
-
-
-def fixed_passes(network: Network, ranges: Ranges, precision: Precision) -> Passes:
-    """Make the arithmetic `[layer][direction]` of a network whose ranges are known."""
+    ranges = calibrate(network, [stimulus] if isinstance(stimulus, Stimulus) else stimulus)
     return fixed_chip([(network, ranges)], precision)[0]
 
 

@@ -41,9 +41,6 @@ class QFormat:
 
     bits: width of a number.
     fraction: bits behind the point; any integer, also negative.
-
-    >>> QFormat.of(largest=1.0, bits=8)
-    QFormat(bits=8, fraction=6)
     """
 
     bits: int
@@ -83,10 +80,6 @@ class VectorFormat:
     bits: width of an integer.
     scale: one number, or [width] if the columns come from tensors of different scales.
     element: the format in which the tail reads single elements.
-
-    >>> vector = VectorFormat.of(largest=254.0, bits=8, tail_bits=16)
-    >>> float(vector.scale), vector.highest, vector.element
-    (2.0, 127, QFormat(bits=16, fraction=7))
     """
 
     bits: int
@@ -136,11 +129,7 @@ def saturate(values: Array, format_: QFormat | VectorFormat) -> tuple[Array, int
 
 
 def wrap(values: Array, bits: int) -> Array:
-    """Keep the lower `bits` bits (at most 62) as a two's complement number.
-
-    >>> wrap(np.array([127, 128, -129]), 8).tolist()
-    [127, -128, 127]
-    """
+    """Keep the lower `bits` bits (at most 62) as a two's complement number."""
     half = 1 << (bits - 1)
     result: Array = ((values + half) & (2 * half - 1)) - half
     return result
@@ -157,9 +146,6 @@ def shifted(values: Array, shift: int | ArrayLike) -> Array:
 
     values: integers below 2**61 in size, or Python's integers of any size.
     shift: bits to the right, negative to the left; one number or one for each value.
-
-    >>> shifted(np.array([5, 6, -6, 7]), 2).tolist(), shifted(np.array([-5, 2**50]), -2).tolist()
-    ([1, 2, -1, 2], [-20, 1099511627776])
     """
     if isinstance(shift, int) and 0 <= shift <= _WIDEST and values.dtype == np.int64:
         return _within((values + ((1 << shift) >> 1)) >> shift, -LIMIT, LIMIT)

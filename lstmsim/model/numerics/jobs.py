@@ -181,16 +181,7 @@ def _rows(frames: Floats) -> list[bytes]:
 
 
 def calibration_lines(jobs: Iterable[JobData]) -> list[str]:
-    """Say what formats were calibrated on: a line for each file, and a line for the models without a file.
-
-    >>> from lstmsim.model.numerics.weights import random_network, random_stimulus
-    >>> from lstmsim.model.cells import cell
-    >>> from lstmsim.model.model import Layer, Model
-    >>> network = random_network(Model("m", (Layer(cell("gru"), 4, 3),)), seed=1)
-    >>> job = JobData(network, random_stimulus(network.model, 5, seed=1), "random", "random")
-    >>> print(calibration_lines([job])[0])
-    m: formats calibrated on the frames that are judged: optimistic; give precision.calibration
-    """
+    """Say what formats were calibrated on: a line for each file, and a line for the models without a file."""
     ways: dict[tuple[str, int | None], list[JobData]] = {}
     for each in jobs:
         frames = None if each.calibration is None else len(each.calibration)
@@ -213,10 +204,7 @@ def _how(file: str, frames: int | None, jobs: Sequence[JobData]) -> str:
 
 
 def beginning_lines(jobs: Iterable[tuple[str, str]], limit: int = 10) -> list[str]:
-    """Say what the states of jobs begin with; jobs that begin with 0 get no line.
-
-    jobs: the name of each job, and in words what it begins with (empty: 0).
-    limit: most lines; a further line says how many are left out.
+    """Say what the states of jobs (name, what it begins with; empty: 0) begin with, in about `limit` lines.
 
     >>> beginning_lines([("a", ""), ("b", "the last states of a")])
     ['b begins with the last states of a']

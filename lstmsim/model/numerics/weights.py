@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -94,13 +95,10 @@ class Network:
                 continue
             layer = self.model.layers[number]
             for name, values in states.items():
-                if name not in layer.cell.states:
-                    known = ", ".join(layer.cell.states)
-                    mistakes.append(
-                        (place, f"initial {name} is no state of cell {layer.cell.name!r}, which has {known}")
-                    )
-                    continue
-                text = _wrong_numbers(f"initial {name}", values, (layer.width(name),))
+                known = ", ".join(layer.cell.states)
+                text: str | None = f"initial {name} is no state of cell {layer.cell.name!r}, which has {known}"
+                if name in layer.cell.states:
+                    text = _wrong_numbers(f"initial {name}", values, (layer.width(name),))
                 mistakes += [(place, text)] if text else []
         return mistakes
 
@@ -162,21 +160,12 @@ def random_network(model: Model, seed: int) -> Network:
     for number, layer in enumerate(model.layers):
         both = []
         for direction in range(layer.directions):
-            drawn = {
-                key: _random(seed, number, direction, *key).uniform(-1, 1, shape) / np.sqrt(layer.hidden)
-                for key, shape in expected_shapes(layer).items()
-            }
-            both.append(
-                PassWeights(
-                    {(key[1], key[2]): each for key, each in drawn.items() if key[0] == "matrix"},
-                    {key[1]: each for key, each in drawn.items() if key[0] == "bias"},
-                    {
-                        key[1]: _scales(layer.cell, key[1]) + each
-                        for key, each in drawn.items()
-                        if key[0] == "parameter"
-                    },
-                )
-            )
+            drawn: dict[str, dict[Any, Floats]] = {"matrix": {}, "bias": {}, "parameter": {}}
+            for (kind, *key), shape in expected_shapes(layer).items():
+                each = _random(seed, number, direction, kind, *key).uniform(-1, 1, shape) / np.sqrt(layer.hidden)
+                drawn[kind][tuple(key) if kind == "matrix" else key[0]] = each
+            scaled = {name: _scales(layer.cell, name) + each for name, each in drawn["parameter"].items()}
+            both.append(PassWeights(drawn["matrix"], drawn["bias"], scaled))
         passes.append(tuple(both))
     return Network(model, tuple(passes))
 

@@ -17,22 +17,14 @@ Narrow = NDArray[np.int32]
 
 
 def firsts(counts: NDArray[np.signedinteger]) -> Ints:
-    """Where the entries of each row begin, and where the last ones end: shape (rows + 1,), of counts of shape (rows,).
-
-    >>> firsts(np.array([2, 0, 1])).tolist()
-    [0, 2, 2, 3]
-    """
+    """Where the entries of each row begin, and where the last ones end: shape (rows + 1,), of their counts."""
     first = np.zeros(len(counts) + 1, np.int64)
     np.cumsum(counts, out=first[1:])
     return first
 
 
 def spans(starts: Ints, lengths: NDArray[np.signedinteger]) -> Ints:
-    """The numbers from each start on, one span behind the other.
-
-    >>> spans(np.array([5, 0]), np.array([2, 3])).tolist()
-    [5, 6, 0, 1, 2]
-    """
+    """The numbers from each start on, one span behind the other."""
     ends = np.cumsum(lengths, dtype=np.int64)
     total = int(ends[-1]) if len(ends) else 0
     numbers = np.repeat(starts - (ends - lengths), lengths)
@@ -45,16 +37,11 @@ def regrouped(
 ) -> tuple[Ints, list[Narrow]]:
     """Entries of rows that come in several parts and in any order, laid out row after row.
 
-    rows: for each part, shape (r,); the rows that it has.
-    counts: for each part, shape (r,); how many entries each row has.
+    rows, counts: for each part the rows that it has, and how many entries each has, shape (r,).
     columns: for each column of the entries, for each part, shape (sum of counts,).
     n: rows in all; those that no part has are empty.
 
     Returns where each row begins (as `firsts`), and the columns.
-
-    >>> first, (column,) = regrouped([np.array([2, 0])], [np.array([1, 2])], [[np.array([7, 8, 9])]], 3)
-    >>> first.tolist(), column.tolist()
-    ([0, 2, 2, 3], [8, 9, 7])
     """
     every = np.zeros(n, np.int32)
     for row, count in zip(rows, counts, strict=True):
@@ -129,9 +116,6 @@ class Dcsr:
     cols, values: as in `Csr`.
 
     `InputError` if they break one of these rules.
-
-    >>> Dcsr(4, 2, [1, 3], [0, 1, 2], [0, 1], [5, 6]).csr().row_ptr
-    array([0, 0, 1, 1, 2])
     """
 
     rows: int
@@ -188,9 +172,6 @@ def csr_of_dense(matrix: ArrayLike) -> Csr:
     """The matrix without its zeros.
 
     `InputError` if it has not two dimensions.
-
-    >>> csr_of_dense([[0, 2], [0, 0]]).entries
-    1
     """
     full = np.asarray(matrix)
     if full.ndim != 2:
@@ -298,12 +279,9 @@ THRESHOLD = 0.5
 class Statistics:
     """What a table says of a matrix.
 
-    rows, columns, entries: its size, and how many entries are stored.
     sparsity: fraction of its places without an entry; 0 for a matrix without places.
     mean_length: entries of a row on average; 0 for a matrix without rows.
-    variation: standard deviation of the row lengths (of all rows, not of a sample) over their mean; 0 if there are no
-        entries.
-    empty_rows: rows without an entry.
+    variation: standard deviation of all row lengths over their mean; 0 if there are no entries.
     """
 
     rows: int
@@ -348,9 +326,6 @@ def lockstep_waste(lengths: NDArray[np.int64], bundle: int) -> float:
         are not counted.
 
     Gives sum over bundles of (longest row * rows) / entries; 1 if there are no entries.
-
-    >>> lockstep_waste(np.array([4, 2, 3]), 2)
-    1.2222222222222223
     """
     entries = int(lengths.sum())
     if not entries:

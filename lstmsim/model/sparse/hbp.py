@@ -45,10 +45,9 @@ class Table:
 
 @dataclass(frozen=True, eq=False)
 class Placing:
-    """Where the rows of a block went.
+    """Where the rows of a block went: the place of each in the table.
 
-    place: shape (rows,); the place of each row in the table.
-    probes: shape (rows,); entries that probing one by one looks at, the taken one included.
+    probes: entries that probing one by one looks at for each row, the taken one included.
     finds: entries that a structure of next free entries looks at for the same places, over all rows.
     """
 
@@ -73,9 +72,6 @@ def bases(strategy: str, counts: Ints, table: Table) -> Ints:
     """Where the search for a free entry begins for each row: the strategy's function of the row's non-zeros.
 
     Whole numbers only; of a matrix without non-zeros every base is 0. Bases behind the table are all alike: `end`.
-
-    >>> bases("shift", np.array([0, 16, 40]), Table(512, 512, 64, 32, Fraction(10)))
-    array([  0, 256, 512])
     """
     if not table.scale:
         return np.zeros(len(counts), np.int64)
@@ -106,8 +102,7 @@ def _sampled(counts: Ints, end: int) -> Ints:
 def literal_places(base: Ints, end: int) -> Placing:
     """Rows in order take the first free entry of base, base + 1, base - 1, base + 2, ..; from the end if base >= end.
 
-    The nearest free entries on both sides come from structures of next free entries; how many entries one would have
-    looked at one by one follows from their distances. So a full table costs no square of its size.
+    Next free entries and distances say what probing would look at, so a full table costs no square of its size.
     """
     # above[i]: the next free entry from i on, or nearer to it; `end`: none. below[i + 1]: from i down; 0: none.
     above, below = list(range(end + 1)), list(range(end + 1))
@@ -261,11 +256,9 @@ class Hbp:
 class Hashed:
     """A matrix that was put into HBP, and what that took.
 
-    hbp: the matrix.
     counts: shape (positions,); elements of the row at each position in its block.
-    probes: shape (positions,); entries that its row looked at one by one before it got its place, the taken one
-        included, by local row: blocks in memory order, rows of a block ascending.
-    finds: shape (blocks,); entries that a structure of next free entries looks at for the same table.
+    probes: shape (positions,); as of `Placing`, by local row: blocks in memory order, rows of a block ascending.
+    finds: shape (blocks,); as of `Placing`.
     """
 
     hbp: Hbp

@@ -35,11 +35,7 @@ def drawn_rows(lengths: NDArray[np.int64], columns: int, seed: int) -> Csr:
 
 
 def drawn_dense(rows: int, columns: int, seed: int) -> NDArray[np.int64]:
-    """A random matrix of whole numbers from -4 to 4, shape (rows, columns).
-
-    >>> drawn_dense(1, 4, 5)
-    array([[ 1,  1, -3, -1]])
-    """
+    """A random matrix of whole numbers from -4 to 4, shape (rows, columns)."""
     return (generator_states(seed, rows * columns) % 9 - 4).reshape(rows, columns)
 
 
@@ -66,15 +62,11 @@ PRUNINGS = {
 
 
 def pruned(matrix: NDArray[Any], sparsity: float, by: str = "magnitude", *, banks: int = 4, block: int = 4) -> Csr:
-    """Take the smallest weights of a matrix away: floor(sparsity * n) of n.
+    """Take the smallest weights of a matrix away: floor(sparsity * n) of n; of equal ones those that come first.
 
-    Of equal ones those that come first (row by row) go first.
-
-    matrix: shape (rows, columns).
     sparsity: from 0 to 1, as its decimal digits say: 0.29 of 100 is 29.
     by: a key of `PRUNINGS`. n is the number of weights in the matrix, a row or a bank, or the number of blocks.
-    banks: equal parts of a row.
-    block: rows and columns of a block.
+    banks: equal parts of a row; block: rows and columns of a block.
 
     `InputError` if banks or blocks do not divide the matrix, or a weight is not finite.
     """
@@ -123,11 +115,7 @@ _AT_ONCE = 1 << 23
 
 
 def number_type(*operands: Values) -> np.dtype[Any]:
-    """The type in which products are computed: 64 bits for whole numbers, else the smallest with all operands.
-
-    >>> number_type(np.zeros(1, np.float32), np.zeros(1, np.float32)), number_type(np.zeros(1, np.int8))
-    (dtype('float32'), dtype('int64'))
-    """
+    """The type in which products are computed: 64 bits for whole numbers, else the smallest with all operands."""
     kind = np.result_type(*operands)
     return np.dtype(np.int64) if kind.kind in "iu" else kind
 
@@ -137,11 +125,6 @@ def drawn_operands(kernel: str, matrix: Csr, columns: int, seed: int) -> tuple[N
 
     kernel: `spmv` (x), `spmm` (B) or `sddmm` (A, and B transposed).
     columns: of B; of `sddmm` the length of the inner products.
-    seed: fixes all numbers.
-
-    >>> from lstmsim.model.sparse.csr import csr_of_dense
-    >>> [each.shape for each in drawn_operands("sddmm", csr_of_dense([[1.0, 0, 2.0]]), 5, 0)]
-    [(1, 5), (3, 5)]
     """
     draw = np.random.default_rng([seed, 20])
     kind = matrix.values.dtype if matrix.values.dtype.kind == "f" else np.dtype(np.float64)
@@ -154,11 +137,7 @@ def drawn_operands(kernel: str, matrix: Csr, columns: int, seed: int) -> tuple[N
 
 
 def largest_error(kernel: str, matrix: Csr, operands: tuple[NDArray[Any], ...], result: NDArray[Any]) -> float:
-    """The largest difference from the product in 64-bit floating point, relative to the sum of the products' sizes.
-
-    kernel, matrix, operands: what was computed.
-    result: of `sddmm` one number for each entry.
-    """
+    """The largest difference from the product in 64-bit floating point, relative to the sum of the sizes."""
     if not result.size or not matrix.entries:
         return float(np.abs(result).max(initial=0))
     if kernel == "sddmm":

@@ -1,7 +1,4 @@
-"""How far executed kernels are from numpy.
-
-Where a stage writes over what is still read: plans allow that, for they take all reads of a stage to come first.
-"""
+"""How far executed kernels are from numpy, and where a stage writes over what is still read."""
 
 from __future__ import annotations
 
@@ -27,8 +24,7 @@ TOLERANCE = 1e-6
 class Difference:
     """How far executed kernels are from numpy.
 
-    largest: the largest |value - numpy's| / max(1, |numpy's|); infinite where only one of them is a number.
-    node: name of the node where that is; of equal ones the first.
+    largest: the largest |value - numpy's| / max(1, |numpy's|), first at `node`; infinite where only one is a number.
     elements: how many were compared: all that lies in memory of the device at the end, inputs left out.
     endless: how many of numpy's are infinite or no number: equal ones of these tell little.
     """

@@ -60,11 +60,7 @@ def _place(known: list[Ints], elements: Ints) -> int:
 
 
 class Fault(LstmsimError):
-    """A kernel reads what it cannot have, waits for ever, or leaves something out: its plan is wrong.
-
-    >>> print(Fault("it lies in a register of thread 3", "k", "y", "x", 7, 0, 5))
-    kernel k, stage y: block 0, thread 5 reads element 7 of x: it lies in a register of thread 3
-    """
+    """A kernel reads what it cannot have, waits for ever, or leaves something out: its plan is wrong."""
 
     def __init__(
         self,
@@ -100,13 +96,7 @@ class Reader:
 
 @dataclass(eq=False)
 class KernelMemory:
-    """Values of the stages of one running kernel.
-
-    graph: the graph.
-    kernel: the kernel.
-    device: values in memory of the device, flat, by node: what is read from outside.
-    barriers: how often all blocks have met.
-    """
+    """Values of the stages of one running kernel, what it reads from outside, and how often all blocks have met."""
 
     graph: Graph
     kernel: PlannedKernel
@@ -298,10 +288,7 @@ def executed(
 ) -> dict[int, Values]:
     """The values that lie in memory of the device when all kernels have run, library calls in between, by node.
 
-    graph: the graph.
     kernels: of one mode, all of the graph; in any order, for each runs as soon as all that it reads is there.
-    inputs: number of each input -> its value.
-    device: the numbers of the device.
 
     `Fault` if a plan is wrong: a value is read where or when it cannot be, kernels wait for each other, a grid barrier
     waits for blocks that never start, an output is missing.
