@@ -271,7 +271,7 @@ GRAPHS: Mapping[str, NamedGraph] = {each.name: each for each in (*map(_of_cell, 
 
 
 def named_graph(name: str, sizes: Mapping[str, int] | None = None) -> Graph:
-    """The graph of a name in `GRAPHS`; `InputError` if there is none, or a size is none of its sizes or out of range."""
+    """The graph of a name in `GRAPHS`; `InputError` if there is none, or a size is not of it or out of range."""
     if name not in GRAPHS:
         near = nearest(str(name), GRAPHS)
         raise InputError(f"no graph called {show(name)}{near or '; there are: ' + ', '.join(GRAPHS)}")
