@@ -22,16 +22,10 @@ _IDLE = STATES.index("idle")
 
 @dataclass(frozen=True, eq=False)
 class Spans:
-    """Spans to draw, as columns of equal length. Idle cycles have no span.
+    """Spans to draw, as columns of equal length, and their rows. Idle cycles have no span; work without a job has -1.
 
-    rows: the rows that are shown.
     left_out: which rows are not shown, in words.
-    row: place in `rows`.
-    start, end: cycles, `start <= cycle < end`.
-    state: place in `lstmsim.analysis.timeline.STATES`.
-    job: place in the timeline's jobs; -1 if the span is no work.
-    colour: for each job of the timeline the place of what it has its colour from in `names`.
-    names: of what has a colour of its own: jobs, or what several jobs belong to.
+    colour: for each job of the timeline the index in `names` of what has its colour: the job, or what it belongs to.
     """
 
     rows: tuple[Row, ...]

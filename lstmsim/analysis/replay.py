@@ -64,13 +64,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, eq=False)
 class Executed:
-    """The values that a job computed, beside those of the golden model. In fixed point they are equal bit for bit.
-
-    run: values of the job.
-    golden: values of the golden model.
-    error: largest difference in float64, as a part of the largest value.
-    saturated, overflowed: how many values did not fit.
-    """
+    """Values that a job computed, and those of the golden model; `error` is a part of the largest value."""
 
     run: NetworkRun
     golden: NetworkRun
@@ -83,12 +77,9 @@ class Executed:
 class Checked:
     """The result of a job's replay. In fixed point its outputs are equal to the golden model bit for bit.
 
-    job: name of the job.
-    data: numbers of the job, and where they are from.
     values: how many outputs were compared.
     float_error: largest difference in float64, as a part of the largest value.
-    saturated, overflowed: how many values of the fixed-point run did not fit.
-    accuracy: of the fixed-point run against float64.
+    accuracy: of the fixed-point run, which `saturated` and `overflowed` count values of, against float64.
     fixed, float64: outputs of the machine in fixed and in floating point, [steps, outputs], as real numbers.
     """
 

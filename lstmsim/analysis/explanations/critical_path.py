@@ -309,9 +309,7 @@ _BUSY, _TURN, _LATENCY, _SWITCH, _INPUT, _ARRIVAL, _BEHIND = range(len(KINDS))
 class CriticalPath:
     """Segments of the path in order of time, as columns of equal length. They have no gap from 0 to the makespan.
 
-    start, end: cycles, `start <= cycle < end`.
-    kind: place in `KINDS`.
-    held_by: place in `HELD_BY`.
+    kind, held_by: indices of `KINDS` and `HELD_BY`.
     row: row of `trace.issues` that the time belongs to; for `switch`, `input` and `arrival` the operation that waited.
     handovers: how often the path goes from one task to the task that got its context.
     """

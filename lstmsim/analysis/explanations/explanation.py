@@ -25,11 +25,7 @@ Numbers = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class LegWords:
-    """What a way off the main unit is, in words. `{unit}` stands for the unit's name.
-
-    meaning: as a table says it.
-    way: as the end of the sentence "40 % of the makespan is the way ...".
-    """
+    """A way off the `{unit}`, in a table and at the end of the sentence "40 % of the makespan is the way ..."."""
 
     meaning: str
     way: str
@@ -74,14 +70,7 @@ _HELD_UP = {
 
 @dataclass(frozen=True)
 class Share:
-    """Cycles of the path that bear one name.
-
-    name: what the path did in them.
-    kind: one of `lstmsim.analysis.explanations.critical_path.KINDS`.
-    unit: name of the unit; empty if the share belongs to none.
-    array: whether the unit is the accounted unit.
-    cycles: how many there are.
-    """
+    """Cycles of the path of one name; `array`: whether its unit is the accounted one."""
 
     name: str
     kind: str
@@ -98,13 +87,7 @@ def leg_words(name: str, own: Mapping[str, Words], unit: str) -> LegWords:
 
 @dataclass(frozen=True)
 class Leg:
-    """A way that the path takes off the main unit and back.
-
-    name: a key of `LEGS`.
-    times: how often the path takes this way.
-    cycles: all cycles on it.
-    parts: (name of the cycles, how many), the most first.
-    """
+    """A way off the main unit and back, a key of `LEGS`; `parts` are its cycles by name, most first."""
 
     name: str
     times: int
@@ -114,13 +97,9 @@ class Leg:
 
 @dataclass(frozen=True)
 class Step:
-    """Segments of the path that follow each other and are alike.
+    """Segments of the path that follow each other and are alike; `task` is an index of `Explanation.jobs`.
 
-    start, end: cycles, `start <= cycle < end`.
-    what: the name of the share.
-    task: place of the job.
-    core, thread: where the job ran.
-    layer, step: place of the operation; None where it has none (before a job came, fetching).
+    layer, step: of the operation; None where it has none (before a job came, fetching).
     held_by: why the next step waited, one of `lstmsim.analysis.explanations.critical_path.HELD_BY`.
     """
 
@@ -136,12 +115,7 @@ class Step:
 
 
 class PathTable:
-    """The path with a name, a layer and a time step for every segment.
-
-    index: the trace.
-    path: its critical path.
-    words: of the machine, for the names of cycles.
-    """
+    """The path with a name (in the machine's words), a layer and a time step for every segment."""
 
     def __init__(self, index: TraceIndex, path: CriticalPath, words: Mapping[str, Words] | None = None) -> None:
         self.index, self.path, self.words = index, path, words or {}
@@ -299,10 +273,6 @@ _HEART = 12
 class Window:
     """The first time steps of a run whose trace is too long to keep. They were simulated alone, and are explained.
 
-    steps: of each job, at most.
-    whole_steps: most steps that a job of the whole run has.
-    whole_cycles: makespan of the whole run.
-    whole_operations, most_operations: operations of the whole run, and how many can be recorded.
     alike: whether all jobs have that many steps, so that cycles a step of the window and of the whole can be compared.
     """
 

@@ -221,12 +221,7 @@ _ONE_OF = 100
 
 @dataclass(frozen=True)
 class LatencyShare:
-    """Cycles of a request that bear one name.
-
-    name: a key of `lstmsim.analysis.explanations.slowest.SHARES`, but the name of the main unit for `WORK`.
-    slowest: cycles, the mean over the slowest requests.
-    all: cycles, the mean over all requests that were served.
-    """
+    """Cycles of a request of one name, the means over the slowest requests and over all that were served."""
 
     name: str
     slowest: float
@@ -235,13 +230,7 @@ class LatencyShare:
 
 @dataclass(frozen=True)
 class SlowRequest:
-    """One of the slowest requests.
-
-    job: name of its job.
-    arrival: cycle at which it came.
-    latency_cycles: from its arrival to its last result.
-    cycles: its cycles by name; they add up to the latency. Names of 0 cycles are left out.
-    """
+    """One of the slowest requests; its cycles by name add up to the latency, names of 0 cycles are left out."""
 
     job: str
     arrival: int
@@ -251,11 +240,7 @@ class SlowRequest:
 
 @dataclass(frozen=True)
 class TailLatency:
-    """Latencies of a run in cycles.
-
-    mean: of all requests that were served.
-    slowest: the mean of the slowest requests.
-    """
+    """Mean latency in cycles of all requests that were served, and of the slowest."""
 
     mean: float
     slowest: float
@@ -265,17 +250,12 @@ class TailLatency:
 class Slowest:
     """The slowest 1 % of the requests of a run (rounded up, at least one) against all of them.
 
-    requests: how many requests were served.
-    count: how many of them are among the slowest.
-    from_cycles: the least latency of the slowest.
-    turned_away: how many more requests were turned away; they are not counted.
-    latency: the mean latencies.
+    count, from_cycles: how many are among the slowest, and the least latency of these.
     shares: what the mean latencies consist of, the largest share of the slowest first; each column adds up to its mean.
     listed: the slowest requests one by one, at most `MAX_LISTED`.
     way: how jobs come, a key of `lstmsim.model.scenario.ARRIVING`.
     split: whether any request has threads on several cores.
     unit: the name of cycles in which a request's own work issues: that of the main unit.
-    words: words of the machine.
     """
 
     requests: int

@@ -29,14 +29,10 @@ _PAIR_ROWS = MAX_ROWS // 4
 class Alternative:
     """One change, or a pair of them, and its result.
 
-    name, detail: the change in words.
     cycles: makespan with the change; None if the chip or a job refused it.
     saved_cycles: how many cycles less than the run that is explained; negative if the change did harm.
-    utilization: 0 to 1, with the change.
     work: multiply-accumulates, as a multiple of those of the run that is explained.
-    refused: why the change was refused; empty if it was simulated.
     latency: latencies of the requests; None if all come at once or if other requests were served than in that run.
-    pair: the names of the two changes of a pair; None for one change.
     """
 
     name: str
@@ -52,13 +48,9 @@ class Alternative:
 
 @dataclass(frozen=True)
 class WhatIf:
-    """The changes that were tried on a run.
+    """The changes that were tried on a run, by cycles saved, most first; refused ones come last, and are no pairs.
 
-    base_cycles: makespan of the run without a change.
-    alternatives: by cycles saved, most first; refused alternatives come last.
     left_out: names of the changes that were not tried, because the run is long.
-    base_latency: latencies of the requests without a change; None if all come at once.
-    pairs: pairs of changes that were simulated, by cycles saved, most first; refused ones are not among them.
     pairs_left_out: how many more pairs there are of which a change helps alone; None: the run is too long for pairs.
     """
 

@@ -212,24 +212,14 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True, eq=False)
 class Case(JobData):
-    """A network on an input; `follows` is the place among the cases of the case whose last states this one begins with.
-
-    jobs: names of the scenario's jobs that are this case.
-    All other fields: as in `lstmsim.model.numerics.jobs.JobData`.
-    """
+    """A network on an input, which is several `jobs` of the scenario; `follows` is an index among the cases."""
 
     jobs: tuple[str, ...] = field(kw_only=True)
 
 
 @dataclass(frozen=True, eq=False)
 class JobAccuracy:
-    """Errors of a case's last layer against float64.
-
-    case: what was run.
-    accuracy: the errors.
-    saturated: by name, how many values did not fit their format.
-    overflowed: by name, how many sums did not fit the accumulator.
-    """
+    """Errors of a case's last layer against float64; by name, how many values and sums did not fit."""
 
     case: Case
     accuracy: Accuracy
@@ -239,11 +229,7 @@ class JobAccuracy:
 
 @dataclass(frozen=True)
 class Respelled:
-    """A word whose phonemes in fixed point differ from its phonemes in float64.
-
-    word: the word.
-    float64, fixed: its phonemes in each arithmetic.
-    """
+    """A word whose phonemes in fixed point differ from its phonemes in float64."""
 
     word: str
     float64: Phonemes
@@ -252,13 +238,7 @@ class Respelled:
 
 @dataclass(frozen=True, eq=False)
 class WordsAccuracy:
-    """How g2p-en spells words in fixed point.
-
-    words: number of words that were spelled.
-    changed: the words whose phonemes differ from float64.
-    saturated: by name, how many values did not fit their format meanwhile.
-    overflowed: by name, how many sums did not fit the accumulator meanwhile.
-    """
+    """How g2p-en spells words in fixed point: their number, those that differ, and by name what did not fit."""
 
     words: int
     changed: tuple[Respelled, ...]
@@ -273,12 +253,7 @@ class WordsAccuracy:
 
 @dataclass(frozen=True, eq=False)
 class Study:
-    """All measurements at one precision.
-
-    precision: the widths.
-    jobs: one entry for each case.
-    words: the spelling, if a job runs a network of g2p-en, else None.
-    """
+    """All measurements at one precision; words are spelled if a job runs a network of g2p-en."""
 
     precision: Precision
     jobs: tuple[JobAccuracy, ...]
@@ -303,12 +278,7 @@ class AccuracyReport(Table, forms="lstmsim.studies.accuracy.report"):
 
 @dataclass(frozen=True, eq=False)
 class Spelling:
-    """Words as float64 spells them, and what the two networks reach meanwhile.
-
-    g2p: the speller.
-    phonemes: word to phonemes.
-    ranges: "encoder" and "decoder" to the ranges of their values.
-    """
+    """Words as float64 spells them, and the ranges of "encoder" and "decoder" meanwhile."""
 
     g2p: G2p
     phonemes: Mapping[str, Phonemes]

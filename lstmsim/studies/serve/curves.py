@@ -22,11 +22,7 @@ _NO_LATENCY = ("unstable", "cannot tell")
 
 @dataclass(frozen=True)
 class Estimate:
-    """A latency and its uncertainty.
-
-    value_ms: the latency.
-    half_width_ms: half the width of its 95 % interval; None where there are too few requests for one.
-    """
+    """A latency, and half the width of its 95 % interval; None where there are too few requests for one."""
 
     value_ms: float
     half_width_ms: float | None
@@ -39,11 +35,8 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Measured:
-    """The figures of one run.
+    """The figures of one run; its verdict is a key of `lstmsim.traffic.load.VERDICTS`.
 
-    verdict: a key of `lstmsim.traffic.load.VERDICTS`.
-    offered: the load of this machine; None: unknown.
-    requests, turned_away, misses: numbers of requests that were served, rejected, and served after they were due.
     mean: the mean latency; None where the machine is not `stable`, for then it may depend on how long the run is.
     percentiles: latencies by percent; empty where there is no mean.
     """

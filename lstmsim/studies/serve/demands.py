@@ -48,11 +48,9 @@ _AMONG_OTHERS: dict[str, Any] = {
 class Alone:
     """The cycles of a job that has the chip to itself.
 
-    latency_cycles: from its arrival to its finish.
     array_cycles: cycles in which the PE arrays of its cores issue for it, summed over the cores.
-    cores: number of cores on which it runs at once.
-    stalls: whether there is a cycle between its first tile and its last in which it cannot issue; a coarse-grained core
-        turns to another thread only then.
+    stalls: whether it ever cannot issue between its first tile and its last; only then a coarse-grained core turns to
+        another thread.
     """
 
     latency_cycles: int
@@ -151,11 +149,7 @@ MOST_SETS = 8
 
 
 class Demand(NamedTuple):
-    """Cycles that a job takes that is alone on a chip.
-
-    units, threads: of the main units, and of threads.
-    memory: of each memory that cores share, wherever the job runs; then of the average memory.
-    """
+    """Cycles of units, threads and each shared memory (then of the average one) that a job alone on a chip takes."""
 
     units: float
     threads: float
@@ -169,12 +163,8 @@ class Demand(NamedTuple):
 
 
 class Kind(NamedTuple):
-    """Jobs that are alike on a chip.
+    """Jobs that are alike on a chip; `rate` of them come in a cycle.
 
-    rate: number of them that come in a cycle.
-    variability: how irregularly they come.
-    cores: the cores that they may use.
-    alone: the demand of each of them.
     room: number of them that may wait at most; infinite: they wait as long as it takes.
     memory: cycles after which their arrivals have forgotten their past.
     """
@@ -291,9 +281,8 @@ _OFF = 0.1
 
 
 class Ranked(NamedTuple):
-    """Requests of one entry that are alike, with their rank.
+    """Requests of one entry that are alike, with their rank; `rate` of them come in a cycle.
 
-    rate: number of them that come in a cycle.
     threads: cycles of threads that one of them takes alone.
     process: arrivals of the entry, as in `Offer.process`.
     """

@@ -88,13 +88,7 @@ _BUSY = CYCLE_NAMES.index("busy")
 
 
 class _Share(NamedTuple):
-    """Jobs that are alike.
-
-    job: one of them, without the keys that rank it among others.
-    rate: number of them that come per second.
-    variability, memory_seconds, process: as of `Offer`.
-    ranked: the same job with its rank, and with the limits that reject it.
-    """
+    """Jobs that are alike, without and with (`ranked`) the keys that rank and reject them; so many come per second."""
 
     job: Job
     rate: float

@@ -103,8 +103,6 @@ class _Runs:
 
     leaving: names of the tenants whose requests may be rejected.
     least_share: of all requests, how many belong to the rarest tenant that has a bound.
-    sizes: the fewest and the most requests of a run.
-    done, about: runs so far, and about how many there will be.
     """
 
     scenario: Path | Mapping[str, Any]

@@ -36,9 +36,7 @@ class Judged:
     """A percentile of latency held against its bound, both in ms; of one tenant, or of all requests.
 
     percentile_ms: None where there is no such number (unstable, or no request was served).
-    half_width_ms: of its interval; None where there are too few requests for one.
     verdict: a key of `VERDICTS`.
-    requests: number of requests served.
     turned_away: the share of the requests that came and were rejected.
     beyond: at least this share of the served requests lies beyond the bound; 0: no more than may, or not known.
     """
@@ -123,11 +121,7 @@ class Saturation(Table, forms="lstmsim.studies.serve.saturation"):
 
 
 class SearchInterrupted(KeyboardInterrupt):
-    """A search was interrupted after its first run.
-
-    known: what `bisect_verdicts` would have returned, from the runs so far.
-    found: the same as the answer of `lstmsim.studies.serve.saturate.saturate`, which fills it in.
-    """
+    """A search was interrupted after its first run; `saturate` fills in what was `found` from the `known` runs."""
 
     def __init__(self, known: Known) -> None:
         super().__init__()

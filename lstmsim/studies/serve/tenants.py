@@ -32,11 +32,9 @@ class Rows(NamedTuple):
     """Requests as columns, shape [requests] each, in the order of their finishes.
 
     due: the last cycle at which the request is in time.
-    servers: number of servers on which it ran, 0 if it was rejected.
+    servers, core: threads on which it ran (0: rejected), and where (-1: unknown).
     alone: cycles of that job alone on the chip, 0: unknown.
-    core: where it ran, -1: unknown.
     stalls: 0 if it never lets another thread have the array.
-    paused: cycles from start to finish without a thread.
     """
 
     arrival: Ints
@@ -55,10 +53,9 @@ class Rows(NamedTuple):
 
 
 class Known(NamedTuple):
-    """Knowledge of the whole run, for the intervals of its tenants.
+    """Knowledge of the whole run, for the intervals of its tenants; the utilization is that of threads.
 
     relaxation: about how many requests of all tenants pass until the queue has forgotten its past; None: unknown.
-    utilization: the share of time in which threads are taken.
     """
 
     traffic: Traffic
