@@ -97,15 +97,7 @@ class Checked:
 def check_numerics(
     scenario: Scenario, program: Program, trace: Trace, data: Mapping[int, JobData], progress: Progress | None = None
 ) -> tuple[Checked, ...]:
-    """Replay jobs in fixed and in floating point, and compare them with the golden model.
-
-    Jobs that were rejected are left out.
-
-    scenario, program, trace: the run.
-    data: index of a job -> its numbers.
-    progress: called with the rows that are done, and how many rows there are.
-    `ReplayError` if one value differs or is used too early.
-    """
+    """Replay jobs in fixed and in floating point, and compare them with the golden model."""
     half = _halves(progress)
     fixed = execute(scenario, program, trace, data, fixed=True, progress=half(0))
     floats = execute(scenario, program, trace, data, fixed=False, progress=half(1))
@@ -245,11 +237,7 @@ _WEAK_DB = 10
 
 
 def checks_document(checks: Sequence[Checked], precision: Precision, rejected: int = 0) -> Document:
-    """Make a table of the jobs that were executed.
-
-    precision: widths of the fixed-point run.
-    rejected: how many jobs were rejected and have no row.
-    """
+    """Make a table of the jobs that were executed."""
     head = ["<job", "<weights", "<inputs", "outputs", "fixed point", "float64", "SQNR", "saturated", "overflowed"]
     rows = []
     for each in checks:
@@ -337,16 +325,7 @@ def outputs(
     progress: Progress | None = None,
     checks: Sequence[Checked] | None = None,
 ) -> Outputs:
-    """Replay the trace on the numbers of all jobs, in fixed point if the scenario has a `precision`, else in float64.
-
-    Every value is compared with the golden model.
-
-    scenario, program, trace: the run.
-    data: index of a job -> its numbers.
-    progress: called with the rows that are done, and how many rows there are.
-    checks: what `check_numerics` gave for this run, which is then not executed again.
-    `ReplayError` if a value differs. `InputError` as for `check_size`.
-    """
+    """Execute the trace on the numbers of all jobs, in fixed point if there is a `precision`, or take those of `checks`."""
     check_size(scenario)
     fixed = bool(scenario.precision_given)
     if checks is None:
@@ -379,14 +358,7 @@ def check_names(scenario: Scenario) -> None:
 
 
 def save_outputs(outputs: Outputs, path: str | os.PathLike[str], version: str) -> None:
-    """Write a tensor [steps, outputs] as F64 for each job that was not rejected; the file is whole or not written.
-
-    outputs: the numbers of all jobs.
-    path: a name that ends in .safetensors.
-    version: of lstmsim, for the metadata.
-
-    `InputError` if the name has another ending or `check_names` refuses the scenario.
-    """
+    """Write a tensor [steps, outputs] as F64 for each job that was not rejected; the file is whole or not written."""
     name = os.fspath(path)
     if not name.lower().endswith(".safetensors"):
         raise InputError(Mistake(name, "expected a file name that ends in .safetensors"))

@@ -260,23 +260,13 @@ def latency_statistics(cycles: Sequence[int], frequency_mhz: float) -> LatencyMs
 
 
 def utilization(chip: Chip, macs: int, makespan_cycles: int) -> float:
-    """Useful multiply-accumulates of a chip / (its PEs * makespan); 0 if nothing ran.
-
-    chip: description of the chip.
-    macs: useful multiply-accumulates of all its cores.
-    makespan_cycles: the cycle from which every task is finished.
-    """
+    """Useful multiply-accumulates of a chip / (its PEs * makespan); 0 if nothing ran."""
     peak = sum(core.peak for core in chip.core_figures) * makespan_cycles
     return macs / peak if peak else 0.0
 
 
 def measure(scenario: Scenario, totals: Totals, engine: str) -> Report:
-    """Make the report of a run.
-
-    scenario: the chip and its jobs.
-    totals: totals of the run; cores and tasks begin with those of the scenario, in its order.
-    engine: name of the engine.
-    """
+    """Make the report of a run."""
     chip, makespan, macs = scenario.chip, totals.makespan_cycles, totals.work.tolist()
     cores = []
     for index, core in enumerate(chip.core_figures):

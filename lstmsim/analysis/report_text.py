@@ -28,10 +28,7 @@ _LONGEST_NAME = 36
 
 
 def report_text(report: Report, jobs: bool = False) -> str:
-    """The report for the terminal, without a final newline.
-
-    jobs: whether each job has a row where there are many; of few jobs each has one.
-    """
+    """The report for the terminal, without a final newline."""
     return text(document(report, jobs))
 
 

@@ -208,12 +208,6 @@ def parse_window(text: str) -> tuple[int, int | None]:
 def window(timeline: Timeline, start: int, end: int | None = None) -> Timeline:
     """Cut the cycles `start <= cycle < end` out of a timeline.
 
-    Spans that reach outside are cut. Cycles keep their numbers, and the makespan stays that of the run.
-
-    start: first cycle.
-    end: cycle behind the last; None, or a larger number than the makespan, means up to the last cycle.
-    `InputError` if the timeline shows nothing in the window.
-
     >>> from lstmsim.analysis.timeline import Row
     >>> none = np.zeros(2, dtype=np.int64)
     >>> table = dict(row=none, state=none, job=none, layer=none, step=none)
@@ -380,32 +374,7 @@ def build_timeline(
     unit: str = MAIN,
     groups: Sequence[str] = (),
 ) -> Timeline:
-    """Make the timeline of a run.
-
-    Each core has a row for its accounted unit (the main unit), one for each thread, and one for each other shown unit.
-    A shared core (a memory), and one without a main unit, has a row for each shown unit. A unit with several ways has a
-    row for each way.
-
-    program, trace: the lowered scenario and its run.
-    jobs: names of the jobs; further tasks of the program are shown as the jobs whose work they do.
-    chip: name of the chip.
-    frequency_mhz: clock of the chip.
-    unit: what people call the main unit of a core; no other unit has this name.
-    groups: for each job the name of what it has its colour from; empty: each job has its own.
-    `ProgramError` if a unit has a name that traces cannot hold.
-
-    >>> from lstmsim.engines import run
-    >>> from lstmsim.program.program import *
-    >>> body = Body((Operation(0, count=3), Operation(1, needs=(Dependence(0, 5),))))
-    >>> core = Core(0, (Unit("array", "coarse"), Unit("tail", "fifo")))
-    >>> program = Program((core,), (Task("t", ((0, (Phase(body, 1),)),), (), (0,)),))
-    >>> timeline = build_timeline(program, run(program), ["t"], "chip", 260)
-    >>> [(timeline.rows[r].name, s, e, STATES[k]) for r, s, e, k in zip(
-    ...     *(column.tolist() for column in (timeline.row, timeline.start, timeline.end, timeline.state)))]
-    ... # doctest: +NORMALIZE_WHITESPACE
-    [('core 0 array', 0, 3, 'busy'), ('core 0 array', 3, 8, 'drain'), ('core 0 thread 0', 0, 3, 'busy'),
-     ('core 0 thread 0', 3, 8, 'drain'), ('core 0 tail', 7, 8, 'busy')]
-    """
+    """Make the timeline of a run."""
     _require_names(program, unit)
     rows, tables = _rows_and_tables(program, trace, unit)
     table = np.concatenate(tables)

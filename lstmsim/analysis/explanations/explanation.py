@@ -341,11 +341,6 @@ def explain(
 ) -> Explanation:
     """Explain why a run took as long as it did.
 
-    scenario: the chip and its jobs.
-    program: the lowered scenario.
-    trace: the run of the program on an engine.
-    progress: called with the number of alternatives that have been simulated, and how many there are.
-
     >>> from lstmsim import engines, machines
     >>> from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
     >>> from lstmsim.model.cells import cell

@@ -49,24 +49,7 @@ def view_beside(path: str) -> str | None:
 
 
 def save_trace(timeline: Timeline, path: str | os.PathLike[str], limit_bytes: int | None = LIMIT_BYTES) -> None:
-    """Write a timeline, whole or not at all, in the format that the suffix names.
-
-    `.json`, `.json.gz` and `.pftrace` (needs the extra `trace`) are for Perfetto, `.vcd` and `.fst` (needs the extra
-    `fst`) for GTKWave and Surfer, `.kanata` for Konata, `.csv` and `.csv.gz` for all other programs. Beside `.vcd` and
-    `.fst` a `.gtkw` is written, which opens GTKWave with all rows at the whole run. A `.gtkw` that is there already is
-    not replaced, because users save their own views under that name.
-
-    timeline: the timeline of a run.
-    path: file to write; its suffix chooses the format.
-    limit_bytes: largest estimated size of the file; None for no limit.
-    `InputError` for an unknown suffix, a missing extra, a path that cannot be written, or a trace above the limit.
-    `LstmsimError` for a full disk.
-
-    >>> save_trace(None, "trace.xls")  # doctest: +NORMALIZE_WHITESPACE
-    Traceback (most recent call last):
-    lstmsim.InputError: trace.xls: not a trace's name: expected it to end in .json, .json.gz, .csv, .csv.gz,
-    .vcd, .fst, .pftrace, .kanata
-    """
+    """Write a timeline, whole or not at all, in the format that the suffix names."""
     name = os.fspath(path)
     suffix = _suffix(name)
     if limit_bytes is not None:
@@ -76,6 +59,7 @@ def save_trace(timeline: Timeline, path: str | os.PathLike[str], limit_bytes: in
     module, writer, _ = _FORMATS[suffix]
     write = getattr(import_module(f"{__name__}.{module}"), writer)
     view = view_beside(name)
+    # a view that is there already is not replaced: users save their own under that name
     if view is None or os.path.isfile(view):
         write(timeline, name)
     else:
@@ -83,14 +67,7 @@ def save_trace(timeline: Timeline, path: str | os.PathLike[str], limit_bytes: in
 
 
 def load_trace(path: str | os.PathLike[str]) -> Timeline:
-    """Read the timeline that `save_trace` wrote as `.json`, `.json.gz`, `.csv` or `.csv.gz`, equal in every column.
-
-    `InputError` for any other suffix, and for a broken file.
-
-    >>> load_trace("trace.vcd")
-    Traceback (most recent call last):
-    lstmsim.InputError: trace.vcd: cannot be read back: .json, .json.gz, .csv and .csv.gz can
-    """
+    """Read the timeline that `save_trace` wrote as `.json`, `.json.gz`, `.csv` or `.csv.gz`, equal in every column."""
     name = os.fspath(path)
     module, _, reader = _FORMATS[_suffix(name, READABLE)]
     if reader is None:

@@ -49,11 +49,7 @@ class Spans:
 
 @contextmanager
 def unpacked(path: str, limit: int, more: str, plain: bool = False) -> Iterator[io.BufferedReader]:
-    """Open a file that may be packed by gzip; `InputError` if it cannot be read, or is larger than `limit`.
-
-    more: says of which contents there is too much, and what a user may do.
-    plain: whether a file that is not packed has the limit, too.
-    """
+    """Open a file that may be packed by gzip; `InputError` if it cannot be read, or is larger than `limit`."""
     with readable_file(path, kept=False) as file:
         packed = file.peek(2)[:2] == b"\x1f\x8b"
         try:

@@ -34,10 +34,7 @@ def plot(
     *,
     title: str = "",
 ) -> Picture:
-    """Draw the signal to quantisation noise of each job over the width, and below it the share of words unchanged.
-
-    Values that are not finite are left out.
-    """
+    """Draw the signal to quantisation noise of each job over the width, and below it the share of words unchanged."""
     name = None if path is None else os.fspath(path)
     if name is not None:
         check_name(name, numbers_path(name))

@@ -115,10 +115,9 @@ _OPERATIONS = FLAT_TABLES["operations"]
 
 
 def memory_cycles(program: Program, task: Task) -> Ints:
-    """Count the cycles that a task takes each shared core on each of its placements, shape (placements, shared cores).
+    """Count the cycles that a task takes shared cores at least, shape (placements, shared cores).
 
-    Loads of weights that may be there already are left out, and so are extra cycles of single iterations: a task takes
-    at least so many.
+    Loads of weights that may be there already are left out, and so are extra cycles of single iterations.
     """
     shared = [number for number, core in enumerate(program.cores) if core.shared]
     loading = 0 if task.content is None else task.content.loading
@@ -182,10 +181,7 @@ def bounds(
 ) -> tuple[dict[str, float], dict[str, tuple[int, ...]], float]:
     """Give the worst part of each resource, its cores (if not all), and the longest relaxation of a set of cores.
 
-    threads: of each core.
-    units: the name of all main units as a resource.
-
-    Of several memories the busiest counts.
+    Of several memories the busiest counts. `units` is the name of all main units as a resource.
     """
     parts = {units: 0.0, "threads": 0.0}
     where: dict[str, tuple[int, ...]] = {}

@@ -100,13 +100,7 @@ def compute(
     jobs: int | None = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Measured]:
-    """Give the figures of all runs, in their order. Runs that are in `folder` are read; equal runs are made once.
-
-    folder: keeps each point as soon as it is done, whatever stops the others; None: nothing is kept.
-    jobs: worker processes; 1: this process alone; None: one for each processor.
-    progress: is called with points done and in all.
-    `LstmsimError` if a worker ends without an answer.
-    """
+    """Give the figures of all runs, in their order. Runs that are in `folder` are read; equal runs are made once."""
     keys = [key_of(each) for each in points]
     store = _Store(folder)
     done = {key: known for key in keys if (known := store.read(key)) is not None}
@@ -269,10 +263,7 @@ def _variants(
     chips: Sequence[str],
     placements: Sequence[str],
 ) -> list[tuple[Machine, tuple[str, ...]]]:
-    """List every policy on every chip with every placement, each with its overrides.
-
-    `InputError` for one that the scenario cannot have.
-    """
+    """List every policy on every chip with every placement, each with its overrides."""
     named: tuple[Sequence[str | None], ...] = ([None, *chips], placements or [None], policies or [None])
     variants: list[tuple[Machine, tuple[str, ...]]] = []
     for chip, placement, policy in product(*named):

@@ -77,10 +77,7 @@ class Collector:
         self._accounts, self._sharing = Accounts(entries, kept, window), Sharing(coarse or {})
 
     def pause(self, pauses: Ints) -> None:
-        """Move requests from running to waiting while they are paused, before `take` takes these requests.
-
-        pauses: cycles at which a request loses and gets back its threads, and number of these, shape [3, pauses].
-        """
+        """Move requests from running to waiting while they are paused, before `take` takes these requests."""
         paused, resumed, servers = pauses
         one, length = np.ones(len(paused), dtype=np.int64), int((resumed - paused).sum())
         self._waited += length
@@ -90,12 +87,7 @@ class Collector:
         self._past.change(np.concatenate([gives_up, goes_on], axis=1))
 
     def take(self, number: Ints, rows: Rows, tenants: Ints) -> None:
-        """Take the requests that finish next.
-
-        number: their indices by arrival, from 0.
-        tenants: indices of their tenants among the entries.
-        `InputError` if their times cannot be true.
-        """
+        """Take the requests that finish next."""
         arrival, start, finish, due, servers = rows[:5]
         if self._done:
             raise InputError(Mistake("requests", "the result has been taken, nothing can be added any more"))
@@ -167,10 +159,7 @@ class Collector:
         return None if relaxation is None else max(1.0, relaxation * self._requests / came)
 
     def result(self, coming: Traffic, percentiles: Sequence[float] = PERCENTILES, *, cut: bool = False) -> Serving:
-        """Give the figures of all requests; nothing can be added after that.
-
-        cut: whether the run ended because its requests had no room.
-        """
+        """Give the figures of all requests; nothing can be added after that."""
         if not self._requests:
             raise InputError(Mistake("requests", "none has finished, expected at least one"))
         swept, warmup, self._done = self._past.finish(), self._left_out(), True

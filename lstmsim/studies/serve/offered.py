@@ -36,10 +36,7 @@ from lstmsim.traffic.load import Load, Preemption, Traffic
 
 
 def apart(scenario: Scenario) -> list[Scenario]:
-    """Give the parts of a scenario whose jobs meet no job of another part: on no core, in no memory, in no chain.
-
-    The order within a part is that of the scenario. Where there is one part, it is the scenario.
-    """
+    """Give the parts of a scenario whose jobs meet no job of another part: on no core, in no memory, in no chain."""
     groups = meeting((cores, name) for name, cores in _cores(scenario).items())
     if len(groups) < 2 or _shares_apart(scenario, groups):
         return [scenario]
@@ -99,12 +96,7 @@ class _Share(NamedTuple):
 
 
 def traffic_of(scenario: Scenario, requests: int | None = None) -> Traffic:
-    """Give the traffic to the chip of a scenario, by the rates of its entries.
-
-    Where entries have no rates, because the scenario is not from a file, the rates are estimated from the arrivals.
-
-    requests: number of requests that the question is about (None: all).
-    """
+    """Give the traffic to the chip of a scenario, by the rates of its entries, which may have to be estimated."""
     whole, parts = _traffic_of(scenario, requests), apart(scenario)
     if len(parts) < 2 or not whole.steady:
         return whole

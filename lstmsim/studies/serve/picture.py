@@ -39,17 +39,7 @@ def plot(
     percentile: float = 99.0,
     cdf_at: float | None = None,
 ) -> Picture:
-    """Draw curves of all machines over load: latencies, their distribution at one load, and requests in time.
-
-    The percentile of latency has its 95 % intervals, the mean is dotted. Points with too few requests for an interval
-    are hollow; unstable points are crosses at the upper edge, without a number.
-
-    curves: what was measured.
-    path: a file that ends in `.png`, `.svg` or `.pdf`.
-    percentile: which percentile of latency is drawn, one of `CDF`.
-    cdf_at: the load of the distribution; None: the highest at which all machines are stable.
-    `InputError` for another suffix, and for a load or a percentile that is not among the points.
-    """
+    """Draw curves of all machines over load: latencies, their distribution at one load, and requests in time."""
     name = None if path is None else os.fspath(path)
     if name is not None:
         check_name(name)

@@ -290,16 +290,7 @@ def judged(
     others: Mapping[float, float] | None = None,
     units: float = 0.0,
 ) -> Judged:
-    """Judge a percentile of latencies against its bound; a share above 1 - percentile rejected breaks the bound too.
-
-    A bound that far more requests exceed than may is broken even where there is no interval (`of_beyond`).
-
-    interval: the percentile, in ms.
-    served, turned_away: numbers of requests.
-    may_leave: whether requests can be rejected at all.
-    alike, widths, units: as in `of_share`, `of_interval` and `of_beyond`.
-    others: the percentiles of `far_above`, in ms; None: unknown.
-    """
+    """Judge a percentile of latencies against its bound; a share above 1 - percentile rejected breaks the bound too."""
     came, most = served + turned_away, 1 - percentile / 100
     verdicts = [of_interval(interval, bound_ms, widths) if served else "too few"]
     beyond = max((1 - each / 100 for each, value in (others or {}).items() if value > bound_ms), default=0.0)

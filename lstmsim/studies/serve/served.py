@@ -35,13 +35,7 @@ def collect(
     traffic: Traffic | None = None,
     percentiles: Sequence[float] = PERCENTILES,
 ) -> Serving:
-    """Give rates, latencies, queues, misses and slowdowns, by tenant.
-
-    pauses: as in `Trace.pauses`; None: no job was preempted.
-    alone: of each job, its latency alone on the chip in cycles, and whether it ever stalls; None: unknown, and there
-        are no slowdowns.
-    traffic: None: unknown, and there is no load.
-    """
+    """Give rates, latencies, queues, misses and slowdowns, by tenant."""
     entries = entries_of(scenario.jobs)
     both: list[JobReport | Rejected] = [*report.jobs, *report.turned_away]
     came = sorted(both, key=lambda job: (job.arrival, job.number))
@@ -142,11 +136,7 @@ def served(
     slowdowns: bool = False,
     percentiles: Sequence[float] = PERCENTILES,
 ) -> Serving:
-    """Give latencies, intervals, offered load and verdict of a run.
-
-    totals: of the run; None if no job was preempted.
-    slowdowns: simulate each kind of job alone for the slowdowns, too.
-    """
+    """Give latencies, intervals, offered load and verdict of a run."""
     alone = None
     if slowdowns:
         alones = Alones(scenario.chip)

@@ -176,12 +176,7 @@ class Accounts:
         known: Known,
         percentiles: Sequence[float],
     ) -> dict[str, Tenant]:
-        """Give the figures of each tenant, by name, in order.
-
-        span: the part of the run that counts for rates.
-        whole: latencies and waits of all requests, which are those of a single tenant.
-        warmup: number of requests of all that are left out; None: a tenth.
-        """
+        """Give the figures of each tenant, by name, in order."""
         self._count()
         all_served = sum(each.counts["requests"] for each in self._accounts)
         load, made = known.traffic.load, {}
@@ -335,9 +330,8 @@ class Sharing:
     def remarks(self, names: Sequence[str]) -> tuple[str, ...]:
         """Give a sentence or two for each core where jobs that never stall hold up another tenant.
 
-        That is said where a tenant takes longer from its start to its finish than equal shares of the unit could
-        explain (more than 2 and more than the core's threads times as long as alone), and at least half of that while
-        jobs of others that never stall had the unit. Only the worst cases are named, by the `names` of the tenants.
+        That is where a tenant takes longer than equal shares of the unit could explain (more than 2 and more than the
+        core's threads times as long as alone), at least half of it while such jobs of others had the unit.
         """
         worst: dict[int, tuple[float, int, int]] = {}
         for (place, core), (number, ratios, longer, held) in self._sums.items():

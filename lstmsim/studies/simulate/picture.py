@@ -207,15 +207,7 @@ def plot(
     end: int | None = None,
     cores: Iterable[int] | None = None,
 ) -> Picture:
-    """Draw a timeline: colour is the job, hatching on grey the cause of a wait.
-
-    Above `SPAN_LIMIT` visible spans each row shows fractions of time per column instead, and the picture says so.
-
-    path: a file that ends in `.png`, `.svg` or `.pdf`, written whole or not at all: equal timelines give equal bytes.
-    start, end: cycles; None: all that the timeline shows, which of a window is the window.
-    cores: their numbers; None: all of them.
-    `InputError` for a window, a core or a suffix that is not possible.
-    """
+    """Draw a timeline: colour is the job, hatching on grey the cause of a wait."""
     name = None if path is None else os.fspath(path)
     if name is not None:
         check_name(name)
