@@ -325,7 +325,7 @@ def outputs(
     progress: Progress | None = None,
     checks: Sequence[Checked] | None = None,
 ) -> Outputs:
-    """Execute the trace on the numbers of all jobs, in fixed point if there is a `precision`, or take those of `checks`."""
+    """Execute the trace on the numbers of all jobs, in fixed point with a `precision`, or take what `checks` have."""
     check_size(scenario)
     fixed = bool(scenario.precision_given)
     if checks is None:
