@@ -55,7 +55,7 @@ class Cut:
     mb, nb, kb: size of a part; the last one may be smaller, and some threads may have none.
 
     >>> cut = Cut("MK", 2, 1, 2, 4, 8, 32)
-    >>> cut.threads, cut.place(3), cut.owned(3, Product(7, 8, 50))
+    >>> cut.threads, cut.rank(3), cut.owned(3, Product(7, 8, 50))
     (4, (1, 0, 1), ((4, 7), (0, 8), (32, 50)))
     """
 
@@ -69,11 +69,7 @@ class Cut:
 
     @property
     def short(self) -> str:
-        """Its kind, and into how many parts rows, columns and K are cut.
-
-        >>> Cut("NK", 1, 16, 4, 8, 32, 128).short
-        'NK 1x16x4'
-        """
+        """Its kind, and into how many parts rows, columns and K are cut, like `NK 1x16x4`."""
         return f"{self.kind} {self.p_m}x{self.p_n}x{self.p_k}"
 
     @property
@@ -81,14 +77,14 @@ class Cut:
         """How many threads it is for."""
         return self.p_m * self.p_n * self.p_k
 
-    def place(self, thread: int) -> tuple[int, int, int]:
-        """Numbers of a thread's part of the rows, of the columns, and of K; the last is its place in its K-group."""
+    def rank(self, thread: int) -> tuple[int, int, int]:
+        """Numbers of a thread's part of the rows, of the columns, and of K; the last is its rank in its K-group."""
         rest, part_k = divmod(thread, self.p_k)
         return (*divmod(rest, self.p_n), part_k)
 
     def owned(self, thread: int, product: Product) -> tuple[tuple[int, int], tuple[int, int], tuple[int, int]]:
         """Rows, columns and K range of a thread, each as (first, end); an end that is not above the first: nothing."""
-        parts = zip(self.place(thread), (self.mb, self.nb, self.kb), (product.m, product.n, product.k), strict=True)
+        parts = zip(self.rank(thread), (self.mb, self.nb, self.kb), (product.m, product.n, product.k), strict=True)
         rows, columns, ks = ((min(i * size, whole), min((i + 1) * size, whole)) for i, size, whole in parts)
         return rows, columns, ks
 
@@ -96,11 +92,7 @@ class Cut:
 @hashed_once
 @record
 class SubBlocks:
-    """How a thread's block of C is cut further.
-
-    sm, sn: rows and columns of a sub-block.
-    s_m, s_n: how many sub-blocks there are along the rows and along the columns of a whole block.
-    """
+    """How a thread's block of C is cut further: rows and columns of a sub-block, and how many a whole block has."""
 
     sm: int
     sn: int
@@ -160,7 +152,6 @@ def check_word(place: str, word: object, known: Sequence[str]) -> None:
 class Candidate:
     """A cut that was considered.
 
-    cut: the cut.
     raw, normalised: its conditions by name (`CONDITIONS`), as they are and from 0 to 1 (best).
     fitness: what they add up to.
     why_not: which conditions of acceptance it fails; empty: it is accepted.
@@ -175,12 +166,7 @@ class Candidate:
 
 @record
 class SubCandidate:
-    """Sub-blocks that were considered.
-
-    sub_blocks: the sub-blocks.
-    raw, normalised: their conditions by name: `count`, `padding`, `repack`.
-    fitness: the mean of the normalised ones.
-    """
+    """Sub-blocks that were considered, with conditions `count`, `padding`, `repack`; fitness: the normalised mean."""
 
     sub_blocks: SubBlocks
     raw: Mapping[str, float]
@@ -192,10 +178,9 @@ class SubCandidate:
 class GemmPlan:
     """A plan, with all that led to it.
 
-    product: the product.
     blocks: `mc`, `nc`, `kc`: the blocks that fit the caches.
     ranked: the candidates, the best first.
-    chosen: place of the first of them that is accepted.
+    chosen: rank of the first of them that is accepted.
     idle: cuts that were dropped, because threads would have had nothing to do.
     sub_blocks: sub-blocks of the chosen one; None: there are none.
     sub_ranked: sub-blocks that were considered, the best first.
@@ -221,13 +206,9 @@ class GemmPlan:
 
 @record
 class GemmTask:
-    """A product that is asked for.
+    """A product that is asked for on so many cores, with one of `CACHES` and one of `PACKED`.
 
-    product: the product.
-    threads: on how many cores.
-    caches: one of `CACHES`.
     settings: parameters of the planner by name; those that are left out have their defaults.
-    packed: one of `PACKED`.
     """
 
     product: Product
@@ -268,8 +249,6 @@ class Counts:
 class GemmWork:
     """A division that is ready to run.
 
-    division: the division.
-    program: the program.
     counts: its traffic; of the second of two equal products if caches are warm.
     own: what the machine keeps for the figures.
     """

@@ -33,14 +33,8 @@ _CLASSES = OperationClasses.grouped(
 )
 
 
-@hashed_once
-@record
-class CellWork:
-    """What follows the products in a time step of a cell.
-
-    states: names of the states beside h, which the tail writes.
-    activations, others: operations on each unit: exponentials and what is made of them; all others.
-    """
+class CellWork(NamedTuple):
+    """What follows the products in a time step of a cell: other states than h, and operations of a unit by class."""
 
     states: tuple[str, ...]
     activations: int
@@ -51,11 +45,7 @@ class CellWork:
 def cell_work(cell: Cell) -> CellWork:
     """What follows the products in a time step of a cell; the cell has no `refusal`."""
     activations = sum(_CLASSES.of_operation(node.operation) == "activation" for node in cell.nodes)
-    return CellWork(
-        states=tuple(name for name in cell.states if name != "h"),
-        activations=activations,
-        others=len(cell.nodes) - activations,
-    )
+    return CellWork(tuple(name for name in cell.states if name != "h"), activations, len(cell.nodes) - activations)
 
 
 def refusal(model: Model) -> str | None:

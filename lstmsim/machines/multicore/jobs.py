@@ -284,26 +284,17 @@ def job_phases(chip: MulticoreCpu, shape: Shape, first: int) -> tuple[Phase, ...
 def operations_per_step(chip: MulticoreCpu, model: Model, batch: int, threads: int) -> PerStep:
     """Bounds on the operations of one step of a job."""
     ways = len({twin(chip, first, threads) for first in places_for(chip, threads)})
-    return _per_step(chip, model, batch, threads, chip.domains, ways)
+    return bound_of(chip, model, batch, threads, chip.domains, ways)
 
 
-def _per_step(chip: MulticoreCpu, model: Model, batch: int, threads: int, domains: int, ways: int) -> PerStep:
+def bound_of(chip: MulticoreCpu, model: Model, batch: int, threads: int, domains: int, ways: int) -> PerStep:
+    """Bounds on the operations of one step of a job that runs beside so many memories, in so many ways."""
     each = 0
     for layer in model.layers:
         plans = plans_of(chip, layer, batch, threads)
         steps = threads + sum(len(steps) for each_plan in plans for steps in steps_of(chip, each_plan.division))
         each += layer.directions * (steps * (1 + domains) + 2)
     return PerStep(each, each * ways * TRACED)
-
-
-def per_step(cores: Sequence[CpuCore], model: Model, batch: int = 1, split: str = "", members: int = 1) -> PerStep:
-    """Bounds on the operations of one step of a job; arguments as for `lstmsim.machines.target.Target.per_step`.
-
-    What cores share does not stand in them. It is taken as in a chip that says nothing about it; when jobs are lowered,
-    it is known, and they are counted again.
-    """
-    chip = MulticoreCpu("", 1000, (cores[0],))
-    return _per_step(chip, model, batch, members, up(members, chip.cores_per_domain), 1)
 
 
 def kinds_of_cores(chip: MulticoreCpu, threads: Sequence[int]) -> tuple[int, ...]:

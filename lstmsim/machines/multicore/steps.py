@@ -181,7 +181,7 @@ def sub_blocks_in_turn(division: Division, thread: int) -> list[tuple[Span, Span
     if sub is None:
         return [(rows, columns)]
     pieces = [(part, own) for part in _parts(rows, sub.sm) for own in _parts(columns, sub.sn)]
-    first = division.cut.place(thread)[2] * len(pieces) // division.cut.p_k
+    first = division.cut.rank(thread)[2] * len(pieces) // division.cut.p_k
     return pieces[first:] + pieces[:first]
 
 

@@ -10,7 +10,7 @@ from lstmsim.base.errors import InputError
 from lstmsim.machines.assembly import PerStep
 from lstmsim.machines.change import Change, detail_of
 from lstmsim.machines.multicore.chip import MAX_CPU_CORES, CpuCore, MulticoreCpu, MulticoreEntries, up
-from lstmsim.machines.multicore.jobs import per_step
+from lstmsim.machines.multicore.jobs import bound_of, lower, planned_products
 from lstmsim.machines.target import Fidelity, Target
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Job
@@ -109,15 +109,18 @@ class _MulticoreTarget(MulticoreEntries, Target):
 
     def lower(self, chip: MulticoreCpu, jobs: Sequence[Job], *, templates: bool = False) -> Program:
         """The Program of these jobs on that chip."""
-        from lstmsim.machines.multicore.jobs import lower
-
         return lower(chip, jobs, templates)
 
     def per_step(
         self, cores: Sequence[CpuCore], model: Model, batch: int = 1, split: str = "", members: int = 1
     ) -> PerStep:
-        """Bounds on the operations of one step of a job on `members` cores."""
-        return per_step(cores, model, batch, split, members)
+        """Bounds on the operations of one step of a job on `members` cores.
+
+        What cores share is not known here. It is taken as in a chip that says nothing about it; when jobs are lowered,
+        they are counted again.
+        """
+        chip = MulticoreCpu("", 1000, (cores[0],))
+        return bound_of(chip, model, batch, members, up(members, chip.cores_per_domain), 1)
 
     def chip_counts(self, chip: MulticoreCpu) -> Mapping[str, int]:
         """Threads, one on each core, and memories."""
@@ -125,13 +128,10 @@ class _MulticoreTarget(MulticoreEntries, Target):
 
     def changes(self, chip: MulticoreCpu, jobs: Sequence[Job]) -> Sequence[Change]:
         """Threads of the jobs, then the chip: what cores share, and the cores themselves."""
-
         return changes(chip, jobs)
 
     def planned(self, chip: MulticoreCpu, jobs: Sequence[Job]) -> PlannedProducts:
         """The cut of each product of a time step, and what was rejected before it."""
-        from lstmsim.machines.multicore.jobs import planned_products
-
         return planned_products(chip.bare, jobs)
 
     def begins_cold(self, chip: MulticoreCpu) -> bool:

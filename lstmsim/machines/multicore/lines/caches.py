@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lstmsim.machines.multicore.chip import MulticoreCpu
-from lstmsim.machines.multicore.lines.space import COLUMNS, OWN, SHARED, Array, Runs, pages_of
+from lstmsim.machines.multicore.lines.space import COLUMNS, OWN, SHARED, Array, Ints, Runs, pages_of
 from lstmsim.native.library import Library, warn_once
 
 #: The polynomial 1, by which every rest is 0: nothing is hashed.
@@ -50,7 +49,7 @@ def _rest(number: int, by: int) -> int:
     return number
 
 
-def order_of_blocks(polynomial: int, blocks: int) -> NDArray[np.int64]:
+def order_of_blocks(polynomial: int, blocks: int) -> Ints:
     """Of each block of lines what the lowest bits of its sets are XORed with; shape (blocks,).
 
     It is the rest of x**degree times the block's number, so each bit of it is an XOR of bits of that number.
@@ -63,24 +62,27 @@ def order_of_blocks(polynomial: int, blocks: int) -> NDArray[np.int64]:
     return order
 
 
-def sets_of(kind: str, sets: int, lines: int) -> Callable[[NDArray[np.int64]], NDArray[np.int64]]:
+def sets_of(kind: str, sets: int, lines: int) -> Callable[[Ints], Ints]:
     """What gives the sets of lines."""
     order = order_of_blocks(polynomial_for(kind, sets), lines // sets + 1)
 
-    def found(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    def found(numbers: Ints) -> Ints:
         blocks, rest = np.divmod(numbers, sets)
-        found: NDArray[np.int64] = rest ^ order[blocks]
+        found: Ints = rest ^ order[blocks]
         return found
 
     return found
 
 
-class _PlainCache:
-    """Lines of one cache with their dirty marks, of each set the least recently used first.
+class Caches(Protocol):
+    """All caches of a chip, in the state in which the accesses so far have left them."""
 
-    sets, ways: how many.
-    order: of each block of lines what its sets are XORed with; empty: nothing.
-    """
+    def drive(self, cores: Sequence[int], runs: Sequence[Runs]) -> Ints:
+        """Let steps touch their lines; what was counted, shape (steps, len(COLUMNS) + memories)."""
+
+
+class _PlainCache:
+    """Lines of one cache with their dirty marks, of each set the least recently used first."""
 
     def __init__(self, sets: int, ways: int, order: Sequence[int] = ()) -> None:
         self._count, self._ways, self._order = sets, ways, order
@@ -130,11 +132,7 @@ class _PlainCache:
 
 
 class PlainCaches:
-    """All caches of a machine (`lstmsim.machines.multicore.lines.caches.Caches`).
-
-    chip: whose caches they are.
-    arrays: the whole space, one behind the other; `ValueError` if they do not lie so.
-    """
+    """All caches, line by line; `ValueError` if the arrays of the space do not lie one behind the other."""
 
     def __init__(self, chip: MulticoreCpu, arrays: Sequence[Array]) -> None:
         self._chip = chip
@@ -151,7 +149,7 @@ class PlainCaches:
         self._memory: list[int] = []
         self._core = 0
 
-    def drive(self, cores: Sequence[int], runs: Sequence[Runs]) -> NDArray[np.int64]:
+    def drive(self, cores: Sequence[int], runs: Sequence[Runs]) -> Ints:
         """See `Caches.drive`."""
         if len(cores) != len(runs):
             raise ValueError(f"there are {len(cores)} cores for {len(runs)} steps")
@@ -160,15 +158,11 @@ class PlainCaches:
             self._check(core, each)
         for row, core, each in zip(rows, cores, runs, strict=True):
             self._core = core
-            self._count = dict.fromkeys(COLUMNS, 0)
-            self._memory = [0] * self._chip.domains
-            size = self._chip.line
-            for address, length, write in zip(
-                each.address.tolist(), each.size.tolist(), each.write.tolist(), strict=True
-            ):
-                if length:
-                    for line in range(address // size, (address + length - 1) // size + 1):
-                        self._access(line, write)
+            self._count, self._memory = dict.fromkeys(COLUMNS, 0), [0] * self._chip.domains
+            first, last = each.address // self._chip.line, (each.address + each.size - 1) // self._chip.line
+            for begin, end, length, write in zip(first.tolist(), last.tolist(), each.size, each.write, strict=True):
+                for line in range(begin, end + 1) if length else ():
+                    self._access(line, write)
             row[:] = [*self._count.values(), *self._memory]
         return rows
 
@@ -288,11 +282,7 @@ def _functions() -> Any:
 
 
 class NativeCaches:
-    """All caches of a machine (`lstmsim.machines.multicore.lines.caches.Caches`).
-
-    chip: whose caches they are.
-    arrays: the whole space, one behind the other; `ValueError` if they do not lie so.
-    """
+    """All caches in C++; errors as of `PlainCaches`."""
 
     def __init__(self, chip: MulticoreCpu, arrays: Sequence[Array]) -> None:
         self._core = _functions()
@@ -308,18 +298,14 @@ class NativeCaches:
             dtype=np.int64,
         )
         homes, kinds = pages_of(chip, arrays)
-        message = ctypes.create_string_buffer(_ROOM)
-        code = self._core.lstmsim_open(
-            *(shape.ctypes.data, len(shape), homes.ctypes.data, kinds.ctypes.data, len(homes)),
-            *(byref(self._own), message, _ROOM),
-        )
-        _raise_failure(code, message)
+        pages = (homes.ctypes.data, kinds.ctypes.data, len(homes))
+        _call(self._core.lstmsim_open, shape.ctypes.data, len(shape), *pages, byref(self._own))
 
     def __del__(self) -> None:
         if hasattr(self, "_own") and self._own.value is not None:
             self._core.lstmsim_close(self._own)
 
-    def drive(self, cores: Sequence[int], runs: Sequence[Runs]) -> NDArray[np.int64]:
+    def drive(self, cores: Sequence[int], runs: Sequence[Runs]) -> Ints:
         """See `Caches.drive`."""
         if len(cores) != len(runs):
             raise ValueError(f"there are {len(cores)} cores for {len(runs)} steps")
@@ -333,7 +319,7 @@ class NativeCaches:
             first = last
         return rows
 
-    def _drive(self, cores: Sequence[int], runs: Sequence[Runs], rows: NDArray[np.int64]) -> None:
+    def _drive(self, cores: Sequence[int], runs: Sequence[Runs], rows: Ints) -> None:
         numbers = np.array(cores, dtype=np.int64)
         address = np.concatenate([each.address for each in runs]).astype(np.int64, copy=False)
         size = np.concatenate([each.size for each in runs]).astype(np.int64, copy=False)
@@ -341,17 +327,15 @@ class NativeCaches:
         ends = np.cumsum([len(each.address) for each in runs], dtype=np.int64)
         if not len(address) == len(size) == len(write):
             raise ValueError("runs have not as many addresses as sizes and writes")
-        message = ctypes.create_string_buffer(_ROOM)
-        code = self._core.lstmsim_drive(
-            *(self._own, numbers.ctypes.data, ends.ctypes.data, len(runs)),
-            *(address.ctypes.data, size.ctypes.data, write.ctypes.data, len(address)),
-            *(rows.ctypes.data, rows.size, message, _ROOM),
-        )
-        _raise_failure(code, message)
+        of_runs = (address.ctypes.data, size.ctypes.data, write.ctypes.data, len(address))
+        of_steps = (numbers.ctypes.data, ends.ctypes.data, len(runs))
+        _call(self._core.lstmsim_drive, self._own, *of_steps, *of_runs, rows.ctypes.data, rows.size)
 
 
-def _raise_failure(code: int, message: ctypes.Array[ctypes.c_char]) -> None:
-    """Raise what a failure of the library is in Python."""
+def _call(function: Any, *arguments: Any) -> None:
+    """Call a function of the library; raise what its failure is in Python."""
+    message = ctypes.create_string_buffer(_ROOM)
+    code = function(*arguments, message, _ROOM)
     if code:
         said = message.value.decode(errors="replace")
         if code == _REFUSED:
@@ -359,13 +343,6 @@ def _raise_failure(code: int, message: ctypes.Array[ctypes.c_char]) -> None:
         if code == _NO_MEMORY:
             raise MemoryError(said)
         raise RuntimeError(f"internal error of the caches' library: {said}")
-
-
-class Caches(Protocol):
-    """All caches of a chip, in the state in which the accesses so far have left them."""
-
-    def drive(self, cores: Sequence[int], runs: Sequence[Runs]) -> NDArray[np.int64]:
-        """Let steps touch their lines; what was counted, shape (steps, len(COLUMNS) + memories)."""
 
 
 def open_caches(chip: MulticoreCpu, arrays: Sequence[Array]) -> Caches:
