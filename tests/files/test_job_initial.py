@@ -201,7 +201,7 @@ def test_mistakes_in_the_job_that_is_named() -> None:
 
 
 def test_a_stream_of_requests_knows_no_such_jobs() -> None:
-    with pytest.raises(InputError, match="begins after 'enc', which a stream of requests does not know"):
+    with pytest.raises(InputError, match="begins after 'enc', which a stream of requests does not support"):
         load_requests(chain())
 
 
