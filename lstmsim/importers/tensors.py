@@ -126,14 +126,9 @@ def unstacked(cell: Cell, order: Sequence[str], parts: Stacked) -> PassWeights:
                 matrices[each.name, vector] = matrix[rows]
                 addends += [bias[rows]] if bias is not None else []
             if addends:
-                biases[each.name] = addends[0] if len(addends) == 1 else _total(addends)
+                total = np.sum([part.astype(np.float64) for part in addends], axis=0)
+                biases[each.name] = addends[0] if len(addends) == 1 else total.astype(np.result_type(*addends))
     return PassWeights(matrices, biases, parts.parameters)
-
-
-def _total(biases: Sequence[Floats]) -> Floats:
-    kind = np.result_type(*biases)
-    total: Floats = np.sum([each.astype(np.float64) for each in biases], axis=0).astype(kind)
-    return total
 
 
 #: Bytes of the longest header: room for some 100,000 tensors.
@@ -205,11 +200,10 @@ def _header(start: bytes, file: Any, size: int) -> tuple[dict[str, Any], int]:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    mapping = dict(pairs)
-    if len(mapping) < len(pairs):
-        counts = Counter(key for key, _ in pairs)
-        raise _Duplicate(next(key for key, count in counts.items() if count > 1))
-    return mapping
+    twice = [key for key, count in Counter(key for key, _ in pairs).items() if count > 1]
+    if twice:
+        raise _Duplicate(twice[0])
+    return dict(pairs)
 
 
 def _entries(header: dict[str, Any], size: int) -> dict[str, tuple[str, tuple[int, ...], int, int]]:

@@ -229,7 +229,7 @@ class _Loader:
         return tuple(reversed(items))
 
 
-def _as(kind: type, value: Any) -> Any:
+def _as(kind: type | tuple[type, ...], value: Any) -> Any:
     if not isinstance(value, kind):
         raise TypeError
     return value
@@ -264,49 +264,34 @@ class Tensor:
     strides: tuple[int, ...]
 
 
-def _rebuild_tensor(storage: Any, offset: Any, shape: Any, strides: Any, *_: Any) -> Tensor:
-    if not isinstance(storage, Storage) or not _sizes((offset,)) or not _sizes(shape) or not _sizes(strides):
-        raise TypeError
-    if len(shape) != len(strides):
-        raise ValueError
-    return Tensor(storage, offset, shape, strides)
-
-
-def _sizes(values: Any) -> bool:
+def _sizes(values: Any = ()) -> tuple[int, ...]:
+    """A short tuple of sizes; `TypeError` for anything else."""
     known = isinstance(values, tuple) and len(values) <= MAX_RANK
-    return known and all(type(each) is int and 0 <= each < 2**62 for each in values)
-
-
-def _parameter(data: Any, *_: Any) -> Tensor:
-    if not isinstance(data, Tensor):
-        raise TypeError
-    return data
-
-
-def _ordered(*pairs: Any) -> dict[Any, Any]:
-    entries = {}
-    for key, value in pairs[0] if pairs else ():
-        if not isinstance(key, str | int):
-            raise TypeError
-        entries[key] = value
-    return entries
-
-
-def _size(values: Any = ()) -> tuple[int, ...]:
-    if not _sizes(values):
+    if not known or not all(type(each) is int and 0 <= each < 2**62 for each in values):
         raise TypeError
     return tuple(values)
 
 
-def _typed(function: Any, _: Any, arguments: Any, *__: Any) -> Tensor:
+def _rebuild_tensor(storage: Any, offset: Any, shape: Any, strides: Any, *_: Any) -> Tensor:
+    if len(_sizes(shape)) != len(_sizes(strides)):
+        raise ValueError
+    return Tensor(_as(Storage, storage), _sizes((offset,))[0], shape, strides)
+
+
+def _parameter(data: Any, *_: Any) -> Any:
+    return _as(Tensor, data)
+
+
+def _ordered(*pairs: Any) -> dict[Any, Any]:
+    return {_as((str, int), key): value for key, value in (pairs[0] if pairs else ())}
+
+
+def _typed(function: Any, _: Any, arguments: Any, *__: Any) -> Any:
     """A tensor with attributes, from the function that makes it, its class, the function's arguments, and the rest."""
-    if not isinstance(function, _Global) or not isinstance(arguments, tuple):
-        raise TypeError
-    made = CALLS.get((function.module, function.name))
+    made = CALLS.get((_as(_Global, function).module, function.name))
     if made not in (_rebuild_tensor, _parameter):
         raise TypeError
-    tensor: Tensor = made(*arguments)
-    return tensor
+    return made(*_as(tuple, arguments))
 
 
 #: The whole list of globals with a meaning: tensors, their storages, and the containers and small values around them.
@@ -318,7 +303,7 @@ CALLS: Mapping[tuple[str, str], Callable[..., Any] | None] = {
     ("torch._utils", "_rebuild_parameter_with_state"): _parameter,
     ("torch._tensor", "_rebuild_from_type_v2"): _typed,
     ("collections", "defaultdict"): lambda *_: {},
-    ("torch", "Size"): _size,
+    ("torch", "Size"): _sizes,
     ("torch", "device"): lambda *_: "device",
     **{("torch", name): None for name in _STORAGES},
 }
@@ -335,16 +320,14 @@ class StorageTable(dict[str, Storage]):
         if not isinstance(value, tuple) or len(value) not in (5, 6) or value[0] != "storage":
             raise TypeError
         _, kind, key, _, count, *view = value
-        if not isinstance(kind, _Global):
-            raise TypeError
-        if kind.name not in _STORAGES:
+        if _as(_Global, kind).name not in _STORAGES:
             raise InputError(f"has numbers of a kind that is not known here: {kind}")
-        if not isinstance(key, str) or not _sizes((count,)):
-            raise TypeError
+        _as(str, key), _sizes((count,))
         if view and view[0] is not None:
             raise InputError("shares storages between tensors in a way that only very old PyTorch did; save it anew")
-        storage = self.setdefault(key, Storage(_STORAGES[kind.name], key, count))
-        if storage != Storage(_STORAGES[kind.name], key, count):
+        own = Storage(_STORAGES[kind.name], key, count)
+        storage = self.setdefault(key, own)
+        if storage != own:
             raise InputError(f"is damaged: it states two lengths or kinds of storage {show(key)}")
         return storage
 
