@@ -13,9 +13,11 @@ from __future__ import annotations
 import io
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import struct
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -26,7 +28,15 @@ from lstmsim.base.bounds import MAX_SIZE
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.wording import listed, show
 from lstmsim.importers.imported import ImportedModel
-from lstmsim.importers.keras.models import KerasLayer, keras_kinds, keras_layers, keras_models, parsed_config, parts_of
+from lstmsim.importers.keras.models import (
+    KerasLayer,
+    Variables,
+    keras_kinds,
+    keras_layers,
+    keras_models,
+    parsed_config,
+    parts_of,
+)
 from lstmsim.importers.tensors import Stored, shape_text
 from lstmsim.model.numerics.weights import Floats
 
@@ -78,10 +88,7 @@ def _sound_heaps(content: bytes) -> bool:
         if end > len(content):
             return False
         while at + 16 <= end:
-            index, size = (
-                int.from_bytes(content[at : at + 2], "little"),
-                int.from_bytes(content[at + 8 : at + 16], "little"),
-            )
+            index, size = struct.unpack_from("<H6xQ", content, at)
             step = 16 + -(-size // 8) * 8 if index else size
             count += 1
             if not 0 < step <= end - at or count > MAX_OBJECTS:
@@ -91,23 +98,18 @@ def _sound_heaps(content: bytes) -> bool:
     return True
 
 
-def _step(group: Any, name: str, path: str) -> Any:
-    """The object that `name` means in a group; None if there is none. Only hard links inside the file are followed."""
+def _at(file: Any, path: str) -> Any:
+    """The object of the file at a path; None if there is none. Only hard links inside the file are followed."""
     import h5py
 
-    link = group.get(name, getlink=True) if isinstance(group, h5py.Group) else None
-    if link is None:
-        return None
-    if not isinstance(link, h5py.HardLink):
-        raise InputError(Mistake(path, "is a link to somewhere else, which is never followed"))
-    return group[name]
-
-
-def _at(file: Any, path: str) -> Any:
-    """What the file has at a path of hard links; None if there is nothing."""
     each = file
     for part in path.split("/"):
-        each = None if each is None else _step(each, part, path)
+        link = each.get(part, getlink=True) if isinstance(each, h5py.Group) else None
+        if link is None:
+            return None
+        if not isinstance(link, h5py.HardLink):
+            raise InputError(Mistake(path, "is a link to somewhere else, which is never followed"))
+        each = each[part]
     return each
 
 
@@ -194,27 +196,30 @@ def _from_hdf5(content: bytes, name: str, weights: bool, cell: str | None) -> li
         size = len(content)
         if text is not None:
             config = parsed_config(text, "model_config")
-            layers = keras_layers(config)
-            parts = parts_of(layers, lambda layer, side: _layer_variables(file, groups, layer, side, size))
-            used = {each for part in parts for each in part.variables}
-            return keras_models(parts, name, weights, left_out(groups, used), keras_kinds(config))
+            variables = partial(_layer_variables, file, groups, size)
+            return _described(config, keras_layers(config), variables, groups, name, weights)
         version = _text_attribute(file, "keras_version", 100)
-        alone = _alone(file, groups, size, cell, version)
-        names = {layer.path: sides for layer, sides in alone}
-        parts = parts_of(
-            [layer for layer, _ in alone],
-            lambda layer, side: _stored(file, names[layer.path]["backward" if side == "backward" else "forward"], size),
-        )
+        alone = _alone(groups, version)
+        layers = [_layer_by_shapes(file, stem, sides, size, cell) for stem, sides in alone.items()]
+        parts = parts_of(layers, lambda layer, side: _stored(file, alone[layer.path][side or "forward"].names, size))
         return keras_models(parts, name, weights, [_ALONE])
 
 
-def left_out(groups: Sequence[_Group], used: Collection[str]) -> list[str]:
-    """Note the recurrent cells of a file that its configuration does not describe: cells in a user's own layers."""
-    more = [show(each.path) for each in groups if not set(each.names) & set(used)]
-    if not more:
-        return []
+def _described(
+    config: Mapping[str, Any],
+    layers: Sequence[KerasLayer],
+    variables: Variables,
+    groups: Sequence[_Group],
+    name: str,
+    weights: bool,
+) -> list[ImportedModel]:
+    """The models of a configuration, with a note on recurrent cells that it does not describe: of a user's layers."""
+    parts = parts_of(layers, variables)
+    used = {each for part in parts for each in part.variables}
+    more = [show(each.path) for each in groups if not set(each.names) & used]
     some = listed(more[:3], "and") + (f" and {len(more) - 3} more" if len(more) > 3 else "")
-    return [f"the file has variables of cells that its configuration does not describe, they are left out: {some}"]
+    text = "the file has variables of cells that its configuration does not describe, they are left out"
+    return keras_models(parts, name, weights, [f"{text}: {some}"] if more else [], keras_kinds(config))
 
 
 def _recurrent_groups(groups: Mapping[str, Sequence[str]]) -> list[_Group]:
@@ -229,7 +234,7 @@ def _recurrent_groups(groups: Mapping[str, Sequence[str]]) -> list[_Group]:
     return recurrent
 
 
-def _layer_variables(file: Any, groups: Sequence[_Group], layer: KerasLayer, side: str, size: int) -> dict[str, Stored]:
+def _layer_variables(file: Any, groups: Sequence[_Group], size: int, layer: KerasLayer, side: str) -> dict[str, Stored]:
     """The variables of a layer that the configuration describes; the names of its models tell the group."""
     top = layer.names[0]
     own = [each for each in groups if each.path.startswith((f"model_weights/{top}/", f"{top}/"))]
@@ -240,21 +245,19 @@ def _layer_variables(file: Any, groups: Sequence[_Group], layer: KerasLayer, sid
     if len(own) != 1:
         some = "no" if not own else f"{len(own)}"
         raise InputError(Mistake(side, f"has {some} groups of variables kernel and recurrent_kernel in the file"))
-    stored = _stored(file, own[0], size)
+    stored = _stored(file, own[0].names, size)
     wanted = 3 if layer.use_bias else 2
     if len(stored) != wanted:
         raise InputError(Mistake(own[0].path, f"has {len(stored)} variables, its configuration needs {wanted}"))
     return stored
 
 
-def _stored(file: Any, group: _Group, size: int) -> dict[str, Stored]:
-    return {name: _stored_at(file, name, size) for name in group.names}
+def _stored(file: Any, names: Sequence[str], size: int) -> dict[str, Stored]:
+    return {name: _stored_at(file, name, size) for name in names}
 
 
-def _alone(
-    file: Any, groups: Sequence[_Group], size: int, cell: str | None, version: bytes | None
-) -> list[tuple[KerasLayer, dict[str, _Group]]]:
-    """The layers of a file without configuration, each with the groups of its directions."""
+def _alone(groups: Sequence[_Group], version: bytes | None) -> dict[str, dict[str, _Group]]:
+    """The layers of a file without configuration: path of a layer to the groups of its directions."""
     if not groups:
         raise InputError("holds no configuration and no variables of an LSTM, a GRU or a SimpleRNN")
     if version is not None and _is_old(version):
@@ -269,12 +272,11 @@ def _alone(
             raise InputError(Mistake(group.path, "is one of several cells of a layer; a layer of one cell can be read"))
         layers[stem][side] = group
     # One direction alone is no bidirectional layer: only its name begins like that of a direction.
-    whole = {
+    return {
         stem if len(sides) > 1 else _stem(each): sides if len(sides) > 1 else {"forward": each}
         for stem, sides in layers.items()
         for each in sides.values()
     }
-    return [_layer_by_shapes(file, stem, sides, size, cell) for stem, sides in whole.items()]
 
 
 def _is_old(version: bytes) -> bool:
@@ -298,11 +300,9 @@ def _stem(group: _Group) -> str:
     return group.path.removesuffix("/vars").removesuffix("/cell")
 
 
-def _layer_by_shapes(
-    file: Any, stem: str, sides: dict[str, _Group], size: int, cell: str | None
-) -> tuple[KerasLayer, dict[str, _Group]]:
-    """The layer whose cell and size follow from the shapes of its variables, with its groups by direction."""
-    shapes = [stored.shape for stored in _stored(file, next(iter(sides.values())), size).values()]
+def _layer_by_shapes(file: Any, stem: str, sides: Mapping[str, _Group], size: int, cell: str | None) -> KerasLayer:
+    """The layer whose cell and size follow from the shapes of its variables."""
+    shapes = [stored.shape for stored in _stored(file, next(iter(sides.values())).names, size).values()]
     recurrent = shapes[1]
     if len(shapes[0]) != 2 or len(recurrent) != 2 or not recurrent[0] or recurrent[1] % recurrent[0]:
         text = f"has variables of shapes {', '.join(map(shape_text, shapes))}, which no LSTM, GRU or SimpleRNN has"
@@ -322,7 +322,7 @@ def _layer_by_shapes(
             text = "is a SimpleRNN, whose activation the file does not hold: say --cell rnn (tanh) or --cell rnn-relu"
             raise InputError(Mistake(stem, text))
         kind = cell
-    return KerasLayer(_name(stem), stem, kind, recurrent[0], len(shapes) > 2, False, "concat" * (len(sides) > 1)), sides
+    return KerasLayer(_name(stem), stem, kind, recurrent[0], len(shapes) > 2, False, "concat" * (len(sides) > 1))
 
 
 def _name(stem: str) -> str:
@@ -350,19 +350,16 @@ def import_keras(path: str | os.PathLike[str], *, weights: bool = True, cell: st
                 content = read_member(archive, _WEIGHTS, MAX_WEIGHTS)
             layers = keras_layers(config)
             with _open_hdf5(content, _WEIGHTS) as inner:
-                parts = parts_of(layers, lambda layer, side: _variables(inner, layer, side, len(content)))
-                used = {each for part in parts for each in part.variables}
-                notes = left_out(_recurrent_groups(_datasets_below(inner)), used)
-            return keras_models(parts, name, weights, notes, keras_kinds(config))
+                groups, variables = _recurrent_groups(_datasets_below(inner)), partial(_variables, inner, len(content))
+                return _described(config, layers, variables, groups, name, weights)
         except InputError as error:
             raise placed(error, name) from None
 
 
-def _variables(file: Any, layer: KerasLayer, side: str, size: int) -> dict[str, Stored]:
+def _variables(file: Any, size: int, layer: KerasLayer, side: str) -> dict[str, Stored]:
     """The variables 0, 1 and 2 of a layer's cell."""
     path = layer.path
     if _at(file, path) is None and _at(file, _FOLDERS[1]) is not None:
         path = path.replace(_FOLDERS[0], _FOLDERS[1])
     stem = f"{path}/{side}_layer" if side else path
-    names = [f"{stem}/cell/vars/{number}" for number in range(3 if layer.use_bias else 2)]
-    return {each: _stored_at(file, each, size) for each in names}
+    return _stored(file, [f"{stem}/cell/vars/{number}" for number in range(3 if layer.use_bias else 2)], size)
