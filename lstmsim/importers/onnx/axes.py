@@ -469,7 +469,14 @@ def length_notes(
         lengths, frames = _lengths(layouts, scope, name), layouts.frames(scope, index)
         if lengths and frames is not None and all(each == frames for each in lengths):
             continue
-        given = _given(scope, name)
+
+        # the inputs of the network whose numbers, and not only shapes, a value depends on
+        def follow(value: Value) -> Iterable[str]:
+            node = value.node
+            return () if node is None or node.op_type in ("Shape", "Size") else node.input[:_MAX_VISITED]
+
+        values = upstream(scope, name, follow, _MAX_VISITED)
+        given = list(dict.fromkeys(each.name for each in values if each.node is None and each.tensor is None))[:_SHOWN]
         if given and (lengths is None or None in lengths):
             inputs = listed([f"input {show(each)}" for each in given], "and")
             notes[scope, index] = (f"sequence_lens depends on {inputs}: every sequence is taken at its full length",)
@@ -513,14 +520,3 @@ def _lengths(layouts: Layouts, scope: Scope, name: str) -> list[Size | None] | N
             return None
         value = resolve(value.scope, node_input(value.node, 0))
     return None
-
-
-def _given(scope: Scope, name: str) -> list[str]:
-    """The inputs of the network whose numbers, and not only shapes, a value depends on."""
-
-    def follow(value: Value) -> Iterable[str]:
-        node = value.node
-        return () if node is None or node.op_type in ("Shape", "Size") else node.input[:_MAX_VISITED]
-
-    values = upstream(scope, name, follow, _MAX_VISITED)
-    return list(dict.fromkeys(each.name for each in values if each.node is None and each.tensor is None))[:_SHOWN]

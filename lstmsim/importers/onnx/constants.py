@@ -263,7 +263,16 @@ class Constants:
         if kind == "Constant" and "value" in given:
             return self._decoded(given["value"].t)
         if kind == "DequantizeLinear":
-            return self._dequantised(scope, node, hops)
+            scale = self._value(resolve(scope, node_input(node, 1)), hops + 1)
+            before = self._files.total
+            try:
+                numbers, zero = stored_whole(scope, node, self._files)
+                self._left += COPIES * (self._files.total - before)
+                # Each number becomes one of 4 bytes, by way of a wider number.
+                self._spend(numbers.nbytes + 4 * numbers.size)
+                return meant(scope, node, numbers, scale, zero)
+            except ValueError:
+                raise _NoConstant("a node DequantizeLinear whose arguments are not read here") from None
         if kind in ELEMENTWISE:
             return self._elementwise(scope, node, hops)
         names = node.input if kind == "Concat" else node.input[: 0 if kind == "ConstantOfShape" else 1]
@@ -279,18 +288,6 @@ class Constants:
             raise _NoConstant(f"a node {kind} whose arguments do not fit") from None
         self._spend(made.nbytes if kind in REPEATING else 0)
         return made
-
-    def _dequantised(self, scope: Scope, node: Any, hops: int) -> Floats:
-        scale = self._value(resolve(scope, node_input(node, 1)), hops + 1)
-        before = self._files.total
-        try:
-            numbers, zero = stored_whole(scope, node, self._files)
-            self._left += COPIES * (self._files.total - before)
-            # Each number becomes one of 4 bytes, by way of a wider number.
-            self._spend(numbers.nbytes + 4 * numbers.size)
-            return meant(scope, node, numbers, scale, zero)
-        except ValueError:
-            raise _NoConstant("a node DequantizeLinear whose arguments are not read here") from None
 
     def _elementwise(self, scope: Scope, node: Any, hops: int) -> Floats:
         kind, names = str(node.op_type), [str(each) for each in node.input[:3]]
