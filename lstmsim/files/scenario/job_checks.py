@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import fields
 from itertools import chain
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 from lstmsim.base.checks import DataPath
 from lstmsim.base.errors import InputError
-from lstmsim.base.wording import listed, nearest, show
+from lstmsim.base.keys import Key
+from lstmsim.base.wording import nearest, show
 from lstmsim.files.scenario.models import STAND_IN, Cores, file_path, frames_path
-from lstmsim.files.scenario.schema import ArrivalEntry, InitialEntry, JobEntry
+from lstmsim.files.scenario.schema import ArrivalEntry, InitialEntry, JobEntry, Text
 from lstmsim.files.yaml.document import Document, check, document_of
 from lstmsim.machines.assembly import AnyCore
 from lstmsim.model.model import Model
@@ -194,11 +195,7 @@ class Initials:
         if entry is None or entry.initial is None:
             return
         named = _named(index, entry)
-        if isinstance(entry.initial, InitialEntry) and bool(named.job) == bool(entry.initial.file):
-            keys = "`job` (the name of an earlier one) or `file` (a .safetensors file of states)"
-            self.document.blame(("jobs", index, "initial"), f"must have one key, {keys}")
-            return
-        if not named.job:
+        if not _check_initial(self.document, ("jobs", index, "initial"), entry) or not named.job:
             return
         text = self._wrong_name(index, named.job)
         before = self.follows(index)
@@ -250,15 +247,17 @@ def _shape_text(shapes: Sequence[Sequence[dict[str, int]]]) -> str:
     return ("; ".join(parts[:4]) or "no states") + more
 
 
-#: Keys of a job that are no keys of an entry. A file states them once, or they follow from the position of the entry.
-_NOT_OF_ENTRIES = {
-    "after": (int, "a whole number"),
-    "states_of": (int, "a whole number"),
-    "dispatch": (str, "text"),
-    "preempts": (bool, "true or false"),
-    "affinity": (bool, "true or false"),
-    "tenant": (str, "text"),
-}
+class _OneJob(JobEntry):
+    """The keys of an entry, and those that a file states once or that follow from the position of an entry."""
+
+    after: int | None = None
+    states_of: int | None = None
+    dispatch: Annotated[str, Key(choices=tuple(DISPATCH))] = "fcfs"
+    preempts: bool = False
+    affinity: bool = False
+    tenant: Text = ""
+
+
 _DEFAULTS = {each.name: each.default for each in fields(Job)}
 
 
@@ -276,21 +275,18 @@ def checked_job(model: Model, stated: int | None, keys: Mapping[str, Any]) -> Jo
     7
     """
     given = {key: value for key, value in keys.items() if value is not None and not _is_default(key, value)}
-    entry_keys = {key: value for key, value in given.items() if key not in _NOT_OF_ENTRIES}
-    document = document_of({"model": STAND_IN, **entry_keys})
-    entry, _ = check(JobEntry, document)
-    _check_others(document, given)
+    document = document_of({"model": STAND_IN, **given})
+    entry, _ = check(_OneJob, document)
     _check_single(document, given)
-    _check_initial(document, entry)
     if entry is not None:
+        _check_initial(document, ("initial",), entry)
         check_cores(document, (), entry, Cores((), known=False))
     steps = given.get("steps", stated)
     if steps is None:
         document.blame(("steps",), "required key is missing (the model states no steps of its own)")
     if entry is None or document.mistakes or steps is None:
         raise InputError(document.mistakes)
-    values = {key: getattr(entry, key) for key in entry_keys if key not in ("steps", "cores", "inputs", "initial")}
-    values |= {key: value for key, value in given.items() if key in _NOT_OF_ENTRIES}
+    values = {key: getattr(entry, key) for key in given if key not in ("steps", "cores", "inputs", "initial")}
     if entry.cores is not None:
         values["cores"] = tuple(entry.cores)
     if entry.inputs is not None:
@@ -307,28 +303,19 @@ def _initial(document: Document, entry: JobEntry) -> str:
     return word if word == ZERO or names_job(word) else file_path(document, ("initial",), word)
 
 
-def _check_initial(document: Document, entry: JobEntry | None) -> None:
-    given = entry.initial if entry is not None else None
-    if isinstance(given, InitialEntry) and bool(given.job) == bool(given.file):
+def _check_initial(document: Document, path: DataPath, entry: JobEntry) -> bool:
+    """Tell whether the mapping of first states has one key; if not, that is noted."""
+    given = entry.initial
+    wrong = isinstance(given, InitialEntry) and bool(given.job) == bool(given.file)
+    if wrong:
         keys = "`job` (the name of an earlier one) or `file` (a .safetensors file of states)"
-        document.blame(("initial",), f"must have one key, {keys}")
+        document.blame(path, f"must have one key, {keys}")
+    return not wrong
 
 
 def _is_default(key: str, value: Any) -> bool:
     default = _DEFAULTS[key]
     return type(value) is type(default) and value == default
-
-
-def _check_others(document: Document, given: Mapping[str, Any]) -> None:
-    for key, (kind, words) in _NOT_OF_ENTRIES.items():
-        value = given.get(key)
-        if value is None:
-            continue
-        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            document.blame((key,), f"must be {words}, got {show(value)}")
-        elif key == "dispatch" and value not in DISPATCH:
-            known = [repr(each) for each in DISPATCH]
-            document.blame((key,), f"must be {listed(known)}, got {show(value)}{nearest(str(value), DISPATCH)}")
 
 
 def _check_single(document: Document, given: Mapping[str, Any]) -> None:

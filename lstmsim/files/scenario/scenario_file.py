@@ -133,16 +133,8 @@ def _model(document: Document) -> Model:
 
 def _named_document(name: str, find: Callable[[str], Path]) -> Document:
     """Read the file of a chip or model. If the file gives no `name`, `name` becomes its name."""
-    if is_path(name):
-        return _file_document(name)
-    document = read_document(find(name))
-    document.data.setdefault("name", name)
-    return document
-
-
-def _file_document(path: str) -> Document:
-    document = read_document(path)
-    document.data.setdefault("name", Path(path).stem)
+    document = read_document(name if is_path(name) else find(name))
+    document.data.setdefault("name", Path(name).stem if is_path(name) else name)
     return document
 
 

@@ -110,7 +110,7 @@ class Shapes(Memory):
                 return None
             joined = list(_agreed(known) or ())
             sizes = [shape[axis] if shape is not None else None for shape in shapes]
-            joined[axis] = _total(sizes)
+            joined[axis] = None if None in sizes else sum(size for size in sizes if size is not None)
             return checked(tuple(joined))
         if node.op_type in _TOGETHER:
             return broadcast([self.of(scope, str(name)) for name in node.input])
@@ -249,11 +249,6 @@ def _agreed(shapes: list[Shape | None] | list[Shape]) -> Shape | None:
     return tuple(
         sizes[0] if len(set(sizes)) == 1 else None for sizes in zip(*[s for s in shapes if s is not None], strict=True)
     )
-
-
-def _total(sizes: list[int | None]) -> int | None:
-    known = [size for size in sizes if size is not None]
-    return sum(known) if len(known) == len(sizes) else None
 
 
 class ComputedShapes(Shapes):
