@@ -10,7 +10,7 @@ import numpy as np
 from lstmsim.base.errors import ReplayError
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, Exchange
 from lstmsim.machines.column.npu import Memory as ChipMemory
-from lstmsim.machines.column.replay.work import ArrayWork, Cut, PeArray, Place, TailWork, Work
+from lstmsim.machines.column.replay.work import Cut, Member, PeArray, Place
 from lstmsim.machines.column.shape import StageShape, pass_shapes
 from lstmsim.machines.structural import NEVER, Memory
 from lstmsim.model.cell import segments
@@ -173,8 +173,7 @@ class JobWork:
     cut: Cut  # its cut over members
     exchange: Exchange  # the links between cores
     views: dict[int, Memory]  # the vectors as each core sees them, by the number of the core
-    tiles: tuple[ArrayWork, ...]  # for each member, the work of its array
-    tails: tuple[TailWork, ...]  # for each member, the work of its tail unit
+    members: tuple[Member, ...]
     # the weights that come while the job runs; None: all weights are there from the start
     weights: Streams | None = None
 
@@ -186,32 +185,28 @@ class JobWork:
                 states = initial_states(self.numbers.arithmetic[number][direction], stimulus, number, direction)
                 for name, values in states.items():
                     key, every = (number, direction, -1, name), slice(0, len(values))
-                    for memory in (*self.views.values(), *(each.work.tail for each in self.tiles)):
+                    for memory in (*self.views.values(), *(each.tail for each in self.members)):
                         memory.write(key, every, values, np.full(len(values), cycle, np.int64), len(values))
         for view in self.views.values():
             view.latest = 0
 
     def tile(self, member: int, place: Place, group: int, cycle: int) -> None:
         """Execute one tile on a member's array at `cycle`; `group`: column group of the stage's matrix."""
-        own = self.tiles[member]
+        own = self.members[member]
         if self.weights is not None:
-            own.work.units(place)
+            own.units(place)
             self.weights.tile(member, place, cycle)
         own.tile(place, group, cycle)
 
-    def turns(self, member: int, place: Place) -> int:
-        """Count the cycles that a row block takes in a member's tail."""
-        return self.tiles[member].work.turns(place)
-
     def sending_cycles(self, member: int, place: Place) -> int:
         """Count the cycles that a row block takes on a member's link."""
-        units = self.tiles[member].work.units(place)
+        units = self.members[member].units(place)
         taken: int = -(-(units.stop - units.start) // self.exchange.rate(self.core.tail_width))
         return taken
 
     def send(self, member: int, place: Place, segment: int, number: int, cycle: int) -> None:
         """Send a vector of a row block over the link of a member, from `cycle` on."""
-        work, own = self.tiles[member].work, self.cut.cores[member]
+        work, own = self.members[member], self.cut.cores[member]
         units, shape, who = work.units(place), work.shape(place), f"{work.who}: the exchange of {place}"
         nodes = self._sent(member, place, segment)
         if number >= len(nodes):
@@ -228,7 +223,7 @@ class JobWork:
 
     def _sent(self, member: int, place: Place, segment: int) -> list[str]:
         """Name the results of a segment that products on other cores read, in the order in which they are visible."""
-        shape, own = self.tiles[member].work.shape(place), self.cut.cores[member]
+        shape, own = self.members[member].shape(place), self.cut.cores[member]
         nodes = [
             node.name
             for each in segments(shape.layer.cell)
@@ -240,7 +235,7 @@ class JobWork:
 
     def rest(self, cycle: int) -> None:
         """Pause the job at `cycle`; `ReplayError` if an effect of its operations is still to come."""
-        for each in self.tiles:
+        for each in self.members:
             each.rest(cycle)
         late = max(view.latest for view in self.views.values())
         if late > cycle:
@@ -253,7 +248,7 @@ class JobWork:
 
     def _begun(self) -> set[tuple[int, int, int]]:
         """Give (layer, direction, step) of each step that has begun; with `layer_order: step`, of all layers of it."""
-        begun = {(place.layer, place.direction, place.step) for each in self.tiles for place in each.done}
+        begun = {(place.layer, place.direction, place.step) for each in self.members for place in each.done}
         if self.job.model.layer_order == "step":
             begun |= {(layer, 0, step) for _, _, step in begun for layer in range(len(self.job.model.layers))}
         return begun
@@ -288,7 +283,7 @@ class JobWork:
             units = self.cut.units(member, width)
             # the tail may go on with a state after the job's last h
             end = np.full(units.stop - units.start, NEVER - 1, dtype=np.int64)
-            work = self.tiles[member].work
+            work = self.members[member]
             parts.append(work.tail.read(key, units, end, f"{work.who}: the state at the end"))
         return np.concatenate(parts)
 
@@ -305,15 +300,13 @@ def start(
     """A job before its first tile: only its frames and, unless it follows another job, its first states are there."""
     core, cut = chip.cores[cores[0]], Cut(job.model, job.split_over(len(cores)), tuple(cores))
     views = {each: Memory() for each in cores}
-    works = [Work(job, core, numbers, cut, member, views[on]) for member, on in enumerate(cores)]
+    members = tuple(Member(job, core, numbers, cut, member, array, views[on]) for member, on in enumerate(cores))
     frames = numbers.arithmetic[0][0].encode(numbers.stimulus.x)
     for step, frame in enumerate(frames):
         since = np.full(len(frame), arrived + step * job.frame_interval)
         for view in views.values():
             view.write((0, 0, step, "x"), slice(0, len(frame)), frame, since, len(frame))
-    tiles = tuple(ArrayWork(work, array) for work in works)
-    tails = tuple(TailWork(each.work, each) for each in tiles)
-    work = JobWork(job, core, numbers, cut, chip.exchange, views, tiles, tails, weights)
+    work = JobWork(job, core, numbers, cut, chip.exchange, views, members, weights)
     if numbers.follows is None:
         work.begin(numbers.stimulus)
     return work

@@ -251,9 +251,9 @@ class _Issue(NamedTuple):
 def _execute(work: JobWork, one: _Issue, body: Sequence[Operation], index: int) -> int:
     """Execute a row of the trace, and give the cycles for which the row occupies its unit."""
     operation, member, taken = one.operation, one.operation.member, one.issues * one.cycles
-    if work.weights is not None and member == len(work.tiles):
+    if work.weights is not None and member == len(work.members):
         if operation.place:
-            block = streamed_block(body, index, len(work.tiles))
+            block = streamed_block(body, index, len(work.members))
             work.weights.stream(block, one.step, one.start, taken)
         else:
             work.weights.load(one.start, taken)
@@ -266,8 +266,8 @@ def _execute(work: JobWork, one: _Issue, body: Sequence[Operation], index: int) 
     layer, direction, block_number, _, stage, segment = operation.place
     place = Place(layer, direction, one.step, stage, block_number)
     if operation.unit == TAIL:
-        work.tails[member].finish(place, segment, one.start)
-        return work.turns(member, place)
+        work.members[member].finish(place, segment, one.start)
+        return work.members[member].turns(place)
     work.send(member, place, segment, _vector(body, index), one.start)
     return work.sending_cycles(member, place)
 

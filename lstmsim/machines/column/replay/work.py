@@ -1,10 +1,9 @@
-"""The PE array with its adder trees and configurable tails, as a structure: each product goes through its adders.
+"""One member of a job under way: its share of the model, its tiles in accumulator banks, its turns in the tail.
 
-An adder tree of `tree_inputs` leaves serves `tree_inputs / ep` rows at once: their products leave it after log2(ep)
-levels. The adders of the levels above have nothing to add then, and hold the running sums. Source: column-wise LSTM
-patent, configurable adder-tree tail (CAT).
-
-One member of a job under way: its share of the model, its tiles in accumulator banks, its turns in the tail.
+Its array has adder trees with configurable tails, and each product goes through its adders. A tree of `tree_inputs`
+leaves serves `tree_inputs / ep` rows at once: their products leave it after log2(ep) levels. The adders of the levels
+above have nothing to add then, and hold the running sums. Source: column-wise LSTM patent, configurable adder-tree
+tail (CAT).
 """
 
 from __future__ import annotations
@@ -200,26 +199,43 @@ class Place:
 
 
 @dataclass(eq=False)
-class Work:
-    """A member of a job on its core."""
+class Bank:
+    """Running sums of one row block."""
+
+    # for each part of the gates, the registers of the trees [trees, registers]; where a gate keeps two sums apart (the
+    # GRU's candidate), the block has two parts
+    sums: list[Array]
+    groups: set[int] = field(default_factory=set)  # the column groups added so far
+    last_cycle: int = -1  # cycle of the last tile
+
+
+@dataclass(eq=False)
+class Member:
+    """A member of a job on its core: its tiles on the array, its row blocks in the tail unit."""
 
     job: Job
     core: ColumnCore
     numbers: JobNumbers  # weights, frames and arithmetic of the job
     cut: Cut  # the cut of the job over its members
     member: int  # number of the member
+    array: PeArray  # structure of the array
     vectors: Memory  # vectors that can be streamed on the core, by (layer, direction, step, name)
     # values that the tail unit keeps, by the same keys. States before the first step have step -1
     tail: Memory = field(default_factory=Memory)
+    banks: dict[Place, Bank] = field(default_factory=dict)  # the banks that hold sums, by row block
+    freed: list[int] = field(default_factory=list)  # cycles at which banks that have been emptied are free again
+    done: set[Place] = field(default_factory=set)  # row blocks whose sums have gone to the tail
+    # kept tiles of weights, by layer, direction, stage, block and column group
+    weights: dict[tuple[int, int, int, int, int], list[tuple[int, Array]]] = field(default_factory=dict)
 
     @property
     def who(self) -> str:
         """The member in words."""
         return f"job {self.job.name}" + (f" member {self.member}" if self.cut.split else "")
 
-    def arithmetic(self, layer: int, direction: int) -> Arithmetic:
-        """Give the arithmetic of a pass."""
-        return self.numbers.arithmetic[layer][direction]
+    def arithmetic(self, place: Place) -> Arithmetic:
+        """Give the arithmetic of the place's pass."""
+        return self.numbers.arithmetic[place.layer][place.direction]
 
     def shape(self, place: Place) -> StageShape:
         """Give the shape of the member's share of the place's stage."""
@@ -254,52 +270,23 @@ class Work:
     def forget(self, place: Place) -> None:
         """Drop the values of the step before the place's step: nothing reads them once that step is complete."""
         key = (place.layer, place.direction, self.before(place))
-        names = [each.name for each in self.job.model.layers[place.layer].cell.nodes]
-        states = self.job.model.layers[place.layer].cell.states
-        for name in (*names, *(each.name for each in self.job.model.layers[place.layer].cell.sums), *states):
+        cell = self.job.model.layers[place.layer].cell
+        for name in (*[each.name for each in cell.nodes], *[each.name for each in cell.sums], *cell.states):
             self.tail.held.pop((*key, name), None)
             if name != "h":
                 self.vectors.held.pop((*key, name), None)
 
-
-@dataclass(eq=False)
-class Bank:
-    """Running sums of one row block.
-
-    (the GRU's candidate), the block has two parts.
-    """
-
-    # for each part of the gates, the registers of the trees [trees, registers]. Where a gate keeps two sums apart
-    sums: list[Array]
-    groups: set[int] = field(default_factory=set)  # the column groups added so far
-    last_cycle: int = -1  # cycle of the last tile
-
-
-@dataclass(eq=False)
-class ArrayWork:
-    """The tiles of one member of a job on its core's array."""
-
-    work: Work  # the member
-    array: PeArray  # structure of the array
-    banks: dict[Place, Bank] = field(default_factory=dict)  # the banks that hold sums, by row block
-    freed: list[int] = field(default_factory=list)  # cycles at which banks that have been emptied are free again
-    done: set[Place] = field(default_factory=set)  # row blocks whose sums have gone to the tail
-    # kept tiles of weights, by layer, direction, stage, block and column group
-    weights: dict[tuple[int, int, int, int, int], list[tuple[int, Array]]] = field(default_factory=dict)
-
     def tile(self, place: Place, group: int, cycle: int) -> None:
         """Execute one tile: multiply, add up in the trees, add to the bank of the row block."""
-        shape, who = self.work.shape(place), f"{self.work.who}: the tile of {place}, column group {group},"
-        units = self.work.units(place)
+        shape, who = self.shape(place), f"{self.who}: the tile of {place}, column group {group},"
+        units = self.units(place)
         bank = self._bank(place, cycle, who) if place not in self.done else Bank([])
         if place in self.done or group in bank.groups:
             raise ReplayError(f"{who} at cycle {cycle} is a repetition: it would be counted twice")
         vector, columns = _columns(shape, group, who)
-        elements = np.zeros(
-            self.work.core.ep, self.work.arithmetic(place.layer, place.direction).matrix(*_any(shape)).dtype
-        )
+        arithmetic = self.arithmetic(place)
+        elements = np.zeros(self.core.ep, arithmetic.matrix(*_any(shape)).dtype)
         elements[: columns.stop - columns.start] = self._elements(place, vector, columns, cycle, who)
-        arithmetic = self.work.arithmetic(place.layer, place.direction)
         for part, weights in self._weights(place, group, vector, columns, units):
             sums = self.array.partial_sums(self.array.products(weights, elements))
             self.array.accumulate(bank.sums[part], sums, arithmetic.add)
@@ -310,11 +297,11 @@ class ArrayWork:
         if place not in self.banks:
             self.freed = [each for each in self.freed if each > cycle]
             held = len(self.banks) + len(self.freed)
-            if held >= self.work.core.accumulator_banks:
+            if held >= self.core.accumulator_banks:
                 raise ReplayError(f"{who} at cycle {cycle} finds no free accumulator bank ({held} are held)")
-            arithmetic = self.work.arithmetic(place.layer, place.direction)
-            zero = arithmetic.matrix(*_any(self.work.shape(place)))[:0].sum(axis=1)
-            parts = max(len(gate.sums) for gate in self.work.shape(place).stage.gates)
+            arithmetic = self.arithmetic(place)
+            zero = arithmetic.matrix(*_any(self.shape(place)))[:0].sum(axis=1)
+            parts = max(len(gate.sums) for gate in self.shape(place).stage.gates)
             size = (self.array.trees, self.array.registers)
             empty = [np.zeros(size, arithmetic.add(zero, zero).dtype) for _ in range(parts)]
             self.banks[place] = Bank(empty)
@@ -323,27 +310,27 @@ class ArrayWork:
     def _elements(self, place: Place, vector: str, columns: slice, cycle: int, who: str) -> Array:
         """Read elements of a vector at `cycle`; `ReplayError` if they are not visible yet."""
         if vector == "x" and place.layer > 0:
-            below = self.work.job.model.layers[place.layer - 1]
+            below = self.job.model.layers[place.layer - 1]
             width = below.width("h")
             parts = []
             for direction in range(below.directions):
                 low, high = max(columns.start - direction * width, 0), min(columns.stop - direction * width, width)
                 if low < high:
                     key = (place.layer - 1, direction, place.step, "h")
-                    parts.append(self.work.vectors.read(key, slice(low, high), np.full(high - low, cycle), who))
+                    parts.append(self.vectors.read(key, slice(low, high), np.full(high - low, cycle), who))
             return np.concatenate(parts)
         if vector == "h":
-            key = (place.layer, place.direction, self.work.before(place), "h")
+            key = (place.layer, place.direction, self.before(place), "h")
         else:
             key = (0 if vector == "x" else place.layer, 0 if vector == "x" else place.direction, place.step, vector)
-        return self.work.vectors.read(key, columns, np.full(columns.stop - columns.start, cycle), who)
+        return self.vectors.read(key, columns, np.full(columns.stop - columns.start, cycle), who)
 
     def _weights(self, place: Place, group: int, vector: str, columns: slice, units: slice) -> list[tuple[int, Array]]:
         """Give the tile of the interleaved matrix, [vp, ep], for each part of the gates that reads the vector."""
         key = (place.layer, place.direction, place.stage, place.block, group)
         if key not in self.weights:
-            arithmetic = self.work.arithmetic(place.layer, place.direction)
-            gates = self.work.shape(place).stage.gates
+            arithmetic = self.arithmetic(place)
+            gates = self.shape(place).stage.gates
             slices: dict[int, Array] = {}
             for number, gate in enumerate(gates):
                 part = next(i for i, each in enumerate(gate.sums) if vector in each.vectors)
@@ -355,25 +342,108 @@ class ArrayWork:
 
     def empty(self, place: Place, cycle: int, who: str) -> Bank:
         """Take the sums of a row block that enters the tail at `cycle`; its bank is free when all of it has entered."""
-        work = self.work
         bank = self.banks.pop(place, None)
-        shape = work.shape(place)
+        shape = self.shape(place)
         groups = sum(shape.groups(vector) for vector in shape.stage.vectors)
         if bank is None or len(bank.groups) < groups:
             done = 0 if bank is None else len(bank.groups)
             raise ReplayError(f"{who} starts at cycle {cycle} with {done} of {groups} column groups added up")
-        ready = bank.last_cycle + work.core.latency.mvm_cycles(work.core.ep)
+        ready = bank.last_cycle + self.core.latency.mvm_cycles(self.core.ep)
         if cycle < ready:
             raise ReplayError(f"{who} starts at cycle {cycle}, but its sums arrive at cycle {ready}")
         self.done.add(place)
-        self.freed.append(cycle + -(-shape.blocks[place.block] // work.core.tail_width))
+        self.freed.append(cycle + -(-shape.blocks[place.block] // self.core.tail_width))
         return bank
 
     def rest(self, cycle: int) -> None:
         """Give up the thread at `cycle`; `ReplayError` if a bank holds anything."""
         held = [*map(str, self.banks), *(f"a row block until {each}" for each in self.freed if each > cycle)]
         if held:
-            raise ReplayError(f"{self.work.who} is paused at cycle {cycle}, but a bank holds {held[0]}")
+            raise ReplayError(f"{self.who} is paused at cycle {cycle}, but a bank holds {held[0]}")
+
+    def finish(self, place: Place, index: int, cycle: int) -> None:
+        """Execute one segment of a row block; the first unit has its turn at `cycle`."""
+        layer = self.job.model.layers[place.layer]
+        key = (place.stage, index)
+        segment = next((each for each in segments(layer.cell) if (each.stage, each.index) == key), None)
+        who = f"{self.who}: the tail of {place}{f' part {index}' if index else ''}"
+        if segment is None:
+            raise ReplayError(f"{who} does not exist")
+        units = self.units(place)
+        turns = cycle + np.arange(units.stop - units.start, dtype=np.int64) // self.core.tail_width
+        if index == 0:
+            self._adapt(place, units, cycle, who)
+        values: dict[str, Array] = {}
+        for node in segment.nodes:
+            self._compute(place, segment, node, values, units, turns, who)
+        if place.block == len(self.shape(place).blocks) - 1:
+            if segment.reductions:
+                self._reduce(place, segment, int(turns[-1]), who)
+            if segment == segments(layer.cell)[-1]:
+                self.forget(place)
+
+    def _adapt(self, place: Place, units: slice, cycle: int, who: str) -> None:
+        """Move the block's sums from their bank through the adapter to the tail."""
+        bank = self.empty(place, cycle, who)
+        shape, count = self.shape(place), units.stop - units.start
+        arithmetic, gates = self.arithmetic(place), shape.stage.gates
+        for number, gate in enumerate(gates):
+            for part, each in enumerate(gate.sums):
+                held = self.array.rows(bank.sums[part])
+                rows = held[number : number + count * len(gates) : len(gates)]
+                name = (place.layer, place.direction, place.step, each.name)
+                since = np.full(count, cycle, np.int64)
+                adapted = arithmetic.adapt(each.name, rows, units)
+                self.tail.write(name, units, adapted, since, shape.layer.units(shape.stage.rows))
+
+    def _compute(
+        self,
+        place: Place,
+        segment: Segment,
+        node: Node,
+        values: dict[str, Array],
+        units: slice,
+        turns: NDArray[np.int64],
+        who: str,
+    ) -> None:
+        shape = self.shape(place)
+        at = turns + begins(node, shape.depth, segment)
+        for name in node.sources:
+            if name not in values and name not in shape.layer.cell.parameters:
+                values[name] = self._value(place, name, units, at, who)
+        values[node.name] = self.arithmetic(place).compute(node, values, units)
+        key, width = (place.layer, place.direction, place.step), shape.layer.width(node.name)
+        self.tail.write((*key, node.name), units, values[node.name], turns + shape.depth[node.name], width)
+        for state, target in shape.layer.cell.states.items():
+            if target == node.name and state != node.name:
+                self.tail.write((*key, state), units, values[node.name], turns + shape.depth[node.name], width)
+        if node.operation == "quantize":
+            name = "h" if node.name == shape.layer.cell.output else node.name
+            self.vectors.write((*key, name), units, values[node.name], turns + shape.visible_cycles(node.name), width)
+
+    def _value(self, place: Place, name: str, units: slice, at: NDArray[np.int64], who: str) -> Array:
+        """Read a sum, a state, or the value of an earlier node, for use at the cycles `at`."""
+        layer = self.job.model.layers[place.layer]
+        step = self.before(place) if name in layer.cell.states else place.step
+        wanted = slice(0, 1) if kinds(layer.cell)[name] == "scalar" else units
+        cycles = at[:1] if wanted.stop - wanted.start == 1 else at
+        return self.tail.read((place.layer, place.direction, step, name), wanted, cycles, who)
+
+    def _reduce(self, place: Place, segment: Segment, last_turn: int, who: str) -> None:
+        """Compute the reductions over all units, and the scalars made of them, after the last unit's turn."""
+        shape = self.shape(place)
+        arithmetic = self.arithmetic(place)
+        every = slice(0, shape.layer.units(segment.rows))
+        key = (place.layer, place.direction, place.step)
+        for node in (*segment.reductions, *segment.scalars):
+            values: dict[str, Array] = {}
+            for name in node.sources:
+                wanted = slice(0, 1) if kinds(shape.layer.cell)[name] == "scalar" else every
+                at = np.full(wanted.stop, last_turn + begins(node, shape.depth, segment), np.int64)
+                values[name] = self._value(place, name, wanted, at, who)
+            result = arithmetic.compute(node, values, every)
+            since = np.full(1, last_turn + shape.depth[node.name], np.int64)
+            self.tail.write((*key, node.name), slice(0, 1), result, since, 1)
 
 
 def _any(shape: StageShape) -> tuple[str, str]:
@@ -390,97 +460,3 @@ def _columns(shape: StageShape, group: int, who: str) -> tuple[str, slice]:
             start = (group - first) * shape.core.ep
             return vector, slice(start, min(start + shape.core.ep, shape.layer.width(vector)))
     raise ReplayError(f"{who} lies outside the matrix")
-
-
-@dataclass(eq=False)
-class TailWork:
-    """The row blocks of one member of a job in its core's tail unit."""
-
-    work: Work  # the member
-    array: ArrayWork  # the array whose sums enter the tail unit
-
-    def finish(self, place: Place, index: int, cycle: int) -> None:
-        """Execute one segment of a row block; the first unit has its turn at `cycle`."""
-        layer = self.work.job.model.layers[place.layer]
-        key = (place.stage, index)
-        segment = next((each for each in segments(layer.cell) if (each.stage, each.index) == key), None)
-        who = f"{self.work.who}: the tail of {place}{f' part {index}' if index else ''}"
-        if segment is None:
-            raise ReplayError(f"{who} does not exist")
-        units = self.work.units(place)
-        turns = cycle + np.arange(units.stop - units.start, dtype=np.int64) // self.work.core.tail_width
-        if index == 0:
-            self._adapt(place, units, cycle, who)
-        values: dict[str, Array] = {}
-        for node in segment.nodes:
-            self._compute(place, segment, node, values, units, turns, who)
-        if place.block == len(self.work.shape(place).blocks) - 1:
-            if segment.reductions:
-                self._reduce(place, segment, int(turns[-1]), who)
-            if segment == segments(layer.cell)[-1]:
-                self.work.forget(place)
-
-    def _adapt(self, place: Place, units: slice, cycle: int, who: str) -> None:
-        """Move the block's sums from their bank through the adapter to the tail."""
-        bank = self.array.empty(place, cycle, who)
-        shape, count = self.work.shape(place), units.stop - units.start
-        arithmetic, gates = self.work.arithmetic(place.layer, place.direction), shape.stage.gates
-        for number, gate in enumerate(gates):
-            for part, each in enumerate(gate.sums):
-                held = self.array.array.rows(bank.sums[part])
-                rows = held[number : number + count * len(gates) : len(gates)]
-                name = (place.layer, place.direction, place.step, each.name)
-                since = np.full(count, cycle, np.int64)
-                adapted = arithmetic.adapt(each.name, rows, units)
-                self.work.tail.write(name, units, adapted, since, shape.layer.units(shape.stage.rows))
-
-    def _compute(
-        self,
-        place: Place,
-        segment: Segment,
-        node: Node,
-        values: dict[str, Array],
-        units: slice,
-        turns: NDArray[np.int64],
-        who: str,
-    ) -> None:
-        shape = self.work.shape(place)
-        at = turns + begins(node, shape.depth, segment)
-        for name in node.sources:
-            if name not in values and name not in shape.layer.cell.parameters:
-                values[name] = self._value(place, name, units, at, who)
-        values[node.name] = self.work.arithmetic(place.layer, place.direction).compute(node, values, units)
-        key, width = (place.layer, place.direction, place.step), shape.layer.width(node.name)
-        self.work.tail.write((*key, node.name), units, values[node.name], turns + shape.depth[node.name], width)
-        for state, target in shape.layer.cell.states.items():
-            if target == node.name and state != node.name:
-                self.work.tail.write((*key, state), units, values[node.name], turns + shape.depth[node.name], width)
-        if node.operation == "quantize":
-            name = "h" if node.name == shape.layer.cell.output else node.name
-            self.work.vectors.write(
-                (*key, name), units, values[node.name], turns + shape.visible_cycles(node.name), width
-            )
-
-    def _value(self, place: Place, name: str, units: slice, at: NDArray[np.int64], who: str) -> Array:
-        """Read a sum, a state, or the value of an earlier node, for use at the cycles `at`."""
-        layer = self.work.job.model.layers[place.layer]
-        step = self.work.before(place) if name in layer.cell.states else place.step
-        wanted = slice(0, 1) if kinds(layer.cell)[name] == "scalar" else units
-        cycles = at[:1] if wanted.stop - wanted.start == 1 else at
-        return self.work.tail.read((place.layer, place.direction, step, name), wanted, cycles, who)
-
-    def _reduce(self, place: Place, segment: Segment, last_turn: int, who: str) -> None:
-        """Compute the reductions over all units, and the scalars made of them, after the last unit's turn."""
-        shape = self.work.shape(place)
-        arithmetic = self.work.arithmetic(place.layer, place.direction)
-        every = slice(0, shape.layer.units(segment.rows))
-        key = (place.layer, place.direction, place.step)
-        for node in (*segment.reductions, *segment.scalars):
-            values: dict[str, Array] = {}
-            for name in node.sources:
-                wanted = slice(0, 1) if kinds(shape.layer.cell)[name] == "scalar" else every
-                at = np.full(wanted.stop, last_turn + begins(node, shape.depth, segment), np.int64)
-                values[name] = self._value(place, name, wanted, at, who)
-            result = arithmetic.compute(node, values, every)
-            since = np.full(1, last_turn + shape.depth[node.name], np.int64)
-            self.work.tail.write((*key, node.name), slice(0, 1), result, since, 1)
