@@ -233,7 +233,9 @@ def _no_rows(index: int, layer: Layer, core: ColumnCore, members: int) -> str | 
 
 
 def share_weights(model: Model, split: str, place: Sequence[int]) -> int:
-    """Count the weights on the core that has most weights; the threads of one core share its memory."""
+    """Count the weights on the core of a place that has most weights; the threads of one core share its memory."""
+    if not split:
+        return model.macs_per_step
     members = len(place)
     if split == "rows":
         each = [sum(_share_weights(layer, share, members) for layer in model.layers) for share in range(members)]

@@ -11,13 +11,14 @@ A weight is read once in a step, so the useful multiply-accumulates of a row blo
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
+from typing import Any
 
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
-from lstmsim.machines.assembly import Footprint, Phases, Variants
+from lstmsim.machines.assembly import Footprint, Phases
 from lstmsim.machines.column.npu import TURN_CYCLES, ColumnCore, ColumnNpu, Memory
 from lstmsim.machines.column.passes import ARRAY
 from lstmsim.machines.column.phases import model_phases, share_weights, split_phases, split_refusal, spreads_over
@@ -84,26 +85,11 @@ class Transfers:
         """Yield the operations that transfer `weights` weights, in turns. Tiles wait for the last operation."""
         cycles = self.memory.transfer_cycles(weights * self.weight_bits, self.frequency_mhz)
         turns, last = divmod(cycles - 1, TURN_CYCLES)
+        common: dict[str, Any] = {"label": label, "place": place, "member": self.member}
         if turns:
-            yield Operation(
-                0,
-                TURN_CYCLES,
-                turns,
-                takes=takes,
-                result_cycles=TURN_CYCLES,
-                label=label,
-                place=place,
-                member=self.member,
-            )
-        yield Operation(
-            0,
-            last + 1,
-            takes=None if turns else takes,
-            result_cycles=last + 1 + self.memory.latency_cycles,
-            label=label,
-            place=place,
-            member=self.member,
-        )
+            yield Operation(0, TURN_CYCLES, turns, takes=takes, result_cycles=TURN_CYCLES, **common)
+            takes = None
+        yield Operation(0, last + 1, takes=takes, result_cycles=last + 1 + self.memory.latency_cycles, **common)
 
     def need(self, last: Operation, index: int, cause: str, phase: int | None = None) -> Dependence:
         """The wait for a transfer whose last operation stands at `index`."""
@@ -170,69 +156,35 @@ def _wait_for_streams(body: list[Operation], number: int, head: Head, transfers:
         body[last] = body[last]._replace(frees=transfers.first_buffer + block[1])
 
 
-Wides = tuple[Wide, ...]
-
-
 def own_units(core: ColumnCore) -> tuple[Unit, ...]:
     """The units that every core has."""
     return Unit("array", core.thread_policy, core.switch_cycles, pipeline="MVM"), Unit("tail", "fifo")
 
 
-@record
-class Members:
-    """Places and phases of jobs on a chip. The contents of memories do not matter here."""
+def places(chip: ColumnNpu, job: Job) -> tuple[tuple[int, ...], ...]:
+    """The places where a job may run, each with the cores that it takes; `InputError` if it cannot be split."""
+    cores = job.allowed(len(chip.cores))
+    if not job.split:
+        return tuple((each,) for each in sorted(set(cores)) if chip.cores[each].refusal(job.model) is None)
+    mistake = _no_split(chip, job, cores)
+    if mistake is not None:
+        raise InputError(Mistake(f"job {job.name}: split", mistake))
+    return tuple((each,) for each in cores) if job.split == "auto" else (cores,)
 
-    chip: ColumnNpu
-    exchanging: bool = False  # whether some job is split
 
-    def places(self, job: Job) -> tuple[tuple[int, ...], ...]:
-        """The places where a job may run, each with the cores that it takes; `InputError` if it cannot be split."""
-        cores = job.allowed(len(self.chip.cores))
-        if not job.split:
-            return tuple((each,) for each in sorted(set(cores)) if self.chip.cores[each].refusal(job.model) is None)
-        mistake = self._mistake(job, cores)
-        if mistake is not None:
-            raise InputError(Mistake(f"job {job.name}: split", mistake))
-        return tuple((each,) for each in cores) if job.split == "auto" else (cores,)
-
-    def _mistake(self, job: Job, place: tuple[int, ...]) -> str | None:
-        """Why a job cannot be split over these cores."""
-        first = self.chip.cores[place[0]]
-        unlike = [each for each in place if self.chip.cores[each] != first]
-        if unlike:
-            return f"the cores of a job that is split must be equal, and core {unlike[0]} is not like core {place[0]}"
-        for core in dict.fromkeys(place):
-            times = place.count(core)
-            if times > 1 and job.split != "layers":
-                return f"names core {core} twice; only a job split into layers takes several threads of a core"
-            if times > self.chip.cores[core].threads:
-                return f"takes {times} threads of core {core}, which has {self.chip.cores[core].threads}"
-        return split_refusal(job.model, first, job.split, len(place))
-
-    def phases(self, job: Job, core: ColumnCore, place: tuple[int, ...]) -> Phases:
-        """The phases of a job on the cores of a place, all like `core`."""
-        split = job.split_over(len(place))
-        if split:
-            return split_phases(job.model, core, job.steps, split, place, self.chip.exchange)
-        return model_phases(job.model, core, job.steps)
-
-    def wide(self, job: Job, places: Sequence[tuple[int, ...]], banks: Callable[[int], tuple[Buffer, ...]]) -> Wides:
-        """How a job with `split: auto` runs on several of its places at once; empty for other jobs."""
-        if job.split != "auto":
-            return ()
-        core = self.chip.cores[places[0][0]]
-        return tuple(
-            Wide(members, self.phases(job, core, tuple(range(members))), banks(members))
-            for members in spreads_over(job.model, core, len(places))
-        )
-
-    def weights(self, model: Model, split: str, place: Sequence[int]) -> int:
-        """The weights on that core of the place which has most weights."""
-        return share_weights(model, split, place) if split else model.macs_per_step
-
-    def units(self, core: ColumnCore) -> tuple[Unit, ...]:
-        """The units of a core."""
-        return (*own_units(core), Unit("exchange", "fifo")) if self.exchanging else own_units(core)
+def _no_split(chip: ColumnNpu, job: Job, place: tuple[int, ...]) -> str | None:
+    """Why a job cannot be split over these cores."""
+    first = chip.cores[place[0]]
+    unlike = [each for each in place if chip.cores[each] != first]
+    if unlike:
+        return f"the cores of a job that is split must be equal, and core {unlike[0]} is not like core {place[0]}"
+    for core in dict.fromkeys(place):
+        times = place.count(core)
+        if times > 1 and job.split != "layers":
+            return f"names core {core} twice; only a job split into layers takes several threads of a core"
+        if times > chip.cores[core].threads:
+            return f"takes {times} threads of core {core}, which has {chip.cores[core].threads}"
+    return split_refusal(job.model, first, job.split, len(place))
 
 
 @record
@@ -257,10 +209,6 @@ class Plan:
 
     chip: ColumnNpu
     jobs: Sequence[Job]
-    members: Members = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "members", Members(self.chip, any(job.split for job in self.jobs)))
 
     @cached_property
     def kinds(self) -> dict[ColumnCore, int]:
@@ -274,7 +222,7 @@ class Plan:
         places with the most room.
         """
         # with auto a core must hold the whole model, as if it were not split
-        every = _Demand(job.model, "" if job.split == "auto" else job.split, self.members.places(job))
+        every = _Demand(job.model, "" if job.split == "auto" else job.split, places(self.chip, job))
         rooms = [self._capacity(place) for place in every.places]
         if self.chip.memory is None or not rooms:
             return every
@@ -298,7 +246,7 @@ class Plan:
 
     def weights(self, demand: _Demand) -> int:
         """Weights on the core of a place that has the most."""
-        return self.members.weights(demand.model, demand.split, demand.places[0])
+        return share_weights(demand.model, demand.split, demand.places[0])
 
     def _capacity(self, cores: Sequence[int]) -> int | None:
         """The least capacity of some cores."""
@@ -361,7 +309,7 @@ class Plan:
         kinds = {self.kinds[self.chip.cores[place[0]]]: self.chip.cores[place[0]] for place in places}
         variants: list[tuple[int, Phases]] = []
         for kind, core in kinds.items():
-            phases = self.members.phases(job, core, places[0])
+            phases = self._phases(job, core, places[0])
             if content is not None:
                 phases = self._transferred(job, core, phases, content.size, places[0])
             variants.append((kind, phases))
@@ -369,15 +317,31 @@ class Plan:
         beside = () if content is None else (len(self.chip.cores),)
         partners = tuple((*place[1:], *beside) for place in places)
         cores = tuple(place[0] for place in places)
-        wide = self.members.wide(job, places, lambda count: self._buffers(self.chip.cores[cores[0]], count, None))
-        return Footprint(_sorted(variants), buffers, cores, partners if any(partners) else (), content, wide)
+        variants.sort(key=lambda pair: pair[0])
+        wide = self._wide(job, places) if job.split == "auto" else ()
+        return Footprint(tuple(variants), buffers, cores, partners if any(partners) else (), content, wide)
+
+    def _phases(self, job: Job, core: ColumnCore, place: tuple[int, ...]) -> Phases:
+        """The phases of a job on the cores of a place, all like `core`."""
+        split = job.split_over(len(place))
+        if split:
+            return split_phases(job.model, core, job.steps, split, place, self.chip.exchange)
+        return model_phases(job.model, core, job.steps)
+
+    def _wide(self, job: Job, places: Sequence[tuple[int, ...]]) -> tuple[Wide, ...]:
+        """How a job with `split: auto` runs on several of its places at once."""
+        core = self.chip.cores[places[0][0]]
+        return tuple(
+            Wide(members, self._phases(job, core, tuple(range(members))), self._buffers(core, members, None))
+            for members in spreads_over(job.model, core, len(places))
+        )
 
     def _transferred(self, job: Job, core: ColumnCore, phases: Phases, room: int, place: Sequence[int]) -> Phases:
         """Phases with their transfers. The first phase loads the weights that stay."""
         memory, members = self.chip.memory, len(place)
         assert memory is not None
         # what does not fit is streamed, and threads of one core have equal parts of its memory
-        weights = self.members.weights(job.model, job.split, place)
+        weights = share_weights(job.model, job.split, place)
         sharing = max(map(place.count, place)) if weights > room else 1
         size = room // sharing
         blocks = blocks_of(phases)
@@ -419,7 +383,7 @@ class Plan:
     @property
     def machine(self) -> tuple[Core, ...]:
         """The cores of the Program: those of the chip and, if weights take turns, the memory."""
-        shown = self.members.units
+        exchange = (Unit("exchange", "fifo"),) if any(job.split for job in self.jobs) else ()
         loading = self.tight and self.chip.memory is not None
         numbers = {key: number for number, key in enumerate(self.demands)}
         cores = []
@@ -427,16 +391,13 @@ class Plan:
             # what comes first in the scenario is wanted first, so it goes last
             held = tuple(numbers[key] for key in reversed(self.held[index])) if loading else ()
             capacity = core.weight_capacity if loading else None
-            kind = self.kinds[core]
-            cores.append(Core(kind, shown(core), core.threads, 0, capacity, held if capacity is not None else ()))
+            units = (*own_units(core), *exchange)
+            held = held if capacity is not None else ()
+            cores.append(Core(self.kinds[core], units, core.threads, 0, capacity, held))
         if loading:
             threads = sum(core.threads for core in self.chip.cores)
             cores.append(Core(len(self.kinds), (Unit("memory", "fine"),), threads, shared=True))
         return tuple(cores)
-
-
-def _sorted(variants: list[tuple[int, Phases]]) -> Variants:
-    return tuple(sorted(variants, key=lambda pair: pair[0]))
 
 
 def _kib(weights: int, core: ColumnCore) -> str:

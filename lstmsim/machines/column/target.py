@@ -18,7 +18,7 @@ from lstmsim.machines.change import Change, detail_of, halved, one_more_core
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu, with_vp
 from lstmsim.machines.column.passes import ARRAY
 from lstmsim.machines.column.phases import model_phases, operations_per_step, split_refusal, spreads_over
-from lstmsim.machines.column.plan import Members, Plan, own_units
+from lstmsim.machines.column.plan import Plan, own_units, places
 from lstmsim.machines.target import Fault, Fidelity, StructuralModel, Target
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import SPLITS, Job
@@ -167,7 +167,7 @@ class _ColumnTarget(Target):
         """`InputError` if no core that the job may use can run it, or if the job cannot be split in its way."""
         settled = job.settled(len(chip.cores))
         self.check_job(chip.cores, settled)
-        Members(chip).places(settled)
+        places(chip, settled)
 
     def per_step(
         self, cores: Sequence[ColumnCore], model: Model, batch: int = 1, split: str = "", members: int = 1

@@ -123,7 +123,7 @@ def check_lasting(scenario: Scenario, program: Program, seats: Seats) -> None:
     used = [0] * len(chip.cores)
     each = ((job.model, job.split_over(len(cores)), cores) for job, cores in alike.values())
     for model, split, cores in dict.fromkeys(each):
-        weights = share_weights(model, split, cores) if split else model.macs_per_step
+        weights = share_weights(model, split, cores)
         for core in dict.fromkeys(cores):
             used[core] += weights
     for number, (described, total) in enumerate(zip(chip.cores, used, strict=True)):

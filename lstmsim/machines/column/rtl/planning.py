@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from lstmsim.base.records import record
 from lstmsim.machines.column.npu import ColumnCore, ColumnNpu
-from lstmsim.machines.column.plan import Members
+from lstmsim.machines.column.plan import places as places_of
 from lstmsim.machines.column.rtl.lanes.schedule import Schedule
 from lstmsim.machines.column.rtl.plan import (
     CorePlan,
@@ -291,8 +291,7 @@ def design(scenario: Scenario, precision: Precision, numbers: Mapping[int, JobNu
     chip = scenario.chip
     assert isinstance(chip, ColumnNpu)
     models = tuple(dict.fromkeys(job.model for job in scenario.jobs))
-    members = Members(chip)
-    allowed = [tuple(core for (core,) in members.places(job)) for job in scenario.jobs]
+    allowed = [tuple(core for (core,) in places_of(chip, job)) for job in scenario.jobs]
     # posting order: by arrival, then by index
     order = sorted(range(len(scenario.jobs)), key=lambda index: (scenario.jobs[index].arrival, index))
     queues = tuple(dict.fromkeys(allowed[index] for index in order))
