@@ -78,12 +78,12 @@ class JobReport:
 
 @record
 class Rejected:
-    """A job that was turned away, because its queue was full or its patience had ended.
+    """A job that was rejected, because its queue was full or it reneged.
 
     name: name of the job.
     number: its place among the scenario's jobs.
     arrival: cycle at which it came.
-    at: cycle at which it was turned away.
+    at: cycle at which it was rejected.
     """
 
     name: str

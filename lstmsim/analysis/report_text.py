@@ -181,7 +181,7 @@ def _of_some_runs(report: Report) -> Iterator[str]:
         yield f"deadlines: {sum(job.missed for job in due):,} of {len(due):,} missed"
     if report.turned_away:
         count = len(report.turned_away)
-        yield f"turned away: {count:,} of {count + len(report.jobs):,} jobs ({_first(report.turned_away)})"
+        yield f"rejected: {count:,} of {count + len(report.jobs):,} jobs ({_first(report.turned_away)})"
     busy = report.memory_busy_cycles
     if busy is not None:
         yield f"memory: busy for {busy:,} cycles ({percent(busy, report.makespan_cycles, '-')})"

@@ -216,7 +216,7 @@ def slowest_answer(slow: Slowest, what_if: WhatIf) -> list[str]:
     if slow.requests < 100:
         sentences.append(f"{slow.requests:,} requests are few: with another seed other requests may be the slowest.")
     if slow.turned_away:
-        sentences.append(f"{slow.turned_away:,} more requests were turned away, and are not counted here.")
+        sentences.append(f"{slow.turned_away:,} more requests were rejected, and are not counted here.")
     return sentences
 
 

@@ -21,7 +21,7 @@ from lstmsim.program.trace import Trace
 
 
 class Opener(NamedTuple):
-    """The last arrival at a gate: end of a row (`issues`), or finish (`ends`) or admission (`starts`) of a task."""
+    """The last arrival at a barrier: end of a row (`issues`), or finish (`ends`) or admission (`starts`) of a task."""
 
     cycle: int
     kind: str
@@ -31,11 +31,11 @@ class Opener(NamedTuple):
 def openers(
     program: Program, trace: Trace, operations: list[Operation], numbers: NDArray[np.int64], end: NDArray[np.int64]
 ) -> dict[int, Opener]:
-    """The opener of each gate of a run."""
+    """The opener of each barrier of a run."""
     known: dict[int, Opener] = {}
-    for gate, opener in (*_tasks(program, trace), *_rows(program, trace, operations, numbers, end)):
-        if gate not in known or opener.cycle >= known[gate].cycle:
-            known[gate] = opener
+    for barrier, opener in (*_tasks(program, trace), *_rows(program, trace, operations, numbers, end)):
+        if barrier not in known or opener.cycle >= known[barrier].cycle:
+            known[barrier] = opener
     return known
 
 
@@ -56,8 +56,8 @@ def _rows(
     for row in np.flatnonzero(arrives[numbers] >= 0).tolist() if len(arrives) else ():
         task, phase, iteration = trace.issues[row, 4:7].tolist()
         phases = program.tasks[task].phases(kinds[int(trace.task("core")[task])], trace.spread(task))
-        gate = phases[phase].gate(iteration, int(arrives[numbers[row]]))
-        yield gate, Opener(int(end[row]), "issues", row)
+        barrier = phases[phase].gate(iteration, int(arrives[numbers[row]]))
+        yield barrier, Opener(int(end[row]), "issues", row)
 
 
 Numbers = NDArray[np.int64]
@@ -117,8 +117,8 @@ class TraceIndex:
         return numbers
 
     @cached_property
-    def gates(self) -> dict[int, Opener]:
-        """Who opened each gate."""
+    def barriers(self) -> dict[int, Opener]:
+        """Who opened each barrier."""
         return openers(self.program, self.trace, self.operations, self.numbers, self.end)
 
     def _heads(self) -> Numbers:
@@ -197,7 +197,7 @@ class TraceIndex:
         finish = self.trace.task("finish")
         rows = np.flatnonzero(self.last + result == finish[self.task])
         finishers = np.full(len(finish), -1, dtype=np.int64)
-        # a task that only waits in the end, but for no gate, is ended by the last of its results
+        # a task that only waits in the end, but for no barrier, is ended by the last of its results
         lasts = np.array([task.until is not None for task in self.program.tasks], dtype=bool)
         order = np.argsort(self.last + result, kind="stable")
         order = order[~lasts[self.task[order]]]
@@ -241,7 +241,7 @@ class TraceIndex:
         return bool(trace.task("admitted")[task] == cycle or resumed.any())
 
     def gave_up(self, cycle: int) -> bool:
-        """Whether a task that had waited was turned away at `cycle`."""
+        """Whether a task that had waited was rejected at `cycle`."""
         trace = self.trace
         away = (trace.task("core") < 0) & (trace.task("admitted") == cycle)
         return bool((away & (trace.task("arrived") < cycle)).any())
@@ -294,12 +294,12 @@ def _places(values: Sequence[int | None], wanted: int) -> list[int]:
 
 #: What a segment is. `busy`: issue time of a unit. `turn`: issue time of a unit, while the path's next operation, of
 #: another task, was ready and waited for its turn. `latency`: results are in a pipeline. `switch`: a unit switches
-#: threads. `input`: a frame is on its way. `arrival`: the job has not come yet. `behind`: nor has a task behind a gate,
-#: though that is open.
+#: threads. `input`: a frame is on its way. `arrival`: the job has not come yet. `behind`: nor has a task behind an
+#: open barrier.
 KINDS = ("busy", "turn", "latency", "switch", "input", "arrival", "behind")
 #: Why the next operation on the path waited for a segment: a cause of the program, or `order` (it comes next on the
 #: unit), `turn` (another task had the unit), `switch`, `thread` (a free context), `after` (the end of the task that it
-#: comes after), `behind` (the opening of the gate that it comes behind), `arrival`, `result` (the end of the run).
+#: comes after), `behind` (the opening of the barrier that it comes behind), `arrival`, `result` (the end of the run).
 HELD_BY = (*CAUSES, "order", "turn", "switch", "thread", "after", "behind", "arrival", "result")
 
 _BUSY, _TURN, _LATENCY, _SWITCH, _INPUT, _ARRIVAL, _BEHIND = range(len(KINDS))
@@ -397,7 +397,7 @@ class _Walk:
         operation = phases[phase].body.operations[number]
         for need in operation.needs:
             if need.gate:
-                opener = index.gates.get(phases[phase].gate(iteration, need.operation))
+                opener = index.barriers.get(phases[phase].gate(iteration, need.operation))
                 if opener is not None and opener.cycle + need.delay == cycle:
                     return self.opened(opener, row, cycle, need.cause)
                 continue
@@ -418,18 +418,18 @@ class _Walk:
         return self.admitted(row, task, cycle)
 
     def ended(self, task: int, cycle: int, held_by: str) -> tuple[int, int] | None:
-        """What was before the end of a task at `cycle`: its last result, else the gate until which it lasted."""
+        """What was before the end of a task at `cycle`: its last result, else the barrier until which it lasted."""
         index = self.index
         row, until = index.finisher(task), index.program.tasks[task].until
         if row >= 0:
             return self.result(row, cycle, held_by)
-        opener = None if until is None else index.gates.get(until)
+        opener = None if until is None else index.barriers.get(until)
         if opener is not None and opener.cycle == cycle:
             return self.opened(opener, 0, cycle, held_by)
         return self.admitted(0, task, int(index.trace.task("admitted")[task]))
 
     def opened(self, opener: Opener, row: int, cycle: int, held_by: str) -> tuple[int, int] | None:
-        """What was before an operation that may issue at `cycle` because a gate opened."""
+        """What was before an operation that may issue at `cycle` because a barrier opened."""
         if opener.kind == "issues":
             self.add(opener.cycle, cycle, _LATENCY, held_by, opener.number)
             return self.freed(opener.number, opener.cycle, held_by)
@@ -476,10 +476,10 @@ class _Walk:
         return self.result(before, cycle, "thread")
 
     def arrived(self, row: int, task: int, cycle: int) -> tuple[int, int] | None:
-        """What was before the arrival of a task at `cycle`: the task that it comes after, or who opened its gate."""
+        """What was before the arrival of a task at `cycle`: the task that it comes after, or who opened its barrier."""
         job = self.index.program.tasks[task]
         if job.behind is not None:
-            return self.opened(self.index.gates[job.behind], row, cycle, "behind")
+            return self.opened(self.index.barriers[job.behind], row, cycle, "behind")
         if job.after is None:
             self.add(0, cycle, _ARRIVAL, "arrival", row)
             return None
@@ -487,7 +487,7 @@ class _Walk:
         came = cycle - job.release
         if self.index.trace.task("core")[job.after] >= 0:
             return self.ended(job.after, came, "after")
-        # that task was turned away: when it came (the queue was full), or at the end of its patience
+        # that task was rejected when it came (the queue was full), or it reneged
         earlier = int(self.index.trace.task("arrived")[job.after])
         self.add(earlier, came, _ARRIVAL, "after", row)
         return self.arrived(row, job.after, earlier)

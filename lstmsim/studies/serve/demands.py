@@ -235,7 +235,7 @@ def relaxation_at(kinds: Sequence[Kind], load: float, servers: int = 1) -> float
         )
         rest = relaxation_at(staying, load * share, servers) * rate / sum(kind.rate for kind in staying)
     drift = abs(1 - load) / max(1.0, load)
-    # what is turned away tells nothing: the served ones have to be as many
+    # rejected requests tell nothing: the served ones have to be as many
     between = max(1.0, load) / (drift**2 / (gaps + spread) + pi**2 * local / places**2)
     return min(free, max(between, rate * max(kind.memory for kind in kinds)) + rest)
 
@@ -463,9 +463,9 @@ def _run(chip: Chip, kinds: Sequence[Ranked], low: NDArray[np.bool_], releases: 
         task, _, _, since, until = feed.pauses().T
         np.add.at(paused, task, until - since)
     number, kind, table = (np.concatenate(each) for each in zip(*groups, strict=True))
-    seats = np.array([max(1, len(cores_at_once(chip, job))) for job in jobs])[kind]
+    slots = np.array([max(1, len(cores_at_once(chip, job))) for job in jobs])[kind]
     start, finish = TASKS.of(table, "admitted"), TASKS.of(table, "finish")
-    servers = np.maximum(seats, np.bitwise_count(TASKS.of(table, "taken")))
+    servers = np.maximum(slots, np.bitwise_count(TASKS.of(table, "taken")))
     return _Run(kind, start, finish, (finish - start - paused[number]) * servers)
 
 

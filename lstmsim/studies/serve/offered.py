@@ -238,14 +238,14 @@ def _load(chip: Chip, mix: tuple[_Share, ...], measured: int, ordered: bool) -> 
     shares = tuple(round(kind.rate / total, 9) for kind in kinds)
     saturated = total / _capacity(chip, jobs, shares, tuple(kind.alone.threads for kind in kinds), measured)
     preemption = _preemption(chip, mix, kinds, threads) if certain < 1 else None
-    told = (preemption.load if preemption and preemption.exact else None) or 0.0
-    whole = preemption is not None and told > 0 and len(preemption.cores) == len(threads)
+    stopped = (preemption.load if preemption and preemption.exact else None) or 0.0
+    whole = preemption is not None and stopped > 0 and len(preemption.cores) == len(threads)
     # In another order models that take turns may do so less often, and ranks that stop others are measured by
     # themselves: the measurement is no limit then.
     other = whole or (ordered and any(task.content is not None for task in program.tasks))
     if not other:
         parts["saturated"] = saturated
-    offered = max(*parts.values(), told)
+    offered = max(*parts.values(), stopped)
     meeting = len(threads) > 1 and any(core.shared for core in program.cores)
     unsure = _unsure(parts, preemption, certain if meeting else offered)
     unknown = other and not whole and saturated >= 1

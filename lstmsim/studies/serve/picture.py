@@ -15,7 +15,7 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.report.pictures.figures import Picture, check_name, job_style, save, settings, short
 from lstmsim.studies.serve.curves import CDF, Estimate, LoadLatency, Machine, Point
 
-#: Colours of `job_style` in an order in which lines on white are told apart.
+#: Colours of `job_style` in an order in which lines on white are distinct.
 _ORDER = (0, 2, 5, 6, 1, 4, 7, 3)
 _MARKERS = "osD^vP*X"
 _GRID = "#DDDDDD"
@@ -115,8 +115,8 @@ def _draw_curves(panel: Axes, curves: LoadLatency, percentile: float) -> None:
     estimates = [each.measured.percentiles[percentile] for each in curves.points if each.measured.percentiles]
     few = any(each.half_width_ms is None for each in estimates)
     hollow = "; hollow: too few requests for an interval" if few else ""
-    told = f" with 95 % intervals, mean dotted{hollow}" if estimates else ""
-    panel.set_title(f"p{percentile:g}{told}", fontsize=9, loc="left")
+    intervals = f" with 95 % intervals, mean dotted{hollow}" if estimates else ""
+    panel.set_title(f"p{percentile:g}{intervals}", fontsize=9, loc="left")
     panel.grid(color=_GRID, linewidth=0.5)
     panel.set_axisbelow(True)
     if estimates:

@@ -132,7 +132,7 @@ class SaturateRequest:
         float | None,
         Key(
             "Highest rate that is tried.",
-            follows="the most that can be done, more where requests may be turned away",
+            follows="the most that can be done, more where requests may be rejected",
             flag="--to",
             metavar="RATE",
         ),

@@ -239,8 +239,8 @@ def check_wanted(percentiles: Sequence[float], until_half_width: float | None) -
     wrong = []
     outside = [each for each in percentiles if not 0 < each < 100]
     if outside or not percentiles:
-        told = ", ".join(f"{each:g}" for each in outside) or "none"
-        wrong.append(Mistake("percentile", f"must be above 0 and below 100, got {told}"))
+        got = ", ".join(f"{each:g}" for each in outside) or "none"
+        wrong.append(Mistake("percentile", f"must be above 0 and below 100, got {got}"))
     if until_half_width is not None and not LEAST_HALF_WIDTH <= until_half_width < 1:
         text = f"must be a share of the value from {LEAST_HALF_WIDTH:g} to below 1, got {until_half_width:g}"
         wrong.append(Mistake("until_half_width", text))

@@ -40,7 +40,7 @@ _TIMES = 4
 #: A run that could go on is ended only by a bound that lies this many half widths away: who looks at an interval
 #: again and again is wrong more often than its confidence says.
 _EARLY = 2.0
-#: Where requests may be turned away, the highest rate is doubled so many times at most.
+#: Where requests may be rejected, the highest rate is doubled so many times at most.
 _DOUBLINGS = 10
 #: Where so many times as many requests lie beyond a bound as may, a longer run is likely to tell that it is broken.
 _FAR = 2.0

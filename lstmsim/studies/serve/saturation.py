@@ -56,7 +56,7 @@ class Tried:
 
     rate: requests per second.
     p99_ms: the 99th percentile; None where the run is unstable and there is no such number.
-    kept: whether every bound is kept; None where that cannot be told.
+    kept: whether every bound is kept; None where that is not known.
     turned_away: the share of requests that were rejected.
     verdict: a key of `VERDICTS`.
     requests: number of requests simulated.
@@ -140,7 +140,7 @@ def bisect_verdicts(
 ) -> Known:
     """Search for the highest rate that certainly keeps the bounds and the lowest that certainly breaks them.
 
-    The bracket is halved until `close(lower, upper)`. Where a middle cannot be told, both sides of the undecided part
+    The bracket is halved until `close(lower, upper)`. Where a middle is undecided, both sides of the undecided part
     are halved instead, so that the certain rates come as near to it as they can.
     """
     search = _Search(judge)
@@ -373,11 +373,11 @@ def _bounds(saturation: Saturation) -> str:
 def _answer(saturation: Saturation) -> str:
     bounds, between = _bounds(saturation), _between(saturation)
     if saturation.rate is None and saturation.fails_from is None:
-        return f"no rate could be told to keep {bounds}, nor to break it{between}"
+        return f"no rate is known to keep {bounds}, nor to break it{between}"
     if saturation.rate is None:
         if saturation.undecided is None:
             return f"not even {saturation.fails_from:,.1f} requests/s keep {bounds}"
-        return f"no rate could be told to keep {bounds}, {saturation.fails_from:,.1f} requests/s do not{between}"
+        return f"no rate is known to keep {bounds}, {saturation.fails_from:,.1f} requests/s do not{between}"
     if saturation.fails_from is None:
         if saturation.undecided is None:
             return f"{saturation.rate:,.1f} requests/s, the highest rate tried, still keep {bounds}"
@@ -392,7 +392,7 @@ def _between(saturation: Saturation) -> str:
         return ""
     low, high = saturation.undecided
     several = f"from {low:,.1f} to {high:,.1f}" if low < high else f"at {low:,.1f}"
-    return f"; {several} it cannot be told"
+    return f"; {several} it is undecided"
 
 
 def _remarks(saturation: Saturation) -> list[str]:
@@ -402,7 +402,7 @@ def _remarks(saturation: Saturation) -> list[str]:
         lines.append("interrupted: the search was not done; more runs would draw the answer closer")
     if any(run.verdict == "unstable" and not run.requests for run in saturation.runs):
         open_ = any(run.missing and (run.load or 0.0) >= 1 for run in saturation.runs)
-        unless = ", but where it cannot be told" if open_ else ""
+        unless = ", but where that is undecided" if open_ else ""
         lines.append(f"a load of 1 or more is unstable without a run{unless}: more work comes than the machine can do")
     for missing, number in Counter(run.missing for run in saturation.runs if run.missing).items():
         lines.append(f"undecided: at {number} rate{'s' * (number > 1)} {missing}")

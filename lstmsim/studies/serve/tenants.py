@@ -79,7 +79,7 @@ class _Account:
         self.tally: Tally | None = None
         self.counts: Counter[str] = Counter()
         self.sample = Sample(room)
-        #: Requests with a known time alone, those turned away included; their progress in units of 2^-50.
+        #: Requests with a known time alone, rejected ones included; their progress in units of 2^-50.
         self.compared = self.progress = 0
         #: By the cycles that a request takes alone: how many were served, and the sum of their latencies.
         self.alone: dict[int, tuple[int, int]] = {}

@@ -198,7 +198,7 @@ def check_numerics(
 ) -> tuple[Checked, ...]:
     """Execute the trace of a run on the real weights of its jobs and compare with the golden model.
 
-    Fixed point must be equal bit for bit, float64 to rounding. Jobs that were turned away are left out.
+    Fixed point must be equal bit for bit, float64 to rounding. Jobs that were rejected are left out.
 
     result: the run, or a scenario to simulate.
     random_weights: the seed to draw weights with, for models that have none.
@@ -229,7 +229,7 @@ def outputs(
     """Give the numbers that the simulated machine computed: a tensor [steps, outputs] for each job under its name.
 
     The trace of the run is executed, and every value compared with the golden model. The numbers are float64 where the
-    scenario has no `precision`, else the real values of the fixed-point numbers. Jobs that were turned away have no
+    scenario has no `precision`, else the real values of the fixed-point numbers. Jobs that were rejected have no
     tensor (`Outputs.turned_away`).
 
     result: the run, or a scenario to simulate.

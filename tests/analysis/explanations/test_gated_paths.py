@@ -61,7 +61,7 @@ def test_the_last_one_that_arrives_opens_a_gate() -> None:
     tasks = [Task("t", ((0, (Phase(body, 2, gates=1),)),), (), (0,), starts=2) for _ in range(2)]
     program = Program((Core(0, (Unit("issue", "fifo"),), 2),), tuple(tasks), (2, 2, 2))
     index = TraceIndex(program, engines.run(program))
-    known = index.gates
+    known = index.barriers
     assert known[2] == Opener(0, "starts", 1)
     # thread 0 goes first in both iterations, at 0 and 3, then thread 1
     assert [(known[gate].cycle, int(index.start[known[gate].number])) for gate in (0, 1)] == [(9, 6), (12, 9)]

@@ -200,7 +200,7 @@ def test_requests_turned_away_are_left_out_and_counted() -> None:
     assert (explanation.slowest.requests, explanation.slowest.turned_away) == (2 + 0, 10)
     sentences = slowest_answer(explanation.slowest, explanation.what_if)
     assert "serve other requests than this run, and are not compared." in sentences[-3]
-    assert sentences[-1] == "10 more requests were turned away, and are not counted here."
+    assert sentences[-1] == "10 more requests were rejected, and are not counted here."
     # with more threads others are served: their latencies are not those of the same requests
     one = next(each for each in explanation.what_if.alternatives if each.name == "one more thread")
     assert one.cycles is not None

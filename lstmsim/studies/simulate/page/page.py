@@ -211,7 +211,7 @@ def _figures(report: Report) -> Markup:
     ]
     if report.turned_away:
         count = len(report.turned_away)
-        entries.insert(4, ("turned away", f"{count:,}", f"of {count + len(report.jobs):,} jobs"))
+        entries.insert(4, ("rejected", f"{count:,}", f"of {count + len(report.jobs):,} jobs"))
     if report.memory_busy_cycles is not None:
         share = 100 * report.memory_busy_cycles / max(1, report.makespan_cycles)
         entries.append(("memory", f"{share:.1f} %", f"at work for {report.memory_busy_cycles:,} cycles"))
