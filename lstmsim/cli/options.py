@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import MISSING, dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -243,11 +243,6 @@ class Outputs:
         }
         check_outputs(every, inputs_of(given), [*self._kept])
 
-    @property
-    def silent(self) -> bool:
-        """Whether a file takes standard output, where the text would stand."""
-        return "-" in self.paths.values()
-
     def write(self, result: Any, writers: Writers | None = None) -> None:
         """Write the files that were asked for.
 
@@ -260,10 +255,7 @@ class Outputs:
             **(writers or {}),
         }
         for name, path in self.paths.items():
-            if path == "-":
-                known[name](path)
-                continue
-            with status(f"{self._kinds[name].verb} {os.path.basename(path)}"):
+            with nullcontext() if path == "-" else status(f"{self._kinds[name].verb} {os.path.basename(path)}"):
                 known[name](path)
 
     def cut(self, timeline: Timeline) -> Timeline:
@@ -276,7 +268,7 @@ class Outputs:
 
     def show(self, text: Callable[[], str]) -> None:
         """Print a text, unless a file takes standard output."""
-        if not self.silent:
+        if "-" not in self.paths.values():
             click.echo(text())
 
     def name(self) -> None:
@@ -410,40 +402,47 @@ def remark(text: str) -> None:
 
 
 @contextmanager
-def status(text: str) -> Iterator[None]:
-    """Show a text while the block runs, on a terminal only; it is gone at the end."""
+def terminal_line() -> Iterator[Callable[[str], None] | None]:
+    """Give what shows a text on one line of a terminal while the block runs; None without a terminal."""
     stream = sys.stderr
     if stream is None or not stream.isatty():
-        yield
+        yield None
         return
-    stream.write(f"{text} ...")
-    stream.flush()
-    try:
-        yield
-    finally:
-        stream.write("\r" + " " * (len(text) + 4) + "\r")
+    width = 0
+
+    def show(text: str) -> None:
+        nonlocal width
+        stream.write("\r" + text.ljust(width))
         stream.flush()
+        width = len(text)
+
+    try:
+        yield show
+    finally:
+        stream.write("\r" + " " * width + "\r")
+        stream.flush()
+
+
+@contextmanager
+def status(text: str) -> Iterator[None]:
+    """Show a text while the block runs, on a terminal only; it is gone at the end."""
+    with terminal_line() as line:
+        if line is not None:
+            line(f"{text} ...")
+        yield
 
 
 @contextmanager
 def progress(text: str) -> Iterator[Callable[[int, int], None] | None]:
     """Give something to call with (done, total) while the block runs, shown as percent; None without a terminal."""
-    stream = sys.stderr
-    if stream is None or not stream.isatty():
-        yield None
-        return
     shown = -1
 
     def show(done: int, total: int) -> None:
         nonlocal shown
         percent = 100 * done // max(total, 1)
-        if percent != shown:
+        if percent != shown and line is not None:
             shown = percent
-            stream.write(f"\r{text} {percent:3d} %")
-            stream.flush()
+            line(f"{text} {percent:3d} %")
 
-    try:
-        yield show
-    finally:
-        stream.write("\r" + " " * (len(text) + 6) + "\r")
-        stream.flush()
+    with terminal_line() as line:
+        yield None if line is None else show

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any
 
 from lstmsim.base.errors import InputError, Mistake
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
     from lstmsim.analysis.replay import Outputs as Computed
     from lstmsim.studies.serve.result import Serving
     from lstmsim.studies.simulate.run import Refused, Run
+
+_SAVING = "lstmsim.studies.simulate.saving"
 
 
 class _Shown:
@@ -95,37 +99,37 @@ def simulate_command(
         text = "only with --check-numerics or --outputs: no other number depends on weights"
         raise InputError(Mistake("--random-weights", text))
     with status(f"simulating {os.path.basename(scenario)}"):
-        from lstmsim.studies.simulate.run import run
+        from lstmsim.studies.simulate import run as study
 
-        result = run(scenario, engine=asked["engine"], overrides=asked["overrides"])
+        result = study.run(scenario, engine=asked["engine"], overrides=asked["overrides"])
         if "outputs" in files.paths:
             _check_outputs(result)
         _ = result.report  # it takes the time of the simulation
-    checks = _checked(result, random_weights) if asked["check_numerics"] else None
-    computed = _computed(result, random_weights, checks) if "outputs" in files.paths else None
-    reasons = _explanation(result) if asked["explain"] else None
-    served = _served(result) if asked["serving"] else None
-    files.write(
-        result,
-        {
-            "json": lambda path: write_json(path, _plain(result, checks, served, reasons)),
-            "timeline": lambda path: _plot(files, result, path),
-            "report": lambda path: _page(files, result, reasons, path, device, served),
-            "outputs": lambda path: _save_outputs(computed, path),
-            "program": lambda path: _save_program(result, path),
-        },
-    )
-    files.show(lambda: _text(result, checks, reasons, served, asked["jobs"], asked["glossary"]))
+    shown = _Parts(result)
+    if asked["check_numerics"]:
+        with progress("executing the trace") as show:
+            shown.checks = study.check_numerics(result, random_weights=random_weights, progress=show)
+    if "outputs" in files.paths:
+        with progress("executing the trace") as show:
+            checks = shown.checks
+            shown.computed = study.outputs(result, random_weights=random_weights, checks=checks, progress=show)
+    if asked["explain"]:
+        with progress("simulating alternatives") as show:
+            shown.reasons = study.explain(result, progress=show)
+    if asked["serving"]:
+        shown.served = study.serving_or_refusal(result)
+    writers = {
+        "json": lambda path: write_json(path, shown.plain()),
+        "timeline": lambda path: import_module(_SAVING).plot(files.cut(result.timeline), path),
+        "report": lambda path: shown.save_page(path, files, device),
+        "outputs": shown.save_outputs,
+        "program": lambda path: import_module("lstmsim.studies.program.run").save_program(result, path),
+    }
+    files.write(result, writers)
+    files.show(lambda: shown.text(asked["jobs"], asked["glossary"]))
     for text in result.report.remarks:
         remark(text)
     files.name()
-
-
-def _checked(result: Run, random_weights: int | None) -> tuple[Checked, ...]:
-    with progress("executing the trace") as show:
-        from lstmsim.studies.simulate.run import check_numerics
-
-        return check_numerics(result, random_weights=random_weights, progress=show)
 
 
 def _check_outputs(result: Run) -> None:
@@ -134,36 +138,6 @@ def _check_outputs(result: Run) -> None:
 
     check_size(result.scenario)
     check_names(result.scenario)
-
-
-def _computed(result: Run, random_weights: int | None, checks: tuple[Checked, ...] | None) -> Computed:
-    with progress("executing the trace") as show:
-        from lstmsim.studies.simulate.run import outputs
-
-        return outputs(result, random_weights=random_weights, checks=checks, progress=show)
-
-
-def _save_outputs(computed: Computed | None, path: str) -> None:
-    """Write the outputs, and say which jobs have none."""
-    from lstmsim.model.numerics.jobs import some_of
-    from lstmsim.studies.simulate.saving import save_outputs
-
-    assert computed is not None
-    save_outputs(computed, path)
-    if computed.turned_away:
-        remark(f"rejected, without a tensor in {path}: {some_of(computed.turned_away)}")
-
-
-def _save_program(result: Run, path: str) -> None:
-    from lstmsim.studies.program.run import save_program
-
-    save_program(result, path)
-
-
-def _plot(files: Outputs, result: Run, path: str) -> None:
-    from lstmsim.studies.simulate.saving import plot
-
-    plot(files.cut(result.timeline), path)
 
 
 def _check_device(name: str, with_report: bool) -> None:
@@ -175,92 +149,71 @@ def _check_device(name: str, with_report: bool) -> None:
     device(name)
 
 
-def _page(
-    files: Outputs,
-    result: Run,
-    reasons: Explanation | None,
-    path: str,
-    device: str | None,
-    served: Serving | Refused | None,
-) -> None:
-    """Write the page about the run, with what else was asked for."""
-    from lstmsim.studies.simulate.saving import save_report
+@dataclass
+class _Parts:
+    """A run, and what else was asked for."""
 
-    sections = []
-    if reasons is not None:
+    result: Run
+    checks: tuple[Checked, ...] | None = None
+    computed: Computed | None = None
+    reasons: Explanation | None = None
+    served: Serving | Refused | None = None
+
+    def save_outputs(self, path: str) -> None:
+        """Write the outputs, and say which jobs have none."""
+        from lstmsim.model.numerics.jobs import some_of
+
+        computed: Any = self.computed
+        import_module(_SAVING).save_outputs(computed, path)
+        if computed.turned_away:
+            remark(f"rejected, without a tensor in {path}: {some_of(computed.turned_away)}")
+
+    def save_page(self, path: str, files: Outputs, device: str | None) -> None:
+        """Write the page about the run."""
+        import_module(_SAVING).save_report(
+            self.result,
+            path,
+            trace_path=files.paths.get("trace"),
+            command=shlex.join(["lstmsim", *sys.argv[1:]]),
+            device=device,
+            serving=self.served,
+            sections=[("Why not 100 %", self._why())] if self.reasons else [],
+            window=files.window,
+        )
+
+    def _why(self) -> str:
         from lstmsim.analysis.explanations.text import explain_text
 
-        sections.append(("Why not 100 %", explain_text(reasons)))
-    line = shlex.join(["lstmsim", *sys.argv[1:]])
-    linked = files.paths.get("trace")
-    save_report(
-        result,
-        path,
-        trace_path=linked,
-        command=line,
-        device=device,
-        serving=served,
-        sections=sections,
-        window=files.window,
-    )
+        return explain_text(self.reasons) if self.reasons else ""
 
+    def plain(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        content = self.result.to_dict()
+        if self.checks is not None:
+            from lstmsim.analysis.replay import checks_json
 
-def _served(result: Run) -> Serving | Refused:
-    from lstmsim.studies.simulate.run import serving_or_refusal
+            content["numerics"] = checks_json(self.checks)
+        for key, part in {"serving": self.served, "explanation": self.reasons}.items():
+            if part is not None:
+                content[key] = part.to_dict()
+        return content
 
-    return serving_or_refusal(result)
+    def text(self, jobs: bool, glossary: bool) -> str:
+        """The report and what else was asked for; reasons stand first."""
+        from lstmsim.analysis.report_text import report_text
 
+        parts = [self._why()] if self.reasons else []
+        parts.append(report_text(self.result.report, jobs))
+        if self.checks is not None:
+            from lstmsim.analysis.replay import checks_document
+            from lstmsim.report.renderings import text as rendered
 
-def _explanation(result: Run) -> Explanation:
-    from lstmsim.studies.simulate.run import explain
-
-    with progress("simulating alternatives") as show:
-        return explain(result, progress=show)
-
-
-def _plain(
-    result: Run, checks: tuple[Checked, ...] | None, served: Serving | Refused | None, reasons: Explanation | None
-) -> dict[str, Any]:
-    content = result.to_dict()
-    if checks is not None:
-        from lstmsim.analysis.replay import checks_json
-
-        content["numerics"] = checks_json(checks)
-    if served is not None:
-        content["serving"] = served.to_dict()
-    if reasons is not None:
-        content["explanation"] = reasons.to_dict()
-    return content
-
-
-def _text(
-    result: Run,
-    checks: tuple[Checked, ...] | None,
-    reasons: Explanation | None,
-    served: Serving | Refused | None,
-    jobs: bool,
-    glossary: bool,
-) -> str:
-    """The report and what else was asked for; reasons stand first."""
-    from lstmsim.analysis.report_text import report_text
-
-    parts = []
-    if reasons is not None:
-        from lstmsim.analysis.explanations.text import explain_text
-
-        parts.append(explain_text(reasons))
-    parts.append(report_text(result.report, jobs))
-    if checks is not None:
-        from lstmsim.analysis.replay import checks_document
-        from lstmsim.report.renderings import text as rendered
-
-        rejected = len(result.scenario.jobs) - len(checks)
-        parts.append(rendered(checks_document(checks, result.scenario.precision, rejected)))
-    if served is not None:
-        parts.append(served.to_text())
-    text = "\n\n".join(parts)
-    if glossary:
+            scenario = self.result.scenario
+            rejected = len(scenario.jobs) - len(self.checks)
+            parts.append(rendered(checks_document(self.checks, scenario.precision, rejected)))
+        text = "\n\n".join([*parts, *([] if self.served is None else [self.served.to_text()])])
+        if not glossary:
+            return text
         from lstmsim.analysis.explanations.text import glossary as words
 
-        text += "\n\n" + words(text, result.report.words)
-    return text
+        return f"{text}\n\n{words(text, self.result.report.words)}"

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +12,8 @@ import click
 
 from lstmsim.base.errors import InputError, LstmsimError, Mistake
 from lstmsim.base.keys import Key
-from lstmsim.cli.options import Outputs, check_outputs, check_suffix, command, remark, status
+from lstmsim.base.wording import counted
+from lstmsim.cli.options import Outputs, check_outputs, check_suffix, command, remark, status, terminal_line
 from lstmsim.studies.shared.request import listed_in
 from lstmsim.studies.sweep.request import MergeRequest, SweepRequest
 
@@ -53,7 +53,7 @@ def sweep_command(
     folder: str,
     plot: str | None,
     plot_kind: str | None,
-    plot_objectives: tuple[str, ...] | None,
+    plot_objectives: tuple[str, ...],
     **asked: Any,
 ) -> None:
     """Simulate every point of the design space that the file SPEC describes, and write DIR/sweep.csv.
@@ -73,15 +73,15 @@ def sweep_command(
 
     if asked["dask"] is not None and asked["jobs"] is not None:
         raise InputError(Mistake("--jobs", "belongs to processes of this machine, not to --dask"))
-    objectives = plot_objectives or ()
     stem = table_stem(folder, asked["shard"])
-    outputs = plot_outputs(plot, plot_kind, objectives, stem)
-    if plot_kind or objectives:
-        _check_picture(spec, plot_kind, objectives)
+    pictures = _pictures(plot, plot_kind, plot_objectives, stem)
+    if plot_kind or plot_objectives:
+        _check_picture(spec, plot_kind, plot_objectives)
     with made_folder(folder):
-        stores = store_outputs("--out", f"{stem}.sqlite")
-        inputs = files_of_sweep(spec, asked["overrides"])
-        check_outputs(outputs | table_outputs("--out", stem) | stores, inputs=inputs, kept=_there(stores))
+        outputs = pictures | _tables("--out", "--out", stem, f"{stem}.sqlite")
+        # a store is continued, not replaced
+        kept = [path for what, path in outputs.items() if "store" in what and path and os.path.isfile(path)]
+        check_outputs(outputs, inputs=files_of_sweep(spec, asked["overrides"]), kept=kept)
         with _bar(os.path.basename(spec)) as show:
             result = run_sweep(spec, folder, progress=show, **asked)
     counts = result.progress
@@ -89,17 +89,15 @@ def sweep_command(
     if counts.reused:
         remark(f"{counts.reused:,} of them had a result already")
     if result.dropped:
-        rows = "1 row" if result.dropped == 1 else f"{result.dropped:,} rows"
-        remark(f"{rows} of {result.path} had no checksum or did not match it: computed anew")
+        remark(f"{counted(result.dropped, 'row')} of {result.path} had no checksum or did not match it: computed anew")
     if result.rebuilt:
         remark(f"what {result.path} said of its sweep had no checksum or did not match it: written anew from {spec}")
     if counts.failed:
         remark("points that failed are in the table with their error; --retry-failed computes them again")
     for path in [result.path, *result.tables]:
         remark(f"wrote {path}")
-    explain(result.path, spec, whole=asked["shard"] is None)
-    for path in draw(result.path, plot, plot_kind, objectives):
-        remark(f"wrote {path}")
+    _explain(result.path, spec, whole=asked["shard"] is None)
+    _draw(result.path, pictures, plot_kind, plot_objectives)
 
 
 def _check_picture(spec: str, kind: str | None, objectives: Sequence[str]) -> None:
@@ -113,15 +111,11 @@ def _check_picture(spec: str, kind: str | None, objectives: Sequence[str]) -> No
     check_kind(loaded.sweep.axes, kind)
 
 
-def explain(store_path: str, place: str, *, whole: bool) -> None:
+def _explain(store_path: str, place: str, *, whole: bool) -> None:
     """Say on standard error which points are on no front, and why points are infeasible.
 
-    store_path: the SQLite file.
-    place: what errors name as their place.
-    whole: a whole sweep, not a shard (of whose few points it may be that none was simulated).
-
-    If a `whole` sweep simulated nothing, that is an `InputError` at `place`, or a `LstmsimError` where all points have
-    failed: then something in the file is misspelt, or lstmsim is at fault.
+    If a `whole` sweep (no shard) simulated nothing, that is an `InputError` at `place`, or a `LstmsimError` where all
+    points have failed: then something in the file is misspelt, or lstmsim is at fault.
     """
     from lstmsim.studies.sweep.store import Store
     from lstmsim.studies.sweep.table import judge
@@ -143,23 +137,15 @@ def explain(store_path: str, place: str, *, whole: bool) -> None:
 
 def _counted(reasons: Sequence[tuple[str, int]]) -> list[str]:
     """Lines with the most frequent reasons, and one about all others."""
-    lines = [f"{_points(count)}: {' '.join(reason.split())}" for reason, count in reasons[:_MOST_REASONS]]
     rest = reasons[_MOST_REASONS:]
-    if rest:
-        others = "1 other reason" if len(rest) == 1 else f"{len(rest):,} other reasons"
-        lines.append(f"{_points(sum(count for _, count in rest))} for {others}")
-    return lines
+    lines = [f"{counted(count, 'point')}: {' '.join(reason.split())}" for reason, count in reasons[:_MOST_REASONS]]
+    others = f"{counted(sum(count for _, count in rest), 'point')} for {counted(len(rest), 'other reason')}"
+    return [*lines, others] if rest else lines
 
 
-def _points(count: int) -> str:
-    return "1 point" if count == 1 else f"{count:,} points"
-
-
-def plot_outputs(
-    plot_path: str | None, kind: str | None = None, objectives: Sequence[str] = (), stem: str | None = None
-) -> dict[str, str | None]:
-    """Give the files that `--plot` writes, by what they are."""
-    if plot_path is None:
+def _pictures(path: str | None, kind: str | None, objectives: Sequence[str], stem: str) -> dict[str, str | None]:
+    """Give the files that `--plot` writes, by what they are; `stem`: the table's name without its suffix."""
+    if path is None:
         for option, given in (("--plot-kind", kind), ("--plot-objectives", objectives)):
             if given:
                 raise InputError(Mistake(option, "belongs to --plot, which is not given"))
@@ -169,69 +155,52 @@ def plot_outputs(
     from lstmsim.base.files import identity_of
     from lstmsim.report.pictures.figures import SUFFIXES
 
-    check_suffix("--plot", plot_path, SUFFIXES)
-    own, suffix = os.path.splitext(plot_path)
-    if stem is not None and identity_of(f"{own}.csv") == identity_of(f"{stem}.csv"):
+    check_suffix("--plot", path, SUFFIXES)
+    own, suffix = os.path.splitext(path)
+    if identity_of(f"{own}.csv") == identity_of(f"{stem}.csv"):
         text = f"the numbers of the picture would replace {stem}.csv, the table"
-        raise InputError(Mistake(f"--plot {plot_path}", f"{text}; call it for example {stem}-front{suffix}"))
-    return {"--plot": plot_path, "--plot's numbers": f"{own}.csv"}
+        raise InputError(Mistake(f"--plot {path}", f"{text}; call it for example {stem}-front{suffix}"))
+    return {"--plot": path, "--plot's numbers": f"{own}.csv"}
 
 
-def table_outputs(option: str, stem: str) -> dict[str, str | None]:
-    """Give the tables that are written with that stem, by what they are."""
+def _tables(option: str, table: str, stem: str, store: str) -> dict[str, str | None]:
+    """Give the tables, the SQLite file, and the files that SQLite keeps next to it meanwhile, by what they are."""
+    from lstmsim.studies.sweep.store import beside
     from lstmsim.studies.sweep.table import table_names
 
-    return dict(zip((option, f"{option} as Parquet"), table_names(stem), strict=False))
+    tables = zip((table, f"{table} as Parquet"), table_names(stem), strict=False)
+    others = {f"{option}'s store's {each.removeprefix(f'{store}-')}": each for each in beside(store)}
+    return {**dict(tables), f"{option}'s store": store, **others}
 
 
-def store_outputs(option: str, path: str) -> dict[str, str | None]:
-    """Give the file of the results, and the files that SQLite keeps beside it meanwhile, by what they are."""
-    from lstmsim.studies.sweep.store import beside
-
-    outputs: dict[str, str | None] = {f"{option}'s store": path}
-    return outputs | {f"{option}'s store's {each.removeprefix(f'{path}-')}": each for each in beside(path)}
-
-
-def _there(outputs: Mapping[str, str | None]) -> list[str]:
-    """Give the outputs that are files already: a store is continued, not replaced."""
-    return [path for path in outputs.values() if path is not None and os.path.isfile(path)]
-
-
-def draw(store_path: str, plot_path: str | None, kind: str | None, objectives: Sequence[str]) -> list[str]:
-    """Draw what is in the SQLite file, if a picture is asked for; give the names of the files written."""
-    if plot_path is None:
-        return []
+def _draw(store_path: str, pictures: dict[str, str | None], kind: str | None, objectives: Sequence[str]) -> None:
+    """Draw what is in the SQLite file, if a picture is asked for, and name the files."""
+    if not pictures:
+        return
     from lstmsim.studies.sweep.picture import plot
     from lstmsim.studies.sweep.store import Store
 
-    with status(f"drawing {os.path.basename(plot_path)}"), Store(store_path, create=False) as store:
-        plot(store, plot_path, kind=kind, objectives=objectives)
-    return [str(each) for each in plot_outputs(plot_path).values()]
+    path = str(pictures["--plot"])
+    with status(f"drawing {os.path.basename(path)}"), Store(store_path, create=False) as store:
+        plot(store, path, kind=kind, objectives=objectives)
+    for each in pictures.values():
+        remark(f"wrote {each}")
 
 
 @contextmanager
-def _bar(text: str) -> Iterator[Any]:
+def _bar(text: str) -> Iterator[Callable[[Progress], None] | None]:
     """Give something to call with each `Progress`: a bar with rate and remaining time, on a terminal only."""
-    stream = sys.stderr
-    if stream is None or not stream.isatty():
-        yield None
-        return
-    width, began, first = 0, time.monotonic(), None
+    began, first = time.monotonic(), -1
 
     def show(counts: Progress) -> None:
-        nonlocal width, began, first
-        if first is None:
+        nonlocal began, first
+        if first < 0:
             began, first = time.monotonic(), counts.done
-        line = bar_line(text, counts, counts.done - first, time.monotonic() - began)
-        stream.write("\r" + line.ljust(width))
-        stream.flush()
-        width = len(line)
+        if line is not None:
+            line(bar_line(text, counts, counts.done - first, time.monotonic() - began))
 
-    try:
-        yield show
-    finally:
-        stream.write("\r" + " " * width + "\r")
-        stream.flush()
+    with terminal_line() as line:
+        yield None if line is None else show
 
 
 def bar_line(text: str, counts: Progress, computed: int, seconds: float) -> str:
@@ -241,11 +210,9 @@ def bar_line(text: str, counts: Progress, computed: int, seconds: float) -> str:
     if computed and seconds > 0:
         rate = computed / seconds
         parts.append(f"{rate:,.1f}/s" if rate < 100 else f"{rate:,.0f}/s")
-        left = round((counts.total - counts.done) / rate)
-        clock = (
-            f"{left // 60}:{left % 60:02d}" if left < 3600 else f"{left // 3600}:{left // 60 % 60:02d}:{left % 60:02d}"
-        )
-        parts.append(f"{clock} left")
+        minutes, seconds_left = divmod(round((counts.total - counts.done) / rate), 60)
+        clock = f"{minutes // 60}:{minutes % 60:02d}" if minutes >= 60 else f"{minutes}"
+        parts.append(f"{clock}:{seconds_left:02d} left")
     if counts.failed:
         parts.append(f"{counts.failed:,} failed")
     return "  ".join(parts)
@@ -267,9 +234,9 @@ def merge_command(
     inputs: tuple[str, ...],
     plot: str | None,
     plot_kind: str | None,
-    plot_objectives: tuple[str, ...] | None,
+    plot_objectives: tuple[str, ...],
 ) -> None:
-    """Join files that `lstmsim sweep --shard` wrote into OUT.sqlite, and write the table beside it, as .csv.
+    """Join files that `lstmsim sweep --shard` wrote into OUT.sqlite, and write the table next to it, as .csv.
 
     All must come from the same sweep file, scenario and version. The table is that of a sweep without shards.
 
@@ -279,14 +246,13 @@ def merge_command(
     from lstmsim.studies.sweep.run import SUFFIX, merge
 
     check_suffix("OUT", out, [SUFFIX])
-    tables = table_outputs("OUT's table", out[: -len(SUFFIX)])
-    pictures = plot_outputs(plot, plot_kind, plot_objectives or (), out[: -len(SUFFIX)])
-    check_outputs(store_outputs("OUT", out) | tables | pictures, inputs=inputs)
+    stem = out[: -len(SUFFIX)]
+    pictures = _pictures(plot, plot_kind, plot_objectives, stem)
+    check_outputs(_tables("OUT", "OUT's table", stem, out) | pictures, inputs=inputs)
     with status(f"merging {len(inputs)} files"):
         merged = merge(out, inputs)
     click.echo(merged.to_text())
     for path in [merged.path, *merged.tables]:
         remark(f"wrote {path}")
-    explain(merged.path, out, whole=merged.points == merged.total)
-    for path in draw(merged.path, plot, plot_kind, plot_objectives or ()):
-        remark(f"wrote {path}")
+    _explain(merged.path, out, whole=merged.points == merged.total)
+    _draw(merged.path, pictures, plot_kind, plot_objectives)

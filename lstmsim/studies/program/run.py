@@ -22,8 +22,8 @@ from lstmsim.program.trace import Totals, Trace
 from lstmsim.program.unflatten import program_of
 from lstmsim.program.validate import validate
 from lstmsim.report.results import Table
-from lstmsim.studies.shared.request import Path, refuse, wrong_value
-from lstmsim.studies.simulate.run import Run, check_engine, expect, refuse_long_trace
+from lstmsim.studies.shared.request import Engine, Path, refuse, wrong_value
+from lstmsim.studies.simulate.run import Run, expect, refuse_long_trace
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +133,7 @@ def run_program(program: SavedProgram | Program | FlatProgram | Path, *, engine:
     >>> run_program(Program((Core(0, (Unit("array", "coarse"),)),), (task,))).makespan_cycles
     6
     """
-    check_engine(engine)
+    refuse(wrong_value("engine", engine, Engine))
     if isinstance(program, str | os.PathLike):
         program = load_program(program)
     kinds = (SavedProgram, Program, FlatProgram)

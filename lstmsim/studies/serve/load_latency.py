@@ -26,7 +26,7 @@ from lstmsim.studies.serve.offered import capacity_of
 from lstmsim.studies.serve.request import LoadLatencyRequest
 from lstmsim.studies.serve.run import serve_on_horizon
 from lstmsim.studies.shared.loading import Path, drawn_anew, load_scenario
-from lstmsim.studies.shared.request import names_of, refuse, takes
+from lstmsim.studies.shared.request import names_of, takes
 from lstmsim.studies.simulate.run import expect
 from lstmsim.studies.sweep.evaluate import MODEL_VERSION, digest
 from lstmsim.studies.sweep.processes import CannotStartError, ProcessExecutor, WorkerEndedError, processors
@@ -223,7 +223,6 @@ def load_latency(request: LoadLatencyRequest) -> LoadLatency:
     ([0.2, 0.4], True)
     """
     requests, share, loads = request.requests, request.until_half_width, request.loads
-    _check(requests, share, request.most_requests)
     scenario, overrides = drawn_anew(request.scenario), request.overrides
     shares = loads_of(loads if isinstance(loads, str) else ",".join(repr(float(each)) for each in loads))
     base = load_scenario(scenario, overrides)
@@ -244,16 +243,6 @@ def load_latency(request: LoadLatencyRequest) -> LoadLatency:
     machines = tuple(each for each, _ in variants)
     curves = tuple(Point(*point, each) for point, each in zip(points, measurements, strict=True))
     return LoadLatency(base.name, machines, full, bound, limits, deadlines, curves)
-
-
-def _check(requests: int, until: float | None, most: int) -> None:
-    wrong = []
-    for name, number in (("requests", requests), ("most_requests", most)):
-        if number < 1:
-            wrong.append(Mistake(name, f"must be at least 1, got {number}"))
-    if until is not None and not 0 < until < 1:
-        wrong.append(Mistake("until_half_width", f"must be a share above 0 and below 1, like 5%, got {until:g}"))
-    refuse(wrong)
 
 
 def _variants(

@@ -164,16 +164,18 @@ class LoadLatencyRequest:
     loads: Annotated[
         str | Sequence[float], Key("Loads that are simulated: evenly spaced, or a list by commas.", metavar="A:B[:N]")
     ] = "0.3:0.95"
-    requests: Annotated[int, Key("Requests of each point.", metavar="N")] = 20_000
+    requests: Annotated[int, Key("Requests of each point.", low=1, metavar="N")] = 20_000
     until_half_width: Annotated[
         float | None,
         Key(
             "Serve each point until the 95 % intervals of mean and p99 are no wider, like 5%.",
+            above=0,
+            below=1,
             metavar="SHARE",
             read=share_in,
         ),
     ] = None
-    most_requests: Annotated[int, Key("Most requests of a point where intervals decide.", metavar="N")] = 640_000
+    most_requests: Annotated[int, Key("Most requests of a point where intervals decide.", low=1, metavar="N")] = 640_000
     folder: Annotated[
         Path | None,
         Key("Folder that keeps every point; the same command goes on with the rest.", flag="--out", metavar="DIR"),

@@ -145,15 +145,6 @@ def refuse_long_trace(operations: int) -> None:
         )
 
 
-def check_engine(engine: object) -> None:
-    """Raise `InputError` if there is no engine of that name."""
-    if engine not in engines.ENGINES:
-        from lstmsim.base.wording import nearest, show
-
-        hint = nearest(str(engine), engines.ENGINES)
-        raise InputError(f"no engine called {show(engine)}; there are: {', '.join(engines.ENGINES)}{hint}")
-
-
 @takes(SimulateRequest)
 def simulate(request: SimulateRequest) -> Report:
     """Simulate a scenario: cycles, utilization, where the cycles went, when each job finished.
