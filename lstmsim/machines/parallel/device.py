@@ -8,17 +8,17 @@ Sources, as in `docs/parallel_device.md`, section 9: [G] the configuration SM7_Q
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import field
-from functools import cached_property
-from typing import Annotated, Any, ClassVar
+from functools import cached_property, partial
+from typing import Annotated
 
 from lstmsim.base.bounds import MAX_LATENCY_CYCLES, MAX_SIZE
 from lstmsim.base.checks import checked
 from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.keys import Key, mistakes_of
 from lstmsim.base.records import hashed_once, record
-from lstmsim.machines.target import Clock, Entries, Fault, check_description
+from lstmsim.machines.target import Clock, check_description
 from lstmsim.model.figures import CoreFigures, MainUnit, Words
 from lstmsim.model.fusion.plan import SPLIT_RULES
 from lstmsim.model.model import Model
@@ -134,13 +134,6 @@ def cells_refusal(model: Model, fusion: str) -> str | None:
     return None
 
 
-def refusal(model: Model) -> str | None:
-    """Why no SM can run a model, in a sentence; None if one can."""
-    if model.layer_order == "step":
-        return "it runs layer after layer only"
-    return None
-
-
 WARP_POLICIES = ("fine", "coarse")
 L2_STATES = ("cold", "warm")
 #: Warp slots of an SM; block slots and partitions have bounds of their own.
@@ -152,12 +145,11 @@ _G = "Accel-Sim, gpgpusim.config of SM7_QV100 (Volta)"
 _P = "table 3 of PMC10448217 (V100)"
 
 
-def _cycles(meaning: str, source: str) -> Key:
-    return Key(meaning, "cycles", 1, MAX_LATENCY_CYCLES, source=source, vary=True)
-
-
-def _size(meaning: str, source: str, low: int = 1, high: int = MAX_SIZE, unit: str = "") -> Key:
+def _size(meaning: str, source: str, unit: str = "", low: int = 1, high: int = MAX_SIZE) -> Key:
     return Key(meaning, unit, low, high, source=source, vary=True)
+
+
+_cycles = partial(_size, unit="cycles", high=MAX_LATENCY_CYCLES)
 
 
 @checked("latency")
@@ -166,11 +158,6 @@ class ParallelLatency:
     """Cycles until the result of an instruction is there, after the unit that served it has finished.
 
     Those of arithmetic (`alu`, `fma`, `sfu`) count from the start of the last issue.
-
-    alu, fma, sfu: integer arithmetic, multiply-add, functions.
-    shuffle, shared: an exchange between lanes, an access of shared memory.
-    l1, l2, dram: a sector that is found in L1, in L2, or in neither.
-    barrier: from the last warp's arrival at a barrier of its block until all go on.
 
     >>> ParallelLatency(l1=0).mistakes()
     [('l1', 'must be at least 1, got 0')]
@@ -267,23 +254,18 @@ class ParallelCore:
         alone = mistakes_of(self)
         if alone:
             return alone
-        bounds = {
-            "alu": (self.arithmetic_cycles, "lanes"),
-            "fma": (self.arithmetic_cycles, "lanes"),
-            "sfu": (self.function_cycles, "sfu_lanes"),
-        }
+        bounds = dict.fromkeys(("alu", "fma"), (self.arithmetic_cycles, "lanes"))
+        bounds["sfu"] = (self.function_cycles, "sfu_lanes")
+        given = {key: getattr(self.latency, key) for key in bounds}
         return [
-            (
-                f"latency.{key}",
-                f"must be at least {low}, the cycles of an issue (warp / {lanes}), got {getattr(self.latency, key)}",
-            )
+            (f"latency.{key}", f"must be at least {low}, the cycles of an issue (warp / {lanes}), got {given[key]}")
             for key, (low, lanes) in bounds.items()
-            if getattr(self.latency, key) < low
+            if given[key] < low
         ]
 
     def refusal(self, model: Model) -> str | None:
         """Why this core cannot run the model, in a sentence; None if it can."""
-        return refusal(model)
+        return "it runs layer after layer only" if model.layer_order == "step" else None
 
 
 #: How a recurrent job is run.
@@ -293,10 +275,6 @@ _SHOWN = ("warp", "max_warps", "max_blocks", "warp_policy")
 
 
 _S = "AStitch (ASPLOS'22): a grid barrier takes 2.53 us with 20 blocks and 2.72 us with 160 on a V100"
-
-
-def _number(meaning: str, source: str, unit: str = "cycles", low: int = 1, high: int = MAX_LATENCY_CYCLES) -> Key:
-    return Key(meaning, unit, low, high, source=source, vary=True)
 
 
 @checked("chip")
@@ -319,13 +297,13 @@ class ParallelDevice:
     frequency_mhz: Clock
     cores: tuple[ParallelCore, ...]
     partitions: Annotated[
-        int, _number("memory partitions; line l lies in partition l mod partitions", _G, "", high=MAX_PARTITIONS)
+        int, _size("memory partitions; line l lies in partition l mod partitions", _G, high=MAX_PARTITIONS)
     ] = 32
-    dram: Annotated[int, _number("of a partition, for a sector from DRAM", f"{_P}: 783 of 900 GB/s")] = 2
+    dram: Annotated[int, _cycles("of a partition, for a sector from DRAM", f"{_P}: 783 of 900 GB/s")] = 2
     atomic: Annotated[
-        int, _number("of a partition, for a lane of an atomic", "assumption, because a slice takes one a cycle")
+        int, _cycles("of a partition, for a lane of an atomic", "assumption, because a slice takes one a cycle")
     ] = 1
-    l2_bytes: Annotated[int, _number("L2 cache", _P, "bytes", 0, 1 << 40)] = 6291456
+    l2_bytes: Annotated[int, _size("L2 cache", _P, "bytes", 0, 1 << 40)] = 6291456
     element_bytes: Annotated[
         int,
         Key(
@@ -341,18 +319,18 @@ class ParallelDevice:
         str, Key("what L2 holds at the start", choices=L2_STATES, source="assumption, because nothing has run before")
     ] = "cold"
     dispatch: Annotated[
-        int, _number("of the dispatcher, for a block", "assumption, because blocks go to SMs one a cycle")
+        int, _cycles("of the dispatcher, for a block", "assumption, because blocks go to SMs one a cycle")
     ] = 1
-    start: Annotated[int, _number("from the dispatcher until a block may issue", _G, low=0)] = 0
+    start: Annotated[int, _cycles("from the dispatcher until a block may issue", _G, low=0)] = 0
     retire: Annotated[
-        int, _number("from a block's last result to its end", "assumption, because no source names it", low=0)
+        int, _cycles("from a block's last result to its end", "assumption, because no source names it", low=0)
     ] = 0
     launch: Annotated[
         int,
-        _number("from the end of a kernel until the next one's blocks are there", f"{_G}; NVIDIA forum: 3 us", low=0),
+        _cycles("from the end of a kernel until the next one's blocks are there", f"{_G}; NVIDIA forum: 3 us", low=0),
     ] = 5000
-    sync: Annotated[int, _number("of the sync unit, for a block at a grid barrier", _S)] = 2
-    grid: Annotated[int, _number("from the last block at a grid barrier until all go on", _S)] = 3830
+    sync: Annotated[int, _cycles("of the sync unit, for a block at a grid barrier", _S)] = 2
+    grid: Annotated[int, _cycles("from the last block at a grid barrier until all go on", _S)] = 3830
     recurrent: Annotated[
         str,
         Key(
@@ -423,49 +401,3 @@ def joint_mistakes(recurrent: str, fusion: str) -> list[tuple[str, str]]:
         )
         return [("fusion", f"{text} in it, and fused kernels are launched one by one")]
     return []
-
-
-class ParallelEntries(Entries):
-    """Entries of parallel devices: one entry of `cores` with a `count`, for all SMs are equal."""
-
-    kind: ClassVar[str] = "parallel-device"
-    title: ClassVar[str] = "parallel device"
-    chip: ClassVar[type] = ParallelDevice
-    core: ClassVar[type] = ParallelCore
-    together: ClassVar[frozenset[str]] = frozenset({"warp", "lanes", "sfu_lanes", "latency"})
-    batches: ClassVar[bool] = True
-
-    def faults_of_all(self, cores: Sequence[ParallelCore]) -> Sequence[str]:
-        """A fault if the SMs are not equal."""
-        return ("must be equal: all SMs of a parallel device are alike",) if len(set(cores)) > 1 else ()
-
-    def chip_faults(self, entry: Mapping[str, Any], cores: Sequence[ParallelCore]) -> Sequence[Fault]:
-        """A fault if each step's kernels are to be fused and yet all steps to be one kernel."""
-        wrong = joint_mistakes(entry.get("recurrent", "kernels"), entry.get("fusion", "cell"))
-        return tuple(Fault.at(key, text, "recurrent") for key, text in wrong)
-
-    def model_refusal(self, entry: Mapping[str, Any], model: Model) -> str | None:
-        """A cell that no kernels are written for runs by fused kernels only."""
-        return cells_refusal(model, entry.get("fusion", "cell"))
-
-    def check(self, chip: ParallelDevice, job: Job) -> None:
-        """`InputError` if the device has no kernels for a job, or the job asks for what it does not have."""
-        self.check_job(chip.cores, job)
-        refused = cells_refusal(job.model, chip.fusion)
-        if refused:
-            raise InputError(Mistake(f"job {job.name}", f"no core can run it: {refused}"))
-        mistakes = [Mistake(f"job {job.name}: {key}", text) for key, text in _mistakes(job)]
-        if mistakes:
-            raise InputError(mistakes)
-
-
-def _mistakes(job: Job) -> Iterator[tuple[str, str]]:
-    if job.cores is not None:
-        yield "cores", "a parallel device runs a job on all of its SMs: leave it out"
-    if job.frame_interval:
-        yield "frame_interval", f"a parallel device has the whole input of a job at once, got {job.frame_interval}"
-    if job.preempts:
-        yield "preempts", "a parallel device runs one job after the other, each to its end: leave it out"
-    for key in ("queue_limit", "patience"):
-        if getattr(job, key) is not None:
-            yield key, f"a parallel device turns no jobs away: leave it out, got {getattr(job, key)}"

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from lstmsim.base.errors import InputError
+from lstmsim.base.errors import InputError, Mistake
 from lstmsim.machines.assembly import PerStep, check_size, kinds_of
-from lstmsim.machines.parallel.device import ParallelCore, ParallelDevice, ParallelEntries
+from lstmsim.machines.parallel.device import ParallelCore, ParallelDevice, cells_refusal, joint_mistakes
 from lstmsim.machines.parallel.jobs import per_step
-from lstmsim.machines.target import Fidelity, Target
+from lstmsim.machines.target import Fault, Fidelity, Target
 from lstmsim.model.model import Model
 from lstmsim.model.scenario import Job
 from lstmsim.program.program import Program
@@ -19,9 +19,15 @@ if TYPE_CHECKING:
     from lstmsim.machines.change import Change
 
 
-class _ParallelTarget(ParallelEntries, Target):
-    """The parallel device."""
+class _ParallelTarget(Target):
+    """The parallel device: one entry of `cores` with a `count`, for all SMs are equal."""
 
+    kind: ClassVar[str] = "parallel-device"
+    title: ClassVar[str] = "parallel device"
+    chip: ClassVar[type] = ParallelDevice
+    core: ClassVar[type] = ParallelCore
+    together: ClassVar[frozenset[str]] = frozenset({"warp", "lanes", "sfu_lanes", "latency"})
+    batches: ClassVar[bool] = True
     counts: ClassVar[tuple[str, ...]] = ("sms", "warps")
     other_numbers: ClassVar[str] = "a parallel device computes with floating point, not fixed point"
     fidelity: ClassVar[Fidelity] = Fidelity(
@@ -36,6 +42,29 @@ class _ParallelTarget(ParallelEntries, Target):
             "numbers of dense layers, which are timed and not computed",
         ),
     )
+
+    def faults_of_all(self, cores: Sequence[ParallelCore]) -> Sequence[str]:
+        """A fault if the SMs are not equal."""
+        return ("must be equal: all SMs of a parallel device are alike",) if len(set(cores)) > 1 else ()
+
+    def chip_faults(self, entry: Mapping[str, Any], cores: Sequence[ParallelCore]) -> Sequence[Fault]:
+        """A fault if each step's kernels are to be fused and yet all steps to be one kernel."""
+        wrong = joint_mistakes(entry.get("recurrent", "kernels"), entry.get("fusion", "cell"))
+        return tuple(Fault.at(key, text, "recurrent") for key, text in wrong)
+
+    def model_refusal(self, entry: Mapping[str, Any], model: Model) -> str | None:
+        """A cell that no kernels are written for runs by fused kernels only."""
+        return cells_refusal(model, entry.get("fusion", "cell"))
+
+    def check(self, chip: ParallelDevice, job: Job) -> None:
+        """`InputError` if the device has no kernels for a job, or the job asks for what it does not have."""
+        self.check_job(chip.cores, job)
+        refused = cells_refusal(job.model, chip.fusion)
+        if refused:
+            raise InputError(Mistake(f"job {job.name}", f"no core can run it: {refused}"))
+        mistakes = [Mistake(f"job {job.name}: {key}", text) for key, text in _mistakes(job)]
+        if mistakes:
+            raise InputError(mistakes)
 
     def lower(self, chip: ParallelDevice, jobs: Sequence[Job], *, templates: bool = False) -> Program:
         """The Program of these jobs on that chip; it has tables, no objects."""
@@ -104,6 +133,18 @@ class _ParallelTarget(ParallelEntries, Target):
         """The memory, and how kernels begin."""
         memory = f"{chip.partitions} partitions, a sector from DRAM takes {chip.dram} cycles, L2 {chip.l2_bytes} bytes"
         return (f"Memory: {memory}, {chip.l2_state} at the start.", f"Kernels: launch {chip.launch} cycles.")
+
+
+def _mistakes(job: Job) -> Iterator[tuple[str, str]]:
+    if job.cores is not None:
+        yield "cores", "a parallel device runs a job on all of its SMs: leave it out"
+    if job.frame_interval:
+        yield "frame_interval", f"a parallel device has the whole input of a job at once, got {job.frame_interval}"
+    if job.preempts:
+        yield "preempts", "a parallel device runs one job after the other, each to its end: leave it out"
+    for key in ("queue_limit", "patience"):
+        if getattr(job, key) is not None:
+            yield key, f"a parallel device turns no jobs away: leave it out, got {getattr(job, key)}"
 
 
 TARGET = _ParallelTarget()
