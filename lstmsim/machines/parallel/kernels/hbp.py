@@ -12,9 +12,9 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.keys import Key
 from lstmsim.base.records import record
 from lstmsim.machines.parallel.device import ParallelDevice
-from lstmsim.machines.parallel.kernel import Ints, Kernel, KernelShape, Made, Mask, Memory, Run, Values, residency
+from lstmsim.machines.parallel.kernel import Ints, Kernel, KernelShape, Made, Mask, Run, Values, residency
 from lstmsim.machines.parallel.kernels.phases import phase_kernel, summing, zeroing
-from lstmsim.machines.parallel.kernels.rows import Options, addressable, allocated, grids, numbered
+from lstmsim.machines.parallel.kernels.rows import Options, allocated, grids, memories, numbered
 from lstmsim.machines.parallel.writing.streams import Grid, Piece, Result, Warps, at_place, later, written
 from lstmsim.model.sparse.csr import Csr, firsts, spans
 from lstmsim.model.sparse.hbp import HASHES, Hashed, Hbp, Partition, hashed
@@ -103,13 +103,11 @@ class _Lanes:
 def _lanes(walk: Walk, group: Ints, lanes: int) -> _Lanes:
     partition = walk.hbp.partition
     block = partition.block_of_group[group]
-    lane = np.arange(lanes)
-    position = partition.first_of_group[group][:, None] + lane
-    on = position < partition.first_position[block + 1][:, None]
+    position, on = _positions(partition, group, lanes)
     inside = np.where(on, position, 0)
     before, row = walk.hbp.zero_row[inside], walk.hbp.output_hash[inside]
     left = on & (before >= 0)
-    at = np.where(left, walk.hbp.begin[group][:, None] + lane - before, 0)
+    at = np.where(left, walk.hbp.begin[group][:, None] + np.arange(lanes) - before, 0)
     return _Lanes(group, block % partition.column_blocks, position, on, at, left, row)
 
 
@@ -198,13 +196,19 @@ SHIFT = Key("right and left shift of the strategy `shift`", low=0, high=60)
 
 
 @record
-class HbpOptions(Options):
-    """Options of the HBP kernel."""
+class ConvertOptions(Options):
+    """Options of the conversion to HBP."""
 
     m: Annotated[int, Key("rows of a block, a multiple of the lanes of a warp", low=1)]
     n: Annotated[int, Key("columns of a block", low=1)]
     hash: Annotated[str, HASH] = "linear"
     shift: Annotated[tuple[int, int], SHIFT] = (4, 8)
+
+
+@record
+class HbpOptions(ConvertOptions):
+    """Options of the HBP kernel."""
+
     warps: Annotated[int, Key("warps of a thread block", low=1)] = 4
     blocks_per_sm: Annotated[int, Key("thread blocks on each SM that the fixed parts are for", low=1)] = 2
     fixed_percent: Annotated[int, Key("how much of the matrix is dealt in fixed parts", "%", 0, 100)] = 100
@@ -212,12 +216,11 @@ class HbpOptions(Options):
     merge: Annotated[str, Key("how parts of a row come together: by a kernel, or atomic", choices=MERGES)] = "kernel"
 
 
-def hbp_arrays(hbp: Hbp) -> list[Memory]:
-    """The arrays of a matrix in HBP, as kernels declare them."""
-    room = allocated(len(hbp.cols))
-    positions = hbp.partition.positions
+def _arrays(hbp: Hbp) -> dict[str, int]:
+    """The arrays of a matrix in HBP in the order of their declaration, and how many elements they have."""
+    room, positions = allocated(len(hbp.cols)), hbp.partition.positions
     sizes = {"cols": room, "data": room, "add_sign": room, "zero_row": positions, "output_hash": positions}
-    return [Memory(name, size) for name, size in (sizes | {"begin": len(hbp.begin)}).items()]
+    return sizes | {"begin": len(hbp.begin)}
 
 
 def hbp_spmv(matrix: Csr, x: Values, options: HbpOptions, device: ParallelDevice) -> Made:
@@ -230,9 +233,9 @@ def hbp_spmv(matrix: Csr, x: Values, options: HbpOptions, device: ParallelDevice
     places = device.sms * min(options.blocks_per_sm, residency(shape, device))
     part = division(hbp.partition, places, options.warps, options.fixed_percent, options.batch)
     merged = options.merge == "kernel"
-    memory = [*hbp_arrays(hbp), Memory("x", matrix.columns), Memory("y", matrix.rows)]
-    memory += [Memory("partial", matrix.rows * hbp.partition.column_blocks)] * merged + [Memory("ticket", 1)]
-    arrays = numbered(addressable(tuple(memory)))
+    partials = matrix.rows * hbp.partition.column_blocks if merged else None
+    memory = memories(**_arrays(hbp), x=matrix.columns, y=matrix.rows, partial=partials, ticket=1)
+    arrays = numbered(memory)
     walk = Walk(made, x, number_type(matrix.values, x), part, options.warps, merged)
     kernel, sums, slots, active = _kernel(walk, shape, device, arrays)
     if merged:
@@ -253,7 +256,7 @@ def hbp_spmv(matrix: Csr, x: Values, options: HbpOptions, device: ParallelDevice
         "lane_active": active,
         "macs": matrix.entries,
     }
-    return Made(Run(tuple(memory), kernels), _merged(sums), metrics, walk)
+    return Made(Run(memory, kernels), _merged(sums), metrics, walk)
 
 
 def _merged(partial: Values) -> Values:
@@ -359,16 +362,6 @@ def block_sizes(
 _WITHOUT_PROBES = ("identity", "sort")
 
 
-@record
-class ConvertOptions(Options):
-    """Options of the conversion, as in `HbpOptions`."""
-
-    m: Annotated[int, Key("rows of a block, a multiple of the lanes of a warp", low=1)]
-    n: Annotated[int, Key("columns of a block", low=1)]
-    hash: Annotated[str, HASH] = "linear"
-    shift: Annotated[tuple[int, int], SHIFT] = (4, 8)
-
-
 @dataclass(frozen=True, eq=False)
 class _Work:
     """What the warps of the conversion work on."""
@@ -387,25 +380,19 @@ def hbp_conversion(matrix: Csr, options: ConvertOptions, device: ParallelDevice)
     shape = KernelShape("convert", 1, 32, 4 * options.m)
     # refused here, before anything is written
     residency(shape, device)
-    own = hbp_arrays(made.hbp)
-    room = own[0].elements
-    memory = [Memory("row_ptr", matrix.rows + 1), Memory("cols_in", room), Memory("values_in", room), *own]
-    arrays = numbered(addressable(tuple(memory)))
+    own = _arrays(made.hbp)
+    memory = memories(row_ptr=matrix.rows + 1, cols_in=own["cols"], values_in=own["cols"], **own)
+    arrays = numbered(memory)
     key = matrix.entry_rows * partition.column_blocks + matrix.cols // partition.n
     column = partition.block_of_position % partition.column_blocks
     start = np.searchsorted(key, made.hbp.output_hash * partition.column_blocks + column)
-    work = _Work(matrix, made, start, _blank(made.hbp), options.hash not in _WITHOUT_PROBES)
+    names = ("output_hash", "zero_row", "cols", "data", "add_sign", "begin")
+    blank = replace(made.hbp, **{name: np.zeros_like(getattr(made.hbp, name)) for name in names})
+    blank.begin[-1] = len(blank.cols)
+    work = _Work(matrix, made, start, blank, options.hash not in _WITHOUT_PROBES)
     kernel, steps = _conversion(work, shape, device, arrays)
     metrics = {"search_steps": steps, "probes": int(made.probes.sum()), "finds": int(made.finds.sum())}
-    return Made(Run(tuple(memory), (kernel,)), None, metrics, work)
-
-
-def _blank(hbp: Hbp) -> Hbp:
-    """The arrays of a matrix in HBP before anything is stored in them, but for what needs no data."""
-    names = ("output_hash", "zero_row", "cols", "data", "add_sign", "begin")
-    blank = replace(hbp, **{name: np.zeros_like(getattr(hbp, name)) for name in names})
-    blank.begin[-1] = len(hbp.cols)
-    return blank
+    return Made(Run(memory, (kernel,)), None, metrics, work)
 
 
 def _conversion(work: _Work, shape: KernelShape, device: ParallelDevice, arrays: dict[str, int]) -> tuple[Kernel, int]:
@@ -431,18 +418,17 @@ def _conversion(work: _Work, shape: KernelShape, device: ParallelDevice, arrays:
     return written(text, 1 + 2 * groups, grids(device, arrays), shape, sm, _CHUNK), steps
 
 
-def _table(work: _Work, groups: Ints, lanes: int) -> tuple[Ints, Mask]:
-    """The positions of some groups, shape (n, lanes), and which lanes have one."""
-    partition = work.made.hbp.partition
+def _positions(partition: Partition, groups: Ints, lanes: int) -> tuple[Ints, Mask]:
+    """The positions of the lanes of some groups, shape (n, lanes), and which lanes have one."""
     position = partition.first_of_group[groups][:, None] + np.arange(lanes)
-    on = position < partition.first_position[partition.block_of_group[groups] + 1][:, None]
-    return np.where(on, position, 0), on
+    return position, position < partition.first_position[partition.block_of_group[groups] + 1][:, None]
 
 
 def _slices(warps: Warps, work: _Work, groups: Ints) -> int:
     """Count the elements of some rows in their block and look for their places; returns the search steps."""
     partition, matrix = work.made.hbp.partition, work.matrix
-    local, on = _table(work, groups, warps.grid.lanes)
+    local, on = _positions(partition, groups, warps.grid.lanes)
+    local = np.where(on, local, 0)
     row = partition.row_of_position[local]
     block = partition.block_of_group[groups]
     z: Result | None = warps.alu(2, [warps.ldg("row_ptr", row, on), warps.ldg("row_ptr", row + 1, on)])
@@ -497,7 +483,8 @@ def _probed(warps: Warps, z: Result | None, most: Ints) -> None:
 def _groups(warps: Warps, work: _Work, groups: Ints) -> None:
     """Store the arrays of some groups, element by element of their rows."""
     hbp, stored, lane = work.made.hbp, work.stored, np.arange(warps.grid.lanes)
-    position, on = _table(work, groups, warps.grid.lanes)
+    position, on = _positions(hbp.partition, groups, warps.grid.lanes)
+    position = np.where(on, position, 0)
     counts = np.where(on, work.made.counts[position], 0)
     empty = on & (counts == 0)
     before = np.cumsum(empty, axis=1) - empty
@@ -525,13 +512,7 @@ def _groups(warps: Warps, work: _Work, groups: Ints) -> None:
         some.stg("add_sign", target, active, [some.alu(2)])
         left = active.sum(axis=1)
         distance = left[:, None] - (np.cumsum(active, axis=1) - active) + np.cumsum(following, axis=1) - following
-        _store(work, source[active], target[active], np.where(following, distance, -1)[active])
+        stored.cols[target[active]] = work.matrix.cols[source[active]]
+        stored.data[target[active]] = work.matrix.values[source[active]]
+        stored.add_sign[target[active]] = np.where(following, distance, -1)[active]
         at = at + left
-
-
-def _store(work: _Work, source: Ints, target: Ints, distance: Ints) -> None:
-    """What lanes store: elements that they loaded, and the distances to the next ones of their rows."""
-    work.stored.cols[target] = work.matrix.cols[source]
-    values: Values = work.matrix.values
-    work.stored.data[target] = values[source]
-    work.stored.add_sign[target] = distance
