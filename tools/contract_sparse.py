@@ -242,6 +242,9 @@ class _Figures:
 
     def value(self, key: str) -> Any:
         """A figure, `_NOTHING` if there is none of this name."""
+        if key == "array_begin_nnz":
+            hbp = self._hashed.hbp
+            return hbp.begin[hbp.partition.first_group[:-1]].tolist()
         if key.startswith("array_"):
             return getattr(self._hashed.hbp, key.removeprefix("array_")).tolist()
         own = getattr(self, f"_{key}", None)

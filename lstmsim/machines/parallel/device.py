@@ -39,7 +39,7 @@ HALVES = (
 #: Names of cycles that not every machine has.
 STALLS = ("memory", "barrier", "dependence", "start")
 
-#: What people call the schedulers of an SM and the lanes behind them.
+#: What people call the schedulers of an SM and their lanes.
 UNIT = MainUnit("issue", "schedulers", "lane")
 
 #: Name of cycles or losses, or word of outputs -> words.
@@ -270,7 +270,7 @@ class ParallelCore:
 
 #: How a recurrent job is run.
 RECURRENT = ("kernels", "persistent")
-#: Settings of a core that a report shows beside its lanes.
+#: Settings of a core that a report shows with its lanes.
 _SHOWN = ("warp", "max_warps", "max_blocks", "warp_policy")
 
 

@@ -24,7 +24,7 @@ from lstmsim.model.fusion.plan import SPLIT_RULES, FusionDevice, PlannedKernel
 from lstmsim.program.trace import Totals
 
 _MOST = 1 << 30
-#: Threads of a block, whatever else an SM has room for.
+#: Threads of a block, whatever else an SM could hold.
 _MOST_THREADS, _SOURCE = 1024, "a block of CUDA has no more threads (CUDA C Programming Guide)"
 _THREADS = ("block_threads", "element_threads")
 
@@ -76,7 +76,7 @@ def fusion_device(device: ParallelDevice, settings: Mapping[str, Any]) -> Fusion
     own = {name: getattr(core, name) for name in ("warp", "max_warps", "max_blocks", "registers", "shared_bytes")}
     result = FusionDevice(sms=device.sms, **own, **values)
     given = {name for name, value in settings.items() if value is not None}
-    # both kinds of blocks may not fit for the same reason, which is told once
+    # both kinds of blocks may not fit for the same reason, which is said once
     refuse({each.place: each for name in reversed(_THREADS) if (each := _too_many(result, name, given))}.values())
     return result
 
@@ -102,7 +102,7 @@ def _defaults(device: ParallelDevice) -> dict[str, Any]:
 
 
 def _too_large(device: ParallelDevice, values: Mapping[str, Any]) -> Iterator[Mistake]:
-    """Settings for which an SM has no room: threads, bytes of shared memory."""
+    """Settings for which an SM is too small: threads, bytes of shared memory."""
     core = device.core
     slots = core.max_warps * core.warp
     most = min(slots, _MOST_THREADS)

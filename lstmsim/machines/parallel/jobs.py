@@ -39,7 +39,7 @@ from lstmsim.model.model import Layer, Model
 from lstmsim.model.scenario import DISPATCH, Job
 from lstmsim.model.sparse.csr import firsts
 
-#: Operations of a global access beside its partitions: scheduler, load/store unit, port.
+#: Operations of a global access besides its partitions: scheduler, load/store unit, port.
 _ACCESS = 3
 #: The same of an access to shared memory; elements of a line; most phases of a step of a persistent kernel.
 _SHARED, _LINE, _PHASES = 2, 32, 6
@@ -114,11 +114,11 @@ def _gemm(rows: int, inner: int, columns: int, warp: int, tile: Tile) -> int:
     products = tile.bk * (_SHARED * (tile.tm + tile.tn) // 4 + 1)
     turn = loads + warps * (products + 2)
 
-    # lanes stand 4 columns apart; those behind the last column store nothing
+    # lanes stand 4 columns apart; those after the last column store nothing
     across = tile.bn // tile.tn
     lines = min(warp, (warp // across + 1) * min(across, -(-inside // 4), strip))
     stores = tile.tm * min(tile.tn // vb, -(-columns // vb)) * (_ACCESS + lines)
-    # with one for the dispatcher, and grid barriers of a persistent kernel behind each phase
+    # with one for the dispatcher, and grid barriers of a persistent kernel after each phase
     blocks = tiles * slices * (warps * (stores + 1 + 2 * _PHASES) + 1)
 
     parts = (-(-rows * columns // warp) + _BLOCK_WARPS) * ((slices + 1) * (_ACCESS + warp // _LINE + 2) + 2 * _PHASES)

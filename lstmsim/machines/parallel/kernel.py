@@ -18,7 +18,7 @@ from lstmsim.base.errors import InputError, Mistake
 from lstmsim.base.records import record
 from lstmsim.machines.parallel.device import ParallelDevice
 
-#: Classes of instructions. The number of a class is its place here.
+#: Classes of instructions. The number of a class is its index here.
 CLASSES = ("alu", "fma", "sfu", "shfl", "lds", "sts", "ldg", "stg", "atom", "bar", "gridbar")
 #: Name of a class -> its number.
 CLASS = {name: number for number, name in enumerate(CLASSES)}
@@ -56,11 +56,11 @@ class Instructions:
     """The instructions of all warps of a kernel, stream after stream: block by block in grid order, warp by warp."""
 
     first: Ints  # shape (streams + 1,); stream s has the rows from `first[s]` to `first[s + 1]`
-    kind: NDArray[np.int8]  # shape (n,); the place of each class in `CLASSES`
+    kind: NDArray[np.int8]  # shape (n,); the number of each class in `CLASSES`
     count: Narrow  # shape (n,); issues in a row
     first_wait: Ints  # shape (n + 1,); row i has the waits from `first_wait[i]` to `first_wait[i + 1]`
     wait: (
-        Narrow  # shape (waits,); the place in its stream of an instruction whose result is needed, in the text's order
+        Narrow  # shape (waits,); the index in its stream of an instruction whose result is needed, in the text's order
     )
 
 
@@ -76,7 +76,7 @@ class Kernel:
     sm: Narrow  # shape (blocks,); the multiprocessor of each block, -1 for any
     instructions: Instructions  # their rows
     lsu: Narrow  # shape (n,); lines of a global access, wavefronts of a shared one; else 0
-    array: NDArray[np.int16]  # shape (n,); place among the run's arrays of what a global access touches; else -1
+    array: NDArray[np.int16]  # shape (n,); number among the run's arrays of what a global access touches; else -1
     first_sector: Ints  # shape (n + 1,); row i touches the sectors from `first_sector[i]` to `first_sector[i + 1]`
     sector: Narrow
 
@@ -158,7 +158,7 @@ def residency(shape: KernelShape, device: ParallelDevice) -> int:
 
 
 def in_pieces(size: int) -> int:
-    """A number of registers or bytes as multiprocessors give room: in whole pieces of 256."""
+    """A number of registers or bytes as multiprocessors allot them: in whole pieces of 256."""
     return -(-size // _PIECE) * _PIECE
 
 

@@ -218,7 +218,7 @@ MEANINGS = {
     "l2_sectors": "sectors through the ports of the SMs to L2, stores included",
     "dram_sectors": "sectors that L2 has not",
     "masked": "elements in front of rows that are loaded for alignment and count as 0",
-    "tail": "elements that vectors load behind the ends of rows",
+    "tail": "elements that vectors load after the ends of rows",
     "lane_slots": "lanes of all steps of the inner loops, idle ones included",
     "lane_active": "of these, lanes with a useful element",
     "efficiency": "lane_active over lane_slots",
@@ -312,7 +312,7 @@ def settings(chip: ParallelDevice, task: SparseTask) -> Settings:
 
 
 def baselines(chip: ParallelDevice, task: SparseTask) -> Sequence[Variant]:
-    """What a fair table must contain beside a task, without the task itself."""
+    """The rows that a fair table has besides a task, without the task itself."""
     rows = {"spmm": _beside_spmm, "spmv": _beside_spmv, "sddmm": _beside_sddmm}[task.kernel](task, chip)
     own = _whole(task.kernel, task.method, task.options)
     return tuple(each for each in rows if _whole(task.kernel, each.method, each.options) != own)

@@ -47,7 +47,7 @@ class Layout:
 
 
 def addresses(arrays: tuple[Memory, ...]) -> list[int]:
-    """The byte address of each array: one behind the other, each from the next multiple of 256 on.
+    """The byte address of each array: one after the other, each from the next multiple of 256 on.
 
     >>> addresses((Memory("row_ptr", 65), Memory("cols", 4), Memory("x", 1)))
     [0, 512, 768]
@@ -106,9 +106,9 @@ class Accesses:
     rows: Ints  # shape (a,); rows of the kernel
     cohort: Ints
     wave: Ints
-    order: Ints  # shape (a,); a number that grows with the place in the stream, then the block, then the warp
+    order: Ints  # shape (a,); a number that grows with the index in the stream, then the block, then the warp
     counts: Narrow  # shape (a,); sectors that each touches
-    each: Ints  # shape (touches,); the access of each touch, as a place in `rows`
+    each: Ints  # shape (touches,); the access of each touch, as an index in `rows`
     sector: Ints  # shape (touches,); the run's number of each sector
 
 
@@ -330,7 +330,7 @@ def _use(kernel: Kernel, layout: Layout) -> tuple[Ints, Ints]:
     for start in range(0, len(kernel.lsu), _ROWS):
         touched[sectors_of(kernel, layout, slice(start, min(start + _ROWS, len(kernel.lsu))))] = True
     sectors = np.flatnonzero(touched)
-    # Arrays begin one behind the other; one without elements begins where the next one does.
+    # Arrays begin one after the other; one without elements begins where the next one does.
     ends = layout.begin + layout.sectors
     counts = np.searchsorted(sectors, ends) - np.searchsorted(sectors, layout.begin)
     return sectors, SECTOR_BYTES * counts

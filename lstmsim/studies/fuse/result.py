@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @record
 class Checked:
-    """What kernels computed, beside numpy.
+    """What kernels computed, compared with numpy.
 
     difference: how far they are from numpy; None: a kernel read what it may not read.
     fault: that fault in a sentence; empty: there was none.
@@ -131,7 +131,7 @@ class FusionReport(Table, forms="lstmsim.studies.fuse.report"):
     asked: the graph, the chip with its numbers and settings of the pass, the engine that ran.
     plan: the plan.
     rows: the ways to cut the graph that were asked for, a mode each.
-    mode: the one of them that is told in full.
+    mode: the one of them that is reported in full.
     other: the plan under the other rule for splits, if its kernels differ; None: they do not, or `stitch` was left out.
     ablations: the pass with its mechanisms one after the other, in the order of the paper.
     remarks: further sentences.
@@ -163,7 +163,7 @@ class FusionReport(Table, forms="lstmsim.studies.fuse.report"):
 
     @property
     def told(self) -> FusionRow:
-        """The row that is told in full."""
+        """The row that is reported in full."""
         return next(each for each in self.rows if each.name == self.mode)
 
     @property
@@ -204,7 +204,7 @@ class FusionReport(Table, forms="lstmsim.studies.fuse.report"):
 
     @cached_property
     def timeline(self) -> Timeline:
-        """What happened cycle by cycle in the row that is told in full, for trace files; it runs once more for it.
+        """What happened cycle by cycle in the row that is reported in full, for trace files; it runs once more for it.
 
         `InputError` if it was not simulated, or has too many operations.
         """
@@ -214,7 +214,7 @@ class FusionReport(Table, forms="lstmsim.studies.fuse.report"):
 
 
 def simulated_row(report: FusionReport, place: str) -> FusionRow:
-    """The row that is told in full; `InputError` if it has no cycles."""
+    """The row that is reported in full; `InputError` if it has no cycles."""
     row = report.told
     if row.figures is None:
         none = "" if row.kernels else "there is no kernel: the graph has no memory-intensive operation"

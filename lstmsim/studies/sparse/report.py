@@ -33,13 +33,11 @@ def headline(report: SparseReport) -> str:
         "" if search is None else f", in the fastest of {len(search.tried) - search.refused:,} settings simulated"
     )
     if not (dense and sparse):
-        missing = "nothing" if len(rows) == 1 else f"nothing {'sparse' if dense else 'dense'}"
+        missing = "other" if len(rows) == 1 else "sparse" if dense else "dense"
         first = min(rows, key=_span)
         fastest = "" if first is run else f"; the fastest is {first.name}, {_span(first):,}"
-        return (
-            f"{report.method} takes {_span(run):,} cycles without launches{searched}; {missing} stands beside it"
-            f"{fastest}"
-        )
+        takes = f"{report.method} takes {_span(run):,} cycles without launches{searched}"
+        return f"{takes}; no {missing} run to compare it with{fastest}"
     best, other = min(dense, key=_span), min(sparse, key=_span)
     text = _verdict(best, other)
     if run not in (best, other):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from lstmsim.model.scenario import Chip
     from lstmsim.report.pictures.figures import Picture
 
-#: Most multiply-accumulates of a product beside which others are simulated without being asked for.
+#: Most multiply-accumulates of a product whose baselines are simulated without being asked for.
 _MOST_BESIDE = 4_000_000
 #: Is called with settings of a search: done, and known so far.
 _Progress = Callable[[int, int], None]

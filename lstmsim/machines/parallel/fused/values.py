@@ -75,7 +75,7 @@ def arrays_of(graph: Graph, kernels: Sequence[PlannedKernel]) -> tuple[tuple[Mem
     return tuple(memories), names
 
 
-#: In place of the place of an instruction: none is needed; nobody knows of any.
+#: In place of the index of an instruction: none is needed; nobody knows of any.
 NOTHING, MISSING = -1, -2
 #: Tables of so many turns are put together before they are searched.
 _PARTS = 8
@@ -121,7 +121,7 @@ class Memo:
         self._known: dict[int, list[tuple[NDArray[np.uint64], Narrow]]] = {}
 
     def places(self, node: int, table: Table) -> Narrow:
-        """Shape (n,); the place of the instruction that gave a node's elements, `NOTHING` or `MISSING`."""
+        """Shape (n,); the index of the instruction that gave a node's elements, `NOTHING` or `MISSING`."""
         result = np.full(len(table.elements), MISSING, np.int32)
         for keys, places in self._known.get(node, ()):
             at = np.searchsorted(keys, table.keys)

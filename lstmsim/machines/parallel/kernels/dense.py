@@ -28,7 +28,7 @@ from lstmsim.machines.parallel.kernels.rows import (
 from lstmsim.machines.parallel.writing.streams import Result, Warps, later
 from lstmsim.model.sparse.made import number_type
 
-#: Rows one behind the other: how many, and from and to which column they are not all zero.
+#: Rows one after the other: how many, and from and to which column they are not all zero.
 Sections = tuple[tuple[int, int, int], ...]
 
 
@@ -241,7 +241,7 @@ class Gemm:
 
     @property
     def _grid(self) -> tuple[int, int]:
-        """Tiles below and beside each other."""
+        """Tiles below each other and side by side."""
         return -(-self.sizes[0] // self.tile.bm), -(-self.sizes[2] // self.tile.bn)
 
     @cached_property
@@ -393,7 +393,7 @@ def gemm_phases(
     split: int,
     sections: Sections,
 ) -> list[Phase]:
-    """The phases alone, over arrays of any names; with several slices one that adds them up comes behind."""
+    """The phases alone, over arrays of any names; with several slices one that adds them up follows."""
     rows, inner, columns = sizes
     slices = slices_of(inner, split, tile, _tiles(rows, columns, tile), device.sms)
     product = Gemm(tile, sizes, names, device.core.warp, tuple(slices), sections)

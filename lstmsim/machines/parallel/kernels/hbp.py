@@ -28,7 +28,7 @@ class Division:
     share: int  # rows of blocks in the fixed part of a warp
     columns: Ints  # shape (fixed,); column of blocks whose vector each thread block with a fixed part holds
     pool: Ints  # shape (n,); blocks of the matrix that are in no fixed part, in memory order
-    batches: int  # thread blocks behind the fixed ones, each for a batch of the pool
+    batches: int  # thread blocks after the fixed ones, each for a batch of the pool
     stream: Ints  # shape (blocks,); stream of the kernel (thread block * warps + warp) that walks a block, ascending
     block: Ints  # shape (blocks,); that block, in the order in which its warp walks it
 
@@ -118,7 +118,7 @@ def walked(warps: Warps, walk: Walk, stream: Ints, group: Ints, partial: Values)
     """
     lanes = _lanes(walk, group, warps.grid.lanes)
     pooled = stream >= len(walk.part.columns) * walk.warps
-    # the place of the load of the ticket: behind alu, atom, sts, bar in warp 0, behind bar in others
+    # the index of the load of the ticket: after alu, atom, sts, bar in warp 0, after bar in others
     z = at_place(warps.part(pooled), np.where(stream[pooled] % walk.warps, 1, 4))
     a = warps.alu(2, [z])
     zero_row = warps.ldg("zero_row", lanes.position, lanes.on, [a])

@@ -33,7 +33,7 @@ def phase_kernel(phase: Phase, device: ParallelDevice, arrays: Mapping[str, int]
 
 
 def persistent_kernel(name: str, phases: Sequence[Phase], device: ParallelDevice, arrays: Mapping[str, int]) -> Kernel:
-    """One kernel for several phases, with a grid barrier behind each; its blocks have the warps of the first phase."""
+    """One kernel for several phases, with a grid barrier after each; its blocks have the warps of the first phase."""
     return _kernel(persistent_shape(name, phases), phases, device, arrays)
 
 

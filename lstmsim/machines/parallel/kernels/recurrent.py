@@ -170,7 +170,7 @@ def recurrent_layer(
 
 
 def _check_room(sizes: RecurrentSizes, phases: Sequence[Phase], device: ParallelDevice) -> None:
-    """`InputError` if blocks would wait at a grid barrier for others that have no room until these end."""
+    """`InputError` if blocks would wait at a grid barrier for others that cannot start until these end."""
     shape = persistent_shape(sizes.cell, phases)
     blocks, resident = blocks_of(shape, phases), residency(shape, device)
     if blocks > resident * device.sms:

@@ -99,7 +99,7 @@ def default_vector(size: int) -> int:
 
 
 def allocated(entries: int) -> int:
-    """How many entries an array has room for: at least 1, a multiple of 4."""
+    """How many entries an array has: at least 1, a multiple of 4."""
     return -(-max(1, entries) // 4) * 4
 
 

@@ -63,7 +63,7 @@ def staged(strips: Strips, ready: Ints, shifted: bool) -> tuple[Narrow, list[Res
     """Bring the entries of strips to shared memory.
 
     Gives which stored entry is then at each place of shared memory, shape (n, subwarps, k_tile), -1 for none and for
-    what belongs to no row; the stores; and how many elements were read behind the ends of rows.
+    what belongs to no row; the stores; and how many elements were read after the ends of rows.
     """
     plan, kt, va = strips.plan, strips.plan.options.k_tile, strips.plan.stored.vector
     known = at_place(strips.warps, ready)
@@ -99,7 +99,7 @@ def staged(strips: Strips, ready: Ints, shifted: bool) -> tuple[Narrow, list[Res
 
 
 def _useful(strips: Strips, held: Narrow) -> Narrow:
-    """Without what is before the begin of a row, behind its end, or fill."""
+    """Without what is before the begin of a row, after its end, or fill."""
     plan, kt = strips.plan, strips.plan.options.k_tile
     table = held.reshape(len(held), plan.subwarps, kt)
     p = strips.begin[:, :, None] + np.arange(kt)
@@ -135,7 +135,7 @@ def _before(strips: Strips) -> Result | None:
     """The last multiply-add of the strip before, if the first one of these strips waits for it."""
     if not strips.plan.single or not strips.number.any():
         return None
-    # an `alu`, and with shared rows a `bar`, stand behind it
+    # an `alu`, and with shared rows a `bar`, follow it
     return places_before(strips.warps.part(strips.number > 0), 3 if strips.plan.options.share else 2)
 
 

@@ -135,7 +135,7 @@ def block_keys(rows: Picked) -> NDArray[np.uint64]:
 
 
 def _within(numbers: Ints, bounds: Ints) -> NDArray[np.uint64]:
-    """The place of each number in its block."""
+    """The index of each number in its block."""
     return (numbers - np.repeat(bounds[:-1], np.diff(bounds))).astype(np.uint64)
 
 
@@ -178,7 +178,7 @@ class Meetings:
 
 
 def _order(rows: Picked, stream: Ints, barrier: Mask) -> Ints:
-    """The rows by block, number of barriers before, warp, place."""
+    """The rows by block, number of barriers before, warp, index."""
     n = len(stream)
     if rows.warps == 1 or not barrier.any():
         return np.arange(n)
@@ -344,7 +344,7 @@ class _Piece:
 
     @cached_property
     def place(self) -> Ints:
-        """The place of each instruction's first operation in its body."""
+        """The index of each instruction's first operation in its body."""
         ordered = firsts(self.operations[self.meet.order])
         begin = np.empty(len(self.stream), dtype=np.int64)
         begin[self.meet.order] = ordered[:-1]
@@ -462,7 +462,7 @@ class _Piece:
         words[there + 1] = writing.need(MEMORY, served.port[own]) + self.place[own] + 2
 
     def _sync(self, words: Ints, at: Ints) -> None:
-        """The service of a block at the sync unit, behind the last warp's `gridbar`."""
+        """The service of a block at the sync unit, after the last warp's `gridbar`."""
         met = np.flatnonzero(self.meet.syncs)
         if not len(met):
             return

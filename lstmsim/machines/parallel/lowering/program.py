@@ -240,7 +240,7 @@ class _Writer:
         self._add("bodies", table_rows("bodies", 1, first_word=-1))
         nothing = np.zeros(1, dtype=np.int64)
         host = self._profiles(nothing, np.array([self.places.alone(device.sms + 2)]), -1, 0, 0, HOST)
-        # a job with kernels has a gate before each and one behind the last
+        # a job with kernels has a gate before each and one after the last
         counts = np.array([len(job.kernels) + 1 if job.kernels else 0 for job in self.jobs], dtype=np.int64)
         gates, some = firsts(counts), counts > 0
         self.gates = [1] * int(gates[-1])

@@ -21,10 +21,10 @@ _REMEMBERED = 16
 
 
 class Result:
-    """The place of an instruction in its stream, for each warp that issued it.
+    """The index of an instruction in its stream, for each warp that issued it.
 
     numbers: shape (n,); ascending numbers of the streams.
-    places: shape (n,); its place in each.
+    places: shape (n,); its index in each.
     """
 
     __slots__ = ("numbers", "places")
@@ -71,7 +71,7 @@ class Places:
         self._known[id(others)] = (others, where, None)
 
     def of(self, result: Result) -> Narrow:
-        """Shape (n,); the place of a result in each stream, -1 where it has none."""
+        """Shape (n,); the index of a result in each stream, -1 where it has none."""
         if result.numbers is self.numbers:
             return result.places
         if not len(result.numbers):
@@ -105,8 +105,8 @@ class Slab:
     """
 
     streams: Ints  # shape (n,); ascending numbers of the streams
-    places: Narrow  # shape (n,); its place in each
-    kind: int  # place of its class in `CLASSES`
+    places: Narrow  # shape (n,); its index in each
+    kind: int  # number of its class in `CLASSES`
     count: int | Narrow  # issues in a row: one number for all, or shape (n,)
     waits: tuple[Narrow, ...]
     array: int = -1  # number among the arrays of the run; -1 for shared memory and where there is no access
@@ -401,7 +401,7 @@ class Grid:
         return laid_out(self._batches, shape, where)
 
     def _next(self, numbers: Ints) -> Narrow:
-        """The next place in each of these streams, which is then taken."""
+        """The next index in each of these streams, which is then taken."""
         places = self._lengths[numbers]
         self._lengths[numbers] = places + 1
         return places
