@@ -167,7 +167,7 @@ def plot_fusion(report: FusionReport, path: Path | None = None) -> Picture:
 
 
 def plot_kernels(report: FusionReport, path: Path | None = None) -> Picture:
-    """Draw the blocks of each core over time, in the mode that is told in full, and how much each core has issued.
+    """Draw the blocks of each core over time, in the mode that is reported in full, and how much each core has issued.
 
     report: what `run_fusion` gives.
     path: the picture's file (.png, .svg or .pdf); None: no file.
